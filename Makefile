@@ -1,0 +1,38 @@
+# Everything a person or a machine does here starts with `make`; `make help` lists it.
+SHELL := /bin/sh
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.ready
+ARGS ?=
+
+.PHONY: help demo test check fast sim lint types regs formal bench docs clean
+
+help: ## List what make can do
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml tools/bootstrap
+	@sh tools/bootstrap $(VENV) >&2
+
+demo: $(STAMP) ## Build the simulated board, run three tenants' jobs over HTTP, check the results
+	@$(PY) -m eddy.cli.main demo $(ARGS)
+
+test: $(STAMP) ## Every test: lint, types, layering, unit, contract, API, RTL benches, proofs, system
+	@$(PY) tools/test.py $(ARGS)
+
+check: $(STAMP) ## Lint, types, layering and stale generated files only
+	@$(PY) tools/test.py --only static
+
+regs: $(STAMP) ## Regenerate RTL, Python, C and HTML from hw/regs/*.rdl
+	@$(PY) tools/regs.py
+
+formal: $(STAMP) ## Proofs of the decoupler and the firewall
+	@$(PY) -m pytest -m formal $(ARGS)
+
+sim: $(STAMP) ## The RTL benches only
+	@$(PY) -m pytest sim/rtl $(ARGS)
+
+bench: $(STAMP) ## Speeds of the simulated board, printed with their ratios
+	@$(PY) tools/bench.py $(ARGS)
+
+clean: ## Remove what was built (not the virtual environment)
+	rm -rf build out

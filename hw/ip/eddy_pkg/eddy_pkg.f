@@ -1,0 +1,1 @@
+rtl/eddy_pkg.sv

@@ -1,0 +1,75 @@
+/// Widths and types that both sides of the slot boundary agree on.
+package eddy_pkg;
+
+  /// Physical address, in bits: the reach of the Zynq UltraScale+ memory map.
+  parameter int unsigned AddrWidth = 40;
+  /// Memory data, in bits, at the slot boundary.
+  parameter int unsigned DataWidth = 64;
+  parameter int unsigned StrbWidth = DataWidth / 8;
+  /// Transaction id a module may use.
+  parameter int unsigned IdWidth = 4;
+  /// Memory context in AxUSER: which tenant's windows apply.
+  parameter int unsigned ContextWidth = 4;
+  /// A module's register window, in address bits (64 KiB).
+  parameter int unsigned CtrlAddrWidth = 16;
+  parameter int unsigned CtrlDataWidth = 32;
+
+  /// Write or read request on the memory path.
+  typedef struct packed {
+    logic [IdWidth-1:0]      id;
+    logic [AddrWidth-1:0]    addr;
+    logic [7:0]              len;
+    logic [2:0]              size;
+    logic [1:0]              burst;
+    logic [3:0]              cache;
+    logic [2:0]              prot;
+    logic [3:0]              qos;
+    logic [ContextWidth-1:0] user;
+  } ax_t;
+
+  typedef struct packed {
+    logic [DataWidth-1:0] data;
+    logic [StrbWidth-1:0] strb;
+    logic                 last;
+  } w_t;
+
+  typedef struct packed {
+    logic [IdWidth-1:0] id;
+    logic [1:0]         resp;
+  } b_t;
+
+  typedef struct packed {
+    logic [IdWidth-1:0]   id;
+    logic [DataWidth-1:0] data;
+    logic [1:0]           resp;
+    logic                 last;
+  } r_t;
+
+  /// Request on the control path.
+  typedef struct packed {
+    logic [CtrlAddrWidth-1:0] addr;
+    logic [2:0]               prot;
+  } lite_ax_t;
+
+  typedef struct packed {
+    logic [CtrlDataWidth-1:0]   data;
+    logic [CtrlDataWidth/8-1:0] strb;
+  } lite_w_t;
+
+  typedef struct packed {
+    logic [CtrlDataWidth-1:0] data;
+    logic [1:0]               resp;
+  } lite_r_t;
+
+  parameter logic [1:0] RespOkay   = 2'b00;
+  parameter logic [1:0] RespSlvErr = 2'b10;
+  parameter logic [1:0] RespDecErr = 2'b11;
+
+  parameter logic [1:0] BurstFixed = 2'b00;
+  parameter logic [1:0] BurstIncr  = 2'b01;
+  parameter logic [1:0] BurstWrap  = 2'b10;
+
+  /// First word of every module's identity block: "EDDY".
+  parameter logic [31:0] IdentityMagic = 32'h4544_4459;
+
+endpackage

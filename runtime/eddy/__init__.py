@@ -1,0 +1,1 @@
+"""Eddy: a hypervisor for FPGA SoCs."""

@@ -1,0 +1,274 @@
+"""The board port: everything the hypervisor may ask of a board, coarse and serialisable.
+
+Three boards stand behind it (`pynq`, `rtl`, `model`), and two ways to reach one (in process, over a UNIX socket). One
+suite in `tests/contract/` runs over all of them. Arguments and results are plain frozen dataclasses of numbers,
+strings and bytes, so that any of them can cross a socket or be written into a trace.
+
+Time is the board's: `now_s` and every `at_s` are seconds since the board started. It advances by an access's own bus
+cycles and by `wait`; on the simulated boards by nothing else.
+
+Nothing here blocks for long but `wait`: `load` and `launch` start something and answer at once; how it ended comes as
+an event. A caller that dies loses nothing: events carry a growing sequence number and are kept until a later `wait`
+acknowledges them, and `state` tells a new caller what is loaded, what runs, and which buffers are whose.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from eddy.core.slots import Image, SlotDescription
+
+
+class Cause(str, enum.Enum):
+    """Why something ended badly: the names of the shell's cause register, and what software adds to them."""
+
+    NONE = "none"
+    TIME_LIMIT = "time-limit"
+    """The item ran longer than its time limit."""
+    STOPPED = "stopped"
+    """Stopped on request."""
+    CONTROL_TIMEOUT = "control-timeout"
+    """The module did not answer a register access within the firewall's bound."""
+    CONTROL_REFUSED = "control-refused"
+    """A register access met a closed decoupler, or an address nothing answers at."""
+    READ_OUTSIDE_WINDOW = "read-outside-window"
+    WRITE_OUTSIDE_WINDOW = "write-outside-window"
+    ILLEGAL_BURST = "illegal-burst"
+    """A burst AXI forbids: across 4 KiB, a reserved type, a WRAP of a wrong length, a beat wider than the bus."""
+    WRITE_STALLED = "write-stalled"
+    """An accepted write's data did not come within the bound; the firewall finished it with dummy beats."""
+    RESPONSE_STALLED = "response-stalled"
+    """The module did not take its responses within the bound; the firewall sank them."""
+    CLOCK_LOST = "clock-lost"
+    CONFIGURATION_ERROR = "configuration-error"
+    """The configuration port reported an error."""
+    IDENTITY_MISMATCH = "identity-mismatch"
+    """The slot does not hold what was loaded."""
+    BOARD_RESTARTED = "board-restarted"
+    """The privileged half died; the slot was closed."""
+
+
+class Access(str, enum.Enum):
+    """What a module may do with a buffer."""
+
+    READ = "r"
+    WRITE = "w"
+    READ_WRITE = "rw"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A range of the board's memory arena, page aligned, scrubbed before it is handed out.
+
+    Attributes:
+        id: Handle, never reused while the board runs.
+        address: Physical address, as a module sees it.
+        bytes: Size asked for; the range is rounded up to whole 4 KiB pages.
+        owner: Who asked for it (a job id), so that a new caller can find what belongs to whom.
+    """
+
+    id: int
+    address: int
+    bytes: int
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a launch lets its module touch: a buffer, and how."""
+
+    buffer: int
+    access: Access
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One item for the module a slot holds.
+
+    Attributes:
+        item: The caller's name for it, echoed in the event; unique among what runs.
+        registers: (byte offset, 32-bit value) writes before the start, in order.
+        grants: The buffers it may touch; nothing else is reachable while it runs.
+        time_limit_s: Board seconds after which it is stopped.
+    """
+
+    item: str
+    registers: tuple[tuple[int, int], ...]
+    grants: tuple[Grant, ...]
+    time_limit_s: float
+
+
+class EventKind(str, enum.Enum):
+    CONFIGURED = "configured"
+    CONFIGURATION_FAILED = "configuration-failed"
+    ITEM_DONE = "item-done"
+    ITEM_FAILED = "item-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardEvent:
+    """Something that ended.
+
+    Attributes:
+        seq: Grows by one an event, over the life of the board.
+        at_s: Board time at which it happened.
+        kind: What happened.
+        slot: Where.
+        item: The launch's name, for item events.
+        image: sha256 of the image, for configuration events.
+        cause: Why it failed; `NONE` where it did not.
+        detail: For people: the faulting address, the register that differed.
+        started_s: Board time at which the load or the item began.
+    """
+
+    seq: int
+    at_s: float
+    kind: EventKind
+    slot: int
+    item: str = ""
+    image: str = ""
+    cause: Cause = Cause.NONE
+    detail: str = ""
+    started_s: float = 0.0
+
+
+class SlotPhase(str, enum.Enum):
+    EMPTY = "empty"
+    """Closed: decoupled and held in reset; nothing trusted inside."""
+    LOADING = "loading"
+    IDLE = "idle"
+    """Loaded, open for control, no item."""
+    RUNNING = "running"
+    FAULTED = "faulted"
+    """Closed after a fault; needs a load before it serves again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotState:
+    """What one slot is doing now."""
+
+    index: int
+    phase: SlotPhase
+    image: str = ""
+    item: str = ""
+    since_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SlotCounters:
+    """The monitor's counters of one slot since it was last loaded; 64 bits, taken as one consistent snapshot.
+
+    `context` is None for the sum over contexts. Stalls are shell-clock cycles in which a request waited.
+    """
+
+    slot: int
+    context: int | None
+    cycles: int
+    read_bytes: int
+    write_bytes: int
+    read_requests: int
+    write_requests: int
+    row_hits: int
+    row_misses: int
+    read_stall_cycles: int
+    write_stall_cycles: int
+    regulator_stall_cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoardDescription:
+    """What a board is; fixed while it runs."""
+
+    board: str
+    profile: str
+    shell: str
+    clk_hz: float
+    slots: tuple[SlotDescription, ...]
+    arena_bytes: int
+    configuration_bytes_per_s: float
+    requires_signature: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoardState:
+    """Everything a caller that has just arrived must know."""
+
+    now_s: float
+    next_seq: int
+    slots: tuple[SlotState, ...]
+    buffers: tuple[Buffer, ...] = field(default=())
+
+
+class BoardPort(Protocol):
+    """A board. Calls are plain and blocking; the hypervisor makes them from one worker thread."""
+
+    def describe(self) -> BoardDescription:
+        """Say what the board is."""
+
+    def state(self) -> BoardState:
+        """Say what is loaded, what runs, and which buffers are whose."""
+
+    def now_s(self) -> float:
+        """Board time in seconds."""
+
+    def images(self) -> tuple[Image, ...]:
+        """The images the board can load."""
+
+    def load(self, slot: int, image: str) -> None:
+        """Start the swap sequence for an image, named by its sha256.
+
+        Raises:
+            ImageRefused: Unknown, for another slot or shell, damaged, or without a trusted signature where one is
+                required. The slot was not touched.
+            Conflict: The slot runs an item, or another load is under way.
+        """
+
+    def prefetch(self, image: str) -> None:
+        """Bring an image into the board's memory ahead of its load; a hint, never an error."""
+
+    def launch(self, slot: int, launch: Launch) -> None:
+        """Start an item on an idle slot.
+
+        Raises:
+            Conflict: The slot is not idle.
+            NotFound: A granted buffer does not exist.
+        """
+
+    def stop(self, slot: int) -> None:
+        """Stop the item a slot runs; an `ITEM_FAILED` with cause `STOPPED` follows and the slot is closed."""
+
+    def close(self, slot: int) -> None:
+        """Close a slot: decouple, hold reset. What it held must be loaded again."""
+
+    def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
+        """Events not yet acknowledged, in order, once there is one; or () at board time `until_s`.
+
+        Args:
+            until_s: Board time at which to return empty-handed. In the past: poll.
+            acknowledge: Forget events up to and including this sequence number.
+        """
+
+    def counters(self, slot: int, context: int | None = None) -> SlotCounters:
+        """Read a slot's monitor."""
+
+    def allocate(self, bytes: int, owner: str) -> Buffer:
+        """Reserve a scrubbed buffer.
+
+        Raises:
+            MemoryExhausted: No room; says what is free.
+        """
+
+    def free(self, buffer: int) -> None:
+        """Give a buffer back; it is scrubbed before anyone else gets it.
+
+        Raises:
+            Conflict: An item that may touch it still runs.
+        """
+
+    def write(self, buffer: int, offset: int, data: bytes) -> None:
+        """Copy bytes into a buffer, visible to modules launched afterwards."""
+
+    def read(self, buffer: int, offset: int, bytes: int) -> bytes:
+        """Copy bytes out of a buffer, as modules that have finished left them."""

@@ -1,0 +1,88 @@
+"""Applications: packaged task graphs over named buffers, as [004] section 2.1.2 describes them.
+
+A *task* is a piece of an application that fits one slot. A *batch* is a number of independent inputs (items); every
+task runs once an item. Task `b` may start item `i` when every predecessor of `b` has finished item `i`.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class BufferRole(str, enum.Enum):
+    """What a buffer is to the application."""
+
+    INPUT = "input"
+    """One per item, filled from what the tenant submits."""
+    OUTPUT = "output"
+    """One per item, handed back to the tenant."""
+    INTERMEDIATE = "intermediate"
+    """One per item, between tasks."""
+    CONSTANT = "constant"
+    """One per job, the same for every item, filled from what the tenant submits or the package ships."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferSpec:
+    """A named buffer: its role, its size, and how its bytes are read.
+
+    Attributes:
+        name: Unique in the application.
+        role: See `BufferRole`.
+        bytes: Size in bytes of one item's buffer.
+        dtype: numpy dtype string of the elements, e.g. ``"u1"``, ``"<i2"``.
+        shape: Shape of one item's array; its product times the item size of `dtype` is `bytes`.
+    """
+
+    name: str
+    role: BufferRole
+    bytes: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """One task of an application.
+
+    Attributes:
+        id: Position in the application's task tuple.
+        name: Unique in the application.
+        module: The reconfigurable module that carries it out (a folder of `bitstreams/`).
+        arguments: Register name of the module to buffer name or integer scalar.
+        estimate_s: What the designer's tools say one item takes, in board seconds; may be ten times short.
+        time_limit_s: After this many board seconds an item is stopped and the job fails; never the estimate.
+    """
+
+    id: int
+    name: str
+    module: str
+    arguments: tuple[tuple[str, str | int], ...]
+    estimate_s: float
+    time_limit_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A task graph over named buffers.
+
+    Attributes:
+        name: Unique on a hypervisor.
+        tasks: In an order such that every edge goes from a lower to a higher id (a topological order).
+        edges: Pairs of task ids, predecessor first.
+        buffers: All buffers the tasks name.
+        max_batch: Largest batch accepted.
+        goal_slots: Saturation point ([004] 2.3.2): slots beyond this number bring little.
+    """
+
+    name: str
+    tasks: tuple[TaskSpec, ...]
+    edges: tuple[tuple[int, int], ...]
+    buffers: tuple[BufferSpec, ...] = field(default=())
+    max_batch: int = 30
+    goal_slots: int = 3
+
+    def predecessors(self, task: int) -> tuple[int, ...]:
+        """Ids of the tasks that must finish an item before `task` may start it."""
+        return tuple(a for a, b in self.edges if b == task)

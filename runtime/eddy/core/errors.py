@@ -1,0 +1,107 @@
+"""Every error Eddy raises on purpose, as one tree.
+
+::
+
+    EddyError
+    ├── InvalidRequest          the caller can mend it: a field is wrong
+    │   ├── NotFound            no such job, application, blob, slot
+    │   └── Conflict            the thing exists, but its state forbids this
+    ├── QuotaExceeded           a tenant's bound on jobs, memory or bytes is reached
+    ├── Unauthorized            no key, or a key that is not known
+    ├── ImageRefused            a partial bitstream may not go where it was asked to go
+    ├── BoardFault              the hardware said no; always with a `cause`
+    │   ├── ConfigurationFailed the configuration port reported an error
+    │   ├── ModuleFault         a module hung, left its windows, or lost its clock
+    │   └── MemoryExhausted     the board's arena has no room
+    └── BoardUnreachable        the privileged half is gone
+
+Each class carries a stable `code`, an HTTP-free summary of what went wrong. `eddy.api.problems` maps codes to
+RFC 9457 problem documents; nothing else may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class EddyError(Exception):
+    """Base of all errors raised on purpose.
+
+    Args:
+        message: One sentence for a person, saying what is wrong and what to do.
+        details: Machine-readable facts: the field, what was asked, what is achievable.
+    """
+
+    code: ClassVar[str] = "eddy-error"
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: Mapping[str, Any] = details
+
+
+class InvalidRequest(EddyError):
+    """A field of the request is wrong; `details` names it (`field`) and what is allowed (`allowed`)."""
+
+    code = "invalid-request"
+
+
+class NotFound(InvalidRequest):
+    """The named thing does not exist, or not for this tenant."""
+
+    code = "not-found"
+
+
+class Conflict(InvalidRequest):
+    """The thing exists, but the state it is in forbids the request."""
+
+    code = "conflict"
+
+
+class QuotaExceeded(EddyError):
+    """A bound is reached; `details` has `limit` and `asked`."""
+
+    code = "quota-exceeded"
+
+
+class Unauthorized(EddyError):
+    """The key is missing or unknown."""
+
+    code = "unauthorized"
+
+
+class ImageRefused(EddyError):
+    """A partial bitstream may not go into this slot; raised before the slot is touched."""
+
+    code = "image-refused"
+
+
+class BoardFault(EddyError):
+    """The hardware refused or failed; `details['cause']` is the name from the cause register."""
+
+    code = "board-fault"
+
+
+class ConfigurationFailed(BoardFault):
+    """The configuration port reported an error, or the slot does not hold what was loaded."""
+
+    code = "configuration-failed"
+
+
+class ModuleFault(BoardFault):
+    """A module hung, left its windows, flooded memory or lost its clock."""
+
+    code = "module-fault"
+
+
+class MemoryExhausted(BoardFault):
+    """The memory arena of the board has no room for the request."""
+
+    code = "memory-exhausted"
+
+
+class BoardUnreachable(EddyError):
+    """The privileged half of Eddy cannot be reached."""
+
+    code = "board-unreachable"

@@ -1,0 +1,59 @@
+"""Slots and what may be put into them."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Pool(str, enum.Enum):
+    """Which decision owns a slot."""
+
+    PIPELINE = "pipeline"
+    """Dispatch owns it: tasks of application jobs."""
+    GPU = "gpu"
+    """Price owns it: GPU clusters."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotDescription:
+    """One reconfigurable partition of a board.
+
+    Attributes:
+        index: Position on the board, from 0.
+        region: The name `Overlay.pr_download` takes, e.g. ``"slot0"``.
+        pool: Which decision owns it.
+        image_bytes: Size of every partial bitstream for it (images follow the region's area).
+        clk_hz: Highest clock its clocking-wizard output gives.
+    """
+
+    index: int
+    region: str
+    pool: Pool
+    image_bytes: int
+    clk_hz: float
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A partial bitstream: one module, built for one slot of one shell.
+
+    Attributes:
+        sha256: Hex digest of the file; its name in the image store.
+        module: Name of the reconfigurable module.
+        build: Hex hash of the module's sources and toolchain, as read back from its identity block (64 bits, 16 digits).
+        shell: Hex identity of the shell it was built for.
+        slot: Index of the slot it was built for.
+        bytes: Size of the file's payload, as the configuration port takes it.
+        clk_hz: Clock the module was built for.
+        signature: Detached Ed25519 signature over the manifest's canonical form, hex; empty where unsigned.
+    """
+
+    sha256: str
+    module: str
+    build: str
+    shell: str
+    slot: int
+    bytes: int
+    clk_hz: float
+    signature: str = ""

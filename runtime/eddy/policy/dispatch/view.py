@@ -1,0 +1,180 @@
+"""What a dispatch policy sees, and what it may decide ([004] section 2.3).
+
+A policy is a value with `initial()` and `decide(view)`. The view is frozen and holds the time, so the hypervisor, the
+simulator and a replayed trace call the very same object. What a policy wants to remember from call to call (tokens,
+queues, learned latencies) it returns as `memory` and finds in the next view; it keeps nothing itself.
+
+Only configuring and preempting are decided here. An item is launched by the hypervisor, in item order, as soon as its
+task sits in a slot and every predecessor has finished that item (every predecessor has finished *every* item, where
+the job runs in bulk mode).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """One task of a waiting or running job.
+
+    Attributes:
+        id: Task id in its application.
+        module: What must be in a slot to run it.
+        estimate_s: The designer's estimate for one item.
+        items_done: Finished items, in item order, of the job's batch.
+        slot: The slot that holds or is being loaded with this task for this job, or None.
+        predecessors: Task ids.
+    """
+
+    id: int
+    module: str
+    estimate_s: float
+    items_done: int
+    slot: int | None
+    predecessors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """One job that has arrived and not ended.
+
+    Attributes:
+        id: Unique; the tie-breaker of last resort (lower is older).
+        application: Its application's name.
+        tenant: Whose it is.
+        batch: Number of items.
+        priority: One of `eddy.core.jobs.PRIORITIES`.
+        arrival_s: Board time of arrival.
+        deadline_s: Board time by which it should end, or None.
+        goal_slots: Saturation point of its application.
+        tasks: In topological order.
+    """
+
+    id: int
+    application: str
+    tenant: str
+    batch: int
+    priority: int
+    arrival_s: float
+    deadline_s: float | None
+    goal_slots: int
+    tasks: tuple[TaskView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotView:
+    """One slot of the `pipeline` pool.
+
+    Attributes:
+        index: Position on the board.
+        module: Module that is resident, or "" for none (or none that may be trusted).
+        tenant: The tenant it last served; reuse without a load is for the same tenant only.
+        job: Job that holds the slot, or None where it is free.
+        task: Task of that job.
+        loading: The configuration port is busy with this slot.
+        running: An item runs at this moment (not preemptible until its boundary).
+        load_s: What a load of this slot takes, in board seconds.
+    """
+
+    index: int
+    module: str
+    tenant: str
+    job: int | None
+    task: int | None
+    loading: bool
+    running: bool
+    load_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A finished item's true duration, for policies that learn."""
+
+    module: str
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchView:
+    """The world at one instant.
+
+    Attributes:
+        now_s: Board time.
+        jobs: Arrived and not ended, by arrival, then id.
+        slots: Of the `pipeline` pool, by index.
+        port_busy: The configuration port is loading; no `Configure` that needs a load is possible now.
+        observations: Items that finished since the last call, in order.
+        memory: What the policy returned last time; `initial()` the first time.
+    """
+
+    now_s: float
+    jobs: tuple[JobView, ...]
+    slots: tuple[SlotView, ...]
+    port_busy: bool
+    observations: tuple[Observation, ...]
+    memory: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Configure:
+    """Give `slot` to `task` of `job`; the hypervisor loads the image unless it is resident for the same tenant."""
+
+    job: int
+    task: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Take `slot` from its job: at once where no item runs, else at the item's boundary."""
+
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """Bring the image of `module` for `slot` into memory ahead of its load."""
+
+    module: str
+    slot: int
+
+
+Decision = Configure | Preempt | Prefetch
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """What a policy decided.
+
+    Attributes:
+        decisions: Carried out in order. One that no longer fits the world is dropped and recorded, never an error.
+        memory: Handed back in the next view.
+        wake_s: Board time at which to be called again even if nothing happens, or None.
+    """
+
+    decisions: tuple[Decision, ...]
+    memory: Any = None
+    wake_s: float | None = None
+
+
+class DispatchPolicy(Protocol):
+    """A dispatch policy: a frozen value, pure in its view.
+
+    Attributes:
+        name: As `--policy` takes it.
+        pipelined: Whether a task may start an item while its predecessor works on later ones (else: bulk mode).
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def pipelined(self) -> bool: ...
+
+    def initial(self) -> Any:
+        """Memory before the first call."""
+
+    def decide(self, view: DispatchView) -> Dispatch:
+        """Decide; called on every arrival, completion, configuration, release, and at `wake_s`."""
