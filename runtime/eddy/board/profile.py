@@ -1,0 +1,170 @@
+"""Board profiles: what a board is, as data.
+
+A profile is a YAML file in `profiles/`. It says which slots there are and how large their images come out, how fast the
+configuration port takes bytes (with the source of the figure), what the DRAM looks like, and where the memory arena
+lies. Nothing else in Eddy knows one board from another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.slots import Pool, SlotDescription
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationPort:
+    """How partial bitstreams get in.
+
+    Attributes:
+        kind: ``pcap`` or ``icap``.
+        bytes_per_s: Rate at which the port takes an image.
+        storage_bytes_per_s: Rate of reading an image that is not in memory yet.
+        source: Where the figures come from.
+    """
+
+    kind: str
+    bytes_per_s: float
+    storage_bytes_per_s: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dram:
+    """Geometry and timing of the memory behind the shell.
+
+    Attributes:
+        base: Physical address.
+        bytes: Size.
+        banks: Independent banks (bank groups flattened).
+        row_bytes: Bytes of one open row (one bank).
+        rcd_ns: Activate to column command.
+        rp_ns: Precharge.
+        cl_ns: Column command to data.
+        ras_ns: Activate to precharge, at least.
+        bytes_per_s: Data bus limit that the shell's port sees.
+    """
+
+    base: int
+    bytes: int
+    banks: int
+    row_bytes: int
+    rcd_ns: float
+    rp_ns: float
+    cl_ns: float
+    ras_ns: float
+    bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """The part of memory that Eddy hands out to jobs."""
+
+    base: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A board.
+
+    Attributes:
+        name: The file's name.
+        board: What it is, for people.
+        part: Device part, as the `.bit` header names it.
+        shell_hz: Clock of the static region.
+        slots: Its reconfigurable partitions, by index.
+        configuration: The configuration port.
+        dram: The memory behind the shell.
+        arena: What of it jobs may get.
+        requires_signature: Whether only signed images may be loaded.
+    """
+
+    name: str
+    board: str
+    part: str
+    shell_hz: float
+    slots: tuple[SlotDescription, ...]
+    configuration: ConfigurationPort
+    dram: Dram
+    arena: Arena
+    requires_signature: bool
+
+
+def profile_names() -> tuple[str, ...]:
+    """Names of the profiles that ship."""
+    folder = resources.files("eddy.board") / "profiles"
+    return tuple(sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".yaml")))
+
+
+def load_profile(name: str) -> Profile:
+    """Read a profile by name.
+
+    Raises:
+        NotFound: There is none of that name; says which there are.
+        InvalidRequest: The file is wrong; names the field.
+    """
+    if name not in profile_names():
+        raise NotFound(
+            f"no board profile {name!r}; there are: {', '.join(profile_names())}",
+            field="profile",
+            allowed=profile_names(),
+        )
+    text = (resources.files("eddy.board") / "profiles" / f"{name}.yaml").read_text(encoding="utf-8")
+    return parse_profile(name, yaml.safe_load(text))
+
+
+def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
+    """Make a profile of parsed YAML.
+
+    Raises:
+        InvalidRequest: A field is missing, unknown or of the wrong type; names it.
+    """
+    try:
+        profile = Profile(
+            name=name,
+            board=str(data["board"]),
+            part=str(data["part"]),
+            shell_hz=float(data["shell_hz"]),
+            slots=tuple(_slot(index, slot) for index, slot in enumerate(data["slots"])),
+            configuration=ConfigurationPort(**data["configuration"]),
+            dram=Dram(**data["dram"]),
+            arena=Arena(**data["arena"]),
+            requires_signature=bool(data["requires_signature"]),
+        )
+    except KeyError as error:
+        raise InvalidRequest(f"profile {name}: field {error} is missing", field=str(error.args[0])) from error
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"profile {name}: {error}", field="profile") from error
+    _check(profile)
+    return profile
+
+
+def _slot(index: int, data: Mapping[str, Any]) -> SlotDescription:
+    return SlotDescription(
+        index=index,
+        region=f"slot{index}",
+        pool=Pool(data["pool"]),
+        image_bytes=int(data["image_bytes"]),
+        clk_hz=float(data["clk_hz"]),
+    )
+
+
+def _check(profile: Profile) -> None:
+    if not 1 <= len(profile.slots) <= 10:
+        raise InvalidRequest(
+            f"profile {profile.name}: a shell has 1 to 10 slots, not {len(profile.slots)}",
+            field="slots",
+            allowed="1..10",
+        )
+    arena_end, dram_end = profile.arena.base + profile.arena.bytes, profile.dram.base + profile.dram.bytes
+    if profile.arena.base < profile.dram.base or arena_end > dram_end:
+        raise InvalidRequest(f"profile {profile.name}: the arena is not inside the DRAM", field="arena")
+    if profile.arena.base % 4096 or profile.arena.bytes % 4096:
+        raise InvalidRequest(f"profile {profile.name}: the arena is not page aligned (4096)", field="arena")

@@ -1,0 +1,62 @@
+"""Profiles parse, and a wrong one says what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from eddy.board.profile import load_profile, parse_profile, profile_names
+from eddy.core.errors import InvalidRequest, NotFound
+
+GOOD = """
+board: b
+part: p
+shell_hz: 1.0e+8
+slots: [{pool: pipeline, image_bytes: 100, clk_hz: 1.0e+8}]
+configuration: {kind: pcap, bytes_per_s: 1.0e+8, storage_bytes_per_s: 1.0e+7, source: here}
+dram: {base: 0, bytes: 65536, banks: 2, row_bytes: 1024, rcd_ns: 1, rp_ns: 1, cl_ns: 1, ras_ns: 1, bytes_per_s: 1.0e+9}
+arena: {base: 4096, bytes: 8192}
+requires_signature: false
+"""
+
+
+def good() -> dict[str, Any]:
+    data = yaml.safe_load(GOOD)
+    assert isinstance(data, dict)
+    return data
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_every_profile_parses_and_keeps_its_name(name: str) -> None:
+    profile = load_profile(name)
+    assert profile.name == name
+    assert [slot.region for slot in profile.slots] == [f"slot{i}" for i in range(len(profile.slots))]
+
+
+def test_an_unknown_profile_names_the_known_ones() -> None:
+    with pytest.raises(NotFound, match="zcu106"):
+        load_profile("zcu1006")
+
+
+@pytest.mark.parametrize("field", ["board", "slots", "configuration", "dram", "arena", "requires_signature"])
+def test_a_missing_field_is_named(field: str) -> None:
+    data = good()
+    del data[field]
+    with pytest.raises(InvalidRequest, match=field):
+        parse_profile("x", data)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("slots", [], "1 to 10 slots"),
+        ("arena", {"base": 0, "bytes": 1 << 20}, "inside the DRAM"),
+        ("arena", {"base": 100, "bytes": 4096}, "page aligned"),
+        ("dram", {"base": 0}, "dram|Dram"),
+    ],
+)
+def test_a_wrong_field_is_refused(field: str, value: object, message: str) -> None:
+    data = good() | {field: value}
+    with pytest.raises(InvalidRequest, match=message):
+        parse_profile("x", data)
