@@ -101,6 +101,8 @@ class Launch:
 
 
 class EventKind(str, enum.Enum):
+    """What ended, and how."""
+
     CONFIGURED = "configured"
     CONFIGURATION_FAILED = "configuration-failed"
     ITEM_DONE = "item-done"
@@ -135,6 +137,8 @@ class BoardEvent:
 
 
 class SlotPhase(str, enum.Enum):
+    """What a slot is doing."""
+
     EMPTY = "empty"
     """Closed: decoupled and held in reset; nothing trusted inside."""
     LOADING = "loading"

@@ -41,7 +41,7 @@ class Image:
     Attributes:
         sha256: Hex digest of the file; its name in the image store.
         module: Name of the reconfigurable module.
-        build: Hex hash of the module's sources and toolchain, as read back from its identity block (64 bits, 16 digits).
+        build: Hash of the module's sources and toolchain, as its identity block reads (64 bits, 16 hex digits).
         shell: Hex identity of the shell it was built for.
         slot: Index of the slot it was built for.
         bytes: Size of the file's payload, as the configuration port takes it.
