@@ -1,0 +1,129 @@
+"""How the `eddy` command speaks: tables that fit 80 columns, one JSON value on request, errors in one line.
+
+Results go to standard output, everything else to standard error, so that `eddy ... --json | jq` always works.
+Rich is imported where a table is drawn, not before: `eddy --help` stays light.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from eddy.core.errors import EddyError
+
+OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD = 0, 1, 2, 3, 4, 5
+"""Exit codes: done; the job or a check failed; wrong arguments; nothing answers; the server refused; the board failed."""
+
+_EXIT_CODES = {
+    "server-unreachable": UNREACHABLE,
+    "job-failed": FAILED,
+    "wait-timeout": FAILED,
+    "board-fault": BOARD,
+    "configuration-failed": BOARD,
+    "module-fault": BOARD,
+    "memory-exhausted": BOARD,
+    "board-unreachable": BOARD,
+}
+
+
+def exit_code(error: EddyError) -> int:
+    """The exit status an error ends the command with."""
+    return _EXIT_CODES.get(error.code, REFUSED)
+
+
+def say(text: str) -> None:
+    """One line to standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def plain(value: Any) -> Any:
+    """`value` with dataclasses, enums and tuples made into what JSON has."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: plain(getattr(value, entry.name)) for entry in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return plain(value.value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(entry) for entry in value]
+    return value
+
+
+def print_json(value: Any) -> None:
+    """Exactly one JSON value on standard output."""
+    print(json.dumps(plain(value), indent=2, allow_nan=False))
+
+
+@contextmanager
+def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
+    """Turn an error of Eddy into one line on standard error (one JSON object with `as_json`) and an exit code."""
+    try:
+        yield
+    except EddyError as error:
+        if as_json:
+            document = {"code": error.code, "detail": error.message, **plain(error.details)}
+            print(json.dumps(document, default=str), file=sys.stderr)
+        else:
+            say(f"eddy: {error.message}{_allowed(error.details)}")
+        raise typer.Exit(exit_code(error)) from None
+    except KeyboardInterrupt:
+        say("eddy: interrupted")
+        raise typer.Exit(130) from None
+
+
+def _allowed(details: Mapping[str, Any]) -> str:
+    allowed = details.get("allowed")
+    if not allowed or isinstance(allowed, Mapping):
+        return f" (allowed: {json.dumps(allowed)})" if allowed else ""
+    listed = ", ".join(map(str, allowed)) if isinstance(allowed, (list, tuple)) else str(allowed)
+    return "" if listed in "".join(map(str, details.get("detail", ""))) else f" (allowed: {listed})"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its title, the key of its value, and whether it lines up on the right."""
+
+    title: str
+    key: str
+    right: bool = False
+
+
+def seconds(value: Any) -> str:
+    """A duration for people: three or four significant digits with its unit."""
+    if value is None:
+        return "-"
+    number = float(value)
+    for bound, factor, unit in ((1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (120.0, 1.0, "s")):
+        if abs(number) < bound:
+            return f"{number * factor:.{_digits(number * factor)}f} {unit}" if number else "0"
+    return f"{number / 60:.1f} min"
+
+
+def _digits(number: float) -> int:
+    return 2 if abs(number) < 10 else 1 if abs(number) < 100 else 0
+
+
+def table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows as a table no wider than the terminal, and never wider than 80 columns off a terminal."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 80, highlight=False)
+    drawn = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        drawn.add_column(column.title, justify="right" if column.right else "left", overflow="ellipsis", no_wrap=True)
+    for row in rows:
+        drawn.add_row(*(_cell(row.get(column.key)) for column in columns))
+    console.print(drawn)
+
+
+def _cell(value: Any) -> str:
+    return "-" if value is None or value == "" else "yes" if value is True else "no" if value is False else str(value)

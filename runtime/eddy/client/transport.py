@@ -1,0 +1,121 @@
+"""One request, tried until it is answered: what makes the client's retries safe, in one place.
+
+Every request of the client may be sent twice without harm: reads change nothing, a blob is named by its hash,
+cancelling twice is cancelling, and a submission carries an `Idempotency-Key`. So a request that met no answer, or a
+`503`, is repeated with growing pauses.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+
+from eddy.client.errors import ServerUnreachable, from_problem
+
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 5.0
+
+
+class Transport:
+    """HTTP with a key, retries and typed errors.
+
+    Args:
+        url: Where the hypervisor answers.
+        key: Bearer token, or "" for the open routes only.
+        timeout_s: Wall time one try may take.
+        retries: Tries beyond the first.
+        http: An httpx transport to use instead of sockets (tests).
+        pause: Called with the seconds to wait between tries.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str = "",
+        *,
+        timeout_s: float = 30.0,
+        retries: int = 4,
+        http: httpx.BaseTransport | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.retries = retries
+        self.pause = pause
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._http = httpx.Client(base_url=self.url, headers=headers, timeout=timeout_s, transport=http)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: Any = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Send until answered; `body` goes as JSON, `content` as bytes.
+
+        Raises:
+            EddyError: The server refused it; the class is that of the problem's code.
+            ServerUnreachable: Nothing answered.
+        """
+        sent = dict(headers or {})
+        if body is not None:
+            content = json.dumps(body, allow_nan=False).encode()
+            sent["Content-Type"] = "application/json"
+        for attempt in range(self.retries + 1):
+            last = attempt == self.retries
+            try:
+                answer = self._http.request(method, path, params=params, content=content, headers=sent)
+            except httpx.TransportError as failure:
+                if last:
+                    raise self.unreachable(failure) from failure
+            else:
+                if answer.status_code != 503 or last:
+                    return self._checked(answer)
+            self.pause(self.pause_s(attempt))
+        raise AssertionError("the loop above returns or raises")
+
+    def stream(self, path: str, headers: Mapping[str, str], read_timeout_s: float) -> Any:
+        """Open a stream of lines; a context manager that yields an `httpx.Response`."""
+        timeout = httpx.Timeout(self._http.timeout.connect, read=read_timeout_s)
+        return self._http.stream("GET", path, headers=dict(headers), timeout=timeout)
+
+    def unreachable(self, failure: Exception) -> ServerUnreachable:
+        """The error that says where nothing answered and what to do."""
+        return ServerUnreachable(
+            f"Nothing answers at {self.url} ({type(failure).__name__}). Start it with `eddy serve`, or set EDDY_URL.",
+            url=self.url,
+        )
+
+    @staticmethod
+    def pause_s(attempt: int) -> float:
+        """Pause after try `attempt`: doubling, bounded, with jitter so that many clients do not come back at once."""
+        bound: float = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0**attempt)
+        return bound * (0.5 + random.random() / 2)
+
+    def _checked(self, answer: httpx.Response) -> httpx.Response:
+        if answer.status_code < 400:
+            return answer
+        raise self.problem(answer)
+
+    @staticmethod
+    def problem(answer: httpx.Response) -> Exception:
+        """The error an answer of 400 or more stands for."""
+        try:
+            document = answer.json()
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            document = {"detail": f"the server answered {answer.status_code} without a problem document"}
+        return from_problem(answer.status_code, document)

@@ -1,0 +1,110 @@
+"""Every setting of Eddy, once: command-line flags, environment variables and the reference page come from this table.
+
+A value is looked up in this order: the flag, the environment variable (`EDDY_` and the name in capitals), the default.
+Nothing here imports more than the standard library, so the table costs `eddy --help` nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+Value = str | int | float
+Reader = Literal["server", "client", "board", "demo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting.
+
+    Attributes:
+        name: As the flag has it without its dashes, with underscores: ``"max_blob_bytes"``.
+        default: Used where neither flag nor environment says anything; its type is the setting's type.
+        unit: ``"s"``, ``"bytes"``, ... or ``""`` for names and paths.
+        help: One sentence.
+        read_by: Which part reads it.
+        allowed: The values it may take; empty where any value of the type will do.
+        secret: Whether the value must not be printed.
+    """
+
+    name: str
+    default: Value
+    unit: str
+    help: str
+    read_by: Reader
+    allowed: tuple[str, ...] = ()
+    secret: bool = False
+
+    @property
+    def flag(self) -> str:
+        """The command-line flag."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def environment(self) -> str:
+        """The environment variable."""
+        return "EDDY_" + self.name.upper()
+
+    def describe(self) -> str:
+        """The help text with its unit and allowed values."""
+        extra = [f"in {self.unit}"] if self.unit else []
+        extra += ["one of " + ", ".join(self.allowed)] if self.allowed else []
+        return self.help + (f" ({'; '.join(extra)})" if extra else "")
+
+    def parse(self, text: str) -> Value:
+        """Turn text into a value of the setting's type.
+
+        Raises:
+            ValueError: It is not a value of the type, or not among the allowed ones.
+        """
+        if self.allowed and text not in self.allowed:
+            raise ValueError(f"{self.environment} is {text!r}; allowed: {', '.join(self.allowed)}")
+        try:
+            return type(self.default)(text)
+        except ValueError:
+            raise ValueError(f"{self.environment} is {text!r}; it must be a {type(self.default).__name__}") from None
+
+    def value(self, environment: Mapping[str, str] = os.environ) -> Value:
+        """The environment's value, or the default."""
+        text = environment.get(self.environment)
+        return self.default if text is None or text == "" else self.parse(text)
+
+
+_ALL = (
+    Setting("url", "http://127.0.0.1:8000", "", "Where the hypervisor answers.", "client"),
+    Setting("key", "", "", "The tenant's API key, sent as a bearer token.", "client", secret=True),
+    Setting("http_timeout_s", 30.0, "s", "Wall time one HTTP request may take before it is tried again.", "client"),
+    Setting("http_retries", 4, "tries", "Repeats of a request that met no answer.", "client"),
+    Setting("board", "rtl", "", "Which board adapter to run on.", "server", ("rtl", "model", "pynq")),
+    Setting("profile", "tiny", "", "Board profile: slots, clocks, configuration port, memory.", "server"),
+    Setting("policy", "fcfs", "", "Dispatch policy: which task goes into which slot.", "server"),
+    Setting("host", "127.0.0.1", "", "Address the API listens on; anything but loopback needs a TLS proxy.", "server"),
+    Setting("port", 8000, "", "TCP port the API listens on; 0 takes any free one.", "server"),
+    Setting("data", "~/.local/share/eddy", "", "Directory of the job store, blobs, results and keys.", "server"),
+    Setting("boardd", "", "", "UNIX socket of a running `eddy boardd`; empty runs the board in process.", "server"),
+    Setting("max_body_bytes", 1 << 20, "bytes", "Largest JSON request body.", "server"),
+    Setting("max_blob_bytes", 256 << 20, "bytes", "Largest blob.", "server"),
+    Setting("heartbeat_s", 15.0, "s", "Wall time between comment lines on an idle event stream.", "server"),
+    Setting("page_size", 50, "jobs", "Jobs in one page of a listing where the request names no limit.", "server"),
+    Setting("log_level", "warning", "", "Least severe log record written.", "server",
+            ("debug", "info", "warning", "error")),
+    Setting("socket", "/run/eddy/boardd.sock", "", "UNIX socket `eddy boardd` listens on.", "board"),
+    Setting("out", "out/demo", "", "Directory for the demonstration's timeline, trace and results.", "demo"),
+)  # fmt: skip
+
+SETTINGS: Mapping[str, Setting] = MappingProxyType({setting.name: setting for setting in _ALL})
+"""The table, by name."""
+
+
+def reference_rows() -> Iterator[str]:
+    """The rows of docs/reference/settings.md, one a setting."""
+    for setting in _ALL:
+        default = f"`{setting.default}`" if setting.default != "" else "(none)"
+        yield f"| `{setting.flag}` | `{setting.environment}` | {default} | {setting.describe()} | {setting.read_by} |"
+
+
+if __name__ == "__main__":
+    print("\n".join(reference_rows()))
