@@ -19,7 +19,7 @@ import typer
 from eddy.core.errors import EddyError
 
 OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD = 0, 1, 2, 3, 4, 5
-"""Exit codes: done; the job or a check failed; wrong arguments; nothing answers; the server refused; the board failed."""
+"""Exit codes: done; a job or check failed; wrong arguments; nothing answers; the server refused; the board failed."""
 
 _EXIT_CODES = {
     "server-unreachable": UNREACHABLE,

@@ -1,0 +1,165 @@
+"""What the slots did, over board time: as a picture, and as a trace that Perfetto and chrome://tracing open.
+
+A `Span` is a stretch of time in which one slot was loaded or ran one item. The drawing is pure in its spans; nothing
+here asks a server.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+SpanKind = Literal["reconfigure", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One stretch of one slot's time, in board seconds.
+
+    Attributes:
+        slot: Index of the slot.
+        kind: Loading a partial bitstream, or running an item.
+        start_s: Beginning.
+        end_s: End, not before the beginning.
+        tenant: On whose behalf.
+        job: Job id.
+        task: Name of the task.
+        item: Item of the batch, or None for a load.
+        ok: False where it ended in a fault.
+    """
+
+    slot: int
+    kind: SpanKind
+    start_s: float
+    end_s: float
+    tenant: str
+    job: str
+    task: str
+    item: int | None = None
+    ok: bool = True
+
+
+def perfetto(spans: Iterable[Span], board: str) -> dict[str, Any]:
+    """The spans as a Trace Event document: one process for the board, one thread a slot, times in microseconds."""
+    ordered = sorted(spans, key=lambda span: (span.slot, span.start_s, span.end_s))
+    slots = sorted({span.slot for span in ordered})
+    names: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": board}}]
+    for slot in slots:
+        names.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": slot + 1, "args": {"name": f"slot{slot}"}})
+    return {"displayTimeUnit": "ns", "traceEvents": names + [_trace_event(span) for span in ordered]}
+
+
+def _trace_event(span: Span) -> dict[str, Any]:
+    arguments = {"tenant": span.tenant, "job": span.job, "task": span.task, "ok": span.ok}
+    name = f"load {span.task}" if span.kind == "reconfigure" else f"{span.task} [{span.item}]"
+    return {
+        "ph": "X",
+        "name": name,
+        "cat": span.kind,
+        "pid": 1,
+        "tid": span.slot + 1,
+        "ts": round(span.start_s * 1e6, 3),
+        "dur": round((span.end_s - span.start_s) * 1e6, 3),
+        "args": arguments if span.item is None else {**arguments, "item": span.item},
+    }
+
+
+def write_trace(spans: Iterable[Span], board: str, path: Path) -> None:
+    """Write the trace; open it at https://ui.perfetto.dev or in chrome://tracing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(perfetto(spans, board)) + "\n")
+
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F6000")
+"""One a tenant, told apart also without colour vision.  Source: Okabe and Ito, Color Universal Design, 2008."""
+_LOAD_COLOUR = "#C8C8C8"
+_BAR_HEIGHT = 0.72
+
+
+def draw(spans: Sequence[Span], title: str, path: Path) -> None:
+    """Draw the spans, slots downwards, board time to the right; the format is that of the path's suffix.
+
+    Loads are grey and hatched; items have their tenant's colour; a span that ended in a fault is outlined in red.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    slots = sorted({span.slot for span in spans}) or [0]
+    figure = Figure(figsize=(11, 1.7 + 0.55 * len(slots)), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    end_s = max((span.end_s for span in spans), default=1.0)
+    scale, unit = _unit(end_s)
+    colours = {tenant: _COLOURS[rank % len(_COLOURS)] for rank, tenant in enumerate(sorted({s.tenant for s in spans}))}
+    for span in spans:
+        _bar(axes, span, slots.index(span.slot), scale, colours[span.tenant])
+    _labels(axes, spans, slots, scale, end_s)
+    axes.set_yticks(range(len(slots)), [f"slot {slot}" for slot in slots])
+    axes.set_ylim(len(slots) - 0.5, -0.5)
+    axes.set_xlim(0, end_s * scale * 1.01)
+    axes.set_xlabel(f"board time ({unit})")
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color="#E4E4E4", linewidth=0.6)
+    axes.set_axisbelow(True)
+    _legend(figure, colours, any(not span.ok for span in spans))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+
+
+def _unit(end_s: float) -> tuple[float, str]:
+    return (1e6, "us") if end_s < 1e-3 else (1e3, "ms") if end_s < 1 else (1.0, "s")
+
+
+def _bar(axes: Any, span: Span, row: int, scale: float, colour: str) -> None:
+    load = span.kind == "reconfigure"
+    axes.barh(
+        row,
+        (span.end_s - span.start_s) * scale,
+        left=span.start_s * scale,
+        height=_BAR_HEIGHT,
+        color=_LOAD_COLOUR if load else colour,
+        hatch="////" if load else None,
+        edgecolor="#CC0000" if not span.ok else "white",
+        linewidth=1.4 if not span.ok else 0.3,
+    )
+
+
+def _labels(axes: Any, spans: Sequence[Span], slots: Sequence[int], scale: float, end_s: float) -> None:
+    """Name every run of items of one task on one slot, where the name has room."""
+    for first, last in _stretches(spans):
+        width = (last.end_s - first.start_s) / end_s
+        if width < 0.011 * len(first.task):
+            continue
+        middle = (first.start_s + last.end_s) / 2 * scale
+        box = {"boxstyle": "round,pad=0.15", "facecolor": "black", "alpha": 0.45, "edgecolor": "none"}
+        axes.text(middle, slots.index(first.slot), first.task, ha="center", va="center", fontsize=7.5, color="white",
+                  bbox=box)  # fmt: skip
+
+
+def _stretches(spans: Sequence[Span]) -> list[tuple[Span, Span]]:
+    """First and last span of each unbroken run of items of the same job and task on one slot."""
+    found: list[tuple[Span, Span]] = []
+    for span in sorted(spans, key=lambda span: (span.slot, span.start_s)):
+        same = found and (found[-1][1].slot, found[-1][1].job, found[-1][1].task) == (span.slot, span.job, span.task)
+        if span.kind == "reconfigure":
+            found.append((span, span))
+        elif same and found[-1][1].kind == "run":
+            found[-1] = (found[-1][0], span)
+        else:
+            found.append((span, span))
+    return [pair for pair in found if pair[0].kind == "run"]
+
+
+def _legend(figure: Any, colours: dict[str, str], faults: bool) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [Patch(facecolor=colour, label=tenant) for tenant, colour in colours.items()]
+    handles.append(Patch(facecolor=_LOAD_COLOUR, hatch="////", edgecolor="white", label="reconfiguring"))
+    if faults:
+        handles.append(Patch(facecolor="white", edgecolor="#CC0000", label="ended in a fault"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(handles)), frameon=False, fontsize=9)
