@@ -1,0 +1,244 @@
+"""What a job says about itself, and what slots say: frozen records that the store keeps and the API shows.
+
+Every time here is in board seconds, unless its name says `unix`. For a job, ``waiting_s`` (summed over its causes) plus
+``reconfiguring_s`` plus ``running_s`` is the time from its arrival to its end: each instant is booked once.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eddy.core.jobs import JobState
+
+
+class WaitCause(str, enum.Enum):
+    """What a job was waiting for while it had no slot."""
+
+    SLOT = "slot"
+    """The policy had not given it one."""
+    MEMORY = "memory"
+    """The board's arena had no room for all its buffers."""
+    PREEMPTED = "preempted"
+    """Its slots were taken, and it has not been given one again."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """What a tenant asks for.
+
+    Attributes:
+        tenant: Who asks.
+        application: Name of the application.
+        batch: Number of items, from 1 to the application's `max_batch`.
+        inputs: Input buffer's name to sha256 of its blobs: one blob an item, or one blob with all items end to end.
+        constants: Constant buffer's name to sha256 of its blob; those the package ships may be left out.
+        priority: One of `eddy.core.jobs.PRIORITIES`.
+        deadline_s: Board seconds after arrival by which it should end, or None.
+        idempotency_key: The same key with the same request names the same job; "" for none.
+    """
+
+    tenant: str
+    application: str
+    batch: int = 1
+    inputs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
+    priority: int = 1
+    deadline_s: float | None = None
+    idempotency_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """What happened to a job so far, and why.
+
+    Attributes:
+        id: Grows with every submission on a hypervisor.
+        tenant: Whose it is.
+        application: Name of the application.
+        batch: Number of items.
+        priority: One of `eddy.core.jobs.PRIORITIES`.
+        state: Where it is in its life.
+        submitted_unix_s: Wall time of acceptance.
+        arrival_s: Board time of acceptance.
+        deadline_s: Board time by which it should end, or None.
+        started_s: Board time at which a slot was first given to it, or None.
+        ended_s: Board time at which it reached a final state, or None.
+        waiting_s: Time without a slot, by `WaitCause` value; up to `ended_s`, or the last change of state.
+        reconfiguring_s: Time in which a slot was loaded for it and none of its items ran.
+        running_s: Time in which it held a loaded slot (draining included).
+        reconfigurations: Loads made for it.
+        reuses: Slots it got without a load, because the module was resident.
+        preemptions: Times a slot was taken from it.
+        items_done: Items of the batch whose results are committed.
+        cause: Why it failed: a `eddy.board.port.Cause` value, or `image-refused`, `memory`; "" where it did not.
+        detail: For people: which task, item and slot, and what the board said.
+        failed_task: Task that failed, or None.
+        failed_item: Item that failed, or None.
+    """
+
+    id: int
+    tenant: str
+    application: str
+    batch: int
+    priority: int
+    state: JobState
+    submitted_unix_s: float
+    arrival_s: float
+    deadline_s: float | None = None
+    started_s: float | None = None
+    ended_s: float | None = None
+    waiting_s: Mapping[str, float] = field(default_factory=dict)
+    reconfiguring_s: float = 0.0
+    running_s: float = 0.0
+    reconfigurations: int = 0
+    reuses: int = 0
+    preemptions: int = 0
+    items_done: int = 0
+    cause: str = ""
+    detail: str = ""
+    failed_task: int | None = None
+    failed_item: int | None = None
+
+    @property
+    def response_s(self) -> float | None:
+        """Time from arrival to end, or None while it has not ended ([004] section 2.2.1)."""
+        return None if self.ended_s is None else self.ended_s - self.arrival_s
+
+    @property
+    def waited_s(self) -> float:
+        """Waiting time over all causes."""
+        return sum(self.waiting_s.values())
+
+
+class What(str, enum.Enum):
+    """Kinds of entries of the event log."""
+
+    SUBMITTED = "submitted"
+    STATE = "state"
+    """The job moved along the transition table; `state` says where to."""
+    WAIT = "wait"
+    """What it waits for changed; `detail` is a `WaitCause` value."""
+    CONFIGURE = "configure"
+    """A slot is given to a task; its load begins, unless `detail` is ``resident``."""
+    CONFIGURED = "configured"
+    CONFIGURATION_FAILED = "configuration_failed"
+    LAUNCH = "launch"
+    ITEM_DONE = "item_done"
+    ITEM_FAILED = "item_failed"
+    RESULT = "result"
+    """All tasks are done with an item and its outputs are committed."""
+    PREEMPT = "preempt"
+    """The slot was taken at a batch boundary."""
+    RELEASE = "release"
+    """The slot was given back."""
+    DROPPED = "dropped"
+    """A decision of the policy no longer fitted the world; `detail` says why."""
+    RECOVERED = "recovered"
+    """A restarted hypervisor, or board, took the job up again."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """One entry of the event log; enough of them draw a timeline.
+
+    Attributes:
+        seq: Grows over all jobs of a store; what `Last-Event-ID` carries. 0 before it is stored.
+        job: Job id.
+        tenant: Whose job it is.
+        at_s: Board time.
+        what: What happened.
+        state: The state it moved to, for `STATE`; else None.
+        slot: Where, or None.
+        task: Task id, or None.
+        item: Item of the batch, from 0, or None.
+        started_s: When the load or the item that ended here began, else None.
+        detail: For people and filters; see `What`.
+    """
+
+    seq: int
+    job: int
+    tenant: str
+    at_s: float
+    what: What
+    state: JobState | None = None
+    slot: int | None = None
+    task: int | None = None
+    item: int | None = None
+    started_s: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTiming:
+    """When one item of one task ran, and where."""
+
+    job: int
+    task: int
+    item: int
+    slot: int
+    started_s: float
+    ended_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SlotStatus:
+    """What a slot does now, for people.
+
+    Attributes:
+        slot: Index.
+        pool: `eddy.core.slots.Pool` value.
+        region: Its name for `pr_download`.
+        module: What is resident or being loaded, or "".
+        tenant: Whom it serves, or served last, or "".
+        job: Job that holds it, or None.
+        task: Task id of that job, or None.
+        item: Item that runs, or None.
+        phase: ``empty``, ``loading``, ``idle``, ``running``, ``waiting`` (held, next item not ready) or ``faulted``.
+        since_s: Board time since which it is so.
+    """
+
+    slot: int
+    pool: str
+    region: str
+    module: str = ""
+    tenant: str = ""
+    job: int | None = None
+    task: int | None = None
+    item: int | None = None
+    phase: str = "empty"
+    since_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Bounds of one tenant.
+
+    Attributes:
+        max_jobs: Jobs that have not ended, at once.
+        max_blob_bytes: Bytes of blobs it may keep.
+    """
+
+    max_jobs: int = 64
+    max_blob_bytes: int = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class TenantRecord:
+    """A tenant of the hypervisor.
+
+    Attributes:
+        id: Name, as jobs carry it.
+        key_hash: Keyed SHA-256 of its API key, hex; never the key.
+        admin: Whether it may use the operator's part of the API.
+        quota: Its bounds.
+        attributes: Whatever else the operator notes: plan, contact, entitlement.
+    """
+
+    id: str
+    key_hash: str = ""
+    admin: bool = False
+    quota: Quota = Quota()
+    attributes: Mapping[str, Any] = field(default_factory=dict)

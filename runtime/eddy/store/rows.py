@@ -1,0 +1,118 @@
+"""Between records and rows: how jobs and events are written into the database, and what one commit holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eddy.core.jobs import JobState
+from eddy.core.records import JobEvent, JobRecord, JobRequest, What
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A job as a restarted hypervisor finds it.
+
+    Attributes:
+        request: What was asked for.
+        record: What had happened.
+        cancel: Whether its end was asked for.
+        snapshot: What the state machine needs beside the record; empty for a job it never saw.
+    """
+
+    request: JobRequest
+    record: JobRecord
+    cancel: bool
+    snapshot: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The bytes of one output buffer after one item."""
+
+    job: int
+    name: str
+    item: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Everything one step of the hypervisor changes; written in one transaction.
+
+    Attributes:
+        jobs: Records that changed, each with its snapshot.
+        events: New entries of the event log; their `seq` is given here.
+        results: Outputs of items that are done; an item that is already there is refused.
+        slots: Snapshots of slots that changed, by index.
+        meta: Values to keep by name.
+    """
+
+    jobs: tuple[tuple[JobRecord, Mapping[str, Any]], ...] = ()
+    events: tuple[JobEvent, ...] = ()
+    results: tuple[Result, ...] = ()
+    slots: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+
+def dump_request(request: JobRequest) -> str:
+    """A request as canonical JSON, without its idempotency key."""
+    body = dataclasses.asdict(request)
+    del body["idempotency_key"]
+    return json.dumps(body, sort_keys=True)
+
+
+def request_hash(request: JobRequest) -> str:
+    """What tells two requests with the same idempotency key apart."""
+    return hashlib.sha256(dump_request(request).encode()).hexdigest()
+
+
+def load_request(text: str) -> JobRequest:
+    """The inverse of `dump_request`."""
+    body = json.loads(text)
+    body["inputs"] = {name: tuple(hashes) for name, hashes in body["inputs"].items()}
+    return JobRequest(**body)
+
+
+def dump_record(record: JobRecord) -> str:
+    """A record as JSON."""
+    body = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
+    body["state"] = record.state.value
+    body["waiting_s"] = dict(record.waiting_s)
+    return json.dumps(body)
+
+
+def load_record(text: str) -> JobRecord:
+    """The inverse of `dump_record`; fields a newer version added get their defaults."""
+    body = json.loads(text)
+    body["state"] = JobState(body["state"])
+    return JobRecord(**body)
+
+
+def event_values(event: JobEvent) -> tuple[object, ...]:
+    """The columns of table `event` after `seq`, in order."""
+    return (
+        event.job,
+        event.tenant,
+        event.at_s,
+        event.what.value,
+        event.state.value if event.state else None,
+        event.slot,
+        event.task,
+        event.item,
+        event.started_s,
+        event.detail,
+    )
+
+
+def load_event(row: sqlite3.Row) -> JobEvent:
+    """An event from its row."""
+    body = dict(row)
+    body["what"] = What(body["what"])
+    body["state"] = JobState(body["state"]) if body["state"] else None
+    return JobEvent(**body)

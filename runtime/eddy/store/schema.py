@@ -1,0 +1,109 @@
+"""The schema, as a list of migrations; `PRAGMA user_version` says how many were made.
+
+A migration is never edited once it has been released: a change is a new entry at the end.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from eddy.core.errors import EddyError
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE tenant (
+        id TEXT PRIMARY KEY,
+        key_hash TEXT NOT NULL DEFAULT '',
+        admin INTEGER NOT NULL DEFAULT 0,
+        max_jobs INTEGER NOT NULL,
+        max_blob_bytes INTEGER NOT NULL,
+        attributes TEXT NOT NULL DEFAULT '{}'
+    );
+    CREATE INDEX tenant_by_key ON tenant (key_hash);
+
+    CREATE TABLE job (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        tenant TEXT NOT NULL,
+        state TEXT NOT NULL,
+        final INTEGER NOT NULL DEFAULT 0,
+        cancel INTEGER NOT NULL DEFAULT 0,
+        request TEXT NOT NULL,
+        record TEXT NOT NULL,
+        snapshot TEXT NOT NULL DEFAULT '{}'
+    );
+    CREATE INDEX job_by_tenant ON job (tenant, id);
+    CREATE INDEX job_unfinished ON job (id) WHERE final = 0;
+
+    CREATE TABLE idempotency (
+        tenant TEXT NOT NULL,
+        key TEXT NOT NULL,
+        body TEXT NOT NULL,
+        job INTEGER NOT NULL REFERENCES job (id),
+        PRIMARY KEY (tenant, key)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE event (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        job INTEGER NOT NULL,
+        tenant TEXT NOT NULL,
+        at_s REAL NOT NULL,
+        what TEXT NOT NULL,
+        state TEXT,
+        slot INTEGER,
+        task INTEGER,
+        item INTEGER,
+        started_s REAL,
+        detail TEXT NOT NULL DEFAULT ''
+    );
+    CREATE INDEX event_by_job ON event (job, seq);
+
+    CREATE TABLE blob (
+        tenant TEXT NOT NULL,
+        sha256 TEXT NOT NULL,
+        bytes INTEGER NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (tenant, sha256)
+    );
+
+    CREATE TABLE result (
+        job INTEGER NOT NULL REFERENCES job (id),
+        name TEXT NOT NULL,
+        item INTEGER NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (job, name, item)
+    );
+
+    CREATE TABLE slot (
+        slot INTEGER PRIMARY KEY,
+        snapshot TEXT NOT NULL
+    );
+
+    CREATE TABLE meta (
+        key TEXT PRIMARY KEY,
+        value TEXT NOT NULL
+    ) WITHOUT ROWID;
+    """,
+)
+
+
+class SchemaTooNew(EddyError):
+    """The file was written by a newer Eddy."""
+
+    code = "schema-too-new"
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a database to the newest schema, each migration in one transaction.
+
+    Raises:
+        SchemaTooNew: It is newer than this program knows.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise SchemaTooNew(
+            f"the store has schema {version}, this Eddy knows {len(MIGRATIONS)}: upgrade Eddy, or use another --data",
+            found=version,
+            known=len(MIGRATIONS),
+        )
+    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+        connection.executescript(f"BEGIN;{script};PRAGMA user_version = {number};COMMIT;")
