@@ -61,6 +61,52 @@ package eddy_pkg;
     logic [1:0]               resp;
   } lite_r_t;
 
+  /// The five channels of the memory path, as its manager drives them.
+  typedef struct packed {
+    ax_t  aw;
+    logic aw_valid;
+    w_t   w;
+    logic w_valid;
+    logic b_ready;
+    ax_t  ar;
+    logic ar_valid;
+    logic r_ready;
+  } axi_req_t;
+
+  /// The five channels of the memory path, as its subordinate drives them.
+  typedef struct packed {
+    logic aw_ready;
+    logic w_ready;
+    b_t   b;
+    logic b_valid;
+    logic ar_ready;
+    r_t   r;
+    logic r_valid;
+  } axi_rsp_t;
+
+  /// The five channels of the control path, as its manager (the CPU's side) drives them.
+  typedef struct packed {
+    lite_ax_t aw;
+    logic     aw_valid;
+    lite_w_t  w;
+    logic     w_valid;
+    logic     b_ready;
+    lite_ax_t ar;
+    logic     ar_valid;
+    logic     r_ready;
+  } lite_req_t;
+
+  /// The five channels of the control path, as its subordinate (the module's side) drives them.
+  typedef struct packed {
+    logic       aw_ready;
+    logic       w_ready;
+    logic [1:0] b_resp;
+    logic       b_valid;
+    logic       ar_ready;
+    lite_r_t    r;
+    logic       r_valid;
+  } lite_rsp_t;
+
   parameter logic [1:0] RespOkay   = 2'b00;
   parameter logic [1:0] RespSlvErr = 2'b10;
   parameter logic [1:0] RespDecErr = 2'b11;

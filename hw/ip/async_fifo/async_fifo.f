@@ -1,0 +1,2 @@
+rtl/sync_bit.sv
+rtl/async_fifo.sv

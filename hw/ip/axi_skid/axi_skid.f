@@ -1,0 +1,4 @@
+-f ../eddy_pkg/eddy_pkg.f
+rtl/skid.sv
+rtl/axi_skid.sv
+rtl/axil_skid.sv

@@ -1,0 +1,69 @@
+/// What the firewall and the slot's registers agree on.
+package firewall_pkg;
+
+  import eddy_pkg::*;
+
+  /// Bits of an address within a page: the extent an AXI burst may not leave, and the grain of a window.
+  parameter int unsigned PageBits = 12;
+  parameter int unsigned PageWidth = AddrWidth - PageBits;
+  parameter int unsigned NumContexts = 1 << ContextWidth;
+
+  /// Why the firewall interfered: names and meaning as in the board port's `Cause`, codes as in the cause register.
+  typedef enum logic [3:0] {
+    CauseNone              = 4'd0,
+    CauseControlTimeout    = 4'd1,
+    CauseControlRefused    = 4'd2,
+    CauseReadOutsideWindow = 4'd3,
+    CauseWriteOutsideWindow = 4'd4,
+    CauseIllegalBurst      = 4'd5,
+    CauseWriteStalled      = 4'd6,
+    CauseResponseStalled   = 4'd7,
+    /// Not raised here; kept for the clock monitor, so that one register holds every cause.
+    CauseClockLost         = 4'd8
+  } cause_e;
+
+  /// Whole pages a module may reach: first to last page, both included.
+  typedef struct packed {
+    logic [NumContexts-1:0] contexts;  ///< Bit c: applies to context c.
+    logic                   write;     ///< Writes allowed.
+    logic                   read;      ///< Reads allowed.
+    logic [PageWidth-1:0]   last;      ///< Address bits 39:12 of the last page.
+    logic [PageWidth-1:0]   base;      ///< Address bits 39:12 of the first page.
+  } window_t;
+
+  /// What went wrong first: an address (of the control path: the offset in the module's window), and whose it was.
+  typedef struct packed {
+    cause_e                  cause;
+    logic [AddrWidth-1:0]    addr;
+    logic [ContextWidth-1:0] context_id;
+  } fault_t;
+
+  /// Read data of a register access that failed: 0xDEAD, then the offset.
+  function automatic logic [CtrlDataWidth-1:0] poison(logic [CtrlAddrWidth-1:0] addr);
+    return {16'hDEAD, addr};
+  endfunction
+
+  /// Whether AXI allows the burst; if it does, all its bytes lie in the page of its address.
+  ///
+  /// Ref: IHI 0022, A3.4.1 "Address structure".
+  function automatic logic burst_is_legal(ax_t ax);
+    logic [PageBits-1:0] mask;
+    logic [PageBits:0] first, bytes;
+    mask = (PageBits'(1) << ax.size) - PageBits'(1);
+    first = {1'b0, ax.addr[PageBits-1:0] & ~mask};
+    bytes = (PageBits + 1)'({1'b0, ax.len} + 9'd1) << ax.size;
+    if (ax.size > 3'($clog2(StrbWidth))) return 1'b0;
+    unique case (ax.burst)
+      // At most 16 beats, all in the container of the first.
+      BurstFixed: return ax.len < 8'd16;
+      BurstIncr: return first + bytes <= (PageBits + 1)'(1) << PageBits;
+      // 2, 4, 8 or 16 beats from an aligned address; wraps within a container aligned to its own size.
+      BurstWrap: begin
+        return (ax.len == 8'd1 || ax.len == 8'd3 || ax.len == 8'd7 || ax.len == 8'd15)
+            && (ax.addr[PageBits-1:0] & mask) == '0;
+      end
+      default: return 1'b0;
+    endcase
+  endfunction
+
+endpackage
