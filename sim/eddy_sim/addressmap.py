@@ -1,0 +1,229 @@
+"""What answers where in the CPU's window of the static region, as IP cores with register maps.
+
+One description serves the `.hwh` writer (`eddy_sim.hwh`), the device and the documentation. Register maps come from the
+generated modules of `eddy_drivers.regs`, and thereby from `hw/regs/*.rdl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eddy_drivers.regs import axi_intc, shell, slot_ctrl
+from eddy_drivers.regs.base import Register as GeneratedRegister
+
+PL_BASE = 0xA000_0000
+"""Physical address of the static region's window (M_AXI_HPM0_FPD)."""
+PL_BYTES = 0x100_0000
+SHELL_OFFSET, SHELL_BYTES = 0x00_0000, 0x1000
+INTC_OFFSET, INTC_BYTES = 0x01_0000, 0x1000
+WIZARD_OFFSET, WIZARD_BYTES = 0x02_0000, 0x1000
+CONTROL_OFFSET, CONTROL_BYTES = 0x04_0000, 0x1_0000
+MODULE_OFFSET, MODULE_BYTES = 0x10_0000, 0x1_0000
+
+INTC_NAME = "axi_intc_0"
+INTC_INPUTS = 32
+STUB = "module"
+"""Name of the IP that stands for a slot's contents in the static design."""
+CONFIGURATION_INPUT = 31
+"""Input of the interrupt controller on which the configuration port reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterField:
+    """Bits of a register: name, lowest bit, width."""
+
+    name: str
+    low: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterSpec:
+    """A register as a `.hwh` describes it.
+
+    Attributes:
+        name: Attribute of the `register_map`.
+        offset: Bytes from the core's base.
+        bits: 32 or 64.
+        access: ``read-write``, ``read-only`` or ``write-only``.
+        description: For people.
+        fields: May be empty.
+    """
+
+    name: str
+    offset: int
+    bits: int = 32
+    access: str = "read-write"
+    description: str = ""
+    fields: tuple[RegisterField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ip:
+    """An addressable core.
+
+    Attributes:
+        path: Full name in the block design, without the leading slash.
+        vlnv: Vendor, library, name and version, by which drivers bind.
+        base: Physical address.
+        bytes: Size of its range.
+        registers: Its register map.
+        interrupts: Output pin to input of the interrupt controller.
+    """
+
+    path: str
+    vlnv: str
+    base: int
+    bytes: int
+    registers: tuple[RegisterSpec, ...] = ()
+    interrupts: tuple[tuple[str, int], ...] = field(default=())
+
+    @property
+    def instance(self) -> str:
+        """Name of the instance: flat and unique."""
+        return self.path.replace("/", "_")
+
+
+def control_base(slot: int) -> int:
+    """Physical address of a slot's control bank."""
+    return PL_BASE + CONTROL_OFFSET + slot * CONTROL_BYTES
+
+
+def module_base(slot: int) -> int:
+    """Physical address of the registers of the module a slot holds."""
+    return PL_BASE + MODULE_OFFSET + slot * MODULE_BYTES
+
+
+def wizard_base(slot: int) -> int:
+    """Physical address of a slot's clocking wizard."""
+    return PL_BASE + WIZARD_OFFSET + slot * WIZARD_BYTES
+
+
+def static_ips(num_slots: int) -> tuple[Ip, ...]:
+    """Every core of the static region with `num_slots` slots, each slot's contents as a stub."""
+    ips = [
+        Ip(
+            "shell",
+            "eddy:eddy:shell:1.0",
+            PL_BASE + SHELL_OFFSET,
+            SHELL_BYTES,
+            generated_map(shell.REGISTERS),
+            (("config_irq", CONFIGURATION_INPUT),),
+        ),
+        Ip(
+            INTC_NAME,
+            "xilinx.com:ip:axi_intc:4.1",
+            PL_BASE + INTC_OFFSET,
+            INTC_BYTES,
+            generated_map(axi_intc.REGISTERS),
+        ),
+    ]
+    for slot in range(num_slots):
+        ips += [
+            Ip(f"slot_clk{slot}", "xilinx.com:ip:clk_wiz:6.0", wizard_base(slot), WIZARD_BYTES, WIZARD_MAP),
+            Ip(
+                f"slot_ctrl{slot}",
+                "eddy:eddy:slot_ctrl:1.0",
+                control_base(slot),
+                CONTROL_BYTES,
+                generated_map(slot_ctrl.REGISTERS),
+                (("fault", 16 + slot),),
+            ),
+            slot_ip(slot, STUB, "eddy:eddy:slot:1.0", IDENTITY_MAP),
+        ]
+    return tuple(ips)
+
+
+def slot_ip(slot: int, name: str, vlnv: str, registers: tuple[RegisterSpec, ...]) -> Ip:
+    """The core that answers in a slot's module window."""
+    return Ip(f"slot{slot}/{name}", vlnv, module_base(slot), MODULE_BYTES, registers, (("interrupt", slot),))
+
+
+def generated_map(registers: Iterable[GeneratedRegister]) -> tuple[RegisterSpec, ...]:
+    """A generated register map as a `.hwh` describes it; arrays are flattened to NAME_0, NAME_1, ..."""
+    specs = []
+    for register in registers:
+        fields = tuple(RegisterField(bits.name.upper(), bits.low, bits.width) for bits in register.fields)
+        for index in range(register.count):
+            name = register.name if register.count == 1 else f"{register.name}_{index}"
+            specs.append(RegisterSpec(name, register.at(index), fields=fields))
+    return tuple(specs)
+
+
+WIZARD_MAP = (
+    RegisterSpec("SW_RESET", 0x000, description="Write 0xA to reset."),
+    RegisterSpec("STATUS", 0x004, access="read-only", fields=(RegisterField("LOCKED", 0, 1),)),
+    RegisterSpec("CLK_CONFIG_0", 0x200, description="Multiplier and input divider."),
+    RegisterSpec("CLK_CONFIG_2", 0x208, description="Divider of output 0, with eighths."),
+    RegisterSpec("CLK_CONFIG_23", 0x25C, fields=(RegisterField("LOAD", 0, 1), RegisterField("SADDR", 1, 1))),
+)
+"""What of a clocking wizard's map (Ref: PG065, "Register Space") the slots' wizards have."""
+
+IDENTITY_MAP = (
+    RegisterSpec("EDDY_MAGIC", 0xF000, access="read-only", description="0x45444459."),
+    RegisterSpec(
+        "EDDY_KIND",
+        0xF004,
+        access="read-only",
+        description="Kind and register-map version.",
+        fields=(RegisterField("MINOR", 0, 8), RegisterField("MAJOR", 8, 8), RegisterField("KIND", 16, 16)),
+    ),
+    RegisterSpec("EDDY_BUILD_LO", 0xF008, access="read-only", description="Build hash, bits 31 to 0."),
+    RegisterSpec("EDDY_BUILD_HI", 0xF00C, access="read-only", description="Build hash, bits 63 to 32."),
+)
+"""The identity block every module has."""
+
+HLS_MAP = (
+    RegisterSpec(
+        "CTRL",
+        0x00,
+        description="Control signals; AP_DONE clears on read.",
+        fields=(
+            RegisterField("AP_START", 0, 1),
+            RegisterField("AP_DONE", 1, 1),
+            RegisterField("AP_IDLE", 2, 1),
+            RegisterField("AP_READY", 3, 1),
+            RegisterField("AUTO_RESTART", 7, 1),
+        ),
+    ),
+    RegisterSpec("GIER", 0x04, description="Global interrupt enable.", fields=(RegisterField("Enable", 0, 1),)),
+    RegisterSpec(
+        "IP_IER",
+        0x08,
+        description="Interrupt enable: channel 0 done, channel 1 ready.",
+        fields=(RegisterField("CHAN0_INT_EN", 0, 1), RegisterField("CHAN1_INT_EN", 1, 1)),
+    ),
+    RegisterSpec(
+        "IP_ISR",
+        0x0C,
+        description="Interrupt status, toggled by writing 1.",
+        fields=(RegisterField("CHAN0_INT_ST", 0, 1), RegisterField("CHAN1_INT_ST", 1, 1)),
+    ),
+)
+"""Control registers of an accelerator (Ref: UG1399, "S_AXILITE Control Register Map"), named as Vitis HLS names them."""
+
+
+def hls_map(arguments: Mapping[str, Mapping[str, Any]]) -> tuple[RegisterSpec, ...]:
+    """The register map of an accelerator from its manifest's `registers`.
+
+    A pointer appears as Vitis HLS names its halves, ``NAME_1`` and ``NAME_2``, and as one 64-bit ``NAME``.
+    """
+    specs = [*HLS_MAP]
+    for name, entry in arguments.items():
+        offset = _number(entry["offset"])
+        bits = int(entry.get("width", 64 if entry.get("kind") == "pointer" else 32))
+        access = _ACCESS.get(str(entry.get("access", "rw")), "read-write")
+        specs.append(RegisterSpec(name, offset, 64 if bits > 32 else 32, access, f"Argument {name}."))
+        if bits > 32:
+            specs.append(RegisterSpec(f"{name}_1", offset, 32, access, f"Argument {name}, bits 31 to 0."))
+            specs.append(RegisterSpec(f"{name}_2", offset + 4, 32, access, f"Argument {name}, bits 63 to 32."))
+    return (*specs, *IDENTITY_MAP)
+
+
+_ACCESS = {"r": "read-only", "ro": "read-only", "w": "write-only", "wo": "write-only"}
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else int(str(value), 0)
