@@ -1,0 +1,184 @@
+"""One slot's control bank: decoupler, reset, clock check, firewall, regulator, monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eddy_drivers.bank import Bank
+from eddy_drivers.regs import slot_ctrl as regs
+
+Cause = regs.Cause
+
+COUNTERS = (
+    "cycles",
+    "read_bytes",
+    "write_bytes",
+    "read_requests",
+    "write_requests",
+    "row_hits",
+    "row_misses",
+    "read_stall_cycles",
+    "write_stall_cycles",
+    "regulator_stall_cycles",
+)
+"""Names of the monitor's counters, in the order of COUNTER."""
+
+ALL_CONTEXTS = 16
+"""The context number that stands for the sum."""
+
+
+@dataclass(frozen=True)
+class FirstFault:
+    """The fault that came first.
+
+    Attributes:
+        cause: Its number.
+        address: Physical address of the burst, or offset of the register access.
+        context: Memory context of the burst.
+        transaction: Its id.
+    """
+
+    cause: Cause
+    address: int
+    context: int
+    transaction: int
+
+
+@dataclass(frozen=True)
+class PageWindow:
+    """A firewall window: pages `first` to `last`, both included, for the contexts of a bit mask."""
+
+    first: int
+    last: int
+    read: bool
+    write: bool
+    contexts: int
+
+
+class SlotCtrl(Bank):
+    """Driver of a slot's bank (hw/regs/slot_ctrl.rdl)."""
+
+    bindto = ["eddy:ip:slot_ctrl:1.0"]  # noqa: RUF012 - the form PYNQ reads
+    block = 0xED02
+
+    def __init__(self, description: dict[str, Any]) -> None:
+        super().__init__(description)
+        # CONTROL is only ever written from here, so its word is known without reading it back.
+        self._control = self._get(regs.CONTROL.offset)
+        self._enabled = regs.WINDOW_BASE.count
+
+    def _change(self, **values: int) -> None:
+        for name, value in values.items():
+            field = next(f for f in regs.CONTROL.fields if f.name == name)
+            self._control = field.put(value, self._control)
+        self._put(regs.CONTROL.offset, self._control)
+
+    def quiesce(self) -> None:
+        """Admit no new memory burst."""
+        self._change(quiesce=1)
+
+    def idle(self) -> bool:
+        """Whether neither a memory burst nor a register access is outstanding."""
+        status = self._fields(regs.STATUS)
+        return bool(status["memory_idle"] and status["control_idle"])
+
+    def decouple(self) -> None:
+        """Close register path, memory path and interrupt; register accesses read poison without a cause."""
+        self._change(open_control=0, open_memory=0, open_interrupt=0, fence=1)
+
+    def hold_reset(self) -> None:
+        """Hold the module, and both sides of the crossings, in reset."""
+        self._change(run=0)
+
+    def release_reset(self) -> None:
+        """Release the module's reset; the paths stay as they are."""
+        self._change(run=1)
+
+    def open_control(self) -> None:
+        """Couple the register path."""
+        self._change(open_control=1, fence=0)
+
+    def open_memory(self) -> None:
+        """Couple the memory path, admit bursts, let the interrupt through."""
+        self._change(open_memory=1, open_interrupt=1, quiesce=0)
+
+    def closed(self) -> bool:
+        """Whether both paths are closed and the module is in reset, as the hardware says."""
+        status = self._fields(regs.STATUS)
+        return bool(status["control_closed"] and status["memory_closed"] and status["in_reset"])
+
+    def clock_alive(self) -> bool:
+        """Check the slot's clock now; bounded by CLOCK_TIMEOUT."""
+        self._put(regs.CLOCK_CHECK.offset, regs.CLOCK_CHECK.encode(start=1))
+        # A register read takes several cycles, so as many reads as CLOCK_TIMEOUT has cycles are more than enough.
+        for _ in range(self._get(regs.CLOCK_TIMEOUT.offset) + 16):
+            status = self._fields(regs.STATUS)
+            if not status["clock_busy"]:
+                return bool(status["clock_alive"])
+        return False
+
+    def first_fault(self) -> FirstFault | None:
+        """The fault that came first since the causes were cleared; None where there was none."""
+        if not self._get(regs.CAUSE.offset):
+            return None
+        first = self._fields(regs.FIRST_FAULT)
+        low, high = self._get(regs.FAULT_ADDRESS_LO.offset), self._get(regs.FAULT_ADDRESS_HI.offset)
+        return FirstFault(Cause(first["cause"]), high << 32 | low, first["memory_context"], first["transaction"])
+
+    def clear_causes(self) -> None:
+        """Clear every sticky cause."""
+        self._put(regs.CAUSE.offset, 0xFFFF_FFFF)
+
+    @property
+    def window_count(self) -> int:
+        """How many windows the firewall of a slot has."""
+        return regs.WINDOW_BASE.count
+
+    def set_windows(self, windows: Sequence[PageWindow]) -> None:
+        """Make these the slot's windows: the first ones in order, all others disabled.
+
+        Raises:
+            ValueError: More than the firewall has.
+        """
+        if len(windows) > self.window_count:
+            raise ValueError(f"{len(windows)} windows asked for, the firewall has {self.window_count}")
+        for index in range(max(len(windows), self._enabled)):
+            self._put(regs.WINDOW_FLAGS.at(index), 0)
+        for index, window in enumerate(windows):
+            self._put(regs.WINDOW_BASE.at(index), window.first)
+            self._put(regs.WINDOW_LAST.at(index), window.last)
+            flags = regs.WINDOW_FLAGS.encode(read=window.read, write=window.write, contexts=window.contexts)
+            self._put(regs.WINDOW_FLAGS.at(index), flags)
+        self._enabled = len(windows)
+
+    def set_regulator(self, bytes_per_cycle: float | None, burst_bytes: int = 4096) -> None:
+        """Bound the slot's memory traffic.
+
+        Args:
+            bytes_per_cycle: Sustained rate in bytes per shell-clock cycle; None lifts the bound.
+            burst_bytes: What may go at once after a pause.
+        """
+        self._put(regs.REGULATOR_BURST.offset, regs.REGULATOR_BURST.encode(bytes=burst_bytes))
+        word = 0
+        if bytes_per_cycle is not None:
+            word = regs.REGULATOR_RATE.encode(rate=round(bytes_per_cycle * 65536), enable=1)
+        self._put(regs.REGULATOR_RATE.offset, word)
+
+    def set_geometry(self, bank_shift: int, bank_bits: int, row_shift: int) -> None:
+        """Tell the monitor how addresses fall into DRAM rows and banks."""
+        word = regs.MONITOR_GEOMETRY.encode(bank_shift=bank_shift, bank_bits=bank_bits, row_shift=row_shift)
+        self._put(regs.MONITOR_GEOMETRY.offset, word)
+
+    def counters(self, context: int = ALL_CONTEXTS) -> dict[str, int]:
+        """All counters of a context as one snapshot, by name."""
+        self._put(regs.MONITOR_SNAPSHOT.offset, regs.MONITOR_SNAPSHOT.encode(memory_context=context))
+        return {name: self._counter(index) for index, name in enumerate(COUNTERS)}
+
+    def clear_counters(self) -> None:
+        """Set every counter of the slot to zero."""
+        self._put(regs.MONITOR_SNAPSHOT.offset, regs.MONITOR_SNAPSHOT.encode(memory_context=ALL_CONTEXTS, clear=1))
+
+    def _counter(self, index: int) -> int:
+        return self._get(regs.COUNTER_HI.at(index)) << 32 | self._get(regs.COUNTER_LO.at(index))

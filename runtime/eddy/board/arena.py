@@ -1,0 +1,134 @@
+"""The memory arena: page-aligned buffers out of one reserved range, scrubbed, and kept in step with the CPU's cache.
+
+The range is one allocation that `boardd` holds for as long as it lives, so that no memory a module may still write to
+ever goes back to the operating system. The fabric is not coherent with the CPU (DESIGN.md, "Fabric"): what the CPU
+writes must be flushed before a module reads it, and cached lines must be dropped before the CPU reads what a module
+wrote. Buffers never share a cache line, because they are whole pages.
+"""
+
+from __future__ import annotations
+
+from eddy.board.fabric import ArenaMemory
+from eddy.board.port import Buffer
+from eddy.core.errors import InvalidRequest, MemoryExhausted, NotFound
+
+PAGE = 4096
+LINE = 64
+"""Bytes of a cache line of the Cortex-A53 (and of x86)."""
+
+
+class Arena:
+    """First-fit allocation in whole pages, and copies that respect the cache."""
+
+    def __init__(self, memory: ArenaMemory) -> None:
+        self._memory = memory
+        self._size = len(memory.bytes) // PAGE * PAGE
+        self._buffers: dict[int, Buffer] = {}
+        self._next_id = 1
+
+    @property
+    def size(self) -> int:
+        """Bytes of the arena."""
+        return self._size
+
+    def buffers(self) -> tuple[Buffer, ...]:
+        """Every buffer handed out, by id."""
+        return tuple(self._buffers.values())
+
+    def allocate(self, size: int, owner: str) -> Buffer:
+        """Reserve and zero a buffer.
+
+        Raises:
+            InvalidRequest: Not a positive size.
+            MemoryExhausted: No gap is large enough; says what is free.
+        """
+        if size <= 0:
+            raise InvalidRequest(f"a buffer has at least one byte, not {size}", field="bytes", allowed=">= 1")
+        need = _pages(size)
+        gaps = self._gaps()
+        start = next((begin for begin, end in gaps if end - begin >= need), None)
+        if start is None:
+            free, largest = sum(e - b for b, e in gaps), max((e - b for b, e in gaps), default=0)
+            raise MemoryExhausted(
+                f"no room for {size} bytes: {free} of {self._size} are free, the largest gap has {largest};"
+                " free buffers or submit smaller batches",
+                cause="arena",
+                asked=size,
+                free=free,
+                largest=largest,
+            )
+        self._scrub(start, start + need)
+        buffer = Buffer(self._next_id, self._memory.address + start, size, owner)
+        self._next_id += 1
+        self._buffers[buffer.id] = buffer
+        return buffer
+
+    def get(self, buffer: int) -> Buffer:
+        """Look a buffer up.
+
+        Raises:
+            NotFound: There is none of that id.
+        """
+        try:
+            return self._buffers[buffer]
+        except KeyError:
+            raise NotFound(f"no buffer {buffer}; it was never allocated, or is freed", field="buffer") from None
+
+    def free(self, buffer: int) -> None:
+        """Give a buffer back; it is zeroed when its pages are next handed out, and nobody can read them before."""
+        self.get(buffer)
+        del self._buffers[buffer]
+
+    def write(self, buffer: int, offset: int, data: bytes) -> None:
+        """Copy bytes into a buffer and out of the cache."""
+        start, end = self._range(buffer, offset, len(data))
+        low, high = _lines(start, end)
+        # The first and last line may hold bytes a module wrote; a stale copy of them must not be written back.
+        self._memory.invalidate(low, high)
+        self._memory.bytes[start:end] = memoryview(data)
+        self._memory.flush(low, high)
+
+    def read(self, buffer: int, offset: int, size: int) -> bytes:
+        """Copy bytes out of a buffer, as memory has them."""
+        start, end = self._range(buffer, offset, size)
+        self._memory.invalidate(*_lines(start, end))
+        return self._memory.bytes[start:end].tobytes()
+
+    def pages(self, buffer: int) -> tuple[int, int]:
+        """First and last 4 KiB page of a buffer, as physical page numbers."""
+        found = self.get(buffer)
+        return found.address // PAGE, (found.address + _pages(found.bytes) - 1) // PAGE
+
+    def _range(self, buffer: int, offset: int, size: int) -> tuple[int, int]:
+        found = self.get(buffer)
+        if offset < 0 or size < 0 or offset + size > found.bytes:
+            raise InvalidRequest(
+                f"bytes {offset} to {offset + size} are outside buffer {buffer}, which has {found.bytes}",
+                field="offset",
+                allowed=f"0..{found.bytes}",
+            )
+        start = found.address - self._memory.address + offset
+        return start, start + size
+
+    def _scrub(self, start: int, end: int) -> None:
+        self._memory.bytes[start:end] = 0
+        self._memory.flush(start, end)
+
+    def _gaps(self) -> list[tuple[int, int]]:
+        gaps, at = [], 0
+        for buffer in sorted(self._buffers.values(), key=lambda buffer: buffer.address):
+            start = buffer.address - self._memory.address
+            if start > at:
+                gaps.append((at, start))
+            at = start + _pages(buffer.bytes)
+        if at < self._size:
+            gaps.append((at, self._size))
+        return gaps
+
+
+def _pages(size: int) -> int:
+    return -(-size // PAGE) * PAGE
+
+
+def _lines(start: int, end: int) -> tuple[int, int]:
+    return start // LINE * LINE, -(-end // LINE) * LINE

@@ -1,0 +1,241 @@
+"""What the board adapter needs of the hardware, one small protocol a block.
+
+`eddy.board.overlay` makes these of a PYNQ overlay and the drivers in `eddy_drivers`; the unit tests make them of plain
+Python. `PynqBoard` and the swap see nothing below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from eddy.board.port import Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a slot's cause register says; `cause` is `NONE` where it says nothing."""
+
+    cause: Cause
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A range of memory a slot may reach: whole 4 KiB pages, both ends included."""
+
+    first_page: int
+    last_page: int
+    read: bool
+    write: bool
+    contexts: int = 1
+    """Bit mask over the context numbers it holds for; a module that serves one tenant drives context 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The monitor's counters of one slot and context, taken together; 64 bits each, see `SlotCounters`."""
+
+    cycles: int
+    read_bytes: int
+    write_bytes: int
+    read_requests: int
+    write_requests: int
+    row_hits: int
+    row_misses: int
+    read_stall_cycles: int
+    write_stall_cycles: int
+    regulator_stall_cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What the identity block of a module says."""
+
+    magic: int
+    kind: int
+    map_major: int
+    map_minor: int
+    build: str
+    """16 hex digits."""
+
+
+class ShellControl(Protocol):
+    """The static region's own registers."""
+
+    def build(self) -> str:
+        """Identity of the shell: 16 hex digits."""
+
+    def clear_configuration_status(self) -> None:
+        """Forget how the last load ended."""
+
+    def configuration_error(self) -> bool:
+        """Whether the configuration port reported an error since the status was cleared."""
+
+
+class SlotControl(Protocol):
+    """A slot's control bank: decoupler, reset, firewall, monitor."""
+
+    def stop_memory(self) -> None:
+        """Take no further memory request from the module; bursts already accepted are finished."""
+
+    def drained(self) -> bool:
+        """Whether no memory burst and no register access of the slot is outstanding."""
+
+    def decouple(self) -> None:
+        """Close both paths at the slot's boundary."""
+
+    def hold_reset(self) -> None:
+        """Hold the module and both sides of its crossings in reset."""
+
+    def release_reset(self) -> None:
+        """Let the module out of reset."""
+
+    def open_control(self) -> None:
+        """Let register accesses through, and nothing else."""
+
+    def open_memory(self) -> None:
+        """Let memory requests through, window by window, and the interrupt."""
+
+    def clock_running(self) -> bool:
+        """Whether the slot's clock ticks."""
+
+    def fault(self) -> Fault:
+        """The first cause recorded since `clear_fault`."""
+
+    def clear_fault(self) -> None:
+        """Forget the cause, so that the next one is recorded."""
+
+    def set_windows(self, windows: tuple[Window, ...]) -> None:
+        """Make these the slot's windows and disable all others."""
+
+    @property
+    def window_count(self) -> int:
+        """How many windows the slot has."""
+
+    def clear_counters(self) -> None:
+        """Start the monitor from zero."""
+
+    def snapshot(self, context: int | None) -> Snapshot:
+        """The counters of a context, or of all together."""
+
+
+class SlotClock(Protocol):
+    """The clocking wizard of a slot."""
+
+    def set_rate(self, hz: float) -> None:
+        """Ask for a frequency; the output is not to be used until `locked`.
+
+        Raises:
+            ValueError: The wizard cannot make it.
+        """
+
+    def locked(self) -> bool:
+        """Whether the output is stable."""
+
+
+class Module(Protocol):
+    """The module in a slot, through its control window."""
+
+    @property
+    def fenced(self) -> bool:
+        """Whether register accesses are refused in software."""
+
+    def fence(self) -> None:
+        """Refuse register accesses from now on: what answers may be garbage."""
+
+    def unfence(self) -> None:
+        """Allow register accesses."""
+
+    def identity(self) -> Identity:
+        """Read the identity block; allowed while fenced, because it decides whether the fence goes."""
+
+    def understands(self, identity: Identity) -> bool:
+        """Whether there is a driver for this kind and register-map version."""
+
+    def quiesce(self) -> None:
+        """Ask the module to stop: no restart after this item, no interrupts."""
+
+    def write(self, offset: int, value: int) -> None:
+        """Write one register."""
+
+    def start(self) -> None:
+        """Start an item and enable its completion interrupt."""
+
+    def finished(self) -> bool:
+        """Whether the item started last is done; takes the completion and its interrupt away."""
+
+
+class Line(Protocol):
+    """One interrupt line."""
+
+    def arm(self) -> None:
+        """Ask to be woken once; nothing if already asked."""
+
+    def take(self) -> bool:
+        """Whether it fired since it was armed; it must be armed again afterwards."""
+
+
+class ArenaMemory(Protocol):
+    """The reserved arena: one allocation of the device, cached by the CPU, not coherent with the fabric."""
+
+    @property
+    def address(self) -> int:
+        """Physical address of its first byte."""
+
+    @property
+    def bytes(self) -> npt.NDArray[np.uint8]:
+        """All of it, as the CPU sees it."""
+
+    def flush(self, start: int, end: int) -> None:
+        """Write the cache lines of a range back to memory."""
+
+    def invalidate(self, start: int, end: int) -> None:
+        """Drop the cache lines of a range."""
+
+
+@dataclass(frozen=True)
+class SlotFabric:
+    """All blocks of one slot."""
+
+    control: SlotControl
+    clock: SlotClock
+    module: Module
+    done: Line
+    fault: Line
+
+
+class Fabric(Protocol):
+    """A configured static region."""
+
+    @property
+    def shell(self) -> ShellControl:
+        """The shell's registers."""
+
+    @property
+    def slots(self) -> tuple[SlotFabric, ...]:
+        """Its slots, by index."""
+
+    @property
+    def memory(self) -> ArenaMemory:
+        """The arena."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop its interrupts live on."""
+
+    @property
+    def bell(self) -> asyncio.Event:
+        """Set whenever an armed line fires."""
+
+    def download(self, region: str, file: Path) -> None:
+        """Push a partial bitstream through the configuration port; blocks until the port took it.
+
+        Raises:
+            OSError: The port refused it.
+        """

@@ -1,0 +1,192 @@
+"""The images a board can load, and the checks an image passes before a slot is touched.
+
+What is checked is what is loaded: the file is read once, its hash compared, and the very bytes that were hashed are
+put into a private folder in memory, from where PYNQ takes them. A file that changes on disk between check and load
+changes nothing. The same copies are what `prefetch` makes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+from eddy.board.image_files import image_of, payload_bytes, read_manifest
+from eddy.board.signing import Trust
+from eddy.core.errors import EddyError, ImageRefused, InvalidRequest
+from eddy.core.slots import Image, SlotDescription
+
+_Stamp = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class StoredImage:
+    """An image and the file it is in."""
+
+    image: Image
+    file: Path
+
+
+class ImageStore:
+    """Reads `folder/*.json` and the `.bit` files beside them.
+
+    Args:
+        folder: Where the images are; may gain and lose files at any time.
+        cache_bytes: How much memory the private copies may take; the oldest go first.
+    """
+
+    def __init__(self, folder: Path, cache_bytes: int = 64 << 20) -> None:
+        self._folder = folder
+        self._cache_bytes = cache_bytes
+        self._parsed: dict[Path, tuple[_Stamp, StoredImage | None]] = {}
+        self._copies: OrderedDict[str, tuple[_Stamp, Path, int]] = OrderedDict()
+        self._private: tempfile.TemporaryDirectory[str] | None = None
+
+    def images(self) -> tuple[Image, ...]:
+        """Every image, by module and slot."""
+        found = (entry.image for entry in self._scan().values())
+        return tuple(sorted(found, key=lambda image: (image.module, image.slot, image.sha256)))
+
+    def admit(self, sha256: str, slot: SlotDescription, shell: str, trust: Trust) -> tuple[Image, Path]:
+        """Check an image for a slot; answer it with the private copy of its file.
+
+        Args:
+            sha256: The image.
+            slot: Where it is to go.
+            shell: Identity of the shell, as read from the hardware.
+            trust: Whose signatures count.
+
+        Raises:
+            ImageRefused: Says which check failed and what to do.
+        """
+        entry = self._scan().get(sha256)
+        if entry is None:
+            raise ImageRefused(
+                f"no image {sha256[:12]} in {self._folder}; build it, or ask for the list again", reason="unknown"
+            )
+        _check_place(entry.image, slot, shell)
+        trust.check(entry.image)
+        file = self._copy(entry)
+        _check_size(entry.image, slot, file)
+        return entry.image, file
+
+    def prefetch(self, sha256: str) -> None:
+        """Copy an image into memory ahead of its load; says nothing if that cannot be done."""
+        try:
+            entry = self._scan().get(sha256)
+            if entry is not None:
+                self._copy(entry)
+        except (EddyError, OSError):
+            return
+
+    def close(self) -> None:
+        """Remove the private copies."""
+        if self._private is not None:
+            self._private.cleanup()
+            self._private = None
+            self._copies.clear()
+
+    def _scan(self) -> dict[str, StoredImage]:
+        found: dict[str, StoredImage] = {}
+        manifests = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
+        for path in manifests:
+            entry = self._parse(path)
+            if entry is not None:
+                found[entry.image.sha256] = entry
+        self._parsed = {path: self._parsed[path] for path in manifests if path in self._parsed}
+        return found
+
+    def _parse(self, path: Path) -> StoredImage | None:
+        """A manifest's image; None where the file describes none (the overlay's), or is being written."""
+        try:
+            stamp = _stamp(path)
+            if path in self._parsed and self._parsed[path][0] == stamp:
+                return self._parsed[path][1]
+            entry = StoredImage(image_of(read_manifest(path), path), path.with_suffix(".bit"))
+        except OSError:
+            return None
+        except InvalidRequest:
+            entry = None
+        self._parsed[path] = (stamp, entry)
+        return entry
+
+    def _copy(self, entry: StoredImage) -> Path:
+        """The private copy of an image's file, made or found; its bytes have the image's hash."""
+        sha256 = entry.image.sha256
+        try:
+            stamp = _stamp(entry.file)
+            if sha256 in self._copies and self._copies[sha256][0] == stamp:
+                self._copies.move_to_end(sha256)
+                return self._copies[sha256][1]
+            data = entry.file.read_bytes()
+        except OSError as error:
+            raise ImageRefused(f"{entry.file} cannot be read: {error.strerror}", reason="missing") from error
+        actual = hashlib.sha256(data).hexdigest()
+        if actual != sha256:
+            raise ImageRefused(
+                f"{entry.file.name} is damaged: its hash is {actual[:12]}, its manifest says {sha256[:12]};"
+                " build or copy it again",
+                reason="damaged",
+            )
+        return self._keep(entry, stamp, data)
+
+    def _keep(self, entry: StoredImage, stamp: _Stamp, data: bytes) -> Path:
+        sha256 = entry.image.sha256
+        if sha256 in self._copies:
+            self._drop(sha256)
+        while self._copies and sum(size for _, _, size in self._copies.values()) + len(data) > self._cache_bytes:
+            self._drop(next(iter(self._copies)))
+        folder = self._private_folder() / sha256
+        folder.mkdir()
+        copy = folder / entry.file.name
+        copy.write_bytes(data)
+        # PYNQ wants the metadata of a partial design beside it.
+        for suffix in (".hwh", ".json"):
+            if entry.file.with_suffix(suffix).exists():
+                shutil.copyfile(entry.file.with_suffix(suffix), copy.with_suffix(suffix))
+        self._copies[sha256] = (stamp, copy, len(data))
+        return copy
+
+    def _drop(self, sha256: str) -> None:
+        shutil.rmtree(self._copies.pop(sha256)[1].parent, ignore_errors=True)
+
+    def _private_folder(self) -> Path:
+        if self._private is None:
+            memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+            self._private = tempfile.TemporaryDirectory(prefix="eddy-images-", dir=memory)
+        return Path(self._private.name)
+
+
+def _stamp(path: Path) -> _Stamp:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _check_place(image: Image, slot: SlotDescription, shell: str) -> None:
+    name = f"image {image.sha256[:12]} ({image.module})"
+    if image.slot != slot.index:
+        raise ImageRefused(
+            f"{name} was built for slot {image.slot}, not for slot {slot.index}; use the image of this slot",
+            reason="other-slot",
+            asked=slot.index,
+            achievable=image.slot,
+        )
+    if image.shell != shell:
+        raise ImageRefused(
+            f"{name} was built for shell {image.shell}, the board runs {shell}; build the images again for this shell",
+            reason="other-shell",
+        )
+
+
+def _check_size(image: Image, slot: SlotDescription, file: Path) -> None:
+    actual = payload_bytes(file.read_bytes())
+    if actual != image.bytes or actual != slot.image_bytes:
+        raise ImageRefused(
+            f"image {image.sha256[:12]} ({image.module}) holds {actual} bytes, its manifest says {image.bytes} and"
+            f" slot {slot.index} takes {slot.image_bytes}; build it again for this profile",
+            reason="wrong-size",
+        )

@@ -1,0 +1,430 @@
+"""The board behind PYNQ: the same lines for a real board and for RTL in Verilator.
+
+`PynqBoard` implements `BoardPort` over a `Fabric` (the drivers of a configured overlay) and a `Clock`. It never blocks
+but in `wait`, and in the bounded polls of the swap. One thread calls it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from eddy.board import swap
+from eddy.board.arena import Arena
+from eddy.board.clock import Clock
+from eddy.board.events import EventLog
+from eddy.board.fabric import Fabric, SlotFabric, Window
+from eddy.board.images import ImageStore
+from eddy.board.port import (
+    Access,
+    BoardDescription,
+    BoardEvent,
+    BoardState,
+    Buffer,
+    Cause,
+    EventKind,
+    Launch,
+    SlotCounters,
+    SlotPhase,
+    SlotState,
+)
+from eddy.board.profile import Profile
+from eddy.board.signing import Trust
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.core.slots import Image
+
+CONTROL_BYTES = 0xF000
+"""Registers a launch may write lie below the identity block."""
+
+
+@dataclass
+class _Slot:
+    """What the board knows about a slot beyond its hardware."""
+
+    hardware: SlotFabric
+    phase: SlotPhase = SlotPhase.EMPTY
+    image: str = ""
+    since_s: float = 0.0
+    launch: Launch | None = None
+    started_s: float = 0.0
+    windows: tuple[Window, ...] = ()
+    buffers: frozenset[int] = frozenset()
+    """What the windows were made of; they stay open between the items of a batch."""
+
+
+@dataclass
+class _Load:
+    """A load under way."""
+
+    slot: int
+    image: Image
+    started_s: float
+    swap: swap.SwapContext
+    download: Future[None]
+
+
+class PynqBoard:
+    """A board under PYNQ.
+
+    Args:
+        fabric: Drivers of the configured static region; every slot of it is closed first.
+        clock: Board time.
+        profile: What the board is.
+        store: The images it can load.
+        trust: Whose signatures count.
+        first_seq: Number of the first event.
+    """
+
+    def __init__(
+        self, fabric: Fabric, clock: Clock, profile: Profile, store: ImageStore, trust: Trust, first_seq: int = 0
+    ) -> None:
+        if len(fabric.slots) != len(profile.slots):
+            raise InvalidRequest(
+                f"profile {profile.name} has {len(profile.slots)} slots, the shell on the board has"
+                f" {len(fabric.slots)}; start with the profile the overlay was built from",
+                field="profile",
+            )
+        self._fabric, self._clock, self._profile, self._store, self._trust = fabric, clock, profile, store, trust
+        self._slots = [_Slot(hardware) for hardware in fabric.slots]
+        for slot in self._slots:
+            # Whoever had the board before may have left a slot open: nothing is handed out until all are closed.
+            swap.close(self._context(slot))
+        self._log = EventLog(first_seq)
+        self._arena = Arena(fabric.memory)
+        self._load: _Load | None = None
+        self._shell = fabric.shell.build()
+
+    # What the board is, and how it stands
+
+    @property
+    def clock(self) -> Clock:
+        """Board time."""
+        return self._clock
+
+    def describe(self) -> BoardDescription:
+        """Say what the board is."""
+        profile = self._profile
+        return BoardDescription(
+            board=profile.board,
+            profile=profile.name,
+            shell=self._shell,
+            clk_hz=profile.shell_hz,
+            slots=profile.slots,
+            arena_bytes=self._arena.size,
+            configuration_bytes_per_s=profile.configuration.bytes_per_s,
+            requires_signature=self._trust.required,
+        )
+
+    def state(self) -> BoardState:
+        """Say what is loaded, what runs, and which buffers are whose."""
+        return BoardState(
+            now_s=self._clock.now_s(),
+            next_seq=self._log.next_seq,
+            slots=tuple(_state(index, slot) for index, slot in enumerate(self._slots)),
+            buffers=self._arena.buffers(),
+        )
+
+    def now_s(self) -> float:
+        """Board time in seconds."""
+        return self._clock.now_s()
+
+    def counters(self, slot: int, context: int | None = None) -> SlotCounters:
+        """Read a slot's monitor."""
+        if context is not None and not 0 <= context < 16:
+            raise InvalidRequest(f"there is no context {context}", field="context", allowed="0..15, or none for all")
+        found = self._slot(slot).hardware.control.snapshot(context)
+        return SlotCounters(slot, context, **dataclasses.asdict(found))
+
+    # Images
+
+    def images(self) -> tuple[Image, ...]:
+        """The images the board can load."""
+        return tuple(image for image in self._store.images() if image.shell == self._shell)
+
+    def prefetch(self, image: str) -> None:
+        """Bring an image into the board's memory ahead of its load; a hint, never an error."""
+        self._store.prefetch(image)
+
+    def load(self, slot: int, image: str) -> None:
+        """Check an image, close the slot, and start the download; the rest happens in `wait`."""
+        target = self._slot(slot)
+        found, file = self._store.admit(image, self._profile.slots[slot], self._shell, self._trust)
+        if self._load is not None:
+            raise Conflict(f"slot {self._load.slot} is being loaded; one load at a time", field="slot")
+        self._refuse_running(target, slot, "load")
+        context = self._context(target, found)
+        started_s = self._clock.now_s()
+        self._move(target, SlotPhase.LOADING, image=image)
+        try:
+            swap.begin(context)
+        except BaseException:
+            self._shut(target, SlotPhase.FAULTED)
+            raise
+        region = self._profile.slots[slot].region
+        download = self._clock.start(lambda: self._fabric.download(region, file), self._ring)
+        self._load = _Load(slot, found, started_s, context, download)
+
+    # Items
+
+    def launch(self, slot: int, launch: Launch) -> None:
+        """Open the granted windows, write the registers and start."""
+        target = self._slot(slot)
+        if target.phase is not SlotPhase.IDLE:
+            raise Conflict(f"slot {slot} is {target.phase.value}, not idle", field="slot", phase=target.phase.value)
+        self._check_launch(launch)
+        windows = self._windows(target, launch)
+        if windows != target.windows:
+            target.hardware.control.set_windows(windows)
+        target.windows, target.buffers = windows, frozenset(grant.buffer for grant in launch.grants)
+        for offset, value in launch.registers:
+            target.hardware.module.write(offset, value)
+        target.hardware.done.arm()
+        target.hardware.fault.arm()
+        self._move(target, SlotPhase.RUNNING, image=target.image)
+        target.launch, target.started_s = launch, self._clock.now_s()
+        target.hardware.module.start()
+
+    def stop(self, slot: int) -> None:
+        """Stop the item a slot runs; an `ITEM_FAILED` with cause `STOPPED` follows and the slot is closed."""
+        target = self._slot(slot)
+        if target.launch is None:
+            raise Conflict(f"slot {slot} runs no item", field="slot", phase=target.phase.value)
+        self._fail(slot, Cause.STOPPED, "stopped on request", SlotPhase.EMPTY)
+
+    def close(self, slot: int) -> None:
+        """Close a slot: decouple, hold reset. What it held must be loaded again."""
+        target = self._slot(slot)
+        self._refuse_running(target, slot, "close")
+        if self._load is not None and self._load.slot == slot:
+            raise Conflict(f"slot {slot} is being loaded; wait for the load to end", field="slot")
+        self._shut(target, SlotPhase.EMPTY)
+
+    def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
+        """Events not yet acknowledged, in order, once there is one; or () at board time `until_s`."""
+        self._log.acknowledge(acknowledge)
+        self._let_pass(min(until_s, self._clock.now_s()))
+        while not self._log.kept() and self._clock.now_s() < until_s:
+            self._let_pass(until_s)
+        return self._log.kept()
+
+    # Memory
+
+    def allocate(self, bytes: int, owner: str) -> Buffer:
+        """Reserve a scrubbed buffer."""
+        return self._arena.allocate(bytes, owner)
+
+    def free(self, buffer: int) -> None:
+        """Give a buffer back; it is scrubbed before anyone else gets it."""
+        self._arena.get(buffer)
+        for index, slot in enumerate(self._slots):
+            if buffer not in slot.buffers:
+                continue
+            if slot.launch is not None:
+                raise Conflict(
+                    f"buffer {buffer} is granted to item {slot.launch.item} on slot {index}, which still runs;"
+                    " stop it or wait for it",
+                    field="buffer",
+                    item=slot.launch.item,
+                )
+            # The module is idle, but not trusted: what it may reach must not become somebody else's memory.
+            slot.hardware.control.set_windows(())
+            slot.windows, slot.buffers = (), frozenset()
+        self._arena.free(buffer)
+
+    def write(self, buffer: int, offset: int, data: bytes) -> None:
+        """Copy bytes into a buffer, visible to modules launched afterwards."""
+        self._arena.write(buffer, offset, data)
+
+    def read(self, buffer: int, offset: int, bytes: int) -> bytes:
+        """Copy bytes out of a buffer, as modules that have finished left them."""
+        return self._arena.read(buffer, offset, bytes)
+
+    def shutdown(self) -> None:
+        """Close every slot; the board answers no more calls. For whoever opened it."""
+        for index, slot in enumerate(self._slots):
+            if self._load is None or self._load.slot != index:
+                swap.close(self._context(slot))
+        if self._load is not None:
+            self._load.download.cancel()
+            swap.shut(self._load.swap.slot)
+        self._store.close()
+
+    # Behind the calls
+
+    def _slot(self, index: int) -> _Slot:
+        if not 0 <= index < len(self._slots):
+            raise NotFound(f"no slot {index}", field="slot", allowed=f"0..{len(self._slots) - 1}")
+        return self._slots[index]
+
+    def _context(self, slot: _Slot, image: Image | None = None) -> swap.SwapContext:
+        was_open = slot.phase in (SlotPhase.IDLE, SlotPhase.RUNNING)
+        return swap.SwapContext(slot.hardware, self._fabric, self._clock, image, was_open)
+
+    def _ring(self) -> None:
+        # Called from the worker thread.
+        self._fabric.loop.call_soon_threadsafe(self._fabric.bell.set)
+
+    def _let_pass(self, until_s: float) -> None:
+        """Let time pass until something happens or `until_s`, then deal with what happened."""
+        self._clock.wait(min(until_s, self._next_limit_s()), self._fabric.loop, self._fabric.bell)
+        self._fabric.bell.clear()
+        self._service()
+
+    def _next_limit_s(self) -> float:
+        running = (slot for slot in self._slots if slot.launch is not None)
+        return min((_limit_s(slot) for slot in running), default=float("inf"))
+
+    def _service(self) -> None:
+        if self._load is not None and self._load.download.done():
+            self._finish_load(self._load)
+        for index, slot in enumerate(self._slots):
+            if slot.hardware.fault.take():
+                self._on_fault(index, slot)
+            if slot.hardware.done.take():
+                self._on_done(index, slot)
+            if slot.launch is not None and self._clock.now_s() >= _limit_s(slot):
+                self._on_limit(index, slot)
+
+    def _finish_load(self, load: _Load) -> None:
+        self._load = None
+        target = self._slots[load.slot]
+        try:
+            _take_download(load)
+            swap.finish(load.swap)
+        except swap.StepFailed as error:
+            swap.shut(target.hardware)
+            self._move(target, SlotPhase.FAULTED)
+            self._record(EventKind.CONFIGURATION_FAILED, load, error.cause, error.detail)
+            return
+        target.windows, target.buffers = (), frozenset()
+        self._move(target, SlotPhase.IDLE, image=load.image.sha256)
+        target.hardware.fault.arm()
+        self._record(EventKind.CONFIGURED, load, Cause.NONE, "")
+
+    def _record(self, kind: EventKind, load: _Load, cause: Cause, detail: str) -> None:
+        now_s = self._clock.now_s()
+        image = load.image.sha256
+        self._log.add(kind, load.slot, at_s=now_s, started_s=load.started_s, image=image, cause=cause, detail=detail)
+
+    def _on_done(self, index: int, slot: _Slot) -> None:
+        if slot.launch is None:
+            return
+        fault = slot.hardware.control.fault()
+        if fault.cause is not Cause.NONE:
+            self._fail(index, fault.cause, fault.detail, SlotPhase.FAULTED)
+        elif slot.hardware.module.finished():
+            self._succeed(index, slot)
+        else:
+            slot.hardware.done.arm()
+
+    def _on_fault(self, index: int, slot: _Slot) -> None:
+        if slot.phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):
+            return
+        fault = slot.hardware.control.fault()
+        if fault.cause is Cause.NONE:
+            slot.hardware.fault.arm()
+        elif slot.launch is not None:
+            self._fail(index, fault.cause, fault.detail, SlotPhase.FAULTED)
+        else:
+            self._shut(slot, SlotPhase.FAULTED)
+
+    def _on_limit(self, index: int, slot: _Slot) -> None:
+        assert slot.launch is not None
+        if slot.hardware.module.finished():
+            self._succeed(index, slot)
+            return
+        fault = slot.hardware.control.fault()
+        if fault.cause is not Cause.NONE:
+            self._fail(index, fault.cause, fault.detail, SlotPhase.FAULTED)
+            return
+        detail = f"not done after {slot.launch.time_limit_s:g} s of board time"
+        self._fail(index, Cause.TIME_LIMIT, detail, SlotPhase.FAULTED)
+
+    def _succeed(self, index: int, slot: _Slot) -> None:
+        assert slot.launch is not None
+        item, started_s = slot.launch.item, slot.started_s
+        self._move(slot, SlotPhase.IDLE, image=slot.image)
+        self._log.add(EventKind.ITEM_DONE, index, at_s=self._clock.now_s(), started_s=started_s, item=item)
+
+    def _fail(self, index: int, cause: Cause, detail: str, phase: SlotPhase) -> None:
+        slot = self._slots[index]
+        assert slot.launch is not None
+        item, started_s = slot.launch.item, slot.started_s
+        self._shut(slot, phase)
+        self._log.add(
+            EventKind.ITEM_FAILED,
+            index,
+            at_s=self._clock.now_s(),
+            started_s=started_s,
+            item=item,
+            cause=cause,
+            detail=detail,
+        )
+
+    def _shut(self, slot: _Slot, phase: SlotPhase) -> None:
+        try:
+            swap.close(self._context(slot))
+        except BaseException:
+            swap.shut(slot.hardware)
+            raise
+        finally:
+            self._move(slot, phase)
+            slot.windows, slot.buffers = (), frozenset()
+
+    def _move(self, slot: _Slot, phase: SlotPhase, image: str = "") -> None:
+        slot.phase, slot.image, slot.launch, slot.since_s = phase, image, None, self._clock.now_s()
+
+    def _refuse_running(self, slot: _Slot, index: int, what: str) -> None:
+        if slot.launch is not None:
+            raise Conflict(
+                f"slot {index} runs item {slot.launch.item}; stop it or wait for it before you {what} the slot",
+                field="slot",
+                item=slot.launch.item,
+            )
+
+    def _check_launch(self, launch: Launch) -> None:
+        for offset, value in launch.registers:
+            if offset % 4 or not 0x10 <= offset < CONTROL_BYTES:
+                raise InvalidRequest(
+                    f"register offset {offset:#x} is not an argument's",
+                    field="registers",
+                    allowed="multiples of 4 from 0x10 to below 0xF000",
+                )
+            if not 0 <= value < 1 << 32:
+                raise InvalidRequest(f"register value {value} has more than 32 bits", field="registers")
+        if not launch.time_limit_s > 0:
+            raise InvalidRequest("a time limit is more than zero seconds", field="time_limit_s", allowed="> 0")
+        if any(slot.launch is not None and slot.launch.item == launch.item for slot in self._slots):
+            raise Conflict(f"an item called {launch.item} runs already", field="item")
+
+    def _windows(self, slot: _Slot, launch: Launch) -> tuple[Window, ...]:
+        """One window a grant; the same buffer twice is one window with both rights."""
+        rights: dict[int, tuple[bool, bool]] = {}
+        for grant in launch.grants:
+            read, write = rights.get(grant.buffer, (False, False))
+            rights[grant.buffer] = (read or grant.access is not Access.WRITE, write or grant.access is not Access.READ)
+        windows = tuple(Window(*self._arena.pages(buffer), read, write) for buffer, (read, write) in rights.items())
+        limit = slot.hardware.control.window_count
+        if len(windows) > limit:
+            raise InvalidRequest(
+                f"{len(windows)} buffers are granted, a slot has {limit} windows; put small buffers into one",
+                field="grants",
+                allowed=f"<= {limit}",
+            )
+        return windows
+
+
+def _state(index: int, slot: _Slot) -> SlotState:
+    return SlotState(index, slot.phase, slot.image, slot.launch.item if slot.launch else "", slot.since_s)
+
+
+def _limit_s(slot: _Slot) -> float:
+    assert slot.launch is not None
+    return slot.started_s + slot.launch.time_limit_s
+
+
+def _take_download(load: _Load) -> None:
+    error = load.download.exception()
+    if error is not None:
+        raise swap.StepFailed(Cause.CONFIGURATION_ERROR, f"the download failed: {error}")
