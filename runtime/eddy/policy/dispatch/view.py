@@ -26,6 +26,7 @@ class TaskView:
         items_done: Finished items, in item order, of the job's batch.
         slot: The slot that holds or is being loaded with this task for this job, or None.
         predecessors: Task ids.
+        slots: Slots for which there is an image of the module, or None where every slot will do.
     """
 
     id: int
@@ -34,6 +35,7 @@ class TaskView:
     items_done: int
     slot: int | None
     predecessors: tuple[int, ...]
+    slots: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +170,12 @@ class DispatchPolicy(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As `--policy` takes it."""
 
     @property
-    def pipelined(self) -> bool: ...
+    def pipelined(self) -> bool:
+        """Whether tasks of a job may work on different items at once."""
 
     def initial(self) -> Any:
         """Memory before the first call."""

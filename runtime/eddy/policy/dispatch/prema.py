@@ -1,0 +1,44 @@
+"""PREMA over slots, as [004] 3.1 adapts it: tokens, candidates, the shortest candidate first, no preemption."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddy.policy.dispatch.select import choose_slot, free_slots, tasks_to_place
+from eddy.policy.dispatch.tokens import Tokens, accumulate, candidates, serial_estimate_s
+from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView
+
+
+@dataclass(frozen=True, slots=True)
+class Prema:
+    """The shortest candidate gets the next slot.
+
+    Attributes:
+        alpha: Weight of waiting in the tokens.
+        interval_s: Board seconds between periodic reviews.
+        pipelined: Whether tasks of a job may work on different items at once.
+    """
+
+    alpha: float = 1.0
+    interval_s: float = 0.396
+    pipelined: bool = True
+    name: str = "prema"
+
+    def initial(self) -> Tokens:
+        """No job is known."""
+        return Tokens()
+
+    def decide(self, view: DispatchView) -> Dispatch:
+        """Place one task of the shortest candidate that has one to place; ties by arrival, then id."""
+        tokens = accumulate(view.memory, view.jobs, view.now_s, self.alpha)
+        wake_s = view.now_s + self.interval_s if view.jobs else None
+        free = free_slots(view)
+        if view.port_busy or not free:
+            return Dispatch((), tokens, wake_s)
+        order = sorted(candidates(tokens, view.jobs), key=lambda j: (serial_estimate_s(j), j.arrival_s, j.id))
+        for job in order:
+            for task in tasks_to_place(job, self.pipelined):
+                slot = choose_slot(task, job.tenant, free)
+                if slot is not None:
+                    return Dispatch((Configure(job.id, task.id, slot.index),), tokens, wake_s)
+        return Dispatch((), tokens, wake_s)
