@@ -1,0 +1,260 @@
+"""Builds of the simulated board: the shell, the modules and the board's own program, each a shared object.
+
+Every product is named by the hash of what it was made of: sources, parameters, flags and the versions of the tools. It
+is built once, in a folder of its own, and moved into place in one step, so that builders in several processes never see
+half a file; a lock file per product keeps them from doing the same work twice.
+
+The *build hash* of a module (and of the shell) is the first 64 bits of the hash over its RTL and the tools that
+translate it. It is set as the parameter `BuildHash` and read back from the identity block.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from eddy.core.errors import NotFound
+from eddy_sim import shims
+from eddy_sim.filelist import read_filelist
+from eddy_sim.toolchain import (
+    COMPILE_FLAGS,
+    LINK_FLAGS,
+    RUNTIME_SOURCES,
+    VERILATOR_FLAGS,
+    Progress,
+    compile_cpp,
+    verilate,
+    verilator_root,
+    versions,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+"""Root of the source tree."""
+CPP = Path(__file__).resolve().parent / "cpp"
+SHELL_COUNTERS = r"u_shell.*__DOT__cycles?_q$"
+"""Names of the shell's 64-bit variables that only count its clock."""
+PREFIX = "Vmodel"
+
+
+def build_folder() -> Path:
+    """Where products go: `$EDDY_BUILD_DIR`, or `build/sim` in the source tree."""
+    return Path(os.environ.get("EDDY_BUILD_DIR", ROOT / "build")) / "sim"
+
+
+def silent(_message: str) -> None:
+    """A progress callback that says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rtl:
+    """What a Verilated model is made of."""
+
+    top: str
+    files: tuple[Path, ...]
+    parameters: tuple[str, ...]
+    counters: str = ""
+
+    def build_hash(self) -> int:
+        """First 64 bits of the hash over the sources and the translator."""
+        digest = hashlib.sha256(repr((self.top, self.parameters, VERILATOR_FLAGS, versions())).encode())
+        for file in self.files:
+            digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+        return int.from_bytes(digest.digest()[:8], "big")
+
+
+def build_shell(num_slots: int, progress: Progress = silent) -> Path:
+    """The shell for `num_slots` slots as a shared object, built where missing.
+
+    Raises:
+        BuildFailed: A tool refused its input; the message holds what it said.
+    """
+    rtl = _shell_rtl(num_slots)
+    with_hash = _takes_build_hash(rtl)
+    wrapper = shims.wrapper_source(with_hash)
+    key = _key("shell", f"{rtl.build_hash():016x}", wrapper, shims.shell_copies(), *_shim_texts("shell_shim.cpp"))
+
+    def make(work: Path) -> None:
+        source = work / f"{shims.WRAPPER_TOP}.sv"
+        source.write_text(wrapper, encoding="utf-8")
+        parameters = (*rtl.parameters, f"BuildHash=64'h{rtl.build_hash():016x}")
+        whole = _Rtl(shims.WRAPPER_TOP, (*rtl.files, source), parameters, SHELL_COUNTERS)
+        _compile_model(whole, "shell_shim.cpp", shims.shell_copies(), work, progress, f"-DEDDY_NUM_SLOTS={num_slots}")
+
+    return _product(f"shell{num_slots}-{key}.so", make, progress)
+
+
+def shell_build_hash(num_slots: int) -> int:
+    """The 64-bit build hash that the shell's registers show."""
+    return _shell_rtl(num_slots).build_hash()
+
+
+def _shell_rtl(num_slots: int) -> _Rtl:
+    files = read_filelist(ROOT / "hw" / "top" / "shell" / "shell.f")
+    return _Rtl("shell", tuple(files), (f"NumSlots={num_slots}",))
+
+
+def _takes_build_hash(rtl: _Rtl) -> bool:
+    top = next(file for file in rtl.files if file.name == "shell.sv")
+    return re.search(r"parameter[^;]*\bBuildHash\b", top.read_text(encoding="utf-8")) is not None
+
+
+def manifest_path(module: str) -> Path:
+    """The manifest of a module of this source tree.
+
+    Raises:
+        NotFound: There is no such module; says which there are.
+    """
+    folder = ROOT / "bitstreams"
+    path = folder / module / "manifest.yaml"
+    if not path.is_file():
+        known = sorted(entry.parent.name for entry in folder.glob("*/manifest.yaml"))
+        raise NotFound(f"no module {module!r}; there are: {', '.join(known)}", field="module", allowed=known)
+    return path
+
+
+def module_build_hash(module: str | Path) -> int:
+    """The 64-bit build hash of a module, without building it."""
+    return _module_rtl(module).build_hash()
+
+
+def build_module(module: str | Path, progress: Progress = silent) -> tuple[Path, int]:
+    """A reconfigurable module as a shared object, built where missing, and its build hash.
+
+    Args:
+        module: A module's name, or the path of its manifest.
+        progress: Told what is being built.
+
+    Raises:
+        NotFound: There is no such module.
+        BuildFailed: A tool refused its input; the message holds what it said.
+    """
+    return _build_module(_module_rtl(module), progress)
+
+
+def build_rtl_module(
+    top: str, files: Sequence[Path], parameters: Sequence[str] = (), progress: Progress = silent
+) -> tuple[Path, int]:
+    """Like `build_module`, for a module that has no manifest: a top and its files in order."""
+    return _build_module(_Rtl(top, tuple(files), tuple(parameters)), progress)
+
+
+def _module_rtl(module: str | Path) -> _Rtl:
+    path = module if isinstance(module, Path) else manifest_path(module)
+    manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
+    parameters = tuple(f"{name}={value}" for name, value in manifest.get("parameters", {}).items())
+    return _Rtl(str(manifest["top"]), tuple(read_filelist(path.parent / manifest["files"])), parameters)
+
+
+def _build_module(rtl: _Rtl, progress: Progress) -> tuple[Path, int]:
+    build_hash = rtl.build_hash()
+    key = _key("module", f"{build_hash:016x}", shims.module_copies(), *_shim_texts("module_shim.cpp"))
+
+    def make(work: Path) -> None:
+        whole = _Rtl(rtl.top, rtl.files, (*rtl.parameters, f"BuildHash=64'h{build_hash:016x}"))
+        _compile_model(whole, "module_shim.cpp", shims.module_copies(), work, progress)
+
+    return _product(f"{rtl.top}-{key}.so", make, progress), build_hash
+
+
+def build_board(progress: Progress = silent) -> Path:
+    """The board's own program: clocks, memory, configuration port, CPU port."""
+    return _build_plain("board", ("board_api.cpp", "board.cpp", "dram.cpp", "clock_wizard.cpp"), progress)
+
+
+def build_rogue(progress: Progress = silent) -> Path:
+    """The module that misbehaves in whichever way its options say (`eddy_sim.faults`)."""
+    return _build_plain("rogue", ("rogue.cpp",), progress)
+
+
+def _build_plain(name: str, sources: tuple[str, ...], progress: Progress) -> Path:
+    key = _key(name, shims.boundary_header(), *_shim_texts(*sources))
+
+    def make(work: Path) -> None:
+        _write_headers(work)
+        compile_cpp([CPP / source for source in sources], work / "out", f"-I{work}", f"-I{CPP}", link=True)
+
+    return _product(f"{name}-{key}.so", make, progress)
+
+
+def _shim_texts(*sources: str) -> Iterator[str]:
+    for path in (*(CPP / source for source in sources), *sorted(CPP.glob("*.h"))):
+        yield path.read_text(encoding="utf-8")
+
+
+def _key(*parts: str) -> str:
+    everything = (*parts, shims.boundary_header(), repr((COMPILE_FLAGS, LINK_FLAGS, versions())))
+    digest = hashlib.sha256()
+    for part in everything:
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _write_headers(work: Path, copies: str = "") -> None:
+    (work / "eddy_boundary.h").write_text(shims.boundary_header(), encoding="utf-8")
+    (work / "eddy_copies.h").write_text('#pragma once\n#include "eddy_boundary.h"\n' + copies, encoding="utf-8")
+
+
+def _compile_model(rtl: _Rtl, shim: str, copies: str, work: Path, progress: Progress, *flags: str) -> None:
+    """Verilate, and compile all of the output with its shim as one unit (so that calls can be inlined)."""
+    runtime = _runtime(progress)
+    generated = work / "verilated"
+    verilate(rtl.top, PREFIX, rtl.files, rtl.parameters, generated)
+    _write_headers(work, copies)
+    root_header = (generated / f"{PREFIX}___024root.h").read_text(encoding="utf-8")
+    normaliser = "#pragma once\n#include <cstddef>\n" + shims.normaliser(root_header, rtl.counters)
+    (work / "eddy_normalise.h").write_text(normaliser, encoding="utf-8")
+    unit = work / "unit.cpp"
+    parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
+    unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, CPP / shim)), encoding="utf-8")
+    includes = (f"-I{work}", f"-I{generated}", f"-I{CPP}")
+    compile_cpp([unit], work / "out", *includes, *flags, link=True, objects=[runtime])
+
+
+def _runtime(progress: Progress) -> Path:
+    """Verilator's runtime library as one object, shared by every model."""
+    include = verilator_root() / "include"
+    sources = [include / name for name in RUNTIME_SOURCES]
+
+    def make(work: Path) -> None:
+        unit = work / "runtime.cpp"
+        unit.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
+        compile_cpp([unit], work / "out", link=False)
+
+    return _product(f"runtime-{_key('runtime')}.o", make, progress)
+
+
+def _product(name: str, make: Callable[[Path], None], progress: Progress) -> Path:
+    """The product of that name; made in a folder of its own where missing, by one process at a time."""
+    folder = build_folder()
+    final = folder / name
+    if final.is_file():
+        return final
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder / f".{name}.lock"):
+        if final.is_file():
+            return final
+        progress(f"building {name.rsplit('-', 1)[0]}")
+        work = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=folder))
+        try:
+            make(work)
+            (work / "out").replace(final)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return final
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

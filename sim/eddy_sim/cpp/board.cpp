@@ -1,0 +1,290 @@
+#include "board.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace {
+
+constexpr uint32_t kWizardBase = 0x020000, kWizardStride = 0x1000, kWizardEnd = 0x030000;
+constexpr uint64_t kWizardCycles = 8;  // what an access to a wizard takes on the bus
+constexpr int kResetEdges = 16;
+constexpr uint32_t kLongestWait = 32;  // evaluations between checks for a fixed point, at most
+
+uint64_t period_fs(uint64_t hz) { return (kFsPerSecond + hz / 2) / hz; }
+
+}  // namespace
+
+Board::Board(const ShellAbi* shell, const BoardParameters& parameters, uint8_t* memory)
+    : shell_(shell),
+      instance_(shell->create()),
+      p_(parameters),
+      count_(shell->num_slots),
+      dram_(parameters.dram, memory),
+      slots_(shell->num_slots) {
+  shell_clock_.period_fs = period_fs(p_.shell_hz);
+  shell_clock_.start(0);
+  for (uint32_t k = 0; k < count_; k++) {
+    wizards_.emplace_back(p_.shell_hz, p_.slot_hz[k]);
+    lock_at_[k] = kNever;
+    slot_clock_[k].period_fs = wizards_[k].period_fs();
+    slot_clock_[k].start(0);
+  }
+  reset();
+}
+
+Board::~Board() { shell_->destroy(instance_); }
+
+void Board::reset() {
+  for (uint32_t k = 0; k < count_; k++) {
+    slots_[k].unload();
+    io_.up[k] = SlotUp{};
+  }
+  loaded_ = 0;
+  cpu_.abandon(io_.cpu_down);
+  io_.config = ConfigPort::rest();
+  io_.rst_n = 0;
+  dirty_ = ~0u;
+  const uint64_t edges = kResetEdges;
+  while (config_.busy()) instant(kNever);
+  run(now_ + edges * shell_clock_.period_fs, 0);
+  io_.rst_n = 1;
+  dirty_ |= DIRTY_CONFIG;
+  run(now_ + edges * shell_clock_.period_fs, 0);
+  pending_ = 0;
+}
+
+Fs Board::next_event() const {
+  Fs next = config_.next();
+  for (uint32_t k = 0; k < count_; k++) next = std::min(next, lock_at_[k]);
+  return next;
+}
+
+uint32_t Board::running_edges() const {
+  uint32_t edges = SHELL_EDGE;
+  for (uint32_t k = 0; k < count_; k++) edges |= slot_clock_[k].running() ? 1u << k : 0;
+  return edges;
+}
+
+/// Process the next instant at which anything happens; false, with time at the limit, where there is none before it.
+bool Board::instant(Fs limit) {
+  Fs next = std::min(shell_clock_.next, event_);
+  for (uint32_t k = 0; k < count_; k++) next = std::min(next, slot_clock_[k].next);
+  if (next > limit) {
+    now_ = limit;
+    return false;
+  }
+  now_ = next;
+  statistics_.instants++;
+  if (event_ <= now_) run_events();
+  uint32_t edges = 0;
+  for (uint32_t k = 0; k < count_; k++) {
+    if (slot_clock_[k].next != now_) continue;
+    slot_clock_[k].tick();
+    edges |= 1u << k;
+  }
+  if (shell_clock_.next == now_) {
+    shell_clock_.tick();
+    edges |= SHELL_EDGE;
+  }
+  if (edges) step(edges);
+  return true;
+}
+
+/// One instant's edges. Everything sees its inputs as they were before the instant: modules, memory and CPU are given
+/// the shell's outputs first, then the shell steps with their old outputs, then their new outputs take effect.
+void Board::step(uint32_t edges) {
+  SlotUp up[EDDY_MAX_SLOTS];
+  uint32_t dirty = 0;
+  for (uint32_t rest = edges & loaded_; rest; rest &= rest - 1) {
+    const uint32_t k = static_cast<uint32_t>(__builtin_ctz(rest));
+    if (p_.skipping && slots_[k].quiet(io_.down[k])) continue;
+    up[k] = io_.up[k];
+    if (slots_[k].step(io_.down[k], up[k], p_.skipping)) dirty |= 1u << k;
+  }
+  MemoryDown memory;
+  CpuDown cpu;
+  if (edges & SHELL_EDGE) step_outer(memory, cpu, dirty);
+
+  const bool irq_before = io_.cpu_up.irq;
+  step_shell(edges);
+  if (io_.cpu_up.irq && !irq_before) pending_ |= kStopIrq;
+
+  for (uint32_t rest = dirty & ((1u << EDDY_MAX_SLOTS) - 1); rest; rest &= rest - 1) {
+    const uint32_t k = static_cast<uint32_t>(__builtin_ctz(rest));
+    io_.up[k] = up[k];
+  }
+  if (dirty & DIRTY_MEMORY) io_.memory_down = memory;
+  if (dirty & DIRTY_CPU) io_.cpu_down = cpu;
+  dirty_ |= dirty;
+}
+
+void Board::step_outer(MemoryDown& memory, CpuDown& cpu, uint32_t& dirty) {
+  const MemoryUp& asked = io_.memory_up;
+  if (!dram_.idle() || asked.m_axi_arvalid || asked.m_axi_awvalid || asked.m_axi_wvalid) {
+    memory = io_.memory_down;
+    if (dram_.step(now_, asked, memory)) dirty |= DIRTY_MEMORY;
+  }
+  if (cpu_.busy()) {
+    cpu = io_.cpu_down;
+    if (cpu_.step(io_.cpu_up, cpu)) dirty |= DIRTY_CPU;
+  }
+}
+
+void Board::step_shell(uint32_t edges) {
+  if (p_.skipping && !dirty_ && !(edges & ~fixed_)) {
+    skipped_ += (edges & SHELL_EDGE) != 0;
+    return;
+  }
+  if (skipped_) {
+    shell_->skip(instance_, skipped_);
+    skipped_ = 0;
+  }
+  statistics_.shell_evaluated++;
+  if (dirty_ || wait_ || !p_.skipping) {
+    if (dirty_) back_off_ = 1;
+    wait_ = dirty_ ? 2 : wait_ - (wait_ > 0);
+    shell_->step(instance_, &io_, edges, dirty_, loaded_);
+    fixed_ = 0;
+  } else {
+    statistics_.shell_checks++;
+    if (shell_->step_check(instance_, &io_, edges, 0, loaded_)) {
+      fixed_ |= edges;
+    } else {
+      fixed_ = 0;
+      back_off_ = std::min(back_off_ * 2, kLongestWait);
+      wait_ = back_off_;
+    }
+  }
+  dirty_ = 0;
+}
+
+void Board::run_events() {
+  if (config_.busy() && config_.next() <= now_) {
+    if (now_ >= config_.load().end) {
+      finish_config();
+    } else {
+      const uint32_t k = config_.load().slot;
+      config_.noise(now_, io_.up[k]);
+      dirty_ |= 1u << k;
+    }
+  }
+  for (uint32_t k = 0; k < count_; k++) {
+    if (lock_at_[k] > now_) continue;
+    lock_at_[k] = kNever;
+    slot_clock_[k].period_fs = wizards_[k].period_fs();
+    wizards_[k].locked(true);
+    if (!lost_[k]) slot_clock_[k].start(now_);
+  }
+  update_event();
+}
+
+int Board::start_config(ConfigPort::Load load, Fs duration) {
+  if (config_.busy()) return -1;
+  const uint32_t k = load.slot;
+  slots_[k].unload();
+  loaded_ &= ~(1u << k);
+  load.end = now_ + duration;
+  config_.start(std::move(load), now_, shell_clock_.period_fs, io_.config);
+  // Noise changes at edges of the shell's clock.
+  config_.align(shell_clock_.next);
+  dirty_ |= DIRTY_CONFIG;
+  update_event();
+  return 0;
+}
+
+void Board::finish_config() {
+  const ConfigPort::Load& load = config_.load();
+  const uint32_t k = load.slot;
+  config_.finish(io_.config);
+  dirty_ |= DIRTY_CONFIG | 1u << k;
+  pending_ |= kStopConfig;
+  if (load.outcome == kLoadFails) return;  // what is in the slot now is whatever the noise left
+  io_.up[k] = SlotUp{};
+  if (slots_[k].load(load.path.c_str(), load.options.c_str(), load.faults, error_)) {
+    loaded_ |= 1u << k;
+  } else {
+    io_.config.cfg_prerror_i = 1;
+  }
+}
+
+void Board::lose_clock(uint32_t k, bool lost) {
+  lost_[k] = lost;
+  if (lost) {
+    slot_clock_[k].stop();
+  } else if (!slot_clock_[k].running() && lock_at_[k] == kNever && wizards_[k].period_fs()) {
+    slot_clock_[k].start(now_);
+  }
+}
+
+void Board::clock_changed(uint32_t k) {
+  slot_clock_[k].stop();
+  wizards_[k].locked(false);
+  lock_at_[k] = wizards_[k].period_fs() ? now_ + ClockWizard::lock_fs() : kNever;
+  update_event();
+}
+
+uint64_t Board::access(uint32_t offset) {
+  const uint64_t bound = shell_clock_.edges + p_.access_bound;
+  while (cpu_.busy()) {
+    instant(kNever);
+    if (shell_clock_.edges < bound) continue;
+    cpu_.abandon(io_.cpu_down);
+    dirty_ |= DIRTY_CPU;
+    return static_cast<uint64_t>(kAccessNoAnswer) << 32 | offset;
+  }
+  return static_cast<uint64_t>(cpu_.response() ? kAccessError : kAccessOkay) << 32 | cpu_.data();
+}
+
+uint64_t Board::read32(uint32_t offset) {
+  if (offset >= kWizardBase && offset < kWizardEnd) {
+    const uint32_t k = (offset - kWizardBase) / kWizardStride;
+    run(now_ + kWizardCycles * shell_clock_.period_fs, 0);
+    return k < count_ ? wizards_[k].read(offset % kWizardStride) : 0xDEAD0001u;
+  }
+  cpu_.read(offset, io_.cpu_down);
+  dirty_ |= DIRTY_CPU;
+  return access(offset);
+}
+
+uint32_t Board::write32(uint32_t offset, uint32_t value) {
+  if (offset >= kWizardBase && offset < kWizardEnd) {
+    const uint32_t k = (offset - kWizardBase) / kWizardStride;
+    run(now_ + kWizardCycles * shell_clock_.period_fs, 0);
+    if (k < count_ && wizards_[k].write(offset % kWizardStride, value)) clock_changed(k);
+    return kAccessOkay;
+  }
+  cpu_.write(offset, value, io_.cpu_down);
+  dirty_ |= DIRTY_CPU;
+  return static_cast<uint32_t>(access(offset) >> 32);
+}
+
+/// Whether no edge of any running clock would change anything but counters.
+bool Board::at_rest() const {
+  if (dirty_ || (running_edges() & ~fixed_) || cpu_.busy() || !dram_.idle()) return false;
+  const MemoryUp& asked = io_.memory_up;
+  if (asked.m_axi_arvalid || asked.m_axi_awvalid || asked.m_axi_wvalid) return false;
+  for (uint32_t k = 0; k < count_; k++) {
+    if (slot_clock_[k].running() && !slots_[k].quiet(io_.down[k])) return false;
+  }
+  return true;
+}
+
+void Board::jump(Fs target) {
+  statistics_.jumps++;
+  skipped_ += shell_clock_.jump(target);
+  for (uint32_t k = 0; k < count_; k++) {
+    if (slot_clock_[k].running()) slot_clock_[k].jump(target);
+  }
+}
+
+uint32_t Board::run(Fs deadline, uint32_t stop) {
+  while (true) {
+    const uint32_t reasons = pending_ & stop;
+    if (reasons) {
+      pending_ &= ~reasons;
+      return reasons;
+    }
+    if (p_.skipping && !dirty_ && fixed_ && at_rest()) jump(std::min(deadline, event_));
+    if (!instant(deadline)) return kStopDeadline;
+  }
+}

@@ -1,0 +1,106 @@
+/// The simulated board: clocks, CPU port, memory, configuration port, shell and modules, stepped edge by edge.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clock_wizard.h"
+#include "config_port.h"
+#include "cpu_port.h"
+#include "dram.h"
+#include "slot.h"
+
+/// What a board is made of; mirrored by `BoardParameters` in Python.
+struct BoardParameters {
+  uint64_t shell_hz;
+  uint64_t slot_hz[EDDY_MAX_SLOTS];
+  /// Shell-clock cycles within which a CPU access must be answered.
+  uint64_t access_bound;
+  /// Skip what has nothing to do; off only to prove that it changes nothing.
+  uint64_t skipping;
+  DramParameters dram;
+};
+
+/// Why stepping stopped; bits.
+enum : uint32_t { kStopIrq = 1, kStopConfig = 2, kStopDeadline = 4 };
+/// How an access ended, in bits 32 and up of `read32`.
+enum : uint32_t { kAccessOkay = 0, kAccessError = 1, kAccessNoAnswer = 2 };
+
+/// How much work there was; mirrored by `BoardStatistics` in Python.
+struct BoardStatistics {
+  uint64_t shell_evaluated, shell_checks, jumps, instants;
+};
+
+class Board {
+ public:
+  Board(const ShellAbi* shell, const BoardParameters& parameters, uint8_t* memory);
+  ~Board();
+  Board(const Board&) = delete;
+  Board& operator=(const Board&) = delete;
+
+  /// Hold the shell in reset for a few edges, with every slot empty: what loading the whole bitstream does.
+  void reset();
+
+  uint64_t read32(uint32_t offset);
+  uint32_t write32(uint32_t offset, uint32_t value);
+
+  /// Pass time until `deadline`, or until something in `stop` happens; answers the reasons.
+  uint32_t run(Fs deadline, uint32_t stop);
+
+  /// Answers 0, or -1 where a load is under way already.
+  int start_config(ConfigPort::Load load, Fs duration);
+  void lose_clock(uint32_t slot, bool lost);
+
+  Fs now() const { return now_; }
+  uint64_t shell_cycles() const { return shell_clock_.edges; }
+  uint64_t slot_cycles(uint32_t slot) const { return slot_clock_[slot].edges; }
+  bool irq() const { return io_.cpu_up.irq; }
+  bool config_busy() const { return config_.busy(); }
+  Slot& slot(uint32_t index) { return slots_[index]; }
+  const Dram& dram() const { return dram_; }
+  const std::string& error() const { return error_; }
+  const BoardStatistics& statistics() const { return statistics_; }
+
+ private:
+  bool instant(Fs limit);
+  void step(uint32_t edges);
+  void step_outer(MemoryDown& memory, CpuDown& cpu, uint32_t& dirty);
+  void step_shell(uint32_t edges);
+  void run_events();
+  void finish_config();
+  void clock_changed(uint32_t slot);
+  Fs next_event() const;
+  void update_event() { event_ = next_event(); }
+  bool at_rest() const;
+  void jump(Fs target);
+  uint64_t access(uint32_t offset);
+  uint32_t running_edges() const;
+
+  const ShellAbi* shell_;
+  void* instance_;
+  BoardParameters p_;
+  uint32_t count_;
+  ShellIo io_{};
+
+  Fs now_ = 0;
+  Fs event_ = kNever;
+  Clock shell_clock_;
+  Clock slot_clock_[EDDY_MAX_SLOTS];
+  std::vector<ClockWizard> wizards_;
+  Fs lock_at_[EDDY_MAX_SLOTS];
+  bool lost_[EDDY_MAX_SLOTS] = {};
+
+  CpuPort cpu_;
+  Dram dram_;
+  ConfigPort config_;
+  std::vector<Slot> slots_;
+  uint32_t loaded_ = 0;
+
+  uint32_t dirty_ = ~0u;    // inputs of the shell that changed since its last step
+  uint32_t fixed_ = 0;      // clocks whose edges are known to change nothing
+  uint32_t wait_ = 0, back_off_ = 1;
+  uint64_t skipped_ = 0;    // edges of the shell clock its counters have not seen yet
+  uint32_t pending_ = 0;    // reasons to stop that were not asked for yet
+  std::string error_;
+  BoardStatistics statistics_{};
+};
