@@ -69,10 +69,16 @@ class Forbidden(EddyError):
     code = "forbidden"
 
 
-class PayloadTooLarge(EddyError):
-    """A body beyond its bound; `details` has `limit` and `asked`."""
+class BodyTooLarge(HTTPException):
+    """A body beyond its bound.
 
-    code = "payload-too-large"
+    It is an HTTP exception because FastAPI turns any other one raised while it reads a body into a 400.
+    """
+
+    def __init__(self, limit: int, asked: int | None = None) -> None:
+        detail = f"The body is larger than the {limit} bytes this address takes."
+        super().__init__(413, detail, headers={"Connection": "close"})
+        self.extra = {"limit": limit} if asked is None else {"limit": limit, "asked": asked}
 
 
 def document(code: str, detail: str, instance: str, **extra: Any) -> dict[str, Any]:
@@ -151,7 +157,8 @@ async def _on_http(request: Request, failure: Exception) -> JSONResponse:
         405: f"{request.method} does not fit {request.url.path}.",
     }
     detail = by_status.get(failure.status_code, str(failure.detail))
-    return respond(request, code, detail, headers=failure.headers)
+    extra = failure.extra if isinstance(failure, BodyTooLarge) else {}
+    return respond(request, code, detail, headers=failure.headers, **extra)
 
 
 async def _on_anything(request: Request, failure: Exception) -> JSONResponse:

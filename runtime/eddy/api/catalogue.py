@@ -1,0 +1,103 @@
+"""The applications and modules a hypervisor offers: what ships with it, and what an operator added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from eddy.board.manifest import ModuleManifest, load_module_manifest
+from eddy.core.applications import Application
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.store.applications import load_application, parse_application
+
+
+class Catalogue:
+    """Applications by name, over the modules by name.
+
+    Args:
+        modules: Manifests by module name.
+        applications: What ships; the catalogue adds to this very mapping, so that a hypervisor holding it sees more.
+        constants: Bytes the packages ship, by (application, buffer).
+        added: Directory that keeps what was added, or None to keep nothing.
+    """
+
+    def __init__(
+        self,
+        modules: Mapping[str, ModuleManifest],
+        applications: dict[str, Application],
+        constants: Mapping[tuple[str, str], bytes] | None = None,
+        added: Path | None = None,
+    ) -> None:
+        self.modules = modules
+        self.applications = applications
+        self.constants = dict(constants or {})
+        self._added = added
+        if added is not None and added.is_dir():
+            for path in sorted(added.glob("*.json")):
+                application = parse_application(json.loads(path.read_text(encoding="utf-8")))
+                self.applications.setdefault(application.name, application)
+
+    def application(self, name: str) -> Application:
+        """One application.
+
+        Raises:
+            NotFound: There is none of that name; says which there are.
+        """
+        if name not in self.applications:
+            names = sorted(self.applications)
+            raise NotFound(f"There is no application {name!r}.", field="application", asked=name, allowed=names)
+        return self.applications[name]
+
+    def shipped(self, name: str) -> frozenset[str]:
+        """The constant buffers an application's package brings."""
+        return frozenset(buffer for application, buffer in self.constants if application == name)
+
+    def add(self, raw: Mapping[str, Any]) -> tuple[Application, bool]:
+        """Add an application; adding the same one again changes nothing.
+
+        Returns:
+            The application, and whether it is new.
+
+        Raises:
+            InvalidRequest: A field is wrong, or a task asks for a module that is not there.
+            Conflict: Another application has that name.
+        """
+        application = parse_application(raw)
+        self._check_modules(application)
+        known = self.applications.get(application.name)
+        if known == application:
+            return known, False
+        if known is not None:
+            message = f"There is another application {application.name!r} already; give yours another name."
+            raise Conflict(message, field="application")
+        if self._added is not None:
+            self._added.mkdir(parents=True, exist_ok=True)
+            path = self._added / f"{application.name}.json"
+            temporary = path.with_suffix(".part")
+            temporary.write_text(json.dumps(raw), encoding="utf-8")
+            temporary.replace(path)
+        self.applications[application.name] = application
+        return application, True
+
+    def _check_modules(self, application: Application) -> None:
+        for task in application.tasks:
+            if task.module not in self.modules:
+                raise InvalidRequest(
+                    f"Task {task.name} asks for module {task.module!r}, which this server does not have.",
+                    field=f"tasks.{task.name}.module",
+                    allowed=sorted(self.modules),
+                )
+            self.modules[task.module].check_task(task, application.buffers)
+
+
+def load_catalogue(bitstreams: Path, added: Path | None = None) -> Catalogue:
+    """The catalogue of a `bitstreams/` directory: `<module>/manifest.yaml` and `applications/*.yaml`.
+
+    Raises:
+        InvalidRequest: A manifest or a package is wrong; the message names the file.
+    """
+    modules = {path.parent.name: load_module_manifest(path) for path in sorted(bitstreams.glob("*/manifest.yaml"))}
+    applications = [load_application(path) for path in sorted((bitstreams / "applications").glob("*.yaml"))]
+    return Catalogue(modules, {application.name: application for application in applications}, added=added)

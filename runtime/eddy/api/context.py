@@ -1,0 +1,105 @@
+"""What every route needs: the hypervisor, the store, the catalogue, the limits, and who is asking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from eddy.api.catalogue import Catalogue
+from eddy.api.keys import KeyHasher
+from eddy.api.problems import Forbidden
+from eddy.core.errors import BoardUnreachable, Unauthorized
+from eddy.core.records import TenantRecord
+from eddy.hypervisor import Hypervisor
+from eddy.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSettings:
+    """Limits of the API; the defaults are those of `eddy.settings`."""
+
+    max_body_bytes: int = 1 << 20
+    max_blob_bytes: int = 256 << 20
+    heartbeat_s: float = 15.0
+    page_size: int = 50
+
+
+@dataclass(slots=True)
+class Context:
+    """One server's parts.
+
+    Attributes:
+        hypervisor: The loop that owns the jobs.
+        store: What survives.
+        catalogue: Applications and modules.
+        hasher: Turns keys into what the store holds.
+        settings: Limits.
+        failure: Why the hypervisor stopped, where it did; "" while it runs.
+        running: Whether the hypervisor's loop has been started.
+    """
+
+    hypervisor: Hypervisor
+    store: Store
+    catalogue: Catalogue
+    hasher: KeyHasher
+    settings: ApiSettings = field(default_factory=ApiSettings)
+    failure: str = ""
+    running: bool = False
+
+    def require_running(self) -> None:
+        """Refuse what could not be carried out.
+
+        Raises:
+            BoardUnreachable: The hypervisor stopped.
+        """
+        if self.failure:
+            raise BoardUnreachable(f"The hypervisor has stopped: {self.failure}. Restart `eddy serve`.")
+
+
+def context_of(request: Request) -> Context:
+    """The server's context."""
+    context = request.app.state.context
+    assert isinstance(context, Context)
+    return context
+
+
+Ctx = Annotated[Context, Depends(context_of)]
+_bearer = HTTPBearer(
+    auto_error=False, scheme_name="API key", description="A tenant's key, as `eddy tenant add` shows it."
+)
+
+
+def caller(
+    context: Ctx, credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+) -> TenantRecord:
+    """Who is asking.
+
+    Raises:
+        Unauthorized: No key, or one nobody has.
+    """
+    if credentials is None:
+        raise Unauthorized("Send your key as `Authorization: Bearer <key>`.", field="Authorization")
+    tenant = context.store.tenant_by_key(context.hasher.hash(credentials.credentials))
+    if tenant is None:
+        raise Unauthorized("Nobody has this key; ask the operator for one.", field="Authorization")
+    return tenant
+
+
+Caller = Annotated[TenantRecord, Depends(caller)]
+
+
+def operator(tenant: Caller) -> TenantRecord:
+    """Whoever is asking, where that is the operator.
+
+    Raises:
+        Forbidden: It is a tenant.
+    """
+    if not tenant.admin:
+        raise Forbidden("This needs the operator's key.", field="Authorization")
+    return tenant
+
+
+Operator = Annotated[TenantRecord, Depends(operator)]

@@ -1,0 +1,57 @@
+"""Server-sent events: a job's event log as a stream that survives proxies and broken connections."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from eddy.api.schemas import event_data
+from eddy.core.records import JobEvent
+
+HEARTBEAT = ": still here\n\n"
+"""A comment line: proxies see traffic, clients see nothing."""
+
+
+def encode(kind: str, data: dict[str, Any], number: int | None = None) -> str:
+    """One event in `text/event-stream` form; `number` is what `Last-Event-ID` brings back."""
+    head = f"id: {number}\n" if number is not None else ""
+    return f"{head}event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
+
+
+async def server_sent(events: AsyncIterator[JobEvent], heartbeat_s: float) -> AsyncIterator[str]:
+    """The stream of a job's events: one each, a comment in every `heartbeat_s` of silence, and `end` at the end.
+
+    Args:
+        events: As `Hypervisor.follow` gives them; closed when the client goes away.
+        heartbeat_s: Wall time.
+    """
+    yield "retry: 1000\n\n"
+    upcoming: asyncio.Task[JobEvent] | None = None
+    try:
+        while True:
+            if upcoming is None:
+                upcoming = asyncio.ensure_future(_next(events))
+            done, _ = await asyncio.wait({upcoming}, timeout=heartbeat_s)
+            if not done:
+                yield HEARTBEAT
+                continue
+            try:
+                event = upcoming.result()
+            except StopAsyncIteration:
+                break
+            upcoming = None
+            yield encode(event.what.value, event_data(event), event.seq)
+        yield encode("end", {})
+    finally:
+        if upcoming is not None and not upcoming.done():
+            upcoming.cancel()
+            await asyncio.wait({upcoming})
+        close = getattr(events, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _next(events: AsyncIterator[JobEvent]) -> JobEvent:
+    return await events.__anext__()

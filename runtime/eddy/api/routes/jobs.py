@@ -1,0 +1,172 @@
+"""`/v1/jobs`: submit, list, show, cancel, follow, fetch outputs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import anyio.to_thread
+from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from eddy.api.context import Caller, Context, Ctx
+from eddy.api.events import server_sent
+from eddy.api.schemas import IDEMPOTENCY_KEY, Job, JobPage, JobSubmission, job_answer
+from eddy.core.applications import BufferRole
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.core.jobs import JobState
+from eddy.core.records import JobRecord, JobRequest, TenantRecord
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+
+_LARGEST_ID = (1 << 63) - 1
+JobId = Annotated[int, Path(ge=1, le=_LARGEST_ID, description="Job id.")]
+
+
+class Listing(BaseModel):
+    """Which jobs to list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    state: JobState | None = Field(default=None, description="Only jobs in this state.")
+    tenant: str | None = Field(default=None, max_length=64, description="Only this tenant's (operators).")
+    limit: int | None = Field(default=None, ge=1, le=500, description="Jobs in a page.")
+    cursor: str | None = Field(default=None, pattern=r"^[0-9]{1,18}$", description="`next` of the page before.")
+
+
+def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
+    """Whose job it is: the viewer's, or for the operator anybody's.
+
+    Raises:
+        NotFound: There is none of that id that the viewer may see.
+    """
+    if not viewer.admin:
+        context.store.job(viewer.id, job)
+        return viewer.id
+    found = context.store.jobs(None, limit=1, after=job + 1)
+    if not found or found[0].id != job:
+        raise NotFound(f"There is no job {job}.", field="job", asked=job)
+    return found[0].tenant
+
+
+def answer(context: Context, record: JobRecord) -> Job:
+    """The job object, with its output links."""
+    application = context.catalogue.applications.get(record.application)
+    buffers = application.buffers if application else ()
+    return job_answer(record, tuple(buffer.name for buffer in buffers if buffer.role is BufferRole.OUTPUT))
+
+
+@router.post("", status_code=202, response_model=Job, summary="Submit a job")
+async def submit(
+    body: JobSubmission,
+    response: Response,
+    context: Ctx,
+    tenant: Caller,
+    idempotency_key: Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)] = None,
+) -> Job:
+    """Accept a job. It is durable when this answers 202; the same `Idempotency-Key` with the same body is the same job."""
+    context.require_running()
+    request = JobRequest(
+        tenant=tenant.id,
+        application=body.application,
+        batch=body.batch,
+        inputs={name: tuple(blobs) for name, blobs in body.inputs.items()},
+        constants=dict(body.constants),
+        priority=body.priority,
+        deadline_s=body.deadline_s,
+        idempotency_key=idempotency_key or "",
+    )
+    await anyio.to_thread.run_sync(_check, context, request)
+    record = await context.hypervisor.submit(request)
+    response.headers["Location"] = f"/v1/jobs/{record.id}"
+    return answer(context, record)
+
+
+def _check(context: Context, request: JobRequest) -> None:
+    """What can be said about a request without the hypervisor: its application and its blobs are there."""
+    if request.application not in context.catalogue.applications:
+        allowed = sorted(context.catalogue.applications)
+        message = f"There is no application {request.application!r}."
+        raise InvalidRequest(message, field="application", asked=request.application, allowed=allowed)
+    named = [(f"inputs.{name}.{i}", blob) for name, blobs in request.inputs.items() for i, blob in enumerate(blobs)]
+    named += [(f"constants.{name}", blob) for name, blob in request.constants.items()]
+    for field, blob in named:
+        if not context.store.has_blob(request.tenant, blob):
+            raise InvalidRequest(
+                f"{field} names a blob you have not stored; PUT it to /v1/blobs/{blob} first.",
+                field=field,
+                asked=blob,
+                allowed="sha256 of a blob stored under /v1/blobs",
+            )
+
+
+@router.get("", response_model=JobPage, summary="List jobs, newest first")
+def list_jobs(query: Annotated[Listing, Query()], context: Ctx, viewer: Caller) -> JobPage:
+    """One page of your jobs; `next` is the cursor of the page after it."""
+    if query.tenant is not None and not viewer.admin and query.tenant != viewer.id:
+        raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[viewer.id])
+    limit = query.limit or context.settings.page_size
+    whose = query.tenant if viewer.admin else viewer.id
+    after = int(query.cursor) if query.cursor else None
+    found = context.store.jobs(whose, state=query.state, limit=limit + 1, after=after)
+    page = found[:limit]
+    following = str(page[-1].id) if len(found) > limit else None
+    return JobPage(jobs=[answer(context, record) for record in page], next=following)
+
+
+@router.get("/{job}", response_model=Job, summary="Show a job")
+def show(job: JobId, context: Ctx, viewer: Caller) -> Job:
+    """One job: its state, its times by cause, its outputs."""
+    return answer(context, context.store.job(owner_of(context, viewer, job), job))
+
+
+@router.delete("/{job}", status_code=202, response_model=Job, summary="Cancel a job")
+async def cancel(job: JobId, context: Ctx, viewer: Caller) -> Job:
+    """Ask for a job's end. Cancelling twice is cancelling; a job that has ended otherwise answers 409."""
+    owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
+    context.require_running()
+    return answer(context, await context.hypervisor.cancel(owner, job))
+
+
+@router.get(
+    "/{job}/events",
+    summary="Follow a job",
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {"text/event-stream": {}}},
+        204: {"description": "Ended, and nothing is left to tell."},
+    },
+)
+async def events(
+    job: JobId,
+    context: Ctx,
+    viewer: Caller,
+    last_event_id: Annotated[int | None, Header(ge=0, le=_LARGEST_ID)] = None,
+) -> Response:
+    """Server-sent events from the first, or after `Last-Event-ID`, until the job has ended; then one of kind `end`."""
+    owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
+    after = last_event_id or 0
+    record = context.store.job(owner, job)
+    if record.state.is_final and not context.store.events(owner, job, after, 1):
+        return Response(status_code=204)
+    stream = server_sent(context.hypervisor.follow(owner, job, after), context.settings.heartbeat_s)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+
+@router.get(
+    "/{job}/outputs/{name}",
+    summary="Fetch an output",
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {}}}},
+)
+def output(job: JobId, name: Annotated[str, Path(max_length=64)], context: Ctx, viewer: Caller) -> Response:
+    """The bytes of an output buffer of all items, end to end, in item order; 409 until the job has succeeded."""
+    owner = owner_of(context, viewer, job)
+    record = context.store.job(owner, job)
+    if record.state is not JobState.SUCCEEDED:
+        message = f"Job {job} is {record.state.value}; outputs can be fetched once it has succeeded."
+        raise Conflict(message, field="job", state=record.state.value)
+    data = context.store.output(owner, job, name)
+    headers = {"X-Content-Type-Options": "nosniff", "Content-Disposition": f'attachment; filename="{job}-{name}.bin"'}
+    return Response(data, media_type="application/octet-stream", headers=headers)

@@ -1,0 +1,17 @@
+"""`/v1/slots`: what the board does now."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from eddy.api.context import Caller, Ctx
+from eddy.api.schemas import SlotList, slot_answer
+
+router = APIRouter(prefix="/v1/slots", tags=["slots"])
+
+
+@router.get("", response_model=SlotList, summary="List slots")
+async def list_slots(context: Ctx, viewer: Caller) -> SlotList:
+    """Every slot, by index; what another tenant does in one does not show."""
+    statuses = sorted(context.hypervisor.slots(), key=lambda status: status.slot)
+    return SlotList(now_s=context.hypervisor.now_s(), slots=[slot_answer(status, viewer) for status in statuses])

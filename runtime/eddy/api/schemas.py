@@ -1,0 +1,322 @@
+"""What crosses HTTP: request bodies (strict, unknown fields refused) and answers, as the OpenAPI page shows them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from eddy.core.applications import Application, BufferRole
+from eddy.core.jobs import PRIORITIES, JobState
+from eddy.core.records import JobEvent, JobRecord, SlotStatus, TenantRecord
+
+SHA256 = r"^[0-9a-f]{64}$"
+NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
+IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,128}$"
+_MAX_ITEMS = 1 << 20
+
+Digest = Annotated[str, Field(pattern=SHA256, description="sha256 of a blob, 64 lower-case hex digits")]
+
+
+def _priority(value: int) -> int:
+    if value not in PRIORITIES:
+        raise ValueError(f"must be one of {', '.join(map(str, PRIORITIES))}")
+    return value
+
+
+Priority = Annotated[int, AfterValidator(_priority), Field(json_schema_extra={"enum": list(PRIORITIES)})]
+
+
+class Request(BaseModel):
+    """Base of bodies: no unknown fields, no coercion between types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class JobSubmission(Request):
+    """Run an application over a batch."""
+
+    application: str = Field(min_length=1, max_length=64, examples=["image_compression"])
+    batch: int = Field(default=1, ge=1, le=_MAX_ITEMS, description="Number of items.")
+    priority: Priority = Field(default=PRIORITIES[0], description="Higher comes first.")
+    inputs: dict[str, Annotated[list[Digest], Field(min_length=1, max_length=_MAX_ITEMS)]] = Field(
+        default_factory=dict,
+        description="Input buffer to the blobs that fill it: one for each item, or one with all items end to end.",
+    )
+    constants: dict[str, Digest] = Field(default_factory=dict, description="Constant buffer to its blob.")
+    deadline_s: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="After arrival.")
+
+
+class QuotaBody(Request):
+    """Bounds of a tenant; what is left out takes the default."""
+
+    max_jobs: int = Field(default=64, ge=1, le=1 << 20)
+    max_blob_bytes: int = Field(default=1 << 30, ge=0, le=1 << 50)
+
+
+class TenantCreation(Request):
+    """A new tenant."""
+
+    id: str = Field(pattern=NAME, examples=["ada"])
+    admin: bool = False
+    quota: QuotaBody = Field(default_factory=QuotaBody)
+    attributes: dict[str, Any] = Field(default_factory=dict, max_length=32)
+
+
+class Answer(BaseModel):
+    """Base of answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Waiting(Answer):
+    """Board seconds without a slot, by what was missing."""
+
+    slot: float = Field(description="The policy had not given it a slot.")
+    memory: float = Field(description="The board's memory had no room for its buffers.")
+    preempted: float = Field(description="Its slots had been taken.")
+
+
+class Progress(Answer):
+    """Items of the batch whose results are committed."""
+
+    done: int
+    total: int
+
+
+class JobError(Answer):
+    """Why a job failed."""
+
+    code: str
+    cause: str = Field(description="Name from the board's cause register, or what the hypervisor found.")
+    message: str
+    task: int | None = None
+    item: int | None = None
+
+
+class Job(Answer):
+    """A job and what happened to it; every time in board seconds unless it says `unix`."""
+
+    id: int
+    tenant: str
+    application: str
+    batch: int
+    priority: int
+    state: JobState
+    submitted_unix_s: float
+    arrival_s: float
+    deadline_s: float | None
+    started_s: float | None
+    ended_s: float | None
+    response_s: float | None
+    waiting_s: float
+    waiting: Waiting
+    reconfiguring_s: float
+    running_s: float
+    reconfigurations: int
+    reuses: int
+    preemptions: int
+    progress: Progress
+    error: JobError | None
+    outputs: dict[str, str] = Field(description="Output buffer to where its bytes are; empty until it succeeded.")
+    links: dict[str, str]
+
+
+class JobPage(Answer):
+    """A page of jobs, newest first."""
+
+    jobs: list[Job]
+    next: str | None = Field(description="Cursor of the next page, or null on the last.")
+
+
+class Blob(Answer):
+    """A stored blob."""
+
+    sha256: str
+    bytes: int
+
+
+class Buffer(Answer):
+    """A named buffer of an application."""
+
+    name: str
+    role: BufferRole
+    bytes: int
+    dtype: str
+    shape: list[int]
+    shipped: bool = Field(description="A constant the package brings; it may be left out of a submission.")
+
+
+class Task(Answer):
+    """One task of an application."""
+
+    id: int
+    name: str
+    module: str
+    arguments: dict[str, str | int]
+    estimate_s: float
+    time_limit_s: float
+
+
+class App(Answer):
+    """An application: tasks, edges, buffers."""
+
+    name: str
+    max_batch: int
+    goal_slots: int
+    tasks: list[Task]
+    edges: list[tuple[int, int]]
+    buffers: list[Buffer]
+
+
+class AppList(Answer):
+    """Applications, by name."""
+
+    apps: list[App]
+
+
+class Slot(Answer):
+    """What a slot does now. What another tenant does in it does not show: `mine` is false and the names are null."""
+
+    slot: int
+    region: str
+    pool: str
+    phase: str
+    since_s: float
+    mine: bool
+    module: str | None
+    tenant: str | None
+    job: int | None
+    task: int | None
+    item: int | None
+
+
+class SlotList(Answer):
+    """The slots of the board, by index."""
+
+    now_s: float
+    slots: list[Slot]
+
+
+class Tenant(Answer):
+    """A tenant, without its key."""
+
+    id: str
+    admin: bool
+    quota: dict[str, int]
+    attributes: dict[str, Any]
+
+
+class TenantWithKey(Tenant):
+    """A tenant just created; the key is shown this once."""
+
+    key: str
+
+
+class TenantList(Answer):
+    """Tenants, by name."""
+
+    tenants: list[Tenant]
+
+
+class Health(Answer):
+    """Whether it runs, and whether it can serve."""
+
+    status: Literal["ok", "starting", "unavailable"]
+    detail: str = ""
+
+
+def job_answer(record: JobRecord, output_names: tuple[str, ...]) -> Job:
+    """The job object of a record; output links appear once the job has succeeded."""
+    here = f"/v1/jobs/{record.id}"
+    done = record.state is JobState.SUCCEEDED
+    waiting = {cause: record.waiting_s.get(cause, 0.0) for cause in Waiting.model_fields}
+    return Job(
+        id=record.id,
+        tenant=record.tenant,
+        application=record.application,
+        batch=record.batch,
+        priority=record.priority,
+        state=record.state,
+        submitted_unix_s=record.submitted_unix_s,
+        arrival_s=record.arrival_s,
+        deadline_s=record.deadline_s,
+        started_s=record.started_s,
+        ended_s=record.ended_s,
+        response_s=record.response_s,
+        waiting_s=record.waited_s,
+        waiting=Waiting(**waiting),
+        reconfiguring_s=record.reconfiguring_s,
+        running_s=record.running_s,
+        reconfigurations=record.reconfigurations,
+        reuses=record.reuses,
+        preemptions=record.preemptions,
+        progress=Progress(done=record.items_done, total=record.batch),
+        error=_job_error(record),
+        outputs={name: f"{here}/outputs/{name}" for name in output_names} if done else {},
+        links={"self": here, "events": f"{here}/events"},
+    )
+
+
+def _job_error(record: JobRecord) -> JobError | None:
+    if record.state is not JobState.FAILED and not record.cause:
+        return None
+    cause = record.cause or "unknown"
+    return JobError(code=f"job-{record.state.value}", cause=cause, message=record.detail or f"The job ended: {cause}.",
+                    task=record.failed_task, item=record.failed_item)  # fmt: skip
+
+
+def app_answer(application: Application, shipped: frozenset[str]) -> App:
+    """The application object; `shipped` names the constants its package brings."""
+    buffers = [
+        Buffer(name=b.name, role=b.role, bytes=b.bytes, dtype=b.dtype, shape=list(b.shape), shipped=b.name in shipped)
+        for b in application.buffers
+    ]
+    tasks = [
+        Task(id=t.id, name=t.name, module=t.module, arguments=dict(t.arguments), estimate_s=t.estimate_s,
+             time_limit_s=t.time_limit_s)
+        for t in application.tasks
+    ]  # fmt: skip
+    return App(name=application.name, max_batch=application.max_batch, goal_slots=application.goal_slots, tasks=tasks,
+               edges=list(application.edges), buffers=buffers)  # fmt: skip
+
+
+def slot_answer(status: SlotStatus, viewer: TenantRecord) -> Slot:
+    """A slot as `viewer` may see it: whole for the operator, otherwise only what is the viewer's own."""
+    mine = status.tenant == viewer.id
+    seen = mine or viewer.admin
+    return Slot(
+        slot=status.slot,
+        region=status.region,
+        pool=status.pool,
+        phase=status.phase,
+        since_s=status.since_s,
+        mine=mine,
+        module=(status.module or None) if seen else None,
+        tenant=(status.tenant or None) if seen else None,
+        job=status.job if seen else None,
+        task=status.task if seen else None,
+        item=status.item if seen else None,
+    )
+
+
+def tenant_answer(record: TenantRecord) -> Tenant:
+    """A tenant without its key's hash."""
+    quota = {"max_jobs": record.quota.max_jobs, "max_blob_bytes": record.quota.max_blob_bytes}
+    return Tenant(id=record.id, admin=record.admin, quota=quota, attributes=dict(record.attributes))
+
+
+def event_data(event: JobEvent) -> dict[str, Any]:
+    """The `data` of a server-sent event: the entry of the log without what is not meant."""
+    data = {
+        "job": event.job,
+        "what": event.what.value,
+        "at_s": event.at_s,
+        "state": event.state.value if event.state else None,
+        "slot": event.slot,
+        "task": event.task,
+        "item": event.item,
+        "started_s": event.started_s,
+        "detail": event.detail or None,
+    }
+    return {key: value for key, value in data.items() if value is not None}
