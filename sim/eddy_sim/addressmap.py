@@ -6,10 +6,10 @@ generated modules of `eddy_drivers.regs`, and thereby from `hw/regs/*.rdl`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from eddy.board.manifest import ArgumentRegister, RegisterKind
 from eddy_drivers.regs import axi_intc, shell, slot_ctrl
 from eddy_drivers.regs.base import Register as GeneratedRegister
 
@@ -106,7 +106,7 @@ def static_ips(num_slots: int) -> tuple[Ip, ...]:
     ips = [
         Ip(
             "shell",
-            "eddy:eddy:shell:1.0",
+            "eddy:ip:shell:1.0",
             PL_BASE + SHELL_OFFSET,
             SHELL_BYTES,
             generated_map(shell.REGISTERS),
@@ -125,13 +125,13 @@ def static_ips(num_slots: int) -> tuple[Ip, ...]:
             Ip(f"slot_clk{slot}", "xilinx.com:ip:clk_wiz:6.0", wizard_base(slot), WIZARD_BYTES, WIZARD_MAP),
             Ip(
                 f"slot_ctrl{slot}",
-                "eddy:eddy:slot_ctrl:1.0",
+                "eddy:ip:slot_ctrl:1.0",
                 control_base(slot),
                 CONTROL_BYTES,
                 generated_map(slot_ctrl.REGISTERS),
                 (("fault", 16 + slot),),
             ),
-            slot_ip(slot, STUB, "eddy:eddy:slot:1.0", IDENTITY_MAP),
+            slot_ip(slot, STUB, "eddy:ip:slot:1.0", IDENTITY_MAP),
         ]
     return tuple(ips)
 
@@ -202,28 +202,20 @@ HLS_MAP = (
         fields=(RegisterField("CHAN0_INT_ST", 0, 1), RegisterField("CHAN1_INT_ST", 1, 1)),
     ),
 )
-"""Control registers of an accelerator (Ref: UG1399, "S_AXILITE Control Register Map"), named as Vitis HLS names them."""
+"""Control registers of an accelerator, named as Vitis HLS names them (Ref: UG1399, S_AXILITE Control Register Map)."""
 
 
-def hls_map(arguments: Mapping[str, Mapping[str, Any]]) -> tuple[RegisterSpec, ...]:
-    """The register map of an accelerator from its manifest's `registers`.
+def argument_map(arguments: Sequence[ArgumentRegister], hls: bool = True) -> tuple[RegisterSpec, ...]:
+    """The register map of a module: control registers (of accelerators), arguments, identity block.
 
     A pointer appears as Vitis HLS names its halves, ``NAME_1`` and ``NAME_2``, and as one 64-bit ``NAME``.
     """
-    specs = [*HLS_MAP]
-    for name, entry in arguments.items():
-        offset = _number(entry["offset"])
-        bits = int(entry.get("width", 64 if entry.get("kind") == "pointer" else 32))
-        access = _ACCESS.get(str(entry.get("access", "rw")), "read-write")
-        specs.append(RegisterSpec(name, offset, 64 if bits > 32 else 32, access, f"Argument {name}."))
-        if bits > 32:
-            specs.append(RegisterSpec(f"{name}_1", offset, 32, access, f"Argument {name}, bits 31 to 0."))
-            specs.append(RegisterSpec(f"{name}_2", offset + 4, 32, access, f"Argument {name}, bits 63 to 32."))
+    specs = list(HLS_MAP) if hls else []
+    for argument in arguments:
+        offset, text = argument.offset, f"{argument.kind.value.capitalize()} {argument.name}"
+        access = "read-only" if argument.kind is RegisterKind.STATUS else "read-write"
+        specs.append(RegisterSpec(argument.name, offset, argument.width, access, text + "."))
+        if argument.width == 64:
+            specs.append(RegisterSpec(f"{argument.name}_1", offset, 32, access, text + ", bits 31 to 0."))
+            specs.append(RegisterSpec(f"{argument.name}_2", offset + 4, 32, access, text + ", bits 63 to 32."))
     return (*specs, *IDENTITY_MAP)
-
-
-_ACCESS = {"r": "read-only", "ro": "read-only", "w": "write-only", "wo": "write-only"}
-
-
-def _number(value: Any) -> int:
-    return value if isinstance(value, int) else int(str(value), 0)

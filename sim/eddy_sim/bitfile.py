@@ -154,8 +154,8 @@ def _parse_header(data: bytes) -> BitHeader:
         offset += length
     (length,) = struct.unpack_from(">I", data, offset + 1)
     offset += 5
-    texts = [fields.get(tag, "") for tag in "abcd"]
-    return BitHeader(*texts, bytes=length, offset=offset)
+    design, part, date, time = (fields.get(tag, "") for tag in "abcd")
+    return BitHeader(design, part, date, time, length, offset)
 
 
 def split(data: bytes) -> tuple[BitHeader, bytes]:
@@ -182,8 +182,7 @@ def crc_ok(body: bytes) -> bool:
     """Whether a payload's CRC-32 holds: what the configuration port checks when the last byte is in."""
     if len(body) <= _CRC_BYTES:
         return False
-    (stored,) = struct.unpack(">I", body[-_CRC_BYTES:])
-    return zlib.crc32(body[:-_CRC_BYTES]) == stored
+    return zlib.crc32(body[:-_CRC_BYTES]) == int.from_bytes(body[-_CRC_BYTES:], "big")
 
 
 def identity_of(body: bytes) -> Identity:

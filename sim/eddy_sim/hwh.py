@@ -2,7 +2,8 @@
 
 Vivado writes these from a block design. Here they are written from `eddy_sim.addressmap`, with just what stock PYNQ
 reads: its metadata parser (`pynqmetadata`, for a whole design) and its older one (`pynq.pl_server.hwh_parser`, for
-partial designs). Every slot appears as a hierarchy with one core in it; without that `Overlay.pr_download` knows no region.
+partial designs). Every slot appears as a hierarchy with one core in it: without one, `Overlay.pr_download` knows no
+region of that name.
 """
 
 from __future__ import annotations
