@@ -1,7 +1,7 @@
 """API keys: random, shown once, kept as a keyed SHA-256.
 
-A key has 256 random bits, so no slow hash is needed: nobody can guess it, and the secret beside the store keeps a stolen
-database from being searched offline.
+A key has 256 random bits, so no slow hash is needed: nobody can guess it, and the secret beside the store
+keeps a stolen database from being searched offline.
 """
 
 from __future__ import annotations

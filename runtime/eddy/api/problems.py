@@ -172,3 +172,42 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(EddyError, _on_eddy_error)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_anything)
+
+
+def describe(app: FastAPI) -> None:
+    """Let every operation of the OpenAPI page say that its errors are problem documents."""
+    plain = app.openapi
+
+    def with_problems() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = plain()
+            schema.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _SCHEMA
+            for operations in schema["paths"].values():
+                for operation in operations.values():
+                    operation["responses"].pop("422", None)
+                    operation["responses"]["default"] = {
+                        "description": "What went wrong",
+                        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+                    }
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = with_problems  # type: ignore[method-assign]
+
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "description": "RFC 9457 problem details.",
+    "required": ["type", "title", "status", "code", "detail", "instance"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "code": {"type": "string", "enum": sorted(KINDS)},
+        "detail": {"type": "string"},
+        "instance": {"type": "string"},
+        "field": {"type": "string", "description": "The field to blame, dotted."},
+        "allowed": {"description": "What the field may be."},
+        "errors": {"type": "array", "items": {"type": "object"}},
+    },
+}

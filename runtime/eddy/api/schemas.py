@@ -226,6 +226,15 @@ class Health(Answer):
     detail: str = ""
 
 
+class ProblemKind(Answer):
+    """What a problem code means, and what to do."""
+
+    code: str
+    status: int
+    title: str
+    advice: str
+
+
 def job_answer(record: JobRecord, output_names: tuple[str, ...]) -> Job:
     """The job object of a record; output links appear once the job has succeeded."""
     here = f"/v1/jobs/{record.id}"

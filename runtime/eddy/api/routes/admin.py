@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+
 from fastapi import APIRouter, Response
 
-from eddy.api.context import Ctx, Operator
+from eddy.api.context import Context, Ctx, Operator
 from eddy.api.keys import new_key
-from eddy.api.schemas import Tenant, TenantCreation, TenantList, TenantWithKey, tenant_answer
+from eddy.api.schemas import TenantCreation, TenantList, TenantWithKey, tenant_answer
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.records import Quota, TenantRecord
+
+_adding = threading.Lock()
+"""Between asking for a name and taking it."""
 
 router = APIRouter(prefix="/v1/admin", tags=["operator"])
 
@@ -22,15 +27,20 @@ def list_tenants(context: Ctx, operator: Operator) -> TenantList:
 @router.post("/tenants", status_code=201, response_model=TenantWithKey, summary="Add a tenant")
 def add_tenant(body: TenantCreation, response: Response, context: Ctx, operator: Operator) -> TenantWithKey:
     """Add a tenant; its key is in this answer and nowhere else."""
-    try:
-        context.store.tenant(body.id)
-    except NotFound:
-        pass
-    else:
-        raise Conflict(f"There is a tenant {body.id!r} already; take another name.", field="id", asked=body.id)
     key = new_key()
     quota = Quota(max_jobs=body.quota.max_jobs, max_blob_bytes=body.quota.max_blob_bytes)
     tenant = TenantRecord(body.id, context.hasher.hash(key), body.admin, quota, body.attributes)
-    context.store.put_tenant(tenant)
+    with _adding:
+        if _exists(context, body.id):
+            raise Conflict(f"There is a tenant {body.id!r} already; take another name.", field="id", asked=body.id)
+        context.store.put_tenant(tenant)
     response.headers["Cache-Control"] = "no-store"
     return TenantWithKey(**tenant_answer(tenant).model_dump(), key=key)
+
+
+def _exists(context: Context, name: str) -> bool:
+    try:
+        context.store.tenant(name)
+    except NotFound:
+        return False
+    return True

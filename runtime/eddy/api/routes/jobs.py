@@ -64,7 +64,7 @@ async def submit(
     tenant: Caller,
     idempotency_key: Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)] = None,
 ) -> Job:
-    """Accept a job. It is durable when this answers 202; the same `Idempotency-Key` with the same body is the same job."""
+    """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job."""
     context.require_running()
     request = JobRequest(
         tenant=tenant.id,

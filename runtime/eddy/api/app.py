@@ -1,0 +1,82 @@
+"""The application factory: the routes, the errors, the limits, and the hypervisor's life around them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import structlog
+from fastapi import FastAPI
+
+from eddy.api import problems
+from eddy.api.catalogue import Catalogue
+from eddy.api.context import ApiSettings, Context
+from eddy.api.keys import KeyHasher
+from eddy.api.limits import BodyLimit
+from eddy.api.metrics import Measured, Metrics
+from eddy.api.routes import admin, apps, blobs, jobs, slots, system
+from eddy.core.errors import EddyError
+from eddy.hypervisor import Hypervisor
+from eddy.store import Store
+
+DESCRIPTION = """Submit jobs to the slots of an FPGA board.
+
+Every answer of 400 or more is `application/problem+json` with a stable `code`. Times are in board seconds unless their
+name says `unix`."""
+
+_log = structlog.get_logger("eddy.api")
+
+
+def create_app(
+    hypervisor: Hypervisor,
+    store: Store,
+    catalogue: Catalogue,
+    hasher: KeyHasher,
+    settings: ApiSettings | None = None,
+    on_failure: Callable[[], None] = lambda: None,
+) -> FastAPI:
+    """Make the API of one hypervisor; its lifespan runs the hypervisor's loop.
+
+    Args:
+        hypervisor: Not yet running.
+        store: The one the hypervisor writes to.
+        catalogue: Holding the very mapping of applications that the hypervisor was given.
+        hasher: For tenants' keys.
+        settings: Limits.
+        on_failure: Called when the hypervisor's loop ended with an error; requests go on being answered, with 503.
+    """
+    context = Context(hypervisor, store, catalogue, hasher, settings or ApiSettings())
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_run, context, on_failure)
+            yield
+            group.cancel_scope.cancel()
+
+    app = FastAPI(title="Eddy", version="1", description=DESCRIPTION, lifespan=lifespan, redoc_url=None)
+    app.state.context = context
+    app.state.metrics = Metrics(context)
+    problems.install(app)
+    for part in (jobs, blobs, apps, slots, admin, system):
+        app.include_router(part.router)
+    app.add_middleware(Measured, metrics=app.state.metrics)
+    app.add_middleware(
+        BodyLimit, limit_bytes=context.settings.max_body_bytes, blob_limit_bytes=context.settings.max_blob_bytes
+    )
+    problems.describe(app)
+    return app
+
+
+async def _run(context: Context, on_failure: Callable[[], None]) -> None:
+    """Run the hypervisor; where it fails, say why and keep answering."""
+    context.running = True
+    try:
+        await context.hypervisor.run()
+    except Exception as failure:  # whatever it was, tenants must hear that nothing runs any more
+        context.failure = failure.message if isinstance(failure, EddyError) else f"{type(failure).__name__}: {failure}"
+        _log.error("hypervisor stopped", exc_info=failure)
+        on_failure()
+    finally:
+        context.running = False

@@ -1,0 +1,51 @@
+"""What needs no key: liveness, readiness, metrics, and the meaning of problem codes."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from eddy.api.context import Ctx
+from eddy.api.problems import KINDS
+from eddy.api.schemas import Health, ProblemKind
+from eddy.core.errors import NotFound
+
+router = APIRouter(tags=["system"])
+
+
+@router.get("/healthz", response_model=Health, summary="Is the server alive?")
+async def healthz() -> Health:
+    """200 whenever the server answers at all."""
+    return Health(status="ok")
+
+
+@router.get("/readyz", response_model=Health, summary="Can it take jobs?", responses={503: {"model": Health}})
+async def readyz(response: Response, context: Ctx) -> Health:
+    """200 where the hypervisor runs; 503 while it starts, or after it has stopped."""
+    if context.failure:
+        response.status_code = 503
+        return Health(status="unavailable", detail=context.failure)
+    if not context.running:
+        response.status_code = 503
+        return Health(status="starting")
+    return Health(status="ok")
+
+
+@router.get(
+    "/metrics",
+    summary="Metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text format"}},
+)
+def metrics(request: Request) -> Response:
+    """Counters and gauges in the Prometheus text format; sums over tenants, never one tenant's."""
+    body, media_type = request.app.state.metrics.render()
+    return Response(body, headers={"Content-Type": media_type})
+
+
+@router.get("/problems/{code}", response_model=ProblemKind, summary="What a problem code means")
+async def problem(code: str) -> ProblemKind:
+    """The page the `type` of a problem document refers to."""
+    if code not in KINDS:
+        raise NotFound(f"There is no problem code {code!r}.", field="code", allowed=sorted(KINDS))
+    kind = KINDS[code]
+    return ProblemKind(code=code, status=kind.status, title=kind.title, advice=kind.advice)
