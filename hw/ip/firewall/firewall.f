@@ -1,8 +1,8 @@
 -f ../eddy_pkg/eddy_pkg.f
 rtl/firewall_pkg.sv
-rtl/firewall_check.sv
-rtl/firewall_ctrl_channel.sv
+rtl/firewall_ctrl_access.sv
 rtl/firewall_ctrl.sv
+rtl/firewall_admit.sv
 rtl/firewall_write.sv
 rtl/firewall_read.sv
 rtl/firewall_mem.sv

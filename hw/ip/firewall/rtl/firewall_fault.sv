@@ -5,6 +5,7 @@ module firewall_fault
   input  logic   clk_i,
   /// Synchronous reset, active low.
   input  logic   rst_ni,
+  /// Forget the fault. One that happens in the same cycle is kept: it is after, not before.
   input  logic   clear_i,
   /// A fault in the cycle it happens; else with `cause` `CauseNone`.
   input  fault_t first_i,
@@ -15,10 +16,9 @@ module firewall_fault
   fault_t fault_q;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni || clear_i) fault_q <= '{cause: CauseNone, addr: '0, context_id: '0};
-    else if (fault_q.cause == CauseNone) begin
-      if (first_i.cause != CauseNone) fault_q <= first_i;
-      else if (second_i.cause != CauseNone) fault_q <= second_i;
+    if (!rst_ni) fault_q <= '{cause: CauseNone, addr: '0, context_id: '0};
+    else if (fault_q.cause == CauseNone || clear_i) begin
+      fault_q <= first_i.cause != CauseNone ? first_i : second_i;
     end
   end
 

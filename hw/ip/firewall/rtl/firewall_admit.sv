@@ -1,0 +1,135 @@
+/// Admits the bursts of one direction: checks each request, passes it to memory or holds it for a local refusal.
+///
+/// A request is taken while fewer than `MaxOutstanding` are under way and none is being refused: a refused burst is
+/// answered when all before it are done, so answers with one id stay in order.
+module firewall_admit
+  import eddy_pkg::*;
+  import firewall_pkg::*;
+#(
+  parameter int unsigned NumWindows = 16,
+  parameter int unsigned MaxOutstanding = 8,
+  /// Checks write permission; else read permission.
+  parameter bit          Write = 1'b0
+) (
+  input  logic                     clk_i,
+  /// Synchronous reset, active low.
+  input  logic                     rst_ni,
+  /// Take no new request.
+  input  logic                     block_i,
+  input  window_t [NumWindows-1:0] windows_i,
+  /// Request of the slot.
+  input  logic                     valid_i,
+  output logic                     ready_o,
+  input  ax_t                      ax_i,
+  /// Request to memory; the payload stays until the next one, so it names the latest burst.
+  output logic                     valid_o,
+  input  logic                     ready_i,
+  output ax_t                      ax_o,
+  /// A request is taken in this cycle, and whether it goes to memory.
+  output logic                     admit_o,
+  output logic                     legal_o,
+  /// Why not, in that cycle.
+  output fault_t                   fault_o,
+  /// A burst is being refused: nothing else is under way, and it may be answered; its id and length.
+  output logic                     refusing_o,
+  output logic                     answer_refused_o,
+  output logic    [   IdWidth-1:0] refused_id_o,
+  output logic    [           7:0] refused_len_o,
+  /// A burst, refused ones included, has been answered.
+  input  logic                     finish_i,
+  /// Nothing is under way.
+  output logic                     idle_o
+);
+
+  if (MaxOutstanding < 2 || (MaxOutstanding & (MaxOutstanding - 1)) != 0) begin : gen_check_outstanding
+    $fatal(1, "firewall: MaxOutstanding must be a power of two, 2 or more");
+  end
+
+  localparam int unsigned CountWidth = $clog2(MaxOutstanding) + 1;
+  typedef logic [CountWidth-1:0] count_t;
+
+  count_t count_q;
+  logic valid_q, refusing_q;
+  ax_t ax_q;
+  logic [IdWidth-1:0] refused_id_q;
+  logic [7:0] refused_len_q;
+
+  logic allowed, in_window;
+
+  // Only looks while there is a request: sixteen comparisons a cycle are most of what this block costs in simulation.
+  always_comb begin
+    in_window = 1'b0;
+    allowed = 1'b0;
+    if (valid_i) begin
+      allowed = burst_is_legal(ax_i);
+      for (int unsigned i = 0; i < NumWindows; i++) begin
+        if ((Write ? windows_i[i].write : windows_i[i].read) && windows_i[i].contexts[ax_i.user]
+            && windows_i[i].base <= ax_i.addr[AddrWidth-1:PageBits]
+            && ax_i.addr[AddrWidth-1:PageBits] <= windows_i[i].last) begin
+          in_window = 1'b1;
+        end
+      end
+    end
+  end
+
+  assign ready_o = !block_i && !refusing_q && (!valid_q || ready_i) && count_q != count_t'(MaxOutstanding);
+  assign admit_o = valid_i && ready_o;
+  assign legal_o = allowed && in_window;
+
+  always_comb begin
+    fault_o = '{cause: CauseNone, addr: '0, context_id: '0};
+    if (admit_o && !legal_o) begin
+      fault_o.addr = ax_i.addr;
+      fault_o.context_id = ax_i.user;
+      if (!allowed) fault_o.cause = CauseIllegalBurst;
+      else fault_o.cause = Write ? CauseWriteOutsideWindow : CauseReadOutsideWindow;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      count_q <= '0;
+      valid_q <= 1'b0;
+      refusing_q <= 1'b0;
+    end else begin
+      if (admit_o != finish_i) count_q <= admit_o ? count_q + count_t'(1) : count_q - count_t'(1);
+      if (admit_o && legal_o) valid_q <= 1'b1;
+      else if (ready_i) valid_q <= 1'b0;
+      if (admit_o && !legal_o) refusing_q <= 1'b1;
+      else if (answer_refused_o && finish_i) refusing_q <= 1'b0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (admit_o) begin
+      if (legal_o) ax_q <= ax_i;
+      else begin
+        refused_id_q <= ax_i.id;
+        refused_len_q <= ax_i.len;
+      end
+    end
+  end
+
+  assign valid_o = valid_q;
+  assign ax_o = ax_q;
+  assign refusing_o = refusing_q;
+  assign answer_refused_o = refusing_q && count_q == count_t'(1);
+  assign refused_id_o = refused_id_q;
+  assign refused_len_o = refused_len_q;
+  assign idle_o = count_q == '0;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      OutstandingIsBounded_A :
+      assert (count_q <= count_t'(MaxOutstanding))
+      else $error("firewall: more bursts under way than allowed");
+      // True of any memory that answers only what it was asked.
+      NothingFinishesUnasked_A :
+      assert (!finish_i || count_q != '0)
+      else $error("firewall: memory answered a burst nobody asked for");
+    end
+  end
+`endif
+
+endmodule

@@ -1,0 +1,173 @@
+/// The write half of the memory path: a burst given to memory gets exactly its beats and its answer is taken.
+///
+/// Write data goes on only for the oldest admitted burst; `last` is the firewall's own count. The slot's `last` must
+/// agree, or it is a fault. The slot may hold up a burst's data for `timeout_i` cycles in all, and an answer for as many.
+/// With `cut_i` the slot is out of the game: owed beats go with strobes low, answers are dropped.
+module firewall_write
+  import eddy_pkg::*;
+  import firewall_pkg::*;
+#(
+  parameter int unsigned NumWindows = 16,
+  parameter int unsigned MaxOutstanding = 8,
+  parameter int unsigned TimeoutWidth = 16
+) (
+  input  logic                         clk_i,
+  /// Synchronous reset, active low.
+  input  logic                         rst_ni,
+  input  logic                         block_i,
+  input  logic                         cut_i,
+  input  logic    [  TimeoutWidth-1:0] timeout_i,
+  input  window_t [    NumWindows-1:0] windows_i,
+  output logic                         idle_o,
+  /// The fault of this cycle, and whether it leaves the slot's streams out of step.
+  output fault_t                       fault_o,
+  output logic                         isolate_o,
+  /// From the slot.
+  input  logic                         aw_valid_i,
+  output logic                         aw_ready_o,
+  input  ax_t                          aw_i,
+  input  logic                         w_valid_i,
+  output logic                         w_ready_o,
+  input  w_t                           w_i,
+  output logic                         b_valid_o,
+  input  logic                         b_ready_i,
+  output b_t                           b_o,
+  /// To memory.
+  output logic                         aw_valid_o,
+  input  logic                         aw_ready_i,
+  output ax_t                          aw_o,
+  output logic                         w_valid_o,
+  input  logic                         w_ready_i,
+  output w_t                           w_o,
+  input  logic                         b_valid_i,
+  output logic                         b_ready_o,
+  input  b_t                           b_i
+);
+
+  localparam int unsigned IndexWidth = $clog2(MaxOutstanding);
+  typedef logic [IndexWidth-1:0] index_t;
+  typedef logic [IndexWidth:0] count_t;
+
+  typedef struct packed {
+    logic                    legal;
+    logic [7:0]              len;
+    logic [AddrWidth-1:0]    addr;
+    logic [ContextWidth-1:0] context_id;
+  } owed_t;
+
+  // Bursts whose data has not all come, oldest first.
+  owed_t owed_q [MaxOutstanding];
+  owed_t head;
+  index_t first_q, next_q;
+  count_t owed_count_q;
+  logic owing;
+
+  logic [7:0] beat_q;
+  logic [TimeoutWidth-1:0] w_stall_q, b_stall_q;
+  logic w_valid_q;
+  w_t w_q;
+
+  logic admit, legal, answer_refused, finish;
+  logic [IdWidth-1:0] refused_id;
+  fault_t refusal;
+
+  logic w_free, w_step, w_last, w_wrong_last, w_late, b_late, b_local;
+
+  firewall_admit #(
+    .NumWindows(NumWindows),
+    .MaxOutstanding(MaxOutstanding),
+    .Write(1'b1)
+  ) u_admit (
+    .clk_i,
+    .rst_ni,
+    .block_i,
+    .windows_i,
+    .valid_i(aw_valid_i),
+    .ready_o(aw_ready_o),
+    .ax_i(aw_i),
+    .valid_o(aw_valid_o),
+    .ready_i(aw_ready_i),
+    .ax_o(aw_o),
+    .admit_o(admit),
+    .legal_o(legal),
+    .fault_o(refusal),
+    .refusing_o(),
+    .answer_refused_o(answer_refused),
+    .refused_id_o(refused_id),
+    .refused_len_o(),
+    .finish_i(finish),
+    .idle_o
+  );
+
+  // Data.
+  assign head = owed_q[first_q];
+  assign owing = owed_count_q != '0;
+  assign w_free = !w_valid_q || w_ready_i;
+  assign w_ready_o = owing && !cut_i && (w_free || !head.legal);
+  assign w_step = owing && (cut_i || w_valid_i) && (w_free || !head.legal);
+  assign w_last = beat_q == head.len;
+  assign w_wrong_last = w_valid_i && w_ready_o && w_i.last != w_last;
+  assign w_late = owing && !cut_i && !w_valid_i && w_stall_q >= timeout_i;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      first_q <= '0;
+      next_q <= '0;
+      owed_count_q <= '0;
+      beat_q <= '0;
+      w_stall_q <= '0;
+    end else begin
+      if (admit) next_q <= next_q + index_t'(1);
+      if (w_step && w_last) first_q <= first_q + index_t'(1);
+      if (admit != (w_step && w_last)) begin
+        owed_count_q <= admit ? owed_count_q + count_t'(1) : owed_count_q - count_t'(1);
+      end
+      if (w_step) beat_q <= w_last ? '0 : beat_q + 8'd1;
+      if (w_step && w_last) w_stall_q <= '0;
+      else if (owing && !cut_i && !w_valid_i) w_stall_q <= w_stall_q + TimeoutWidth'(1);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (admit) owed_q[next_q] <= '{legal: legal, len: aw_i.len, addr: aw_i.addr, context_id: aw_i.user};
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) w_valid_q <= 1'b0;
+    else if (w_step && head.legal) w_valid_q <= 1'b1;
+    else if (w_ready_i) w_valid_q <= 1'b0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (w_step && head.legal) begin
+      w_q <= cut_i ? '{data: '0, strb: '0, last: w_last} : '{data: w_i.data, strb: w_i.strb, last: w_last};
+    end
+  end
+
+  assign w_valid_o = w_valid_q;
+  assign w_o = w_q;
+
+  // Answers. A refused burst is answered once its data is sunk and all before it are answered.
+  assign b_local = answer_refused && !owing;
+  assign b_valid_o = !cut_i && (b_local || b_valid_i);
+  assign b_o = b_local ? '{id: refused_id, resp: RespSlvErr} : b_i;
+  assign b_ready_o = !b_local && (cut_i || b_ready_i);
+  assign finish = b_local ? cut_i || b_ready_i : b_valid_i && b_ready_o;
+  assign b_late = b_valid_o && !b_ready_i && b_stall_q >= timeout_i;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) b_stall_q <= '0;
+    else if (finish) b_stall_q <= '0;
+    else if (b_valid_o) b_stall_q <= b_stall_q + TimeoutWidth'(1);
+  end
+
+  assign isolate_o = w_wrong_last || w_late || b_late;
+
+  always_comb begin
+    fault_o = refusal;
+    if (w_wrong_last) fault_o = '{cause: CauseIllegalBurst, addr: head.addr, context_id: head.context_id};
+    else if (w_late) fault_o = '{cause: CauseWriteStalled, addr: head.addr, context_id: head.context_id};
+    else if (b_late) fault_o = '{cause: CauseResponseStalled, addr: aw_o.addr, context_id: aw_o.user};
+  end
+
+endmodule

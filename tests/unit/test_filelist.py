@@ -1,0 +1,72 @@
+"""The reader of `.f` lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eddy_sim.filelist import FilelistInvalid, read_filelist
+
+ROOT = Path(__file__).resolve().parents[2]
+LISTS = sorted((ROOT / "hw").rglob("*.f"))
+
+
+def write(path: Path, text: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_order_is_lower_blocks_first_without_repeats(tmp_path: Path) -> None:
+    for name in ("pkg", "low", "left", "right", "top"):
+        write(tmp_path / name / "rtl" / f"{name}.sv")
+    write(tmp_path / "pkg/pkg.f", "rtl/pkg.sv\n")
+    write(tmp_path / "low/low.f", "-f ../pkg/pkg.f\nrtl/low.sv\n")
+    write(tmp_path / "left/left.f", "-f ../low/low.f\nrtl/left.sv\n")
+    write(tmp_path / "right/right.f", "-F ../low/low.f\nrtl/right.sv\n")
+    top = write(tmp_path / "top/top.f", "-f ../left/left.f\n-f ../right/right.f\nrtl/top.sv\n")
+    assert [path.stem for path in read_filelist(top)] == ["pkg", "low", "left", "right", "top"]
+
+
+def test_paths_are_absolute_and_relative_to_their_list(tmp_path: Path) -> None:
+    source = write(tmp_path / "a" / "rtl" / "a.v")
+    lists = write(tmp_path / "b" / "b.f", "../a/rtl/a.v\n")
+    assert read_filelist(lists) == [source.resolve()]
+
+
+def test_comments_and_blank_lines_mean_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "a.sv")
+    lists = write(tmp_path / "a.f", "// all of it\n\n  # nothing else\na.sv  // the block\n")
+    assert [path.name for path in read_filelist(lists)] == ["a.sv"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("missing.sv\n", "bad.f:1: there is no source"),
+        ("\n-f missing.f\n", "bad.f:2: there is no file list"),
+        ("+define+X\n", r"bad.f:1: '\+define\+X' is not a source"),
+        ("-f\n", "bad.f:1: '-f' is not a source"),
+    ],
+)
+def test_mistakes_are_named_with_their_line(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(FilelistInvalid, match=says):
+        read_filelist(write(tmp_path / "bad.f", text))
+
+
+def test_a_missing_list_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FilelistInvalid, match=r"nowhere\.f"):
+        read_filelist(tmp_path / "nowhere.f")
+
+
+def test_lists_that_include_each_other_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a.f", "-f b.f\n")
+    write(tmp_path / "b.f", "-f a.f\n")
+    with pytest.raises(FilelistInvalid, match=r"a\.f -> .*b\.f -> .*a\.f"):
+        read_filelist(tmp_path / "a.f")
+
+
+@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
+def test_every_list_of_the_hardware_reads(path: Path) -> None:
+    assert read_filelist(path)
