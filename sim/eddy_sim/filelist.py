@@ -1,7 +1,7 @@
 """The one reader of `.f` lists: which SystemVerilog files make a block, lower blocks first.
 
-A list has one entry a line: a source file, or `-f` and another list (`-F` means the same). Paths are relative to the list
-that names them. `//` and `#` start a comment. A file that is reached twice is given once, where it is reached first, so
+A list has one entry a line: a source file, or `-f` and another list (`-F` means the same). Paths are relative to the
+list that names them. `//` and `#` start a comment. A file that is reached twice is given once, where it is reached first, so
 every file comes after all it depends on.
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from eddy_sim.filelist import FilelistInvalid, read_filelist
 
 ROOT = Path(__file__).resolve().parents[2]

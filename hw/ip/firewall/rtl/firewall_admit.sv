@@ -30,8 +30,7 @@ module firewall_admit
   output logic                     legal_o,
   /// Why not, in that cycle.
   output fault_t                   fault_o,
-  /// A burst is being refused: nothing else is under way, and it may be answered; its id and length.
-  output logic                     refusing_o,
+  /// A burst is being refused and nothing else is under way, so it may be answered; its id and length.
   output logic                     answer_refused_o,
   output logic    [   IdWidth-1:0] refused_id_o,
   output logic    [           7:0] refused_len_o,
@@ -61,7 +60,7 @@ module firewall_admit
     in_window = 1'b0;
     allowed = 1'b0;
     if (valid_i) begin
-      allowed = burst_is_legal(ax_i);
+      allowed = burst_is_legal(ax_i.addr[PageBits-1:0], ax_i.len, ax_i.size, ax_i.burst);
       for (int unsigned i = 0; i < NumWindows; i++) begin
         if ((Write ? windows_i[i].write : windows_i[i].read) && windows_i[i].contexts[ax_i.user]
             && windows_i[i].base <= ax_i.addr[AddrWidth-1:PageBits]
@@ -112,7 +111,6 @@ module firewall_admit
 
   assign valid_o = valid_q;
   assign ax_o = ax_q;
-  assign refusing_o = refusing_q;
   assign answer_refused_o = refusing_q && count_q == count_t'(1);
   assign refused_id_o = refused_id_q;
   assign refused_len_o = refused_len_q;

@@ -46,21 +46,22 @@ package firewall_pkg;
   /// Whether AXI allows the burst; if it does, all its bytes lie in the page of its address.
   ///
   /// Ref: IHI 0022, A3.4.1 "Address structure".
-  function automatic logic burst_is_legal(ax_t ax);
+  function automatic logic burst_is_legal(logic [PageBits-1:0] addr, logic [7:0] len, logic [2:0] size,
+                                          logic [1:0] burst);
     logic [PageBits-1:0] mask;
     logic [PageBits:0] first, bytes;
-    mask = (PageBits'(1) << ax.size) - PageBits'(1);
-    first = {1'b0, ax.addr[PageBits-1:0] & ~mask};
-    bytes = (PageBits + 1)'({1'b0, ax.len} + 9'd1) << ax.size;
-    if (ax.size > 3'($clog2(StrbWidth))) return 1'b0;
-    unique case (ax.burst)
+    mask = (PageBits'(1) << size) - PageBits'(1);
+    first = {1'b0, addr & ~mask};
+    bytes = (PageBits + 1)'({1'b0, len} + 9'd1) << size;
+    if (size > 3'($clog2(StrbWidth))) return 1'b0;
+    unique case (burst)
       // At most 16 beats, all in the container of the first.
-      BurstFixed: return ax.len < 8'd16;
+      BurstFixed: return len < 8'd16;
       BurstIncr: return first + bytes <= (PageBits + 1)'(1) << PageBits;
       // 2, 4, 8 or 16 beats from an aligned address; wraps within a container aligned to its own size.
       BurstWrap: begin
-        return (ax.len == 8'd1 || ax.len == 8'd3 || ax.len == 8'd7 || ax.len == 8'd15)
-            && (ax.addr[PageBits-1:0] & mask) == '0;
+        return (len == 8'd1 || len == 8'd3 || len == 8'd7 || len == 8'd15)
+            && (addr & mask) == '0;
       end
       default: return 1'b0;
     endcase

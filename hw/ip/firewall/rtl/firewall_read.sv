@@ -37,7 +37,7 @@ module firewall_read
   input  r_t                           r_i
 );
 
-  logic answer_refused, finish, r_late;
+  logic answer_refused, finish, r_late, unused_admit, unused_legal;
   logic [IdWidth-1:0] refused_id;
   logic [7:0] refused_len, refused_beat_q;
   logic [TimeoutWidth-1:0] r_stall_q;
@@ -59,10 +59,9 @@ module firewall_read
     .valid_o(ar_valid_o),
     .ready_i(ar_ready_i),
     .ax_o(ar_o),
-    .admit_o(),
-    .legal_o(),
+    .admit_o(unused_admit),
+    .legal_o(unused_legal),
     .fault_o(refusal),
-    .refusing_o(),
     .answer_refused_o(answer_refused),
     .refused_id_o(refused_id),
     .refused_len_o(refused_len),

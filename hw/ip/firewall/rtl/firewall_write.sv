@@ -69,6 +69,7 @@ module firewall_write
 
   logic admit, legal, answer_refused, finish;
   logic [IdWidth-1:0] refused_id;
+  logic [7:0] unused_len;
   fault_t refusal;
 
   logic w_free, w_step, w_last, w_wrong_last, w_late, b_late, b_local;
@@ -91,10 +92,9 @@ module firewall_write
     .admit_o(admit),
     .legal_o(legal),
     .fault_o(refusal),
-    .refusing_o(),
     .answer_refused_o(answer_refused),
     .refused_id_o(refused_id),
-    .refused_len_o(),
+    .refused_len_o(unused_len),
     .finish_i(finish),
     .idle_o
   );
