@@ -17,6 +17,8 @@ import httpx
 
 from eddy.client.errors import ServerUnreachable, from_problem
 
+_CODES = {401: "unauthorized", 404: "not-found", 409: "conflict", 429: "quota-exceeded"}
+"""For answers without a body, as those to HEAD are."""
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 
@@ -62,8 +64,9 @@ class Transport:
         body: Any = None,
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        retries: int | None = None,
     ) -> httpx.Response:
-        """Send until answered; `body` goes as JSON, `content` as bytes.
+        """Send until answered; `body` goes as JSON, `content` as bytes; `retries` overrides the transport's.
 
         Raises:
             EddyError: The server refused it; the class is that of the problem's code.
@@ -73,8 +76,9 @@ class Transport:
         if body is not None:
             content = json.dumps(body, allow_nan=False).encode()
             sent["Content-Type"] = "application/json"
-        for attempt in range(self.retries + 1):
-            last = attempt == self.retries
+        retries = self.retries if retries is None else retries
+        for attempt in range(retries + 1):
+            last = attempt == retries
             try:
                 answer = self._http.request(method, path, params=params, content=content, headers=sent)
             except httpx.TransportError as failure:
@@ -117,5 +121,7 @@ class Transport:
         except ValueError:
             document = None
         if not isinstance(document, dict):
-            document = {"detail": f"the server answered {answer.status_code} without a problem document"}
+            code = _CODES.get(answer.status_code, "api-error")
+            detail = f"The server answered {answer.status_code} to {answer.request.method} {answer.request.url.path}."
+            document = {"code": code, "detail": detail}
         return from_problem(answer.status_code, document)

@@ -1,0 +1,110 @@
+"""Arrays to blobs and back: what a buffer's description says about its bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eddy.core.errors import InvalidRequest
+
+Array = npt.NDArray[Any]
+ONE_BLOB_BYTES = 32 << 20
+"""A batch up to this size goes as one blob, a larger one as a blob an item, so that a broken upload costs little."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferInfo:
+    """A buffer of an application, as the server describes it; the fields are those of `eddy.core.applications`."""
+
+    name: str
+    role: str
+    bytes: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    shipped: bool
+
+    @staticmethod
+    def parse(answer: Mapping[str, Any]) -> BufferInfo:
+        """From the server's JSON."""
+        dtype, shape = np.dtype(answer["dtype"]), tuple(answer["shape"])
+        return BufferInfo(answer["name"], answer["role"], answer["bytes"], dtype, shape, bool(answer["shipped"]))
+
+
+def items(array: Any, buffer: BufferInfo, batch: int | None) -> list[bytes]:
+    """The bytes of each item of an input.
+
+    Args:
+        array: Shape ``(batch, *buffer.shape)``, or ``buffer.shape`` for one item.
+        buffer: What the application says of it.
+        batch: Number of items expected, or None to take what the array has.
+
+    Raises:
+        InvalidRequest: Shape or values do not fit; says what would.
+    """
+    values = np.asarray(array)
+    if values.shape == buffer.shape and batch in (None, 1):
+        values = values[np.newaxis]
+    if values.shape[1:] != buffer.shape or values.ndim != len(buffer.shape) + 1 or values.shape[0] == 0:
+        raise _refused(buffer, f"shape {values.shape}", f"shape (batch, {', '.join(map(str, buffer.shape))})")
+    if batch is not None and values.shape[0] != batch:
+        raise _refused(buffer, f"{values.shape[0]} items", f"{batch} items, as the batch says")
+    cast = _cast(values, buffer)
+    return [np.ascontiguousarray(item).tobytes() for item in cast]
+
+
+def constant(array: Any, buffer: BufferInfo) -> bytes:
+    """The bytes of a constant.
+
+    Raises:
+        InvalidRequest: Shape or values do not fit.
+    """
+    values = np.asarray(array)
+    if values.shape != buffer.shape:
+        raise _refused(buffer, f"shape {values.shape}", f"shape {buffer.shape}")
+    return np.ascontiguousarray(_cast(values, buffer)).tobytes()
+
+
+def _cast(values: Array, buffer: BufferInfo) -> Array:
+    """The values in the buffer's type, which must hold every one of them."""
+    with np.errstate(all="ignore"):
+        cast = values.astype(buffer.dtype)
+        fits = (
+            values.dtype == buffer.dtype
+            or buffer.dtype.kind == "f"
+            or np.array_equal(cast.astype(values.dtype), values)
+        )
+    if not fits:
+        raise _refused(buffer, f"values of {values.dtype} that do not fit", f"values of {buffer.dtype}")
+    return cast
+
+
+def _refused(buffer: BufferInfo, found: str, allowed: str) -> InvalidRequest:
+    message = f"Buffer {buffer.name!r} has {found}; it takes {allowed}."
+    return InvalidRequest(message, field=f"inputs.{buffer.name}", allowed=allowed)
+
+
+def blobs(parts: list[bytes]) -> list[bytes]:
+    """What to send for the items of one input: all in one blob where that is small."""
+    return [b"".join(parts)] if sum(map(len, parts)) <= ONE_BLOB_BYTES else parts
+
+
+def digest(data: bytes) -> str:
+    """The name of a blob."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def output(data: bytes, buffer: BufferInfo, batch: int) -> Array:
+    """An output as an array of shape ``(batch, *buffer.shape)``.
+
+    Raises:
+        InvalidRequest: The server sent another number of bytes than the description says.
+    """
+    if len(data) != batch * buffer.bytes:
+        message = f"Output {buffer.name!r} came with {len(data)} bytes instead of {batch * buffer.bytes}."
+        raise InvalidRequest(message, field=f"outputs.{buffer.name}")
+    return np.frombuffer(data, buffer.dtype).reshape((batch, *buffer.shape)).copy()

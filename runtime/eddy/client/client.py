@@ -1,0 +1,252 @@
+"""The client: one object for one tenant on one server."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from eddy.client.job import Job
+from eddy.client.transport import Transport
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
+from eddy.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from eddy.client.arrays import Array, BufferInfo
+
+OnUpload = Callable[[int, int], None]
+"""Called with bytes sent and bytes in all."""
+
+
+class Client:
+    """Talks to one hypervisor as one tenant; every call is safe to repeat, and is repeated where nothing answered.
+
+    ::
+
+        with Client("http://127.0.0.1:8000", key) as client:
+            job = client.submit("image_compression", {"image": photographs}).wait()
+            result = job.outputs["restored"]
+
+    Args:
+        url: Where it answers; None for `EDDY_URL` or the default.
+        key: The tenant's API key; None for `EDDY_KEY`.
+        timeout_s: Wall time one try of one request may take; None for `EDDY_HTTP_TIMEOUT_S` or the default.
+        retries: Tries beyond the first; None for `EDDY_HTTP_RETRIES` or the default.
+        http: An httpx transport to use instead of sockets.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        timeout_s: float | None = None,
+        retries: int | None = None,
+        http: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.transport = Transport(
+            str(SETTINGS["url"].value()) if url is None else url,
+            str(SETTINGS["key"].value()) if key is None else key,
+            timeout_s=float(SETTINGS["http_timeout_s"].value()) if timeout_s is None else timeout_s,
+            retries=int(SETTINGS["http_retries"].value()) if retries is None else retries,
+            http=http,
+        )
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.transport.close()
+
+    # Jobs
+
+    def submit(
+        self,
+        application: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        batch: int | None = None,
+        priority: int = 1,
+        deadline_s: float | None = None,
+        idempotency_key: str | None = None,
+        on_upload: OnUpload = lambda sent, total: None,
+    ) -> Job:
+        """Submit a job; the server has it durably when this returns.
+
+        Args:
+            application: Its name.
+            inputs: Array by buffer name, for input buffers ``(batch, *shape)`` and for constants ``shape``.
+            batch: Number of items; None for what the arrays have.
+            priority: One of 1, 3, 9.
+            deadline_s: Board seconds after arrival by which it should end.
+            idempotency_key: Names this submission; None for a new one, which makes the built-in retries safe.
+            on_upload: Told about bytes sent.
+
+        Raises:
+            InvalidRequest: A field is wrong; `details` has `field` and `allowed`.
+            QuotaExceeded: Too many jobs or bytes.
+        """
+        from eddy.client import arrays
+
+        known = {buffer.name: buffer for buffer in self.buffers(application)}
+        payload: dict[str, list[bytes]] = {}
+        for name, array in (inputs or {}).items():
+            buffer = _taking(known, name)
+            if buffer.role == "constant":
+                payload[name] = [arrays.constant(array, buffer)]
+                continue
+            parts = arrays.items(array, buffer, batch)
+            batch = len(parts)
+            payload[name] = arrays.blobs(parts)
+        self._upload([data for parts in payload.values() for data in parts], on_upload)
+        named = {name: [arrays.digest(data) for data in parts] for name, parts in payload.items()}
+        body: dict[str, Any] = {
+            "application": application,
+            "batch": 1 if batch is None else batch,
+            "priority": priority,
+            "inputs": {name: hashes for name, hashes in named.items() if known[name].role != "constant"},
+            "constants": {name: hashes[0] for name, hashes in named.items() if known[name].role == "constant"},
+        }
+        if deadline_s is not None:
+            body["deadline_s"] = deadline_s
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        return Job(self, self._json("POST", "/v1/jobs", body=body, headers=headers))
+
+    def job(self, job: int) -> Job:
+        """A handle on a job.
+
+        Raises:
+            NotFound: You have none of that id.
+        """
+        return Job(self, self.show(job))
+
+    def show(self, job: int) -> dict[str, Any]:
+        """The job object."""
+        return self._json("GET", f"/v1/jobs/{job}")
+
+    def cancel(self, job: int) -> dict[str, Any]:
+        """Ask for a job's end; answers the job object.
+
+        Raises:
+            Conflict: It has ended already.
+        """
+        return self._json("DELETE", f"/v1/jobs/{job}")
+
+    def jobs(self, *, state: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+        """Your jobs, newest first; every one of them, or the newest `limit`."""
+        found: list[dict[str, Any]] = []
+        cursor: str | None = None
+        while True:
+            size = min(500, limit - len(found)) if limit else None
+            wanted = {"state": state, "limit": size, "cursor": cursor}
+            page = self._json("GET", "/v1/jobs", params={key: value for key, value in wanted.items() if value})
+            found += page["jobs"]
+            cursor = page["next"]
+            if cursor is None or (limit and len(found) >= limit):
+                return found
+
+    def output_bytes(self, job: int, name: str) -> bytes:
+        """An output of all items, end to end.
+
+        Raises:
+            Conflict: The job has not succeeded.
+            NotFound: It has no such output.
+        """
+        return self.transport.request("GET", f"/v1/jobs/{job}/outputs/{name}").content
+
+    def outputs(self, job: int) -> dict[str, Array]:
+        """Every output of a job as an array of shape ``(batch, *shape)``.
+
+        Raises:
+            Conflict: The job has not succeeded.
+        """
+        from eddy.client import arrays
+
+        shown = self.show(job)
+        if shown["state"] != "succeeded":
+            raise Conflict(f"Job {job} is {shown['state']}; it has outputs once it has succeeded.", job=job)
+        wanted = [buffer for buffer in self.buffers(shown["application"]) if buffer.role == "output"]
+        return {b.name: arrays.output(self.output_bytes(job, b.name), b, shown["batch"]) for b in wanted}
+
+    # Blobs
+
+    def put_blob(self, data: bytes) -> str:
+        """Store bytes, unless they are there already; answers their name."""
+        from eddy.client import arrays
+
+        name = arrays.digest(data)
+        try:
+            self.transport.request("HEAD", f"/v1/blobs/{name}")
+        except NotFound:
+            self.transport.request("PUT", f"/v1/blobs/{name}", content=data)
+        return name
+
+    def _upload(self, parts: list[bytes], on_upload: OnUpload) -> None:
+        total, sent = sum(map(len, parts)), 0
+        for data in parts:
+            on_upload(sent, total)
+            self.put_blob(data)
+            sent += len(data)
+        on_upload(sent, total)
+
+    # What there is
+
+    def apps(self) -> list[dict[str, Any]]:
+        """Every application."""
+        return list(self._json("GET", "/v1/apps")["apps"])
+
+    def app(self, name: str) -> dict[str, Any]:
+        """One application.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._json("GET", f"/v1/apps/{name}")
+
+    def add_app(self, package: Mapping[str, Any]) -> dict[str, Any]:
+        """Add an application package (operators)."""
+        return self._json("POST", "/v1/apps", body=dict(package))
+
+    def buffers(self, application: str) -> list[BufferInfo]:
+        """The buffers of an application."""
+        from eddy.client.arrays import BufferInfo
+
+        return [BufferInfo.parse(buffer) for buffer in self.app(application)["buffers"]]
+
+    def slots(self) -> dict[str, Any]:
+        """What every slot does now: `now_s` and `slots`."""
+        return self._json("GET", "/v1/slots")
+
+    def add_tenant(self, name: str, *, admin: bool = False, **quota: int) -> dict[str, Any]:
+        """Add a tenant (operators); the answer has its `key`, this once."""
+        return self._json("POST", "/v1/admin/tenants", body={"id": name, "admin": admin, "quota": quota})
+
+    def tenants(self) -> list[dict[str, Any]]:
+        """Every tenant (operators)."""
+        return list(self._json("GET", "/v1/admin/tenants")["tenants"])
+
+    def ready(self) -> bool:
+        """Whether the server takes jobs at this moment."""
+        try:
+            return bool(self._json("GET", "/readyz", retries=0).get("status") == "ok")
+        except EddyError:
+            return False
+
+    def _json(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = self.transport.request(method, path, **arguments).json()
+        return answer
+
+
+def _taking(known: Mapping[str, BufferInfo], name: str) -> BufferInfo:
+    """The input or constant buffer of that name."""
+    takes = [buffer.name for buffer in known.values() if buffer.role in ("input", "constant")]
+    if name not in takes:
+        message = f"The application has no input or constant {name!r}; it has {', '.join(takes) or 'none'}."
+        raise InvalidRequest(message, field=f"inputs.{name}", allowed=takes)
+    return known[name]

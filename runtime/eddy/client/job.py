@@ -1,0 +1,111 @@
+"""A job from the tenant's side: wait for it, follow it, cancel it, take its outputs as arrays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from eddy.client.errors import JobFailed, WaitTimeout
+from eddy.client.stream import Event, follow
+
+if TYPE_CHECKING:
+    from eddy.client.arrays import Array
+    from eddy.client.client import Client
+
+FINAL = frozenset({"succeeded", "failed", "cancelled"})
+"""States a job never leaves."""
+
+
+class Job:
+    """A handle on a job of the server.
+
+    Attributes:
+        data: The job object as last seen; see docs/reference/http-api.md.
+    """
+
+    def __init__(self, client: Client, data: Mapping[str, Any]) -> None:
+        self._client = client
+        self.data = dict(data)
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id} {self.data['application']} {self.state}>"
+
+    @property
+    def id(self) -> int:
+        """The job's id."""
+        return int(self.data["id"])
+
+    @property
+    def state(self) -> str:
+        """The state as last seen."""
+        return str(self.data["state"])
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was in a final state when last seen."""
+        return self.state in FINAL
+
+    def refresh(self) -> Job:
+        """Ask the server how it stands."""
+        self.data = self._client.show(self.id)
+        return self
+
+    def cancel(self) -> Job:
+        """Ask for its end; it reaches `cancelled` once its slots are given back."""
+        self.data = self._client.cancel(self.id)
+        return self
+
+    def events(self, after: int = -1) -> Iterator[Event]:
+        """Its events from the first (or after a known one) until it has ended, across broken connections."""
+        return follow(self._client.transport, f"/v1/jobs/{self.id}/events", after)
+
+    def wait(self, timeout_s: float | None = None, on_change: Callable[[Job], None] | None = None) -> Job:
+        """Wait until it has succeeded.
+
+        Args:
+            timeout_s: Wall seconds to wait; None for as long as it takes.
+            on_change: Called with the job, refreshed, whenever its state or progress may have changed.
+
+        Raises:
+            JobFailed: It ended otherwise; `details` has `state` and `cause`.
+            WaitTimeout: It goes on, but the time is over.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        for event in self.events() if timeout_s is None else self._polled(timeout_s):
+            if on_change is not None and event.kind in ("state", "result", "configured", "poll"):
+                on_change(self.refresh())
+            if deadline is not None and time.monotonic() > deadline:
+                break
+        self.refresh()
+        if on_change is not None:
+            on_change(self)
+        if not self.ended:
+            message = f"Job {self.id} is {self.state} after {timeout_s:g} s; it goes on, wait again or cancel it."
+            raise WaitTimeout(message, job=self.id, state=self.state)
+        if self.state != "succeeded":
+            raise self._failure()
+        return self
+
+    def _polled(self, timeout_s: float) -> Iterator[Event]:
+        """Poll instead of following: a stream that is silent could not be left in time."""
+        pause_s, deadline = 0.02, time.monotonic() + timeout_s
+        while time.monotonic() < deadline and not self.refresh().ended:
+            yield Event(-1, "poll")
+            time.sleep(max(0.0, min(pause_s, deadline - time.monotonic())))
+            pause_s = min(0.5, pause_s * 1.5)
+
+    def _failure(self) -> JobFailed:
+        error = self.data.get("error") or {}
+        cause = error.get("cause", "")
+        why = f": {error['message']}" if error.get("message") else ""
+        return JobFailed(f"Job {self.id} ended as {self.state}{why}", job=self.id, state=self.state, cause=cause)
+
+    @property
+    def outputs(self) -> dict[str, Array]:
+        """Every output as an array of shape ``(batch, *shape)``, fetched now.
+
+        Raises:
+            Conflict: It has not succeeded.
+        """
+        return self._client.outputs(self.id)
