@@ -1,0 +1,15 @@
+"""Dispatch: which task goes into which slot now, what is reconfigured, what is preempted ([004])."""
+
+from collections.abc import Callable, Mapping
+
+from eddy.policy.dispatch.exclusive import Exclusive
+from eddy.policy.dispatch.fcfs import FirstComeFirstServed
+from eddy.policy.dispatch.view import DispatchPolicy
+
+POLICIES: Mapping[str, Callable[..., DispatchPolicy]] = {
+    "exclusive": Exclusive,
+    "fcfs": FirstComeFirstServed,
+}
+"""Name, as `--policy` takes it, to what makes the policy; each takes the keyword `pipelined`."""
+
+__all__ = ["POLICIES"]

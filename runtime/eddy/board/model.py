@@ -1,0 +1,451 @@
+"""The `model` board: discrete events in virtual time behind the board port.
+
+Nothing is computed that was not asked for: an item takes what a table says, a load takes a storage read and a transfer
+through the configuration port, memory is real bytes or only booked. Time stands still but in `wait` and, where loads
+block, in `load`. The same calls in the same order give the same events, times and addresses.
+
+It is calibrated from the `rtl` board or from measurements on a real one (item latencies per module, load times per
+slot); where a profile is all there is, loads take image bytes over the profile's two rates.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from eddy.board.model_memory import ModelMemory, Window
+from eddy.board.port import (
+    Access,
+    BoardDescription,
+    BoardEvent,
+    BoardState,
+    Buffer,
+    Cause,
+    EventKind,
+    Launch,
+    SlotCounters,
+    SlotPhase,
+    SlotState,
+)
+from eddy.board.profile import Profile
+from eddy.core.errors import Conflict, ImageRefused, ModuleFault, NotFound
+from eddy.core.slots import Image
+
+SHELL = "0" * 16
+"""Identity of the modelled shell."""
+BURST_BYTES = 128
+"""What one request moves, for the counters: 16 beats of 8 bytes."""
+
+Latency = Mapping[str, float] | Callable[[str, str], float]
+"""Seconds an item takes: by module, or a function of module and item name."""
+Behaviour = Callable[[Mapping[int, int], Window], None]
+"""What a module does with its registers and the memory it was granted."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTime:
+    """What a load of one slot takes, in seconds: reading the image from storage, then the configuration port."""
+
+    storage_s: float
+    port_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFaults:
+    """Faults to inject.
+
+    Attributes:
+        items: Item name to the cause it ends with; `TIME_LIMIT` means it never answers.
+        loads: Ordinals of loads, from 0 over the board's life, that the configuration port reports as failed.
+    """
+
+    items: Mapping[str, Cause] = field(default_factory=dict)
+    loads: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class _Slot:
+    phase: SlotPhase = SlotPhase.EMPTY
+    image: str = ""
+    item: str = ""
+    since_s: float = 0.0
+    launch: Launch | None = None
+    verdict: Cause = Cause.NONE
+    """How the item that runs will end."""
+    ticket: int = 0
+    """Changes with every load, launch and stop: an end that was planned under another ticket is void."""
+    loaded_s: float = 0.0
+    read_bytes: int = 0
+    write_bytes: int = 0
+
+
+class ModelBoard:
+    """A board in virtual time; see the module.
+
+    Args:
+        description: What it is.
+        images: What it can load.
+        latency: Seconds an item takes.
+        load_times: By slot; slots left out take their image's bytes over the description's port rate, from memory.
+        blocking: Whether `load` returns only when the load has ended, as a bare-metal hypervisor's does.
+        cache_bytes: Memory for images: an image loaded or fetched before needs no storage read while it stays in.
+        real_memory: Whether buffers hold bytes; otherwise they are only booked, and reads give zeros.
+        behaviours: By module; what an item does to its buffers when it ends. Needs `real_memory`.
+        faults: What goes wrong.
+    """
+
+    def __init__(
+        self,
+        description: BoardDescription,
+        images: Iterable[Image],
+        latency: Latency,
+        *,
+        load_times: Mapping[int, LoadTime] | None = None,
+        blocking: bool = False,
+        cache_bytes: int = 0,
+        real_memory: bool = True,
+        behaviours: Mapping[str, Behaviour] | None = None,
+        faults: ModelFaults | None = None,
+    ) -> None:
+        self._description = description
+        self._images = {image.sha256: image for image in images}
+        self._latency = latency
+        self._load_times = dict(load_times or {})
+        self._blocking = blocking
+        self._cache = _ImageCache(cache_bytes)
+        self._behaviours = dict(behaviours or {})
+        self._faults = faults or ModelFaults()
+        self._arena = ModelMemory(0x4000_0000, description.arena_bytes, real_memory)
+        self._slots = [_Slot() for _ in description.slots]
+        self._agenda: list[tuple[float, int, int, int]] = []
+        """Heap of (time, order, slot, ticket): what ends when."""
+        self._order = 0
+        self._events: list[BoardEvent] = []
+        self._seq = 0
+        self._now_s = 0.0
+        self._loads = 0
+        self._storage_free_s = 0.0
+
+    @classmethod
+    def from_profile(cls, profile: Profile, modules: Iterable[str], latency: Latency, **options: object) -> ModelBoard:
+        """A board of a profile, with an image of every module for every slot.
+
+        Args:
+            profile: What it is.
+            modules: Names of the modules to have images of.
+            latency: Seconds an item takes.
+            options: As the constructor takes them; `load_times` come from the profile where they are left out.
+        """
+        description = BoardDescription(
+            board="model",
+            profile=profile.name,
+            shell=SHELL,
+            clk_hz=profile.shell_hz,
+            slots=profile.slots,
+            arena_bytes=profile.arena.bytes,
+            configuration_bytes_per_s=profile.configuration.bytes_per_s,
+            requires_signature=False,
+        )
+        port = profile.configuration
+        times = {
+            s.index: LoadTime(s.image_bytes / port.storage_bytes_per_s, s.image_bytes / port.bytes_per_s)
+            for s in profile.slots
+        }
+        options.setdefault("load_times", times)
+        return cls(description, model_images(description, modules), latency, **options)  # type: ignore[arg-type]
+
+    # What it is and holds -----------------------------------------------------------------------------------------
+
+    def describe(self) -> BoardDescription:
+        """Say what the board is."""
+        return self._description
+
+    def state(self) -> BoardState:
+        """Say what is loaded, what runs, and which buffers are whose."""
+        slots = tuple(SlotState(i, s.phase, s.image, s.item, s.since_s) for i, s in enumerate(self._slots))
+        return BoardState(self._now_s, self._seq, slots, self._arena.buffers())
+
+    def now_s(self) -> float:
+        """Virtual time."""
+        return self._now_s
+
+    def images(self) -> tuple[Image, ...]:
+        """The images the board can load."""
+        return tuple(self._images.values())
+
+    # Loads --------------------------------------------------------------------------------------------------------
+
+    def load(self, slot: int, image: str) -> None:
+        """Start a load; see the port."""
+        state, known = self._slot(slot), self._images.get(image)
+        if known is None:
+            raise ImageRefused(f"no image {image}: `images` lists what there is", image=image)
+        if known.slot != slot:
+            raise ImageRefused(f"image {image[:12]} is for slot {known.slot}, not {slot}", image=image, slot=slot)
+        if any(s.phase is SlotPhase.LOADING for s in self._slots):
+            raise Conflict("the configuration port is busy: wait for its event", slot=slot)
+        if state.phase is SlotPhase.RUNNING:
+            raise Conflict(f"slot {slot} runs item {state.item}: wait for it, or stop it", slot=slot)
+        ends_s = self._fetched_s(known) + self._load_time(slot).port_s
+        self._enter(state, SlotPhase.LOADING, image=image)
+        self._plan(ends_s, slot, state)
+        if self._blocking:
+            self._advance(ends_s)
+
+    def prefetch(self, image: str) -> None:
+        """Read an image from storage ahead of its load."""
+        known = self._images.get(image)
+        if known is not None:
+            self._fetched_s(known)
+
+    def _fetched_s(self, image: Image) -> float:
+        """When an image is in memory, its read being started if it must be; storage reads one image at a time."""
+        ready_s = self._cache.ready_s(image.sha256)
+        if ready_s is None:
+            ready_s = max(self._now_s, self._storage_free_s) + self._load_time(image.slot).storage_s
+            self._storage_free_s = ready_s
+            self._cache.put(image, ready_s)
+        return max(self._now_s, ready_s)
+
+    def _load_time(self, slot: int) -> LoadTime:
+        known = self._load_times.get(slot)
+        if known is not None:
+            return known
+        description = self._description
+        return LoadTime(0.0, description.slots[slot].image_bytes / description.configuration_bytes_per_s)
+
+    # Items --------------------------------------------------------------------------------------------------------
+
+    def launch(self, slot: int, launch: Launch) -> None:
+        """Start an item; see the port."""
+        state = self._slot(slot)
+        if state.phase is not SlotPhase.IDLE:
+            raise Conflict(f"slot {slot} is {state.phase.value}, not idle", slot=slot)
+        for grant in launch.grants:
+            self._arena.buffer(grant.buffer)
+        takes_s, verdict = self._foresee(self._images[state.image].module, launch)
+        self._enter(state, SlotPhase.RUNNING, image=state.image, item=launch.item, launch=launch)
+        state.verdict = verdict
+        self._plan(self._now_s + takes_s, slot, state)
+
+    def _foresee(self, module: str, launch: Launch) -> tuple[float, Cause]:
+        """How long an item will take, and how it will end: a fault comes half way, a hang at the limit."""
+        takes_s = self._latency(module, launch.item) if callable(self._latency) else self._latency[module]
+        fault = self._faults.items.get(launch.item, Cause.NONE)
+        if fault is Cause.TIME_LIMIT or takes_s > launch.time_limit_s:
+            return launch.time_limit_s, Cause.TIME_LIMIT
+        return (takes_s, fault) if fault is Cause.NONE else (takes_s / 2, fault)
+
+    def stop(self, slot: int) -> None:
+        """Stop the item a slot runs; nothing where none runs."""
+        state = self._slot(slot)
+        if state.phase is SlotPhase.RUNNING:
+            self._end_item(slot, state, self._now_s, Cause.STOPPED, "stopped on request")
+
+    def close(self, slot: int) -> None:
+        """Close a slot; see the port."""
+        self.stop(slot)
+        state = self._slot(slot)
+        if state.phase is SlotPhase.LOADING:
+            raise Conflict(f"slot {slot} is being loaded: wait for its event", slot=slot)
+        self._enter(state, SlotPhase.EMPTY)
+
+    # Time ---------------------------------------------------------------------------------------------------------
+
+    def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
+        """Events not yet acknowledged, time passing until there is one; see the port.
+
+        Where nothing is under way and `until_s` is infinite, time stands still and the answer is ().
+        """
+        self._events = [event for event in self._events if event.seq > acknowledge]
+        self._advance(self._now_s)
+        while not self._events and self._agenda and self._agenda[0][0] <= until_s:
+            self._advance(self._agenda[0][0])
+        if not self._events and self._now_s < until_s < float("inf"):
+            self._now_s = until_s
+        return tuple(self._events)
+
+    def _plan(self, at_s: float, slot: int, state: _Slot) -> None:
+        self._order += 1
+        heapq.heappush(self._agenda, (at_s, self._order, slot, state.ticket))
+
+    def _advance(self, until_s: float) -> None:
+        """Let everything happen that is due, and time pass."""
+        while self._agenda and self._agenda[0][0] <= until_s:
+            at_s, _, slot, ticket = heapq.heappop(self._agenda)
+            state = self._slots[slot]
+            if state.ticket != ticket:
+                continue
+            self._now_s = max(self._now_s, at_s)
+            if state.phase is SlotPhase.LOADING:
+                self._end_load(slot, state, at_s)
+            else:
+                self._finish_item(slot, state, at_s)
+        self._now_s = max(self._now_s, until_s)
+
+    def _end_load(self, slot: int, state: _Slot, at_s: float) -> None:
+        failed, image, started_s = self._loads in self._faults.loads, state.image, state.since_s
+        self._loads += 1
+        if failed:
+            self._enter(state, SlotPhase.EMPTY, at_s=at_s)
+            cause, detail = Cause.CONFIGURATION_ERROR, "the configuration port reported an error"
+            self._emit(at_s, EventKind.CONFIGURATION_FAILED, slot, started_s, image=image, cause=cause, detail=detail)
+            return
+        self._enter(state, SlotPhase.IDLE, image=image, at_s=at_s)
+        state.loaded_s, state.read_bytes, state.write_bytes = at_s, 0, 0
+        self._emit(at_s, EventKind.CONFIGURED, slot, started_s, image=image)
+
+    def _finish_item(self, slot: int, state: _Slot, at_s: float) -> None:
+        """An item's time has come: it did its work, or met its fault, or its limit."""
+        launch = state.launch
+        assert launch is not None
+        if state.verdict is not Cause.NONE:
+            detail = f"no end within {launch.time_limit_s:g} s" if state.verdict is Cause.TIME_LIMIT else "injected"
+            self._end_item(slot, state, at_s, state.verdict, detail)
+            return
+        fault, detail = self._behave(self._images[state.image].module, launch)
+        if fault is not Cause.NONE:
+            self._end_item(slot, state, at_s, fault, detail)
+            return
+        for grant in launch.grants:
+            size = self._arena.buffer(grant.buffer).bytes
+            state.read_bytes += size if grant.access is not Access.WRITE else 0
+            state.write_bytes += size if grant.access is not Access.READ else 0
+        started_s = state.since_s
+        self._enter(state, SlotPhase.IDLE, image=state.image, at_s=at_s)
+        self._emit(at_s, EventKind.ITEM_DONE, slot, started_s, item=launch.item)
+
+    def _behave(self, module: str, launch: Launch) -> tuple[Cause, str]:
+        """Let the module's behaviour work on the granted memory; a step outside is a fault, as on the shell."""
+        behaviour = self._behaviours.get(module)
+        if behaviour is None:
+            return Cause.NONE, ""
+        try:
+            behaviour(dict(launch.registers), self._arena.window(launch.grants))
+        except ModuleFault as fault:
+            return Cause(fault.details["cause"]), fault.message
+        return Cause.NONE, ""
+
+    def _end_item(self, slot: int, state: _Slot, at_s: float, cause: Cause, detail: str) -> None:
+        """An item ended badly: the slot is closed."""
+        item, started_s = state.item, state.since_s
+        self._enter(state, SlotPhase.FAULTED, at_s=at_s)
+        self._emit(at_s, EventKind.ITEM_FAILED, slot, started_s, item=item, cause=cause, detail=detail)
+
+    def _enter(
+        self,
+        state: _Slot,
+        phase: SlotPhase,
+        image: str = "",
+        item: str = "",
+        launch: Launch | None = None,
+        at_s: float | None = None,
+    ) -> None:
+        state.phase, state.image, state.item, state.launch = phase, image, item, launch
+        state.since_s = self._now_s if at_s is None else at_s
+        state.ticket += 1
+
+    def _emit(
+        self,
+        at_s: float,
+        kind: EventKind,
+        slot: int,
+        started_s: float,
+        *,
+        item: str = "",
+        image: str = "",
+        cause: Cause = Cause.NONE,
+        detail: str = "",
+    ) -> None:
+        self._events.append(BoardEvent(self._seq, at_s, kind, slot, item, image, cause, detail, started_s))
+        self._seq += 1
+
+    # Counters and memory ------------------------------------------------------------------------------------------
+
+    def counters(self, slot: int, context: int | None = None) -> SlotCounters:
+        """A slot's counters: granted bytes of finished items, in requests of `BURST_BYTES`; stalls are not modelled."""
+        state = self._slot(slot)
+        cycles = int((self._now_s - state.loaded_s) * self._description.clk_hz) if state.image else 0
+        return SlotCounters(
+            slot=slot,
+            context=context,
+            cycles=cycles,
+            read_bytes=state.read_bytes,
+            write_bytes=state.write_bytes,
+            read_requests=-(-state.read_bytes // BURST_BYTES),
+            write_requests=-(-state.write_bytes // BURST_BYTES),
+            row_hits=0,
+            row_misses=0,
+            read_stall_cycles=0,
+            write_stall_cycles=0,
+            regulator_stall_cycles=0,
+        )
+
+    def allocate(self, bytes: int, owner: str) -> Buffer:
+        """Reserve a scrubbed buffer; see the port."""
+        return self._arena.allocate(bytes, owner)
+
+    def free(self, buffer: int) -> None:
+        """Give a buffer back; see the port."""
+        for index, state in enumerate(self._slots):
+            if state.launch is not None and any(grant.buffer == buffer for grant in state.launch.grants):
+                raise Conflict(f"buffer {buffer} is used by the item that runs in slot {index}", slot=index)
+        self._arena.free(buffer)
+
+    def write(self, buffer: int, offset: int, data: bytes) -> None:
+        """Copy bytes into a buffer."""
+        self._arena.write(buffer, offset, data)
+
+    def read(self, buffer: int, offset: int, bytes: int) -> bytes:
+        """Copy bytes out of a buffer."""
+        return self._arena.read(buffer, offset, bytes)
+
+    def _slot(self, slot: int) -> _Slot:
+        if not 0 <= slot < len(self._slots):
+            raise NotFound(f"no slot {slot}: this board has 0 to {len(self._slots) - 1}", field="slot", asked=slot)
+        return self._slots[slot]
+
+
+class _ImageCache:
+    """Images in memory, or on their way there, the one used longest ago leaving first."""
+
+    def __init__(self, capacity_bytes: int) -> None:
+        self._left = capacity_bytes
+        self._held: OrderedDict[str, tuple[float, int]] = OrderedDict()
+
+    def ready_s(self, sha256: str) -> float | None:
+        """When an image is there, or None where it is not."""
+        if sha256 not in self._held:
+            return None
+        self._held.move_to_end(sha256)
+        return self._held[sha256][0]
+
+    def put(self, image: Image, ready_s: float) -> None:
+        """Keep an image, if it fits at all."""
+        if image.bytes > self._left + sum(size for _, size in self._held.values()):
+            return
+        while image.bytes > self._left:
+            _, (_, size) = self._held.popitem(last=False)
+            self._left += size
+        self._held[image.sha256] = (ready_s, image.bytes)
+        self._left -= image.bytes
+
+
+def model_images(description: BoardDescription, modules: Iterable[str]) -> tuple[Image, ...]:
+    """An image of every module for every slot, named by hashes of their names."""
+    return tuple(
+        Image(
+            sha256=hashlib.sha256(f"model:{module}:{slot.index}".encode()).hexdigest(),
+            module=module,
+            build=hashlib.sha256(module.encode()).hexdigest()[:16],
+            shell=description.shell,
+            slot=slot.index,
+            bytes=slot.image_bytes,
+            clk_hz=slot.clk_hz,
+        )
+        for module in modules
+        for slot in description.slots
+    )

@@ -1,0 +1,303 @@
+"""One job inside the state machine: its progress, what it holds, and where its time goes."""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from eddy.core.applications import Application
+from eddy.core.jobs import TRANSITIONS, JobState
+from eddy.core.records import JobRecord, WaitCause
+from eddy.hypervisor.messages import JobSpec
+from eddy.policy.dispatch.view import JobView, TaskView
+
+Fits = Mapping[str, Mapping[int, str]]
+"""Module to slot to the image (sha256) for it."""
+
+
+class Memory(str, enum.Enum):
+    """Where a job is with its buffers."""
+
+    NONE = "none"
+    ASKED = "asked"
+    """An `Allocate` is out."""
+    BLOCKED = "blocked"
+    """It stands in the queue for memory."""
+    HELD = "held"
+
+
+class Graph:
+    """An application's edges, both ways."""
+
+    __slots__ = ("predecessors", "successors")
+
+    def __init__(self, application: Application) -> None:
+        before: list[list[int]] = [[] for _ in application.tasks]
+        after: list[list[int]] = [[] for _ in application.tasks]
+        for a, b in application.edges:
+            before[b].append(a)
+            after[a].append(b)
+        self.predecessors = tuple(tuple(sorted(p)) for p in before)
+        self.successors = tuple(tuple(sorted(s)) for s in after)
+
+
+@lru_cache(maxsize=256)
+def _path(start: JobState, end: JobState) -> tuple[JobState, ...]:
+    """The shortest way along the transition table, without `start`; () where they are the same.
+
+    Raises:
+        ValueError: The table has no way.
+    """
+    ways: dict[JobState, tuple[JobState, ...]] = {start: ()}
+    queue = deque([start])
+    while queue:
+        here = queue.popleft()
+        if here is end:
+            return ways[here]
+        for there in sorted(TRANSITIONS[here], key=lambda state: list(JobState).index(state)):
+            if there not in ways and (not there.is_final or there is end):
+                ways[there] = (*ways[here], there)
+                queue.append(there)
+    raise ValueError(f"no way from {start.value} to {end.value}")
+
+
+class Job:
+    """A job that has arrived and not ended.
+
+    The counters `loading`, `held` and `running` say in how many slots of it a load is under way, nothing runs, an item
+    runs. `done[t]` items of task `t` are finished, always the first ones.
+    """
+
+    def __init__(self, spec: JobSpec, graph: Graph) -> None:
+        self.spec, self.graph = spec, graph
+        count = len(spec.application.tasks)
+        self.done = [0] * count
+        self.slot_of: list[int | None] = [None] * count
+        self.attempts = [0] * count
+        self.left = [count] * spec.batch
+        """Per item: tasks not done with it."""
+        self.committed = 0
+        self.loading = self.held = self.running = 0
+        self.memory = Memory.NONE if spec.needs_memory else Memory.HELD
+        self.lacks_memory = False
+        """It was refused memory and stands in the queue for it."""
+        self.placed = not spec.needs_memory
+        self.preempted = False
+        self.ending: JobState | None = None
+        self.state = JobState.QUEUED
+        self.bucket: str = WaitCause.SLOT.value
+        self.since_s = spec.arrival_s
+        self.times: dict[str, float] = {}
+        self.started_s: float | None = None
+        self.ended_s: float | None = None
+        self.reconfigurations = self.reuses = self.preemptions = 0
+        self.cause = self.detail = ""
+        self.failed_task: int | None = None
+        self.failed_item: int | None = None
+        self._task_views: list[TaskView | None] = [None] * count
+        self._view: JobView | None = None
+
+    # State and time -----------------------------------------------------------------------------------------------
+
+    @property
+    def slots(self) -> int:
+        """How many slots it has."""
+        return self.loading + self.held + self.running
+
+    def derive(self) -> JobState:
+        """The state that follows from what it holds."""
+        if self.ending is not None:
+            return JobState.DRAINING if self.slots else self.ending
+        if self.committed == self.spec.batch and not self.slots:
+            return JobState.SUCCEEDED
+        if self.running:
+            return JobState.RUNNING
+        if self.loading:
+            return JobState.RECONFIGURING
+        if self.held:
+            return JobState.RUNNING
+        if self.preempted:
+            return JobState.PREEMPTED
+        return JobState.PLACED if self.placed else JobState.QUEUED
+
+    def advance(self, state: JobState, at_s: float) -> tuple[JobState, ...]:
+        """Move to a state and book the time since the last move; answers every state passed, the last being `state`."""
+        passed = _path(self.state, state)
+        self.state = state
+        self._book(at_s)
+        if state.is_final:
+            self.ended_s = max(at_s, self.since_s)
+        return passed
+
+    def _book(self, at_s: float) -> None:
+        """Book the time since the last call where it belongs, and open the account for what follows."""
+        bucket = self._account()
+        elapsed = at_s - self.since_s
+        if elapsed > 0:
+            self.times[self.bucket] = self.times.get(self.bucket, 0.0) + elapsed
+            self.since_s = at_s
+        self.bucket = bucket
+
+    def _account(self) -> str:
+        if self.state in (JobState.RUNNING, JobState.DRAINING):
+            return "running"
+        if self.state is JobState.RECONFIGURING:
+            return "reconfiguring"
+        if self.lacks_memory:
+            return WaitCause.MEMORY.value
+        return WaitCause.PREEMPTED.value if self.state is JobState.PREEMPTED else WaitCause.SLOT.value
+
+    # Items --------------------------------------------------------------------------------------------------------
+
+    def next_item(self, task: int, pipelined: bool) -> int | None:
+        """The item `task` may start now, or None; items go in order, each after its predecessors' same item."""
+        item, batch = self.done[task], self.spec.batch
+        if item >= batch:
+            return None
+        needed = item + 1 if pipelined else batch
+        for before in self.graph.predecessors[task]:
+            if self.done[before] < needed:
+                return None
+        return item
+
+    def finish_item(self, task: int) -> list[int]:
+        """Count one more finished item of a task; answers the items every task is now done with."""
+        item = self.done[task]
+        self.done[task] = item + 1
+        self.touch(task)
+        self.left[item] -= 1
+        finished = []
+        while self.committed < self.spec.batch and self.left[self.committed] == 0:
+            finished.append(self.committed)
+            self.committed += 1
+        return finished
+
+    def touch(self, task: int) -> None:
+        """Forget the cached view of a task that changed."""
+        self._task_views[task] = None
+        self._view = None
+
+    def touch_all(self) -> None:
+        """Forget every cached view."""
+        self._task_views = [None] * len(self.done)
+        self._view = None
+
+    # What others see ----------------------------------------------------------------------------------------------
+
+    def view(self, fits: Fits, every: int) -> JobView:
+        """What a policy sees; made anew only where something changed.
+
+        Args:
+            fits: Which image is for which slot.
+            every: Number of slots of the pool.
+        """
+        if self._view is None:
+            views = self._task_views
+            for number, known in enumerate(views):
+                if known is None:
+                    views[number] = self._task_view(number, fits, every)
+            spec = self.spec
+            self._view = JobView(
+                id=spec.id,
+                application=spec.application.name,
+                tenant=spec.tenant,
+                batch=spec.batch,
+                priority=spec.priority,
+                arrival_s=spec.arrival_s,
+                deadline_s=spec.deadline_s,
+                goal_slots=spec.application.goal_slots,
+                tasks=tuple(view for view in views if view is not None),
+            )
+        return self._view
+
+    def _task_view(self, number: int, fits: Fits, every: int) -> TaskView:
+        task = self.spec.application.tasks[number]
+        slots = fits.get(task.module, {})
+        return TaskView(
+            id=number,
+            module=task.module,
+            estimate_s=task.estimate_s,
+            items_done=self.done[number],
+            slot=self.slot_of[number],
+            predecessors=self.graph.predecessors[number],
+            slots=None if len(slots) == every else tuple(sorted(slots)),
+        )
+
+    def record(self, submitted_unix_s: float = 0.0) -> JobRecord:
+        """What happened to it so far."""
+        spec, times = self.spec, self.times
+        return JobRecord(
+            id=spec.id,
+            tenant=spec.tenant,
+            application=spec.application.name,
+            batch=spec.batch,
+            priority=spec.priority,
+            state=self.state,
+            submitted_unix_s=submitted_unix_s,
+            arrival_s=spec.arrival_s,
+            deadline_s=spec.deadline_s,
+            started_s=self.started_s,
+            ended_s=self.ended_s,
+            waiting_s={cause.value: times[cause.value] for cause in WaitCause if cause.value in times},
+            reconfiguring_s=times.get("reconfiguring", 0.0),
+            running_s=times.get("running", 0.0),
+            reconfigurations=self.reconfigurations,
+            reuses=self.reuses,
+            preemptions=self.preemptions,
+            items_done=self.committed,
+            cause=self.cause,
+            detail=self.detail,
+            failed_task=self.failed_task,
+            failed_item=self.failed_item,
+        )
+
+    # Persistence --------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """What `restore` needs beside the record; plain JSON."""
+        return {
+            "done": list(self.done),
+            "attempts": list(self.attempts),
+            "memory": self.memory is Memory.HELD,
+            "preempted": self.preempted,
+            "ending": self.ending.value if self.ending else "",
+            "bucket": self.bucket,
+            "since_s": self.since_s,
+        }
+
+    @classmethod
+    def restore(
+        cls, spec: JobSpec, graph: Graph, record: JobRecord, snapshot: Mapping[str, Any], has_memory: bool
+    ) -> Job:
+        """A job as it was when its record and snapshot were written.
+
+        Args:
+            spec: What it is.
+            graph: Its application's edges.
+            record: What had happened.
+            snapshot: As `snapshot` gave it; empty for a job that was only accepted.
+            has_memory: Whether all its buffers are still there. If not, every task begins again after the last item
+                whose results are committed, because what lies between tasks is gone.
+        """
+        job = cls(spec, graph)
+        job.state, job.started_s = record.state, record.started_s
+        job.times = {**record.waiting_s, "reconfiguring": record.reconfiguring_s, "running": record.running_s}
+        job.reconfigurations, job.reuses, job.preemptions = record.reconfigurations, record.reuses, record.preemptions
+        job.cause, job.detail = record.cause, record.detail
+        job.failed_task, job.failed_item = record.failed_task, record.failed_item
+        if not snapshot:
+            return job
+        job.placed = job.placed or record.state is not JobState.QUEUED
+        job.attempts = list(snapshot["attempts"])
+        job.preempted = snapshot["preempted"]
+        job.ending = JobState(snapshot["ending"]) if snapshot["ending"] else None
+        job.bucket, job.since_s = snapshot["bucket"], snapshot["since_s"]
+        kept = has_memory or not spec.needs_memory
+        job.done = list(snapshot["done"]) if kept else [record.items_done] * len(job.done)
+        job.memory = Memory.HELD if kept else Memory.NONE
+        job.committed = record.items_done
+        job.left = [sum(1 for count in job.done if count <= item) for item in range(spec.batch)]
+        return job

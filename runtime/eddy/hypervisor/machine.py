@@ -1,0 +1,580 @@
+"""The hypervisor's state machine: events in, commands out, and nothing else.
+
+It knows no board, no store and no clock: `step` is told the time and what happened, books it, launches every item that
+may start, asks the policy, and answers what is to be done. So the same machine runs jobs on a real board, on RTL, and a
+day of board time in seconds; and because it is plain and deterministic, the same inputs give the same trace.
+
+What it promises, whatever the policy decides:
+
+- one load at a time; no two tasks in a slot; only slots of the pool it was given;
+- an item of a task starts after every predecessor's same item (in bulk mode, after all their items), items in order;
+- a slot is taken from a job only between items, and what is finished stays finished;
+- a module that served one tenant is loaded again before it serves another, unless it is known to scrub itself;
+- a job that ends, however it ends, gives back its slots first and its memory last;
+- jobs that the memory has no room for get it in order of arrival, so that none starves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from eddy.board.port import Cause
+from eddy.core.jobs import JobState
+from eddy.core.records import JobEvent, What
+from eddy.hypervisor.job import Fits, Graph, Job, Memory
+from eddy.hypervisor.messages import (
+    Allocate,
+    Allocated,
+    Arrive,
+    Cancel,
+    Collect,
+    Configured,
+    Fetch,
+    Free,
+    Input,
+    ItemEnded,
+    JobSpec,
+    Launch,
+    Load,
+    LoadFailed,
+    NoMemory,
+    Outcome,
+    Resume,
+    Stop,
+    Wake,
+)
+from eddy.hypervisor.slot import Phase, Slot
+from eddy.policy.dispatch.view import (
+    Configure,
+    DispatchPolicy,
+    DispatchView,
+    Observation,
+    Preempt,
+    Prefetch,
+)
+
+MAX_LOAD_ATTEMPTS = 3
+"""Failed loads of one task after which its job fails."""
+
+
+class Machine:
+    """The state of every slot and of every job that has not ended.
+
+    Args:
+        slots: Index to expected load time in seconds, of the `pipeline` pool.
+        policy: Who gets which slot.
+        fits: Module to slot to image.
+        scrubbed: Modules that may serve another tenant without a load.
+    """
+
+    def __init__(
+        self,
+        slots: Mapping[int, float],
+        policy: DispatchPolicy,
+        fits: Fits,
+        scrubbed: Collection[str] = (),
+    ) -> None:
+        self.slots = {index: Slot(index, load_s) for index, load_s in sorted(slots.items())}
+        self.jobs: dict[int, Job] = {}
+        self.policy = policy
+        self.wake_s: float | None = None
+        self._fits = {module: {s: i for s, i in images.items() if s in slots} for module, images in fits.items()}
+        self._scrubbed = frozenset(scrubbed)
+        self._memory: Any = policy.initial()
+        self._observations: list[Observation] = []
+        self._graphs: dict[str, tuple[object, Graph]] = {}
+        self._loading: Slot | None = None
+        self._blocked: list[int] = []
+        self._dropped: tuple[object, ...] = ()
+        self._out = Outcome()
+        self._now_s = 0.0
+        self._gone: dict[int, Job] = {}
+
+    # The one entry ------------------------------------------------------------------------------------------------
+
+    def step(self, now_s: float, inputs: Iterable[Input]) -> Outcome:
+        """Take in what happened, in order, and answer what is to be done.
+
+        Args:
+            now_s: Board time, not before the last step's.
+            inputs: What happened since the last step.
+        """
+        out = self._out = Outcome()
+        self._now_s = now_s
+        self._gone.clear()
+        happened = False
+        for message in inputs:
+            self._take(message)
+            happened = True
+        self._launch_ready()
+        if happened:
+            self._decide()
+        for number in sorted(out.jobs):
+            job = self.jobs.get(number)
+            if job is not None:
+                self._settle(job, now_s)
+        out.commands.sort(key=_rank)
+        return out
+
+    def _take(self, message: Input) -> None:
+        if isinstance(message, ItemEnded):
+            self._item_ended(message)
+        elif isinstance(message, Configured):
+            self._configured(message)
+        elif isinstance(message, Arrive):
+            self._arrive(message.job)
+        elif isinstance(message, LoadFailed):
+            self._load_failed(message)
+        elif isinstance(message, Allocated):
+            self._allocated(message.job)
+        elif isinstance(message, NoMemory):
+            self._no_memory(message)
+        elif isinstance(message, Cancel):
+            job = self.jobs.get(message.job)
+            if job is not None and job.ending is None:
+                self._end(job, JobState.CANCELLED, self._now_s)
+        elif isinstance(message, Resume):
+            for job in [job for job in self.jobs.values() if job.ending is not None]:
+                self._end(job, job.ending or JobState.FAILED, self._now_s, job.cause, job.detail)
+        elif isinstance(message, Wake):
+            self.wake_s = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether the board works for it: a load or an item is under way, so an event will come."""
+        return self._loading is not None or any(slot.phase is Phase.RUNNING for slot in self.slots.values())
+
+    def record(self, number: int) -> Job:
+        """A job that has not ended, or ended in the last step.
+
+        Raises:
+            KeyError: There is none of that number.
+        """
+        return self.jobs[number] if number in self.jobs else self._gone[number]
+
+    # What a restarted hypervisor puts in before its first step ----------------------------------------------------
+
+    def graph(self, spec: JobSpec) -> Graph:
+        """The edges of a job's application, shared by all its jobs."""
+        known = self._graphs.get(spec.application.name)
+        if known is None or known[0] is not spec.application:
+            known = self._graphs[spec.application.name] = (spec.application, Graph(spec.application))
+        return known[1]
+
+    def adopt_job(self, job: Job) -> None:
+        """Take up a job as it was."""
+        self.jobs[job.spec.id] = job
+        self.jobs = {each.spec.id: each for each in sorted(self.jobs.values(), key=_age)}
+
+    def adopt_slot(self, known: Slot) -> None:
+        """Take up a slot as it was; its job, if any, was taken up before."""
+        slot = self.slots[known.index] = known
+        if slot.phase is Phase.LOADING:
+            self._loading = slot
+        job = self.jobs.get(slot.job) if slot.job is not None else None
+        if job is None or slot.task is None:
+            return
+        job.slot_of[slot.task] = slot.index
+        job.touch(slot.task)
+        if slot.phase is Phase.LOADING:
+            job.loading += 1
+        elif slot.phase is Phase.RUNNING:
+            job.running += 1
+        else:
+            job.held += 1
+
+    # Jobs come and go ---------------------------------------------------------------------------------------------
+
+    def _arrive(self, spec: JobSpec) -> None:
+        self._add(Job(spec, self.graph(spec)))
+
+    def _add(self, job: Job) -> None:
+        """Keep `jobs` in order of arrival, then id."""
+        last = next(reversed(self.jobs.values()), None)
+        self.jobs[job.spec.id] = job
+        if last is not None and _age(job) < _age(last):
+            self.jobs = {each.spec.id: each for each in sorted(self.jobs.values(), key=_age)}
+        self._changed(job)
+        self._settle(job, job.spec.arrival_s)
+
+    def _end(self, job: Job, state: JobState, at_s: float, cause: str = "", detail: str = "") -> None:
+        """Begin a job's end: stop what runs, give back what does not; it is over when it holds no slot."""
+        job.ending, job.cause, job.detail = state, cause, detail
+        self._changed(job)
+        for slot in self._slots_of(job):
+            if slot.phase is Phase.RUNNING:
+                slot.stopping = True
+                self._out.commands.append(Stop(slot.index))
+                self._out.slots.add(slot.index)
+            elif slot.phase is Phase.HELD:
+                self._release(slot, job, at_s, What.RELEASE)
+        self._settle(job, at_s)
+
+    def _slots_of(self, job: Job) -> list[Slot]:
+        return [self.slots[index] for index in job.slot_of if index is not None] if job.slots else []
+
+    def _settle(self, job: Job, at_s: float) -> None:
+        """Move a job to the state that follows from what it holds, and let go of it where that is final."""
+        before = job.state, job.bucket
+        for state in job.advance(job.derive(), at_s):
+            self._note(job, at_s, What.STATE, state=state, detail=job.cause if state.is_final else "")
+        if before != (job.state, job.bucket):
+            self._changed(job)
+            if not job.slots and not job.state.is_final:
+                self._note(job, at_s, What.WAIT, detail=job.bucket)
+        if job.state.is_final and job.spec.id in self.jobs:
+            del self.jobs[job.spec.id]
+            self._out.ended.append(job.spec.id)
+            self._gone[job.spec.id] = job
+            if job.memory is Memory.HELD and job.spec.needs_memory:
+                self._out.commands.append(Free(job.spec.id))
+            if job.spec.id in self._blocked:
+                self._blocked.remove(job.spec.id)
+            self._ask_for_blocked()
+
+    # Memory -------------------------------------------------------------------------------------------------------
+
+    def _ask(self, job: Job) -> None:
+        """Ask for a job's buffers, unless older jobs stand in the queue."""
+        if self._blocked:
+            self._block(job)
+        else:
+            job.memory = Memory.ASKED
+            self._out.commands.append(Allocate(job.spec.id))
+
+    def _block(self, job: Job) -> None:
+        job.memory, job.lacks_memory = Memory.BLOCKED, True
+        if job.spec.id not in self._blocked:
+            self._blocked.append(job.spec.id)
+            self._blocked.sort(key=lambda number: _age(self.jobs[number]))
+        self._changed(job)
+
+    def _ask_for_blocked(self) -> None:
+        """Let the head of the queue ask; the others stay behind it."""
+        if self._blocked and not any(job.memory is Memory.ASKED for job in self.jobs.values()):
+            self._out.commands.append(Allocate(self._blocked[0]))
+            self.jobs[self._blocked[0]].memory = Memory.ASKED
+
+    def _allocated(self, number: int) -> None:
+        job = self.jobs.get(number)
+        if job is None:
+            self._out.commands.append(Free(number))
+            return
+        job.memory, job.placed, job.lacks_memory = Memory.HELD, True, False
+        if number in self._blocked:
+            self._blocked.remove(number)
+        self._changed(job)
+        self._ask_for_blocked()
+
+    def _no_memory(self, message: NoMemory) -> None:
+        job = self.jobs.get(message.job)
+        if job is None:
+            return
+        if any(each.memory is Memory.HELD and each.spec.needs_memory for each in self.jobs.values()):
+            self._block(job)
+        else:
+            job.memory = Memory.NONE
+            self._end(job, JobState.FAILED, self._now_s, "memory", message.detail)
+
+    # Slots --------------------------------------------------------------------------------------------------------
+
+    def _configured(self, message: Configured) -> None:
+        slot = self._loaded(message.slot)
+        if slot is None:
+            return
+        slot.faulted = False
+        slot.load_s = message.at_s - message.started_s
+        job = self.jobs.get(slot.job) if slot.job is not None else None
+        if job is None or slot.task is None:
+            slot.let_go(message.at_s)
+            return
+        job.loading -= 1
+        job.held += 1
+        slot.enter(Phase.HELD, message.at_s)
+        self._log(job, slot, message.at_s, What.CONFIGURED, started_s=message.started_s)
+        if job.ending is not None:
+            self._release(slot, job, message.at_s, What.RELEASE)
+            self._settle(job, message.at_s)
+        elif slot.leaving:
+            self._release(slot, job, message.at_s, What.PREEMPT)
+
+    def _loaded(self, index: int) -> Slot | None:
+        """The slot whose load ended, or None where none was under way."""
+        slot = self.slots.get(index)
+        if slot is None or slot is not self._loading:
+            return None
+        self._loading = None
+        self._out.slots.add(index)
+        return slot
+
+    def _load_failed(self, message: LoadFailed) -> None:
+        slot = self._loaded(message.slot)
+        if slot is None:
+            return
+        module = slot.module
+        slot.distrust()
+        slot.faulted = not message.refused
+        job = self.jobs.get(slot.job) if slot.job is not None else None
+        if job is None or slot.task is None:
+            slot.let_go(message.at_s)
+            return
+        task = slot.task
+        job.attempts[task] += 1
+        self._log(
+            job, slot, message.at_s, What.CONFIGURATION_FAILED, detail=f"{message.cause} {message.detail}".strip()
+        )
+        if message.refused:
+            self._fits.get(module, {}).pop(slot.index, None)
+            for each in self.jobs.values():
+                each.touch_all()
+        self._release(slot, job, message.at_s, What.RELEASE)
+        hopeless = not self._fits.get(module) or job.attempts[task] >= MAX_LOAD_ATTEMPTS
+        if job.ending is None and hopeless:
+            job.failed_task = task
+            where = f"task {self._name(job, task)}, slot {slot.index}: {message.detail}".rstrip(": ")
+            self._end(job, JobState.FAILED, message.at_s, message.cause, where)
+        elif job.ending is not None:
+            self._settle(job, message.at_s)
+
+    def _item_ended(self, message: ItemEnded) -> None:
+        slot = self.slots.get(message.slot)
+        if slot is None or slot.phase is not Phase.RUNNING or slot.job is None or slot.task is None:
+            return
+        job, task, item = self.jobs[slot.job], slot.task, slot.item
+        good = message.cause is Cause.NONE
+        job.running -= 1
+        job.held += 1
+        what = What.ITEM_DONE if good else What.ITEM_FAILED
+        detail = "" if good else f"{message.cause.value} {message.detail}".strip()
+        self._log(job, slot, message.at_s, what, item=item, started_s=message.started_s, detail=detail)
+        slot.item = None
+        slot.enter(Phase.HELD, message.at_s)
+        if slot.stopping or not good:
+            slot.distrust()
+            slot.faulted = not good and message.cause is not Cause.STOPPED
+        if good:
+            self._count(job, task, message)
+        if job.ending is not None:
+            self._release(slot, job, message.at_s, What.RELEASE)
+            self._settle(job, message.at_s)
+        elif not good:
+            job.failed_task, job.failed_item = task, item
+            where = f"task {self._name(job, task)}, item {item}, slot {slot.index}"
+            self._end(
+                job, JobState.FAILED, message.at_s, message.cause.value, f"{where}: {message.detail}".rstrip(": ")
+            )
+        elif job.done[task] == job.spec.batch:
+            self._release(slot, job, message.at_s, What.RELEASE)
+            if job.committed == job.spec.batch:
+                self._settle(job, message.at_s)
+        elif slot.leaving:
+            self._release(slot, job, message.at_s, What.PREEMPT)
+
+    def _count(self, job: Job, task: int, message: ItemEnded) -> None:
+        """Book a finished item, and let the outputs of items that are complete be collected."""
+        module = job.spec.application.tasks[task].module
+        self._observations.append(Observation(module, message.at_s - message.started_s))
+        for finished in job.finish_item(task):
+            self._out.commands.append(Collect(job.spec.id, finished))
+            self._note(job, message.at_s, What.RESULT, item=finished)
+        self._changed(job)
+
+    def _release(self, slot: Slot, job: Job, at_s: float, what: What) -> None:
+        """Take a slot in which nothing runs from its job."""
+        if slot.phase is Phase.LOADING:
+            job.loading -= 1
+        else:
+            job.held -= 1
+        self._log(job, slot, at_s, what)
+        if what is What.PREEMPT:
+            job.preemptions += 1
+            job.preempted = True
+        if slot.task is not None:
+            job.slot_of[slot.task] = None
+            job.touch(slot.task)
+        slot.let_go(at_s)
+
+    def _launch_ready(self) -> None:
+        """Start every item that may start."""
+        for slot in self.slots.values():
+            if slot.phase is not Phase.HELD or slot.job is None or slot.task is None:
+                continue
+            job = self.jobs[slot.job]
+            item = job.next_item(slot.task, self.policy.pipelined)
+            if item is None:
+                continue
+            slot.item = item
+            job.held -= 1
+            job.running += 1
+            slot.enter(Phase.RUNNING, self._now_s)
+            self._log(job, slot, self._now_s, What.LAUNCH, item=item)
+            self._out.commands.append(Launch(slot.index, job.spec.id, slot.task, item))
+
+    # Decisions ----------------------------------------------------------------------------------------------------
+
+    def _decide(self) -> None:
+        """Ask the policy; again as long as what it decided changes the world at once."""
+        for _ in range(2 * len(self.slots) + 2):
+            dispatch = self.policy.decide(self.view())
+            self._observations.clear()
+            self._memory, self.wake_s = dispatch.memory, dispatch.wake_s
+            again = False
+            for decision in dispatch.decisions:
+                again = self._carry_out(decision) or again
+            if not again:
+                return
+            self._launch_ready()
+
+    def view(self) -> DispatchView:
+        """What the policy sees now. Jobs that wait for memory are not shown: nothing could be decided about them."""
+        every = len(self.slots)
+        return DispatchView(
+            now_s=self._now_s,
+            jobs=tuple(
+                job.view(self._fits, every)
+                for job in self.jobs.values()
+                if job.ending is None and job.spec.id not in self._blocked
+            ),
+            slots=tuple(slot.view() for slot in self.slots.values()),
+            port_busy=self._loading is not None,
+            observations=tuple(self._observations),
+            memory=self._memory,
+        )
+
+    def _carry_out(self, decision: Configure | Preempt | Prefetch) -> bool:
+        """Carry out one decision; answers whether a slot was given or freed at once."""
+        if isinstance(decision, Configure):
+            return self._configure(decision)
+        if isinstance(decision, Preempt):
+            return self._preempt(decision)
+        image = self._fits.get(decision.module, {}).get(decision.slot)
+        if image is not None:
+            self._out.commands.append(Fetch(image))
+        return False
+
+    def _configure(self, decision: Configure) -> bool:
+        job, slot = self.jobs.get(decision.job), self.slots.get(decision.slot)
+        reason = self._objection(job, slot, decision.task)
+        if reason or job is None or slot is None:
+            self._drop(job, decision, reason)
+            return False
+        if job.memory is not Memory.HELD:
+            if job.memory is Memory.NONE:
+                self._ask(job)
+            return False
+        module = job.spec.application.tasks[decision.task].module
+        resident = slot.module == module and (slot.tenant == job.spec.tenant or module in self._scrubbed)
+        if not resident and self._loading is not None:
+            self._drop(job, decision, "the configuration port is busy")
+            return False
+        self._give(slot, job, decision.task, module)
+        if resident:
+            job.held += 1
+            job.reuses += 1
+            slot.enter(Phase.HELD, self._now_s)
+            self._log(job, slot, self._now_s, What.CONFIGURE, detail="resident")
+            self._log(job, slot, self._now_s, What.CONFIGURED, started_s=self._now_s, detail="resident")
+            return True
+        job.loading += 1
+        job.reconfigurations += 1
+        self._loading = slot
+        slot.enter(Phase.LOADING, self._now_s)
+        self._log(job, slot, self._now_s, What.CONFIGURE)
+        self._out.commands.append(Load(slot.index, self._fits[module][slot.index]))
+        return False
+
+    def _objection(self, job: Job | None, slot: Slot | None, task: int) -> str:
+        """Why a task cannot be given a slot; "" where it can."""
+        if job is None or job.ending is not None or not 0 <= task < len(job.done):
+            return "no such job or task"
+        if slot is None or slot.phase is not Phase.FREE:
+            return "the slot is not free"
+        if job.slot_of[task] is not None:
+            return "the task has a slot"
+        if job.done[task] == job.spec.batch:
+            return "the task has no items left"
+        if slot.index not in self._fits.get(job.spec.application.tasks[task].module, {}):
+            return "no image of the module for this slot"
+        return ""
+
+    def _give(self, slot: Slot, job: Job, task: int, module: str) -> None:
+        """Let a job have a slot."""
+        slot.job, slot.task, slot.module, slot.tenant = job.spec.id, task, module, job.spec.tenant
+        job.slot_of[task] = slot.index
+        job.preempted = False
+        job.touch(task)
+        if job.started_s is None:
+            job.started_s = self._now_s
+        self._dropped = ()
+
+    def _preempt(self, decision: Preempt) -> bool:
+        slot = self.slots.get(decision.slot)
+        job = self.jobs.get(slot.job) if slot is not None and slot.job is not None else None
+        if slot is None or job is None or job.ending is not None:
+            self._drop(job, decision, "nothing to preempt in that slot")
+            return False
+        if slot.phase is Phase.HELD:
+            self._release(slot, job, self._now_s, What.PREEMPT)
+            return True
+        slot.leaving = True
+        self._out.slots.add(slot.index)
+        return False
+
+    def _drop(self, job: Job | None, decision: object, reason: str) -> None:
+        """Record a decision that no longer fits, once, however often it is repeated."""
+        key = (decision, reason)
+        if job is not None and key != self._dropped:
+            self._note(job, self._now_s, What.DROPPED, detail=f"{decision}: {reason}")
+        self._dropped = key
+
+    # The log ------------------------------------------------------------------------------------------------------
+
+    def _changed(self, job: Job) -> None:
+        self._out.jobs.add(job.spec.id)
+
+    def _log(
+        self,
+        job: Job,
+        slot: Slot,
+        at_s: float,
+        what: What,
+        item: int | None = None,
+        started_s: float | None = None,
+        detail: str = "",
+    ) -> None:
+        """Note what happened in a slot, and that both changed."""
+        self._out.slots.add(slot.index)
+        self._out.jobs.add(job.spec.id)
+        self._out.log.append(
+            JobEvent(0, job.spec.id, job.spec.tenant, at_s, what, None, slot.index, slot.task, item, started_s, detail)
+        )
+
+    def _note(
+        self,
+        job: Job,
+        at_s: float,
+        what: What,
+        state: JobState | None = None,
+        item: int | None = None,
+        detail: str = "",
+    ) -> None:
+        """Note what happened to a job."""
+        event = JobEvent(0, job.spec.id, job.spec.tenant, at_s, what, state, None, None, item, None, detail)
+        self._out.log.append(event)
+
+    @staticmethod
+    def _name(job: Job, task: int) -> str:
+        return job.spec.application.tasks[task].name
+
+
+def _age(job: Job) -> tuple[float, int]:
+    return job.spec.arrival_s, job.spec.id
+
+
+_ORDER = (Collect, Stop, Launch, Free, Allocate, Fetch, Load)
+
+
+def _rank(command: object) -> int:
+    """Items start before a load that may block; memory is freed before it is asked for."""
+    return _ORDER.index(type(command))

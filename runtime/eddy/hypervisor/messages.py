@@ -1,0 +1,189 @@
+"""What goes into the state machine and what comes out: plain data, so that a run can be recorded and replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from eddy.board.port import Cause
+from eddy.core.applications import Application
+from eddy.core.records import JobEvent
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A job as the machine needs it.
+
+    Attributes:
+        id: Unique, lower is older.
+        tenant: Whose it is.
+        application: What it runs.
+        batch: Number of items.
+        priority: One of `eddy.core.jobs.PRIORITIES`.
+        arrival_s: Board time of acceptance.
+        deadline_s: Board time by which it should end, or None.
+        needs_memory: Whether buffers must be allocated before it may run.
+    """
+
+    id: int
+    tenant: str
+    application: Application
+    batch: int = 1
+    priority: int = 1
+    arrival_s: float = 0.0
+    deadline_s: float | None = None
+    needs_memory: bool = False
+
+
+# Inputs ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Arrive:
+    """A job was accepted."""
+
+    job: JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """A job's end was asked for."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """All of a job's buffers are there and filled."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoMemory:
+    """A job's buffers do not fit now; none of them was kept."""
+
+    job: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A load ended well."""
+
+    slot: int
+    at_s: float
+    started_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """A load ended badly (`refused`: the slot was not touched, and this image will never be taken)."""
+
+    slot: int
+    at_s: float
+    cause: str
+    detail: str = ""
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ItemEnded:
+    """An item ended; with `Cause.NONE`, well."""
+
+    slot: int
+    at_s: float
+    started_s: float
+    cause: Cause = Cause.NONE
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """Nothing happened but the time the policy asked for has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """First input after jobs and slots were taken up again: what was ending goes on ending."""
+
+
+Input = Resume | Arrive | Cancel | Allocated | NoMemory | Configured | LoadFailed | ItemEnded | Wake
+
+
+# Commands -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """Read the outputs of an item that every task is done with, and commit them."""
+
+    job: int
+    item: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Stop what a slot runs; an `ItemEnded` follows."""
+
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Start an item of a task on the slot that holds it; an `ItemEnded` follows."""
+
+    slot: int
+    job: int
+    task: int
+    item: int
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Give a job's buffers back."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """Reserve and fill a job's buffers, all or none; `Allocated` or `NoMemory` follows."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Bring an image into memory."""
+
+    image: str
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Load an image; `Configured` or `LoadFailed` follows."""
+
+    slot: int
+    image: str
+
+
+Command = Collect | Stop | Launch | Free | Allocate | Fetch | Load
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one step did.
+
+    Attributes:
+        commands: To be carried out in this order, after what changed is durable; `Collect` before.
+        log: Entries of the event log, in time order.
+        jobs: Ids of jobs whose record changed.
+        slots: Indices of slots that changed.
+        ended: Ids of jobs that reached a final state.
+    """
+
+    commands: list[Command] = field(default_factory=list)
+    log: list[JobEvent] = field(default_factory=list)
+    jobs: set[int] = field(default_factory=set)
+    slots: set[int] = field(default_factory=set)
+    ended: list[int] = field(default_factory=list)

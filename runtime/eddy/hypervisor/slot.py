@@ -1,0 +1,97 @@
+"""One slot inside the state machine."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+from eddy.policy.dispatch.view import SlotView
+
+
+class Phase(str, enum.Enum):
+    """What a slot does, as the hypervisor sees it."""
+
+    FREE = "free"
+    """No job holds it; a module may be resident."""
+    LOADING = "loading"
+    HELD = "held"
+    """Loaded for a task that waits for its next item."""
+    RUNNING = "running"
+
+
+@dataclass(slots=True)
+class Slot:
+    """A slot and who has it.
+
+    Attributes:
+        index: Position on the board.
+        load_s: What a load takes: the board's figure at first, the last one measured later.
+        module: What is resident or being loaded, "" where nothing may be trusted.
+        tenant: Whom it serves or served last.
+        phase: See `Phase`.
+        job: Job that holds it. None while `LOADING`: a load that nobody waits for any more.
+        task: Task of that job.
+        item: Item that runs.
+        leaving: It is taken from its job at the next boundary.
+        stopping: A `Stop` is out; what it holds is not trusted afterwards.
+        faulted: It was closed after a fault; for people, a load mends it.
+        since_s: Board time of the last change of phase.
+    """
+
+    index: int
+    load_s: float
+    module: str = ""
+    tenant: str = ""
+    phase: Phase = Phase.FREE
+    job: int | None = None
+    task: int | None = None
+    item: int | None = None
+    leaving: bool = False
+    stopping: bool = False
+    faulted: bool = False
+    since_s: float = 0.0
+    cached: SlotView | None = None
+
+    def enter(self, phase: Phase, at_s: float) -> None:
+        """Change the phase."""
+        self.phase, self.since_s, self.cached = phase, at_s, None
+
+    def let_go(self, at_s: float) -> None:
+        """Nobody holds it any more; what is resident stays."""
+        self.job = self.task = self.item = None
+        self.leaving = self.stopping = False
+        self.enter(Phase.FREE, at_s)
+
+    def distrust(self) -> None:
+        """What is inside must be loaded again before it serves."""
+        self.module = self.tenant = ""
+        self.cached = None
+
+    def view(self) -> SlotView:
+        """What a policy sees."""
+        if self.cached is None:
+            self.cached = SlotView(
+                index=self.index,
+                module=self.module,
+                tenant=self.tenant,
+                job=self.job,
+                task=self.task,
+                loading=self.phase is Phase.LOADING,
+                running=self.phase is Phase.RUNNING,
+                load_s=self.load_s,
+            )
+        return self.cached
+
+    def snapshot(self) -> dict[str, Any]:
+        """What a restarted hypervisor needs; plain JSON."""
+        return {
+            "module": self.module,
+            "tenant": self.tenant,
+            "phase": self.phase.value,
+            "job": self.job,
+            "task": self.task,
+            "item": self.item,
+            "leaving": self.leaving,
+            "since_s": self.since_s,
+        }

@@ -1,0 +1,52 @@
+"""Between the board's words and the machine's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eddy.board.port import BoardDescription, BoardEvent, EventKind
+from eddy.core.slots import Image, Pool
+from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.messages import Configured, Input, ItemEnded, LoadFailed
+from eddy.hypervisor.slot import Slot
+
+
+def item_name(job: int, task: int, item: int) -> str:
+    """What a launch is called on the board."""
+    return f"{job}.{task}.{item}"
+
+
+def running_name(slot: Slot) -> str:
+    """What the item that runs in a slot is called, or "" where none does."""
+    if slot.job is None or slot.task is None or slot.item is None:
+        return ""
+    return item_name(slot.job, slot.task, slot.item)
+
+
+def to_input(event: BoardEvent, machine: Machine) -> Input | None:
+    """What a board event means to the machine; None for one about something it no longer holds."""
+    slot = machine.slots.get(event.slot)
+    if slot is None:
+        return None
+    if event.kind is EventKind.CONFIGURED:
+        return Configured(event.slot, event.at_s, event.started_s)
+    if event.kind is EventKind.CONFIGURATION_FAILED:
+        return LoadFailed(event.slot, event.at_s, event.cause.value, event.detail)
+    if event.item != running_name(slot):
+        return None
+    return ItemEnded(event.slot, event.at_s, event.started_s, event.cause, event.detail)
+
+
+def pipeline_slots(description: BoardDescription) -> dict[int, float]:
+    """The slots dispatch owns, with the load time to expect: image bytes over the port's rate."""
+    rate = description.configuration_bytes_per_s
+    return {s.index: s.image_bytes / rate for s in description.slots if s.pool is Pool.PIPELINE}
+
+
+def fits(images: Iterable[Image], slots: Iterable[int]) -> dict[str, dict[int, str]]:
+    """Module to slot to image; of several images for the same module and slot, the last one listed."""
+    wanted, found = set(slots), dict[str, dict[int, str]]()
+    for image in images:
+        if image.slot in wanted:
+            found.setdefault(image.module, {})[image.slot] = image.sha256
+    return found

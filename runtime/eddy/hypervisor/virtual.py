@@ -1,0 +1,164 @@
+"""The machine in virtual time: a sequence of arrivals against a model board, no store, no threads.
+
+It is what policy studies and property tests run. Items carry no data: nothing is granted, nothing collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from eddy.board import port
+from eddy.board.model import ModelBoard
+from eddy.core.errors import EddyError, ImageRefused
+from eddy.core.records import JobEvent, JobRecord
+from eddy.hypervisor import messages as m
+from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.translate import fits, item_name, pipeline_slots, to_input
+from eddy.policy.dispatch.view import DispatchPolicy
+
+MAX_STEPS = 10_000_000
+
+
+class Stalled(EddyError):
+    """Jobs are left, nothing runs, and the policy decides nothing."""
+
+    code = "stalled"
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualRun:
+    """What happened.
+
+    Attributes:
+        log: Every entry of the event log, in order.
+        jobs: The last record of every job, by id.
+        end_s: Board time at the end.
+    """
+
+    log: tuple[JobEvent, ...]
+    jobs: Mapping[int, JobRecord]
+    end_s: float
+
+
+def run_virtual(
+    board: ModelBoard,
+    policy: DispatchPolicy,
+    arrivals: Iterable[m.JobSpec],
+    *,
+    cancels: Iterable[tuple[float, int]] = (),
+    scrubbed: Collection[str] = (),
+    load_s: Mapping[int, float] | None = None,
+    arena_jobs: int | None = None,
+) -> VirtualRun:
+    """Run jobs to their end.
+
+    Args:
+        board: Fresh, with images of every module.
+        policy: Who gets which slot.
+        arrivals: Jobs; each is put in when its `arrival_s` has come, or later if a blocking load is in the way.
+        cancels: (board time, job id) at which a job's end is asked for.
+        scrubbed: Modules that may serve another tenant without a load.
+        load_s: Load times the policy is told at first; else from the board's description.
+        arena_jobs: How many jobs that need memory fit at once; None for any number.
+
+    Raises:
+        Stalled: Jobs are left that the policy never gives a slot.
+    """
+    return _Driver(board, policy, arrivals, cancels, scrubbed, load_s, arena_jobs).run()
+
+
+class _Driver:
+    """The loop of `run_virtual`."""
+
+    def __init__(
+        self,
+        board: ModelBoard,
+        policy: DispatchPolicy,
+        arrivals: Iterable[m.JobSpec],
+        cancels: Iterable[tuple[float, int]],
+        scrubbed: Collection[str],
+        load_s: Mapping[int, float] | None,
+        arena_jobs: int | None,
+    ) -> None:
+        slots = {**pipeline_slots(board.describe()), **(load_s or {})}
+        self.board, self.machine = board, Machine(slots, policy, fits(board.images(), slots), scrubbed)
+        coming: list[tuple[float, int, m.Input]] = [(job.arrival_s, job.id, m.Arrive(job)) for job in arrivals]
+        coming += [(at_s, job, m.Cancel(job)) for at_s, job in cancels]
+        self.coming = sorted(
+            coming, key=lambda entry: (entry[0], isinstance(entry[2], m.Cancel), entry[1]), reverse=True
+        )
+        self.log: list[JobEvent] = []
+        self.jobs: dict[int, JobRecord] = {}
+        self.arena_jobs, self.holders = arena_jobs, set[int]()
+
+    def run(self) -> VirtualRun:
+        """Alternate waiting and stepping until nothing is left."""
+        seen = -1
+        for _ in range(MAX_STEPS):
+            until_s = self._until()
+            events = self.board.wait(until_s, seen)
+            now_s = self.board.now_s()
+            inputs = [message for message in (to_input(event, self.machine) for event in events) if message is not None]
+            seen = events[-1].seq if events else seen
+            inputs += self._due(now_s)
+            if not inputs and not events and until_s == float("inf"):
+                break
+            while inputs:
+                outcome = self.machine.step(now_s, inputs)
+                inputs = self._book(outcome)
+                now_s = self.board.now_s()
+        if self.machine.jobs:
+            raise Stalled(
+                f"jobs {sorted(self.machine.jobs)} are left and nothing happens", jobs=sorted(self.machine.jobs)
+            )
+        return VirtualRun(tuple(self.log), self.jobs, self.board.now_s())
+
+    def _until(self) -> float:
+        wake_s = self.machine.wake_s if self.machine.wake_s is not None and self.machine.jobs else float("inf")
+        return min(self.coming[-1][0] if self.coming else float("inf"), wake_s)
+
+    def _due(self, now_s: float) -> list[m.Input]:
+        due: list[m.Input] = []
+        while self.coming and self.coming[-1][0] <= now_s:
+            due.append(self.coming.pop()[2])
+        if not due and self.machine.wake_s is not None and self.machine.wake_s <= now_s:
+            due.append(m.Wake())
+        return due
+
+    def _book(self, outcome: m.Outcome) -> list[m.Input]:
+        """Keep what happened, carry out what is asked for; answers what came of it at once."""
+        self.log += outcome.log
+        for number in outcome.ended:
+            self.jobs[number] = self.machine.record(number).record()
+        feedback: list[m.Input] = []
+        for command in outcome.commands:
+            feedback += self._carry_out(command)
+        return feedback
+
+    def _carry_out(self, command: m.Command) -> list[m.Input]:
+        if isinstance(command, m.Launch):
+            task = self.machine.jobs[command.job].spec.application.tasks[command.task]
+            name = item_name(command.job, command.task, command.item)
+            self.board.launch(command.slot, port.Launch(name, (), (), task.time_limit_s))
+        elif isinstance(command, m.Load):
+            return self._load(command)
+        elif isinstance(command, m.Stop):
+            self.board.stop(command.slot)
+        elif isinstance(command, m.Fetch):
+            self.board.prefetch(command.image)
+        elif isinstance(command, m.Free):
+            self.holders.discard(command.job)
+        elif isinstance(command, m.Allocate):
+            if self.arena_jobs is not None and len(self.holders) >= self.arena_jobs:
+                return [m.NoMemory(command.job)]
+            self.holders.add(command.job)
+            return [m.Allocated(command.job)]
+        return []
+
+    def _load(self, command: m.Load) -> list[m.Input]:
+        try:
+            self.board.load(command.slot, command.image)
+        except ImageRefused as error:
+            return [m.LoadFailed(command.slot, self.board.now_s(), error.code, error.message, refused=True)]
+        return []

@@ -1,0 +1,48 @@
+"""What dispatch policies share: which task could use a slot, and which slot suits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from eddy.policy.dispatch.view import DispatchView, JobView, SlotView, TaskView
+
+
+def by_id(job: JobView) -> Mapping[int, TaskView]:
+    """A job's tasks by id."""
+    return {task.id: task for task in job.tasks}
+
+
+def can_start(job: JobView, task: TaskView, tasks: Mapping[int, TaskView], pipelined: bool) -> bool:
+    """Whether the next item of a task could start now, were the task in a slot ([004] 2.2.2).
+
+    In bulk mode every predecessor must have finished the whole batch; in pipelined mode, the same item.
+    """
+    if task.items_done >= job.batch:
+        return False
+    needed = task.items_done + 1 if pipelined else job.batch
+    return all(tasks[before].items_done >= needed for before in task.predecessors)
+
+
+def free_slots(view: DispatchView) -> list[SlotView]:
+    """Slots no job holds, by index."""
+    return [slot for slot in view.slots if slot.job is None and not slot.loading]
+
+
+def resident(slots: Iterable[SlotView], job: JobView, task: TaskView) -> SlotView | None:
+    """The first slot that holds the task's module for the same tenant: it needs no load."""
+    return next((s for s in slots if s.module == task.module and s.tenant == job.tenant and fits(s, task)), None)
+
+
+def fits(slot: SlotView, task: TaskView) -> bool:
+    """Whether there is an image of the task's module for the slot."""
+    return task.slots is None or slot.index in task.slots
+
+
+def best_slot(slots: Iterable[SlotView], job: JobView, task: TaskView) -> SlotView | None:
+    """A slot for a task: one that needs no load, else an empty one, else the one of lowest index; None if none fits."""
+    slots = list(slots)
+    ready = resident(slots, job, task)
+    if ready is not None:
+        return ready
+    fitting = [slot for slot in slots if fits(slot, task)]
+    return min(fitting, key=lambda slot: (slot.module != "", slot.index), default=None)
