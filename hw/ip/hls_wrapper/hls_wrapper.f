@@ -1,0 +1,8 @@
+-f ../eddy_pkg/eddy_pkg.f
+rtl/hls_pkg.sv
+rtl/hls_fifo.sv
+rtl/hls_burst_length.sv
+rtl/hls_reader.sv
+rtl/hls_writer.sv
+rtl/hls_ctrl.sv
+rtl/hls_wrapper.sv
