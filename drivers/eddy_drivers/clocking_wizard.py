@@ -35,13 +35,14 @@ class ClockingWizard(DefaultIP):  # type: ignore[misc]
     def __init__(self, description: dict[str, Any]) -> None:
         super().__init__(description=description)
         parameters = description.get("parameters") or {}
-        self._reference_hz = float(parameters.get("PRIM_IN_FREQ", 100.0)) * 1e6
+        self.reference_hz = float(parameters.get("PRIM_IN_FREQ", 0.0)) * 1e6
+        """Frequency of the wizard's input; zero where the metadata does not say, until somebody who knows sets it."""
 
     def vco_hz(self) -> float:
         """Frequency of the oscillator that output 0 divides."""
         word = int(self.mmio.read(FEEDBACK))
         divide, multiply = word & 0xFF, (word >> 8 & 0xFF) + (word >> 16 & 0x3FF) / 1000
-        return self._reference_hz * multiply / max(divide, 1)
+        return self.reference_hz * multiply / max(divide, 1)
 
     def rate_hz(self) -> float:
         """Frequency output 0 is set to."""

@@ -152,7 +152,12 @@ class PynqBoard:
         found, file = self._store.admit(image, self._profile.slots[slot], self._shell, self._trust)
         if self._load is not None:
             raise Conflict(f"slot {self._load.slot} is being loaded; one load at a time", field="slot")
-        self._refuse_running(target, slot, "load")
+        if target.launch is not None:
+            raise Conflict(
+                f"slot {slot} runs item {target.launch.item}; stop it or wait for it before you load the slot",
+                field="slot",
+                item=target.launch.item,
+            )
         context = self._context(target, found)
         started_s = self._clock.now_s()
         self._move(target, SlotPhase.LOADING, image=image)
@@ -186,18 +191,16 @@ class PynqBoard:
         target.hardware.module.start()
 
     def stop(self, slot: int) -> None:
-        """Stop the item a slot runs; an `ITEM_FAILED` with cause `STOPPED` follows and the slot is closed."""
-        target = self._slot(slot)
-        if target.launch is None:
-            raise Conflict(f"slot {slot} runs no item", field="slot", phase=target.phase.value)
-        self._fail(slot, Cause.STOPPED, "stopped on request", SlotPhase.EMPTY)
+        """Stop the item a slot runs: `ITEM_FAILED` with cause `STOPPED`, the slot closed. Nothing where none runs."""
+        if self._slot(slot).launch is not None:
+            self._fail(slot, Cause.STOPPED, "stopped on request", SlotPhase.EMPTY)
 
     def close(self, slot: int) -> None:
-        """Close a slot: decouple, hold reset. What it held must be loaded again."""
+        """Close a slot: decouple, hold reset; an item it runs is stopped. What it held must be loaded again."""
         target = self._slot(slot)
-        self._refuse_running(target, slot, "close")
         if self._load is not None and self._load.slot == slot:
             raise Conflict(f"slot {slot} is being loaded; wait for the load to end", field="slot")
+        self.stop(slot)
         self._shut(target, SlotPhase.EMPTY)
 
     def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
@@ -205,8 +208,27 @@ class PynqBoard:
         self._log.acknowledge(acknowledge)
         self._let_pass(min(until_s, self._clock.now_s()))
         while not self._log.kept() and self._clock.now_s() < until_s:
+            if until_s == float("inf") and not self.busy:
+                break  # nothing is under way: nothing would ever come
             self._let_pass(until_s)
         return self._log.kept()
+
+    def advance(self, until_s: float) -> None:
+        """Let board time pass for a caller that is not there: items finish, limits hold, events are kept."""
+        self._let_pass(until_s)
+
+    @property
+    def busy(self) -> bool:
+        """Whether an item runs or a slot is being loaded."""
+        return self._load is not None or any(slot.launch is not None for slot in self._slots)
+
+    def report_lost(self, slot: int, item: str = "", image: str = "") -> None:
+        """Record that an item, or a load, was lost with the process that had the board before."""
+        now_s = self._clock.now_s()
+        kind = EventKind.ITEM_FAILED if item else EventKind.CONFIGURATION_FAILED
+        detail = "the process that owned the board ended; the slot was closed"
+        cause = Cause.BOARD_RESTARTED
+        self._log.add(kind, slot, at_s=now_s, started_s=now_s, item=item, image=image, cause=cause, detail=detail)
 
     # Memory
 
@@ -374,14 +396,6 @@ class PynqBoard:
 
     def _move(self, slot: _Slot, phase: SlotPhase, image: str = "") -> None:
         slot.phase, slot.image, slot.launch, slot.since_s = phase, image, None, self._clock.now_s()
-
-    def _refuse_running(self, slot: _Slot, index: int, what: str) -> None:
-        if slot.launch is not None:
-            raise Conflict(
-                f"slot {index} runs item {slot.launch.item}; stop it or wait for it before you {what} the slot",
-                field="slot",
-                item=slot.launch.item,
-            )
 
     def _check_launch(self, launch: Launch) -> None:
         for offset, value in launch.registers:

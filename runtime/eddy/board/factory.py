@@ -1,0 +1,150 @@
+"""Boards by name: the one place that knows which adapter, device and clock belong together.
+
+====== ============================ ==============================
+name   PYNQ `Device`                clock
+====== ============================ ==============================
+pynq   the board's own              `WallClock`
+rtl    `eddy_sim.device`            the simulated device's
+model  none: discrete events        virtual, in the board itself
+====== ============================ ==============================
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from eddy.board.clock import Clock, WallClock
+from eddy.board.images import ImageStore
+from eddy.board.port import BoardPort
+from eddy.board.profile import Profile, load_profile
+from eddy.board.signing import Trust
+from eddy.board.socket import SocketBoard
+from eddy.core.errors import InvalidRequest, NotFound
+
+BOARDS = ("rtl", "pynq", "model")
+IMAGES = Path("/lib/firmware/eddy")
+"""Where a real board's overlay and images lie, one folder a profile."""
+TRUSTED_KEYS = Path("/etc/eddy/trusted-keys")
+"""Where a real board's trusted public keys lie."""
+
+Progress = Callable[[str], None]
+
+
+def open_board(
+    kind: str,
+    profile: str | Profile,
+    *,
+    images: Path | None = None,
+    trusted_keys: Path | None = None,
+    first_seq: int = 0,
+    modules: Iterable[str] = (),
+    latency: Mapping[str, float] | Callable[[str, str], float] = MappingProxyType({}),
+    progress: Progress = lambda _: None,
+) -> BoardPort:
+    """Open a board in this process.
+
+    Args:
+        kind: ``rtl``, ``pynq`` or ``model``.
+        profile: What the board is, or the name of a shipped profile.
+        images: Folder of the overlay and its partial bitstreams; made (``rtl``) or found by default.
+        trusted_keys: Folder of public keys whose signatures count.
+        first_seq: Number of the first event.
+        modules: For ``model``: the modules it has images of.
+        latency: For ``model``: seconds an item takes, by module, or a function of module and item.
+        progress: Told what is being built.
+
+    Raises:
+        InvalidRequest: No such kind; or signatures are required and no key is trusted.
+        NotFound: No such profile, or no overlay where one is needed.
+    """
+    found = load_profile(profile) if isinstance(profile, str) else profile
+    if kind == "rtl":
+        return _open_rtl(found, images, trusted_keys, first_seq, progress)
+    if kind == "pynq":
+        return _open_pynq(found, images or IMAGES / found.name, trusted_keys or TRUSTED_KEYS, first_seq)
+    if kind == "model":
+        from eddy.board.model import ModelBoard
+
+        return ModelBoard.from_profile(found, modules, latency)
+    raise InvalidRequest(f"no board {kind!r}; allowed: {', '.join(BOARDS)}", field="board", allowed=BOARDS)
+
+
+def connect(path: Path) -> BoardPort:
+    """The board of a running boardd.
+
+    Raises:
+        BoardUnreachable: Nobody listens there.
+    """
+    return SocketBoard(path)
+
+
+def _open_rtl(
+    profile: Profile, images: Path | None, trusted_keys: Path | None, first_seq: int, progress: Progress
+) -> BoardPort:
+    from eddy_sim import bitstreams
+    from eddy_sim.device import SimClock, SimDevice
+
+    files = bitstreams.list_or_build(profile, progress)
+    device = SimDevice(profile, progress=progress)
+    clock = SimClock(device)
+    return _open(files.overlay, device, clock, True, profile, images or files.overlay.parent, trusted_keys, first_seq)
+
+
+def _open_pynq(profile: Profile, images: Path, trusted_keys: Path, first_seq: int) -> BoardPort:
+    import pynq
+
+    overlay = images / "eddy.bit"
+    if not overlay.is_file():
+        raise NotFound(f"no overlay {overlay}; install the bitstreams of profile {profile.name} there", field="images")
+    device = pynq.Device.active_device
+    keys = trusted_keys if trusted_keys.is_dir() else None
+    return _open(overlay, device, WallClock(), not _configured(device, overlay), profile, images, keys, first_seq)
+
+
+def _open(
+    file: Path,
+    device: Any,
+    clock: Clock,
+    download: bool,
+    profile: Profile,
+    images: Path,
+    trusted_keys: Path | None,
+    first_seq: int,
+) -> BoardPort:
+    """What `rtl` and `pynq` share, which is everything above the device."""
+    import pynq
+
+    from eddy.board.overlay import OverlayFabric
+    from eddy.board.pynq import PynqBoard
+
+    trust = Trust.load(profile.requires_signature, trusted_keys)
+    loop = asyncio.new_event_loop()
+    # PYNQ registers its interrupt files with the thread's current loop while the drivers are made.
+    asyncio.set_event_loop(loop)
+    pynq.Device.active_device = device
+    overlay = pynq.Overlay(str(file), download=download, device=device)
+    fabric = OverlayFabric(overlay, profile, loop)
+    return PynqBoard(fabric, clock, profile, ImageStore(images), trust, first_seq)
+
+
+def _configured(device: Any, overlay: Path) -> bool:
+    """Whether this very overlay is on the board already.
+
+    A boardd that takes over from one that died must not configure the whole fabric over slots that may be in the
+    middle of a burst; it closes them instead. Reading a register of an empty fabric would hang the processor, so this
+    asks PYNQ's own record and the kernel, not the fabric.
+    """
+    from pynq.pl_server.embedded_device import bitstream_hash
+    from pynq.pl_server.global_state import global_state_file_exists, load_global_state
+
+    state = Path("/sys/class/fpga_manager/fpga0/state")
+    if not state.is_file() or state.read_text().strip() != "operating" or not global_state_file_exists():
+        return False
+    record = load_global_state()
+    same = os.path.realpath(record.bitfile_name) == os.path.realpath(overlay)
+    return bool(same and record.bitfile_hash == bitstream_hash(str(overlay)))

@@ -1,0 +1,260 @@
+"""A configured PYNQ overlay as a `Fabric`: stock PYNQ calls and the drivers of `eddy_drivers`, nothing else.
+
+Only this module touches `pynq` and the drivers. It finds the blocks of the static region by their types in the
+overlay's metadata and orders them by address, which is the order of the slots in the shell's address map.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pynq
+from eddy_drivers.clocking_wizard import ClockingWizard
+from eddy_drivers.hls_accelerator import KIND as HLS_KIND
+from eddy_drivers.hls_accelerator import MAP_MAJOR as HLS_MAP_MAJOR
+from eddy_drivers.hls_accelerator import HlsAccelerator
+from eddy_drivers.identity import read_identity
+from eddy_drivers.shell import Shell
+from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
+
+from eddy.board.fabric import Fault, Identity, SlotFabric, Snapshot, Window
+from eddy.board.port import Cause
+from eddy.board.profile import Profile
+from eddy.core.errors import BoardFault, Conflict
+
+FAULT_INPUT = 16
+"""Input k of the interrupt controller is slot k's module, input 16 + k slot k's fault (hw/regs/axi_intc.rdl)."""
+
+MODULE_OFFSET, MODULE_STRIDE = 0x10_0000, 0x1_0000
+"""Where the modules' register windows lie in the shell's window, one a slot."""
+
+_ADDRESS_CAUSES = frozenset(
+    {Cause.READ_OUTSIDE_WINDOW, Cause.WRITE_OUTSIDE_WINDOW, Cause.ILLEGAL_BURST, Cause.WRITE_STALLED}
+)
+
+
+class OverlayFabric:
+    """The fabric behind a downloaded overlay.
+
+    Args:
+        overlay: The overlay, configured.
+        profile: The board's profile: how large the arena is, and how memory falls into rows.
+        loop: The loop interrupts are awaited on; the thread's current one while this is made.
+
+    Raises:
+        BoardFault: The overlay has not the blocks a shell has.
+    """
+
+    def __init__(self, overlay: Any, profile: Profile, loop: asyncio.AbstractEventLoop) -> None:
+        self._overlay = overlay
+        self.loop = loop
+        self.bell = asyncio.Event()
+        self.shell: Shell = _only(overlay, Shell)
+        banks, wizards = _all(overlay, SlotCtrl), _all(overlay, ClockingWizard)
+        if not len(banks) == len(wizards) == self.shell.slots:
+            raise BoardFault(
+                f"the shell has {self.shell.slots} slots, the overlay's metadata {len(banks)} control banks and"
+                f" {len(wizards)} clocking wizards; the .hwh does not belong to the .bit",
+                cause="metadata",
+            )
+        pins = {details["index"]: name for name, details in overlay.interrupt_pins.items() if details["controller"]}
+        base = self.shell.mmio.base_addr + MODULE_OFFSET
+        modules = [_at(overlay, base + index * MODULE_STRIDE) for index in range(len(banks))]
+        self.slots = tuple(
+            SlotFabric(
+                control=_Control(bank, profile),
+                clock=_Clock(wizard, profile),
+                module=_Module(module),
+                done=self._line(pins, index),
+                fault=self._line(pins, FAULT_INPUT + index),
+            )
+            for index, (bank, wizard, module) in enumerate(zip(banks, wizards, modules, strict=True))
+        )
+        # One allocation for as long as the process lives: memory that a slot may still write to never goes back.
+        self.memory = _Memory(pynq.allocate((profile.arena.bytes,), dtype="u1", target=overlay.device))
+
+    def download(self, region: str, file: Path) -> None:
+        """Push a partial bitstream through the configuration port.
+
+        Raises:
+            OSError: The port refused it.
+        """
+        self._overlay.pr_download(region, str(file))
+
+    def _line(self, pins: dict[int, str], index: int) -> _Line:
+        if index not in pins:
+            raise BoardFault(f"the overlay has nothing at input {index} of its interrupt controller", cause="metadata")
+        return _Line(pynq.Interrupt(pins[index]), self.loop, self.bell)
+
+
+def _driver(overlay: Any, name: str) -> Any:
+    target = overlay
+    for part in name.split("/"):
+        target = getattr(target, part)
+    return target
+
+
+def _all(overlay: Any, kind: type) -> list[Any]:
+    """Every block of a type, by address."""
+    types = {re.sub(r":[^:]*$", "", vlnv) for vlnv in kind.bindto}  # type: ignore[attr-defined]
+    names = [
+        (int(details["phys_addr"]), name)
+        for name, details in overlay.ip_dict.items()
+        if re.sub(r":[^:]*$", "", str(details.get("type"))) in types
+    ]
+    return [_driver(overlay, name) for _, name in sorted(names)]
+
+
+def _only(overlay: Any, kind: type) -> Any:
+    found = _all(overlay, kind)
+    if len(found) != 1:
+        raise BoardFault(
+            f"the overlay has {len(found)} blocks of type {kind.bindto[0]}, expected one;"  # type: ignore[attr-defined]
+            " load an overlay that `eddy bitstreams` lists",
+            cause="metadata",
+        )
+    return found[0]
+
+
+def _at(overlay: Any, address: int) -> HlsAccelerator:
+    """The register window at an address, whatever its metadata calls what is in it."""
+    for name, details in overlay.ip_dict.items():
+        if details.get("phys_addr") == address:
+            return HlsAccelerator({**details, "fullpath": name, "device": overlay.device, "interrupts": {}, "gpio": {}})
+    raise BoardFault(f"the overlay's metadata has no register window at {address:#x}", cause="metadata")
+
+
+class _Control:
+    """A slot's control bank as the board sees it."""
+
+    def __init__(self, bank: SlotCtrl, profile: Profile) -> None:
+        self._bank = bank
+        self.stop_memory = bank.quiesce
+        self.drained = bank.idle
+        self.decouple = bank.decouple
+        self.hold_reset = bank.hold_reset
+        self.release_reset = bank.release_reset
+        self.open_control = bank.open_control
+        self.open_memory = bank.open_memory
+        self.clock_running = bank.clock_alive
+        self.clear_fault = bank.clear_causes
+        self.clear_counters = bank.clear_counters
+        self.window_count = bank.window_count
+        row_shift = (profile.dram.row_bytes * profile.dram.banks - 1).bit_length()
+        bank.set_geometry(
+            bank_shift=(profile.dram.row_bytes - 1).bit_length(),
+            bank_bits=(profile.dram.banks - 1).bit_length(),
+            row_shift=row_shift,
+        )
+
+    def fault(self) -> Fault:
+        first = self._bank.first_fault()
+        if first is None:
+            return Fault(Cause.NONE)
+        cause = Cause(first.cause.name.lower().replace("_", "-"))
+        if cause in _ADDRESS_CAUSES:
+            return Fault(cause, f"{cause.value} at address {first.address:#x}, context {first.context}")
+        return Fault(cause, f"{cause.value} at register offset {first.address:#x}")
+
+    def set_windows(self, windows: tuple[Window, ...]) -> None:
+        self._bank.set_windows([PageWindow(w.first_page, w.last_page, w.read, w.write, w.contexts) for w in windows])
+
+    def snapshot(self, context: int | None) -> Snapshot:
+        return Snapshot(**self._bank.counters(ALL_CONTEXTS if context is None else context))
+
+
+class _Clock:
+    """A clocking wizard as the board sees it."""
+
+    def __init__(self, wizard: ClockingWizard, profile: Profile) -> None:
+        self._wizard = wizard
+        # The shell's own clock feeds the wizards, whatever the metadata forgot to say.
+        wizard.reference_hz = wizard.reference_hz or profile.shell_hz
+        self.locked = wizard.locked
+
+    def set_rate(self, hz: float) -> None:
+        self._wizard.set_rate(hz)
+
+
+class _Module:
+    """A module's register window behind a fence in software."""
+
+    def __init__(self, driver: HlsAccelerator) -> None:
+        self._driver = driver
+        self.fenced = True
+
+    def fence(self) -> None:
+        self.fenced = True
+
+    def unfence(self) -> None:
+        self.fenced = False
+
+    def identity(self) -> Identity:
+        found = read_identity(self._driver.get)
+        return Identity(found.magic, found.kind, found.major, found.minor, found.build)
+
+    def understands(self, identity: Identity) -> bool:
+        return identity.kind == HLS_KIND and identity.map_major == HLS_MAP_MAJOR
+
+    def quiesce(self) -> None:
+        self._driver.quiesce()
+
+    def write(self, offset: int, value: int) -> None:
+        self._check()
+        self._driver.put(offset, value)
+
+    def start(self) -> None:
+        self._check()
+        self._driver.start()
+
+    def finished(self) -> bool:
+        self._check()
+        return self._driver.take_done()
+
+    def _check(self) -> None:
+        if self.fenced:
+            raise Conflict(
+                f"the register window at {self._driver.mmio.base_addr:#x} is fenced: its slot is closed", field="slot"
+            )
+
+
+class _Line:
+    """A PYNQ interrupt that rings the board's bell."""
+
+    def __init__(self, interrupt: Any, loop: asyncio.AbstractEventLoop, bell: asyncio.Event) -> None:
+        self._interrupt, self._loop, self._bell = interrupt, loop, bell
+        self._task: asyncio.Task[None] | None = None
+
+    def arm(self) -> None:
+        if self._task is None:
+            self._task = self._loop.create_task(self._interrupt.wait())
+            self._task.add_done_callback(lambda _: self._bell.set())
+
+    def take(self) -> bool:
+        if self._task is None or not self._task.done():
+            return False
+        self._task.result()
+        self._task = None
+        return True
+
+
+class _Memory:
+    """The arena: one PYNQ buffer."""
+
+    def __init__(self, buffer: Any) -> None:
+        self._buffer = buffer
+        self.address = int(buffer.device_address)
+        self.bytes: npt.NDArray[np.uint8] = np.asarray(buffer)
+
+    def flush(self, start: int, end: int) -> None:
+        if end > start:
+            self._buffer[start:end].flush()
+
+    def invalidate(self, start: int, end: int) -> None:
+        if end > start:
+            self._buffer[start:end].invalidate()

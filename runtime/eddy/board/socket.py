@@ -1,0 +1,181 @@
+"""The board port over a UNIX socket, to a running `boardd`.
+
+What a caller must know about losing it: the call during which the connection breaks raises `BoardUnreachable`, and
+whether it was carried out is not known. The next call connects again, once, and raises `BoardUnreachable` when that
+fails; nothing retries by itself. After a reconnection the caller asks `state()`: items that ran have gone on, and
+their events are kept. `instance` changes when it was boardd itself that ended: then every slot has been closed, every
+buffer is gone, and what was running or loading is reported as `BOARD_RESTARTED`.
+"""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+from eddy.board import wire
+from eddy.board.port import (
+    BoardDescription,
+    BoardEvent,
+    BoardState,
+    Buffer,
+    Launch,
+    SlotCounters,
+)
+from eddy.core.errors import BoardUnreachable, InvalidRequest
+from eddy.core.slots import Image
+
+_Bytes = bytes
+"""The type, where an argument of the port has its name."""
+
+
+class SocketBoard:
+    """A board behind a UNIX socket.
+
+    Args:
+        path: Where `eddy boardd` listens.
+
+    Raises:
+        BoardUnreachable: Nobody listens there, another client has the board, or it speaks another protocol.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._socket: socket.socket | None = None
+        self._decoder = wire.Decoder()
+        self.instance = ""
+        """Which boardd answers: random, new with every start."""
+        self._connect()
+
+    def close_connection(self) -> None:
+        """Hang up; the next call connects again."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def describe(self) -> BoardDescription:
+        """Say what the board is."""
+        result: BoardDescription = self._call("describe")
+        return result
+
+    def state(self) -> BoardState:
+        """Say what is loaded, what runs, and which buffers are whose."""
+        result: BoardState = self._call("state")
+        return result
+
+    def now_s(self) -> float:
+        """Board time in seconds."""
+        result: float = self._call("now_s")
+        return result
+
+    def images(self) -> tuple[Image, ...]:
+        """The images the board can load."""
+        result: tuple[Image, ...] = self._call("images")
+        return result
+
+    def load(self, slot: int, image: str) -> None:
+        """Start the swap sequence for an image, named by its sha256."""
+        self._call("load", slot=slot, image=image)
+
+    def prefetch(self, image: str) -> None:
+        """Bring an image into the board's memory ahead of its load; a hint, never an error."""
+        self._call("prefetch", image=image)
+
+    def launch(self, slot: int, launch: Launch) -> None:
+        """Start an item on an idle slot."""
+        self._call("launch", slot=slot, launch=launch)
+
+    def stop(self, slot: int) -> None:
+        """Stop the item a slot runs."""
+        self._call("stop", slot=slot)
+
+    def close(self, slot: int) -> None:
+        """Close a slot."""
+        self._call("close", slot=slot)
+
+    def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
+        """Events not yet acknowledged, in order, once there is one; or () at board time `until_s`."""
+        result: tuple[BoardEvent, ...] = self._call("wait", until_s=until_s, acknowledge=acknowledge)
+        return result
+
+    def counters(self, slot: int, context: int | None = None) -> SlotCounters:
+        """Read a slot's monitor."""
+        result: SlotCounters = self._call("counters", slot=slot, context=context)
+        return result
+
+    def allocate(self, bytes: int, owner: str) -> Buffer:
+        """Reserve a scrubbed buffer."""
+        result: Buffer = self._call("allocate", bytes=bytes, owner=owner)
+        return result
+
+    def free(self, buffer: int) -> None:
+        """Give a buffer back."""
+        self._call("free", buffer=buffer)
+
+    def write(self, buffer: int, offset: int, data: bytes) -> None:
+        """Copy bytes into a buffer; long ones in pieces of `wire.CHUNK`."""
+        for start in range(0, max(len(data), 1), wire.CHUNK):
+            self._call("write", data[start : start + wire.CHUNK], buffer=buffer, offset=offset + start)
+
+    def read(self, buffer: int, offset: int, bytes: int) -> bytes:
+        """Copy bytes out of a buffer; long ones in pieces of `wire.CHUNK`."""
+        result = bytearray()
+        while True:
+            size = min(wire.CHUNK, bytes - len(result))
+            piece = self._call("read", buffer=buffer, offset=offset + len(result), bytes=size)
+            result += piece
+            if len(result) >= bytes:
+                return _Bytes(result)
+
+    def _connect(self) -> socket.socket:
+        self._decoder = wire.Decoder()
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.connect(str(self._path))
+        except OSError as error:
+            connection.close()
+            raise BoardUnreachable(
+                f"no boardd answers at {self._path} ({error.strerror}); start `eddy boardd --socket {self._path}`,"
+                " or check that you may open the socket"
+            ) from error
+        self._socket = connection
+        hello = self._exchange(wire.Frame({"hello": wire.NAME, "protocol": wire.PROTOCOL})).head
+        if "error" in hello:
+            self.close_connection()
+            raise wire.error_from_json(hello["error"])
+        if hello.get("hello") != wire.NAME or hello.get("protocol") != wire.PROTOCOL:
+            self.close_connection()
+            raise BoardUnreachable(
+                f"what answers at {self._path} speaks {hello.get('hello')!r} {hello.get('protocol')!r}, not"
+                f" {wire.NAME} {wire.PROTOCOL}; run boardd and serve of one release"
+            )
+        self.instance = str(hello.get("instance"))
+        return connection
+
+    def _call(self, name: str, payload: bytes = b"", **arguments: Any) -> Any:
+        if self._socket is None:
+            self._connect()
+        reply = self._exchange(wire.Frame({"call": name, "args": wire.to_json(arguments)}, payload))
+        if "error" in reply.head:
+            raise wire.error_from_json(reply.head["error"])
+        kind = wire.calls()[name].result
+        if kind is bytes:
+            return reply.payload
+        return wire.from_json(kind, reply.head.get("result"), name)
+
+    def _exchange(self, frame: wire.Frame) -> wire.Frame:
+        assert self._socket is not None
+        try:
+            self._socket.sendall(frame.encode())
+            while (reply := self._decoder.next()) is None:
+                data = self._socket.recv(1 << 20)
+                if not data:
+                    raise ConnectionError("boardd hung up")
+                self._decoder.feed(data)
+        except (OSError, InvalidRequest) as error:
+            self.close_connection()
+            raise BoardUnreachable(
+                f"the connection to boardd at {self._path} was lost ({error}); whether the call was carried out is not"
+                " known: ask state() once boardd is back"
+            ) from error
+        return reply
