@@ -1,0 +1,167 @@
+"""A server in process: the real application and store, over a hypervisor that ends jobs when a test says so."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import httpx
+import pytest
+from eddy.api.app import create_app
+from eddy.api.catalogue import Catalogue
+from eddy.api.context import ApiSettings
+from eddy.api.keys import KeyHasher
+from eddy.board.manifest import parse_module_manifest
+from eddy.core.jobs import JobState
+from eddy.core.records import JobEvent, JobRecord, JobRequest, Quota, SlotStatus, TenantRecord, What
+from eddy.hypervisor import Hypervisor
+from eddy.store import Store
+from eddy.store.applications import parse_application
+from eddy.store.rows import Commit, Result
+
+INVERT: dict[str, Any] = {
+    "application": "invert",
+    "max_batch": 4,
+    "goal_slots": 1,
+    "buffers": {
+        "image": {"role": "input", "dtype": "u1", "shape": [2, 3]},
+        "result": {"role": "output", "dtype": "u1", "shape": [2, 3]},
+    },
+    "tasks": [
+        {
+            "name": "invert",
+            "module": "inverter",
+            "arguments": {"in": "image", "out": "result"},
+            "estimate_us": 10,
+            "time_limit_ms": 5,
+        }
+    ],
+    "edges": [],
+}
+MODULE: dict[str, Any] = {
+    "module": "inverter",
+    "kind": "hls",
+    "files": "inverter.f",
+    "register_map": "1.0",
+    "clk_hz": 1e8,
+    "registers": {
+        "in": {"offset": 0x10, "width": 64, "kind": "pointer", "access": "r"},
+        "out": {"offset": 0x1C, "width": 64, "kind": "pointer", "access": "w"},
+    },
+}
+
+
+class ScriptedHypervisor(Hypervisor):
+    """The hypervisor's calls over a real store; `finish` and `fail` play the board."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.clock_s = 1.0
+        self.statuses: tuple[SlotStatus, ...] = ()
+        self.crash: Exception | None = None
+
+    async def run(self) -> None:
+        if self.crash is not None:
+            raise self.crash
+        await anyio.sleep_forever()
+
+    async def submit(self, request: JobRequest) -> JobRecord:
+        record, _ = await anyio.to_thread.run_sync(self.store.add_job, request, self.clock_s)
+        return record
+
+    async def cancel(self, tenant: str, job: int) -> JobRecord:
+        record = self.store.request_cancel(tenant, job)
+        return record if record.state.is_final else self.move(record, JobState.CANCELLED)
+
+    def slots(self) -> tuple[SlotStatus, ...]:
+        return self.statuses
+
+    def now_s(self) -> float:
+        return self.clock_s
+
+    async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncIterator[JobEvent]:
+        while True:
+            ended = self.store.job(tenant, job).state.is_final
+            for event in self.store.events(tenant, job, after):
+                after = event.seq
+                yield event
+            if ended:
+                return
+            await anyio.sleep(0.001)
+
+    def move(self, record: JobRecord, state: JobState, results: tuple[Result, ...] = (), **changes: Any) -> JobRecord:
+        ended_s = self.clock_s if state.is_final else None
+        record = dataclasses.replace(record, state=state, ended_s=ended_s, **changes)
+        event = JobEvent(0, record.id, record.tenant, self.clock_s, What.STATE, state=state)
+        self.store.commit(Commit(jobs=((record, {}),), events=(event,), results=results))
+        return record
+
+    def finish(self, record: JobRecord, **outputs: bytes) -> JobRecord:
+        size = record.batch
+        results = tuple(
+            Result(record.id, name, item, data[item * len(data) // size : (item + 1) * len(data) // size])
+            for name, data in outputs.items()
+            for item in range(size)
+        )
+        return self.move(record, JobState.SUCCEEDED, results, items_done=size)
+
+
+@dataclass
+class Server:
+    """The application, its parts, and keys of two tenants and the operator."""
+
+    app: Any
+    hypervisor: ScriptedHypervisor
+    store: Store
+    keys: dict[str, str]
+
+    def client(self, who: str | None = "ada") -> httpx.AsyncClient:
+        headers = {"Authorization": f"Bearer {self.keys[who]}"} if who else {}
+        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
+        return httpx.AsyncClient(transport=transport, base_url="http://eddy", headers=headers)
+
+    async def put(self, data: bytes, who: str = "ada") -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        async with self.client(who) as client:
+            assert (await client.put(f"/v1/blobs/{digest}", content=data)).status_code in (200, 201)
+        return digest
+
+    async def submit(self, who: str = "ada", **fields: Any) -> dict[str, Any]:
+        blob = await self.put(bytes(range(6)), who)
+        body = {"application": "invert", "inputs": {"image": [blob]}, **fields}
+        async with self.client(who) as client:
+            answer = await client.post("/v1/jobs", json=body)
+        assert answer.status_code == 202, answer.text
+        job: dict[str, Any] = answer.json()
+        return job
+
+
+def make_server(folder: Path, **limits: Any) -> Server:
+    store = Store(":memory:")
+    hasher = KeyHasher(b"s" * 32)
+    keys = {"ada": "eddy_ada", "grace": "eddy_grace", "operator": "eddy_operator"}
+    for name, key in keys.items():
+        quota = Quota(max_jobs=3, max_blob_bytes=1000)
+        store.put_tenant(TenantRecord(name, hasher.hash(key), name == "operator", quota))
+    hypervisor = ScriptedHypervisor(store)
+    modules = {"inverter": parse_module_manifest(MODULE, folder)}
+    catalogue = Catalogue(modules, {"invert": parse_application(INVERT)}, added=folder / "apps")
+    settings = ApiSettings(**{"max_body_bytes": 4000, "max_blob_bytes": 2000, "heartbeat_s": 0.02, **limits})
+    app = create_app(hypervisor, store, catalogue, hasher, settings)
+    return Server(app, hypervisor, store, keys)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    return make_server(tmp_path)
