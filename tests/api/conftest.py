@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -165,3 +165,14 @@ def anyio_backend() -> str:
 @pytest.fixture
 def server(tmp_path: Path) -> Server:
     return make_server(tmp_path)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[[], Server]:
+    """Start a server on the test's directory; calling it again is a restart with an empty store."""
+    return lambda: make_server(tmp_path)
+
+
+@pytest.fixture
+def package() -> dict[str, Any]:
+    return dict(INVERT)

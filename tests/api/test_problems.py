@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx
 import pytest
-from api.conftest import INVERT
 from eddy.api.problems import KINDS
 
 pytestmark = pytest.mark.anyio
@@ -179,13 +178,13 @@ async def test_a_blob_under_another_hash_is_refused_and_not_kept(server: Any) ->
         assert (await client.head(f"/v1/blobs/{'0' * 64}")).status_code == 404
 
 
-async def test_wrong_packages(server: Any) -> None:
+async def test_wrong_packages(server: Any, package: dict[str, Any]) -> None:
     cases = [
-        ({**INVERT, "application": "not a name"}, "application"),
-        ({**INVERT, "application": "other", "colour": 1}, "colour"),
-        ({**INVERT, "application": "other", "edges": [["invert", "invert"]]}, "edges[0]"),
+        ({**package, "application": "not a name"}, "application"),
+        ({**package, "application": "other", "colour": 1}, "colour"),
+        ({**package, "application": "other", "edges": [["invert", "invert"]]}, "edges[0]"),
         (
-            {**INVERT, "application": "other", "tasks": [{**INVERT["tasks"][0], "module": "gone"}]},
+            {**package, "application": "other", "tasks": [{**package["tasks"][0], "module": "gone"}]},
             "tasks.invert.module",
         ),
     ]
@@ -193,7 +192,7 @@ async def test_wrong_packages(server: Any) -> None:
         for body, field in cases:
             answer = await client.post("/v1/apps", json=body)
             assert check(answer, 422, "invalid-request")["field"] == field
-        check(await client.post("/v1/apps", json={**INVERT, "max_batch": 9}), 409, "conflict")
+        check(await client.post("/v1/apps", json={**package, "max_batch": 9}), 409, "conflict")
 
 
 async def test_tenants_may_not_do_the_operators_part(server: Any) -> None:

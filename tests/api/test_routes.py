@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from api.conftest import INVERT, make_server
 from eddy.core.jobs import JobState
 from eddy.core.records import SlotStatus
 
@@ -195,14 +193,14 @@ async def test_blobs_are_stored_once_and_dropped(server: Any) -> None:
         assert (await client.delete(f"/v1/blobs/{needed}")).status_code == 409
 
 
-async def test_an_added_application_is_offered_and_survives_a_restart(tmp_path: Path) -> None:
-    server = make_server(tmp_path)
-    package = {**INVERT, "application": "invert_again"}
+async def test_an_added_application_is_offered_and_survives_a_restart(start: Any, package: dict[str, Any]) -> None:
+    server = start()
+    package["application"] = "invert_again"
     async with server.client("operator") as client:
         first = await client.post("/v1/apps", json=package)
         assert (first.status_code, first.headers["location"]) == (201, "/v1/apps/invert_again")
         assert (await client.post("/v1/apps", json=package)).status_code == 200
-    async with make_server(tmp_path).client() as client:
+    async with start().client() as client:
         apps = (await client.get("/v1/apps")).json()["apps"]
         assert [app["name"] for app in apps] == ["invert", "invert_again"]
         shown = (await client.get("/v1/apps/invert_again")).json()
@@ -243,15 +241,15 @@ async def test_a_new_tenant_gets_a_key_that_works_and_is_not_kept(server: Any) -
     assert (await server.submit("edsger"))["tenant"] == "edsger"
 
 
-async def test_health_readiness_and_a_hypervisor_that_stops(tmp_path: Path) -> None:
-    server = make_server(tmp_path)
+async def test_health_readiness_and_a_hypervisor_that_stops(start: Any) -> None:
+    server = start()
     async with server.client(None) as client:
         assert (await client.get("/readyz")).json() == {"status": "starting", "detail": ""}
         async with server.app.router.lifespan_context(server.app):
             await anyio.sleep(0.01)
             assert (await client.get("/readyz")).status_code == 200
             assert (await client.get("/healthz")).json()["status"] == "ok"
-    broken = make_server(tmp_path)
+    broken = start()
     broken.hypervisor.crash = RuntimeError("the board is gone")
     async with broken.app.router.lifespan_context(broken.app):
         await anyio.sleep(0.01)
