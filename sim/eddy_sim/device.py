@@ -1,0 +1,438 @@
+"""The simulated board as a PYNQ device: import this, and stock `pynq` drives it.
+
+::
+
+    import eddy_sim.device
+    from pynq import Overlay, allocate
+
+    overlay = Overlay("build/bitstreams/kv260/eddy.bit")
+    overlay.pr_download("slot0", "build/bitstreams/kv260/dct__slot0.bit")
+
+`SimDevice` is a `pynq.Device` with the capabilities of a Zynq UltraScale+ board: registers and memory are mapped,
+partial bitstreams go through a configuration port at the profile's rate, interrupts arrive in asyncio loops, buffers
+have physical addresses. Nothing of PYNQ is replaced and nothing is written outside `build/`.
+
+Environment: `EDDY_PROFILE` names the board profile (default ``kv260``); `EDDY_COHERENT=1` makes memory coherent with
+the CPU, which on a board it is not.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import threading
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from eddy.board.manifest import ModuleManifest, load_module_manifest
+from eddy.board.profile import Profile, load_profile
+from eddy.core.errors import ConfigurationFailed, EddyError, InvalidRequest
+from pynq.interrupt import _InterruptController
+from pynq.pl_server.device import Device
+from pynq.pl_server.hwh_parser import _HWHUltrascale
+from pynqmetadata.frontends import Metadata  # type: ignore[import-untyped]
+from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[import-untyped]
+
+from eddy_sim import bitfile, build, standalone
+from eddy_sim.addressmap import PL_BASE, PL_BYTES, module_base
+from eddy_sim.board import SimBoard, Stop
+from eddy_sim.buffers import Pages, SimMemory
+from eddy_sim.clocks import ProcessorClocks
+from eddy_sim.faults import LoadFault
+from eddy_sim.interrupts import InterruptLine
+from eddy_sim.registers import RegisterArray
+from eddy_sim.simclock import SimClock
+
+__all__ = ["LoadRefused", "SimClock", "SimDevice"]
+
+DEFAULT_PROFILE = "kv260"
+TURN_CYCLES = 10_000
+"""Shell cycles that pass in one turn of a loop in which an interrupt is awaited."""
+_CHUNK_S = 1e-3
+"""Board time for which the board is not shared with other threads."""
+
+
+class LoadRefused(ConfigurationFailed, OSError):
+    """A bitstream did not load; an `OSError`, as when the kernel's FPGA manager refuses one."""
+
+    def __init__(self, number: int, message: str, **details: Any) -> None:
+        super().__init__(message, cause="configuration-error", **details)
+        self.errno, self.strerror = number, message
+
+
+def to_stderr(message: str) -> None:
+    """Show progress where it does not mix with a script's output."""
+    print(f"eddy: {message}", file=sys.stderr, flush=True)
+
+
+class SimDevice(Device):  # type: ignore[misc]
+    """A simulated board.
+
+    Args:
+        profile: A board profile or its name; `EDDY_PROFILE` where not given.
+        coherent: Whether the CPU sees memory as modules do; `EDDY_COHERENT` where not given.
+        progress: Told what is being built.
+        board: Makes the board when it is first needed; the default builds and starts the RTL.
+
+    Raises:
+        NotFound: There is no such profile.
+    """
+
+    _probe_priority_ = 10
+    ip_dict: dict[str, Any]
+    interrupt_pins: dict[str, Any]
+
+    @classmethod
+    def _probe_(cls) -> list[SimDevice]:
+        return [cls()]
+
+    def __init__(
+        self,
+        profile: str | Profile | None = None,
+        coherent: bool | None = None,
+        progress: Callable[[str], None] = to_stderr,
+        board: Callable[[], SimBoard] | None = None,
+    ) -> None:
+        name = profile or os.environ.get("EDDY_PROFILE") or DEFAULT_PROFILE
+        self.profile = load_profile(name) if isinstance(name, str) else name
+        super().__init__(f"eddy_{self.profile.name}")
+        self.name = f"eddy-{self.profile.name}"
+        self.capabilities = {"MEMORY_MAPPED": True, "REGISTER_RW": False, "CALLABLE": False}
+        # What PYNQ asks a board to know how its clocks are laid out.
+        self.arch = "aarch64"
+        self.coherent = os.environ.get("EDDY_COHERENT") == "1" if coherent is None else coherent
+        dram, arena = self.profile.dram, self.profile.arena
+        # Below the arena is what an operating system would use; from it on, what is kept for buffers.
+        self.pages = Pages(arena.base, dram.base + dram.bytes - arena.base)
+        self.line = InterruptLine(self)
+        self._progress = progress
+        self._make = board or self._start_board
+        self._board: SimBoard | None = None
+        self._lock = threading.RLock()
+        self._clocks = ProcessorClocks(self.profile.shell_hz)
+        self._clock: SimClock | None = None
+        self._faults: dict[int, LoadFault] = {}
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> SimDevice:
+        """A board is one thing, however often a description that names it is copied."""
+        return self
+
+    # The board
+
+    @property
+    def sim(self) -> SimBoard:
+        """The simulated board; built and started when it is first asked for."""
+        if self._board is None:
+            with self._lock:
+                if self._board is None:
+                    self._board = self._make()
+        return self._board
+
+    def _start_board(self) -> SimBoard:
+        return SimBoard(self.profile, coherent=self.coherent, progress=self._progress)
+
+    # Registers and memory
+
+    def mmap(self, base_addr: int, length: int) -> Any:
+        """An array over a physical range: registers, memory (uncached), or the processor's clock pages.
+
+        Raises:
+            InvalidRequest: Nothing is there.
+        """
+        if base_addr % 4:
+            raise InvalidRequest(f"address {base_addr:#x} is not a multiple of 4", field="base_addr")
+        if base_addr >= PL_BASE and base_addr + length <= PL_BASE + PL_BYTES:
+            return RegisterArray(self._read, self._write, base_addr - PL_BASE, -(-length // 4))
+        dram = self.profile.dram
+        if dram.base <= base_addr and base_addr + length <= dram.base + dram.bytes:
+            start = base_addr - dram.base
+            return self.sim.device_dram[start : start + length // 4 * 4].view(np.uint32)
+        clocks = self._clocks.mmap(base_addr, length)
+        if clocks is None:
+            raise InvalidRequest(
+                f"nothing is at {base_addr:#x} to {base_addr + length:#x}; there are memory at {dram.base:#x} to"
+                f" {dram.base + dram.bytes:#x} and the shell at {PL_BASE:#x} to {PL_BASE + PL_BYTES:#x}",
+                field="base_addr",
+            )
+        return clocks
+
+    def _read(self, offset: int) -> int:
+        with self._lock:
+            return self.sim.read32(offset)
+
+    def _write(self, offset: int, value: int) -> None:
+        with self._lock:
+            self.sim.write32(offset, value)
+
+    def cpu_memory(self, address: int, length: int) -> npt.NDArray[np.uint8]:
+        """Memory as the CPU's cache shows it."""
+        start = address - self.profile.dram.base
+        return self.sim.dram[start : start + length]
+
+    @property
+    def default_memory(self) -> SimMemory:
+        """The memory `pynq.allocate` takes buffers from."""
+        return SimMemory(self, self._memory_description())
+
+    def get_memory(self, description: dict[str, Any]) -> SimMemory:
+        """The memory an entry of an overlay's `mem_dict` describes."""
+        return SimMemory(self, description)
+
+    def _memory_description(self) -> dict[str, Any]:
+        return {
+            "raw_type": 1,
+            "used": 1,
+            "base_address": self.profile.dram.base,
+            "size": self.profile.dram.bytes,
+            "type": "DDR4",
+            "streaming": False,
+            "idx": 0,
+            "tag": "PSDDR",
+        }
+
+    def flush(self, _bo: Any, _offset: int, ptr: int, size: int) -> None:
+        """Write the CPU's lines of a buffer back to memory."""
+        self.sim.flush(self._physical(ptr), size)
+
+    def invalidate(self, _bo: Any, _offset: int, ptr: int, size: int) -> None:
+        """Drop the CPU's lines of a buffer."""
+        self.sim.invalidate(self._physical(ptr), size)
+
+    def _physical(self, pointer: int) -> int:
+        return pointer - int(self.sim.dram.ctypes.data) + self.profile.dram.base
+
+    # Time
+
+    @property
+    def now_s(self) -> float:
+        """Board seconds since the board started."""
+        return self.sim.now_s
+
+    @property
+    def interrupt(self) -> bool:
+        """Level of the shell's interrupt line."""
+        with self._lock:
+            return self.sim.irq
+
+    @property
+    def configuring(self) -> bool:
+        """Whether the configuration port is at work."""
+        with self._lock:
+            return self.sim.config_busy
+
+    @property
+    def clocked(self) -> bool:
+        """Whether a `SimClock` is in charge of time."""
+        return self._clock is not None
+
+    def claim(self, clock: SimClock) -> None:
+        """Put a `SimClock` in charge of time, instead of asyncio loops and blocking downloads."""
+        self._clock = clock
+
+    def advance(self, until_s: float) -> None:
+        """Let time pass until `until_s`, the end of a load, or a rise of the interrupt line if somebody awaits it."""
+        stop = Stop.CONFIG | Stop.IRQ if self.line.awaited else Stop.CONFIG
+        while True:
+            with self._lock:
+                limit_s = min(until_s, self.sim.now_s + _CHUNK_S)
+                if self.sim.step_until(limit_s, stop) != Stop.DEADLINE or limit_s == until_s:
+                    return
+
+    def turn(self) -> None:
+        """Let a bounded stretch of time pass, or less if something happens."""
+        self.advance(self.now_s + TURN_CYCLES / self.profile.shell_hz)
+
+    def deliver(self) -> bool:
+        """Wake whoever awaits the interrupt line, if it is high; answer whether somebody was woken."""
+        return self.line.deliver()
+
+    # Bitstreams
+
+    def set_bitfile_name(self, bitfile_name: str) -> None:
+        """Take an overlay's metadata, and let its interrupts find this board's interrupt line."""
+        super().set_bitfile_name(bitfile_name)
+        # What PYNQ would make of a UIO file; it looks here before it looks for one.
+        _InterruptController._uio_devices[_RAW_IRQ] = self.line
+
+    def get_bitfile_metadata(self, bitfile_name: str, partial: bool = False) -> Any:
+        """Parse the `.hwh` beside a bitstream with PYNQ's own parsers.
+
+        Raises:
+            RuntimeError: There is none, as on a board.
+        """
+        path = Path(bitfile_name).with_suffix(".hwh")
+        if not path.is_file():
+            raise RuntimeError(f"Unable to find metadata for bitstream: {path} does not exist")
+        if partial:
+            return _HWHUltrascale(hwh_name=str(path))
+        parser = RuntimeMetadataParser(Metadata(input=str(path)))
+        parser.mem_dict["PSDDR"] = self._memory_description()
+        parser.refresh_hierarchy_dict()
+        return parser
+
+    def gen_cache(self, bitstream: Any, parser: Any = None) -> None:
+        """Nothing: the simulated board keeps no state between processes."""
+
+    def shutdown(self) -> None:
+        """Nothing: there are no shutdown managers in the static region; the firewalls do their work."""
+
+    def inject(self, slot: int, fault: LoadFault) -> None:
+        """Let the next load of a slot go wrong."""
+        self._faults[slot] = fault
+
+    def download(self, bitstream: Any, parser: Any = None) -> None:
+        """Load a bitstream and return when the configuration port is done with it.
+
+        A full bitstream resets the static region, with every slot empty. A partial one takes its bytes over the
+        port's rate, in board time. If a `SimClock` is in charge and this is one of its workers, time is left to it;
+        otherwise time passes here. Without a `SimClock` the slot is closed before and opened after the load: a stock
+        script has nobody else to run that part of a swap.
+
+        Raises:
+            LoadRefused: The file is damaged, or for another part or shell, or the port reported an error.
+        """
+        identity, body = self._check(Path(bitstream.bitfile_name))
+        if bitstream.partial != (identity.slot >= 0):
+            what = "a partial" if identity.slot >= 0 else "a full"
+            raise LoadRefused(errno.EINVAL, f"{bitstream.bitfile_name} is {what} bitstream; load it as one")
+        if bitstream.partial:
+            self._download_partial(identity, body)
+        else:
+            self._download_full(body)
+        super().post_download(bitstream, parser, self.name)
+
+    def _check(self, path: Path) -> tuple[bitfile.Identity, bytes]:
+        try:
+            head, body = bitfile.read_bit(path)
+            identity = bitfile.identity_of(body)
+        except InvalidRequest as error:
+            raise LoadRefused(errno.EINVAL, f"{path.name}: {error.message}") from error
+        if head.part != self.profile.part or identity.part != self.profile.part:
+            raise LoadRefused(
+                errno.EINVAL,
+                f"{path.name} is for part {identity.part}, the board has {self.profile.part}; build it for profile"
+                f" {self.profile.name}",
+            )
+        shell = f"{build.shell_build_hash(len(self.profile.slots)):016x}"
+        if identity.shell != shell:
+            raise LoadRefused(
+                errno.EINVAL,
+                f"{path.name} is for shell {identity.shell}, the board's is {shell}; run `eddy bitstreams` to build it"
+                " again",
+            )
+        return identity, body
+
+    def _download_full(self, body: bytes) -> None:
+        if not bitfile.crc_ok(body):
+            raise LoadRefused(errno.EIO, "the configuration port found a wrong CRC in the bitstream")
+        fresh = self._board is None
+        with self._lock:
+            if not fresh:
+                self.sim.reset()
+            self.line.forget()
+
+    def _download_partial(self, identity: bitfile.Identity, body: bytes) -> None:
+        module, program = self._program(identity)
+        slot = self.profile.slots[identity.slot]
+        if len(body) != slot.image_bytes:
+            raise LoadRefused(
+                errno.EINVAL,
+                f"the image has {len(body)} bytes, {slot.region} takes {slot.image_bytes}; build it for profile"
+                f" {self.profile.name}",
+            )
+        managed = self.clocked
+        if not managed:
+            standalone.close(self, slot.index)
+        fault = self._faults.pop(slot.index, None)
+        if not bitfile.crc_ok(body):
+            fault = LoadFault(fails=True)
+        self._configure(identity, module, program, len(body), fault)
+        if fault is not None and fault.fails:
+            raise LoadRefused(errno.EIO, f"the configuration port reported an error while loading {slot.region}")
+        if not managed:
+            standalone.open(self, slot.index, min(module.clk_hz, slot.clk_hz))
+
+    def _program(self, identity: bitfile.Identity) -> tuple[ModuleManifest, Path]:
+        """The manifest and the Verilated model of an image's module."""
+        try:
+            module = load_module_manifest(build.manifest_path(identity.module))
+            program, build_hash = build.build_module(identity.module, self._progress)
+        except EddyError as error:
+            raise LoadRefused(errno.EINVAL, f"module {identity.module}: {error.message}") from error
+        if f"{build_hash:016x}" != identity.build:
+            raise LoadRefused(
+                errno.EINVAL,
+                f"the image holds build {identity.build} of {identity.module}, its sources now give {build_hash:016x};"
+                " run `eddy bitstreams` to build it again",
+            )
+        return module, program
+
+    def _configure(
+        self,
+        identity: bitfile.Identity,
+        module: ModuleManifest,
+        program: Path,
+        payload_bytes: int,
+        fault: LoadFault | None,
+    ) -> None:
+        shown = (int(identity.build, 16), module.kind.identity)
+        with self._lock:
+            self.sim.start_config(identity.slot, program, payload_bytes, fault, shown)
+        if self._clock is not None and self._clock.park():
+            return
+        while self.configuring:
+            self.advance(self.now_s + 1.0)
+
+    # What the partial design changes in the device's tables
+
+    def update_partial_region(self, hier: str, parser: Any) -> None:
+        """Replace a region's cores by those of the partial design that was loaded into it.
+
+        Raises:
+            LoadRefused: The design is another region's. Where the file was loaded, that region holds it now: a
+                partial bitstream goes where it was built for, whatever region it is loaded for.
+        """
+        regions = {module_base(slot.index): slot.region for slot in self.profile.slots}
+        meant = {regions.get(details["phys_addr"], "no slot") for details in parser.ip_dict.values()}
+        if meant != {hier}:
+            raise LoadRefused(
+                errno.EINVAL,
+                f"the partial bitstream was built for {', '.join(sorted(meant))}, not for {hier}; load the file of"
+                f" {hier}, and load {', '.join(sorted(meant))} again if that was open",
+            )
+        super().update_partial_region(hier, parser)
+
+    def _update_pr_ip(self, parser: Any, hier: str) -> None:
+        kept = {name: deepcopy(ip) for name, ip in self.ip_dict.items() if not name.startswith(hier + "/")}
+        self.ip_dict = {**kept, **{ip["fullpath"]: ip for ip in parser.ip_dict.values()}}
+
+    def _update_pr_intr_pins(self, parser: Any) -> None:
+        """The region's pin leads to the same input as before, under its new core's name."""
+        cores = {name.partition("/")[0]: name for name in parser.ip_dict}
+        pins = {}
+        for name, pin in self.interrupt_pins.items():
+            hier, inside, _ = name.partition("/")
+            if inside and hier in cores:
+                name = f"{cores[hier]}/{name.rpartition('/')[2]}"
+            pins[name] = {**pin, "fullpath": name}
+        self._interrupt_pins = self.interrupt_pins = pins
+
+
+_RAW_IRQ = 121
+"""Interrupt of the processor that `pl_ps_irq0` is (Ref: UG1085, table of system interrupts)."""
+
+
+def _announce() -> None:
+    """Make the simulated board the active device, also where PYNQ has looked for devices before this import."""
+    if "_devices" in vars(Device):
+        device = SimDevice()
+        Device.devices.insert(0, device)
+        Device.active_device = device
+
+
+_announce()

@@ -1,0 +1,67 @@
+"""The part of a swap that a stock script has nobody to run: closing a slot before a load and opening it afterwards.
+
+Where a hypervisor is in charge it runs the whole sequence itself (`eddy.board.swap`) with checks between the steps,
+and none of this happens. A script that only calls `Overlay.pr_download` gets a slot that works: its clock set, its
+registers and its interrupt reachable, and all of memory open to it, as in an overlay without a firewall.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from eddy.core.errors import BoardFault
+from eddy_drivers.clocking_wizard import ClockingWizard
+from eddy_drivers.slot_ctrl import PageWindow, SlotCtrl
+
+from eddy_sim.addressmap import CONTROL_BYTES, WIZARD_BYTES, control_base, wizard_base
+
+if TYPE_CHECKING:
+    from eddy_sim.device import SimDevice
+
+_PAGE_BITS = 12
+_DRAIN_READS = 4096
+_LOCK_READS = 65536
+_ALL_CONTEXTS = 0xFFFF
+
+
+def close(device: SimDevice, slot: int) -> None:
+    """Let a slot's bursts finish, within a bound, then close its paths and hold its reset."""
+    control = _control(device, slot)
+    control.quiesce()
+    for _ in range(_DRAIN_READS):
+        if control.idle():
+            break
+    control.decouple()
+    control.hold_reset()
+
+
+def open(device: SimDevice, slot: int, clk_hz: float) -> None:
+    """Set a slot's clock, release its reset and open every path, with one window over all of memory.
+
+    Raises:
+        BoardFault: The clock cannot be had.
+    """
+    wizard = ClockingWizard(_description(device, wizard_base(slot), WIZARD_BYTES))
+    try:
+        wizard.set_rate(clk_hz)
+    except ValueError as error:
+        raise BoardFault(f"slot {slot} cannot have a clock of {clk_hz:.0f} Hz: {error}", cause="clock-lost") from error
+    if not any(wizard.locked() for _ in range(_LOCK_READS)):
+        raise BoardFault(f"the clocking wizard of slot {slot} did not lock", cause="clock-lost")
+    control = _control(device, slot)
+    control.release_reset()
+    control.clear_causes()
+    control.open_control()
+    dram = device.profile.dram
+    first, last = dram.base >> _PAGE_BITS, (dram.base + dram.bytes - 1) >> _PAGE_BITS
+    control.set_windows([PageWindow(first, last, read=True, write=True, contexts=_ALL_CONTEXTS)])
+    control.open_memory()
+
+
+def _control(device: SimDevice, slot: int) -> SlotCtrl:
+    return SlotCtrl(_description(device, control_base(slot), CONTROL_BYTES))
+
+
+def _description(device: SimDevice, base: int, length: int) -> dict[str, Any]:
+    parameters = {"PRIM_IN_FREQ": str(device.profile.shell_hz / 1e6)}
+    return {"device": device, "phys_addr": base, "addr_range": length, "parameters": parameters}
