@@ -4,11 +4,17 @@ from collections.abc import Callable, Mapping
 
 from eddy.policy.dispatch.exclusive import Exclusive
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
+from eddy.policy.dispatch.nimblock import Nimblock
+from eddy.policy.dispatch.prema import Prema
+from eddy.policy.dispatch.round_robin import RoundRobin
 from eddy.policy.dispatch.view import DispatchPolicy
 
 POLICIES: Mapping[str, Callable[..., DispatchPolicy]] = {
     "exclusive": Exclusive,
     "fcfs": FirstComeFirstServed,
+    "nimblock": Nimblock,
+    "prema": Prema,
+    "round_robin": RoundRobin,
 }
 """Name, as `--policy` takes it, to what makes the policy; each takes the keyword `pipelined`."""
 

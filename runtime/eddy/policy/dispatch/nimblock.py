@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.select import choose_slot, free_slots, incomplete_tasks, slots_held, tasks_to_place
+from eddy.policy.dispatch.choice import best_slot, free_slots
+from eddy.policy.dispatch.select import incomplete_tasks, slots_held, tasks_to_place
 from eddy.policy.dispatch.tokens import Tokens, accumulate, candidates
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, JobView, Preempt, TaskView
 
@@ -98,7 +99,7 @@ class Nimblock:
         if selected is None:
             return ()
         job, task = selected
-        slot = choose_slot(task, job.tenant, free_slots(view))
+        slot = best_slot(free_slots(view), job, task)
         if slot is not None:
             return (Configure(job.id, task.id, slot.index),)
         victim = select_victim(view, given)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.select import choose_slot, free_slots, tasks_to_place
+from eddy.policy.dispatch.choice import best_slot, free_slots
+from eddy.policy.dispatch.select import tasks_to_place
 from eddy.policy.dispatch.tokens import Tokens, accumulate, candidates, serial_estimate_s
 from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView
 
@@ -38,7 +39,7 @@ class Prema:
         order = sorted(candidates(tokens, view.jobs), key=lambda j: (serial_estimate_s(j), j.arrival_s, j.id))
         for job in order:
             for task in tasks_to_place(job, self.pipelined):
-                slot = choose_slot(task, job.tenant, free)
+                slot = best_slot(free, job, task)
                 if slot is not None:
                     return Dispatch((Configure(job.id, task.id, slot.index),), tokens, wake_s)
         return Dispatch((), tokens, wake_s)

@@ -1,15 +1,10 @@
-"""Questions every slot policy asks of a view: which slots are free, which tasks could use one."""
+"""How much of a job is left, how many slots it holds, and which of its tasks could use one more ([004] 2.3.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eddy.policy.dispatch.view import DispatchView, JobView, SlotView, TaskView
-
-
-def free_slots(view: DispatchView) -> tuple[SlotView, ...]:
-    """Slots that no job holds and that are not being loaded, by index."""
-    return tuple(slot for slot in view.slots if slot.job is None and not slot.loading)
+from eddy.policy.dispatch.view import JobView, TaskView
 
 
 def is_complete(job: JobView, task: TaskView) -> bool:
@@ -45,16 +40,3 @@ def tasks_to_place(job: JobView, pipelined: bool) -> Iterator[TaskView]:
     for task in incomplete_tasks(job):
         if task.slot is None and (is_ready(job, task) or (pipelined and can_pipeline(job, task))):
             yield task
-
-
-def choose_slot(task: TaskView, tenant: str, slots: tuple[SlotView, ...]) -> SlotView | None:
-    """A slot for the task: one where its module is resident for the tenant, else an empty one, else the lowest index.
-
-    None where none of the slots has an image of the module.
-    """
-    fitting = [slot for slot in slots if task.slots is None or slot.index in task.slots]
-    return min(
-        fitting,
-        key=lambda slot: (not (slot.module == task.module and slot.tenant == tenant), slot.module != "", slot.index),
-        default=None,
-    )
