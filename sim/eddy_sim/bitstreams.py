@@ -35,7 +35,6 @@ OVERLAY = "eddy"
 """Name of the overlay, and of its files."""
 OVERLAY_BYTES = 1 << 20
 """Payload of the full bitstream. No figure rests on it: board time starts with the static region configured."""
-MODULES = build.ROOT / "bitstreams"
 
 Progress = Callable[[str], None]
 
@@ -115,10 +114,10 @@ def shell_identity(profile: Profile) -> str:
     return f"{build.shell_build_hash(len(profile.slots)):016x}"
 
 
-def modules(progress: Progress = silent, folder: Path = MODULES) -> tuple[ModuleManifest, ...]:
+def modules(progress: Progress = silent) -> tuple[ModuleManifest, ...]:
     """The reconfigurable modules of the source tree, by name; one whose manifest is wrong is left out and said so."""
     found = []
-    for path in sorted(folder.glob("*/manifest.yaml")):
+    for path in sorted((build.ROOT / "bitstreams").glob("*/manifest.yaml")):
         try:
             found.append(load_module_manifest(path))
         except EddyError as error:
@@ -188,7 +187,7 @@ def module_ip(module: ModuleManifest, slot: int) -> Ip:
 
 def _module_identity(module: ModuleManifest, progress: Progress) -> str | None:
     try:
-        return f"{build.module_build_hash(MODULES / module.module / 'manifest.yaml'):016x}"
+        return f"{build.module_build_hash(module.module):016x}"
     except (EddyError, OSError) as error:
         progress(f"module {module.module} is left out: {error}")
         return None

@@ -8,6 +8,7 @@ region of that name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from xml.etree import ElementTree as Xml
 
@@ -25,8 +26,8 @@ _SCALAR_NET = "{}_{}"
 
 
 def clock_divisor(clk_hz: float) -> int:
-    """Divisor of the IO PLL that comes closest to a PL clock of `clk_hz`."""
-    return max(1, min(63, round(PLL_MHZ * 1e6 / clk_hz)))
+    """Divisor of the IO PLL for a PL clock of `clk_hz`: the rate is not exceeded by more than 1 %."""
+    return max(1, min(63, math.ceil(0.99 * PLL_MHZ * 1e6 / clk_hz)))
 
 
 def overlay_hwh(name: str, part: str, shell_hz: float, ips: Sequence[Ip]) -> str:

@@ -1,8 +1,8 @@
 """Registers as PYNQ sees them: array-likes whose elements are bus accesses.
 
 `pynq.MMIO` keeps the array its device's `mmap` answers with and indexes it for every access; `RegisterMap` and
-`Register` make views and slices of it. On a board it is a numpy array over `/dev/mem`. Here it is a `RegisterArray`,
-whose `[i]` is one read on the simulated bus and whose `[i] = v` is one write, so that stock PYNQ takes its fastest path.
+`Register` make views and slices of it. On a board it is a numpy array over `/dev/mem`. Here it is a `RegisterArray`:
+`[i]` is one read on the simulated bus and `[i] = v` one write, and stock PYNQ takes its fastest path.
 """
 
 from __future__ import annotations
