@@ -111,6 +111,8 @@ class Arena:
         return start, start + size
 
     def _scrub(self, start: int, end: int) -> None:
+        # Stale lines of the last owner go first, so that none of them can be taken for the zeros.
+        self._memory.invalidate(start, end)
         self._memory.bytes[start:end] = 0
         self._memory.flush(start, end)
 

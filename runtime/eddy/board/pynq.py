@@ -330,14 +330,7 @@ class PynqBoard:
         self._log.add(kind, load.slot, at_s=now_s, started_s=load.started_s, image=image, cause=cause, detail=detail)
 
     def _on_done(self, index: int, slot: _Slot) -> None:
-        if slot.launch is None:
-            return
-        fault = slot.hardware.control.fault()
-        if fault.cause is not Cause.NONE:
-            self._fail(index, fault.cause, fault.detail, SlotPhase.FAULTED)
-        elif slot.hardware.module.finished():
-            self._succeed(index, slot)
-        else:
+        if slot.launch is not None and not self._settle(index, slot):
             slot.hardware.done.arm()
 
     def _on_fault(self, index: int, slot: _Slot) -> None:
@@ -353,15 +346,20 @@ class PynqBoard:
 
     def _on_limit(self, index: int, slot: _Slot) -> None:
         assert slot.launch is not None
-        if slot.hardware.module.finished():
-            self._succeed(index, slot)
-            return
+        if not self._settle(index, slot):
+            detail = f"not done after {slot.launch.time_limit_s:g} s of board time"
+            self._fail(index, Cause.TIME_LIMIT, detail, SlotPhase.FAULTED)
+
+    def _settle(self, index: int, slot: _Slot) -> bool:
+        """End the item if it has ended; answer whether it had."""
+        finished = slot.hardware.module.finished()
+        # After the read, because a module that does not answer it shows there, and what was read is poison.
         fault = slot.hardware.control.fault()
         if fault.cause is not Cause.NONE:
             self._fail(index, fault.cause, fault.detail, SlotPhase.FAULTED)
-            return
-        detail = f"not done after {slot.launch.time_limit_s:g} s of board time"
-        self._fail(index, Cause.TIME_LIMIT, detail, SlotPhase.FAULTED)
+        elif finished:
+            self._succeed(index, slot)
+        return fault.cause is not Cause.NONE or finished
 
     def _succeed(self, index: int, slot: _Slot) -> None:
         assert slot.launch is not None
