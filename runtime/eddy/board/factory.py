@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eddy.board.clock import Clock, WallClock
 from eddy.board.images import ImageStore
@@ -25,6 +25,9 @@ from eddy.board.profile import Profile, load_profile
 from eddy.board.signing import Trust
 from eddy.board.socket import SocketBoard
 from eddy.core.errors import InvalidRequest, NotFound
+
+if TYPE_CHECKING:
+    from eddy.board.pynq import PynqBoard
 
 BOARDS = ("rtl", "pynq", "model")
 IMAGES = Path("/lib/firmware/eddy")
@@ -92,7 +95,8 @@ def _open_rtl(
     files = bitstreams.list_or_build(profile, progress)
     device = SimDevice(profile, progress=progress)
     clock = SimClock(device)
-    return _open(files.overlay, device, clock, True, profile, images or files.overlay.parent, trusted_keys, first_seq)
+    trust = Trust.load(profile.requires_signature, trusted_keys)
+    return open_device(files.overlay, device, clock, profile, images or files.overlay.parent, trust, first_seq)
 
 
 def _open_pynq(profile: Profile, images: Path, trusted_keys: Path, first_seq: int) -> BoardPort:
@@ -103,26 +107,39 @@ def _open_pynq(profile: Profile, images: Path, trusted_keys: Path, first_seq: in
         raise NotFound(f"no overlay {overlay}; install the bitstreams of profile {profile.name} there", field="images")
     device = pynq.Device.active_device
     keys = trusted_keys if trusted_keys.is_dir() else None
-    return _open(overlay, device, WallClock(), not _configured(device, overlay), profile, images, keys, first_seq)
+    trust = Trust.load(profile.requires_signature, keys)
+    fresh = not _configured(overlay)
+    return open_device(overlay, device, WallClock(), profile, images, trust, first_seq, download=fresh)
 
 
-def _open(
+def open_device(
     file: Path,
     device: Any,
     clock: Clock,
-    download: bool,
     profile: Profile,
     images: Path,
-    trusted_keys: Path | None,
-    first_seq: int,
-) -> BoardPort:
-    """What `rtl` and `pynq` share, which is everything above the device."""
+    trust: Trust,
+    first_seq: int = 0,
+    *,
+    download: bool = True,
+) -> PynqBoard:
+    """Open the board on a PYNQ device: what `rtl` and `pynq` share, which is everything above the device.
+
+    Args:
+        file: The overlay's `.bit`, its `.hwh` beside it.
+        device: The PYNQ device.
+        clock: Its time.
+        profile: What the board is.
+        images: Folder of partial bitstreams.
+        trust: Whose signatures count.
+        first_seq: Number of the first event.
+        download: Whether to configure the fabric; False where this overlay is on it already.
+    """
     import pynq
 
     from eddy.board.overlay import OverlayFabric
     from eddy.board.pynq import PynqBoard
 
-    trust = Trust.load(profile.requires_signature, trusted_keys)
     loop = asyncio.new_event_loop()
     # PYNQ registers its interrupt files with the thread's current loop while the drivers are made.
     asyncio.set_event_loop(loop)
@@ -132,7 +149,7 @@ def _open(
     return PynqBoard(fabric, clock, profile, ImageStore(images), trust, first_seq)
 
 
-def _configured(device: Any, overlay: Path) -> bool:
+def _configured(overlay: Path) -> bool:
     """Whether this very overlay is on the board already.
 
     A boardd that takes over from one that died must not configure the whole fabric over slots that may be in the

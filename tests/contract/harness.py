@@ -1,0 +1,199 @@
+"""Boards for the contract tests: every adapter behind one handle.
+
+Each board holds modules that write `MARK` to the address in registers 0x10 and 0x14. A test says with `misload` what is
+wrong with the next module a slot gets, in the words of the simulated board's faults.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from contract.fake_fabric import MARK, SHELL, FakeFabric
+from contract.images import make_images
+from eddy.board.boardd import Boardd
+from eddy.board.images import ImageStore
+from eddy.board.journal import Journal
+from eddy.board.model import ModelBoard, ModelFaults
+from eddy.board.port import Access, BoardEvent, BoardPort, Buffer, Cause, Grant, Launch
+from eddy.board.profile import Profile, load_profile
+from eddy.board.pynq import PynqBoard
+from eddy.board.signing import Trust
+from eddy.board.socket import SocketBoard
+from eddy.core.slots import Image
+
+OPEN = Trust(False)
+"""A board that takes unsigned images."""
+LIMIT_S = 1e-3
+"""Time limit of items that ought to end by themselves."""
+
+
+@dataclass
+class Harness:
+    """A board under test.
+
+    Attributes:
+        board: The port.
+        misload: What is wrong with the next module of a slot: ``sound``, ``hang``, ``write-outside``, ``fails`` (the
+            configuration port reports an error) or ``wrong-identity``.
+        reconnect: The caller dies; what a new one gets.
+        folder: Where the images lie; None where they are no files.
+        close: Give everything back.
+    """
+
+    board: BoardPort
+    misload: Callable[[int, str], None]
+    reconnect: Callable[[], BoardPort]
+    folder: Path | None
+    close: Callable[[], None] = lambda: None
+    before_item: Callable[[int, str], None] = lambda slot, item: None
+    seen: list[BoardEvent] = field(default_factory=list)
+
+    def image(self, slot: int, which: int = 0) -> Image:
+        """An image for a slot."""
+        return [image for image in self.board.images() if image.slot == slot][which]
+
+    def next_event(self, within_s: float = 1.0) -> BoardEvent:
+        """The next event, acknowledged; within that much board time."""
+        events = self.board.wait(self.board.now_s() + within_s)
+        assert events, f"no event within {within_s} s of board time"
+        self.board.wait(0.0, events[0].seq)
+        self.seen.append(events[0])
+        return events[0]
+
+    def load(self, slot: int = 0, behaviour: str = "sound", which: int = 0) -> BoardEvent:
+        """Load a slot and wait for how it ended."""
+        self.misload(slot, behaviour)
+        self.board.load(slot, self.image(slot, which).sha256)
+        return self.next_event()
+
+    def launch(self, buffer: Buffer, item: str = "item", slot: int = 0, limit_s: float = LIMIT_S) -> None:
+        """Start an item that marks the start of a buffer."""
+        self.before_item(slot, item)
+        self.board.launch(slot, marking(buffer, item, limit_s))
+
+
+def marking(buffer: Buffer, item: str = "item", limit_s: float = LIMIT_S, access: Access = Access.WRITE) -> Launch:
+    """A launch that marks the start of a buffer."""
+    registers = ((0x10, buffer.address & 0xFFFF_FFFF), (0x14, buffer.address >> 32))
+    return Launch(item, registers, (Grant(buffer.id, access),), limit_s)
+
+
+def fake(tmp: Path, profile: Profile | None = None, trust: Trust = OPEN, first_seq: int = 0) -> Harness:
+    """`PynqBoard` over a shell in plain Python."""
+    profile = profile or load_profile("tiny")
+    folder = tmp / "images"
+    make_images(folder, profile, SHELL)
+    fabric = FakeFabric(profile)
+    board = PynqBoard(fabric, fabric.time, profile, ImageStore(folder), trust, first_seq)
+
+    def misload(slot: int, behaviour: str) -> None:
+        del slot
+        fabric.next_load = behaviour
+
+    return Harness(board, misload, lambda: board, folder, board.shutdown)
+
+
+def rtl(tmp: Path, trust: Trust = OPEN) -> Harness:
+    """`PynqBoard` over the RTL, with the images of the source tree and modules of the simulated board."""
+    from eddy.board.factory import open_device
+    from eddy_sim import bitstreams, faults
+    from eddy_sim.device import SimClock, SimDevice
+
+    profile = load_profile("tiny")
+    files = bitstreams.list_or_build(profile)
+    folder = tmp / "images"
+    shutil.copytree(files.overlay.parent, folder)
+    device = SimDevice(profile, coherent=False)
+    board = open_device(files.overlay, device, SimClock(device), profile, folder, trust)
+
+    def misload(slot: int, behaviour: str) -> None:
+        known: dict[str, faults.LoadFault] = {
+            "fails": faults.FAILED_LOAD,
+            "dead": faults.DEAD_IMAGE,
+            "wrong-identity": faults.WRONG_IDENTITY,
+        }
+        device.inject(slot, known.get(behaviour) or faults.rogue(faults.Behaviour(behaviour)))
+
+    return Harness(board, misload, lambda: board, folder, board.shutdown)
+
+
+class _Switch(dict[str, Cause]):
+    """Which items of the model go wrong."""
+
+
+def model(tmp: Path) -> Harness:
+    """The board of discrete events."""
+    del tmp
+    items = _Switch()
+    failing: set[int] = set()
+    loads: list[str] = []
+    bad: dict[int, str] = {}
+
+    def mark(registers: Mapping[int, int], window: Any) -> None:
+        window.write(registers.get(0x14, 0) << 32 | registers[0x10], MARK)
+
+    board = ModelBoard.from_profile(
+        load_profile("tiny"),
+        ("alpha", "beta"),
+        {"alpha": 1e-5, "beta": 1e-5},
+        behaviours={"alpha": mark, "beta": mark},
+        faults=ModelFaults(items, cast(Any, failing)),
+    )
+
+    def misload(slot: int, behaviour: str) -> None:
+        if behaviour in ("fails", "wrong-identity"):
+            failing.add(len(loads))
+        loads.append(behaviour)
+        bad[slot] = behaviour
+
+    def before_item(slot: int, item: str) -> None:
+        causes = {"hang": Cause.TIME_LIMIT, "write-outside": Cause.WRITE_OUTSIDE_WINDOW}
+        if bad.get(slot) in causes:
+            items[item] = causes[bad[slot]]
+
+    return Harness(board, misload, lambda: board, None, before_item=before_item)
+
+
+def socketed(inner: Harness, tmp: Path) -> Harness:
+    """The same board behind boardd and a UNIX socket; boardd runs in a thread, so that faults can be injected."""
+    path = tmp / "boardd.sock"
+    server = Boardd(cast(PynqBoard, inner.board), path, Journal(tmp / "boardd.sock.journal"))
+    thread = threading.Thread(target=server.run, name="boardd")
+    thread.start()
+    board = SocketBoard(path)
+    outer = Harness(board, inner.misload, lambda: board, inner.folder, before_item=inner.before_item)
+
+    def reconnect() -> BoardPort:
+        old = cast(SocketBoard, outer.board)
+        assert old._socket is not None
+        old._socket.close()  # as the kernel does for a process that was killed
+        outer.board = SocketBoard(path)
+        return outer.board
+
+    def close() -> None:
+        server.stop()
+        thread.join(30)
+        assert not thread.is_alive()
+        cast(SocketBoard, outer.board).close_connection()
+
+    outer.reconnect, outer.close = reconnect, close
+    return outer
+
+
+@contextlib.contextmanager
+def opened(kind: str, tmp: Path) -> Iterator[Harness]:
+    """A board of a kind: `fake`, `model` or `rtl`, with `socket-` before it where it is behind boardd."""
+    maker = {"fake": fake, "model": model, "rtl": rtl}[kind.removeprefix("socket-")]
+    harness = maker(tmp)
+    if kind.startswith("socket-"):
+        harness = socketed(harness, tmp)
+    try:
+        yield harness
+    finally:
+        harness.close()
