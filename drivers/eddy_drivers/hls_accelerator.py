@@ -29,7 +29,7 @@ class HlsAccelerator(DefaultIP):  # type: ignore[misc]
         description: What PYNQ knows of the window.
     """
 
-    bindto = ["eddy:eddy:slot:1.0"]  # noqa: RUF012 - the form PYNQ reads
+    bindto = ["eddy:ip:slot:1.0"]  # noqa: RUF012 - the form PYNQ reads
 
     def __init__(self, description: dict[str, Any]) -> None:
         super().__init__(description=description)

@@ -9,7 +9,7 @@ from eddy_drivers.regs import shell as regs
 class Shell(Bank):
     """Driver of the shell's bank (hw/regs/shell.rdl)."""
 
-    bindto = ["eddy:eddy:shell:1.0"]  # noqa: RUF012 - the form PYNQ reads
+    bindto = ["eddy:ip:shell:1.0"]  # noqa: RUF012 - the form PYNQ reads
     block = 0xED01
 
     @property

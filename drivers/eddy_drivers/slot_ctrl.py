@@ -60,7 +60,7 @@ class PageWindow:
 class SlotCtrl(Bank):
     """Driver of a slot's bank (hw/regs/slot_ctrl.rdl)."""
 
-    bindto = ["eddy:eddy:slot_ctrl:1.0"]  # noqa: RUF012 - the form PYNQ reads
+    bindto = ["eddy:ip:slot_ctrl:1.0"]  # noqa: RUF012 - the form PYNQ reads
     block = 0xED02
 
     def __init__(self, description: dict[str, Any]) -> None:
