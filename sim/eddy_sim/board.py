@@ -1,0 +1,389 @@
+"""The simulated board: RTL in Verilator with memory, clocks and a configuration port around it.
+
+`SimBoard` is what hardware is to software: registers, shared memory, time, an interrupt line and a configuration port.
+Nothing runs by itself: time passes in a register access (its own bus cycles) and in `step_until`, and nowhere else, so
+the same calls give the same cycle counts.
+
+Time is kept in femtoseconds. Every clock's period is a whole number of them; all edges that fall on the same instant
+are processed together, everything seeing its inputs as they were before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eddy.board.profile import Profile
+from eddy.core.errors import BoardFault, Conflict, InvalidRequest
+from eddy_sim import build
+from eddy_sim.faults import BoundaryFault, LoadFault
+from eddy_sim.memory import CacheView
+from eddy_sim.toolchain import Progress
+
+FS_PER_S = 10**15
+MAX_SLOTS = 10
+_ACCESS_BOUND_CYCLES = 1 << 17
+"""The shell answers within its own timeouts (at most 65536 cycles); beyond this it is broken."""
+_STARVATION_BURSTS = 16
+_NO_FAULT = LoadFault()
+
+
+class Stop(enum.IntFlag):
+    """What ends `step_until` early, and why it ended."""
+
+    NONE = 0
+    IRQ = 1
+    """The shell's interrupt line rose."""
+    CONFIG = 2
+    """A load ended, well or badly."""
+    DEADLINE = 4
+    """The time asked for has come (an answer only)."""
+
+
+class _DramParameters(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_uint64)
+        for name in "base bytes banks row_bytes rcd_fs rp_fs cl_fs ras_fs bytes_per_s refi_fs rfc_fs starvation".split()
+    )
+
+
+class _BoardParameters(ctypes.Structure):
+    _fields_ = (
+        ("shell_hz", ctypes.c_uint64),
+        ("slot_hz", ctypes.c_uint64 * MAX_SLOTS),
+        ("access_bound", ctypes.c_uint64),
+        ("skipping", ctypes.c_uint64),
+        ("dram", _DramParameters),
+    )
+
+
+class DramStatistics(ctypes.Structure):
+    """What the memory has served: bytes, and bursts by what their row cost; `longest_bypass` in bursts."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_uint64)
+        for name in "read_bytes write_bytes row_hits row_misses row_conflicts refused longest_bypass".split()
+    )
+
+
+class BoardStatistics(ctypes.Structure):
+    """How much the simulation had to do: evaluations of the shell, checks for a fixed point, jumps, instants."""
+
+    _fields_ = tuple((name, ctypes.c_uint64) for name in "shell_evaluated shell_checks jumps instants".split())
+
+
+class SimBoard:
+    """One simulated board.
+
+    Args:
+        profile: What the board is.
+        coherent: Whether the CPU sees memory as modules do. If not, `dram` is the CPU's cached view, and `flush` and
+            `invalidate` move lines between it and memory.
+        skipping: Skip what has nothing to do, exactly. Off only to prove that it changes nothing.
+        progress: Told what is being built.
+
+    Raises:
+        BuildFailed: A tool refused the shell's sources.
+    """
+
+    def __init__(
+        self, profile: Profile, *, coherent: bool = True, skipping: bool = True, progress: Progress = build.silent
+    ) -> None:
+        self.profile = profile
+        self.dram_base = profile.dram.base
+        self._cache = CacheView(profile.dram.base, profile.dram.bytes, coherent)
+        self._rogue = build.build_rogue
+        self._progress = progress
+        shell = build.build_shell(len(profile.slots), progress)
+        program = build.build_board(progress)
+        # PyDLL keeps the interpreter's lock: cheaper, for calls that take microseconds. CDLL drops it while stepping.
+        self._short = _declare(ctypes.PyDLL(str(program)))
+        self._long = _declare(ctypes.CDLL(str(program)))
+        message = ctypes.create_string_buffer(1024)
+        parameters = _parameters(profile, skipping)
+        self._board: int | None = self._long.eddy_board_create(
+            str(shell).encode(), ctypes.byref(parameters), self._cache.device.ctypes.data, message, len(message)
+        )
+        if not self._board:
+            raise BoardFault(f"the simulated board does not start: {message.value.decode()}", cause="simulation")
+        self._read = self._short.eddy_board_read32
+        self._write = self._short.eddy_board_write32
+        self._time = (ctypes.c_uint64 * 2)()
+
+    def __enter__(self) -> SimBoard:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the models; the board cannot be used afterwards. Views of its memory stay valid."""
+        board, self._board = self._board, None
+        if board:
+            self._short.eddy_board_destroy(board)
+
+    def reset(self) -> None:
+        """Reset the shell with every slot empty, as loading the whole bitstream does. Memory and time stay."""
+        self._long.eddy_board_reset(self._board)
+
+    # Registers.
+
+    def read32(self, offset: int) -> int:
+        """Read a register at a byte offset into the shell's window.
+
+        Raises:
+            BoardFault: The shell answered with a bus error, or not at all.
+        """
+        word: int = self._read(self._board, offset)
+        if word >> 32:
+            raise _access_error("read", offset, word >> 32)
+        return word
+
+    def write32(self, offset: int, value: int) -> None:
+        """Write a register at a byte offset into the shell's window.
+
+        Raises:
+            BoardFault: The shell answered with a bus error, or not at all.
+        """
+        ended = self._write(self._board, offset, value & 0xFFFF_FFFF)
+        if ended:
+            raise _access_error("write", offset, ended)
+
+    # Memory.
+
+    @property
+    def dram(self) -> npt.NDArray[np.uint8]:
+        """Memory as the CPU sees it, from `dram_base` on; a view, not a copy."""
+        return self._cache.cpu
+
+    @property
+    def device_dram(self) -> npt.NDArray[np.uint8]:
+        """Memory as modules see it. The same array as `dram` on a coherent board."""
+        return self._cache.device
+
+    def flush(self, address: int, length: int) -> None:
+        """Write the CPU's dirty cache lines of a range back to memory; nothing on a coherent board."""
+        self._cache.flush(address, length)
+
+    def invalidate(self, address: int, length: int) -> None:
+        """Forget the CPU's cache lines of a range, so that it sees memory; nothing on a coherent board."""
+        self._cache.invalidate(address, length)
+
+    # Time.
+
+    @property
+    def now_fs(self) -> int:
+        """Femtoseconds since the board started."""
+        self._short.eddy_board_now(self._board, self._time)
+        return self._time[0] | self._time[1] << 64
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the board started."""
+        return self.now_fs / FS_PER_S
+
+    @property
+    def shell_cycles(self) -> int:
+        """Edges of the shell's clock since the board started."""
+        cycles: int = self._short.eddy_board_shell_cycles(self._board)
+        return cycles
+
+    def slot_cycles(self, slot: int) -> int:
+        """Edges of a slot's clock since the board started."""
+        cycles: int = self._short.eddy_board_slot_cycles(self._board, self._slot(slot))
+        return cycles
+
+    @property
+    def irq(self) -> bool:
+        """Level of the interrupt line to the processor."""
+        return bool(self._short.eddy_board_irq(self._board))
+
+    def step_until(self, deadline_s: float, stop_on: Stop = Stop.NONE) -> Stop:
+        """Let time pass until a time, or until something happens.
+
+        A rise of the interrupt line, or the end of a load, that nobody has been told of ends the call at once.
+
+        Args:
+            deadline_s: Board time to stop at; in the past: only tell what has happened.
+            stop_on: What ends the call early.
+
+        Returns:
+            What happened (possibly several things), or `Stop.DEADLINE`.
+        """
+        return self.step_until_fs(round(deadline_s * FS_PER_S), stop_on)
+
+    def step_until_fs(self, deadline_fs: int, stop_on: Stop = Stop.NONE) -> Stop:
+        """`step_until` in exact femtoseconds."""
+        deadline_fs = max(deadline_fs, self.now_fs)
+        low, high = deadline_fs & (2**64 - 1), deadline_fs >> 64
+        return Stop(self._long.eddy_board_run(self._board, low, high, int(stop_on)))
+
+    # Configuration.
+
+    def start_config(
+        self, slot: int, module: Path, payload_bytes: int, fault: LoadFault | None = None, identity: tuple[int, int] = (0, 1)
+    ) -> None:
+        """Begin to load a module into a slot; what the slot held is gone at once.
+
+        The boundary carries noise until the last byte is in; then the module appears, reset.
+
+        Args:
+            slot: Which.
+            module: Its shared object, from `eddy_sim.build`.
+            payload_bytes: Length of the partial bitstream; with the port's rate it says how long this takes.
+            fault: What goes wrong.
+            identity: Build hash and kind of the image, shown by a rogue module that takes its place.
+
+        Raises:
+            Conflict: A load is under way.
+            InvalidRequest: There is no such slot.
+        """
+        fault = fault or _NO_FAULT
+        rate = Fraction(self.profile.configuration.bytes_per_s) / Fraction(fault.slowdown)
+        duration_fs = -int(-Fraction(payload_bytes) * FS_PER_S // rate)
+        options = ""
+        if fault.rogue is not None:
+            module = self._rogue(self._progress)
+            options = f"{fault.rogue.value} {identity[0]:x} {identity[1]}"
+        duration = (ctypes.c_uint64 * 2)(duration_fs & (2**64 - 1), duration_fs >> 64)
+        refused = self._short.eddy_board_start_config(
+            self._board, self._slot(slot), str(module).encode(), options.encode(), duration, fault.fails, fault.boundary
+        )
+        if refused:
+            raise Conflict("the configuration port is loading another image; wait for it to end", slot=slot)
+
+    @property
+    def config_busy(self) -> bool:
+        """Whether a load is under way."""
+        return bool(self._short.eddy_board_config_busy(self._board))
+
+    def loaded(self, slot: int) -> bool:
+        """Whether there is a module in a slot."""
+        return bool(self._short.eddy_board_loaded(self._board, self._slot(slot)))
+
+    # Faults and figures.
+
+    def set_slot_fault(self, slot: int, fault: BoundaryFault) -> None:
+        """Change what is wrong between a slot's module and the shell, from now until its next load."""
+        self._short.eddy_board_set_faults(self._board, self._slot(slot), int(fault))
+
+    def lose_clock(self, slot: int, lost: bool = True) -> None:
+        """Stop a slot's clock whatever its wizard says, or give it back."""
+        self._short.eddy_board_lose_clock(self._board, self._slot(slot), lost)
+
+    def dram_statistics(self) -> DramStatistics:
+        """What the memory has served so far."""
+        statistics = DramStatistics()
+        self._short.eddy_board_dram_statistics(self._board, ctypes.byref(statistics))
+        return statistics
+
+    def statistics(self) -> BoardStatistics:
+        """How much the simulation had to do so far."""
+        statistics = BoardStatistics()
+        self._short.eddy_board_statistics(self._board, ctypes.byref(statistics))
+        return statistics
+
+    def slot_evaluated(self, slot: int) -> int:
+        """Edges at which the module now in a slot was evaluated rather than skipped."""
+        edges: int = self._short.eddy_board_slot_evaluated(self._board, self._slot(slot))
+        return edges
+
+    def _slot(self, slot: int) -> int:
+        if not 0 <= slot < len(self.profile.slots):
+            raise InvalidRequest(
+                f"this board has no slot {slot}", field="slot", allowed=f"0..{len(self.profile.slots) - 1}"
+            )
+        return slot
+
+
+def _access_error(what: str, offset: int, ended: int) -> BoardFault:
+    how = "with a bus error" if ended == 1 else f"not at all, within {_ACCESS_BOUND_CYCLES} shell cycles"
+    cause = "bus-error" if ended == 1 else "no-answer"
+    return BoardFault(f"the shell answered a {what} at offset {offset:#08x} {how}", cause=cause, offset=offset)
+
+
+def _parameters(profile: Profile, skipping: bool) -> _BoardParameters:
+    slots = [round(slot.clk_hz) for slot in profile.slots]
+    return _BoardParameters(
+        shell_hz=round(profile.shell_hz),
+        slot_hz=(ctypes.c_uint64 * MAX_SLOTS)(*slots),
+        access_bound=_ACCESS_BOUND_CYCLES,
+        skipping=skipping,
+        dram=_dram_parameters(profile),
+    )
+
+
+def _dram_parameters(profile: Profile) -> _DramParameters:
+    dram = profile.dram
+    if dram.row_bytes < 4096 or dram.row_bytes & (dram.row_bytes - 1):
+        raise InvalidRequest(
+            f"profile {profile.name}: a DRAM row has {dram.row_bytes} bytes; the memory model needs a power of two of at "
+            "least 4096, so that no AXI burst meets two rows",
+            field="dram.row_bytes",
+        )
+
+    def fs(ns: float) -> int:
+        return round(ns * 10**6)
+
+    return _DramParameters(
+        base=dram.base,
+        bytes=dram.bytes,
+        banks=dram.banks,
+        row_bytes=dram.row_bytes,
+        rcd_fs=fs(dram.rcd_ns),
+        rp_fs=fs(dram.rp_ns),
+        cl_fs=fs(dram.cl_ns),
+        ras_fs=fs(dram.ras_ns),
+        bytes_per_s=round(dram.bytes_per_s),
+        refi_fs=0,
+        rfc_fs=0,
+        starvation=_STARVATION_BURSTS,
+    )
+
+
+_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "create": (
+        ctypes.c_void_p,
+        (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t),
+    ),
+    "destroy": (None, (ctypes.c_void_p,)),
+    "reset": (None, (ctypes.c_void_p,)),
+    "read32": (ctypes.c_uint64, (ctypes.c_void_p, ctypes.c_uint32)),
+    "write32": (ctypes.c_uint32, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)),
+    "run": (ctypes.c_uint32, (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32)),
+    "start_config": (
+        ctypes.c_int,
+        (
+            *(ctypes.c_void_p, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p),
+            *(ctypes.c_uint32, ctypes.c_uint32),
+        ),
+    ),
+    "set_faults": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)),
+    "lose_clock": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)),
+    "now": (None, (ctypes.c_void_p, ctypes.c_void_p)),
+    "shell_cycles": (ctypes.c_uint64, (ctypes.c_void_p,)),
+    "slot_cycles": (ctypes.c_uint64, (ctypes.c_void_p, ctypes.c_uint32)),
+    "slot_evaluated": (ctypes.c_uint64, (ctypes.c_void_p, ctypes.c_uint32)),
+    "irq": (ctypes.c_uint32, (ctypes.c_void_p,)),
+    "config_busy": (ctypes.c_uint32, (ctypes.c_void_p,)),
+    "loaded": (ctypes.c_uint32, (ctypes.c_void_p, ctypes.c_uint32)),
+    "error": (ctypes.c_char_p, (ctypes.c_void_p,)),
+    "statistics": (None, (ctypes.c_void_p, ctypes.c_void_p)),
+    "dram_statistics": (None, (ctypes.c_void_p, ctypes.c_void_p)),
+}
+
+
+def _declare(library: Any) -> Any:
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, f"eddy_board_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library

@@ -1,0 +1,235 @@
+/// A module that misbehaves on request, behind `ModuleAbi`.
+///
+/// It answers registers like any module: AP_CTRL at 0x00, GIE, IER and ISR, an address at 0x10 and 0x14, the identity
+/// at 0xF000. Written in C++ because what it does is what RTL that passed review would not. Options are
+/// `behaviour build_hash(hex) kind`, separated by blanks. All outputs are registered, as the boundary demands.
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "slot_abi.h"
+
+namespace {
+
+enum class Behaviour { kSound, kHang, kSilent, kFlood, kReadOutside, kWriteOutside, kStallWrite, kStallResponse,
+                       kIllegalBurst, kInterrupt };
+
+constexpr struct {
+  const char* name;
+  Behaviour behaviour;
+} kNames[] = {
+    {"sound", Behaviour::kSound},
+    {"hang", Behaviour::kHang},
+    {"silent", Behaviour::kSilent},
+    {"flood", Behaviour::kFlood},
+    {"read-outside", Behaviour::kReadOutside},
+    {"write-outside", Behaviour::kWriteOutside},
+    {"stall-write", Behaviour::kStallWrite},
+    {"stall-response", Behaviour::kStallResponse},
+    {"illegal-burst", Behaviour::kIllegalBurst},
+    {"interrupt", Behaviour::kInterrupt},
+};
+
+constexpr uint32_t kMagic = 0x45444459;
+constexpr uint32_t kMapVersion = 0x0100;
+constexpr uint64_t kWord = 0x0123456789ABCDEFull;  // what it writes to memory
+constexpr unsigned kRegisters = 16;
+
+/// Everything that a clock edge may change, and nothing else: two of these are compared to find a fixed point.
+struct State {
+  uint32_t registers[kRegisters];
+  uint8_t started, done, gie, ier, isr;
+  uint8_t have_address, have_data;
+  uint32_t data;
+  uint16_t write_address;
+  uint8_t asked, beats_left, flooding;
+  SlotUp up;
+};
+
+class Rogue {
+ public:
+  explicit Rogue(const char* options) {
+    char name[32] = "sound";
+    unsigned long long hash = 0;
+    unsigned kind = 1;
+    std::sscanf(options, "%31s %llx %u", name, &hash, &kind);
+    for (const auto& entry : kNames) {
+      if (!std::strcmp(entry.name, name)) behaviour_ = entry.behaviour;
+    }
+    hash_ = hash;
+    kind_ = kind;
+    std::memset(&s_, 0, sizeof s_);
+  }
+
+  void step(const SlotDown& down, SlotUp& up) {
+    if (!down.rst_n) {
+      std::memset(&s_, 0, sizeof s_);
+    } else {
+      const SlotUp before = s_.up;  // handshakes are judged by what was on the wires
+      memory(before, down);
+      control(before, down);
+      if (s_.started) act();
+      s_.up.irq = (s_.gie && s_.isr & s_.ier) || (s_.started && behaviour_ == Behaviour::kInterrupt);
+    }
+    up = s_.up;
+  }
+
+  int step_check(const SlotDown& down, SlotUp& up) {
+    const State before = s_;
+    step(down, up);
+    return std::memcmp(&before, &s_, sizeof s_) == 0;
+  }
+
+ private:
+  uint64_t address() const { return (static_cast<uint64_t>(s_.registers[5]) << 32 | s_.registers[4]) & 0xFFFFFFFFFFull; }
+
+  void finish() {
+    s_.started = s_.asked = 0;
+    s_.done = 1;
+    s_.isr |= 1;
+  }
+
+  uint32_t read_register(uint32_t offset) {
+    switch (offset) {
+      case 0x00: {
+        const uint32_t value = s_.started | s_.done << 1 | (!s_.started) << 2;
+        s_.done = 0;
+        return value;
+      }
+      case 0x04: return s_.gie;
+      case 0x08: return s_.ier;
+      case 0x0C: return s_.isr;
+      case 0xF000: return kMagic;
+      case 0xF004: return kind_ << 16 | kMapVersion;
+      case 0xF008: return static_cast<uint32_t>(hash_);
+      case 0xF00C: return static_cast<uint32_t>(hash_ >> 32);
+      default: return offset / 4 < kRegisters ? s_.registers[offset / 4] : 0;
+    }
+  }
+
+  void write_register(uint32_t offset, uint32_t value) {
+    switch (offset) {
+      case 0x00: s_.started |= value & 1; return;
+      case 0x04: s_.gie = value & 1; return;
+      case 0x08: s_.ier = value & 3; return;
+      case 0x0C: s_.isr ^= value & 3; return;
+      default:
+        if (offset / 4 < kRegisters) s_.registers[offset / 4] = value;
+    }
+  }
+
+  void control(const SlotUp& before, const SlotDown& down) {
+    SlotUp& up = s_.up;
+    if (before.s_axil_rvalid && down.s_axil_rready) up.s_axil_rvalid = 0;
+    if (before.s_axil_bvalid && down.s_axil_bready) up.s_axil_bvalid = 0;
+    if (before.s_axil_arready && down.s_axil_arvalid) {
+      up.s_axil_rdata = read_register(down.s_axil_araddr & ~3u);
+      up.s_axil_rvalid = 1;
+    }
+    if (before.s_axil_awready && down.s_axil_awvalid) {
+      s_.have_address = 1;
+      s_.write_address = down.s_axil_awaddr & 0xFFFC;
+    }
+    if (before.s_axil_wready && down.s_axil_wvalid) {
+      s_.have_data = 1;
+      s_.data = down.s_axil_wdata;
+    }
+    if (s_.have_address && s_.have_data && !up.s_axil_bvalid) {
+      write_register(s_.write_address, s_.data);
+      s_.have_address = s_.have_data = 0;
+      up.s_axil_bvalid = 1;
+    }
+    const bool answers = !(s_.started && behaviour_ == Behaviour::kSilent);
+    up.s_axil_arready = answers && !up.s_axil_rvalid;
+    up.s_axil_awready = answers && !s_.have_address && !up.s_axil_bvalid;
+    up.s_axil_wready = answers && !s_.have_data && !up.s_axil_bvalid;
+  }
+
+  void memory(const SlotUp& before, const SlotDown& down) {
+    SlotUp& up = s_.up;
+    if (before.m_axi_arvalid && down.m_axi_arready) up.m_axi_arvalid = 0;
+    if (before.m_axi_awvalid && down.m_axi_awready) up.m_axi_awvalid = 0;
+    if (before.m_axi_wvalid && down.m_axi_wready) {
+      up.m_axi_wvalid = 0;
+      if (s_.beats_left) offer_beat();
+    }
+    if (before.m_axi_rready && down.m_axi_rvalid && down.m_axi_rlast && !s_.flooding) finish();
+    if (before.m_axi_bready && down.m_axi_bvalid) finish();
+    up.m_axi_bready = 1;
+    up.m_axi_rready = behaviour_ != Behaviour::kStallResponse;
+  }
+
+  void offer_beat() {
+    s_.beats_left--;
+    s_.up.m_axi_wvalid = 1;
+    s_.up.m_axi_wdata = kWord;
+    s_.up.m_axi_wstrb = 0xFF;
+    s_.up.m_axi_wlast = s_.beats_left == 0;
+  }
+
+  void ask_read(uint64_t at, uint8_t len) {
+    SlotUp& up = s_.up;
+    up.m_axi_arvalid = 1;
+    up.m_axi_araddr = at;
+    up.m_axi_arlen = len;
+    up.m_axi_arsize = 3;
+    up.m_axi_arburst = 1;
+  }
+
+  void ask_write(uint64_t at, uint8_t len, bool with_data) {
+    SlotUp& up = s_.up;
+    up.m_axi_awvalid = 1;
+    up.m_axi_awaddr = at;
+    up.m_axi_awlen = len;
+    up.m_axi_awsize = 3;
+    up.m_axi_awburst = 1;
+    if (!with_data) return;
+    s_.beats_left = static_cast<uint8_t>(len + 1);
+    offer_beat();
+  }
+
+  /// What it does at an edge while it is started; `asked` keeps it from asking twice.
+  void act() {
+    const bool first = !s_.asked;
+    switch (behaviour_) {
+      case Behaviour::kSound:
+      case Behaviour::kWriteOutside:
+        if (first) ask_write(address(), behaviour_ == Behaviour::kSound ? 0 : 7, true);
+        break;
+      case Behaviour::kFlood:
+        s_.flooding = 1;
+        if (!s_.up.m_axi_arvalid) ask_read(address(), 255);
+        break;
+      case Behaviour::kReadOutside:
+      case Behaviour::kStallResponse:
+        if (first) ask_read(address(), 7);
+        break;
+      case Behaviour::kIllegalBurst:
+        if (first) ask_read((address() & ~0xFFFull) + 0xFC0, 15);
+        break;
+      case Behaviour::kStallWrite:
+        if (first) ask_write(address(), 7, false);
+        break;
+      default: break;
+    }
+    s_.asked = s_.started;
+  }
+
+  Behaviour behaviour_ = Behaviour::kSound;
+  uint64_t hash_ = 0;
+  uint32_t kind_ = 1;
+  State s_;
+};
+
+void* create(const char* options) { return new Rogue(options); }
+void destroy(void* instance) { delete static_cast<Rogue*>(instance); }
+void step(void* instance, const SlotDown* down, SlotUp* up) { static_cast<Rogue*>(instance)->step(*down, *up); }
+int step_check(void* instance, const SlotDown* down, SlotUp* up) {
+  return static_cast<Rogue*>(instance)->step_check(*down, *up);
+}
+size_t state_bytes(void*) { return sizeof(Rogue); }
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const ModuleAbi eddy_module = {EDDY_ABI, create,     destroy,
+                                                                                 step,     step_check, state_bytes};
