@@ -1,0 +1,207 @@
+"""A whole server: store, board, hypervisor and API put together, and served on a socket."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+import uvicorn
+
+from eddy.api.app import create_app
+from eddy.api.catalogue import Catalogue, load_catalogue
+from eddy.api.context import ApiSettings
+from eddy.api.keys import KeyHasher, load_secret, new_key, write_private
+from eddy.board.factory import connect, open_board
+from eddy.board.port import BoardPort
+from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, NotFound
+from eddy.core.records import Quota, TenantRecord
+from eddy.hypervisor import Hypervisor
+from eddy.policy.dispatch import POLICIES
+from eddy.store import Store
+
+OPERATOR = "operator"
+"""The tenant that is made on first start, with the operator's rights."""
+_UNBOUNDED = Quota(max_jobs=1 << 20, max_blob_bytes=1 << 40)
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What `eddy serve` is told; the fields are those of `eddy.settings`."""
+
+    board: str
+    profile: str
+    policy: str
+    data: Path
+    bitstreams: Path
+    boardd: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 8000
+    api: ApiSettings = ApiSettings()
+    log_level: str = "warning"
+
+
+class Server:
+    """A server that is put together but not yet running.
+
+    Args:
+        settings: What to serve, and where.
+        progress: Told what is being built.
+
+    Raises:
+        InvalidRequest: A setting is wrong.
+        Conflict: The address is taken.
+        BoardUnreachable: Nothing answers on the board's socket.
+    """
+
+    def __init__(self, settings: ServerSettings, progress: Progress = lambda _: None) -> None:
+        self.settings = settings
+        self._socket = _listen(settings.host, settings.port)
+        self.host, self.port = self._socket.getsockname()[:2]
+        self.failed = False
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._socket.close)
+            settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.store = Store(settings.data / "eddy.sqlite3")
+            undo.callback(self.store.close)
+            self._hasher = KeyHasher(load_secret(settings.data / "secret"))
+            self.key_file, self.first_start = _operator(self.store, self._hasher, settings.data)
+            self.catalogue = load_catalogue(settings.bitstreams, settings.data / "applications")
+            self.board = _board(settings, self.catalogue, progress)
+            self._uvicorn = self._make()
+            undo.pop_all()
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    def run(self) -> None:
+        """Serve until SIGINT or SIGTERM, or until the hypervisor's loop fails (`failed` is true then)."""
+        try:
+            self._uvicorn.run(sockets=[self._socket])
+        finally:
+            self._socket.close()
+            self.store.close()
+            shutdown = getattr(self.board, "shutdown", None) or getattr(self.board, "close_connection", None)
+            if shutdown is not None:
+                shutdown()
+
+    @contextlib.contextmanager
+    def background(self, start_timeout_s: float = 60.0) -> Iterator[Server]:
+        """Serve from another thread while the block runs.
+
+        Raises:
+            BoardUnreachable: It did not start in time.
+        """
+        thread = threading.Thread(target=self.run, name="eddy-server", daemon=True)
+        thread.start()
+        try:
+            deadline = time.monotonic() + start_timeout_s
+            while not self._uvicorn.started:
+                if not thread.is_alive() or time.monotonic() > deadline:
+                    raise BoardUnreachable("The server did not start; its log has the cause.")
+                time.sleep(0.01)
+            yield self
+        finally:
+            self._uvicorn.should_exit = True
+            thread.join(30)
+
+    def _make(self) -> uvicorn.Server:
+        _logging(self.settings.log_level)
+        policy = POLICIES[self.settings.policy]()
+        catalogue = self.catalogue
+        hypervisor = Hypervisor(
+            self.board, policy, self.store, catalogue.applications, catalogue.modules, catalogue.constants
+        )
+        app = create_app(hypervisor, self.store, catalogue, self._hasher, self.settings.api, self._fail)
+        config = uvicorn.Config(
+            app,
+            log_level=self.settings.log_level,
+            access_log=False,
+            lifespan="on",
+            timeout_graceful_shutdown=5,
+            server_header=False,
+        )
+        return uvicorn.Server(config)
+
+    def _fail(self) -> None:
+        self.failed = True
+        self._uvicorn.should_exit = True
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as failure:
+        listener.close()
+        message = f"Cannot listen on {host}:{port} ({failure.strerror}); choose another --port."
+        raise Conflict(message, field="port", asked=port) from failure
+    return listener
+
+
+def _operator(store: Store, hasher: KeyHasher, data: Path) -> tuple[Path, bool]:
+    """The file with the operator's key, and whether it was made just now.
+
+    The file comes before the tenant: a start that was cut short between the two leaves a file that the next replaces.
+    """
+    path = data / "operator.key"
+    try:
+        store.tenant(OPERATOR)
+    except NotFound:
+        key = new_key()
+        write_private(path, (key + "\n").encode())
+        store.put_tenant(TenantRecord(OPERATOR, hasher.hash(key), admin=True, quota=_UNBOUNDED))
+        return path, True
+    return path, False
+
+
+def _board(settings: ServerSettings, catalogue: Catalogue, progress: Progress) -> BoardPort:
+    if settings.policy not in POLICIES:
+        allowed = sorted(POLICIES)
+        raise InvalidRequest(f"There is no policy {settings.policy!r}.", field="policy", allowed=allowed)
+    if settings.boardd is not None:
+        return connect(settings.boardd)
+    return open_board(settings.board, settings.profile, modules=sorted(catalogue.modules), progress=progress)
+
+
+def _logging(level: str) -> None:
+    logging.basicConfig(level=level.upper(), format="%(message)s")
+    threshold = getattr(logging, level.upper())
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(threshold),
+        logger_factory=structlog.PrintLoggerFactory(_Stderr()),
+    )
+
+
+class _Stderr:
+    """Standard error, looked up at each write."""
+
+    def write(self, text: str) -> int:
+        import sys
+
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        import sys
+
+        sys.stderr.flush()

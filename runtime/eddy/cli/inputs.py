@@ -1,0 +1,103 @@
+"""Input files of `eddy submit`: `name=path` pairs into arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eddy.core.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from eddy.client.arrays import BufferInfo
+
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".pgm")
+
+
+def split(pairs: Iterable[str]) -> list[tuple[str, Path]]:
+    """``["image=a.png"]`` to ``[("image", Path("a.png"))]``.
+
+    Raises:
+        InvalidRequest: No equals sign, or no such file.
+    """
+    found = []
+    for pair in pairs:
+        name, equals, path = pair.partition("=")
+        if not equals or not name:
+            raise InvalidRequest(f"--input {pair!r} must read NAME=FILE, e.g. image=photo.png.", field="input")
+        if not Path(path).is_file():
+            raise InvalidRequest(f"--input {name}: there is no file {path!r}.", field="input")
+        found.append((name, Path(path)))
+    return found
+
+
+def read(path: Path, buffer: BufferInfo) -> Any:
+    """A file as an array for a buffer: `.npy`, a picture (as grey levels), or raw bytes of the buffer's type.
+
+    Raises:
+        InvalidRequest: The file cannot be read as that.
+    """
+    import numpy as np
+
+    if path.suffix == ".npy":
+        try:
+            return np.load(path, allow_pickle=False)
+        except ValueError as failure:
+            raise InvalidRequest(f"{path} is not a .npy file: {failure}", field=f"inputs.{buffer.name}") from failure
+    if path.suffix.lower() in PICTURES:
+        return _picture(path, buffer)
+    data = path.read_bytes()
+    if not data or len(data) % buffer.bytes:
+        message = f"{path} has {len(data)} bytes; {buffer.name} takes a multiple of {buffer.bytes}."
+        raise InvalidRequest(message, field=f"inputs.{buffer.name}")
+    values = np.frombuffer(data, buffer.dtype)
+    return values.reshape(buffer.shape if buffer.role == "constant" else (-1, *buffer.shape))
+
+
+def _picture(path: Path, buffer: BufferInfo) -> Any:
+    """Grey levels of a picture, cut square and scaled to what the buffer takes."""
+    import numpy as np
+
+    try:
+        from PIL import Image, ImageOps, UnidentifiedImageError
+    except ImportError:
+        message = f"{path}: pictures need Pillow (`pip install pillow`), or convert it to .npy first."
+        raise InvalidRequest(message, field=f"inputs.{buffer.name}") from None
+    if len(buffer.shape) != 2:
+        message = f"{buffer.name} takes arrays of shape {buffer.shape}; a picture has two dimensions."
+        raise InvalidRequest(message, field=f"inputs.{buffer.name}")
+    height, width = buffer.shape
+    try:
+        with Image.open(path) as opened:
+            return np.asarray(ImageOps.fit(opened.convert("L"), (width, height)))
+    except UnidentifiedImageError as failure:
+        raise InvalidRequest(f"{path} is not a picture.", field=f"inputs.{buffer.name}") from failure
+
+
+def gather(pairs: Sequence[str], buffers: Iterable[BufferInfo]) -> dict[str, Any]:
+    """The arrays of a submission; a name given several times is a batch, in that order.
+
+    Raises:
+        InvalidRequest: A name or a file is wrong.
+    """
+    import numpy as np
+
+    known = {buffer.name: buffer for buffer in buffers if buffer.role in ("input", "constant")}
+    found: dict[str, list[Any]] = {}
+    for name, path in split(pairs):
+        if name not in known:
+            message = f"The application has no input {name!r}."
+            raise InvalidRequest(message, field="input", allowed=sorted(known))
+        found.setdefault(name, []).append(read(path, known[name]))
+    arrays: dict[str, Any] = {}
+    for name, parts in found.items():
+        if len(parts) == 1:
+            arrays[name] = parts[0]
+            continue
+        shape = known[name].shape
+        try:
+            arrays[name] = np.concatenate([part.reshape((-1, *shape)) for part in parts])
+        except ValueError as failure:
+            message = f"The files for {name!r} do not have items of shape {shape}."
+            raise InvalidRequest(message, field=f"inputs.{name}") from failure
+    return arrays

@@ -1,0 +1,184 @@
+"""`eddy submit | jobs | job | cancel | result`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import typer
+
+from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url
+from eddy.cli.output import Column, errors_in_one_line, print_json, say, seconds, table
+from eddy.core.jobs import PRIORITIES, JobState
+
+if TYPE_CHECKING:
+    from eddy.client import Client, Job
+
+_STATES = click.Choice([state.value for state in JobState])
+_PRIORITIES = click.Choice([str(level) for level in PRIORITIES])
+Out = Annotated[Path | None, typer.Option("--out", help="Directory for the outputs, as .npy files.")]
+
+
+def submit(
+    application: Annotated[str, typer.Argument(help="Name; `eddy apps` lists them.")],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", "-i", metavar="NAME=FILE", help="An input: .npy, a picture, or raw bytes; repeatable."),
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option("--batch", "-b", min=1, help="Items; default: as the files have.")
+    ] = None,
+    priority: Annotated[
+        str, typer.Option("--priority", "-p", click_type=_PRIORITIES, help="Higher comes first.")
+    ] = "1",
+    deadline: Annotated[float | None, typer.Option("--deadline", min=0, help="Board seconds after arrival.")] = None,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")] = True,
+    out: Out = None,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Submit a job, and wait for it."""
+    from eddy.cli.inputs import gather
+    from eddy.cli.progress import watching
+    from eddy.client import Client
+
+    with errors_in_one_line(as_json), Client(url, key) as client:
+        arrays = gather(inputs or [], client.buffers(application))
+        job = client.submit(application, arrays, batch=batch, priority=int(priority), deadline_s=deadline)
+        say(f"job {job.id} submitted")
+        if wait or out is not None:
+            with watching() as watch:
+                job.wait(on_change=watch)
+        files = _save(client, job, out) if out is not None else {}
+        _show(job.data, as_json, files)
+
+
+def jobs(
+    state: Annotated[str | None, typer.Option("--state", click_type=_STATES, help="Only jobs in this state.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most this many, newest first.")] = 20,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """List your jobs, newest first."""
+    from eddy.client import Client
+
+    with errors_in_one_line(as_json), Client(url, key) as client:
+        found = client.jobs(state=state, limit=limit)
+    if as_json:
+        print_json({"jobs": found})
+    elif not found:
+        say("no jobs")
+    else:
+        table("", _JOBS, [_row(entry) for entry in found])
+
+
+def job(
+    job: JobId,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print events until it has ended.")] = False,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Show a job: its times by cause, and why it failed."""
+    from eddy.client import Client
+
+    with errors_in_one_line(as_json), Client(url, key) as client:
+        handle = client.job(job)
+        if follow:
+            for event in handle.events():
+                say(_event_line(event.kind, event.data))
+            handle.refresh()
+        _show(handle.data, as_json, {})
+
+
+def cancel(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Cancel a job."""
+    from eddy.client import Client
+
+    with errors_in_one_line(as_json), Client(url, key) as client:
+        data = client.cancel(job)
+    if as_json:
+        print_json(data)
+    else:
+        say(f"job {job}: cancelled" if data["state"] == "cancelled" else f"job {job}: will end ({data['state']} now)")
+
+
+def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Fetch a job's outputs, one .npy file each."""
+    from eddy.client import Client
+
+    with errors_in_one_line(as_json), Client(url, key) as client:
+        handle = client.job(job)
+        files = _save(client, handle, out or Path(f"job-{job}"))
+    if as_json:
+        print_json({"job": job, "outputs": files})
+    else:
+        for name, file in files.items():
+            print(f"{name}: {file}")
+
+
+def _save(client: Client, job: Job, folder: Path) -> dict[str, str]:
+    """Write every output as `<folder>/<name>.npy`; answers name to path."""
+    import numpy as np
+
+    arrays = client.outputs(job.id)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, values in arrays.items():
+        np.save(folder / f"{name}.npy", values)
+    return {name: str(folder / f"{name}.npy") for name in arrays}
+
+
+_JOBS = (
+    Column("Job", "id", right=True),
+    Column("Application", "application"),
+    Column("State", "state"),
+    Column("Items", "items", right=True),
+    Column("Waiting", "waiting", right=True),
+    Column("Reconf.", "reconfiguring", right=True),
+    Column("Running", "running", right=True),
+)
+
+
+def _row(data: Mapping[str, Any]) -> dict[str, Any]:
+    progress = data["progress"]
+    return {
+        "id": data["id"],
+        "application": data["application"],
+        "state": data["state"],
+        "items": f"{progress['done']}/{progress['total']}",
+        "waiting": seconds(data["waiting_s"]),
+        "reconfiguring": seconds(data["reconfiguring_s"]),
+        "running": seconds(data["running_s"]),
+    }
+
+
+def _show(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> None:
+    if as_json:
+        print_json({**data, "files": dict(files)} if files else data)
+        return
+    progress, error = data["progress"], data["error"]
+    waits = ", ".join(f"{seconds(value)} for {cause}" for cause, value in data["waiting"].items() if value)
+    loads = f"{data['reconfigurations']} loads, {data['reuses']} without a load, {data['preemptions']} preemptions"
+    lines = [
+        ("job", f"{data['id']}  {data['application']}  tenant {data['tenant']}  priority {data['priority']}"),
+        ("state", f"{data['state']}  {progress['done']}/{progress['total']} items"),
+        ("waiting", seconds(data["waiting_s"]) + (f"  ({waits})" if waits else "")),
+        ("reconfiguring", f"{seconds(data['reconfiguring_s'])}  ({loads})"),
+        ("running", seconds(data["running_s"])),
+        ("response", seconds(data["response_s"])),
+        ("error", f"{error['cause']}: {error['message']}" if error else ""),
+        ("outputs", ", ".join(files.values()) or ", ".join(data["outputs"])),
+    ]
+    for name, text in lines:
+        if text:
+            print(f"{name:<14}{text}")
+
+
+def _event_line(kind: str, data: Mapping[str, Any]) -> str:
+    where = [f"{name} {data[name]}" for name in ("slot", "task", "item") if name in data]
+    what = [str(data[name]) for name in ("state", "detail") if data.get(name)]
+    return f"{data['at_s']:>12.6f} s  {kind:<22}{'  '.join(what + where)}"

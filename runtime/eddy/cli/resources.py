@@ -1,0 +1,98 @@
+"""`eddy apps | slots | tenant`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from eddy.cli.options import KEY, URL, AsJson, Key, Url
+from eddy.cli.output import Column, errors_in_one_line, print_json, say, seconds, table
+
+tenant = typer.Typer(help="Tenants and their keys (the operator's key is needed).", no_args_is_help=True)
+
+
+def apps(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """List applications: their tasks, and what they take and give."""
+    from eddy.client import Client
+
+    with errors_in_one_line(as_json), Client(url, key) as client:
+        found = client.apps()
+    if as_json:
+        print_json({"apps": found})
+        return
+    for app in found:
+        print(f"{app['name']}  (batch up to {app['max_batch']})")
+        print("  tasks  " + " ".join(task["name"] for task in app["tasks"]))
+        for buffer in app["buffers"]:
+            if buffer["role"] != "intermediate":
+                note = "  ships with the package" if buffer["shipped"] else ""
+                print(f"  {buffer['role']:<9}{buffer['name']}  {buffer['dtype']}{buffer['shape']}{note}")
+    if not found:
+        say("no applications")
+
+
+_SLOTS = (
+    Column("Slot", "slot", right=True),
+    Column("Pool", "pool"),
+    Column("Phase", "phase"),
+    Column("Since", "since", right=True),
+    Column("Module", "module"),
+    Column("Tenant", "tenant"),
+    Column("Job", "job", right=True),
+    Column("Item", "item", right=True),
+)
+
+
+def slots(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """List slots: what each holds and does now; other tenants' names do not show."""
+    from eddy.client import Client
+
+    with errors_in_one_line(as_json), Client(url, key) as client:
+        found = client.slots()
+    if as_json:
+        print_json(found)
+        return
+    rows = [{**slot, "since": seconds(found["now_s"] - slot["since_s"])} for slot in found["slots"]]
+    table(f"board time {found['now_s']:.6f} s", _SLOTS, rows)
+
+
+@tenant.command("add")
+def tenant_add(
+    name: Annotated[str, typer.Argument(help="Letters, digits, _ . - ; begins with a letter.")],
+    max_jobs: Annotated[int, typer.Option("--max-jobs", min=1, help="Jobs that have not ended, at once.")] = 64,
+    max_blob_bytes: Annotated[int, typer.Option("--max-blob-bytes", min=0, help="Bytes of blobs kept.")] = 1 << 30,
+    admin: Annotated[bool, typer.Option("--admin", help="May do what the operator may.")] = False,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Add a tenant and print its key, this once."""
+    from eddy.client import Client
+
+    with errors_in_one_line(as_json), Client(url, key) as client:
+        created = client.add_tenant(name, admin=admin, max_jobs=max_jobs, max_blob_bytes=max_blob_bytes)
+    if as_json:
+        print_json(created)
+        return
+    say(f"tenant {name} added; its key is shown this once:")
+    print(created["key"])
+
+
+@tenant.command("list")
+def tenant_list(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """List tenants and their bounds."""
+    from eddy.client import Client
+
+    with errors_in_one_line(as_json), Client(url, key) as client:
+        found = client.tenants()
+    if as_json:
+        print_json({"tenants": found})
+        return
+    columns = (
+        Column("Tenant", "id"),
+        Column("Operator", "admin"),
+        Column("Jobs", "max_jobs", right=True),
+        Column("Blob bytes", "max_blob_bytes", right=True),
+    )
+    table("", columns, [{**entry, **entry["quota"]} for entry in found])

@@ -1,0 +1,114 @@
+"""`eddy serve | boardd`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eddy.cli.options import default, option
+from eddy.cli.output import BOARD, AsJsonReady, errors_in_one_line, say
+from eddy.core.errors import EddyError, InvalidRequest
+
+Board = Annotated[str, option("board")]
+Profile = Annotated[str, option("profile")]
+
+
+def serve(
+    board: Board = default("board"),
+    profile: Profile = default("profile"),
+    policy: Annotated[str, option("policy")] = default("policy"),
+    host: Annotated[str, option("host")] = default("host"),
+    port: Annotated[int, option("port")] = default("port"),
+    data: Annotated[str, option("data")] = default("data"),
+    boardd: Annotated[str, option("boardd")] = default("boardd"),
+    bitstreams: Annotated[str, option("bitstreams")] = default("bitstreams"),
+    max_body_bytes: Annotated[int, option("max_body_bytes")] = default("max_body_bytes"),
+    max_blob_bytes: Annotated[int, option("max_blob_bytes")] = default("max_blob_bytes"),
+    heartbeat_s: Annotated[float, option("heartbeat_s")] = default("heartbeat_s"),
+    page_size: Annotated[int, option("page_size")] = default("page_size"),
+    log_level: Annotated[str, option("log_level")] = default("log_level"),
+    as_json: AsJsonReady = False,
+) -> None:
+    """Run the hypervisor and its HTTP API."""
+    with errors_in_one_line(as_json):
+        try:
+            from eddy.api.context import ApiSettings
+            from eddy.api.server import Server, ServerSettings
+        except ModuleNotFoundError as missing:
+            raise _not_installed(missing, "serve") from missing
+        settings = ServerSettings(
+            board=board,
+            profile=profile,
+            policy=policy,
+            data=Path(data).expanduser(),
+            bitstreams=bitstreams_folder(bitstreams),
+            boardd=Path(boardd) if boardd else None,
+            host=host,
+            port=port,
+            api=ApiSettings(max_body_bytes, max_blob_bytes, heartbeat_s, page_size),
+            log_level=log_level,
+        )
+        server = Server(settings, progress=lambda text: say(f"eddy: {text}"))
+        if as_json:
+            from eddy.cli.output import print_json
+
+            print_json({"url": server.url, "operator_key_file": str(server.key_file)})
+        else:
+            say(f"eddy: serving {board} board, profile {profile}, on {server.url}  (API: {server.url}/docs)")
+            made = "made just now" if server.first_start else "as before"
+            say(f"eddy: operator's key, {made}: export EDDY_KEY=$(cat {server.key_file})")
+        server.run()
+        if server.failed:
+            say("eddy: the hypervisor stopped; the log above has the cause")
+            raise typer.Exit(BOARD)
+
+
+def boardd(
+    board: Annotated[str, option("board")] = default("board"),
+    socket: Annotated[str, option("socket")] = default("socket"),
+    profile: Profile = default("profile"),
+    images: Annotated[Path | None, typer.Option("--images", help="Folder of the overlay and its images.")] = None,
+    trusted_keys: Annotated[
+        Path | None, typer.Option("--trusted-keys", help="Folder of public keys whose signatures count.")
+    ] = None,
+    as_json: AsJsonReady = False,
+) -> None:
+    """Run the privileged half: it alone owns the board, and listens on a UNIX socket."""
+    with errors_in_one_line(as_json):
+        if board == "model":
+            message = "boardd serves boards with hardware, or its simulation, behind them."
+            raise InvalidRequest(message, field="board", allowed=["rtl", "pynq"])
+        try:
+            from eddy.board import boardd as daemon
+        except ModuleNotFoundError as missing:
+            raise _not_installed(missing, "board") from missing
+
+        def ready(_: object) -> None:
+            if as_json:
+                from eddy.cli.output import print_json
+
+                print_json({"socket": socket, "board": board, "profile": profile})
+            else:
+                say(f"eddy: {board} board, profile {profile}, on {socket}")
+
+        say(f"eddy: opening {board} board, profile {profile}")
+        daemon.serve(board, Path(socket), profile, images=images, trusted_keys=trusted_keys, ready=ready)
+
+
+def bitstreams_folder(given: str) -> Path:
+    """The directory of manifests and applications: what was given, or the project's.
+
+    Raises:
+        InvalidRequest: There is none.
+    """
+    folder = Path(given).expanduser() if given else Path(__file__).resolve().parents[3] / "bitstreams"
+    if not folder.is_dir():
+        message = f"There is no directory {folder}; name the one with module manifests and applications."
+        raise InvalidRequest(message, field="bitstreams", asked=str(folder))
+    return folder
+
+
+def _not_installed(missing: ModuleNotFoundError, extra: str) -> EddyError:
+    return InvalidRequest(f"{missing.name} is not installed here; install it with `pip install 'eddy[{extra}]'`.")
