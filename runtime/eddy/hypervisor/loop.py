@@ -1,22 +1,40 @@
-"""The asynchronous shell of the hypervisor."""
+"""The asynchronous shell of the hypervisor: one worker thread turns the engine, everyone else gets answers."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
 
 from eddy.board.manifest import ModuleManifest
 from eddy.board.port import BoardPort
 from eddy.core.applications import Application
+from eddy.core.errors import BoardUnreachable
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
+from eddy.hypervisor.engine import BoardRestarted, Engine
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
+
+T = TypeVar("T")
+
+FIRST_QUANTUM_S = 1e-3
+"""Board seconds of the first wait; then it is fitted to the board."""
+SHORT_WALL_S, LONG_WALL_S = 0.01, 0.05
+"""A wait without events should take between these wall seconds: long enough to cost nothing, short enough that a
+request does not wait for it."""
+LEAST_QUANTUM_S, MOST_QUANTUM_S = 1e-6, 1e6
+RETRY_S = 0.5
+"""Wall seconds between attempts to reach a board that is away."""
 
 
 class Hypervisor:
     """Runs jobs on one board.
 
     Args:
-        board: The board; every call to it is made from one worker thread.
+        board: The board; every call to it is made from one worker thread at a time.
         policy: Who gets which slot.
         store: Jobs, events, blobs and results.
         applications: By name; may be added to while it runs.
@@ -33,11 +51,60 @@ class Hypervisor:
         modules: Mapping[str, ModuleManifest],
         constants: Mapping[tuple[str, str], bytes] | None = None,
     ) -> None:
-        raise NotImplementedError
+        self._engine = Engine(board, policy, store, applications, modules, constants)
+        self._store = store
+        self._limiter = anyio.CapacityLimiter(1)
+        self._wake = anyio.Event()
+        self._changed = anyio.Event()
+        self._ready = anyio.Event()
+        self._quantum_s = FIRST_QUANTUM_S
 
     async def run(self) -> None:
-        """Run until cancelled: take up what the store and the board hold, then serve submissions."""
-        raise NotImplementedError
+        """Run until cancelled: take up what the store and the board hold, then serve requests.
+
+        A board that is away is tried again until it is back; then everything is taken up again. While there is nothing
+        to do the board is not touched, and its time stands still.
+        """
+        await self._start()
+        while True:
+            while self._engine.idle:
+                await self._wake.wait()
+                self._wake = anyio.Event()
+            try:
+                await self._turn()
+            except (BoardUnreachable, BoardRestarted):
+                await self._start()
+            self._tell()
+
+    async def _start(self) -> None:
+        """Take up store and board, as soon as the board answers."""
+        while True:
+            try:
+                await self._on_board(self._engine.start)
+                break
+            except BoardUnreachable:
+                await anyio.sleep(RETRY_S)
+        self._ready.set()
+        self._tell()
+
+    async def _turn(self) -> None:
+        """One step; the next quantum is fitted to what this one took."""
+        began_s = time.monotonic()
+        happened = await self._on_board(self._engine.step, self._quantum_s)
+        took_s = time.monotonic() - began_s
+        if took_s > LONG_WALL_S:
+            self._quantum_s = max(self._quantum_s / 2, LEAST_QUANTUM_S)
+        elif took_s < SHORT_WALL_S and not happened:
+            self._quantum_s = min(self._quantum_s * 2, MOST_QUANTUM_S)
+
+    async def _on_board(self, call: Callable[..., T], *arguments: object) -> T:
+        """Make a call in the board's thread; a cancellation waits for it to end."""
+        return await anyio.to_thread.run_sync(call, *arguments, limiter=self._limiter)
+
+    def _tell(self) -> None:
+        """Wake everyone who follows a job."""
+        self._changed.set()
+        self._changed = anyio.Event()
 
     async def submit(self, request: JobRequest) -> JobRecord:
         """Accept a job; it is durable when this returns.
@@ -47,7 +114,10 @@ class Hypervisor:
             Conflict: The idempotency key was used for another request.
             QuotaExceeded: The tenant has too many jobs that have not ended.
         """
-        raise NotImplementedError
+        await self._ready.wait()
+        record = await anyio.to_thread.run_sync(self._engine.accept, request)
+        self._wake.set()
+        return record
 
     async def cancel(self, tenant: str, job: int) -> JobRecord:
         """Ask for a job's end; answers at once, the job reaches `cancelled` when its slots are given back.
@@ -56,20 +126,38 @@ class Hypervisor:
             NotFound: No such job of this tenant.
             Conflict: It has ended already in another state.
         """
-        raise NotImplementedError
+        await self._ready.wait()
+        record = await anyio.to_thread.run_sync(self._engine.cancel, tenant, job)
+        self._wake.set()
+        return record
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has taken up store and board, and serves requests."""
+        return self._ready.is_set()
 
     def slots(self) -> tuple[SlotStatus, ...]:
         """What every slot does now."""
-        raise NotImplementedError
+        return self._engine.status
 
     def now_s(self) -> float:
         """Board time as last seen."""
-        raise NotImplementedError
+        return self._engine.now_s
 
-    def follow(self, tenant: str, job: int, after: int = 0) -> AsyncIterator[JobEvent]:
+    async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncIterator[JobEvent]:
         """The events of a job with a sequence number above `after`, as they happen, until it has ended.
 
         Raises:
             NotFound: No such job of this tenant.
         """
-        raise NotImplementedError
+        while True:
+            changed = self._changed
+            final = (await anyio.to_thread.run_sync(self._store.job, tenant, job)).state.is_final
+            events = await anyio.to_thread.run_sync(self._store.events, tenant, job, after)
+            for event in events:
+                after = event.seq
+                yield event
+            if final and not events:
+                return
+            if not final:
+                await changed.wait()

@@ -68,7 +68,7 @@ class Store(Tenants, Blobs):
             QuotaExceeded: The tenant has as many jobs as it may.
         """
         with self._db.transaction() as db:
-            known = self._known(request)
+            known = self.known(request)
             if known is not None:
                 return known, False
             self._check_job_quota(request.tenant)
@@ -92,7 +92,7 @@ class Store(Tenants, Blobs):
             db.execute(_INSERT_EVENT, event_values(JobEvent(0, number, request.tenant, arrival_s, What.SUBMITTED)))
             return self.job(request.tenant, number), True
 
-    def _known(self, request: JobRequest) -> JobRecord | None:
+    def known(self, request: JobRequest) -> JobRecord | None:
         """The job an idempotency key already names, if any."""
         if not request.idempotency_key:
             return None
@@ -114,7 +114,7 @@ class Store(Tenants, Blobs):
         row = self._db.row("SELECT count(*) AS n FROM job WHERE tenant = ? AND final = 0", tenant)
         if row is not None and row["n"] >= limit:
             raise QuotaExceeded(
-                f"tenant {tenant} has {row['n']} jobs that have not ended and may have {limit}: wait for one, or cancel it",
+                f"tenant {tenant} has {row['n']} jobs that have not ended and may have {limit}: wait, or cancel one",
                 limit=limit,
                 asked=row["n"] + 1,
             )

@@ -1,0 +1,325 @@
+"""The engine: carries the machine's commands out on a board and a store, one step at a time, plain and blocking.
+
+The order within a step is what makes a crash harmless. First the events are read, not acknowledged. The machine books
+them. Outputs of finished items are read from the board. Then everything that changed is committed in one transaction:
+records, event log, results, what each slot holds, and the number of the last event seen. Only then are commands carried
+out on the board, and only the next wait acknowledges the events. So after a crash at any point:
+
+- before the commit, the events come again, and nothing has happened;
+- after it, a command that was not carried out yet is seen missing on the board, and decided again (see `recovery`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from eddy.board.manifest import ModuleManifest
+from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause
+from eddy.core.applications import Application, BufferRole, BufferSpec
+from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted
+from eddy.core.records import JobRecord, JobRequest, SlotStatus
+from eddy.hypervisor import messages as m
+from eddy.hypervisor.admission import Admission
+from eddy.hypervisor.buffers import EVERY_ITEM, JobBuffers, needed
+from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.recovery import recover
+from eddy.hypervisor.slot import Phase
+from eddy.hypervisor.translate import to_input
+from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.store import Store
+from eddy.store.rows import Commit, Result
+
+FOREVER = float("inf")
+
+
+class BoardRestarted(EddyError):
+    """The board began a new life: everything must be taken up again."""
+
+    code = "board-restarted"
+
+
+class Engine:
+    """One board's jobs.
+
+    Everything but `accept` and `cancel`, which any thread may call, belongs to one thread.
+
+    Args:
+        board: The board.
+        policy: Who gets which slot.
+        store: What survives a crash.
+        applications: By name.
+        modules: Manifests by name.
+        constants: What packages ship for constant buffers, by (application, buffer).
+    """
+
+    def __init__(
+        self,
+        board: BoardPort,
+        policy: DispatchPolicy,
+        store: Store,
+        applications: Mapping[str, Application],
+        modules: Mapping[str, ModuleManifest],
+        constants: Mapping[tuple[str, str], bytes] | None = None,
+    ) -> None:
+        self.board, self.policy, self.store, self.modules = board, policy, store, modules
+        self.applications, self.constants = applications, constants or {}
+        self.admission = Admission(applications, modules, self.constants)
+        self.buffers = JobBuffers(board)
+        self.now_s = 0.0
+        self.status: tuple[SlotStatus, ...] = ()
+        self.description: BoardDescription
+        self.machine: Machine
+        self.seen = -1
+        """Sequence number of the last board event whose effects are committed."""
+        self.offset_s = 0.0
+        """Added to the board's time, so that ours goes on where the board began anew."""
+        self.requests: dict[int, JobRequest] = {}
+        self.submitted: dict[int, float] = {}
+        self._inbox: deque[m.Input] = deque()
+
+    # From any thread ----------------------------------------------------------------------------------------------
+
+    def accept(self, request: JobRequest) -> JobRecord:
+        """Check a request and keep it durably; the next step takes it in.
+
+        Raises:
+            InvalidRequest: A field is wrong.
+            Conflict: The idempotency key was used for another request.
+            QuotaExceeded: The tenant has too many jobs.
+        """
+        known = self.store.known(request)
+        if known is not None:
+            return known
+        application = self.admission.check(request, self.store)
+        record, new = self.store.add_job(request, self.now_s)
+        if new:
+            self.requests[record.id], self.submitted[record.id] = request, record.submitted_unix_s
+            self._inbox.append(m.Arrive(job_spec(record, application)))
+        return record
+
+    def cancel(self, tenant: str, job: int) -> JobRecord:
+        """Note durably that a job shall end; the next step ends it.
+
+        Raises:
+            NotFound: No such job of this tenant.
+            Conflict: It has ended already in another state.
+        """
+        record = self.store.request_cancel(tenant, job)
+        self._inbox.append(m.Cancel(job))
+        return record
+
+    # The one thread -----------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Take up what the store and the board hold; also after the board was lost.
+
+        Raises:
+            BoardUnreachable: The board is still away.
+        """
+        self._inbox.clear()
+        self._run(recover(self))
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing will happen before a request comes: board time stands still then."""
+        return not (self._inbox or self.machine.busy or self._wake_s() < FOREVER)
+
+    def _wake_s(self) -> float:
+        wake_s = self.machine.wake_s
+        return wake_s if wake_s is not None and self.machine.jobs else FOREVER
+
+    def step(self, quantum_s: float = FOREVER) -> bool:
+        """Wait for the next event, at most `quantum_s` board seconds, and deal with what happened.
+
+        Returns:
+            Whether anything did.
+
+        Raises:
+            BoardUnreachable, BoardRestarted: Call `start` again.
+        """
+        until_s = self.now_s if self._inbox else min(self.now_s + quantum_s, self._wake_s())
+        events = [e for e in self.board.wait(until_s - self.offset_s, self.seen) if e.seq > self.seen]
+        if any(event.cause is Cause.BOARD_RESTARTED for event in events):
+            raise BoardRestarted("the board began anew: slots are closed and jobs go on from their last results")
+        self.now_s = self.board.now_s() + self.offset_s
+        inputs = self._inputs(events)
+        self.buffers.sweep()
+        if inputs or events:
+            self._run(inputs)
+        return bool(inputs)
+
+    def _inputs(self, events: list[BoardEvent]) -> list[m.Input]:
+        inputs = [message for message in map(self._shifted, events) if message is not None]
+        while self._inbox:
+            message = self._inbox.popleft()
+            if not (isinstance(message, m.Arrive) and message.job.id in self.machine.jobs):
+                inputs.append(message)
+        if not inputs and self._wake_s() <= self.now_s:
+            inputs.append(m.Wake())
+        if events:
+            self.seen = events[-1].seq
+        return inputs
+
+    def _shifted(self, event: BoardEvent) -> m.Input | None:
+        """A board event as the machine's input, on our time axis."""
+        at_s, started_s = event.at_s + self.offset_s, event.started_s + self.offset_s
+        return to_input(dataclasses.replace(event, at_s=at_s, started_s=started_s), self.machine)
+
+    def _run(self, inputs: list[m.Input]) -> None:
+        """Step the machine until what it asks for brings no answer at once."""
+        while True:
+            outcome = self.machine.step(self.now_s, inputs)
+            self._commit(outcome)
+            inputs = []
+            for command in outcome.commands:
+                inputs += self._carry_out(command)
+            if not inputs:
+                break
+            self.now_s = self.board.now_s() + self.offset_s
+        self.status = slot_statuses(self.description, self.machine)
+
+    def _commit(self, outcome: m.Outcome) -> None:
+        """Make durable what a step changed."""
+        jobs = [self.machine.record(number) for number in sorted(outcome.jobs)]
+        collect = [command for command in outcome.commands if isinstance(command, m.Collect)]
+        self.store.commit(
+            Commit(
+                jobs=tuple((job.record(self.submitted.get(job.spec.id, 0.0)), job.snapshot()) for job in jobs),
+                events=tuple(outcome.log),
+                results=tuple(result for command in collect for result in self._outputs(command)),
+                slots={index: self.machine.slots[index].snapshot() for index in sorted(outcome.slots)},
+                meta={"seen": str(self.seen), "now_s": repr(self.now_s), "offset_s": repr(self.offset_s)},
+            )
+        )
+        for number in outcome.ended:
+            self.requests.pop(number, None)
+            self.submitted.pop(number, None)
+
+    def _outputs(self, command: m.Collect) -> list[Result]:
+        """The outputs of an item every task is done with."""
+        application = self.machine.record(command.job).spec.application
+        names = [spec.name for spec in application.buffers if spec.role is BufferRole.OUTPUT]
+        read = self.buffers.read
+        return [Result(command.job, name, command.item, read(command.job, name, command.item)) for name in names]
+
+    # Commands -----------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, command: m.Command) -> list[m.Input]:
+        """Carry one command out on the board; answers what came of it at once."""
+        if isinstance(command, m.Launch):
+            return self._launch(command)
+        if isinstance(command, m.Load):
+            return self._load(command)
+        if isinstance(command, m.Allocate):
+            return self._allocate(command.job)
+        if isinstance(command, m.Free):
+            self.buffers.free(command.job)
+        elif isinstance(command, m.Stop):
+            self.board.stop(command.slot)
+        elif isinstance(command, m.Fetch):
+            self.board.prefetch(command.image)
+        return []
+
+    def _launch(self, command: m.Launch) -> list[m.Input]:
+        application = self.machine.jobs[command.job].spec.application
+        try:
+            launch = self.buffers.launch(command.job, application, command.task, command.item, self.modules)
+            self.board.launch(command.slot, launch)
+        except BoardUnreachable:
+            raise
+        except EddyError as error:
+            now_s = self.board.now_s() + self.offset_s
+            return [m.ItemEnded(command.slot, now_s, now_s, _cause(error), error.message)]
+        return []
+
+    def _load(self, command: m.Load) -> list[m.Input]:
+        try:
+            self.board.load(command.slot, command.image)
+        except BoardUnreachable:
+            raise
+        except EddyError as error:
+            now_s = self.board.now_s() + self.offset_s
+            refused = isinstance(error, ImageRefused)
+            return [m.LoadFailed(command.slot, now_s, error.code, error.message, refused)]
+        return []
+
+    def _allocate(self, number: int) -> list[m.Input]:
+        job = self.machine.jobs[number]
+        try:
+            self.buffers.allocate(number, needed(job.spec.application, job.spec.batch), self._content(number))
+        except MemoryExhausted as error:
+            return [m.NoMemory(number, error.message)]
+        return [m.Allocated(number)]
+
+    def _content(self, number: int) -> Callable[[BufferSpec, int], bytes | None]:
+        """What a job's buffers hold at first."""
+        request = self.requests[number]
+        whole: dict[str, bytes] = {}
+
+        def content(spec: BufferSpec, item: int) -> bytes | None:
+            if spec.role is BufferRole.CONSTANT and item == EVERY_ITEM:
+                sha256 = request.constants.get(spec.name)
+                if sha256 is None:
+                    return self.constants[request.application, spec.name]
+                return self.store.blob(request.tenant, sha256)
+            if spec.role is not BufferRole.INPUT:
+                return None
+            hashes = request.inputs[spec.name]
+            if len(hashes) == request.batch:
+                return self.store.blob(request.tenant, hashes[item])
+            if spec.name not in whole:
+                whole[spec.name] = self.store.blob(request.tenant, hashes[0])
+            return whole[spec.name][item * spec.bytes : (item + 1) * spec.bytes]
+
+        return content
+
+
+def job_spec(record: JobRecord, application: Application) -> m.JobSpec:
+    """What the machine needs of a job."""
+    return m.JobSpec(
+        id=record.id,
+        tenant=record.tenant,
+        application=application,
+        batch=record.batch,
+        priority=record.priority,
+        arrival_s=record.arrival_s,
+        deadline_s=record.deadline_s,
+        needs_memory=bool(application.buffers),
+    )
+
+
+def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[SlotStatus, ...]:
+    """What every slot does, for people; slots of other pools are named only."""
+    found = []
+    for slot in description.slots:
+        known = machine.slots.get(slot.index)
+        if known is None:
+            found.append(SlotStatus(slot.index, slot.pool.value, slot.region))
+            continue
+        free = "faulted" if known.faulted else "idle" if known.module else "empty"
+        phase = {Phase.FREE: free, Phase.HELD: "waiting"}.get(known.phase, known.phase.value)
+        found.append(
+            SlotStatus(
+                slot=slot.index,
+                pool=slot.pool.value,
+                region=slot.region,
+                module=known.module,
+                tenant=known.tenant,
+                job=known.job,
+                task=known.task,
+                item=known.item,
+                phase=phase,
+                since_s=known.since_s,
+            )
+        )
+    return tuple(found)
+
+
+def _cause(error: EddyError) -> Cause:
+    """The cause a refused launch is booked under: the board's own, where it names one."""
+    try:
+        return Cause(error.details.get("cause", ""))
+    except ValueError:
+        return Cause.CONTROL_REFUSED

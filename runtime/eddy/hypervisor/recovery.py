@@ -1,0 +1,174 @@
+"""Taking up jobs and slots after a crash of the hypervisor, or a new life of the board.
+
+The store says what was decided, the board says what is. Where they differ, a crash fell between the commit and the
+command, or the board began anew. The board's state is read before its events: an item or load that had ended by then
+has left an event, so one that neither runs nor left an event was never started.
+
+=================== ============================= ==========================================================
+the store says      the board says                then
+=================== ============================= ==========================================================
+slot is loading     loading, or an event is left  it goes on loading; the event ends it
+..                  neither                       the load was never begun: the slot is free
+slot runs an item   running it, or an event       it goes on running; the event ends it
+..                  idle, same module             the item was never launched: it is launched
+slot is held        idle, same module             it is held
+anything            anything else                 the slot is free, and what is in it is not trusted
+job has its buffers all of them are there         it goes on
+..                  some are missing              they are freed; it begins again after its last committed item
+=================== ============================= ==========================================================
+
+An item that runs for nobody is stopped; buffers of jobs that ended, or are not known, are freed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from eddy.board.port import BoardEvent, BoardState, Cause, EventKind, SlotPhase, SlotState
+from eddy.core.jobs import JobState
+from eddy.core.records import JobEvent, What
+from eddy.hypervisor import messages as m
+from eddy.hypervisor.buffers import needed
+from eddy.hypervisor.job import Job
+from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.slot import Phase, Slot
+from eddy.hypervisor.translate import fits, item_name, pipeline_slots
+from eddy.store.rows import Commit, StoredJob
+
+if TYPE_CHECKING:
+    from eddy.hypervisor.engine import Engine
+
+LOAD_EVENTS = (EventKind.CONFIGURED, EventKind.CONFIGURATION_FAILED)
+
+
+def recover(engine: Engine) -> list[m.Input]:
+    """Build the engine's machine anew from store and board; answers its first inputs."""
+    board = engine.board
+    engine.description = board.describe()
+    state = board.state()
+    _set_clock(engine, state)
+    events = [e for e in board.wait(state.now_s, engine.seen) if e.seq > engine.seen]
+    slots = pipeline_slots(engine.description)
+    images = board.images()
+    usable = fits(images, slots)
+    engine.admission.arena = engine.description.arena_bytes
+    engine.admission.available = frozenset(usable)
+    engine.machine = Machine(slots, engine.policy, usable)
+    modules = {image.sha256: image.module for image in images}
+    engine.buffers.adopt(state.buffers)
+    inputs = _adopt_jobs(engine)
+    _adopt_slots(engine, state, [e for e in events if e.cause is not Cause.BOARD_RESTARTED], modules)
+    if any(event.cause is Cause.BOARD_RESTARTED for event in events):
+        engine.seen = max(event.seq for event in events)
+    for number in engine.buffers.jobs():
+        if number not in engine.machine.jobs:
+            engine.buffers.free(number)
+    return [m.Resume(), *inputs]
+
+
+def _set_clock(engine: Engine, state: BoardState) -> None:
+    """Go on counting where the last life stopped, if the board's clock or events began anew."""
+    store = engine.store
+    engine.seen = int(store.meta("seen", "-1"))
+    engine.offset_s = float(store.meta("offset_s", "0"))
+    last_s = float(store.meta("now_s", "0"))
+    if engine.seen >= state.next_seq:
+        engine.seen = -1
+    if state.now_s + engine.offset_s < last_s:
+        engine.offset_s = last_s - state.now_s
+    engine.now_s = state.now_s + engine.offset_s
+
+
+def _adopt_jobs(engine: Engine) -> list[m.Input]:
+    """Take up every job that has not ended; answers the cancellations that are still due."""
+    inputs: list[m.Input] = []
+    for stored in engine.store.unfinished():
+        record = stored.record
+        application = engine.applications.get(record.application)
+        reason = "it is not installed any more" if application is None else engine.admission.runnable(application)
+        if application is None or reason:
+            _give_up(engine, stored, f"application {record.application}: {reason}")
+            continue
+        engine.requests[record.id], engine.submitted[record.id] = stored.request, record.submitted_unix_s
+        _adopt_job(engine, stored, application.buffers != ())
+        if stored.cancel:
+            inputs.append(m.Cancel(record.id))
+    return inputs
+
+
+def _adopt_job(engine: Engine, stored: StoredJob, needs_memory: bool) -> None:
+    from eddy.hypervisor.engine import job_spec
+
+    record, machine = stored.record, engine.machine
+    application = engine.applications[record.application]
+    spec = job_spec(record, application)
+    prepared = bool(stored.snapshot.get("memory"))
+    has_memory = needs_memory and prepared and engine.buffers.complete(record.id, needed(application, record.batch))
+    if needs_memory and not has_memory:
+        engine.buffers.free(record.id)
+    machine.adopt_job(Job.restore(spec, machine.graph(spec), record, stored.snapshot, has_memory))
+    if stored.snapshot:
+        detail = "" if has_memory or not prepared else "its buffers were lost"
+        note = JobEvent(0, record.id, record.tenant, engine.now_s, What.RECOVERED, detail=detail)
+        engine.store.commit(Commit(events=(note,)))
+
+
+def _give_up(engine: Engine, stored: StoredJob, why: str) -> None:
+    """End a job that cannot run any more."""
+    record = dataclasses.replace(
+        stored.record, state=JobState.FAILED, ended_s=engine.now_s, cause="application-gone", detail=why
+    )
+    note = JobEvent(0, record.id, record.tenant, engine.now_s, What.STATE, JobState.FAILED, detail=why)
+    engine.store.commit(Commit(jobs=((record, stored.snapshot),), events=(note,)))
+
+
+def _adopt_slots(engine: Engine, state: BoardState, events: list[BoardEvent], modules: Mapping[str, str]) -> None:
+    """Take up every slot of the pool, as far as board and store agree."""
+    snapshots = engine.store.slot_snapshots()
+    for index, fresh in list(engine.machine.slots.items()):
+        actual = state.slots[index]
+        known = Slot(index, fresh.load_s, since_s=engine.now_s)
+        snapshot = snapshots.get(index)
+        if snapshot is not None:
+            _reconcile(known, snapshot, actual, [e for e in events if e.slot == index], modules, engine.machine)
+        if actual.phase is SlotPhase.LOADING and known.phase is not Phase.LOADING:
+            known.phase = Phase.LOADING
+        if actual.phase is SlotPhase.RUNNING and known.phase is not Phase.RUNNING:
+            engine.board.stop(index)
+            known.distrust()
+        known.faulted = actual.phase is SlotPhase.FAULTED and known.phase is Phase.FREE
+        engine.machine.adopt_slot(known)
+
+
+def _reconcile(
+    slot: Slot,
+    snapshot: Mapping[str, Any],
+    actual: SlotState,
+    events: list[BoardEvent],
+    modules: Mapping[str, str],
+    machine: Machine,
+) -> None:
+    """Fill in a slot from its snapshot, where the board bears it out; see the table above."""
+    phase, job, task, item = Phase(snapshot["phase"]), snapshot["job"], snapshot["task"], snapshot["item"]
+    same = modules.get(actual.image) == snapshot["module"]
+    settled = actual.phase in (SlotPhase.IDLE, SlotPhase.RUNNING) and same
+    owned = job in machine.jobs
+    if phase is Phase.LOADING:
+        if (actual.phase is SlotPhase.LOADING and same) or any(e.kind in LOAD_EVENTS for e in events):
+            slot.module, slot.tenant, slot.phase = snapshot["module"], snapshot["tenant"], Phase.LOADING
+            if owned:
+                slot.job, slot.task, slot.leaving = job, task, snapshot["leaving"]
+        return
+    if phase is Phase.RUNNING and owned:
+        name = item_name(job, task, item)
+        if actual.item == name or any(event.item == name for event in events):
+            slot.module, slot.tenant, slot.phase = snapshot["module"], snapshot["tenant"], Phase.RUNNING
+            slot.job, slot.task, slot.item, slot.leaving = job, task, item, snapshot["leaving"]
+            return
+    if not settled:
+        return
+    slot.module, slot.tenant = snapshot["module"], snapshot["tenant"]
+    if phase in (Phase.HELD, Phase.RUNNING) and owned and actual.phase is SlotPhase.IDLE:
+        slot.job, slot.task, slot.phase, slot.leaving = job, task, Phase.HELD, snapshot["leaving"]

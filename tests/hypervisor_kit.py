@@ -1,0 +1,150 @@
+"""What the tests of the hypervisor share: an application whose results can be computed by hand, on the model board."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from eddy.board.manifest import ArgumentRegister, ModuleKind, ModuleManifest, RegisterKind
+from eddy.board.model import SHELL, Behaviour, ModelBoard, ModelFaults, model_images
+from eddy.board.model_memory import Window
+from eddy.board.port import Access, BoardDescription
+from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
+from eddy.core.records import JobRequest
+from eddy.core.slots import Pool, SlotDescription
+from eddy.hypervisor.buffers import arena_bytes, needed
+from eddy.store import Store
+
+TENANT = "alice"
+BYTES = 64
+KEY = bytes(range(BYTES))
+LATENCY = {"rotate": 2e-3, "mix": 3e-3, "flip": 1e-3}
+
+
+def _buffer(name: str, role: BufferRole) -> BufferSpec:
+    return BufferSpec(name, role, BYTES, "u1", (BYTES,))
+
+
+CHAIN = Application(
+    name="chain",
+    tasks=(
+        TaskSpec(0, "rotate", "rotate", (("in", "in"), ("out", "a"), ("by", 3)), 1e-3, 1e-1),
+        TaskSpec(1, "mix", "mix", (("in", "a"), ("key", "key"), ("out", "b")), 1e-3, 1e-1),
+        TaskSpec(2, "flip", "flip", (("in", "b"), ("out", "out")), 1e-3, 1e-1),
+    ),
+    edges=((0, 1), (1, 2)),
+    buffers=(
+        _buffer("in", BufferRole.INPUT),
+        _buffer("a", BufferRole.INTERMEDIATE),
+        _buffer("b", BufferRole.INTERMEDIATE),
+        _buffer("key", BufferRole.CONSTANT),
+        _buffer("out", BufferRole.OUTPUT),
+    ),
+)
+"""Rotate by three, exclusive-or with a key, invert."""
+
+
+def _manifest(module: str, *registers: ArgumentRegister) -> ModuleManifest:
+    return ModuleManifest(module, ModuleKind.HLS, module, Path(f"{module}.f"), (1, 0), 1e8, registers)
+
+
+def _pointer(name: str, offset: int, access: Access) -> ArgumentRegister:
+    return ArgumentRegister(name, offset, 64, RegisterKind.POINTER, access)
+
+
+_IN, _OUT = _pointer("in", 0x10, Access.READ), _pointer("out", 0x1C, Access.WRITE)
+MODULES: Mapping[str, ModuleManifest] = {
+    "rotate": _manifest("rotate", _IN, _OUT, ArgumentRegister("by", 0x28, 32, RegisterKind.SCALAR)),
+    "mix": _manifest("mix", _IN, _OUT, _pointer("key", 0x28, Access.READ)),
+    "flip": _manifest("flip", _IN, _OUT),
+}
+
+
+def _word(registers: Mapping[int, int], offset: int) -> int:
+    return registers[offset] | registers[offset + 4] << 32
+
+
+def _rotate(registers: Mapping[int, int], memory: Window) -> None:
+    data, by = memory.read(_word(registers, 0x10), BYTES), registers[0x28]
+    memory.write(_word(registers, 0x1C), data[by:] + data[:by])
+
+
+def _mix(registers: Mapping[int, int], memory: Window) -> None:
+    data, key = memory.read(_word(registers, 0x10), BYTES), memory.read(_word(registers, 0x28), BYTES)
+    memory.write(_word(registers, 0x1C), bytes(a ^ b for a, b in zip(data, key, strict=True)))
+
+
+def _flip(registers: Mapping[int, int], memory: Window) -> None:
+    memory.write(_word(registers, 0x1C), bytes(255 - byte for byte in memory.read(_word(registers, 0x10), BYTES)))
+
+
+BEHAVIOURS: Mapping[str, Behaviour] = {"rotate": _rotate, "mix": _mix, "flip": _flip}
+
+
+def item(number: int, salt: int = 0) -> bytes:
+    """The input of one item."""
+    return bytes((7 * byte + 31 * number + salt) % 256 for byte in range(BYTES))
+
+
+def expected(batch: int = 1, salt: int = 0) -> bytes:
+    """What must come out."""
+
+    def one(data: bytes) -> bytes:
+        turned = data[3:] + data[:3]
+        return bytes(255 - (a ^ b) for a, b in zip(turned, KEY, strict=True))
+
+    return b"".join(one(item(number, salt)) for number in range(batch))
+
+
+def description(slots: int = 3, arena: int = 1 << 20) -> BoardDescription:
+    """A board with some pipeline slots of different sizes, and one GPU slot behind them."""
+    pools = [Pool.PIPELINE] * slots + [Pool.GPU]
+    described = tuple(SlotDescription(i, f"slot{i}", pool, 1000 + 100 * i, 1e8) for i, pool in enumerate(pools))
+    return BoardDescription("model", "test", SHELL, 1e8, described, arena, 1e6, False)
+
+
+def model_board(
+    slots: int = 3, faults: ModelFaults | None = None, slow: float = 1.0, arena_jobs: int | None = None
+) -> ModelBoard:
+    """A board that can run `CHAIN`; `arena_jobs` says for how many batches of four it has memory."""
+    arena = 1 << 20 if arena_jobs is None else arena_jobs * arena_bytes(needed(CHAIN, 4))
+    board = description(slots, arena)
+    latency = {module: min(takes_s * slow, 9e-2) for module, takes_s in LATENCY.items()}
+    return ModelBoard(board, model_images(board, LATENCY), latency, behaviours=BEHAVIOURS, faults=faults)
+
+
+def put(store: Store, tenant: str, data: bytes) -> str:
+    """Put a blob up; answers its hash."""
+    sha256 = hashlib.sha256(data).hexdigest()
+    store.put_blob(tenant, sha256, data)
+    return sha256
+
+
+def put_inputs(
+    store: Store, tenant: str = TENANT, batch: int = 1, salt: int = 0, whole: bool = False
+) -> dict[str, tuple[str, ...]]:
+    """Put a batch's inputs up, as one blob or one an item."""
+    items = [item(number, salt) for number in range(batch)]
+    blobs = [b"".join(items)] if whole else items
+    return {"in": tuple(put(store, tenant, blob) for blob in blobs)}
+
+
+def request(
+    store: Store,
+    *,
+    tenant: str = TENANT,
+    batch: int = 1,
+    salt: int = 0,
+    key: str = "",
+    inputs: dict[str, tuple[str, ...]] | None = None,
+) -> JobRequest:
+    """A request for `CHAIN` whose blobs are put up."""
+    return JobRequest(
+        tenant=tenant,
+        application=CHAIN.name,
+        batch=batch,
+        inputs=inputs or put_inputs(store, tenant, batch, salt),
+        constants={"key": put(store, tenant, KEY)},
+        idempotency_key=key,
+    )

@@ -1,0 +1,230 @@
+"""The whole hypervisor on the model board: requests in, checked results out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from eddy.board.model import ModelBoard, ModelFaults
+from eddy.board.port import Cause
+from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.jobs import JobState
+from eddy.core.records import JobRecord, JobRequest, Quota, TenantRecord, What
+from eddy.hypervisor import Hypervisor
+from eddy.policy.dispatch import POLICIES
+from eddy.store import Store
+from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, put_inputs, request
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "eddy.sqlite")
+
+
+@asynccontextmanager
+async def serving(
+    store: Store, board: ModelBoard | None = None, policy: str = "fcfs", pipelined: bool = True
+) -> AsyncIterator[Hypervisor]:
+    chosen = POLICIES[policy](pipelined=pipelined)
+    hypervisor = Hypervisor(board or model_board(), chosen, store, {CHAIN.name: CHAIN}, MODULES)
+    async with anyio.create_task_group() as group:
+        group.start_soon(hypervisor.run)
+        yield hypervisor
+        group.cancel_scope.cancel()
+
+
+async def ended(hypervisor: Hypervisor, store: Store, record: JobRecord) -> JobRecord:
+    with anyio.fail_after(30):
+        async for _ in hypervisor.follow(record.tenant, record.id):
+            pass
+    return store.job(record.tenant, record.id)
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("pipelined", [True, False])
+async def test_a_batch_comes_back_right(store: Store, policy: str, pipelined: bool) -> None:
+    board = model_board()
+    async with serving(store, board, policy, pipelined) as hypervisor:
+        record = await ended(hypervisor, store, await hypervisor.submit(request(store, batch=4)))
+    assert record.state is JobState.SUCCEEDED
+    assert store.output(TENANT, record.id, "out") == expected(batch=4)
+    assert record.items_done == 4
+    assert board.state().buffers == ()
+
+
+async def test_one_blob_may_hold_the_whole_batch(store: Store) -> None:
+    whole = put_inputs(store, batch=3, whole=True)
+    async with serving(store) as hypervisor:
+        record = await hypervisor.submit(request(store, batch=3, inputs=whole))
+        record = await ended(hypervisor, store, record)
+    assert store.output(TENANT, record.id, "out") == expected(batch=3)
+
+
+async def test_times_add_up_and_the_log_tells_all(store: Store) -> None:
+    async with serving(store) as hypervisor:
+        jobs = [await hypervisor.submit(request(store, batch=3, salt=number)) for number in range(5)]
+        records = [await ended(hypervisor, store, job) for job in jobs]
+    for record in records:
+        assert record.response_s is not None
+        assert record.waited_s + record.reconfiguring_s + record.running_s == pytest.approx(record.response_s)
+        log = store.events(TENANT, record.id)
+        whats = [event.what for event in log]
+        assert whats[0] is What.SUBMITTED
+        assert whats.count(What.LAUNCH) == whats.count(What.ITEM_DONE) == 3 * len(CHAIN.tasks)
+        assert whats.count(What.CONFIGURE) == record.reconfigurations + record.reuses
+        assert [event.seq for event in log] == sorted(event.seq for event in log)
+        assert log[-1].state is JobState.SUCCEEDED
+
+
+async def test_a_resident_module_is_not_loaded_again_for_the_same_tenant(store: Store) -> None:
+    async with serving(store) as hypervisor:
+        await ended(hypervisor, store, await hypervisor.submit(request(store)))
+        again = await ended(hypervisor, store, await hypervisor.submit(request(store, salt=1)))
+        for tenant in ("other",):
+            other = await ended(hypervisor, store, await hypervisor.submit(request(store, tenant=tenant)))
+    assert (again.reconfigurations, again.reuses) == (0, len(CHAIN.tasks))
+    assert (other.reconfigurations, other.reuses) == (len(CHAIN.tasks), 0)
+
+
+async def test_board_time_stands_still_while_there_is_nothing_to_do(store: Store) -> None:
+    board = model_board()
+    async with serving(store, board) as hypervisor:
+        await ended(hypervisor, store, await hypervisor.submit(request(store)))
+        before_s = board.now_s()
+        await anyio.sleep(0.05)
+        assert board.now_s() == before_s
+
+
+async def test_a_failing_item_fails_its_job_alone(store: Store) -> None:
+    board = model_board(faults=ModelFaults({"1.1.1": Cause.WRITE_OUTSIDE_WINDOW}))
+    async with serving(store, board) as hypervisor:
+        bad = await hypervisor.submit(request(store, batch=3))
+        good = await hypervisor.submit(request(store, batch=3, tenant="other"))
+        bad, good = await ended(hypervisor, store, bad), await ended(hypervisor, store, good)
+    assert (bad.state, bad.cause, bad.failed_task, bad.failed_item) == (JobState.FAILED, "write-outside-window", 1, 1)
+    assert good.state is JobState.SUCCEEDED
+    assert store.output("other", good.id, "out") == expected(batch=3)
+    assert board.state().buffers == ()
+    with pytest.raises(Conflict, match="items are done"):
+        store.output(TENANT, bad.id, "out")
+
+
+async def test_a_hung_item_meets_its_time_limit(store: Store) -> None:
+    board = model_board(faults=ModelFaults({"1.0.0": Cause.TIME_LIMIT}))
+    async with serving(store, board) as hypervisor:
+        record = await ended(hypervisor, store, await hypervisor.submit(request(store)))
+    assert (record.state, record.cause) == (JobState.FAILED, "time-limit")
+
+
+async def test_a_failed_load_is_tried_again_and_then_given_up(store: Store) -> None:
+    async with serving(store, model_board(faults=ModelFaults(loads=frozenset({0, 1})))) as hypervisor:
+        lucky = await ended(hypervisor, store, await hypervisor.submit(request(store)))
+    assert lucky.state is JobState.SUCCEEDED
+    other = Store(":memory:")
+    async with serving(other, model_board(faults=ModelFaults(loads=frozenset(range(100))))) as hypervisor:
+        hopeless = await ended(hypervisor, other, await hypervisor.submit(request(other)))
+    assert (hopeless.state, hopeless.cause) == (JobState.FAILED, "configuration-error")
+
+
+async def test_cancel_stops_what_runs_and_gives_everything_back(store: Store) -> None:
+    board = model_board(slow=1e6)
+    async with serving(store, board) as hypervisor:
+        record = await hypervisor.submit(request(store, batch=4))
+        async for event in hypervisor.follow(TENANT, record.id):
+            if event.what is What.SUBMITTED:
+                await hypervisor.cancel(TENANT, record.id)
+        record = store.job(TENANT, record.id)
+        assert record.state is JobState.CANCELLED
+        assert (await hypervisor.cancel(TENANT, record.id)).state is JobState.CANCELLED
+        assert board.state().buffers == ()
+        with pytest.raises(NotFound):
+            await hypervisor.cancel("other", record.id)
+
+
+async def test_a_full_arena_makes_jobs_wait_not_fail(store: Store) -> None:
+    board = model_board(arena_jobs=1)
+    async with serving(store, board) as hypervisor:
+        jobs = [await hypervisor.submit(request(store, batch=4, salt=number)) for number in range(3)]
+        records = [await ended(hypervisor, store, job) for job in jobs]
+    assert [record.state for record in records] == [JobState.SUCCEEDED] * 3
+    assert records[0].waiting_s.get("memory", 0.0) == 0.0
+    assert records[1].waiting_s["memory"] > 0.0
+    assert records[2].waiting_s["memory"] > records[1].waiting_s["memory"]
+    assert [record.ended_s for record in records] == sorted(record.ended_s or 0.0 for record in records)
+
+
+async def test_idempotency_key(store: Store) -> None:
+    async with serving(store) as hypervisor:
+        first = await hypervisor.submit(request(store, key="k"))
+        assert (await hypervisor.submit(request(store, key="k"))).id == first.id
+        assert (await hypervisor.submit(request(store, key="k", tenant="other"))).id != first.id
+        with pytest.raises(Conflict, match="another request"):
+            await hypervisor.submit(request(store, key="k", batch=2))
+
+
+BAD: dict[str, tuple[dict[str, object], str]] = {
+    "application": ({"application": "nope"}, "application"),
+    "priority": ({"priority": 2}, "priority"),
+    "batch 0": ({"batch": 0}, "batch"),
+    "batch too large": ({"batch": 31}, "batch"),
+    "deadline": ({"deadline_s": -1.0}, "deadline_s"),
+    "unknown input": ({"inputs": {"nope": ("00",)}}, "inputs.nope"),
+    "missing input": ({"inputs": {}}, "inputs.in"),
+    "unknown blob": ({"inputs": {"in": ("00",)}}, "inputs.in[0]"),
+    "missing constant": ({"constants": {}}, "constants.key"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(BAD))
+async def test_a_bad_request_names_its_field_and_leaves_nothing(store: Store, case: str) -> None:
+    changes, field = BAD[case]
+    good = request(store)
+    values = {name: getattr(good, name) for name in ("tenant", "application", "batch", "inputs", "constants")}
+    async with serving(store) as hypervisor:
+        with pytest.raises(InvalidRequest) as caught:
+            await hypervisor.submit(JobRequest(**{**values, **changes}))  # type: ignore[arg-type]
+    assert caught.value.details["field"] == field
+    assert "allowed" in caught.value.details
+    assert store.jobs(TENANT) == ()
+
+
+async def test_a_blob_of_the_wrong_size_is_refused(store: Store) -> None:
+    data = b"short"
+    sha256 = hashlib.sha256(data).hexdigest()
+    store.put_blob(TENANT, sha256, data)
+    async with serving(store) as hypervisor:
+        with pytest.raises(InvalidRequest, match="5 bytes"):
+            await hypervisor.submit(request(store, inputs={"in": (sha256,)}))
+
+
+async def test_a_batch_that_can_never_fit_is_refused_with_the_largest_that_does(store: Store) -> None:
+    async with serving(store, model_board(arena_jobs=1)) as hypervisor:
+        with pytest.raises(InvalidRequest, match="at most 4 items fit"):
+            await hypervisor.submit(request(store, batch=9))
+
+
+async def test_job_quota(store: Store) -> None:
+    store.put_tenant(TenantRecord(TENANT, quota=Quota(max_jobs=0)))
+    async with serving(store) as hypervisor:
+        with pytest.raises(QuotaExceeded):
+            await hypervisor.submit(request(store))
+
+
+async def test_slots_show_what_they_hold(store: Store) -> None:
+    async with serving(store) as hypervisor:
+        await ended(hypervisor, store, await hypervisor.submit(request(store)))
+        slots = hypervisor.slots()
+    assert [slot.slot for slot in slots] == list(range(len(slots)))
+    assert {slot.module for slot in slots if slot.phase == "idle"} == {task.module for task in CHAIN.tasks}
+    assert [slot.phase for slot in slots if slot.pool == "gpu"] == ["empty"]
