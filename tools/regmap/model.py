@@ -89,12 +89,6 @@ class MapSpec:
     regions: tuple[RegionSpec, ...]
     enums: tuple[EnumSpec, ...]
 
-    @property
-    def address_bits(self) -> int:
-        """Byte-address bits that reach every register."""
-        ends = [r.offset + r.stride * (r.count - 1) + 4 for r in self.registers]
-        return max(2, (max(ends) - 1).bit_length())
-
 
 @dataclass
 class _Reader:

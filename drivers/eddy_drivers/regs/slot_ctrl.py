@@ -49,7 +49,7 @@ CONTROL_OPEN_MEMORY = Field("open_memory", 1, 1)
 CONTROL_OPEN_INTERRUPT = Field("open_interrupt", 2, 1)
 """Let the module's interrupt through."""
 CONTROL_RUN = Field("run", 3, 1)
-"""Release the module's reset."""
+"""Release the reset of the module and of the path to it (clock crossing, decoupler): both sides together."""
 CONTROL_FENCE = Field("fence", 4, 1)
 """Refuse register accesses to the module (poison, no cause)."""
 CONTROL_QUIESCE = Field("quiesce", 5, 1)
@@ -64,7 +64,7 @@ STATUS_CONTROL_CLOSED = Field("control_closed", 0, 1)
 STATUS_MEMORY_CLOSED = Field("memory_closed", 1, 1)
 """The memory path is closed."""
 STATUS_IN_RESET = Field("in_reset", 2, 1)
-"""The module is held in reset."""
+"""The path to the slot is held in reset, and the module with it."""
 STATUS_MEMORY_IDLE = Field("memory_idle", 3, 1)
 """No memory burst is outstanding."""
 STATUS_CONTROL_IDLE = Field("control_idle", 4, 1)
@@ -75,7 +75,9 @@ STATUS_CLOCK_BUSY = Field("clock_busy", 6, 1)
 """A clock check is under way."""
 STATUS_INTERRUPT = Field("interrupt", 7, 1)
 """Level of the module's interrupt, as let through."""
-STATUS = Register("STATUS", 0x8, 0x0, (STATUS_CONTROL_CLOSED, STATUS_MEMORY_CLOSED, STATUS_IN_RESET, STATUS_MEMORY_IDLE, STATUS_CONTROL_IDLE, STATUS_CLOCK_ALIVE, STATUS_CLOCK_BUSY, STATUS_INTERRUPT))
+STATUS_ISOLATED = Field("isolated", 8, 1)
+"""The memory path is blocked after a fault that left the slot's streams out of step."""
+STATUS = Register("STATUS", 0x8, 0x0, (STATUS_CONTROL_CLOSED, STATUS_MEMORY_CLOSED, STATUS_IN_RESET, STATUS_MEMORY_IDLE, STATUS_CONTROL_IDLE, STATUS_CLOCK_ALIVE, STATUS_CLOCK_BUSY, STATUS_INTERRUPT, STATUS_ISOLATED))
 """Status."""
 
 CLOCK_CHECK_START = Field("start", 0, 1)
@@ -98,6 +100,11 @@ CLOCK_TIMEOUT_CYCLES = Field("cycles", 0, 16)
 CLOCK_TIMEOUT = Register("CLOCK_TIMEOUT", 0x18, 0x400, (CLOCK_TIMEOUT_CYCLES,))
 """Clock bound."""
 
+FAULT_CLEAR_CLEAR = Field("clear", 0, 1)
+"""Write 1 to clear."""
+FAULT_CLEAR = Register("FAULT_CLEAR", 0x1C, 0x0, (FAULT_CLEAR_CLEAR,))
+"""Fault clear. Forgets CAUSE and FIRST_FAULT and ends the isolation. Isolated, pulse it with CONTROL.run clear: the slot's streams are out of step until the path was reset."""
+
 CAUSE_CONTROL_TIMEOUT = Field("control_timeout", 1, 1)
 """Cause 1."""
 CAUSE_CONTROL_REFUSED = Field("control_refused", 2, 1)
@@ -115,7 +122,7 @@ CAUSE_RESPONSE_STALLED = Field("response_stalled", 7, 1)
 CAUSE_CLOCK_LOST = Field("clock_lost", 8, 1)
 """Cause 8."""
 CAUSE = Register("CAUSE", 0x20, 0x0, (CAUSE_CONTROL_TIMEOUT, CAUSE_CONTROL_REFUSED, CAUSE_READ_OUTSIDE_WINDOW, CAUSE_WRITE_OUTSIDE_WINDOW, CAUSE_ILLEGAL_BURST, CAUSE_WRITE_STALLED, CAUSE_RESPONSE_STALLED, CAUSE_CLOCK_LOST))
-"""Causes seen. Sticky; write 1 to clear. Bit n is cause n."""
+"""Causes seen. Sticky until FAULT_CLEAR. Bit n is cause n. After the firewall's first fault only clock_lost is added."""
 
 FAULT_ENABLE_MASK = Field("mask", 1, 8)
 """Bit n set: cause n raises the slot's fault input of the interrupt controller."""
@@ -126,10 +133,8 @@ FIRST_FAULT_CAUSE = Field("cause", 0, 4)
 """Its cause."""
 FIRST_FAULT_MEMORY_CONTEXT = Field("memory_context", 8, 4)
 """Memory context of the burst."""
-FIRST_FAULT_TRANSACTION = Field("transaction", 12, 4)
-"""Transaction id of the burst."""
-FIRST_FAULT = Register("FIRST_FAULT", 0x28, 0x0, (FIRST_FAULT_CAUSE, FIRST_FAULT_MEMORY_CONTEXT, FIRST_FAULT_TRANSACTION))
-"""First fault. The fault that came first since CAUSE was last all clear."""
+FIRST_FAULT = Register("FIRST_FAULT", 0x28, 0x0, (FIRST_FAULT_CAUSE, FIRST_FAULT_MEMORY_CONTEXT))
+"""First fault. The fault that came first since FAULT_CLEAR."""
 
 FAULT_ADDRESS_LO_ADDRESS = Field("address", 0, 32)
 """Physical address of the burst, or offset of the register access; bits 31 to 0."""
@@ -199,5 +204,5 @@ COUNTER_HI = Register("COUNTER_HI", 0x204, 0x0, (COUNTER_HI_VALUE,), count=10, s
 """High word."""
 
 
-REGISTERS: tuple[Register, ...] = (ID, CONTROL, STATUS, CLOCK_CHECK, CONTROL_TIMEOUT, MEMORY_TIMEOUT, CLOCK_TIMEOUT, CAUSE, FAULT_ENABLE, FIRST_FAULT, FAULT_ADDRESS_LO, FAULT_ADDRESS_HI, REGULATOR_RATE, REGULATOR_BURST, MONITOR_GEOMETRY, MONITOR_SNAPSHOT, WINDOW_BASE, WINDOW_LAST, WINDOW_FLAGS, COUNTER_LO, COUNTER_HI,)
+REGISTERS: tuple[Register, ...] = (ID, CONTROL, STATUS, CLOCK_CHECK, CONTROL_TIMEOUT, MEMORY_TIMEOUT, CLOCK_TIMEOUT, FAULT_CLEAR, CAUSE, FAULT_ENABLE, FIRST_FAULT, FAULT_ADDRESS_LO, FAULT_ADDRESS_HI, REGULATOR_RATE, REGULATOR_BURST, MONITOR_GEOMETRY, MONITOR_SNAPSHOT, WINDOW_BASE, WINDOW_LAST, WINDOW_FLAGS, COUNTER_LO, COUNTER_HI,)
 """Every register of the map, by offset."""

@@ -1,0 +1,263 @@
+/// Takes the CPU's register accesses and brings each to the one bank it is for.
+///
+/// One access at a time; of a read and a write waiting together, they take turns. A bank sees `sel_o` for one cycle with
+/// the payload beside it, and answers with `ack_i` in a later cycle; every bank answers within a bound of its own, so
+/// the CPU is answered within the largest of them plus four cycles. An address nothing answers at is answered OKAY with
+/// 0xDEAD0001, or SLVERR where `slverr_i` is set, and reported in `miss_o`.
+module ctrl_xbar #(
+  /// Slots, 1 to 10.
+  parameter int unsigned NumSlots = 1,
+  /// Banks: shell, interrupt controller, one control bank a slot, one module window a slot.
+  parameter int unsigned NumBanks = 2 + 2 * NumSlots
+) (
+  input  logic                clk_i,
+  /// Synchronous reset, active low.
+  input  logic                rst_ni,
+
+  input  logic [23:0]         s_axil_awaddr,
+  input  logic [ 2:0]         s_axil_awprot,
+  input  logic                s_axil_awvalid,
+  output logic                s_axil_awready,
+  input  logic [31:0]         s_axil_wdata,
+  input  logic [ 3:0]         s_axil_wstrb,
+  input  logic                s_axil_wvalid,
+  output logic                s_axil_wready,
+  output logic [ 1:0]         s_axil_bresp,
+  output logic                s_axil_bvalid,
+  input  logic                s_axil_bready,
+  input  logic [23:0]         s_axil_araddr,
+  input  logic [ 2:0]         s_axil_arprot,
+  input  logic                s_axil_arvalid,
+  output logic                s_axil_arready,
+  output logic [31:0]         s_axil_rdata,
+  output logic [ 1:0]         s_axil_rresp,
+  output logic                s_axil_rvalid,
+  input  logic                s_axil_rready,
+
+  /// Answer bad accesses SLVERR.
+  input  logic                slverr_i,
+  /// Pulse: an access met nothing; where.
+  output logic                miss_o,
+  output logic [23:0]         miss_addr_o,
+
+  /// Pulse, one bit a bank; the payload holds until the answer.
+  output logic [NumBanks-1:0] sel_o,
+  output logic                write_o,
+  output logic [15:0]         addr_o,
+  output logic [ 2:0]         prot_o,
+  output logic [31:0]         wdata_o,
+  output logic [ 3:0]         wstrb_o,
+  input  logic [NumBanks-1:0] ack_i,
+  /// With the acknowledge: no register there; an error to pass on as SLVERR.
+  input  logic [NumBanks-1:0] err_i,
+  input  logic [NumBanks-1:0] fail_i,
+  input  logic [31:0]         rdata_i [NumBanks]
+);
+
+  if (NumSlots < 1 || NumSlots > 10) begin : gen_check_slots
+    $fatal(1, "ctrl_xbar: NumSlots must be 1 to 10");
+  end
+
+  localparam int unsigned BankWidth = $clog2(NumBanks);
+  localparam logic [31:0] Poison = 32'hDEAD_0001;
+
+  typedef logic [BankWidth-1:0] bank_t;
+  typedef enum logic [1:0] {
+    Idle,
+    Wait,
+    Answer
+  } state_e;
+
+  state_e state_q;
+  logic aw_ready_q, w_ready_q, ar_ready_q, aw_held_q, w_held_q, ar_held_q;
+  logic [23:0] aw_addr_q, ar_addr_q;
+  logic [2:0] aw_prot_q, ar_prot_q;
+  logic [31:0] w_data_q;
+  logic [3:0] w_strb_q;
+  logic write_last_q;
+
+  logic start, start_write, hit, done, bad, failed;
+  logic [23:0] start_addr;
+  bank_t bank, bank_q;
+  logic [NumBanks-1:0] sel_q;
+  logic write_q, b_valid_q, r_valid_q, miss_q;
+  logic [23:0] addr_q;
+  logic [2:0] prot_q;
+  logic [31:0] rdata_q, answer;
+  logic [1:0] resp_q;
+
+  // A read goes first unless a read went last.
+  assign start_write = aw_held_q && w_held_q && (!ar_held_q || !write_last_q);
+  assign start = state_q == Idle && (start_write || ar_held_q);
+
+  always_comb begin
+    start_addr = '0;
+    bank = '0;
+    hit = 1'b0;
+    if (start) begin
+      start_addr = start_write ? aw_addr_q : ar_addr_q;
+      if (start_addr[23:16] <= 8'h01) begin
+        hit = 1'b1;
+        bank = bank_t'(start_addr[16]);
+      end else if (start_addr[23:16] >= 8'h04 && start_addr[23:16] < 8'h04 + 8'(NumSlots)) begin
+        hit = 1'b1;
+        bank = bank_t'(start_addr[23:16] - 8'h02);
+      end else if (start_addr[23:16] >= 8'h10 && start_addr[23:16] < 8'h10 + 8'(NumSlots)) begin
+        hit = 1'b1;
+        bank = bank_t'(start_addr[23:16] - 8'h0E + 8'(NumSlots));
+      end
+    end
+  end
+
+  always_comb begin
+    done = 1'b0;
+    bad = 1'b0;
+    failed = 1'b0;
+    answer = Poison;
+    if (state_q == Wait) begin
+      done = ack_i[bank_q];
+      bad = err_i[bank_q];
+      failed = fail_i[bank_q];
+      if (!bad) answer = rdata_i[bank_q];
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= Idle;
+      sel_q <= '0;
+      bank_q <= '0;
+      write_q <= 1'b0;
+      write_last_q <= 1'b0;
+      addr_q <= '0;
+      prot_q <= '0;
+      rdata_q <= '0;
+      resp_q <= '0;
+      b_valid_q <= 1'b0;
+      r_valid_q <= 1'b0;
+      miss_q <= 1'b0;
+    end else begin
+      sel_q <= '0;
+      miss_q <= 1'b0;
+      unique case (state_q)
+        Idle: begin
+          if (start) begin
+            bank_q <= bank;
+            write_q <= start_write;
+            write_last_q <= start_write;
+            addr_q <= start_addr;
+            prot_q <= start_write ? aw_prot_q : ar_prot_q;
+            if (hit) begin
+              sel_q[bank] <= 1'b1;
+              state_q <= Wait;
+            end else begin
+              miss_q <= 1'b1;
+              rdata_q <= Poison;
+              resp_q <= {slverr_i, 1'b0};
+              b_valid_q <= start_write;
+              r_valid_q <= !start_write;
+              state_q <= Answer;
+            end
+          end
+        end
+        Wait: begin
+          if (done) begin
+            miss_q <= bad;
+            rdata_q <= answer;
+            resp_q <= {failed || (bad && slverr_i), 1'b0};
+            b_valid_q <= write_q;
+            r_valid_q <= !write_q;
+            state_q <= Answer;
+          end
+        end
+        default: begin
+          if (write_q ? s_axil_bready : s_axil_rready) begin
+            b_valid_q <= 1'b0;
+            r_valid_q <= 1'b0;
+            state_q <= Idle;
+          end
+        end
+      endcase
+    end
+  end
+
+  // What the CPU asked; ready falls with the handshake, so a request is held until it is answered.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      aw_ready_q <= 1'b0;
+      w_ready_q <= 1'b0;
+      ar_ready_q <= 1'b0;
+      aw_held_q <= 1'b0;
+      w_held_q <= 1'b0;
+      ar_held_q <= 1'b0;
+    end else begin
+      if (start && start_write) begin
+        aw_held_q <= 1'b0;
+        w_held_q <= 1'b0;
+      end
+      if (start && !start_write) ar_held_q <= 1'b0;
+      if (s_axil_awvalid && aw_ready_q) begin
+        aw_held_q <= 1'b1;
+        aw_ready_q <= 1'b0;
+      end else if (!aw_held_q) aw_ready_q <= 1'b1;
+      if (s_axil_wvalid && w_ready_q) begin
+        w_held_q <= 1'b1;
+        w_ready_q <= 1'b0;
+      end else if (!w_held_q && state_q == Idle) w_ready_q <= 1'b1;
+      if (s_axil_arvalid && ar_ready_q) begin
+        ar_held_q <= 1'b1;
+        ar_ready_q <= 1'b0;
+      end else if (!ar_held_q) ar_ready_q <= 1'b1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (s_axil_awvalid && aw_ready_q) begin
+      aw_addr_q <= s_axil_awaddr;
+      aw_prot_q <= s_axil_awprot;
+    end
+    if (s_axil_wvalid && w_ready_q) begin
+      w_data_q <= s_axil_wdata;
+      w_strb_q <= s_axil_wstrb;
+    end
+    if (s_axil_arvalid && ar_ready_q) begin
+      ar_addr_q <= s_axil_araddr;
+      ar_prot_q <= s_axil_arprot;
+    end
+  end
+
+  assign s_axil_awready = aw_ready_q;
+  assign s_axil_wready = w_ready_q;
+  assign s_axil_arready = ar_ready_q;
+  assign s_axil_bvalid = b_valid_q;
+  assign s_axil_bresp = resp_q;
+  assign s_axil_rvalid = r_valid_q;
+  assign s_axil_rdata = rdata_q;
+  assign s_axil_rresp = resp_q;
+
+  assign sel_o = sel_q;
+  assign write_o = write_q;
+  assign addr_o = addr_q[15:0];
+  assign prot_o = prot_q;
+  assign wdata_o = w_data_q;
+  assign wstrb_o = w_strb_q;
+  assign miss_o = miss_q;
+  assign miss_addr_o = addr_q;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      OneBankSelected_A :
+      assert ($onehot0(sel_q))
+      else $error("ctrl_xbar: two banks selected");
+      OneAnswer_A :
+      assert (!(b_valid_q && r_valid_q))
+      else $error("ctrl_xbar: a read and a write answered at once");
+      OnlySelectedBankAnswers_A :
+      assert (ack_i == '0 || (state_q == Wait && ack_i == (NumBanks)'(1) << bank_q))
+      else $error("ctrl_xbar: a bank answered that was not asked");
+    end
+  end
+`endif
+
+endmodule

@@ -1,0 +1,149 @@
+/// Lets a slot's bursts go to memory no faster than its tokens allow.
+///
+/// Promise: the bytes of the bursts admitted in any W consecutive cycles are at most burst + rate * W, where burst is
+/// the larger of `burst_i` and 2048, and rate is `rate_i` / 65536 bytes a cycle. A burst counts in full, reads and writes
+/// alike, when its request is admitted; one request is admitted a cycle, and a read and a write waiting together take
+/// turns, so neither starves the other. Disabled, everything is admitted. Requests are registered once (latency one
+/// cycle); data and answers pass through.
+///
+/// The bucket fills while it is not full, and is still when it is.
+module regulator
+  import eddy_pkg::*;
+(
+  input  logic            clk_i,
+  /// Synchronous reset, active low; the bucket is then empty.
+  input  logic            rst_ni,
+  input  logic            enable_i,
+  input  logic     [23:0] rate_i,
+  input  logic     [19:0] burst_i,
+
+  /// From the firewall.
+  input  axi_req_t        req_i,
+  output axi_rsp_t        rsp_o,
+  /// Toward memory.
+  output axi_req_t        req_o,
+  input  axi_rsp_t        rsp_i,
+
+  /// Pulse: a request is admitted; which.
+  output logic            admit_o,
+  output logic            admit_write_o,
+  output logic     [AddrWidth-1:0] admit_addr_o,
+  output logic     [ContextWidth-1:0] admit_context_o,
+  output logic     [11:0] admit_bytes_o,
+  /// In this cycle a request waits, and whether it waits for tokens.
+  output logic            read_stall_o,
+  output logic            write_stall_o,
+  output logic            token_stall_o,
+  output logic            token_stall_write_o
+);
+
+  localparam int unsigned FractionBits = 16;
+  localparam int unsigned TokenWidth = 20 + FractionBits;
+  /// The longest burst: 256 beats of 8 bytes.
+  localparam logic [19:0] LeastBurst = 20'd2048;
+
+  typedef logic [TokenWidth-1:0] tokens_t;
+
+  tokens_t tokens_q, tokens_d, full, cost;
+  logic [TokenWidth:0] filled;
+  logic [11:0] bytes;
+  logic aw_valid_q, ar_valid_q, write_turn_q;
+  ax_t aw_q, ar_q, ax;
+  logic aw_can, ar_can, write, enough, admit;
+
+  function automatic logic [11:0] burst_bytes(logic [7:0] len, logic [2:0] size);
+    return 12'({1'b0, len} + 9'd1) << size;
+  endfunction
+
+  assign full = {(burst_i > LeastBurst ? burst_i : LeastBurst), {FractionBits{1'b0}}};
+  assign aw_can = req_i.aw_valid && (!aw_valid_q || rsp_i.aw_ready);
+  assign ar_can = req_i.ar_valid && (!ar_valid_q || rsp_i.ar_ready);
+
+  always_comb begin
+    write = 1'b0;
+    admit = 1'b0;
+    enough = 1'b0;
+    bytes = '0;
+    cost = '0;
+    ax = '0;
+    if (aw_can || ar_can) begin
+      write = aw_can && (write_turn_q || !ar_can);
+      ax = write ? req_i.aw : req_i.ar;
+      bytes = burst_bytes(ax.len, ax.size);
+      cost = tokens_t'(bytes) << FractionBits;
+      enough = !enable_i || tokens_q >= cost;
+      admit = enough;
+    end
+  end
+
+  always_comb begin
+    filled = {1'b0, tokens_q};
+    tokens_d = tokens_q;
+    if (!enable_i) begin
+      tokens_d = full;
+    end else if (tokens_q != full || admit) begin
+      filled = {1'b0, tokens_q} + (TokenWidth + 1)'(rate_i);
+      tokens_d = (filled > {1'b0, full} ? full : filled[TokenWidth-1:0]);
+      // What was admitted was there before the refill, so this does not go below zero.
+      if (admit) tokens_d = tokens_d - cost;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) tokens_q <= '0;
+    else if (tokens_d != tokens_q) tokens_q <= tokens_d;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      aw_valid_q <= 1'b0;
+      ar_valid_q <= 1'b0;
+      write_turn_q <= 1'b0;
+    end else begin
+      if (rsp_i.aw_ready) aw_valid_q <= 1'b0;
+      if (rsp_i.ar_ready) ar_valid_q <= 1'b0;
+      if (admit) begin
+        write_turn_q <= !write;
+        if (write) aw_valid_q <= 1'b1;
+        else ar_valid_q <= 1'b1;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (admit && write) aw_q <= ax;
+    if (admit && !write) ar_q <= ax;
+  end
+
+  always_comb begin
+    req_o = req_i;
+    req_o.aw = aw_q;
+    req_o.aw_valid = aw_valid_q;
+    req_o.ar = ar_q;
+    req_o.ar_valid = ar_valid_q;
+    rsp_o = rsp_i;
+    rsp_o.aw_ready = admit && write;
+    rsp_o.ar_ready = admit && !write;
+  end
+
+  assign admit_o = admit;
+  assign admit_write_o = write;
+  assign admit_addr_o = ax.addr;
+  assign admit_context_o = ax.user;
+  assign admit_bytes_o = bytes;
+  assign read_stall_o = req_i.ar_valid && !(admit && !write);
+  assign write_stall_o = req_i.aw_valid && !(admit && write);
+  assign token_stall_o = (aw_can || ar_can) && !enough;
+  assign token_stall_write_o = write;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      AdmittedWithinTokens_A :
+      assert (!admit || !enable_i || cost <= tokens_q)
+      else $error("regulator: a burst was admitted without tokens");
+    end
+  end
+`endif
+
+endmodule

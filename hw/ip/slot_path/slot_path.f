@@ -1,0 +1,12 @@
+-f ../eddy_pkg/eddy_pkg.f
+-f ../async_fifo/async_fifo.f
+-f ../axi_skid/axi_skid.f
+-f ../axi_cdc/axi_cdc.f
+-f ../decoupler/decoupler.f
+-f ../firewall/firewall.f
+-f ../slot_ctrl/slot_ctrl.f
+-f ../ctrl_xbar/ctrl_xbar.f
+-f ../regulator/regulator.f
+-f ../monitor/monitor.f
+-f ../burst_buffer/burst_buffer.f
+rtl/slot_path.sv

@@ -1,0 +1,417 @@
+/// The static region: brings the CPU's register accesses to the slots, the slots' bursts to memory, and keeps them apart.
+///
+/// Address map of the CPU's 16 MiB window: 0x00_0000 shell registers, 0x01_0000 interrupt controller,
+/// 0x04_0000 + k * 0x1_0000 control bank of slot k, 0x10_0000 + k * 0x1_0000 the registers of the module in slot k.
+/// Anything else is answered with poison, never left without an answer. Clocking wizards (0x02_0000 on) are beside the
+/// shell, not in it.
+///
+/// Toward memory, the slot is in the upper four bits of id and user, the module's own id and context in the lower.
+/// Every output is a flop of its clock. In an idle cycle `u_shell_bank.cycles_q` is the only register that changes.
+module shell
+  import eddy_pkg::*;
+#(
+  /// Slots, 1 to 10.
+  parameter int unsigned NumSlots = 4,
+  /// Hash of sources and toolchain, for software to check.
+  parameter logic [63:0] BuildHash = '0
+) (
+  input  logic clk_i,
+  /// Synchronous reset, active low.
+  input  logic rst_ni,
+
+  // The CPU's register accesses.
+  input  logic [23:0] s_axil_awaddr,
+  input  logic [2:0] s_axil_awprot,
+  input  logic s_axil_awvalid,
+  output logic s_axil_awready,
+  input  logic [31:0] s_axil_wdata,
+  input  logic [3:0] s_axil_wstrb,
+  input  logic s_axil_wvalid,
+  output logic s_axil_wready,
+  output logic [1:0] s_axil_bresp,
+  output logic s_axil_bvalid,
+  input  logic s_axil_bready,
+  input  logic [23:0] s_axil_araddr,
+  input  logic [2:0] s_axil_arprot,
+  input  logic s_axil_arvalid,
+  output logic s_axil_arready,
+  output logic [31:0] s_axil_rdata,
+  output logic [1:0] s_axil_rresp,
+  output logic s_axil_rvalid,
+  input  logic s_axil_rready,
+
+  // Memory.
+  output logic [7:0] m_axi_awid,
+  output logic [39:0] m_axi_awaddr,
+  output logic [7:0] m_axi_awlen,
+  output logic [2:0] m_axi_awsize,
+  output logic [1:0] m_axi_awburst,
+  output logic [3:0] m_axi_awcache,
+  output logic [2:0] m_axi_awprot,
+  output logic [3:0] m_axi_awqos,
+  output logic [7:0] m_axi_awuser,
+  output logic m_axi_awvalid,
+  input  logic m_axi_awready,
+  output logic [63:0] m_axi_wdata,
+  output logic [7:0] m_axi_wstrb,
+  output logic m_axi_wlast,
+  output logic m_axi_wvalid,
+  input  logic m_axi_wready,
+  input  logic [7:0] m_axi_bid,
+  input  logic [1:0] m_axi_bresp,
+  input  logic m_axi_bvalid,
+  output logic m_axi_bready,
+  output logic [7:0] m_axi_arid,
+  output logic [39:0] m_axi_araddr,
+  output logic [7:0] m_axi_arlen,
+  output logic [2:0] m_axi_arsize,
+  output logic [1:0] m_axi_arburst,
+  output logic [3:0] m_axi_arcache,
+  output logic [2:0] m_axi_arprot,
+  output logic [3:0] m_axi_arqos,
+  output logic [7:0] m_axi_aruser,
+  output logic m_axi_arvalid,
+  input  logic m_axi_arready,
+  input  logic [7:0] m_axi_rid,
+  input  logic [63:0] m_axi_rdata,
+  input  logic [1:0] m_axi_rresp,
+  input  logic m_axi_rlast,
+  input  logic m_axi_rvalid,
+  output logic m_axi_rready,
+
+  /// Configuration port (ICAPE3: AVAIL, PRDONE, PRERROR), of any clock.
+  input  logic cfg_avail_i,
+  input  logic cfg_prdone_i,
+  input  logic cfg_prerror_i,
+  /// To the processor.
+  output logic irq_o,
+
+  // The slots, each on its own clock.
+  input  logic [NumSlots-1:0] slot_clk_i,
+  output logic [NumSlots-1:0] slot_rst_no,
+  output logic [NumSlots-1:0][15:0] slot_s_axil_awaddr,
+  output logic [NumSlots-1:0][2:0] slot_s_axil_awprot,
+  output logic [NumSlots-1:0] slot_s_axil_awvalid,
+  input  logic [NumSlots-1:0] slot_s_axil_awready,
+  output logic [NumSlots-1:0][31:0] slot_s_axil_wdata,
+  output logic [NumSlots-1:0][3:0] slot_s_axil_wstrb,
+  output logic [NumSlots-1:0] slot_s_axil_wvalid,
+  input  logic [NumSlots-1:0] slot_s_axil_wready,
+  input  logic [NumSlots-1:0][1:0] slot_s_axil_bresp,
+  input  logic [NumSlots-1:0] slot_s_axil_bvalid,
+  output logic [NumSlots-1:0] slot_s_axil_bready,
+  output logic [NumSlots-1:0][15:0] slot_s_axil_araddr,
+  output logic [NumSlots-1:0][2:0] slot_s_axil_arprot,
+  output logic [NumSlots-1:0] slot_s_axil_arvalid,
+  input  logic [NumSlots-1:0] slot_s_axil_arready,
+  input  logic [NumSlots-1:0][31:0] slot_s_axil_rdata,
+  input  logic [NumSlots-1:0][1:0] slot_s_axil_rresp,
+  input  logic [NumSlots-1:0] slot_s_axil_rvalid,
+  output logic [NumSlots-1:0] slot_s_axil_rready,
+  input  logic [NumSlots-1:0][3:0] slot_m_axi_awid,
+  input  logic [NumSlots-1:0][39:0] slot_m_axi_awaddr,
+  input  logic [NumSlots-1:0][7:0] slot_m_axi_awlen,
+  input  logic [NumSlots-1:0][2:0] slot_m_axi_awsize,
+  input  logic [NumSlots-1:0][1:0] slot_m_axi_awburst,
+  input  logic [NumSlots-1:0][3:0] slot_m_axi_awcache,
+  input  logic [NumSlots-1:0][2:0] slot_m_axi_awprot,
+  input  logic [NumSlots-1:0][3:0] slot_m_axi_awqos,
+  input  logic [NumSlots-1:0][3:0] slot_m_axi_awuser,
+  input  logic [NumSlots-1:0] slot_m_axi_awvalid,
+  output logic [NumSlots-1:0] slot_m_axi_awready,
+  input  logic [NumSlots-1:0][63:0] slot_m_axi_wdata,
+  input  logic [NumSlots-1:0][7:0] slot_m_axi_wstrb,
+  input  logic [NumSlots-1:0] slot_m_axi_wlast,
+  input  logic [NumSlots-1:0] slot_m_axi_wvalid,
+  output logic [NumSlots-1:0] slot_m_axi_wready,
+  output logic [NumSlots-1:0][3:0] slot_m_axi_bid,
+  output logic [NumSlots-1:0][1:0] slot_m_axi_bresp,
+  output logic [NumSlots-1:0] slot_m_axi_bvalid,
+  input  logic [NumSlots-1:0] slot_m_axi_bready,
+  input  logic [NumSlots-1:0][3:0] slot_m_axi_arid,
+  input  logic [NumSlots-1:0][39:0] slot_m_axi_araddr,
+  input  logic [NumSlots-1:0][7:0] slot_m_axi_arlen,
+  input  logic [NumSlots-1:0][2:0] slot_m_axi_arsize,
+  input  logic [NumSlots-1:0][1:0] slot_m_axi_arburst,
+  input  logic [NumSlots-1:0][3:0] slot_m_axi_arcache,
+  input  logic [NumSlots-1:0][2:0] slot_m_axi_arprot,
+  input  logic [NumSlots-1:0][3:0] slot_m_axi_arqos,
+  input  logic [NumSlots-1:0][3:0] slot_m_axi_aruser,
+  input  logic [NumSlots-1:0] slot_m_axi_arvalid,
+  output logic [NumSlots-1:0] slot_m_axi_arready,
+  output logic [NumSlots-1:0][3:0] slot_m_axi_rid,
+  output logic [NumSlots-1:0][63:0] slot_m_axi_rdata,
+  output logic [NumSlots-1:0][1:0] slot_m_axi_rresp,
+  output logic [NumSlots-1:0] slot_m_axi_rlast,
+  output logic [NumSlots-1:0] slot_m_axi_rvalid,
+  input  logic [NumSlots-1:0] slot_m_axi_rready,
+  input  logic [NumSlots-1:0] slot_irq_i
+);
+
+  if (NumSlots < 1 || NumSlots > 10) begin : gen_check_slots
+    $fatal(1, "shell: NumSlots must be 1 to 10");
+  end
+
+  // Banks of the CPU's window: shell, interrupts, control banks, modules.
+  localparam int unsigned NumBanks = 2 + 2 * NumSlots;
+
+  logic [NumBanks-1:0] sel, ack, err, fail;
+  logic [31:0] rdata [NumBanks];
+  logic write, slverr, miss, cfg_irq;
+  logic [15:0] addr;
+  logic [2:0] prot;
+  logic [31:0] wdata;
+  logic [3:0] wstrb;
+  logic [23:0] miss_addr;
+  logic [63:0] cycles;
+  logic [NumSlots-1:0] slot_irq, slot_fault_irq;
+  logic [31:0] interrupts;
+
+  axi_req_t mem_req [NumSlots];
+  axi_rsp_t mem_rsp [NumSlots];
+  ax_t aw, ar;
+  logic [3:0] aw_slot, ar_slot;
+  w_t w;
+
+  ctrl_xbar #(
+    .NumSlots(NumSlots)
+  ) u_ctrl_xbar (
+    .clk_i,
+    .rst_ni,
+    .s_axil_awaddr,
+    .s_axil_awprot,
+    .s_axil_awvalid,
+    .s_axil_awready,
+    .s_axil_wdata,
+    .s_axil_wstrb,
+    .s_axil_wvalid,
+    .s_axil_wready,
+    .s_axil_bresp,
+    .s_axil_bvalid,
+    .s_axil_bready,
+    .s_axil_araddr,
+    .s_axil_arprot,
+    .s_axil_arvalid,
+    .s_axil_arready,
+    .s_axil_rdata,
+    .s_axil_rresp,
+    .s_axil_rvalid,
+    .s_axil_rready,
+    .slverr_i(slverr),
+    .miss_o(miss),
+    .miss_addr_o(miss_addr),
+    .sel_o(sel),
+    .write_o(write),
+    .addr_o(addr),
+    .prot_o(prot),
+    .wdata_o(wdata),
+    .wstrb_o(wstrb),
+    .ack_i(ack),
+    .err_i(err),
+    .fail_i(fail),
+    .rdata_i(rdata)
+  );
+
+  shell_bank #(
+    .NumSlots(NumSlots),
+    .BuildHash(BuildHash)
+  ) u_shell_bank (
+    .clk_i,
+    .rst_ni,
+    .sel_i(sel[0]),
+    .write_i(write),
+    .addr_i(addr),
+    .wdata_i(wdata),
+    .wstrb_i(wstrb),
+    .ack_o(ack[0]),
+    .err_o(err[0]),
+    .rdata_o(rdata[0]),
+    .slverr_o(slverr),
+    .miss_i(miss),
+    .miss_addr_i(miss_addr),
+    .cycles_o(cycles),
+    .cfg_avail_i,
+    .cfg_prdone_i,
+    .cfg_prerror_i,
+    .cfg_irq_o(cfg_irq)
+  );
+
+  always_comb begin
+    interrupts = '0;
+    interrupts[NumSlots-1:0] = slot_irq;
+    interrupts[16+:NumSlots] = slot_fault_irq;
+    interrupts[31] = cfg_irq;
+  end
+
+  axi_intc u_axi_intc (
+    .clk_i,
+    .rst_ni,
+    .irq_i(interrupts),
+    .irq_o,
+    .sel_i(sel[1]),
+    .write_i(write),
+    .addr_i(addr[15:2]),
+    .wdata_i(wdata),
+    .ack_o(ack[1]),
+    .err_o(err[1]),
+    .rdata_o(rdata[1])
+  );
+
+  assign fail[1:0] = '0;
+
+  for (genvar k = 0; k < NumSlots; k++) begin : gen_slot
+    lite_req_t ctrl_req;
+    lite_rsp_t ctrl_rsp;
+    axi_req_t slot_req;
+    axi_rsp_t slot_rsp;
+
+    slot_path u_path (
+      .clk_i,
+      .rst_ni,
+      .cycles_i(cycles),
+      .bank_sel_i(sel[2+k]),
+      .module_sel_i(sel[2+NumSlots+k]),
+      .write_i(write),
+      .addr_i(addr),
+      .prot_i(prot),
+      .wdata_i(wdata),
+      .wstrb_i(wstrb),
+      .bank_ack_o(ack[2+k]),
+      .bank_err_o(err[2+k]),
+      .bank_rdata_o(rdata[2+k]),
+      .module_ack_o(ack[2+NumSlots+k]),
+      .module_fail_o(fail[2+NumSlots+k]),
+      .module_rdata_o(rdata[2+NumSlots+k]),
+      .irq_o(slot_irq[k]),
+      .fault_irq_o(slot_fault_irq[k]),
+      .mem_req_o(mem_req[k]),
+      .mem_rsp_i(mem_rsp[k]),
+      .slot_clk_i(slot_clk_i[k]),
+      .slot_rst_no(slot_rst_no[k]),
+      .slot_ctrl_req_o(ctrl_req),
+      .slot_ctrl_rsp_i(ctrl_rsp),
+      .slot_mem_req_i(slot_req),
+      .slot_mem_rsp_o(slot_rsp),
+      .slot_irq_i(slot_irq_i[k])
+    );
+
+    assign fail[2+k] = 1'b0;
+    assign err[2+NumSlots+k] = 1'b0;
+
+    assign slot_s_axil_awaddr[k] = ctrl_req.aw.addr;
+    assign slot_s_axil_awprot[k] = ctrl_req.aw.prot;
+    assign slot_s_axil_awvalid[k] = ctrl_req.aw_valid;
+    assign slot_s_axil_wdata[k] = ctrl_req.w.data;
+    assign slot_s_axil_wstrb[k] = ctrl_req.w.strb;
+    assign slot_s_axil_wvalid[k] = ctrl_req.w_valid;
+    assign slot_s_axil_bready[k] = ctrl_req.b_ready;
+    assign slot_s_axil_araddr[k] = ctrl_req.ar.addr;
+    assign slot_s_axil_arprot[k] = ctrl_req.ar.prot;
+    assign slot_s_axil_arvalid[k] = ctrl_req.ar_valid;
+    assign slot_s_axil_rready[k] = ctrl_req.r_ready;
+
+    always_comb begin
+      ctrl_rsp.aw_ready = slot_s_axil_awready[k];
+      ctrl_rsp.w_ready = slot_s_axil_wready[k];
+      ctrl_rsp.b_resp = slot_s_axil_bresp[k];
+      ctrl_rsp.b_valid = slot_s_axil_bvalid[k];
+      ctrl_rsp.ar_ready = slot_s_axil_arready[k];
+      ctrl_rsp.r.data = slot_s_axil_rdata[k];
+      ctrl_rsp.r.resp = slot_s_axil_rresp[k];
+      ctrl_rsp.r_valid = slot_s_axil_rvalid[k];
+    end
+
+    always_comb begin
+      slot_req.aw.id = slot_m_axi_awid[k];
+      slot_req.aw.addr = slot_m_axi_awaddr[k];
+      slot_req.aw.len = slot_m_axi_awlen[k];
+      slot_req.aw.size = slot_m_axi_awsize[k];
+      slot_req.aw.burst = slot_m_axi_awburst[k];
+      slot_req.aw.cache = slot_m_axi_awcache[k];
+      slot_req.aw.prot = slot_m_axi_awprot[k];
+      slot_req.aw.qos = slot_m_axi_awqos[k];
+      slot_req.aw.user = slot_m_axi_awuser[k];
+      slot_req.aw_valid = slot_m_axi_awvalid[k];
+      slot_req.w.data = slot_m_axi_wdata[k];
+      slot_req.w.strb = slot_m_axi_wstrb[k];
+      slot_req.w.last = slot_m_axi_wlast[k];
+      slot_req.w_valid = slot_m_axi_wvalid[k];
+      slot_req.b_ready = slot_m_axi_bready[k];
+      slot_req.ar.id = slot_m_axi_arid[k];
+      slot_req.ar.addr = slot_m_axi_araddr[k];
+      slot_req.ar.len = slot_m_axi_arlen[k];
+      slot_req.ar.size = slot_m_axi_arsize[k];
+      slot_req.ar.burst = slot_m_axi_arburst[k];
+      slot_req.ar.cache = slot_m_axi_arcache[k];
+      slot_req.ar.prot = slot_m_axi_arprot[k];
+      slot_req.ar.qos = slot_m_axi_arqos[k];
+      slot_req.ar.user = slot_m_axi_aruser[k];
+      slot_req.ar_valid = slot_m_axi_arvalid[k];
+      slot_req.r_ready = slot_m_axi_rready[k];
+    end
+
+    assign slot_m_axi_awready[k] = slot_rsp.aw_ready;
+    assign slot_m_axi_wready[k] = slot_rsp.w_ready;
+    assign slot_m_axi_bid[k] = slot_rsp.b.id;
+    assign slot_m_axi_bresp[k] = slot_rsp.b.resp;
+    assign slot_m_axi_bvalid[k] = slot_rsp.b_valid;
+    assign slot_m_axi_arready[k] = slot_rsp.ar_ready;
+    assign slot_m_axi_rid[k] = slot_rsp.r.id;
+    assign slot_m_axi_rdata[k] = slot_rsp.r.data;
+    assign slot_m_axi_rresp[k] = slot_rsp.r.resp;
+    assign slot_m_axi_rlast[k] = slot_rsp.r.last;
+    assign slot_m_axi_rvalid[k] = slot_rsp.r_valid;
+  end
+
+  // A shared cache takes its place between this and the port.
+  mem_xbar #(
+    .NumSlots(NumSlots)
+  ) u_mem_xbar (
+    .clk_i,
+    .rst_ni,
+    .slot_req_i(mem_req),
+    .slot_rsp_o(mem_rsp),
+    .aw_o(aw),
+    .aw_slot_o(aw_slot),
+    .aw_valid_o(m_axi_awvalid),
+    .aw_ready_i(m_axi_awready),
+    .w_o(w),
+    .w_valid_o(m_axi_wvalid),
+    .w_ready_i(m_axi_wready),
+    .b_i({m_axi_bid[3:0], m_axi_bresp}),
+    .b_slot_i(m_axi_bid[7:4]),
+    .b_valid_i(m_axi_bvalid),
+    .b_ready_o(m_axi_bready),
+    .ar_o(ar),
+    .ar_slot_o(ar_slot),
+    .ar_valid_o(m_axi_arvalid),
+    .ar_ready_i(m_axi_arready),
+    .r_i({m_axi_rid[3:0], m_axi_rdata, m_axi_rresp, m_axi_rlast}),
+    .r_slot_i(m_axi_rid[7:4]),
+    .r_valid_i(m_axi_rvalid),
+    .r_ready_o(m_axi_rready)
+  );
+
+  assign m_axi_awid = {aw_slot, aw.id};
+  assign m_axi_awuser = {aw_slot, aw.user};
+  assign m_axi_awaddr = aw.addr;
+  assign m_axi_awlen = aw.len;
+  assign m_axi_awsize = aw.size;
+  assign m_axi_awburst = aw.burst;
+  assign m_axi_awcache = aw.cache;
+  assign m_axi_awprot = aw.prot;
+  assign m_axi_awqos = aw.qos;
+  assign m_axi_wdata = w.data;
+  assign m_axi_wstrb = w.strb;
+  assign m_axi_wlast = w.last;
+  assign m_axi_arid = {ar_slot, ar.id};
+  assign m_axi_aruser = {ar_slot, ar.user};
+  assign m_axi_araddr = ar.addr;
+  assign m_axi_arlen = ar.len;
+  assign m_axi_arsize = ar.size;
+  assign m_axi_arburst = ar.burst;
+  assign m_axi_arcache = ar.cache;
+  assign m_axi_arprot = ar.prot;
+  assign m_axi_arqos = ar.qos;
+
+endmodule

@@ -1,0 +1,5 @@
+-f ../../ip/slot_path/slot_path.f
+-f ../../ip/shell_bank/shell_bank.f
+-f ../../ip/axi_intc/axi_intc.f
+-f ../../ip/mem_xbar/mem_xbar.f
+rtl/shell.sv
