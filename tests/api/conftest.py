@@ -21,6 +21,7 @@ from eddy.board.manifest import parse_module_manifest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobRecord, JobRequest, Quota, SlotStatus, TenantRecord, What
 from eddy.hypervisor import Hypervisor
+from eddy.hypervisor.admission import Admission
 from eddy.store import Store
 from eddy.store.applications import parse_application
 from eddy.store.rows import Commit, Result
@@ -60,11 +61,17 @@ MODULE: dict[str, Any] = {
 class ScriptedHypervisor(Hypervisor):
     """The hypervisor's calls over a real store; `finish` and `fail` play the board."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, catalogue: Catalogue) -> None:
         self.store = store
+        self.admission = Admission(catalogue.applications, catalogue.modules, {}, 1 << 20, catalogue.modules)
+        self.up = True
         self.clock_s = 1.0
         self.statuses: tuple[SlotStatus, ...] = ()
         self.crash: Exception | None = None
+
+    @property
+    def ready(self) -> bool:
+        return self.up
 
     async def run(self) -> None:
         if self.crash is not None:
@@ -72,6 +79,7 @@ class ScriptedHypervisor(Hypervisor):
         await anyio.sleep_forever()
 
     async def submit(self, request: JobRequest) -> JobRecord:
+        self.admission.check(request, self.store)
         record, _ = await anyio.to_thread.run_sync(self.store.add_job, request, self.clock_s)
         return record
 
@@ -149,11 +157,12 @@ def make_server(folder: Path, **limits: Any) -> Server:
     for name, key in keys.items():
         quota = Quota(max_jobs=3, max_blob_bytes=1000)
         store.put_tenant(TenantRecord(name, hasher.hash(key), name == "operator", quota))
-    hypervisor = ScriptedHypervisor(store)
     modules = {"inverter": parse_module_manifest(MODULE, folder)}
     catalogue = Catalogue(modules, {"invert": parse_application(INVERT)}, added=folder / "apps")
+    hypervisor = ScriptedHypervisor(store, catalogue)
     settings = ApiSettings(**{"max_body_bytes": 4000, "max_blob_bytes": 2000, "heartbeat_s": 0.02, **limits})
     app = create_app(hypervisor, store, catalogue, hasher, settings)
+    app.state.context.running = True
     return Server(app, hypervisor, store, keys)
 
 

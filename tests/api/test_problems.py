@@ -129,9 +129,16 @@ SUBMISSIONS: list[tuple[dict[str, Any], str, str]] = [
     ({"application": "invert", "priority": 2}, "priority", "1, 3, 9"),
     ({"application": "invert", "deadline_s": -1}, "deadline_s", "0"),
     ({"application": "invert", "inputs": {"image": []}}, "inputs.image", "1"),
-    ({"application": "invert", "inputs": {"image": ["zz"]}}, "inputs.image.0", "0-9a-f"),
-    ({"application": "invert", "inputs": {"image": ["1" * 64]}}, "inputs.image.0", "blob"),
-    ({"application": "invert", "constants": {"table": "1" * 64}}, "constants.table", "blob"),
+    ({"application": "invert", "inputs": {"image": ["zz"]}}, "inputs.image[0]", "0-9a-f"),
+    ({"application": "invert", "inputs": {"image": ["1" * 64]}}, "inputs.image[0]", "blob"),
+    ({"application": "invert"}, "inputs.image", "blobs"),
+    ({"application": "invert", "batch": 5}, "batch", "1..4"),
+    ({"application": "invert", "inputs": {"imag": ["1" * 64]}}, "inputs.imag", "image"),
+    (
+        {"application": "invert", "inputs": {"image": ["1" * 64]}, "constants": {"table": "1" * 64}},
+        "inputs.image[0]",
+        "",
+    ),
     ({"application": "invert", "colour": "red"}, "colour", "documented"),
 ]
 

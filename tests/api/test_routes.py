@@ -51,7 +51,8 @@ async def test_a_tenant_over_its_quota_hears_the_limit(server: Any) -> None:
     for _ in range(3):
         await server.submit()
     async with server.client() as client:
-        answer = await client.post("/v1/jobs", json={"application": "invert"})
+        full = {"application": "invert", "inputs": {"image": [hashlib.sha256(bytes(range(6))).hexdigest()]}}
+        answer = await client.post("/v1/jobs", json=full)
         assert (answer.status_code, answer.json()["code"], answer.json()["limit"]) == (429, "quota-exceeded", 3)
         large = b"z" * 1001
         answer = await client.put(f"/v1/blobs/{hashlib.sha256(large).hexdigest()}", content=large)
@@ -243,9 +244,14 @@ async def test_a_new_tenant_gets_a_key_that_works_and_is_not_kept(server: Any) -
 
 async def test_health_readiness_and_a_hypervisor_that_stops(start: Any) -> None:
     server = start()
+    server.hypervisor.up = False
     async with server.client(None) as client:
         assert (await client.get("/readyz")).json() == {"status": "starting", "detail": ""}
+        async with server.client() as tenant:
+            answer = await tenant.post("/v1/jobs", json={"application": "invert"})
+            assert (answer.status_code, answer.json()["code"]) == (503, "board-unreachable")
         async with server.app.router.lifespan_context(server.app):
+            server.hypervisor.up = True
             await anyio.sleep(0.01)
             assert (await client.get("/readyz")).status_code == 200
             assert (await client.get("/healthz")).json()["status"] == "ok"

@@ -53,10 +53,17 @@ class Context:
         """Refuse what could not be carried out.
 
         Raises:
-            BoardUnreachable: The hypervisor stopped.
+            BoardUnreachable: The hypervisor has stopped, or has not reached its board yet.
         """
         if self.failure:
             raise BoardUnreachable(f"The hypervisor has stopped: {self.failure}. Restart `eddy serve`.")
+        if not self.ready:
+            raise BoardUnreachable("The hypervisor is waiting for its board; try again in a moment.")
+
+    @property
+    def ready(self) -> bool:
+        """Whether jobs are taken at this moment."""
+        return self.running and not self.failure and self.hypervisor.ready
 
 
 def context_of(request: Request) -> Context:

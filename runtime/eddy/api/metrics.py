@@ -30,7 +30,7 @@ class _State(Collector):
         """The gauges of this moment."""
         hypervisor, store = self._context.hypervisor, self._context.store
         yield GaugeMetricFamily("eddy_board_seconds", "Board time, as last seen.", value=hypervisor.now_s())
-        up = float(self._context.running and not self._context.failure)
+        up = float(self._context.ready)
         yield GaugeMetricFamily("eddy_up", "1 while the hypervisor takes jobs.", value=up)
         jobs = Tally(job.record.state.value for job in store.unfinished())
         yield _gauge("eddy_jobs", "Jobs that have not ended, by state.", "state", _UNFINISHED, jobs)

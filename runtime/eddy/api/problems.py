@@ -101,9 +101,10 @@ def respond(
 
 
 def _field(location: Sequence[Any]) -> str:
-    """A dotted field name from a validation location: ``("body", "inputs", "pixels", 0)`` is ``inputs.pixels.0``."""
-    parts = [str(part) for part in location]
-    return ".".join(parts[1:] if parts and parts[0] in ("body", "query", "path", "header") else parts) or "body"
+    """A field's name from a validation location: ``("body", "inputs", "image", 0)`` is ``inputs.image[0]``."""
+    parts = location[1:] if location and location[0] in ("body", "query", "path", "header") else location
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return text.lstrip(".") or "body"
 
 
 def _allowed(error: Mapping[str, Any]) -> Any:

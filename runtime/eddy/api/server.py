@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -45,7 +46,7 @@ class ServerSettings:
     boardd: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8000
-    api: ApiSettings = ApiSettings()
+    api: ApiSettings = field(default_factory=ApiSettings)
     log_level: str = "warning"
 
 
@@ -189,19 +190,5 @@ def _logging(level: str) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=structlog.PrintLoggerFactory(_Stderr()),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-
-
-class _Stderr:
-    """Standard error, looked up at each write."""
-
-    def write(self, text: str) -> int:
-        import sys
-
-        return sys.stderr.write(text)
-
-    def flush(self) -> None:
-        import sys
-
-        sys.stderr.flush()

@@ -76,28 +76,9 @@ async def submit(
         deadline_s=body.deadline_s,
         idempotency_key=idempotency_key or "",
     )
-    await anyio.to_thread.run_sync(_check, context, request)
     record = await context.hypervisor.submit(request)
     response.headers["Location"] = f"/v1/jobs/{record.id}"
     return answer(context, record)
-
-
-def _check(context: Context, request: JobRequest) -> None:
-    """What can be said about a request without the hypervisor: its application and its blobs are there."""
-    if request.application not in context.catalogue.applications:
-        allowed = sorted(context.catalogue.applications)
-        message = f"There is no application {request.application!r}."
-        raise InvalidRequest(message, field="application", asked=request.application, allowed=allowed)
-    named = [(f"inputs.{name}.{i}", blob) for name, blobs in request.inputs.items() for i, blob in enumerate(blobs)]
-    named += [(f"constants.{name}", blob) for name, blob in request.constants.items()]
-    for field, blob in named:
-        if not context.store.has_blob(request.tenant, blob):
-            raise InvalidRequest(
-                f"{field} names a blob you have not stored; PUT it to /v1/blobs/{blob} first.",
-                field=field,
-                asked=blob,
-                allowed="sha256 of a blob stored under /v1/blobs",
-            )
 
 
 @router.get("", response_model=JobPage, summary="List jobs, newest first")

@@ -24,7 +24,7 @@ async def readyz(response: Response, context: Ctx) -> Health:
     if context.failure:
         response.status_code = 503
         return Health(status="unavailable", detail=context.failure)
-    if not context.running:
+    if not context.ready:
         response.status_code = 503
         return Health(status="starting")
     return Health(status="ok")
