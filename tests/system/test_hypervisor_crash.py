@@ -1,0 +1,181 @@
+"""The hypervisor dies between any two effects, and a new one takes up where it stopped."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from eddy.board.model import ModelBoard, ModelFaults
+from eddy.board.port import Cause
+from eddy.core.jobs import TRANSITIONS, JobState
+from eddy.core.records import What
+from eddy.hypervisor.engine import Engine
+from eddy.policy.dispatch import POLICIES
+from eddy.store import Store
+from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
+
+EFFECTS = ("load", "launch", "stop", "free", "allocate", "write", "read", "wait", "commit")
+FAULTS = ModelFaults({"2.1.1": Cause.ILLEGAL_BURST})
+"""The second job's second item is bad."""
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class Killer:
+    """Counts effects, and dies before or after one of them."""
+
+    def __init__(self, at: int = -1, after: bool = False) -> None:
+        self.at, self.after, self.count = at, after, 0
+        self.launched: Counter[str] = Counter()
+
+    def effect(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        here = self.count == self.at
+        self.count += 1
+        if here and not self.after:
+            raise Killed
+        answer = call(*arguments, **named)
+        if call.__name__ == "launch":
+            self.launched[arguments[1].item] += 1
+        if here:
+            raise Killed
+        return answer
+
+
+class Mortal:
+    """Something whose effects the killer sees."""
+
+    def __init__(self, inner: Any, killer: Killer) -> None:
+        self._inner, self._killer = inner, killer
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._inner, name)
+        if name not in EFFECTS:
+            return call
+        return lambda *arguments, **named: self._killer.effect(call, *arguments, **named)
+
+
+def engine_over(board: Any, store: Any, policy: str = "fcfs") -> Engine:
+    return Engine(board, POLICIES[policy](), store, {CHAIN.name: CHAIN}, MODULES)
+
+
+def submit(store: Store) -> None:
+    """Three jobs of two tenants, one of them doomed."""
+    engine = engine_over(model_board(), store)
+    engine.start()
+    engine.accept(request(store, batch=3))
+    engine.accept(request(store, batch=3, salt=1))
+    engine.accept(request(store, batch=2, salt=2, tenant="other"))
+
+
+def run(killer: Killer, board: ModelBoard, store: Store, policy: str = "fcfs") -> int:
+    """Run to the end, restarting after every death; answers the number of deaths."""
+    deaths = 0
+    for _ in range(3):
+        engine = engine_over(Mortal(board, killer), Mortal(store, killer), policy)
+        try:
+            engine.start()
+            while not engine.idle:
+                engine.step()
+        except Killed:
+            deaths += 1
+        else:
+            return deaths
+    raise AssertionError("it died more than once")
+
+
+def check(store: Store, board: ModelBoard, launched: Counter[str]) -> None:
+    good, bad, other = (store.job(TENANT, 1), store.job(TENANT, 2), store.job("other", 3))
+    assert (good.state, other.state) == (JobState.SUCCEEDED, JobState.SUCCEEDED)
+    assert store.output(TENANT, 1, "out") == expected(batch=3)
+    assert store.output("other", 3, "out") == expected(batch=2, salt=2)
+    assert (bad.state, bad.cause, bad.failed_task, bad.failed_item) == (JobState.FAILED, "illegal-burst", 1, 1)
+    assert set(launched.values()) == {1}, "an item was run twice"
+    assert board.state().buffers == ()
+    for record in (good, bad, other):
+        log = store.events(None, record.id)
+        done = Counter((event.task, event.item) for event in log if event.what is What.ITEM_DONE)
+        assert set(done.values()) == {1}, "an item was booked twice"
+        states = [JobState.QUEUED] + [event.state for event in log if event.state is not None]
+        assert all(after in TRANSITIONS[before] for before, after in itertools.pairwise(states))
+        assert record.response_s is not None
+        assert record.waited_s + record.reconfiguring_s + record.running_s == pytest.approx(record.response_s)
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_death_between_any_two_effects_changes_no_result(policy: str, after: bool) -> None:
+    store, board, killer = Store(":memory:"), model_board(faults=FAULTS), Killer()
+    submit(store)
+    assert run(killer, board, store, policy) == 0
+    check(store, board, killer.launched)
+    assert killer.count > 100
+    for at in range(killer.count):
+        store, board, mortal = Store(":memory:"), model_board(faults=FAULTS), Killer(at, after)
+        submit(store)
+        assert run(mortal, board, store, policy) == 1
+        check(store, board, mortal.launched)
+        store.close()
+
+
+@pytest.mark.parametrize("at", range(0, 140, 7))
+def test_a_new_board_loses_no_job_and_no_committed_result(at: int) -> None:
+    store, killer = Store(":memory:"), Killer(at)
+    submit(store)
+    engine = engine_over(Mortal(model_board(), killer), store)
+    try:
+        engine.start()
+        while not engine.idle:
+            engine.step()
+    except Killed:
+        pass
+    committed = {n: store.job(tenant, n).items_done for n, tenant in ((1, TENANT), (2, TENANT), (3, "other"))}
+    board, again = model_board(), Killer()
+    run(again, board, store)
+    for number, tenant, batch, salt in ((1, TENANT, 3, 0), (2, TENANT, 3, 1), (3, "other", 2, 2)):
+        assert store.output(tenant, number, "out") == expected(batch, salt)
+        first = committed[number]
+        assert not [name for name in again.launched if name.startswith(f"{number}.") and int(name[4:]) < first]
+        times = [event.at_s for event in store.events(None, number)]
+        assert times == sorted(times), "board time went back"
+    assert board.state().buffers == ()
+
+
+def test_cancellation_survives_death() -> None:
+    store, board = Store(":memory:"), model_board()
+    submit(store)
+    store.request_cancel(TENANT, 1)
+    assert run(Killer(), board, store) == 0
+    assert store.job(TENANT, 1).state is JobState.CANCELLED
+    assert store.job(TENANT, 2).state is JobState.SUCCEEDED
+
+
+def test_what_runs_for_nobody_is_stopped_and_its_memory_freed() -> None:
+    board = model_board(slow=10.0)
+    lost = Store(":memory:")
+    submit(lost)
+    engine = engine_over(board, lost)
+    engine.start()
+    while not any(slot.item is not None for slot in engine.machine.slots.values()):
+        engine.step()
+    store = Store(":memory:")
+    engine = engine_over(board, store)
+    engine.start()
+    while not engine.idle:
+        engine.step()
+    assert board.state().buffers == ()
+    assert all(slot.item == "" for slot in board.state().slots)
+
+
+def test_an_application_that_is_gone_fails_its_jobs() -> None:
+    store = Store(":memory:")
+    submit(store)
+    engine = Engine(model_board(), POLICIES["fcfs"](), store, {}, MODULES)
+    engine.start()
+    record = store.job(TENANT, 1)
+    assert (record.state, record.cause) == (JobState.FAILED, "application-gone")
+    assert engine.idle
