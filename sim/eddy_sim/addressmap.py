@@ -71,6 +71,7 @@ class Ip:
         bytes: Size of its range.
         registers: Its register map.
         interrupts: Output pin to input of the interrupt controller.
+        parameters: What a driver may want to know of how it was built.
     """
 
     path: str
@@ -79,6 +80,7 @@ class Ip:
     bytes: int
     registers: tuple[RegisterSpec, ...] = ()
     interrupts: tuple[tuple[str, int], ...] = field(default=())
+    parameters: tuple[tuple[str, str], ...] = field(default=())
 
     @property
     def instance(self) -> str:
@@ -101,8 +103,9 @@ def wizard_base(slot: int) -> int:
     return PL_BASE + WIZARD_OFFSET + slot * WIZARD_BYTES
 
 
-def static_ips(num_slots: int) -> tuple[Ip, ...]:
-    """Every core of the static region with `num_slots` slots, each slot's contents as a stub."""
+def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
+    """Every core of the static region with `num_slots` slots at `shell_hz`, each slot's contents as a stub."""
+    wizard = (("PRIM_IN_FREQ", f"{shell_hz / 1e6:.6f}"),)
     ips = [
         Ip(
             "shell",
@@ -122,7 +125,14 @@ def static_ips(num_slots: int) -> tuple[Ip, ...]:
     ]
     for slot in range(num_slots):
         ips += [
-            Ip(f"slot_clk{slot}", "xilinx.com:ip:clk_wiz:6.0", wizard_base(slot), WIZARD_BYTES, WIZARD_MAP),
+            Ip(
+                f"slot_clk{slot}",
+                "xilinx.com:ip:clk_wiz:6.0",
+                wizard_base(slot),
+                WIZARD_BYTES,
+                WIZARD_MAP,
+                parameters=wizard,
+            ),
             Ip(
                 f"slot_ctrl{slot}",
                 "eddy:ip:slot_ctrl:1.0",

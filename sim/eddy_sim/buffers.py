@@ -186,5 +186,7 @@ class SimMemory:
 
 
 def _clear(buffer: SimBuffer, memory: npt.NDArray[np.uint8]) -> None:
+    # Lines the cache holds from an earlier buffer would hide what a module wrote since.
+    buffer.invalidate()
     memory[:] = 0
     buffer.flush()

@@ -27,11 +27,14 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import eddy_drivers.hls_accelerator
+import eddy_drivers.shell  # noqa: F401 - imported, so that overlays bind the drivers
 import numpy as np
 import numpy.typing as npt
 from eddy.board.manifest import ModuleManifest, load_module_manifest
 from eddy.board.profile import Profile, load_profile
 from eddy.core.errors import ConfigurationFailed, EddyError, InvalidRequest
+from pynq.devicetree import get_dtbo_base_name
 from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device
 from pynq.pl_server.hwh_parser import _HWHUltrascale
@@ -45,7 +48,7 @@ from eddy_sim.buffers import Pages, SimMemory
 from eddy_sim.clocks import ProcessorClocks
 from eddy_sim.faults import LoadFault
 from eddy_sim.interrupts import InterruptLine
-from eddy_sim.registers import RegisterArray
+from eddy_sim.registers import Read32, RegisterArray, Write32
 from eddy_sim.simclock import SimClock
 
 __all__ = ["LoadRefused", "SimClock", "SimDevice"]
@@ -116,6 +119,7 @@ class SimDevice(Device):  # type: ignore[misc]
         self._lock = threading.RLock()
         self._clocks = ProcessorClocks(self.profile.shell_hz)
         self._clock: SimClock | None = None
+        self.devicetree_dict: dict[str, str] = {}
         self._faults: dict[int, LoadFault] = {}
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> SimDevice:
@@ -147,7 +151,7 @@ class SimDevice(Device):  # type: ignore[misc]
         if base_addr % 4:
             raise InvalidRequest(f"address {base_addr:#x} is not a multiple of 4", field="base_addr")
         if base_addr >= PL_BASE and base_addr + length <= PL_BASE + PL_BYTES:
-            return RegisterArray(self._read, self._write, base_addr - PL_BASE, -(-length // 4))
+            return RegisterArray(*self._bus(), base_addr - PL_BASE, -(-length // 4))
         dram = self.profile.dram
         if dram.base <= base_addr and base_addr + length <= dram.base + dram.bytes:
             start = base_addr - dram.base
@@ -161,13 +165,19 @@ class SimDevice(Device):  # type: ignore[misc]
             )
         return clocks
 
-    def _read(self, offset: int) -> int:
-        with self._lock:
-            return self.sim.read32(offset)
+    def _bus(self) -> tuple[Read32, Write32]:
+        """Register accesses that keep out of the way of a thread that steps the board; short, for they are many."""
+        lock, read32, write32 = self._lock, self.sim.read32, self.sim.write32
 
-    def _write(self, offset: int, value: int) -> None:
-        with self._lock:
-            self.sim.write32(offset, value)
+        def read(offset: int) -> int:
+            with lock:
+                return read32(offset)
+
+        def write(offset: int, value: int) -> None:
+            with lock:
+                write32(offset, value)
+
+        return read, write
 
     def cpu_memory(self, address: int, length: int) -> npt.NDArray[np.uint8]:
         """Memory as the CPU's cache shows it."""
@@ -332,8 +342,9 @@ class SimDevice(Device):  # type: ignore[misc]
             raise LoadRefused(errno.EIO, "the configuration port found a wrong CRC in the bitstream")
         fresh = self._board is None
         with self._lock:
+            board = self.sim
             if not fresh:
-                self.sim.reset()
+                board.reset()
             self.line.forget()
 
     def _download_partial(self, identity: bitfile.Identity, body: bytes) -> None:
@@ -387,6 +398,27 @@ class SimDevice(Device):  # type: ignore[misc]
             return
         while self.configuring:
             self.advance(self.now_s + 1.0)
+
+    # Device trees: there is no operating system to hand them to, so they are only listed.
+
+    def insert_device_tree(self, abs_dtbo: str) -> None:
+        """List a device tree segment.
+
+        Raises:
+            OSError: There is no such file.
+        """
+        if not Path(abs_dtbo).is_file():
+            raise OSError(errno.ENOENT, f"The dtbo file {abs_dtbo} does not exist.")
+        self.devicetree_dict[get_dtbo_base_name(abs_dtbo)] = abs_dtbo
+
+    def remove_device_tree(self, abs_dtbo: str | None) -> None:
+        """Take a segment off the list; PYNQ asks for this also where there was none."""
+        if abs_dtbo is not None:
+            self.devicetree_dict.pop(get_dtbo_base_name(abs_dtbo), None)
+
+    def clear_devicetree(self) -> None:
+        """Empty the list."""
+        self.devicetree_dict.clear()
 
     # What the partial design changes in the device's tables
 

@@ -160,14 +160,15 @@ def _core(modules: Xml.Element, ip: Ip, wired: bool) -> Xml.Element:
     registers = Xml.SubElement(block, "REGISTERS")
     for register in ip.registers:
         _register(registers, register)
-    _parameters(module, {"C_BASEADDR": f"0x{ip.base:08X}", "C_HIGHADDR": f"0x{ip.base + ip.bytes - 1:08X}"})
+    ends = {"C_BASEADDR": f"0x{ip.base:08X}", "C_HIGHADDR": f"0x{ip.base + ip.bytes - 1:08X}"}
+    _parameters(module, {**ends, **dict(ip.parameters)})
     ports = Xml.SubElement(module, "PORTS")
     if ip.path == INTC_NAME:
         _port(ports, "intr", "I", f"{CONCAT}_dout", [(CONCAT, "dout")], "INTERRUPT")
         _port(ports, "irq", "O", f"{INTC_NAME}_irq", [(PS, "pl_ps_irq0")], "INTERRUPT")
     for pin, index in ip.interrupts:
-        ends = [(CONCAT, f"In{index}")] if wired else []
-        _port(ports, pin, "O", _SCALAR_NET.format(ip.instance, pin), ends, "INTERRUPT")
+        sinks = [(CONCAT, f"In{index}")] if wired else []
+        _port(ports, pin, "O", _SCALAR_NET.format(ip.instance, pin), sinks, "INTERRUPT")
     _bus(module, SUBORDINATE, "SLAVE")
     return module
 

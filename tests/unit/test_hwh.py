@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pynq.pl_server.hwh_parser import _HWHUltrascale
-from pynqmetadata.frontends import Metadata  # type: ignore[import-untyped]
-from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[import-untyped]
-
 from eddy.board.manifest import ArgumentRegister, RegisterKind
 from eddy.board.port import Access
 from eddy_sim.addressmap import INTC_NAME, Ip, argument_map, module_base, slot_ip, static_ips
 from eddy_sim.hwh import clock_divisor, overlay_hwh, partial_hwh
+from pynq.pl_server.hwh_parser import _HWHUltrascale
+from pynqmetadata.frontends import Metadata  # type: ignore[import-untyped]
+from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[import-untyped]
 
 ARGUMENTS = (
     ArgumentRegister("in", 0x10, 64, RegisterKind.POINTER, Access.READ),
@@ -24,7 +24,7 @@ ARGUMENTS = (
 
 def parse(tmp_path: Path, slots: int, shell_hz: float = 100e6) -> Any:
     file = tmp_path / "eddy.hwh"
-    file.write_text(overlay_hwh("eddy", "xck26-sfvc784-2LV-c", shell_hz, static_ips(slots)))
+    file.write_text(overlay_hwh("eddy", "xck26-sfvc784-2LV-c", shell_hz, static_ips(slots, shell_hz)))
     return RuntimeMetadataParser(Metadata(input=str(file)))
 
 
@@ -37,7 +37,8 @@ def test_every_block_is_there_once(tmp_path: Path, slots: int) -> None:
         assert parsed.ip_dict[f"slot{slot}/module"]["phys_addr"] == 0xA010_0000 + slot * 0x1_0000
     assert set(parsed.hierarchy_dict) == {f"slot{slot}" for slot in range(slots)}
     ranges = sorted((ip["phys_addr"], ip["addr_range"]) for ip in parsed.ip_dict.values() if "phys_addr" in ip)
-    assert all(a + size <= b for (a, size), (b, _) in zip(ranges, ranges[1:], strict=False))
+    assert all(a + size <= b for (a, size), (b, _) in itertools.pairwise(ranges))
+    assert parsed.ip_dict["slot_clk0"]["parameters"]["PRIM_IN_FREQ"] == "100.000000"
     assert parsed.ip_dict["shell"]["registers"]["CFG_STATUS"]["address_offset"] == 0x18
 
 
