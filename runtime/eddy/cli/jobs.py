@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 
-from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url
+from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url, one_of
 from eddy.cli.output import Column, errors_in_one_line, print_json, say, seconds, table
 from eddy.core.jobs import PRIORITIES, JobState
 
 if TYPE_CHECKING:
     from eddy.client import Client, Job
 
-_STATES = click.Choice([state.value for state in JobState])
-_PRIORITIES = click.Choice([str(level) for level in PRIORITIES])
+_STATES = [state.value for state in JobState]
+_LEVELS = ", ".join(map(str, PRIORITIES))
 Out = Annotated[Path | None, typer.Option("--out", help="Directory for the outputs, as .npy files.")]
 
 
@@ -31,8 +30,9 @@ def submit(
         int | None, typer.Option("--batch", "-b", min=1, help="Items; default: as the files have.")
     ] = None,
     priority: Annotated[
-        str, typer.Option("--priority", "-p", click_type=_PRIORITIES, help="Higher comes first.")
-    ] = "1",
+        int,
+        typer.Option("--priority", "-p", callback=one_of(PRIORITIES), help=f"One of {_LEVELS}; higher comes first."),
+    ] = PRIORITIES[0],
     deadline: Annotated[float | None, typer.Option("--deadline", min=0, help="Board seconds after arrival.")] = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")] = True,
     out: Out = None,
@@ -47,7 +47,7 @@ def submit(
 
     with errors_in_one_line(as_json), Client(url, key) as client:
         arrays = gather(inputs or [], client.buffers(application))
-        job = client.submit(application, arrays, batch=batch, priority=int(priority), deadline_s=deadline)
+        job = client.submit(application, arrays, batch=batch, priority=priority, deadline_s=deadline)
         say(f"job {job.id} submitted")
         if wait or out is not None:
             with watching() as watch:
@@ -57,7 +57,9 @@ def submit(
 
 
 def jobs(
-    state: Annotated[str | None, typer.Option("--state", click_type=_STATES, help="Only jobs in this state.")] = None,
+    state: Annotated[
+        str | None, typer.Option("--state", callback=one_of(_STATES), help="Only jobs in this state.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most this many, newest first.")] = 20,
     url: Url = URL,
     key: Key = KEY,

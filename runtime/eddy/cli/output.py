@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -20,8 +20,6 @@ from eddy.core.errors import EddyError
 
 OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD = 0, 1, 2, 3, 4, 5
 """Exit codes: done; a job or check failed; wrong arguments; nothing answers; the server refused; the board failed."""
-
-AsJsonReady = Annotated[bool, typer.Option("--json", help="Print one JSON line on standard output once it serves.")]
 
 _EXIT_CODES = {
     "server-unreachable": UNREACHABLE,

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from eddy.cli.options import default, option
-from eddy.cli.output import BOARD, AsJsonReady, errors_in_one_line, say
+from eddy.cli.options import BOARD, PROFILE, AsJsonReady, default, option
+from eddy.cli.output import BOARD as BOARD_FAILED
+from eddy.cli.output import errors_in_one_line, print_json, say
 from eddy.core.errors import EddyError, InvalidRequest
 
 Board = Annotated[str, option("board")]
@@ -16,8 +17,8 @@ Profile = Annotated[str, option("profile")]
 
 
 def serve(
-    board: Board = default("board"),
-    profile: Profile = default("profile"),
+    board: Board = BOARD,
+    profile: Profile = PROFILE,
     policy: Annotated[str, option("policy")] = default("policy"),
     host: Annotated[str, option("host")] = default("host"),
     port: Annotated[int, option("port")] = default("port"),
@@ -52,8 +53,6 @@ def serve(
         )
         server = Server(settings, progress=lambda text: say(f"eddy: {text}"))
         if as_json:
-            from eddy.cli.output import print_json
-
             print_json({"url": server.url, "operator_key_file": str(server.key_file)})
         else:
             say(f"eddy: serving {board} board, profile {profile}, on {server.url}  (API: {server.url}/docs)")
@@ -62,13 +61,13 @@ def serve(
         server.run()
         if server.failed:
             say("eddy: the hypervisor stopped; the log above has the cause")
-            raise typer.Exit(BOARD)
+            raise typer.Exit(BOARD_FAILED)
 
 
 def boardd(
-    board: Annotated[str, option("board")] = default("board"),
+    board: Board = BOARD,
     socket: Annotated[str, option("socket")] = default("socket"),
-    profile: Profile = default("profile"),
+    profile: Profile = PROFILE,
     images: Annotated[Path | None, typer.Option("--images", help="Folder of the overlay and its images.")] = None,
     trusted_keys: Annotated[
         Path | None, typer.Option("--trusted-keys", help="Folder of public keys whose signatures count.")
@@ -87,8 +86,6 @@ def boardd(
 
         def ready(_: object) -> None:
             if as_json:
-                from eddy.cli.output import print_json
-
                 print_json({"socket": socket, "board": board, "profile": profile})
             else:
                 say(f"eddy: {board} board, profile {profile}, on {socket}")

@@ -1,0 +1,79 @@
+"""`eddy demo`: three tenants share the simulated board over HTTP, and every answer is checked."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eddy.cli.options import PROFILE, AsJson, default, option
+from eddy.cli.output import FAILED, Column, errors_in_one_line, print_json, say, seconds, table
+from eddy.core.errors import InvalidRequest
+
+
+def demo(
+    profile: Annotated[str, option("profile")] = PROFILE,
+    policy: Annotated[str, option("policy")] = default("policy"),
+    out: Annotated[str, option("out")] = default("out"),
+    as_json: AsJson = False,
+) -> None:
+    """Build the simulated board, let three tenants submit real jobs over HTTP, check every result."""
+    with errors_in_one_line(as_json):
+        try:
+            from eddy.cli import demo_run
+        except ModuleNotFoundError as missing:
+            message = f"{missing.name} is not installed here; install it with `pip install 'eddy[demo]'`."
+            raise InvalidRequest(message) from missing
+        folder = Path(out)
+        clock = Clock()
+        with tempfile.TemporaryDirectory(prefix="eddy-demo-") as data:
+            report = demo_run.run(profile, policy, Path(data), folder, clock.say)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _show(report.to_json())
+    if not report.verified:
+        say("eddy: a result is wrong")
+        raise typer.Exit(FAILED)
+
+
+class Clock:
+    """Progress lines with the wall time since the start."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """One line to standard error."""
+        say(f"eddy: [{time.monotonic() - self._start:4.0f} s] {text}")
+
+
+_COLUMNS = (
+    Column("Tenant", "tenant"),
+    Column("Application", "application"),
+    Column("Batch", "batch", right=True),
+    Column("Waiting", "waiting", right=True),
+    Column("Reconfig.", "reconfiguring", right=True),
+    Column("Running", "running", right=True),
+    Column("Verified", "verified"),
+    Column("Quality", "quality"),
+)
+
+
+def _show(report: dict[str, Any]) -> None:
+    rows = [
+        {
+            **job,
+            "waiting": seconds(job["waiting_s"]),
+            "reconfiguring": seconds(job["reconfiguring_s"]),
+            "running": seconds(job["running_s"]),
+        }
+        for job in report["jobs"]
+    ]
+    table("Board time of each job", _COLUMNS, rows)
+    for name in ("timeline", "trace", "picture"):
+        print(f"{name:<9}{report[name]}")
+    print("Open the trace at https://ui.perfetto.dev")

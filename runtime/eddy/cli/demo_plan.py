@@ -1,0 +1,87 @@
+"""What the demonstration's tenants submit, and what must come back: real inputs and numpy references."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from eddy_sim.reference import image_compression
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One job of the demonstration.
+
+    Attributes:
+        tenant: Who submits it.
+        application: What is run.
+        priority: One of 1, 3, 9.
+        inputs: By buffer name; inputs ``(batch, *shape)``, constants ``shape``.
+        expected: Output name to what the reference gives, ``(batch, *shape)``.
+        quality: Says how good the outputs are, in a few characters.
+    """
+
+    tenant: str
+    application: str
+    priority: int
+    inputs: Mapping[str, Array]
+    expected: Mapping[str, Array]
+    quality: Callable[[Mapping[str, Array]], str]
+
+    @property
+    def batch(self) -> int:
+        """Number of items."""
+        return len(next(iter(self.expected.values())))
+
+
+def photograph(tenant: str, priority: int, first: int, last: int) -> Order:
+    """Compress and restore tiles `first` to `last` (exclusive) of a photograph."""
+    tiles = image_compression.tiles()[first:last]
+    references = [image_compression.run_item({"image": tile}) for tile in tiles]
+    images = np.stack(tiles)
+
+    def quality(outputs: Mapping[str, Array]) -> str:
+        return f"{image_compression.psnr_db(images, outputs['result']):.1f} dB"
+
+    return Order(tenant, "image_compression", priority, {"image": images}, _stacked(references), quality)
+
+
+def digits(tenant: str, priority: int, first: int, last: int) -> Order:
+    """Recognise handwritten digits `first` to `last` (exclusive) of the test part of the data set."""
+    raise NotImplementedError
+
+
+def _stacked(references: list[Mapping[str, Array]] | list[dict[str, Array]]) -> dict[str, Array]:
+    return {name: np.stack([reference[name] for reference in references]) for name in references[0]}
+
+
+def orders() -> tuple[Order, ...]:
+    """The jobs of the demonstration, in order of submission: three tenants, five jobs."""
+    return (
+        photograph("ada", 3, 0, 15),
+        digits("grace", 1, 0, 8),
+        photograph("edsger", 9, 5, 9),
+        digits("edsger", 3, 8, 12),
+        photograph("grace", 1, 0, 2),
+    )
+
+
+def picture(order: Order, outputs: Mapping[str, Array], path: Path) -> None:
+    """Save a photograph's tiles beside what came back, where the whole photograph was submitted."""
+    from PIL import Image
+
+    whole = image_compression.photograph().shape
+    side = image_compression.TILE
+    halves = [order.inputs["image"], outputs.get("result", np.zeros_like(order.inputs["image"]))]
+    if len(halves[0]) * side * side != whole[0] * whole[1]:
+        return
+    shape = (whole[0] // side, whole[1] // side, side, side)
+    joined = [np.asarray(half).reshape(shape).transpose(0, 2, 1, 3).reshape(whole) for half in halves]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.hstack(joined)).save(path)

@@ -1,0 +1,201 @@
+"""The demonstration itself: a server in this process, tenants that talk to it over HTTP, results that are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eddy.api.server import Server, ServerSettings
+from eddy.cli import timeline
+from eddy.cli.demo_plan import Array, Order, orders, picture
+from eddy.cli.progress import watching
+from eddy.cli.serve import bitstreams_folder
+from eddy.client import Client, Event, Job
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one order.
+
+    Attributes:
+        order: What was asked for.
+        data: The job object as the server last gave it.
+        events: All of the job's events.
+        tasks: Names of the application's tasks, by id.
+        outputs: What came back; empty where the job failed.
+    """
+
+    order: Order
+    data: Mapping[str, Any]
+    events: Sequence[Event]
+    tasks: Sequence[str]
+    outputs: Mapping[str, Array]
+
+    @property
+    def verified(self) -> bool:
+        """Whether every output is there and equals the reference, bit for bit."""
+        return matches(self.outputs, self.order.expected)
+
+    @property
+    def quality(self) -> str:
+        """How good the outputs are, or why there are none."""
+        if self.outputs:
+            return self.order.quality(self.outputs)
+        return str((self.data["error"] or {}).get("cause", self.data["state"]))
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of ``jobs``."""
+        data = self.data
+        return {
+            "id": data["id"],
+            "tenant": data["tenant"],
+            "application": data["application"],
+            "batch": data["batch"],
+            "priority": data["priority"],
+            "state": data["state"],
+            "waiting_s": data["waiting_s"],
+            "reconfiguring_s": data["reconfiguring_s"],
+            "running_s": data["running_s"],
+            "reconfigurations": data["reconfigurations"],
+            "reuses": data["reuses"],
+            "verified": self.verified,
+            "quality": self.quality,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcomes, and where the files are."""
+
+    board: str
+    profile: str
+    policy: str
+    outcomes: tuple[Outcome, ...]
+    files: Mapping[str, Path]
+
+    @property
+    def verified(self) -> bool:
+        """Whether every result is right."""
+        return bool(self.outcomes) and all(outcome.verified for outcome in self.outcomes)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `eddy demo --json` prints."""
+        return {
+            "board": self.board,
+            "profile": self.profile,
+            "policy": self.policy,
+            "verified": self.verified,
+            "jobs": [outcome.to_json() for outcome in self.outcomes],
+            **{name: str(path) for name, path in self.files.items()},
+        }
+
+
+def run(profile: str, policy: str, data: Path, out: Path, say: Say) -> Report:
+    """Build the board, serve it, run every order, write timeline, trace and picture.
+
+    Args:
+        profile: Board profile to simulate.
+        policy: Dispatch policy.
+        data: Directory for the server's store; nothing in it is needed afterwards.
+        out: Directory for the files.
+        say: Told what happens.
+    """
+    say(f"building the simulated board, profile {profile}")
+    settings = ServerSettings("rtl", profile, policy, data, bitstreams_folder(""), port=0)
+    with Server(settings, progress=say).background() as server:
+        say(f"the hypervisor serves {len(server.board.describe().slots)} slots on {server.url}")
+        outcomes = submit_all(server.url, server.key_file.read_text().strip(), orders(), say)
+    say("every result is right" if all(outcome.verified for outcome in outcomes) else "a result is WRONG")
+    files = write(outcomes, out, f"{profile} board, policy {policy}")
+    return Report("rtl", profile, policy, tuple(outcomes), files)
+
+
+def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -> list[Outcome]:
+    """Make the tenants, submit every order over HTTP in order, follow all of them, check what comes back."""
+    tenants = sorted({order.tenant for order in wanted})
+    with Client(url, operator_key) as operator:
+        keys = {name: operator.add_tenant(name)["key"] for name in tenants}
+    clients = {name: Client(url, key) for name, key in keys.items()}
+    say(f"tenants {', '.join(tenants)} submit {len(wanted)} jobs")
+    try:
+        jobs = [_submit(clients[order.tenant], order) for order in wanted]
+        with watching() as watch, ThreadPoolExecutor(len(wanted)) as pool:
+            futures = [
+                pool.submit(_finish, clients[order.tenant], order, job, watch)
+                for order, job in zip(wanted, jobs, strict=True)
+            ]
+            return [future.result() for future in futures]
+    finally:
+        for client in clients.values():
+            client.close()
+
+
+def _submit(client: Client, order: Order) -> Job:
+    return client.submit(order.application, order.inputs, batch=order.batch, priority=order.priority)
+
+
+def _finish(client: Client, order: Order, job: Job, watch: Callable[[Job], None]) -> Outcome:
+    """Follow one job to its end and fetch its outputs."""
+    events = []
+    for event in job.events():
+        events.append(event)
+        if event.kind in ("state", "result"):
+            watch(job.refresh())
+    watch(job.refresh())
+    tasks = [task["name"] for task in client.app(order.application)["tasks"]]
+    return Outcome(order, job.data, events, tasks, job.outputs if job.state == "succeeded" else {})
+
+
+def matches(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> bool:
+    """Whether every expected output is there, bit for bit."""
+    return outputs.keys() == expected.keys() and all(
+        outputs[name].dtype == expected[name].dtype and np.array_equal(outputs[name], expected[name])
+        for name in expected
+    )
+
+
+def spans(outcomes: Iterable[Outcome]) -> list[timeline.Span]:
+    """What every slot did, from the jobs' events."""
+    found = (_span(event, outcome.data, outcome.tasks) for outcome in outcomes for event in outcome.events)
+    return [span for span in found if span is not None]
+
+
+_SPANS: Mapping[str, tuple[timeline.SpanKind, bool]] = {
+    "configured": ("reconfigure", True),
+    "configuration_failed": ("reconfigure", False),
+    "item_done": ("run", True),
+    "item_failed": ("run", False),
+}
+
+
+def _span(event: Event, job: Mapping[str, Any], names: Sequence[str]) -> timeline.Span | None:
+    data = event.data
+    if event.kind not in _SPANS or data.get("started_s") is None or data.get("slot") is None:
+        return None
+    kind, ok = _SPANS[event.kind]
+    name = names[data["task"]] if "task" in data else ""
+    item = data.get("item") if kind == "run" else None
+    return timeline.Span(
+        data["slot"], kind, data["started_s"], data["at_s"], job["tenant"], str(job["id"]), name, item, ok
+    )
+
+
+def write(outcomes: Sequence[Outcome], out: Path, title: str) -> dict[str, Path]:
+    """Write the timeline, the trace and the picture; answers where they are."""
+    files = {
+        "timeline": out / "timeline.png",
+        "trace": out / "trace.json",
+        "picture": out / "photograph.png",
+    }
+    drawn = spans(outcomes)
+    timeline.draw(drawn, title, files["timeline"])
+    timeline.write_trace(drawn, title, files["trace"])
+    picture(outcomes[0].order, outcomes[0].outputs, files["picture"])
+    return files

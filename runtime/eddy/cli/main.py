@@ -1,0 +1,31 @@
+"""The `eddy` command. Each subcommand imports what it needs when it runs, so that help and completion stay instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from eddy.cli import board, demo, jobs, resources, serve
+
+HELP = """Share an FPGA board between tenants: submit jobs, follow them, run the hypervisor.
+
+Settings come from flags, then EDDY_* environment variables, then defaults. Exit codes: 0 done, 1 a job or a check
+failed, 2 wrong arguments, 3 nothing answers, 4 refused, 5 the board failed.
+"""
+
+app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Jobs": (jobs.submit, jobs.jobs, jobs.job, jobs.cancel, jobs.result),
+    "What there is": (resources.apps, resources.slots, board.bitstreams),
+    "Operate": (serve.serve, serve.boardd, board.doctor),
+    "Try": (demo.demo,),
+}
+for _panel, _commands in _PANELS.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_panel)(_command)
+app.add_typer(resources.tenant, name="tenant", rich_help_panel="Operate")
+
+if __name__ == "__main__":
+    app()
