@@ -99,17 +99,17 @@ module decoupler
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
-    if (!ctrl_open_q) begin
+    if (rst_ni && !ctrl_open_q) begin
       ClosedControlIsIdle_A :
       assert (slot_ctrl_req_o == '0 && ctrl_rsp_o == '0)
       else $error("decoupler: something crosses the closed control gate");
     end
-    if (!mem_open_q) begin
+    if (rst_ni && !mem_open_q) begin
       ClosedMemoryIsIdle_A :
       assert (mem_req_o == '0 && slot_mem_rsp_o == '0)
       else $error("decoupler: something crosses the closed memory gate");
     end
-    if (!irq_open_q) begin
+    if (rst_ni && !irq_open_q) begin
       ClosedInterruptIsLow_A :
       assert (!irq_o)
       else $error("decoupler: an interrupt crosses the closed gate");

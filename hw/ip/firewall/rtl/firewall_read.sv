@@ -84,7 +84,7 @@ module firewall_read
       if (finish) refused_beat_q <= '0;
       else if (answer_refused && r_ready_i) refused_beat_q <= refused_beat_q + 8'd1;
       if (finish) r_stall_q <= '0;
-      else if (r_valid_o && !r_ready_i) r_stall_q <= r_stall_q + TimeoutWidth'(1);
+      else if (r_valid_o && !r_ready_i && !r_late) r_stall_q <= r_stall_q + TimeoutWidth'(1);
     end
   end
 

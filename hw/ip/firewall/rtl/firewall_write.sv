@@ -124,7 +124,7 @@ module firewall_write
       end
       if (w_step) beat_q <= w_last ? '0 : beat_q + 8'd1;
       if (w_step && w_last) w_stall_q <= '0;
-      else if (owing && !cut_i && !w_valid_i) w_stall_q <= w_stall_q + TimeoutWidth'(1);
+      else if (owing && !cut_i && !w_valid_i && !w_late) w_stall_q <= w_stall_q + TimeoutWidth'(1);
     end
   end
 
@@ -158,7 +158,7 @@ module firewall_write
   always_ff @(posedge clk_i) begin
     if (!rst_ni) b_stall_q <= '0;
     else if (finish) b_stall_q <= '0;
-    else if (b_valid_o) b_stall_q <= b_stall_q + TimeoutWidth'(1);
+    else if (b_valid_o && !b_late) b_stall_q <= b_stall_q + TimeoutWidth'(1);
   end
 
   assign isolate_o = w_wrong_last || w_late || b_late;

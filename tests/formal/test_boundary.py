@@ -1,0 +1,30 @@
+"""The promises of the slot boundary, proved, and shown to be worth something by breaking the blocks on purpose."""
+
+from __future__ import annotations
+
+import pytest
+from eddy_sim.prove import ROOT, Mutation, Proof
+
+IP = ROOT / "hw" / "ip"
+PROOFS = {
+    "decoupler": Proof("decoupler_proof", IP / "decoupler" / "decoupler.f", depth=6),
+    "control": Proof("firewall_ctrl_proof", IP / "firewall" / "firewall.f", depth=12),
+}
+MUTATIONS: list[tuple[str, Mutation]] = [
+    (
+        "decoupler",
+        Mutation("gate ignored", "decoupler.sv", ".rst_ni(mem_open && rst_ni)", ".rst_ni(rst_ni)"),
+    ),
+]
+
+
+@pytest.mark.formal
+@pytest.mark.parametrize("name", PROOFS)
+def test_every_claim_holds(name: str) -> None:
+    PROOFS[name].prove()
+
+
+@pytest.mark.formal
+@pytest.mark.parametrize(("name", "mutation"), MUTATIONS, ids=lambda value: getattr(value, "name", value))
+def test_a_mistake_is_found(name: str, mutation: Mutation) -> None:
+    assert PROOFS[name].refute(mutation)
