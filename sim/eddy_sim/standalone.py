@@ -22,6 +22,7 @@ _PAGE_BITS = 12
 _DRAIN_READS = 4096
 _LOCK_READS = 65536
 _ALL_CONTEXTS = 0xFFFF
+_SAME_RATE = 1e-3
 
 
 def close(device: SimDevice, slot: int) -> None:
@@ -41,13 +42,7 @@ def open(device: SimDevice, slot: int, clk_hz: float) -> None:
     Raises:
         BoardFault: The clock cannot be had.
     """
-    wizard = ClockingWizard(_description(device, wizard_base(slot), WIZARD_BYTES))
-    try:
-        wizard.set_rate(clk_hz)
-    except ValueError as error:
-        raise BoardFault(f"slot {slot} cannot have a clock of {clk_hz:.0f} Hz: {error}", cause="clock-lost") from error
-    if not any(wizard.locked() for _ in range(_LOCK_READS)):
-        raise BoardFault(f"the clocking wizard of slot {slot} did not lock", cause="clock-lost")
+    _set_clock(device, slot, clk_hz)
     control = _control(device, slot)
     control.release_reset()
     control.clear_causes()
@@ -56,6 +51,18 @@ def open(device: SimDevice, slot: int, clk_hz: float) -> None:
     first, last = dram.base >> _PAGE_BITS, (dram.base + dram.bytes - 1) >> _PAGE_BITS
     control.set_windows([PageWindow(first, last, read=True, write=True, contexts=_ALL_CONTEXTS)])
     control.open_memory()
+
+
+def _set_clock(device: SimDevice, slot: int, clk_hz: float) -> None:
+    wizard = ClockingWizard(_description(device, wizard_base(slot), WIZARD_BYTES))
+    if abs(wizard.rate_hz() / clk_hz - 1) < _SAME_RATE and wizard.locked():
+        return
+    try:
+        wizard.set_rate(clk_hz)
+    except ValueError as error:
+        raise BoardFault(f"slot {slot} cannot have a clock of {clk_hz:.0f} Hz: {error}", cause="clock-lost") from error
+    if not any(wizard.locked() for _ in range(_LOCK_READS)):
+        raise BoardFault(f"the clocking wizard of slot {slot} did not lock", cause="clock-lost")
 
 
 def _control(device: SimDevice, slot: int) -> SlotCtrl:

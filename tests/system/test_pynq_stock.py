@@ -1,0 +1,69 @@
+"""A script of stock PYNQ calls against the RTL, in a process of its own as a user would run it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eddy_sim.bitstreams import list_or_build
+
+from eddy.board.profile import load_profile
+
+pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("pynq")]
+SCRIPT = Path(__file__).parent / "stock_script.py"
+
+
+def run(profile: str, folder: Path, coherent: bool = False) -> dict[str, Any]:
+    listed = json.dumps(list_or_build(profile).to_json())
+    environment = {**os.environ, "EDDY_PROFILE": profile, "EDDY_COHERENT": "1" if coherent else "0"}
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(folder / "damaged.bit")],
+        input=listed,
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=folder,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    seen: dict[str, Any] = json.loads(done.stdout)
+    return seen
+
+
+@pytest.mark.parametrize(("profile", "coherent"), [("tiny", False), ("tiny", True), ("kv260", False)])
+def test_a_script_of_stock_calls(tmp_path: Path, profile: str, coherent: bool) -> None:
+    seen = run(profile, tmp_path, coherent)
+    board = load_profile(profile)
+    slots = min(4, len(board.slots))
+    assert seen["device"] == f"eddy-{profile}"
+    assert seen["loaded"]
+    assert seen["same"]
+    assert {"shell", "axi_intc_0", "slot_ctrl0", "slot_clk0", "slot0/module"} <= set(seen["ips"])
+    assert seen["id"] == 0xED01
+    assert seen["fclk0_mhz"] == pytest.approx(board.shell_hz / 1e6, rel=1e-3)
+    assert seen["before"] >> 16 == 0xDEAD, "a slot that was never opened answers with poison"
+    assert seen["memory"] == 63
+    assert seen["magic"] == [0x45444459] * slots
+    assert seen["drivers"] == ["Dct"] * slots
+    assert seen["done"] == [1] * slots
+    assert seen["something"]
+    assert seen["error"] <= 1.0
+    assert seen["damaged"] == errno.EIO
+    assert seen["again"]
+    assert [size for size, _ in seen["loads"]] == [slot.image_bytes for slot in board.slots[:slots]]
+    for size, cycles in seen["loads"]:
+        alone = size / board.configuration.bytes_per_s * board.shell_hz
+        # What is not the port's time is the register accesses that close and open the slot.
+        assert alone <= cycles <= alone + 1500
+
+
+def test_the_same_script_takes_the_same_cycles(tmp_path: Path) -> None:
+    first, second = run("tiny", tmp_path), run("tiny", tmp_path)
+    assert first == second
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["damaged.bit", "damaged.hwh"][:1]
