@@ -1,0 +1,1 @@
+"""Checks of reconfigurable modules at the slot boundary, and the harness that module benches stand on."""

@@ -1,0 +1,179 @@
+"""A module on a bench: clock, reset, register access, a memory that pauses and fails on demand, and the checker.
+
+The bus models are cocotbext-axi's; what is added is what a slot needs: windows, injected errors, HLS runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, RisingEdge
+from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiSlave
+from eddy.board.manifest import ModuleManifest
+
+from eddy_sim.modcheck.protocol import ProtocolChecker, Window
+
+AP_CTRL, GIE, IER, ISR = 0x00, 0x04, 0x08, 0x0C
+START, DONE, IDLE, READY, AUTO_RESTART = 0x01, 0x02, 0x04, 0x08, 0x80
+IDENTITY = 0xF000
+MAGIC = 0x4544_4459
+CLOCK_NS = 10
+
+
+class Memory:
+    """Sparse byte memory; raises (which the bus model answers with SLVERR) where told to fail."""
+
+    def __init__(self) -> None:
+        self.pages: dict[int, bytearray] = {}
+        self.fail_reads = range(0)
+        """Addresses at which reads fail."""
+        self.fail_writes = range(0)
+
+    def _page(self, address: int) -> bytearray:
+        return self.pages.setdefault(address >> 12, bytearray(4096))
+
+    def load(self, address: int, data: bytes) -> None:
+        """Put bytes at an address."""
+        for i, value in enumerate(data):
+            self._page(address + i)[(address + i) & 4095] = value
+
+    def dump(self, address: int, length: int) -> bytes:
+        """Take bytes from an address."""
+        return bytes(self._page(address + i)[(address + i) & 4095] for i in range(length))
+
+    async def read(self, address: int, length: int, **_: Any) -> bytes:
+        """A beat's read, for the bus model."""
+        if address in self.fail_reads:
+            raise PermissionError(f"read at {address:#x} set to fail")
+        page, offset = self._page(address), address & 4095
+        return bytes(page[offset : offset + length])
+
+    async def write(self, address: int, data: bytes, **_: Any) -> None:
+        """A beat's write, for the bus model."""
+        if address in self.fail_writes:
+            raise PermissionError(f"write at {address:#x} set to fail")
+        page, offset = self._page(address), address & 4095
+        page[offset : offset + len(data)] = data
+
+
+def pauses(seed: int, chance: float) -> Iterator[bool]:
+    """Pause with a probability, cycle by cycle."""
+    generator = random.Random(seed)
+    while True:
+        yield generator.random() < chance
+
+
+@dataclass
+class Harness:
+    """One module under test.
+
+    Attributes:
+        dut: The simulated top.
+        manifest: Names and offsets of its registers.
+        memory: What its memory port reaches.
+        checker: Watches its memory port.
+    """
+
+    dut: Any
+    manifest: ModuleManifest
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        logging.getLogger("cocotb").setLevel(logging.WARNING)
+        cocotb.start_soon(Clock(self.dut.clk_i, CLOCK_NS, unit="ns").start())
+        self.dut.rst_ni.value = 0
+        self.checker = ProtocolChecker(self.dut)
+        bus = AxiBus.from_prefix(self.dut, "m_axi")
+        lite = AxiLiteBus.from_prefix(self.dut, "s_axil")
+        reset = {"reset": self.dut.rst_ni, "reset_active_level": False}
+        self.registers = AxiLiteMaster(lite, self.dut.clk_i, **reset)
+        self.slave = AxiSlave(bus, self.dut.clk_i, target=self.memory, **reset)
+        for channel in (self.registers.write_if, self.registers.read_if, self.slave.write_if, self.slave.read_if):
+            channel.log.setLevel(logging.ERROR)
+        cocotb.start_soon(self.checker.run())
+
+    async def reset(self) -> None:
+        """Hold the synchronous reset for some cycles."""
+        self.dut.rst_ni.value = 0
+        await ClockCycles(self.dut.clk_i, 5)
+        self.dut.rst_ni.value = 1
+        await ClockCycles(self.dut.clk_i, 3)
+
+    def pause(self, chance: float, seed: int = 1) -> None:
+        """Pause every channel at random, with the same chance each; 0 never pauses."""
+        channels = (
+            *(self.slave.write_if.aw_channel, self.slave.write_if.w_channel, self.slave.write_if.b_channel),
+            *(self.slave.read_if.ar_channel, self.slave.read_if.r_channel),
+            *(self.registers.write_if.aw_channel, self.registers.write_if.w_channel),
+            *(self.registers.write_if.b_channel, self.registers.read_if.ar_channel),
+            self.registers.read_if.r_channel,
+        )
+        for i, channel in enumerate(channels):
+            if chance:
+                channel.set_pause_generator(pauses(seed * 16 + i, chance))
+            else:
+                channel.clear_pause_generator()
+                channel.pause = False
+
+    async def read(self, offset: int) -> int:
+        """Read a register."""
+        return int(await self.registers.read_dword(offset))
+
+    async def write(self, offset: int, value: int) -> None:
+        """Write a register."""
+        await self.registers.write_dword(offset, value)
+
+    async def write_bytes(self, offset: int, data: bytes) -> None:
+        """Write some bytes of a register, with strobes for those only."""
+        await self.registers.write(offset, data)
+
+    async def arguments(self, values: Mapping[str, int]) -> None:
+        """Set pointers and scalars by name."""
+        for offset, value in self.manifest.writes(values):
+            await self.write(offset, value)
+
+    async def status(self) -> int:
+        """The status register, zero where the module has none."""
+        register = self.manifest.status
+        return await self.read(register.offset) if register else 0
+
+    async def start(self) -> None:
+        """Start a run with the completion interrupt enabled."""
+        await self.write(GIE, 1)
+        await self.write(IER, 1)
+        await self.write(AP_CTRL, START)
+
+    async def done(self, max_cycles: int) -> int:
+        """Wait for the interrupt, take it, and give the cycles waited.
+
+        Raises:
+            TimeoutError: It did not come within `max_cycles`.
+        """
+        for cycle in range(max_cycles):
+            if int(self.dut.irq_o.value):
+                if await self.read(AP_CTRL) & DONE == 0:
+                    raise AssertionError("the interrupt came, but ap_done reads 0")
+                await self.write(ISR, await self.read(ISR))
+                return cycle
+            await RisingEdge(self.dut.clk_i)
+        raise TimeoutError(f"no interrupt within {max_cycles} cycles of the start")
+
+    async def run(self, values: Mapping[str, int], max_cycles: int = 200_000) -> int:
+        """Set arguments, start, wait; give the cycles the run took."""
+        await self.arguments(values)
+        await self.start()
+        return await self.done(max_cycles)
+
+    def grant(self, *windows: Window) -> None:
+        """Say which bytes the module may touch from now on."""
+        self.checker.windows = list(windows)
+
+    def check_protocol(self) -> None:
+        """Fail on anything the checker saw."""
+        assert not self.checker.violations, self.checker.violations

@@ -1,0 +1,1 @@
+"""Independent numpy references of the packaged applications, and the real data they run on."""

@@ -1,0 +1,11 @@
+"""Builds and runs the bench of `hw/ip/dct`."""
+
+from pathlib import Path
+
+import pytest
+from eddy_sim.bench import ROOT, Bench
+
+
+@pytest.mark.rtl
+def test_dct() -> None:
+    Bench("dct", ROOT / "hw/ip/dct/dct.f").run("cocotb_dct", folder=Path(__file__).parent)
