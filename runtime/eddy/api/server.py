@@ -25,6 +25,7 @@ from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, NotFoun
 from eddy.core.records import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.policy.dispatch import POLICIES
+from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 
 OPERATOR = "operator"
@@ -56,6 +57,7 @@ class Server:
     Args:
         settings: What to serve, and where.
         progress: Told what is being built.
+        board: A board to use instead of opening the one the settings name.
 
     Raises:
         InvalidRequest: A setting is wrong.
@@ -63,7 +65,9 @@ class Server:
         BoardUnreachable: Nothing answers on the board's socket.
     """
 
-    def __init__(self, settings: ServerSettings, progress: Progress = lambda _: None) -> None:
+    def __init__(
+        self, settings: ServerSettings, progress: Progress = lambda _: None, board: BoardPort | None = None
+    ) -> None:
         self.settings = settings
         self._socket = _listen(settings.host, settings.port)
         self.host, self.port = self._socket.getsockname()[:2]
@@ -76,7 +80,7 @@ class Server:
             self._hasher = KeyHasher(load_secret(settings.data / "secret"))
             self.key_file, self.first_start = _operator(self.store, self._hasher, settings.data)
             self.catalogue = load_catalogue(settings.bitstreams, settings.data / "applications")
-            self.board = _board(settings, self.catalogue, progress)
+            self.board = board or _board(settings, self.catalogue, progress)
             self._uvicorn = self._make()
             undo.pop_all()
 
@@ -119,7 +123,7 @@ class Server:
 
     def _make(self) -> uvicorn.Server:
         _logging(self.settings.log_level)
-        policy = POLICIES[self.settings.policy]()
+        policy = _policy(self.settings.policy)
         catalogue = self.catalogue
         hypervisor = Hypervisor(
             self.board, policy, self.store, catalogue.applications, catalogue.modules, catalogue.constants
@@ -169,10 +173,14 @@ def _operator(store: Store, hasher: KeyHasher, data: Path) -> tuple[Path, bool]:
     return path, False
 
 
-def _board(settings: ServerSettings, catalogue: Catalogue, progress: Progress) -> BoardPort:
-    if settings.policy not in POLICIES:
+def _policy(name: str) -> DispatchPolicy:
+    if name not in POLICIES:
         allowed = sorted(POLICIES)
-        raise InvalidRequest(f"There is no policy {settings.policy!r}.", field="policy", allowed=allowed)
+        raise InvalidRequest(f"There is no policy {name!r}.", field="policy", allowed=allowed)
+    return POLICIES[name]()
+
+
+def _board(settings: ServerSettings, catalogue: Catalogue, progress: Progress) -> BoardPort:
     if settings.boardd is not None:
         return connect(settings.boardd)
     return open_board(settings.board, settings.profile, modules=sorted(catalogue.modules), progress=progress)

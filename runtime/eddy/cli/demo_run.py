@@ -179,6 +179,8 @@ def _span(event: Event, job: Mapping[str, Any], names: Sequence[str]) -> timelin
     data = event.data
     if event.kind not in _SPANS or data.get("started_s") is None or data.get("slot") is None:
         return None
+    if data.get("detail") == "resident":  # reused: nothing was loaded, so there is nothing to draw
+        return None
     kind, ok = _SPANS[event.kind]
     name = names[data["task"]] if "task" in data else ""
     item = data.get("item") if kind == "run" else None

@@ -1,0 +1,200 @@
+"""Client, command and demonstration against a whole server over real HTTP, on the model board."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from eddy.api.server import Server, ServerSettings
+from eddy.board.model import ModelFaults
+from eddy.board.port import Cause
+from eddy.cli import demo_run
+from eddy.cli.demo_plan import Order
+from eddy.cli.main import app
+from eddy.client import Client, JobFailed, ServerUnreachable
+from eddy.core.errors import Conflict, InvalidRequest, NotFound, Unauthorized
+from hypervisor_kit import BYTES, KEY, expected, item, model_board
+from typer.testing import CliRunner
+
+POINTERS = {
+    "in": {"offset": 0x10, "width": 64, "kind": "pointer", "access": "r"},
+    "out": {"offset": 0x1C, "width": 64, "kind": "pointer", "access": "w"},
+}
+EXTRA: dict[str, dict[str, Any]] = {
+    "rotate": {"by": {"offset": 0x28, "width": 32, "kind": "scalar"}},
+    "mix": {"key": {"offset": 0x28, "width": 64, "kind": "pointer", "access": "r"}},
+    "flip": {},
+}
+_TASKS = (("rotate", "in", "a", {"by": 3}), ("mix", "a", "b", {"key": "key"}), ("flip", "b", "out", {}))
+_ROLES = {"in": "input", "a": "intermediate", "b": "intermediate", "key": "constant", "out": "output"}
+
+
+def package(folder: Path) -> Path:
+    """The kit's application and modules as a `bitstreams/` directory."""
+    for module, extra in EXTRA.items():
+        manifest = {"module": module, "kind": "hls", "files": "x.f", "register_map": "1.0", "clk_hz": 1e8}
+        (folder / module).mkdir(parents=True)
+        text = yaml.safe_dump({**manifest, "registers": {**POINTERS, **extra}})
+        (folder / module / "manifest.yaml").write_text(text)
+    chain = {
+        "application": "chain",
+        "buffers": {name: {"role": role, "dtype": "u1", "shape": [BYTES]} for name, role in _ROLES.items()},
+        "tasks": [
+            {"name": name, "arguments": {"in": source, "out": sink, **more}, "estimate_us": 1000, "time_limit_ms": 100}
+            for name, source, sink, more in _TASKS
+        ],
+        "edges": [["rotate", "mix"], ["mix", "flip"]],
+    }
+    (folder / "applications").mkdir()
+    (folder / "applications" / "chain.yaml").write_text(yaml.safe_dump(chain))
+    return folder
+
+
+def serve(folder: Path, faults: ModelFaults | None = None) -> Server:
+    settings = ServerSettings("model", "tiny", "fcfs", folder / "data", package(folder / "bitstreams"), port=0)
+    return Server(settings, board=model_board(faults=faults))
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with serve(tmp_path).background() as running:
+        yield running
+
+
+def operator(server: Server) -> Client:
+    return Client(server.url, server.key_file.read_text().strip())
+
+
+@pytest.fixture
+def ada(server: Server) -> Iterator[Client]:
+    with operator(server) as client:
+        key = client.add_tenant("ada")["key"]
+    with Client(server.url, key) as client:
+        yield client
+
+
+def inputs(batch: int, salt: int = 0) -> dict[str, Any]:
+    items = [np.frombuffer(item(number, salt), np.uint8) for number in range(batch)]
+    return {"in": np.stack(items), "key": np.frombuffer(KEY, np.uint8)}
+
+
+def result(batch: int, salt: int = 0) -> Any:
+    return np.frombuffer(expected(batch, salt), np.uint8).reshape(batch, BYTES)
+
+
+def test_arrays_go_in_and_come_out(ada: Client) -> None:
+    seen: list[tuple[str, int]] = []
+    job = ada.submit("chain", inputs(3), priority=9)
+    job.wait(on_change=lambda job: seen.append((job.state, job.data["progress"]["done"])))
+    np.testing.assert_array_equal(job.outputs["out"], result(3))
+    data = job.data
+    assert data["progress"] == {"done": 3, "total": 3}
+    assert data["reconfigurations"] == 3
+    assert data["waiting_s"] + data["reconfiguring_s"] + data["running_s"] == pytest.approx(data["response_s"])
+    assert seen[-1] == ("succeeded", 3)
+    assert [entry["id"] for entry in ada.jobs()] == [job.id]
+    assert [slot["module"] for slot in ada.slots()["slots"]][:3] == ["rotate", "mix", "flip"]
+
+
+def test_wait_with_a_time_limit_and_a_repeated_submission(ada: Client) -> None:
+    first = ada.submit("chain", inputs(1), idempotency_key="once")
+    again = ada.submit("chain", inputs(1), idempotency_key="once")
+    assert first.id == again.id
+    assert again.wait(timeout_s=60).state == "succeeded"
+    with pytest.raises(Conflict):
+        ada.submit("chain", inputs(2), idempotency_key="once")
+    with pytest.raises(Conflict):
+        first.cancel()
+
+
+def test_the_client_raises_the_servers_errors(ada: Client, server: Server) -> None:
+    with pytest.raises(NotFound, match="42"):
+        ada.job(42)
+    with pytest.raises(InvalidRequest) as refused:
+        ada.submit("chain", inputs(31))
+    assert (refused.value.details["field"], refused.value.details["allowed"]) == ("batch", "1..30")
+    with pytest.raises(InvalidRequest, match="shape"):
+        ada.submit("chain", {"in": np.zeros((2, 3), np.uint8)})
+    with Client(server.url, "eddy_nobody") as stranger, pytest.raises(Unauthorized):
+        stranger.jobs()
+    with Client("http://127.0.0.1:9", retries=0) as nobody, pytest.raises(ServerUnreachable, match="eddy serve"):
+        nobody.jobs()
+
+
+def test_a_failed_job_raises_with_its_cause(tmp_path: Path) -> None:
+    faults = ModelFaults(items={"1.1.0": Cause.WRITE_OUTSIDE_WINDOW})
+    with serve(tmp_path, faults).background() as server, operator(server) as client:
+        job = client.submit("chain", inputs(1))
+        with pytest.raises(JobFailed) as failed:
+            job.wait()
+        assert failed.value.details["cause"] == "write-outside-window"
+        assert job.data["error"]["cause"] == "write-outside-window"
+        with pytest.raises(Conflict):
+            _ = job.outputs
+
+
+def test_a_restarted_server_knows_jobs_results_and_keys(tmp_path: Path) -> None:
+    first = serve(tmp_path)
+    with first.background(), operator(first) as client:
+        job = client.submit("chain", inputs(2)).wait()
+    settings = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", tmp_path / "bitstreams", port=0)
+    second = Server(settings, board=model_board())
+    assert (first.first_start, second.first_start) == (True, False)
+    with second.background(), operator(second) as client:
+        np.testing.assert_array_equal(client.job(job.id).outputs["out"], result(2))
+
+
+def run(server: Server, key: str, *arguments: str) -> Any:
+    return CliRunner().invoke(app, [*arguments], env={"EDDY_URL": server.url, "EDDY_KEY": key, "COLUMNS": "80"})
+
+
+def test_the_command_line_end_to_end(server: Server, tmp_path: Path) -> None:
+    operators = server.key_file.read_text().strip()
+    added = run(server, operators, "tenant", "add", "grace")
+    key = added.stdout.strip()
+    assert key.startswith("eddy_")
+    np.save(tmp_path / "in.npy", inputs(2)["in"])
+    (tmp_path / "key.bin").write_bytes(KEY)
+    given = ("--input", f"in={tmp_path}/in.npy", "--input", f"key={tmp_path}/key.bin")
+    done = run(server, key, "submit", "chain", *given, "--priority", "3", "--out", str(tmp_path / "out"), "--json")
+    assert done.exit_code == 0, done.output
+    shown = json.loads(done.stdout)
+    assert (shown["state"], shown["batch"], shown["priority"]) == ("succeeded", 2, 3)
+    np.testing.assert_array_equal(np.load(shown["files"]["out"]), result(2))
+    for arguments in (["jobs"], ["job", "1"], ["job", "1", "--follow"], ["apps"], ["slots"]):
+        plain = run(server, key, *arguments)
+        assert plain.exit_code == 0, plain.output
+        assert plain.stdout
+        assert max(map(len, plain.stdout.splitlines())) <= 80
+        json.loads(run(server, key, *arguments, "--json").stdout)
+    assert run(server, operators, "tenant", "list").exit_code == 0
+    fetched = run(server, key, "result", "1", "--out", str(tmp_path / "again"), "--json")
+    assert json.loads(fetched.stdout)["outputs"]["out"] == str(tmp_path / "again" / "out.npy")
+    late = run(server, key, "cancel", "1")
+    assert (late.exit_code, len(late.stderr.strip().splitlines())) == (4, 1)
+
+
+def test_orders_of_three_tenants_are_followed_checked_and_drawn(server: Server, tmp_path: Path) -> None:
+    def order(tenant: str, batch: int, salt: int) -> Order:
+        return Order(tenant, "chain", 1, inputs(batch, salt), {"out": result(batch, salt)}, lambda _: "exact")
+
+    wanted = [order("ada", 4, 0), order("grace", 2, 5), order("edsger", 3, 9)]
+    wrong = Order("ada", "chain", 1, inputs(1), {"out": result(1, 77)}, lambda _: "")
+    key = server.key_file.read_text().strip()
+    outcomes = demo_run.submit_all(server.url, key, [*wanted, wrong], lambda _: None)
+    assert [outcome.verified for outcome in outcomes] == [True, True, True, False]
+    drawn = demo_run.spans(outcomes)
+    assert sum(span.kind == "run" for span in drawn) == 3 * (4 + 2 + 3 + 1)
+    assert sum(span.kind == "reconfigure" for span in drawn) == sum(o.data["reconfigurations"] for o in outcomes)
+    assert {span.tenant for span in drawn} == {"ada", "grace", "edsger"}
+    for slot in {span.slot for span in drawn}:
+        times = sorted((span.start_s, span.end_s) for span in drawn if span.slot == slot)
+        assert all(before[1] <= after[0] for before, after in itertools.pairwise(times))
+    entry = outcomes[1].to_json()
+    assert (entry["tenant"], entry["application"], entry["batch"]) == ("grace", "chain", 2)
