@@ -44,6 +44,11 @@ CPP = Path(__file__).resolve().parent / "cpp"
 SHELL_COUNTERS = r"u_shell.*__DOT__cycles?_q$"
 """Names of the shell's 64-bit variables that only count its clock."""
 PREFIX = "Vmodel"
+SHARED_CODE = ("slot_path",)
+"""Modules of the shell with many instances: kept apart, so that the instances share code that fits the caches."""
+
+
+_CONTROL = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for name in SHARED_CODE)
 
 
 def build_folder() -> Path:
@@ -81,13 +86,15 @@ def build_shell(num_slots: int, progress: Progress = silent) -> Path:
     rtl = _shell_rtl(num_slots)
     with_hash = _takes_build_hash(rtl)
     wrapper = shims.wrapper_source(with_hash)
-    key = _key("shell", f"{rtl.build_hash():016x}", wrapper, shims.shell_copies(), *_shim_texts("shell_shim.cpp"))
+    key = _key("shell", f"{rtl.build_hash():016x}", wrapper, _CONTROL, shims.shell_copies(), *_shim_texts("shell_shim.cpp"))
 
     def make(work: Path) -> None:
         source = work / f"{shims.WRAPPER_TOP}.sv"
         source.write_text(wrapper, encoding="utf-8")
+        control = work / "control.vlt"
+        control.write_text(_CONTROL, encoding="utf-8")
         parameters = (*rtl.parameters, f"BuildHash=64'h{rtl.build_hash():016x}")
-        whole = _Rtl(shims.WRAPPER_TOP, (*rtl.files, source), parameters, SHELL_COUNTERS)
+        whole = _Rtl(shims.WRAPPER_TOP, (control, *rtl.files, source), parameters, SHELL_COUNTERS)
         _compile_model(whole, "shell_shim.cpp", shims.shell_copies(), work, progress, f"-DEDDY_NUM_SLOTS={num_slots}")
 
     return _product(f"shell{num_slots}-{key}.so", make, progress)

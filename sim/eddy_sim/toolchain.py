@@ -22,8 +22,7 @@ Progress = Callable[[str], None]
 
 VERILATOR_FLAGS = (
     *("--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast"),
-    # One class holds the whole state, so that it can be compared as memory.
-    *("--flatten", "--no-timing", "--no-assert", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--quiet"),
+    *("--no-timing", "--no-assert", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--quiet"),
 )
 COMPILE_FLAGS = (
     *("-std=c++17", "-O3", "-fPIC", "-mcpu=baseline", "-fvisibility=hidden", "-fno-sanitize=all"),

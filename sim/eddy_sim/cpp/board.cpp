@@ -8,7 +8,8 @@ namespace {
 constexpr uint32_t kWizardBase = 0x020000, kWizardStride = 0x1000, kWizardEnd = 0x030000;
 constexpr uint64_t kWizardCycles = 8;  // what an access to a wizard takes on the bus
 constexpr int kResetEdges = 16;
-constexpr uint32_t kLongestWait = 32;  // evaluations between checks for a fixed point, at most
+constexpr uint32_t kFirstWait = 12;    // evaluations after a change of inputs before the first check for a fixed point
+constexpr uint32_t kLongestWait = 32;  // evaluations between checks, at most
 
 uint64_t period_fs(uint64_t hz) { return (kFsPerSecond + hz / 2) / hz; }
 
@@ -142,7 +143,7 @@ void Board::step_shell(uint32_t edges) {
   statistics_.shell_evaluated++;
   if (dirty_ || wait_ || !p_.skipping) {
     if (dirty_) back_off_ = 1;
-    wait_ = dirty_ ? 2 : wait_ - (wait_ > 0);
+    wait_ = dirty_ ? kFirstWait : wait_ - (wait_ > 0);
     shell_->step(instance_, &io_, edges, dirty_, loaded_);
     fixed_ = 0;
   } else {

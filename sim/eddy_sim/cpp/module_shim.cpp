@@ -39,7 +39,7 @@ int step_check(void* instance, const SlotDown* down, SlotUp* up) {
   return fixed;
 }
 
-size_t state_bytes(void*) { return sizeof(Root); }
+size_t state_bytes(void* instance) { return of(instance).state_bytes(); }
 
 }  // namespace
 

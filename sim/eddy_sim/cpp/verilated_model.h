@@ -1,6 +1,7 @@
 /// A Verilated model and the ways to step it without evaluating falling edges.
 ///
-/// Needs `Vmodel.h`, `Vmodel___024root.h` and the generated `eddy_normalise.h`.
+/// Needs Verilator's output for prefix `Vmodel` and the generated `eddy_normalise.h`. The state of all module instances
+/// lies in one object, from the root on: that range is what is compared.
 #pragma once
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +9,7 @@
 
 #include "Vmodel.h"
 #include "Vmodel___024root.h"
+#include "Vmodel__Syms.h"
 #include "eddy_normalise.h"
 #include "verilated.h"
 
@@ -16,7 +18,9 @@ using Root = Vmodel___024root;
 class Model {
  public:
   Model() : context_(new VerilatedContext), model_(context_.get(), "top") {
-    before_ = static_cast<unsigned char*>(std::aligned_alloc(64, sizeof(Root)));
+    begin_ = reinterpret_cast<unsigned char*>(&root());
+    bytes_ = static_cast<size_t>(reinterpret_cast<unsigned char*>(root().vlSymsp + 1) - begin_);
+    before_ = static_cast<unsigned char*>(std::malloc(bytes_));
   }
   ~Model() { std::free(before_); }
   Model(const Model&) = delete;
@@ -30,6 +34,8 @@ class Model {
     model_.eval();
   }
 
+  size_t state_bytes() const { return bytes_; }
+
   /// Settle after construction: no edges.
   void settle() { model_.eval(); }
 
@@ -38,52 +44,52 @@ class Model {
     Root& r = root();
     clear_edges(r);
     clear_scratch(r);
-    std::memcpy(before_, static_cast<const void*>(&r), sizeof(Root));
+    std::memcpy(before_, begin_, bytes_);
     model_.eval();
     clear_edges(r);
     clear_scratch(r);
-    return counters_linear(r) && equal_but_counters(r);
+    return counters_linear() && equal_but_counters();
   }
 
   /// Advance the counters that advanced in the last check.
   void skip(uint64_t edges) {
     for (size_t i = 0; i < EDDY_COUNTERS; i++) {
-      if (moving_[i]) write(i, read(bytes(root()), i) + edges);
+      if (moving_[i]) write(i, read(begin_, i) + edges);
     }
   }
 
  private:
-  static const unsigned char* bytes(const Root& r) { return reinterpret_cast<const unsigned char*>(&r); }
   static uint64_t read(const unsigned char* base, size_t i) {
     uint64_t value = 0;
     std::memcpy(&value, base + Counters<Root>::list[i].offset, Counters<Root>::list[i].size);
     return value;
   }
   void write(size_t i, uint64_t value) {
-    unsigned char* base = reinterpret_cast<unsigned char*>(&root());
-    std::memcpy(base + Counters<Root>::list[i].offset, &value, Counters<Root>::list[i].size);
+    std::memcpy(begin_ + Counters<Root>::list[i].offset, &value, Counters<Root>::list[i].size);
   }
 
-  bool counters_linear(const Root& r) {
+  bool counters_linear() {
     for (size_t i = 0; i < EDDY_COUNTERS; i++) {
-      const uint64_t delta = read(bytes(r), i) - read(before_, i);
+      const uint64_t delta = read(begin_, i) - read(before_, i);
       if (delta > 1) return false;
       moving_[i] = delta == 1;
     }
     return true;
   }
 
-  bool equal_but_counters(const Root& r) {
+  bool equal_but_counters() {
     // The copy takes over the counters, so that one comparison covers all the rest.
     for (size_t i = 0; i < EDDY_COUNTERS; i++) {
       const Counter& c = Counters<Root>::list[i];
-      std::memcpy(before_ + c.offset, bytes(r) + c.offset, c.size);
+      std::memcpy(before_ + c.offset, begin_ + c.offset, c.size);
     }
-    return std::memcmp(before_, bytes(r), sizeof(Root)) == 0;
+    return std::memcmp(before_, begin_, bytes_) == 0;
   }
 
   std::unique_ptr<VerilatedContext> context_;
   Vmodel model_;
-  unsigned char* before_;
+  unsigned char* begin_;   // of the state
+  unsigned char* before_;  // copy of the state, for checks
+  size_t bytes_;
   bool moving_[EDDY_COUNTERS + 1] = {};
 };
