@@ -1,0 +1,293 @@
+"""The whole static region with two slots on unrelated clocks, against cocotbext-axi's models."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge, with_timeout
+from cocotbext.axi import AxiResp
+from eddy_drivers.regs import axi_intc, shell, slot_ctrl
+from eddy_drivers.regs.slot_ctrl import Cause
+from shell_system import SHELL_PS, System, started
+
+MODULE = (0x10_0000, 0x11_0000)
+CONTROL_TIMEOUT = 300
+MEMORY_TIMEOUT = 400
+CLOCK_TIMEOUT = 60
+
+
+async def bounds(system: System, slot: int) -> None:
+    await system.put(slot, slot_ctrl.CONTROL_TIMEOUT, cycles=CONTROL_TIMEOUT)
+    await system.put(slot, slot_ctrl.MEMORY_TIMEOUT, cycles=MEMORY_TIMEOUT)
+    await system.put(slot, slot_ctrl.CLOCK_TIMEOUT, cycles=CLOCK_TIMEOUT)
+
+
+async def ready(dut: Any) -> System:
+    """Both slots open; slot k may reach the megabyte k."""
+    system = await started(dut)
+    for slot in (0, 1):
+        await bounds(system, slot)
+        await system.window(slot, slot * 3, slot << 20, (slot << 20) + 0xFFFFF)
+        await system.open(slot)
+    return system
+
+
+@cocotb.test()
+async def it_says_what_it_is(dut: Any) -> None:
+    system = await started(dut)
+    assert await system.read(shell.CONFIG.offset) == 2
+    assert await system.read(shell.BUILD_LO.offset) == 0x89ABCDEF
+    assert await system.read(shell.BUILD_HI.offset) == 0x01234567
+    first, second = [await system.read(shell.CYCLES_LO.offset) for _ in range(2)]
+    assert 0 < second - first < 40
+    for slot in (0, 1):
+        assert await system.read(system.bank(slot, slot_ctrl.ID)) == slot_ctrl.ID.reset
+    for offset in (0x02_0000, 0x00_0400, 0x06_0000, 0x12_0000, 0x04_0300, 0x01_0024, 0xFF_FFFC):
+        value, cycles = await system.timed_read(offset)
+        assert value == 0xDEAD0001, f"{offset:#x} reads {value:#x}"
+        assert cycles < 20
+    assert shell.BAD_ADDRESS.decode(await system.read(shell.BAD_ADDRESS.offset)) == {"offset": 0x02_0000}
+    assert await system.read(shell.BAD_ACCESS.offset) == 1
+    await system.write(shell.BAD_ACCESS.offset, 0x101)
+    answer = await system.cpu.read(0x02_0004, 4)
+    assert answer.resp == AxiResp.SLVERR
+    assert await system.read(shell.BAD_ACCESS.offset) == 0x101
+
+
+@cocotb.test()
+async def a_closed_slot_answers_poison(dut: Any) -> None:
+    system = await started(dut)
+    for slot in (0, 1):
+        status = await system.get(slot, slot_ctrl.STATUS)
+        assert (status["control_closed"], status["memory_closed"], status["in_reset"]) == (1, 1, 1)
+        value, cycles = await system.timed_read(MODULE[slot] + 0x1230)
+        assert value == 0xDEAD1230
+        assert cycles < 30
+        assert (await system.get(slot, slot_ctrl.FIRST_FAULT))["cause"] == Cause.CONTROL_REFUSED
+        assert await system.read(system.bank(slot, slot_ctrl.FAULT_ADDRESS_LO)) == 0x1230
+        await system.put(slot, slot_ctrl.FAULT_CLEAR, clear=1)
+        assert await system.read(system.bank(slot, slot_ctrl.CAUSE)) == 0
+    # A fence answers as well, and is no fault.
+    await system.open(0, fence=1)
+    assert await system.read(MODULE[0] + 0x44) == 0xDEAD0044
+    assert await system.read(system.bank(0, slot_ctrl.CAUSE)) == 0
+
+
+@cocotb.test()
+async def registers_and_memory_reach_the_right_places(dut: Any) -> None:
+    system = await ready(dut)
+    rng = random.Random(4)
+    system.ram.read_if.r_channel.set_pause_generator(itertools.cycle([0, 0, 1, 0, 1]))
+    system.ram.write_if.w_channel.set_pause_generator(itertools.cycle([0, 1, 1, 0]))
+    for slot in (0, 1):
+        system.dma[slot].read_if.r_channel.set_pause_generator(itertools.cycle([0, 1, 0]))
+        system.dma[slot].write_if.b_channel.set_pause_generator(itertools.cycle([1, 1, 0]))
+        system.dma[slot].write_if.w_channel.set_pause_generator(itertools.cycle([0, 0, 1]))
+    expected = bytearray(1 << 21)
+
+    async def traffic(slot: int) -> None:
+        for _ in range(25):
+            address = (slot << 20) + rng.randrange(0x20000)
+            data = rng.randbytes(rng.randrange(1, 3000))
+            assert (await system.dma[slot].write(address, data)).resp == AxiResp.OKAY
+            expected[address : address + len(data)] = data
+            back = await system.dma[slot].read(address - 5 if address % 4096 > 5 else address, len(data))
+            assert back.resp == AxiResp.OKAY
+
+    async def registers() -> None:
+        for _ in range(30):
+            slot, offset, value = rng.randrange(2), rng.randrange(0x1000) * 4, rng.getrandbits(32)
+            await system.write(MODULE[slot] + offset, value)
+            assert system.module[slot].read_dword(offset) == value
+            assert await system.read(MODULE[slot] + offset) == value
+
+    for task in [cocotb.start_soon(traffic(0)), cocotb.start_soon(traffic(1)), cocotb.start_soon(registers())]:
+        await with_timeout(task, 3, "ms")
+    assert system.ram.read(0, 1 << 21) == expected
+    for slot in (0, 1):
+        assert await system.read(system.bank(slot, slot_ctrl.CAUSE)) == 0
+        await system.until(slot, memory_idle=1, control_idle=1)
+
+
+@cocotb.test()
+async def a_burst_outside_its_windows_is_refused_and_reported(dut: Any) -> None:
+    system = await ready(dut)
+    await system.write(axi_intc.IER.offset + 0x1_0000, 1 << 16)
+    await system.write(axi_intc.MER.offset + 0x1_0000, 3)
+    system.ram.write(0x100000, b"untouched")
+    answer = await system.dma[0].write(0x100000, b"overwrite", user=0)
+    assert answer.resp == AxiResp.SLVERR
+    assert system.ram.read(0x100000, 9) == b"untouched"
+    assert (await system.get(0, slot_ctrl.FIRST_FAULT))["cause"] == Cause.WRITE_OUTSIDE_WINDOW
+    assert await system.read(system.bank(0, slot_ctrl.FAULT_ADDRESS_LO)) == 0x100000
+    assert dut.irq_o.value == 1
+    assert await system.read(axi_intc.IVR.offset + 0x1_0000) == 16
+    # The slot goes on, and another context has no windows here.
+    assert (await system.dma[0].write(0x2000, b"fine")).resp == AxiResp.OKAY
+    assert (await system.dma[0].read(0x2000, 4, user=3)).resp == AxiResp.SLVERR
+    await system.put(0, slot_ctrl.FAULT_CLEAR, clear=1)
+    await system.write(axi_intc.IAR.offset + 0x1_0000, 1 << 16)
+    await system.cycles(5)
+    assert dut.irq_o.value == 0
+    assert (await system.dma[0].read(0x2000, 4, user=3)).resp == AxiResp.SLVERR
+    first = await system.get(0, slot_ctrl.FIRST_FAULT)
+    assert first == {"cause": Cause.READ_OUTSIDE_WINDOW, "memory_context": 3}
+    assert await system.read(system.bank(1, slot_ctrl.CAUSE)) == 0
+
+
+@cocotb.test()
+async def a_module_that_never_answers_costs_one_bound(dut: Any) -> None:
+    system = await ready(dut)
+    system.module[0].read_if.ar_channel.pause = True
+    value, cycles = await system.timed_read(MODULE[0] + 0x10)
+    assert value == 0xDEAD0010
+    assert CONTROL_TIMEOUT <= cycles <= CONTROL_TIMEOUT + 20
+    assert (await system.get(0, slot_ctrl.FIRST_FAULT))["cause"] == Cause.CONTROL_TIMEOUT
+    value, cycles = await system.timed_read(MODULE[0] + 0x14)
+    assert value == 0xDEAD0014
+    assert cycles < 30
+    await system.write(MODULE[1] + 0x10, 77)
+    assert await system.read(MODULE[1] + 0x10) == 77
+
+
+@cocotb.test()
+async def a_lost_clock_harms_nobody_else(dut: Any) -> None:
+    system = await ready(dut)
+    await system.put(0, slot_ctrl.CLOCK_CHECK, start=1)
+    await system.until(0, clock_busy=0)
+    assert (await system.get(0, slot_ctrl.STATUS))["clock_alive"] == 1
+    burst = cocotb.start_soon(system.dma[0].write(0x1000, bytes(4096)))
+    await system.cycles(40)
+    system.stop_clock(0)
+    value, cycles = await system.timed_read(MODULE[0] + 0x20)
+    assert value == 0xDEAD0020
+    assert cycles <= CONTROL_TIMEOUT + 20
+    await system.until(0, memory_idle=1)
+    cause = slot_ctrl.CAUSE.decode(await system.read(system.bank(0, slot_ctrl.CAUSE)))
+    assert cause["clock_lost"] == 1
+    assert (await system.get(0, slot_ctrl.FIRST_FAULT))["cause"] == Cause.CLOCK_LOST
+    assert (await system.get(0, slot_ctrl.STATUS))["clock_alive"] == 0
+    assert (await system.dma[1].write(0x100000, b"slot one" * 64)).resp == AxiResp.OKAY
+    assert system.ram.read(0x100000, 512) == b"slot one" * 64
+    burst.cancel()
+
+
+@cocotb.test()
+async def a_write_without_data_holds_up_nobody_else(dut: Any) -> None:
+    system = await ready(dut)
+    system.ram.write(0x3000, b"\x55" * 256)
+    system.dma[0].write_if.w_channel.pause = True
+    stuck = cocotb.start_soon(system.dma[0].write(0x3000, b"\xaa" * 256))
+    await system.cycles(50)
+    # While it is stuck, the other's bursts take no longer than on their own.
+    before = cocotb.utils.get_sim_time("ps")
+    for _ in range(4):
+        assert (await system.dma[1].write(0x101000, bytes(range(64)))).resp == AxiResp.OKAY
+    assert (cocotb.utils.get_sim_time("ps") - before) / SHELL_PS < MEMORY_TIMEOUT - 60
+    await system.until(0, isolated=1, memory_idle=1)
+    assert (await system.get(0, slot_ctrl.FIRST_FAULT))["cause"] == Cause.WRITE_STALLED
+    # Made up with strobes low: nothing was written.
+    assert system.ram.read(0x3000, 256) == b"\x55" * 256
+    stuck.cancel()
+
+
+@cocotb.test()
+async def a_flooding_slot_leaves_the_other_its_share(dut: Any) -> None:
+    system = await ready(dut)
+    rate, burst = 2, 4096
+    await system.put(0, slot_ctrl.REGULATOR_BURST, bytes=burst)
+    await system.put(0, slot_ctrl.REGULATOR_RATE, rate=rate << 16, enable=1)
+    admitted: list[tuple[int, int]] = []
+
+    async def watch() -> None:
+        cycle = 0
+        while True:
+            await RisingEdge(dut.clk_i)
+            cycle += 1
+            if dut.m_axi_arvalid.value == 1 and dut.m_axi_arready.value == 1 and int(dut.m_axi_aruser.value) >> 4 == 0:
+                admitted.append((cycle, (int(dut.m_axi_arlen.value) + 1) << int(dut.m_axi_arsize.value)))
+
+    cocotb.start_soon(watch())
+    flood = [cocotb.start_soon(system.dma[0].read(n << 12, 4096)) for n in range(12)]
+    before = cocotb.utils.get_sim_time("ps")
+    await system.dma[1].read(0x100000, 32768)
+    alone = (cocotb.utils.get_sim_time("ps") - before) / SHELL_PS
+    for task in flood:
+        await with_timeout(task, 2, "ms")
+    # One cycle of slack each way: a request is admitted a little before it is seen here, by a varying time.
+    slack = 64
+    for (start, _), (end, _) in itertools.product(admitted, admitted):
+        if start <= end:
+            total = sum(size for cycle, size in admitted if start <= cycle <= end)
+            assert total <= burst + rate * (end - start + 1 + slack)
+    # 8 bytes a cycle at most, of which the other takes 2: the reader keeps three quarters, less its own slower clock.
+    assert 32768 / alone > 8 * SHELL_PS / 13700 * 0.6
+    assert sum(size for _, size in admitted) == 12 * 4096
+
+
+@cocotb.test()
+async def the_monitor_counts_what_went_by(dut: Any) -> None:
+    system = await ready(dut)
+    await system.window(0, 1, 0, 0x1FFFFF, contexts=0xFFFF)
+    await system.put(0, slot_ctrl.MONITOR_GEOMETRY, bank_shift=12, bank_bits=2, row_shift=14)
+    await system.put(0, slot_ctrl.MONITOR_SNAPSHOT, memory_context=16, clear=1)
+    await system.cycles(40)
+    rng = random.Random(9)
+    rows: dict[int, int] = {}
+    model = {context: [0] * 6 for context in (0, 5, 16)}
+    for _ in range(40):
+        context, address, write = rng.choice((0, 5)), rng.randrange(0x10000) & ~7, rng.randrange(2)
+        data = rng.randbytes(8 * rng.randrange(1, 16))
+        data = data[: 4096 - address % 4096]
+        if write:
+            await system.dma[0].write(address, data, user=context)
+        else:
+            await system.dma[0].read(address, len(data), user=context)
+        bank, row = address >> 12 & 3, address >> 14
+        for counts in (model[context], model[16]):
+            counts[write] += len(data)
+            counts[2 + write] += 1
+            counts[4 if rows.get(bank) == row else 5] += 1
+        rows[bank] = row
+    for context, counts in model.items():
+        assert (await system.counters(0, context))[1:7] == counts, f"context {context}"
+    assert (await system.counters(1))[1:] == [0] * 9
+    first, second = [(await system.counters(0))[0] for _ in range(2)]
+    assert second > first
+
+
+@cocotb.test()
+async def a_slot_can_be_swapped_in_mid_burst(dut: Any) -> None:
+    system = await ready(dut)
+    for round_ in range(3):
+        old = [cocotb.start_soon(system.dma[0].write(n << 12, bytes([round_]) * 4096)) for n in range(4)]
+        await system.cycles(60 + 37 * round_)
+        await system.put(0, slot_ctrl.CONTROL)
+        await system.until(0, memory_idle=1, in_reset=1, control_closed=1, memory_closed=1)
+        for task in old:
+            task.cancel()
+        await system.put(0, slot_ctrl.FAULT_CLEAR, clear=1)
+        await system.cycles(50)
+        await system.open(0)
+        await system.write(MODULE[0] + 0x30, round_)
+        assert await system.read(MODULE[0] + 0x30) == round_
+    assert await system.read(system.bank(0, slot_ctrl.CAUSE)) == 0
+    assert (await system.dma[1].write(0x100000, b"whole")).resp == AxiResp.OKAY
+    assert system.ram.read(0x100000, 5) == b"whole"
+
+
+@cocotb.test()
+async def an_idle_shell_is_still(dut: Any) -> None:
+    system = await ready(dut)
+    await system.dma[0].write(0x1000, bytes(300))
+    await system.read(MODULE[1])
+    await system.cycles(3 * CLOCK_TIMEOUT)
+    outputs = [name for name in dir(dut) if name.startswith(("m_axi_", "slot0_", "slot1_", "s_axil_"))]
+    seen = {name: str(getattr(dut, name).value) for name in outputs if not name.endswith("clk_i")}
+    for _ in range(200):
+        await RisingEdge(dut.clk_i)
+        changed = [name for name, value in seen.items() if str(getattr(dut, name).value) != value]
+        assert not changed

@@ -1,0 +1,31 @@
+"""Runs the bench of the whole static region: two slots on clocks of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from eddy_sim.bench import ROOT, Bench
+
+HERE = Path(__file__).parent
+BENCH = Bench("shell_bench", ROOT / "hw/top/shell/shell.f", sources=(HERE / "shell_bench.sv",))
+
+TESTS = (
+    "it_says_what_it_is",
+    "a_closed_slot_answers_poison",
+    "registers_and_memory_reach_the_right_places",
+    "a_burst_outside_its_windows_is_refused_and_reported",
+    "a_module_that_never_answers_costs_one_bound",
+    "a_lost_clock_harms_nobody_else",
+    "a_write_without_data_holds_up_nobody_else",
+    "a_flooding_slot_leaves_the_other_its_share",
+    "the_monitor_counts_what_went_by",
+    "a_slot_can_be_swapped_in_mid_burst",
+    "an_idle_shell_is_still",
+)
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize("name", TESTS)
+def test_shell(name: str) -> None:
+    BENCH.run("cocotb_shell", HERE, tests=[name])
