@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import math
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -19,10 +20,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from eddy.board.profile import Profile
 from eddy.core.errors import BoardFault, Conflict, InvalidRequest
+
 from eddy_sim import build
+from eddy_sim.dram import DramParameters, DramStatistics, dram_parameters
 from eddy_sim.faults import BoundaryFault, LoadFault
 from eddy_sim.memory import CacheView
 from eddy_sim.toolchain import Progress
@@ -31,7 +33,6 @@ FS_PER_S = 10**15
 MAX_SLOTS = 10
 _ACCESS_BOUND_CYCLES = 1 << 17
 """The shell answers within its own timeouts (at most 65536 cycles); beyond this it is broken."""
-_STARVATION_BURSTS = 16
 _NO_FAULT = LoadFault()
 
 
@@ -47,36 +48,20 @@ class Stop(enum.IntFlag):
     """The time asked for has come (an answer only)."""
 
 
-class _DramParameters(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_uint64)
-        for name in "base bytes banks row_bytes rcd_fs rp_fs cl_fs ras_fs bytes_per_s refi_fs rfc_fs starvation".split()
-    )
-
-
 class _BoardParameters(ctypes.Structure):
     _fields_ = (
         ("shell_hz", ctypes.c_uint64),
         ("slot_hz", ctypes.c_uint64 * MAX_SLOTS),
         ("access_bound", ctypes.c_uint64),
         ("skipping", ctypes.c_uint64),
-        ("dram", _DramParameters),
-    )
-
-
-class DramStatistics(ctypes.Structure):
-    """What the memory has served: bytes, and bursts by what their row cost; `longest_bypass` in bursts."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_uint64)
-        for name in "read_bytes write_bytes row_hits row_misses row_conflicts refused longest_bypass".split()
+        ("dram", DramParameters),
     )
 
 
 class BoardStatistics(ctypes.Structure):
     """How much the simulation had to do: evaluations of the shell, checks for a fixed point, jumps, instants."""
 
-    _fields_ = tuple((name, ctypes.c_uint64) for name in "shell_evaluated shell_checks jumps instants".split())
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ["shell_evaluated", "shell_checks", "jumps", "instants"])
 
 
 class SimBoard:
@@ -219,7 +204,8 @@ class SimBoard:
         Returns:
             What happened (possibly several things), or `Stop.DEADLINE`.
         """
-        return self.step_until_fs(round(deadline_s * FS_PER_S), stop_on)
+        # Exactly, and upwards: afterwards `now_s` is not below the deadline, or whoever waits for it would wait for ever.
+        return self.step_until_fs(math.ceil(Fraction(deadline_s) * FS_PER_S), stop_on)
 
     def step_until_fs(self, deadline_fs: int, stop_on: Stop = Stop.NONE) -> Stop:
         """`step_until` in exact femtoseconds."""
@@ -230,7 +216,12 @@ class SimBoard:
     # Configuration.
 
     def start_config(
-        self, slot: int, module: Path, payload_bytes: int, fault: LoadFault | None = None, identity: tuple[int, int] = (0, 1)
+        self,
+        slot: int,
+        module: Path,
+        payload_bytes: int,
+        fault: LoadFault | None = None,
+        identity: tuple[int, int] = (0, 1),
     ) -> None:
         """Begin to load a module into a slot; what the slot held is gone at once.
 
@@ -318,35 +309,7 @@ def _parameters(profile: Profile, skipping: bool) -> _BoardParameters:
         slot_hz=(ctypes.c_uint64 * MAX_SLOTS)(*slots),
         access_bound=_ACCESS_BOUND_CYCLES,
         skipping=skipping,
-        dram=_dram_parameters(profile),
-    )
-
-
-def _dram_parameters(profile: Profile) -> _DramParameters:
-    dram = profile.dram
-    if dram.row_bytes < 4096 or dram.row_bytes & (dram.row_bytes - 1):
-        raise InvalidRequest(
-            f"profile {profile.name}: a DRAM row has {dram.row_bytes} bytes; the memory model needs a power of two of at "
-            "least 4096, so that no AXI burst meets two rows",
-            field="dram.row_bytes",
-        )
-
-    def fs(ns: float) -> int:
-        return round(ns * 10**6)
-
-    return _DramParameters(
-        base=dram.base,
-        bytes=dram.bytes,
-        banks=dram.banks,
-        row_bytes=dram.row_bytes,
-        rcd_fs=fs(dram.rcd_ns),
-        rp_fs=fs(dram.rp_ns),
-        cl_fs=fs(dram.cl_ns),
-        ras_fs=fs(dram.ras_ns),
-        bytes_per_s=round(dram.bytes_per_s),
-        refi_fs=0,
-        rfc_fs=0,
-        starvation=_STARVATION_BURSTS,
+        dram=dram_parameters(profile.dram),
     )
 
 

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-
 from eddy.core.errors import NotFound
+
 from eddy_sim import shims
 from eddy_sim.filelist import read_filelist
 from eddy_sim.toolchain import (
@@ -86,7 +86,9 @@ def build_shell(num_slots: int, progress: Progress = silent) -> Path:
     rtl = _shell_rtl(num_slots)
     with_hash = _takes_build_hash(rtl)
     wrapper = shims.wrapper_source(with_hash)
-    key = _key("shell", f"{rtl.build_hash():016x}", wrapper, _CONTROL, shims.shell_copies(), *_shim_texts("shell_shim.cpp"))
+    key = _key(
+        "shell", f"{rtl.build_hash():016x}", wrapper, _CONTROL, shims.shell_copies(), *_shim_texts("shell_shim.cpp")
+    )
 
     def make(work: Path) -> None:
         source = work / f"{shims.WRAPPER_TOP}.sv"
@@ -175,7 +177,9 @@ def _build_module(rtl: _Rtl, progress: Progress) -> tuple[Path, int]:
 
 def build_board(progress: Progress = silent) -> Path:
     """The board's own program: clocks, memory, configuration port, CPU port."""
-    return _build_plain("board", ("board_api.cpp", "board.cpp", "dram.cpp", "clock_wizard.cpp"), progress)
+    return _build_plain(
+        "board", ("board_api.cpp", "board.cpp", "dram.cpp", "dram_probe.cpp", "clock_wizard.cpp"), progress
+    )
 
 
 def build_rogue(progress: Progress = silent) -> Path:

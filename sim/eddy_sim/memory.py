@@ -11,7 +11,6 @@ import mmap
 
 import numpy as np
 import numpy.typing as npt
-
 from eddy.core.errors import InvalidRequest
 
 LINE_BYTES = 64

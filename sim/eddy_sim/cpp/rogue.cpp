@@ -201,8 +201,10 @@ class Rogue {
         if (!s_.up.m_axi_arvalid) ask_read(address(), 255);
         break;
       case Behaviour::kReadOutside:
-      case Behaviour::kStallResponse:
         if (first) ask_read(address(), 7);
+        break;
+      case Behaviour::kStallResponse:  // more than the buffers between here and the firewall hold
+        if (first) ask_read(address(), 63);
         break;
       case Behaviour::kIllegalBurst:
         if (first) ask_read((address() & ~0xFFFull) + 0xFC0, 15);
