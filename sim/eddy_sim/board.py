@@ -204,7 +204,7 @@ class SimBoard:
         Returns:
             What happened (possibly several things), or `Stop.DEADLINE`.
         """
-        # Exactly, and upwards: afterwards `now_s` is not below the deadline, or whoever waits for it would wait for ever.
+        # Exactly, and upwards: were `now_s` below the deadline afterwards, whoever waits for it would wait for ever.
         return self.step_until_fs(math.ceil(Fraction(deadline_s) * FS_PER_S), stop_on)
 
     def step_until_fs(self, deadline_fs: int, stop_on: Stop = Stop.NONE) -> Stop:

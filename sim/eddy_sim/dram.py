@@ -17,49 +17,39 @@ STARVATION_BURSTS = 16
 """How many later bursts may overtake one."""
 
 
+def _words(*names: str) -> tuple[tuple[str, type[ctypes.c_uint64]], ...]:
+    return tuple((name, ctypes.c_uint64) for name in names)
+
+
 class DramParameters(ctypes.Structure):
     """Geometry and timing as the C++ side takes them: bytes, femtoseconds, bytes per second."""
 
-    _fields_ = tuple(
-        (name, ctypes.c_uint64)
-        for name in [
-            "base",
-            "bytes",
-            "banks",
-            "row_bytes",
-            "rcd_fs",
-            "rp_fs",
-            "cl_fs",
-            "ras_fs",
-            "bytes_per_s",
-            "refi_fs",
-            "rfc_fs",
-            "starvation",
-        ]
+    _fields_ = _words(
+        "base",
+        "bytes",
+        "banks",
+        "row_bytes",
+        "rcd_fs",
+        "rp_fs",
+        "cl_fs",
+        "ras_fs",
+        "bytes_per_s",
+        "refi_fs",
+        "rfc_fs",
+        "starvation",
     )
 
 
 class DramStatistics(ctypes.Structure):
     """What the memory has served: bytes, and bursts by what their row cost; `longest_bypass` in bursts."""
 
-    _fields_ = tuple(
-        (name, ctypes.c_uint64)
-        for name in [
-            "read_bytes",
-            "write_bytes",
-            "row_hits",
-            "row_misses",
-            "row_conflicts",
-            "refused",
-            "longest_bypass",
-        ]
+    _fields_ = _words(
+        "read_bytes", "write_bytes", "row_hits", "row_misses", "row_conflicts", "refused", "longest_bypass"
     )
 
 
 class _Burst(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_uint64) for name in ["address", "beats", "id", "write", "not_before", "done", "place"]
-    )
+    _fields_ = _words("address", "beats", "id", "write", "not_before", "done", "place")
 
 
 @dataclass(frozen=True, slots=True)

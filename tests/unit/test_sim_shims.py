@@ -1,0 +1,63 @@
+"""Generated text: every signal of the boundary reaches the structures, the adapters and the wrapper."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from eddy_sim import shims
+from eddy_sim.boundary import SLOT_DOWN, SLOT_UP, Signal
+
+
+def test_every_slot_signal_is_copied_both_by_shell_and_module() -> None:
+    module, shell, wrapper = shims.module_copies(), shims.shell_copies(), shims.wrapper_source(True)
+    for signal in SLOT_DOWN:
+        assert f"m.{signal.name} = down.{signal.name};" in module
+        assert f"down.{signal.name} = m.slot_{signal.name}[k];" in shell
+    for signal in SLOT_UP:
+        assert f"up.{signal.name} = m.{signal.name};" in module
+        assert f"m.slot_{signal.name}[k] = up.{signal.name};" in shell
+    for signal in (*SLOT_DOWN, *SLOT_UP):
+        assert f".slot_{signal.name}(slot_{signal.name}_p)" in wrapper
+
+
+def test_the_boundary_has_the_signals_of_two_axi_interfaces() -> None:
+    names = {signal.name for signal in (*SLOT_DOWN, *SLOT_UP)}
+    assert len(names) == 19 + 37
+    assert {"s_axil_araddr", "m_axi_awuser", "m_axi_rlast", "m_axi_wstrb"} <= names
+
+
+def test_structures_have_no_padding_between_fields() -> None:
+    header = shims.boundary_header()
+    for body in re.findall(r"typedef struct \{(.*?)\}", header, re.S):
+        widths = [int(bits) for bits in re.findall(r"uint(\d+)_t", body)]
+        assert widths == sorted(widths, reverse=True)
+
+
+@pytest.mark.parametrize(("width", "c_type"), [(1, "uint8_t"), (9, "uint16_t"), (24, "uint32_t"), (40, "uint64_t")])
+def test_c_types_are_those_of_verilator(width: int, c_type: str) -> None:
+    assert Signal("x", width).c_type == c_type
+
+
+ROOT_HEADER = """
+    VL_IN8(clk_i,0,0);
+    CData/*0:0*/ __Vtrigprevexpr___TOP__clk_i__0;
+    QData/*63:0*/ top__DOT__u_shell__DOT__cycles_q;
+    QData/*63:0*/ top__DOT__u_shell__DOT__other_q;
+    VlUnpacked<QData/*63:0*/, 1> __VnbaTriggered;
+"""
+
+
+def test_the_normaliser_finds_edges_scratch_and_declared_counters() -> None:
+    text = shims.normaliser(ROOT_HEADER, r"__DOT__cycles_q$")
+    edges, scratch = text.split("clear_scratch")
+    assert "__Vtrigprevexpr___TOP__clk_i__0" in edges
+    assert "__VnbaTriggered" in scratch
+    assert "#define EDDY_COUNTERS 1" in text
+    assert "cycles_q" in text
+    assert "other_q" not in text
+
+
+def test_a_verilator_that_names_edges_otherwise_is_noticed() -> None:
+    with pytest.raises(ValueError, match="naming has changed"):
+        shims.normaliser(ROOT_HEADER.replace("trigprevexpr", "previous"), "")
