@@ -1,0 +1,3 @@
+-f ../hls_wrapper/hls_wrapper.f
+-f ../dct8/dct8.f
+rtl/idct.sv

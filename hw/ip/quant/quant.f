@@ -1,0 +1,2 @@
+rtl/quant_pkg.sv
+rtl/quant_core.sv

@@ -1,0 +1,3 @@
+-f ../hls_wrapper/hls_wrapper.f
+-f ../quant/quant.f
+rtl/quantize.sv

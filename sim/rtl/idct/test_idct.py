@@ -1,0 +1,11 @@
+"""Builds and runs the bench of `hw/ip/idct`."""
+
+from pathlib import Path
+
+import pytest
+from eddy_sim.bench import ROOT, Bench
+
+
+@pytest.mark.rtl
+def test_idct() -> None:
+    Bench("idct", ROOT / "hw/ip/idct/idct.f").run("cocotb_idct", folder=Path(__file__).parent)
