@@ -37,13 +37,11 @@ class FirstFault:
         cause: Its number.
         address: Physical address of the burst, or offset of the register access.
         context: Memory context of the burst.
-        transaction: Its id.
     """
 
     cause: Cause
     address: int
     context: int
-    transaction: int
 
 
 @dataclass(frozen=True)
@@ -125,11 +123,11 @@ class SlotCtrl(Bank):
             return None
         first = self._fields(regs.FIRST_FAULT)
         low, high = self._get(regs.FAULT_ADDRESS_LO.offset), self._get(regs.FAULT_ADDRESS_HI.offset)
-        return FirstFault(Cause(first["cause"]), high << 32 | low, first["memory_context"], first["transaction"])
+        return FirstFault(Cause(first["cause"]), high << 32 | low, first["memory_context"])
 
     def clear_causes(self) -> None:
-        """Clear every sticky cause."""
-        self._put(regs.CAUSE.offset, 0xFFFF_FFFF)
+        """Forget every cause, and end the isolation that some leave; while the slot is in reset, or it comes back."""
+        self._put(regs.FAULT_CLEAR.offset, regs.FAULT_CLEAR.encode(clear=1))
 
     @property
     def window_count(self) -> int:

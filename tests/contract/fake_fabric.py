@@ -107,6 +107,9 @@ class FakeLine:
         fired, self._fired = self._fired, False
         return fired
 
+    def forget(self) -> None:
+        self._armed = False
+
     def _look(self) -> None:
         if self._armed and self._level:
             self._armed, self._fired = False, True
@@ -338,3 +341,9 @@ class FakeFabric:
         slot.behaviour = "garbage" if behaviour == "fails" else behaviour
         slot.has_clock = behaviour != "no-clock"
         self._error = behaviour == "fails"
+
+    def close(self) -> None:
+        for slot in self.slots:
+            slot.done.forget()
+            slot.fault.forget()
+        self.loop.close()

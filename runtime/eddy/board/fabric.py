@@ -180,6 +180,9 @@ class Line(Protocol):
     def take(self) -> bool:
         """Whether it fired since it was armed; it must be armed again afterwards."""
 
+    def forget(self) -> None:
+        """Wake nobody any more."""
+
 
 class ArenaMemory(Protocol):
     """The reserved arena: one allocation of the device, cached by the CPU, not coherent with the fabric."""
@@ -239,3 +242,6 @@ class Fabric(Protocol):
         Raises:
             OSError: The port refused it.
         """
+
+    def close(self) -> None:
+        """Await no interrupt any more; nothing here can be used afterwards."""

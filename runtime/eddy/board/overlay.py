@@ -22,6 +22,7 @@ from eddy_drivers.identity import read_identity
 from eddy_drivers.shell import Shell
 from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
 
+from eddy.board.clock import run_due
 from eddy.board.fabric import Fault, Identity, SlotFabric, Snapshot, Window
 from eddy.board.port import Cause
 from eddy.board.profile import Profile
@@ -85,6 +86,15 @@ class OverlayFabric:
             OSError: The port refused it.
         """
         self._overlay.pr_download(region, str(file))
+
+    def close(self) -> None:
+        """Await no interrupt any more and give the loop back."""
+        for slot in self.slots:
+            slot.done.forget()
+            slot.fault.forget()
+        if not self.loop.is_closed():
+            run_due(self.loop)
+            self.loop.close()
 
     def _line(self, pins: dict[int, str], index: int) -> _Line:
         if index not in pins:
@@ -233,7 +243,11 @@ class _Line:
     def arm(self) -> None:
         if self._task is None:
             self._task = self._loop.create_task(self._interrupt.wait())
-            self._task.add_done_callback(lambda _: self._bell.set())
+            self._task.add_done_callback(self._fired)
+
+    def _fired(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            self._bell.set()
 
     def take(self) -> bool:
         if self._task is None or not self._task.done():
@@ -241,6 +255,11 @@ class _Line:
         self._task.result()
         self._task = None
         return True
+
+    def forget(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
 
 
 class _Memory:

@@ -270,6 +270,7 @@ class PynqBoard:
         if self._load is not None:
             self._load.download.cancel()
             swap.shut(self._load.swap.slot)
+        self._fabric.close()
         self._store.close()
 
     # Behind the calls
