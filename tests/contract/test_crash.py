@@ -1,0 +1,274 @@
+"""Crashes: a client that dies loses nothing, a boardd that dies leaves nothing open."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from contract.fake_fabric import MARK
+from contract.harness import fake, marking, socketed
+from eddy.board import wire
+from eddy.board.boardd import listen
+from eddy.board.journal import Journal, Started
+from eddy.board.port import Cause, EventKind, Launch, SlotPhase
+from eddy.board.pynq import PynqBoard
+from eddy.board.socket import SocketBoard
+from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest
+
+Start = Callable[[], "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def boardd(tmp_path: Path) -> Iterator[tuple[Start, Path]]:
+    """Starts boardd processes on the RTL, all on one socket."""
+    from eddy_sim import bitstreams
+
+    images = tmp_path / "images"
+    shutil.copytree(bitstreams.list_or_build("tiny").overlay.parent, images)
+    path = tmp_path / "boardd.sock"
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        script = Path(__file__).with_name("boardd_process.py")
+        process = subprocess.Popen(
+            [sys.executable, str(script), str(path), str(images)], stdout=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start, path
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+@pytest.mark.rtl
+@pytest.mark.xdist_group("board-rtl")
+def test_boardd_killed_in_the_middle_leaves_every_slot_closed(boardd: tuple[Start, Path]) -> None:
+    start, path = boardd
+    first = start()
+    board = SocketBoard(path)
+    images = {image.slot: image.sha256 for image in board.images()}
+    board.load(0, images[0])
+    (event,) = board.wait(1.0)
+    assert event.kind is EventKind.CONFIGURED
+    board.wait(0.0, acknowledge=event.seq)
+    buffer = board.allocate(4096, "job")
+    board.write(buffer.id, 0, b"secret")
+    # The real module, started without anything to do to its liking: it runs, or ends; both were not acknowledged.
+    board.launch(0, Launch("lost", (), (), 1.0))
+    board.load(1, images[1])
+    old = board.instance
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    with pytest.raises(BoardUnreachable):
+        board.state()
+    with pytest.raises(BoardUnreachable):
+        board.state()
+
+    start()
+    state = board.state()
+    assert board.instance != old
+    assert [slot.phase for slot in state.slots] == [SlotPhase.EMPTY, SlotPhase.EMPTY]
+    assert state.buffers == ()
+    events = board.wait(0.0)
+    assert [(e.kind, e.slot, e.item, e.image, e.cause) for e in events] == [
+        (EventKind.ITEM_FAILED, 0, "lost", "", Cause.BOARD_RESTARTED),
+        (EventKind.CONFIGURATION_FAILED, 1, "", images[1], Cause.BOARD_RESTARTED),
+    ]
+    assert events[0].seq > event.seq, "numbers are never used twice"
+    everything = board.describe().arena_bytes
+    assert not any(board.read(board.allocate(everything, "next").id, 0, everything))
+    with pytest.raises(Conflict):
+        board.launch(0, Launch("x", (), (), 1.0))
+
+
+@pytest.mark.rtl
+@pytest.mark.xdist_group("board-rtl")
+def test_boardd_ends_on_sigterm_and_removes_its_socket(boardd: tuple[Start, Path]) -> None:
+    start, path = boardd
+    process = start()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    with pytest.raises(Conflict, match="another boardd"):
+        listen(path)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    assert not path.exists()
+
+
+def test_items_finish_while_no_client_is_there(tmp_path: Path) -> None:
+    inner = fake(tmp_path)
+    harness = socketed(inner, tmp_path)
+    try:
+        harness.load(0)
+        buffer = harness.board.allocate(8, "job")
+        harness.launch(buffer, "orphan")
+        cast(SocketBoard, harness.board).close_connection()
+        while cast(PynqBoard, inner.board).busy:
+            pass
+        board = harness.board
+        (event,) = board.wait(0.0)
+        assert (event.kind, event.item) == (EventKind.ITEM_DONE, "orphan")
+        assert board.read(buffer.id, 0, 8) == MARK
+        assert board.state().slots[0].phase is SlotPhase.IDLE
+    finally:
+        harness.close()
+
+
+def test_client_killed_in_a_wait_is_replaced(tmp_path: Path) -> None:
+    harness = socketed(fake(tmp_path), tmp_path)
+    try:
+        path = tmp_path / "boardd.sock"
+        harness.load(0, "hang")
+        harness.launch(harness.board.allocate(8, "job"), "stuck", limit_s=1e6)
+        cast(SocketBoard, harness.board).close_connection()
+        client = hello(path)
+        client.sendall(wire.Frame({"call": "wait", "args": {"until_s": 1e12}}).encode())
+        client.close()
+        assert harness.board.state().slots[0].item in ("stuck", "")
+    finally:
+        harness.close()
+
+
+def test_second_client_is_refused_while_the_first_lives(tmp_path: Path) -> None:
+    harness = socketed(fake(tmp_path), tmp_path)
+    try:
+        with pytest.raises(Conflict, match=str(os.getpid())):
+            SocketBoard(tmp_path / "boardd.sock")
+        assert harness.board.state().next_seq == 0
+    finally:
+        harness.close()
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    with pytest.raises(BoardUnreachable, match="eddy boardd"):
+        SocketBoard(tmp_path / "nowhere.sock")
+
+
+def hello(path: Path, protocol: int = wire.PROTOCOL) -> socket.socket:
+    """A client by hand."""
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(30)
+    client.connect(str(path))
+    client.sendall(wire.Frame({"hello": wire.NAME, "protocol": protocol}).encode())
+    answer(client)
+    return client
+
+
+def answer(client: socket.socket) -> dict[str, object]:
+    """The next frame's JSON; {} where boardd hung up."""
+    decoder = wire.Decoder()
+    while (frame := decoder.next()) is None:
+        data = client.recv(1 << 16)
+        if not data:
+            return {}
+        decoder.feed(data)
+    return frame.head
+
+
+BAD_CALLS: list[dict[str, object]] = [
+    {"call": "shutdown", "args": {}},
+    {"call": "__class__", "args": {}},
+    {"call": ["load"], "args": {}},
+    {"call": "load", "args": {"slot": "0", "image": "x"}},
+    {"call": "load", "args": {"slot": True, "image": "x"}},
+    {"call": "load", "args": {"slot": 0}},
+    {"call": "load", "args": {"slot": 0, "image": "x", "force": True}},
+    {"call": "load", "args": []},
+    {"call": "launch", "args": {"slot": 0, "launch": {"item": "x"}}},
+    {"call": "launch", "args": {"slot": 0, "launch": {"item": "x", "registers": [[1, 2, 3]], "grants": [],
+                                                      "time_limit_s": 1}}},
+    {"call": "launch", "args": {"slot": 0, "launch": {"item": "x", "registers": [], "time_limit_s": 1,
+                                                      "grants": [{"buffer": 1, "access": "x"}]}}},
+    {"call": "read", "args": {"buffer": 1, "offset": 0, "bytes": 1 << 40}},
+    {},
+]  # fmt: skip
+
+
+def test_every_call_is_validated(tmp_path: Path) -> None:
+    harness = socketed(fake(tmp_path), tmp_path)
+    try:
+        cast(SocketBoard, harness.board).close_connection()
+        client = hello(tmp_path / "boardd.sock")
+        for call in BAD_CALLS:
+            client.sendall(wire.Frame(call).encode())
+            error = answer(client)["error"]
+            assert isinstance(error, dict)
+            assert error["code"] == "invalid-request", call
+        client.close()
+    finally:
+        harness.close()
+
+
+@pytest.mark.parametrize("data", [b"\xff" * 8, b"\0\0\0\4\0\0\0\0nope", b"\0\0\0\2\0\0\0\0[]"])
+def test_garbage_ends_the_connection_and_nothing_else(tmp_path: Path, data: bytes) -> None:
+    harness = socketed(fake(tmp_path), tmp_path)
+    try:
+        cast(SocketBoard, harness.board).close_connection()
+        client = hello(tmp_path / "boardd.sock")
+        client.sendall(data)
+        assert "error" in answer(client)
+        assert answer(client) == {}
+        client.close()
+        assert harness.board.state().next_seq == 0
+    finally:
+        harness.close()
+
+
+def test_another_protocol_version_is_refused(tmp_path: Path) -> None:
+    harness = socketed(fake(tmp_path), tmp_path)
+    try:
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(tmp_path / "boardd.sock"))
+        client.sendall(wire.Frame({"hello": wire.NAME, "protocol": 99}).encode())
+        error = answer(client)["error"]
+        assert isinstance(error, dict)
+        assert "one release" in error["message"]
+        client.close()
+    finally:
+        harness.close()
+
+
+def test_journal_reports_what_was_not_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    harness = fake(tmp_path)
+    events = []
+    journal = Journal(path)
+    journal.begin(Started(0, image=harness.image(0).sha256))
+    events.append(harness.load(0))
+    journal.acknowledge(events)
+    for item in ("done", "running"):
+        journal.begin(Started(0, item=item))
+    refused = Started(1, item="refused")
+    journal.begin(refused)
+    journal.abandon(refused)
+    harness.board.launch(0, marking(harness.board.allocate(8, "job"), "done"))
+    journal.acknowledge([harness.next_event()])
+    harness.close()
+    assert Journal(path).lost == (Started(0, item="running"),)
+    assert Journal(path).first_seq() >= 3
+    path.write_text("{")
+    assert Journal(path).lost == ()
+
+
+def test_values_outside_the_port_are_not_taken() -> None:
+    with pytest.raises(InvalidRequest):
+        wire.from_json(Launch, {"item": 3, "registers": [], "grants": [], "time_limit_s": 1.0}, "launch")
+    with pytest.raises(InvalidRequest):
+        wire.arguments_of("wait", {"until_s": "soon"}, b"")
+    assert wire.arguments_of("wait", {"until_s": 1}, b"") == {"until_s": 1.0, "acknowledge": -1}

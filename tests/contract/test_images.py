@@ -1,0 +1,148 @@
+"""Which images a board lets in: every refusal comes before the slot is touched, whatever the board."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from contract.harness import Harness, fake
+from contract.images import write_manifest
+from eddy.board import signing
+from eddy.board.port import EventKind, SlotPhase
+from eddy.board.signing import Trust
+from eddy.core.errors import ImageRefused
+from eddy.core.slots import Image
+
+
+def file_of(harness: Harness, image: Image) -> Path:
+    assert harness.folder is not None
+    return harness.folder / f"{image.module}__slot{image.slot}.bit"
+
+
+def refuse(harness: Harness, sha256: str, reason: str, slot: int = 0) -> str:
+    """Load, expect a refusal for this reason with the slot as it was, and answer what it says."""
+    before = harness.board.state().slots
+    with pytest.raises(ImageRefused) as caught:
+        harness.board.load(slot, sha256)
+    assert caught.value.details["reason"] == reason
+    assert harness.board.state().slots == before
+    return caught.value.message
+
+
+@pytest.mark.parametrize("at", [0, 100, -1])
+def test_flipped_bit(file_harness: Harness, at: int) -> None:
+    image = file_harness.image(0)
+    file = file_of(file_harness, image)
+    data = bytearray(file.read_bytes())
+    data[at] ^= 0x10
+    file.write_bytes(data)
+    assert "damaged" in refuse(file_harness, image.sha256, "damaged")
+
+
+def test_flipped_bit_after_it_was_loaded_once(file_harness: Harness) -> None:
+    image = file_harness.image(0)
+    file_harness.load(0)
+    data = bytearray(file_of(file_harness, image).read_bytes())
+    data[5000] ^= 1
+    file_of(file_harness, image).write_bytes(data)
+    refuse(file_harness, image.sha256, "damaged")
+    assert file_harness.board.state().slots[0].phase is SlotPhase.IDLE
+
+
+def test_truncated_file(file_harness: Harness) -> None:
+    image = file_harness.image(0)
+    file = file_of(file_harness, image)
+    file.write_bytes(file.read_bytes()[:-100])
+    refuse(file_harness, image.sha256, "damaged")
+
+
+def test_missing_file(file_harness: Harness) -> None:
+    image = file_harness.image(0)
+    file_of(file_harness, image).unlink()
+    refuse(file_harness, image.sha256, "missing")
+
+
+def test_other_slot(file_harness: Harness) -> None:
+    assert "slot 1" in refuse(file_harness, file_harness.image(1).sha256, "other-slot")
+
+
+def test_other_shell(file_harness: Harness) -> None:
+    image = file_harness.image(0)
+    write_manifest(file_of(file_harness, image), dataclasses.replace(image, shell="1234567890abcdef"))
+    assert image not in file_harness.board.images()
+    refuse(file_harness, image.sha256, "other-shell")
+
+
+def test_wrong_size(file_harness: Harness) -> None:
+    image = file_harness.image(0)
+    write_manifest(file_of(file_harness, image), dataclasses.replace(image, bytes=image.bytes - 4))
+    refuse(file_harness, image.sha256, "wrong-size")
+
+
+def test_manifest_that_lies_about_the_build_is_found_out_by_the_slot(file_harness: Harness) -> None:
+    image = file_harness.image(0)
+    write_manifest(file_of(file_harness, image), dataclasses.replace(image, build="0123456789abcdef"))
+    event = file_harness.load(0)
+    assert event.kind is EventKind.CONFIGURATION_FAILED
+    assert "0123456789abcdef" in event.detail
+    assert file_harness.board.state().slots[0].phase is SlotPhase.FAULTED
+
+
+def test_damaged_manifest_hides_one_image_and_no_other(file_harness: Harness) -> None:
+    image, count = file_harness.image(0), len(file_harness.board.images())
+    file_of(file_harness, image).with_suffix(".json").write_text("{")
+    assert len(file_harness.board.images()) == count - 1
+    refuse(file_harness, image.sha256, "unknown")
+
+
+@pytest.fixture
+def signed(tmp_path: Path) -> Iterator[tuple[Harness, Path]]:
+    """A board that requires signatures, and the private key it trusts."""
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    signing.generate(keys / "release.key")
+    harness = fake(tmp_path, trust=Trust.load(True, keys))
+    yield harness, keys / "release.key"
+    harness.close()
+
+
+def test_unsigned_image_where_signatures_are_required(signed: tuple[Harness, Path]) -> None:
+    harness, _ = signed
+    assert harness.board.describe().requires_signature
+    assert "not signed" in refuse(harness, harness.image(0).sha256, "unsigned")
+
+
+def test_signed_image_is_loaded(signed: tuple[Harness, Path]) -> None:
+    harness, key = signed
+    image = harness.image(0)
+    assert signing.main(["sign", str(key), str(file_of(harness, image).with_suffix(".json"))]) == 0
+    assert harness.load(0).kind is EventKind.CONFIGURED
+
+
+def test_signature_by_somebody_else(signed: tuple[Harness, Path], tmp_path: Path) -> None:
+    harness, _ = signed
+    signing.generate(tmp_path / "mallory.key")
+    image = harness.image(0)
+    signing.sign_manifest(file_of(harness, image).with_suffix(".json"), signing.load_key(tmp_path / "mallory.key"))
+    refuse(harness, image.sha256, "untrusted-signature")
+
+
+@pytest.mark.parametrize(("field", "value"), [("clk_hz", 2e8), ("module", "other"), ("build", "f" * 16)])
+def test_manifest_changed_after_it_was_signed(signed: tuple[Harness, Path], field: str, value: object) -> None:
+    harness, key = signed
+    image = harness.image(0)
+    manifest = file_of(harness, image).with_suffix(".json")
+    signing.sign_manifest(manifest, signing.load_key(key))
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), field: value}))
+    refuse(harness, image.sha256, "untrusted-signature")
+
+
+def test_signature_moved_to_another_image(signed: tuple[Harness, Path]) -> None:
+    harness, key = signed
+    first, second = harness.image(0, 0), harness.image(0, 1)
+    moved = signing.sign(first, signing.load_key(key)).signature
+    write_manifest(file_of(harness, second), dataclasses.replace(second, signature=moved))
+    refuse(harness, second.sha256, "untrusted-signature")
