@@ -4,14 +4,15 @@ namespace {
 
 constexpr uint32_t kSoftReset = 0xA;
 constexpr uint32_t kLoadStart = 1, kUseRegisters = 2;
-// The configuration the registers show after reset: multiply by 10, divide by 1, then by 10.
-constexpr uint32_t kDefaultConfig = 10u << 8 | 1u, kDefaultDivide = 10;
+// The configuration the registers show after reset: multiply by 10, divide by 1, then by what gives the default.
+constexpr uint32_t kMultiply = 10, kDefaultConfig = kMultiply << 8 | 1u;
 
 }  // namespace
 
 void ClockWizard::back_to_default() {
   config_ = kDefaultConfig;
-  divide_ = kDefaultDivide;
+  const uint64_t thousandths = input_hz_ * kMultiply * 1000 / default_hz_;
+  divide_ = static_cast<uint32_t>(thousandths / 1000 | thousandths % 1000 << 8);
   load_ = 0;
   active_period_ = default_period_;
 }

@@ -9,7 +9,7 @@ class ClockWizard {
   enum : uint32_t { kReset = 0x000, kStatus = 0x004, kConfig = 0x200, kDivide0 = 0x208, kLoad = 0x25C };
 
   /// `input_hz` is the reference; the wizard starts locked, at `default_hz`.
-  ClockWizard(uint64_t input_hz, uint64_t default_hz) : input_hz_(input_hz), default_period_(period(default_hz)) {
+  ClockWizard(uint64_t input_hz, uint64_t default_hz) : input_hz_(input_hz), default_hz_(default_hz), default_period_(period(default_hz)) {
     back_to_default();
   }
 
@@ -29,7 +29,7 @@ class ClockWizard {
   void back_to_default();
   uint64_t asked_period() const;
 
-  uint64_t input_hz_, default_period_, active_period_ = 0;
+  uint64_t input_hz_, default_hz_, default_period_, active_period_ = 0;
   uint32_t config_ = 0, divide_ = 0, load_ = 0;
   bool locked_ = true;
 };

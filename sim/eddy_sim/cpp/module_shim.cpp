@@ -34,7 +34,7 @@ void step(void* instance, const SlotDown* down, SlotUp* up) {
 int step_check(void* instance, const SlotDown* down, SlotUp* up) {
   Model& model = of(instance);
   copy_in(model.root(), *down);
-  const bool fixed = model.edge_check();
+  const bool fixed = model.edge_check(true);
   copy_out(model.root(), *up);
   return fixed;
 }

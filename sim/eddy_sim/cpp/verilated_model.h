@@ -39,8 +39,9 @@ class Model {
   /// Settle after construction: no edges.
   void settle() { model_.eval(); }
 
-  /// Like `edge`; answer whether nothing changed but counters, which advanced by one or stood still.
-  bool edge_check() {
+  /// Like `edge`; answer whether nothing changed but counters, which advanced by one or stood still. `counting` says
+  /// whether the counters' clock is among those that rise: only then does this tell which of them move.
+  bool edge_check(bool counting) {
     Root& r = root();
     clear_edges(r);
     clear_scratch(r);
@@ -48,10 +49,10 @@ class Model {
     model_.eval();
     clear_edges(r);
     clear_scratch(r);
-    return counters_linear() && equal_but_counters();
+    return counters_linear(counting) && equal_but_counters();
   }
 
-  /// Advance the counters that advanced in the last check.
+  /// Advance the counters that advanced in the last check of their clock.
   void skip(uint64_t edges) {
     for (size_t i = 0; i < EDDY_COUNTERS; i++) {
       if (moving_[i]) write(i, read(begin_, i) + edges);
@@ -68,11 +69,11 @@ class Model {
     std::memcpy(begin_ + Counters<Root>::list[i].offset, &value, Counters<Root>::list[i].size);
   }
 
-  bool counters_linear() {
+  bool counters_linear(bool counting) {
     for (size_t i = 0; i < EDDY_COUNTERS; i++) {
       const uint64_t delta = read(begin_, i) - read(before_, i);
       if (delta > 1) return false;
-      moving_[i] = delta == 1;
+      if (counting) moving_[i] = delta == 1;
     }
     return true;
   }
