@@ -39,7 +39,7 @@ class System:
         for k in (0, 1):
             self.slot_clocks.append(Clock(getattr(dut, f"slot{k}_clk_i"), SLOT_PS[k], "ps"))
             self.slot_clocks[k].start()
-        await ClockCycles(dut.clk_i, 20)
+        await ClockCycles(dut.clk_i, 40)
         dut.rst_ni.value = 1
         await ClockCycles(dut.clk_i, 20)
 
