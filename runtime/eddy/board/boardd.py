@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import select
 import selectors
 import signal
 import socket
@@ -213,11 +214,10 @@ class Boardd:
 
     def _look_for_hangup(self, client: _Client) -> None:
         """Notice that the client is gone even if its socket comes later in this turn of the loop."""
+        readable, _, _ = select.select([client.connection], [], [], 0)
         try:
-            if client.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
+            if readable and client.connection.recv(1, socket.MSG_PEEK) == b"":
                 self._drop(client)
-        except BlockingIOError:
-            return
         except OSError:
             self._drop(client)
 
