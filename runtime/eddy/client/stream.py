@@ -53,8 +53,11 @@ def follow(transport: Transport, path: str, after: int = -1) -> Iterator[Event]:
     failures = 0
     while True:
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": str(after)} if after >= 0 else {})
+        cut: Exception = httpx.RemoteProtocolError("the stream ended without its last event")
         try:
             with transport.stream(path, headers, _READ_TIMEOUT_S) as answer:
+                if answer.status_code == 204:  # it has ended, and every event of it is known
+                    return
                 if answer.status_code >= 400:
                     answer.read()
                     raise transport.problem(answer)
@@ -65,7 +68,8 @@ def follow(transport: Transport, path: str, after: int = -1) -> Iterator[Event]:
                     after = max(after, event.id)
                     yield event
         except httpx.TransportError as failure:
-            failures += 1
-            if failures > transport.retries:
-                raise transport.unreachable(failure) from failure
-            transport.pause(transport.pause_s(failures))
+            cut = failure
+        failures += 1
+        if failures > transport.retries:
+            raise transport.unreachable(cut) from cut
+        transport.pause(transport.pause_s(failures))

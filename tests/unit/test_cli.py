@@ -1,0 +1,171 @@
+"""The command without a server: light imports, one-line errors with exit codes, tables within 80 columns."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from eddy.cli import output
+from eddy.cli.inputs import gather, split
+from eddy.cli.main import app
+from eddy.client.arrays import BufferInfo
+from eddy.core import errors
+from typer.testing import CliRunner
+
+NOBODY = {"EDDY_URL": "http://127.0.0.1:9", "EDDY_HTTP_RETRIES": "0", "EDDY_KEY": "k", "COLUMNS": "80"}
+COMMANDS = (
+    "submit",
+    "jobs",
+    "job",
+    "cancel",
+    "result",
+    "apps",
+    "slots",
+    "bitstreams",
+    "serve",
+    "boardd",
+    "doctor",
+    "demo",
+)
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments), env=NOBODY)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_promised_command_has_help_and_json(name: str) -> None:
+    helped = run(name, "--help")
+    assert helped.exit_code == 0
+    assert "--json" in helped.stdout
+    assert max(map(len, helped.stdout.splitlines())) <= 80
+
+
+def test_help_and_jobs_do_not_import_the_heavy_half() -> None:
+    script = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom eddy.cli.main import app\n"
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
+        "assert CliRunner().invoke(app, ['jobs']).exit_code == 3\n"
+        "heavy = ['pynq', 'fastapi', 'uvicorn', 'matplotlib', 'numpy', 'eddy_sim', 'sklearn', 'pydantic']\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], env=NOBODY, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("jobs",), ("job", "1"), ("cancel", "1"), ("result", "1"), ("apps",), ("slots",)]
+)
+def test_nobody_there_is_one_line_and_exit_code_3(arguments: tuple[str, ...]) -> None:
+    plain = run(*arguments)
+    assert plain.exit_code == 3
+    assert plain.stdout == ""
+    assert len(plain.stderr.strip().splitlines()) == 1
+    assert "eddy serve" in plain.stderr
+    document = json.loads(run(*arguments, "--json").stderr)
+    assert document["code"] == "server-unreachable"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("jobs", "--state", "asleep"), "queued"),
+        (("submit", "x", "--priority", "2"), "1, 3, 9"),
+        (("serve", "--board", "paper"), "rtl, model, pynq"),
+        (("job", "zero"), "zero"),
+        (("job", "0"), "0"),
+        (("unheard-of",), "unheard-of"),
+    ],
+)
+def test_wrong_arguments_are_exit_code_2_and_named(arguments: tuple[str, ...], says: str) -> None:
+    refused = run(*arguments)
+    assert refused.exit_code == 2
+    assert says in " ".join(refused.stderr.replace("│", " ").split())
+
+
+def test_doctor_reports_every_check_and_fails_without_a_server() -> None:
+    done = run("doctor", "--json")
+    assert done.exit_code == 1
+    checks = {entry["check"]: entry for entry in json.loads(done.stdout)["checks"]}
+    assert set(checks) == {"python", "serve", "board", "sim", "disk", "server"}
+    assert not checks["server"]["ok"]
+    assert checks["python"]["ok"]
+
+
+def test_exit_codes_tell_the_kinds_of_failure_apart() -> None:
+    assert output.exit_code(errors.InvalidRequest("x")) == output.REFUSED == 4
+    assert output.exit_code(errors.ModuleFault("x")) == output.BOARD == 5
+
+
+def test_an_error_says_what_is_allowed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    import typer
+
+    with pytest.raises(typer.Exit), output.errors_in_one_line():
+        raise errors.InvalidRequest("batch is 9", field="batch", allowed="1..4")
+    with pytest.raises(typer.Exit), output.errors_in_one_line():
+        raise errors.InvalidRequest("batch is 9; allowed: 1..4", field="batch", allowed="1..4")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["eddy: batch is 9 (allowed: 1..4)", "eddy: batch is 9; allowed: 1..4"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0.0, "0"),
+        (4.2e-6, "4.20 us"),
+        (0.0123, "12.3 ms"),
+        (1.5, "1.50 s"),
+        (119.0, "119 s"),
+        (600.0, "10.0 min"),
+    ],
+)
+def test_durations_read_well(value: float | None, text: str) -> None:
+    assert output.seconds(value) == text
+
+
+def test_tables_stay_within_80_columns_whatever_they_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = [output.Column(f"Column {number}", "value") for number in range(8)]
+    output.table("title", columns, [{"value": "x" * 60}])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+IMAGE = BufferInfo("image", "input", 4, np.dtype("u1"), (2, 2), False)
+TABLE = BufferInfo("table", "constant", 4, np.dtype("<u2"), (2,), False)
+
+
+def test_files_become_arrays(tmp_path: Path) -> None:
+    from PIL import Image
+
+    np.save(tmp_path / "a.npy", np.arange(8, dtype=np.uint8).reshape(2, 2, 2))
+    (tmp_path / "b.bin").write_bytes(bytes([9, 8, 7, 6]))
+    Image.fromarray(np.full((6, 4), 77, np.uint8)).save(tmp_path / "c.png")
+    pairs = [f"image={tmp_path}/a.npy", f"image={tmp_path}/b.bin", f"image={tmp_path}/c.png", f"table={tmp_path}/b.bin"]
+    arrays = gather(pairs, [IMAGE, TABLE])
+    assert arrays["image"].shape == (4, 2, 2)
+    assert arrays["image"][2].tolist() == [[9, 8], [7, 6]]
+    assert arrays["image"][3].tolist() == [[77, 77], [77, 77]]
+    assert arrays["table"].tolist() == [9 + 8 * 256, 7 + 6 * 256]
+
+
+@pytest.mark.parametrize("pair", ["image", "=x", "image=/nowhere/at/all"])
+def test_a_wrong_pair_is_refused(pair: str) -> None:
+    with pytest.raises(errors.InvalidRequest):
+        split([pair])
+
+
+def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "odd.bin").write_bytes(bytes(5))
+    (tmp_path / "bad.npy").write_bytes(b"not numpy")
+    (tmp_path / "bad.png").write_bytes(b"not a picture")
+    for name in ("odd.bin", "bad.npy", "bad.png"):
+        with pytest.raises(errors.InvalidRequest):
+            gather([f"image={tmp_path / name}"], [IMAGE])
+    with pytest.raises(errors.InvalidRequest) as refused:
+        gather([f"picture={tmp_path}/odd.bin"], [IMAGE])
+    assert refused.value.details["allowed"] == ["image"]

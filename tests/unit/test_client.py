@@ -1,0 +1,218 @@
+"""The client without a server: retries, event streams across broken connections, arrays, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from eddy.client import ApiError, Client, ServerUnreachable
+from eddy.client.arrays import ONE_BLOB_BYTES, BufferInfo, blobs, constant, items, output
+from eddy.client.errors import from_problem
+from eddy.client.stream import parse
+from eddy.core import errors
+
+Handler = Callable[[httpx.Request], httpx.Response]
+BUFFER = BufferInfo("image", "input", 12, np.dtype("<i2"), (2, 3), False)
+
+
+def client(handler: Handler, retries: int = 3) -> Client:
+    made = Client("http://eddy", "key", retries=retries, http=httpx.MockTransport(handler))
+    made.transport.pause = lambda seconds: None
+    return made
+
+
+def test_a_request_without_an_answer_is_repeated_under_the_same_idempotency_key() -> None:
+    keys: list[str] = []
+    app = {"name": "a", "buffers": []}
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return httpx.Response(200, json=app)
+        keys.append(request.headers["Idempotency-Key"])
+        if len(keys) == 1:
+            raise httpx.ReadTimeout("lost", request=request)
+        if len(keys) == 2:
+            return httpx.Response(503, json={"code": "board-unreachable", "detail": "not yet"})
+        return httpx.Response(202, json={"id": 7, "application": "a", "state": "queued"})
+
+    assert client(handler).submit("a").id == 7
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+    assert client(handler).submit("a").id == 7
+    assert len(set(keys)) == 2, "another submission has a key of its own"
+
+
+def test_a_refusal_is_not_repeated() -> None:
+    seen: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request.url.path)
+        return httpx.Response(409, json={"code": "conflict", "detail": "it has ended", "state": "failed"})
+
+    with pytest.raises(errors.Conflict, match="it has ended") as refused:
+        client(handler).cancel(3)
+    assert seen == ["/v1/jobs/3"]
+    assert (refused.value.details["state"], refused.value.details["status"]) == ("failed", 409)
+
+
+def test_nobody_there_says_so_after_the_retries() -> None:
+    tries: list[int] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        tries.append(1)
+        raise httpx.ConnectError("refused", request=request)
+
+    with pytest.raises(ServerUnreachable, match=r"http://eddy.*eddy serve"):
+        client(handler).jobs()
+    assert len(tries) == 4
+
+
+def test_pauses_grow_and_stay_bounded() -> None:
+    from eddy.client.transport import Transport
+
+    for attempt in range(12):
+        bound = min(5.0, 0.1 * 2**attempt)
+        assert bound / 2 <= Transport.pause_s(attempt) <= bound
+
+
+def test_every_core_error_comes_back_as_its_class() -> None:
+    for kind in (errors.NotFound, errors.QuotaExceeded, errors.MemoryExhausted, errors.Unauthorized):
+        error = from_problem(400, {"code": kind.code, "detail": "words", "field": "x"})
+        assert type(error) is kind
+        assert (error.message, error.details["field"]) == ("words", "x")
+    unknown = from_problem(418, {"code": "teapot", "title": "Short and stout"})
+    assert type(unknown) is ApiError
+    assert (unknown.code, unknown.message) == ("teapot", "Short and stout")
+    assert ApiError.code == "api-error"
+
+
+def test_an_answer_that_is_no_problem_document_is_still_an_error() -> None:
+    with pytest.raises(errors.NotFound, match="404"):
+        client(lambda request: httpx.Response(404, text="<html>")).show(1)
+
+
+def test_streams_are_parsed_as_the_standard_says() -> None:
+    text = ': hello\nretry: 1000\n\nid: 4\nevent: state\ndata: {"a":\ndata: 1}\n\nevent: lost\n\ndata:{}\n\n'
+    found = list(parse(iter(text.splitlines())))
+    assert [(event.id, event.kind, event.data) for event in found] == [(4, "state", {"a": 1}), (-1, "message", {})]
+
+
+class Broken(httpx.SyncByteStream):
+    """A body that breaks off."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._text.encode()
+        raise httpx.ReadError("cut")
+
+
+def test_a_broken_stream_goes_on_where_it_was() -> None:
+    asked: list[str | None] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        asked.append(request.headers.get("Last-Event-ID"))
+        if len(asked) == 1:
+            text = "id: 1\nevent: a\ndata: {}\n\nid: 2\nevent: b\ndata: {}\n\nid: 3\nevent: torn"
+            return httpx.Response(200, stream=Broken(text))
+        return httpx.Response(200, text="id: 3\nevent: c\ndata: {}\n\nevent: end\ndata: {}\n\n")
+
+    from eddy.client.stream import follow
+
+    events = list(follow(client(handler).transport, "/v1/jobs/1/events"))
+    assert [event.kind for event in events] == ["a", "b", "c"]
+    assert asked == [None, "2"]
+
+
+def test_a_stream_with_nothing_left_ends() -> None:
+    from eddy.client.stream import follow
+
+    assert list(follow(client(lambda request: httpx.Response(204)).transport, "/x", after=9)) == []
+
+
+def test_a_stream_that_keeps_ending_early_is_given_up() -> None:
+    from eddy.client.stream import follow
+
+    asked: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return httpx.Response(200, text=": hello\n\n")
+
+    with pytest.raises(ServerUnreachable):
+        list(follow(client(handler).transport, "/x"))
+    assert len(asked) == 4
+
+
+def test_every_page_is_fetched_and_a_limit_kept() -> None:
+    def handler(request: httpx.Request) -> httpx.Response:
+        first = int(request.url.params.get("cursor", 7))
+        size = min(int(request.url.params.get("limit", 3)), 3)
+        jobs = [{"id": number} for number in range(first - 1, max(first - 1 - size, 0), -1)]
+        following = str(jobs[-1]["id"]) if jobs and jobs[-1]["id"] > 1 else None
+        return httpx.Response(200, json={"jobs": jobs, "next": following})
+
+    assert [job["id"] for job in client(handler).jobs()] == [6, 5, 4, 3, 2, 1]
+    assert [job["id"] for job in client(handler).jobs(limit=4)] == [6, 5, 4, 3]
+
+
+def test_items_are_bytes_of_the_buffers_type() -> None:
+    values = np.arange(12).reshape(2, 2, 3)
+    parts = items(values, BUFFER, None)
+    assert parts == [values[0].astype("<i2").tobytes(), values[1].astype("<i2").tobytes()]
+    assert items(values[0], BUFFER, None) == parts[:1]
+    np.testing.assert_array_equal(output(b"".join(parts), BUFFER, 2), values)
+    assert constant(values[0].tolist(), BUFFER) == parts[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "batch", "says"),
+    [
+        (np.zeros((2, 3, 2)), None, "shape"),
+        (np.zeros((0, 2, 3)), None, "shape"),
+        (np.zeros((2, 2, 3)), 3, "3 items"),
+        (np.full((1, 2, 3), 40_000), None, "do not fit"),
+        (np.full((1, 2, 3), 0.5), None, "do not fit"),
+    ],
+)
+def test_arrays_that_do_not_fit_say_what_would(values: Any, batch: int | None, says: str) -> None:
+    with pytest.raises(errors.InvalidRequest, match=says) as refused:
+        items(values, BUFFER, batch)
+    assert refused.value.details["field"] == "inputs.image"
+
+
+def test_an_output_of_another_size_is_refused() -> None:
+    with pytest.raises(errors.InvalidRequest, match="23 bytes instead of 24"):
+        output(bytes(23), BUFFER, 2)
+
+
+def test_large_batches_go_item_by_item() -> None:
+    half = bytes(ONE_BLOB_BYTES // 2)
+    assert len(blobs([half, half])) == 1
+    assert len(blobs([half, half, b"x"])) == 3
+
+
+def test_a_blob_that_is_there_is_not_sent_again() -> None:
+    sent: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        sent.append(request.method)
+        there = request.url.path.endswith("a")
+        return httpx.Response(200 if there or request.method == "PUT" else 404, json={})
+
+    api = client(handler)
+    names = [api.put_blob(data) for data in (b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7")]
+    expected = sum(1 if name.endswith("a") else 2 for name in names)
+    assert len(sent) == expected
+
+
+def test_an_unknown_input_names_the_known_ones() -> None:
+    described = {"name": "image", "role": "input", "bytes": 6, "dtype": "u1", "shape": [2, 3], "shipped": False}
+    api = client(lambda request: httpx.Response(200, json={"name": "a", "buffers": [described]}))
+    with pytest.raises(errors.InvalidRequest) as refused:
+        api.submit("a", {"picture": np.zeros((2, 3))})
+    assert refused.value.details["allowed"] == ["image"]
