@@ -28,7 +28,7 @@ def flags() -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("row", reference_rows())
+@pytest.mark.parametrize("row", list(reference_rows()))
 def test_every_setting_is_documented(row: str) -> None:
     assert row in PAGE.read_text().splitlines(), "run `python -m eddy.settings` and paste its rows"
 

@@ -53,8 +53,17 @@ def photograph(tenant: str, priority: int, first: int, last: int) -> Order:
 
 
 def digits(tenant: str, priority: int, first: int, last: int) -> Order:
-    """Recognise handwritten digits `first` to `last` (exclusive) of the test part of the data set."""
-    raise NotImplementedError
+    """Recognise groups `first` to `last` (exclusive) of handwritten digits that are not in the training set."""
+    groups = digit_recognition.groups()[first:last]
+    constants = digit_recognition.constants()
+    references = [digit_recognition.run_item({**constants, "digits": group}) for group in groups]
+    truth = np.stack(digit_recognition.truth()[first:last])
+
+    def quality(outputs: Mapping[str, Array]) -> str:
+        return f"{100 * float(np.mean(outputs['result'] == truth)):.1f} %"
+
+    inputs = {**constants, "digits": np.stack(groups)}
+    return Order(tenant, "digit_recognition", priority, inputs, _stacked(references), quality)
 
 
 def _stacked(references: list[Mapping[str, Array]] | list[dict[str, Array]]) -> dict[str, Array]:

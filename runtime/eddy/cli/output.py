@@ -71,19 +71,20 @@ def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
             document = {"code": error.code, "detail": error.message, **plain(error.details)}
             print(json.dumps(document, default=str), file=sys.stderr)
         else:
-            say(f"eddy: {error.message}{_allowed(error.details)}")
+            say(f"eddy: {error.message}{_allowed(error)}")
         raise typer.Exit(exit_code(error)) from None
     except KeyboardInterrupt:
         say("eddy: interrupted")
         raise typer.Exit(130) from None
 
 
-def _allowed(details: Mapping[str, Any]) -> str:
-    allowed = details.get("allowed")
-    if not allowed or isinstance(allowed, Mapping):
-        return f" (allowed: {json.dumps(allowed)})" if allowed else ""
-    listed = ", ".join(map(str, allowed)) if isinstance(allowed, (list, tuple)) else str(allowed)
-    return "" if listed in "".join(map(str, details.get("detail", ""))) else f" (allowed: {listed})"
+def _allowed(error: EddyError) -> str:
+    """What is allowed, in brackets, where the message does not say it already."""
+    allowed = error.details.get("allowed")
+    if not allowed:
+        return ""
+    text = ", ".join(map(str, allowed)) if isinstance(allowed, (list, tuple)) else str(allowed)
+    return "" if text in error.message else f" (allowed: {text})"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ class Transport:
             document = answer.json()
         except ValueError:
             document = None
-        if not isinstance(document, dict):
+        if not isinstance(document, dict) or "code" not in document:
             code = _CODES.get(answer.status_code, "api-error")
             detail = f"The server answered {answer.status_code} to {answer.request.method} {answer.request.url.path}."
             document = {"code": code, "detail": detail}
