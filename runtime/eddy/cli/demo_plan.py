@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from eddy_sim.reference import image_compression
+from eddy_sim.reference import digit_recognition, image_compression
 
 Array = npt.NDArray[Any]
 
