@@ -168,17 +168,29 @@ class Engine:
         return to_input(dataclasses.replace(event, at_s=at_s, started_s=started_s), self.machine)
 
     def _run(self, inputs: list[m.Input]) -> None:
-        """Step the machine until what it asks for brings no answer at once."""
-        while True:
-            outcome = self.machine.step(self.now_s, inputs)
-            self._commit(outcome)
-            inputs = []
-            for command in outcome.commands:
-                inputs += self._carry_out(command)
-            if not inputs:
-                break
+        """Step the machine until nothing comes of it at once; a load, which may block, comes last of all."""
+        inputs, load = self._step(inputs)
+        while inputs or load is not None:
+            if not inputs and load is not None:
+                inputs, load = self._load(load), None
+                continue
             self.now_s = self.board.now_s() + self.offset_s
+            inputs, more = self._step(inputs)
+            load = load or more
         self.status = slot_statuses(self.description, self.machine)
+
+    def _step(self, inputs: list[m.Input]) -> tuple[list[m.Input], m.Load | None]:
+        """One step of the machine, made durable, then carried out but for its load; answers what came of it, and that."""
+        outcome = self.machine.step(self.now_s, inputs)
+        self._commit(outcome)
+        answers: list[m.Input] = []
+        load: m.Load | None = None
+        for command in outcome.commands:
+            if isinstance(command, m.Load):
+                load = command
+            else:
+                answers += self._carry_out(command)
+        return answers, load
 
     def _commit(self, outcome: m.Outcome) -> None:
         """Make durable what a step changed."""
@@ -210,8 +222,6 @@ class Engine:
         """Carry one command out on the board; answers what came of it at once."""
         if isinstance(command, m.Launch):
             return self._launch(command)
-        if isinstance(command, m.Load):
-            return self._load(command)
         if isinstance(command, m.Allocate):
             return self._allocate(command.job)
         if isinstance(command, m.Free):

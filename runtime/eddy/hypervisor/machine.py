@@ -196,7 +196,6 @@ class Machine:
         if last is not None and _age(job) < _age(last):
             self.jobs = {each.spec.id: each for each in sorted(self.jobs.values(), key=_age)}
         self._changed(job)
-        self._settle(job, job.spec.arrival_s)
 
     def _end(self, job: Job, state: JobState, at_s: float, cause: str = "", detail: str = "") -> None:
         """Begin a job's end: stop what runs, give back what does not; it is over when it holds no slot."""

@@ -34,11 +34,13 @@ class VirtualRun:
         log: Every entry of the event log, in order.
         jobs: The last record of every job, by id.
         end_s: Board time at the end.
+        holding: Jobs whose memory was not given back; none, if all is well.
     """
 
     log: tuple[JobEvent, ...]
     jobs: Mapping[int, JobRecord]
     end_s: float
+    holding: frozenset[int] = frozenset()
 
 
 def run_virtual(
@@ -104,15 +106,29 @@ class _Driver:
             inputs += self._due(now_s)
             if not inputs and not events and until_s == float("inf"):
                 break
-            while inputs:
-                outcome = self.machine.step(now_s, inputs)
-                inputs = self._book(outcome)
-                now_s = self.board.now_s()
-        if self.machine.jobs:
-            raise Stalled(
-                f"jobs {sorted(self.machine.jobs)} are left and nothing happens", jobs=sorted(self.machine.jobs)
-            )
-        return VirtualRun(tuple(self.log), self.jobs, self.board.now_s())
+            self._digest(now_s, inputs)
+        left = sorted(self.machine.jobs)
+        if left:
+            raise Stalled(f"jobs {left} are left and nothing happens", jobs=left)
+        return VirtualRun(tuple(self.log), self.jobs, self.board.now_s(), frozenset(self.holders))
+
+    def _digest(self, now_s: float, inputs: list[m.Input]) -> None:
+        """Step until nothing comes of it at once; a load, which may block, comes last of all."""
+        load: m.Load | None = None
+        while inputs or load is not None:
+            if not inputs and load is not None:
+                inputs, load = self._load(load), None
+                continue
+            outcome = self.machine.step(now_s, inputs)
+            self.log += outcome.log
+            for number in outcome.ended:
+                self.jobs[number] = self.machine.record(number).record()
+            inputs = []
+            for command in outcome.commands:
+                if isinstance(command, m.Load):
+                    load = command
+                else:
+                    inputs += self._carry_out(command)
 
     def _until(self) -> float:
         wake_s = self.machine.wake_s if self.machine.wake_s is not None and self.machine.jobs else float("inf")
@@ -126,23 +142,11 @@ class _Driver:
             due.append(m.Wake())
         return due
 
-    def _book(self, outcome: m.Outcome) -> list[m.Input]:
-        """Keep what happened, carry out what is asked for; answers what came of it at once."""
-        self.log += outcome.log
-        for number in outcome.ended:
-            self.jobs[number] = self.machine.record(number).record()
-        feedback: list[m.Input] = []
-        for command in outcome.commands:
-            feedback += self._carry_out(command)
-        return feedback
-
     def _carry_out(self, command: m.Command) -> list[m.Input]:
         if isinstance(command, m.Launch):
             task = self.machine.jobs[command.job].spec.application.tasks[command.task]
             name = item_name(command.job, command.task, command.item)
             self.board.launch(command.slot, port.Launch(name, (), (), task.time_limit_s))
-        elif isinstance(command, m.Load):
-            return self._load(command)
         elif isinstance(command, m.Stop):
             self.board.stop(command.slot)
         elif isinstance(command, m.Fetch):

@@ -1,0 +1,275 @@
+"""The state machine, one rule at a time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+import pytest
+from eddy.board.port import Cause
+from eddy.core.applications import Application, TaskSpec
+from eddy.core.jobs import TRANSITIONS, JobState
+from eddy.core.records import What
+from eddy.hypervisor import messages as m
+from eddy.hypervisor.machine import MAX_LOAD_ATTEMPTS, Machine
+from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, Preempt
+
+FITS = {module: {0: f"{module}0", 1: f"{module}1"} for module in ("x", "y")}
+ONE = Application("one", (TaskSpec(0, "t", "x", (), 1e-3, 1.0),), ())
+TWO = Application("two", (TaskSpec(0, "t", "x", (), 1e-3, 1.0), TaskSpec(1, "u", "y", (), 1e-3, 1.0)), ((0, 1),))
+
+
+class Script:
+    """A policy that decides what the test says, once each, and shows what it saw."""
+
+    name = "script"
+    pipelined = True
+
+    def __init__(self) -> None:
+        self.next: list[Decision] = []
+        self.seen: list[DispatchView] = []
+
+    def initial(self) -> None:
+        return None
+
+    def decide(self, view: DispatchView) -> Dispatch:
+        self.seen.append(view)
+        decisions, self.next = tuple(self.next), []
+        return Dispatch(decisions)
+
+
+class Bench:
+    """A machine, its script, and a clock that moves on by a millisecond a step."""
+
+    def __init__(self, scrubbed: Sequence[str] = ()) -> None:
+        self.script = Script()
+        self.machine = Machine({0: 0.1, 1: 0.2}, self.script, FITS, scrubbed)
+        self.now_s = 0.0
+
+    def step(self, *inputs: m.Input, decide: Iterable[Decision] = ()) -> m.Outcome:
+        self.now_s += 1e-3
+        self.script.next = list(decide)
+        return self.machine.step(self.now_s, inputs or (m.Wake(),))
+
+    def arrive(
+        self, number: int = 1, app: Application = ONE, tenant: str = "a", batch: int = 1, memory: bool = False
+    ) -> None:
+        self.step(m.Arrive(m.JobSpec(number, tenant, app, batch, 1, self.now_s, None, memory)))
+
+    def load(self, job: int, task: int, slot: int) -> m.Outcome:
+        """Give a slot, and let its load end."""
+        self.step(decide=[Configure(job, task, slot)])
+        return self.step(m.Configured(slot, self.now_s, self.now_s))
+
+    def done(self, slot: int, decide: Iterable[Decision] = ()) -> m.Outcome:
+        return self.step(m.ItemEnded(slot, self.now_s, self.now_s), decide=decide)
+
+
+def whats(outcome: m.Outcome) -> list[What]:
+    return [event.what for event in outcome.log]
+
+
+def test_a_job_goes_from_queue_to_success_along_the_table() -> None:
+    bench = Bench()
+    bench.arrive(memory=True)
+    assert bench.step(decide=[Configure(1, 0, 0)]).commands == [m.Allocate(1)]
+    loaded = bench.step(m.Allocated(1), decide=[Configure(1, 0, 0)])
+    assert loaded.commands == [m.Load(0, "x0")]
+    launched = bench.step(m.Configured(0, bench.now_s, bench.now_s))
+    assert launched.commands == [m.Launch(0, 1, 0, 0)]
+    ended = bench.done(0)
+    assert ended.commands == [m.Collect(1, 0), m.Free(1)]
+    assert ended.ended == [1]
+    states = [e.state for o in (loaded, launched, ended) for e in o.log if e.state]
+    assert states == [JobState.PLACED, JobState.RECONFIGURING, JobState.RUNNING, JobState.SUCCEEDED]
+
+
+def test_a_second_load_waits_for_the_first() -> None:
+    bench = Bench()
+    bench.arrive(1)
+    bench.arrive(2)
+    outcome = bench.step(decide=[Configure(1, 0, 0), Configure(2, 0, 1)])
+    assert outcome.commands == [m.Load(0, "x0")]
+    assert next(e.detail for e in outcome.log if e.what is What.DROPPED).endswith("the configuration port is busy")
+
+
+@pytest.mark.parametrize(
+    ("decision", "reason"),
+    [
+        (Configure(9, 0, 1), ""),
+        (Configure(1, 7, 1), "no such job or task"),
+        (Configure(1, 0, 0), "the slot is not free"),
+        (Configure(1, 0, 1), "the task has a slot"),
+        (Configure(1, 0, 5), "the slot is not free"),
+        (Preempt(1), ""),
+    ],
+)
+def test_a_decision_that_does_not_fit_is_dropped_and_recorded_once(decision: Decision, reason: str) -> None:
+    bench = Bench()
+    bench.arrive(1)
+    bench.load(1, 0, 0)
+    first, second = bench.step(decide=[decision]), bench.step(decide=[decision])
+    assert first.commands == second.commands == []
+    assert [e.detail.split(": ")[-1] for e in first.log] == ([reason] if reason else [])
+    assert second.log == []
+
+
+def test_items_of_a_successor_wait_for_the_same_item_of_its_predecessor() -> None:
+    bench = Bench()
+    bench.arrive(1, TWO, batch=2)
+    assert m.Launch(0, 1, 0, 0) in bench.load(1, 0, 0).commands
+    assert bench.load(1, 1, 1).commands == []
+    assert bench.done(0).commands == [m.Launch(0, 1, 0, 1), m.Launch(1, 1, 1, 0)]
+    assert bench.done(1).commands == [m.Collect(1, 0)]
+    assert bench.done(0).commands == [m.Launch(1, 1, 1, 1)]
+
+
+def test_a_slot_is_taken_at_the_boundary_and_the_task_goes_on_elsewhere() -> None:
+    bench = Bench()
+    bench.arrive(1, batch=3)
+    bench.load(1, 0, 0)
+    assert bench.step(decide=[Preempt(0)]).commands == []
+    taken = bench.done(0)
+    assert What.PREEMPT in whats(taken)
+    assert bench.machine.jobs[1].state is JobState.PREEMPTED
+    restored = bench.load(1, 0, 1)
+    assert restored.commands == [m.Launch(1, 1, 0, 1)], "the finished item stays finished"
+    record = bench.machine.jobs[1].record()
+    assert (record.preemptions, record.reconfigurations) == (1, 2)
+    assert record.waiting_s["preempted"] > 0.0
+
+
+def test_a_slot_that_waits_is_taken_at_once() -> None:
+    bench = Bench()
+    bench.arrive(1, TWO)
+    bench.load(1, 1, 1)
+    assert What.PREEMPT in whats(bench.step(decide=[Preempt(1)]))
+
+
+def test_a_task_that_finishes_at_the_boundary_is_not_counted_as_preempted() -> None:
+    bench = Bench()
+    bench.arrive(1)
+    bench.load(1, 0, 0)
+    bench.step(decide=[Preempt(0)])
+    assert What.RELEASE in whats(bench.done(0))
+
+
+@pytest.mark.parametrize(("tenant", "scrubbed", "loads"), [("a", (), 0), ("b", (), 1), ("b", ("x",), 0)])
+def test_a_resident_module_serves_its_tenant_again_and_others_only_if_it_scrubs_itself(
+    tenant: str, scrubbed: Sequence[str], loads: int
+) -> None:
+    bench = Bench(scrubbed)
+    bench.arrive(1)
+    bench.load(1, 0, 0)
+    bench.done(0)
+    bench.arrive(2, tenant=tenant)
+    outcome = bench.step(decide=[Configure(2, 0, 0)])
+    assert len([c for c in outcome.commands if isinstance(c, m.Load)]) == loads
+    assert bench.machine.jobs[2].reuses == 1 - loads
+
+
+def test_a_failed_item_closes_its_slot_and_its_job_and_nothing_else() -> None:
+    bench = Bench()
+    bench.arrive(1, TWO, batch=2)
+    bench.load(1, 0, 0)
+    bench.arrive(2, ONE)
+    bench.load(2, 0, 1)
+    outcome = bench.step(m.ItemEnded(0, bench.now_s, bench.now_s, Cause.CLOCK_LOST, "gone"))
+    record = bench.machine.record(1).record()
+    assert (record.state, record.cause, record.failed_task, record.failed_item) == (JobState.FAILED, "clock-lost", 0, 0)
+    assert record.detail == "task t, item 0, slot 0: gone"
+    assert outcome.ended == [1]
+    assert bench.machine.slots[0].module == ""
+    assert bench.machine.jobs[2].state is JobState.RUNNING
+
+
+def test_a_failure_stops_the_jobs_other_items_first() -> None:
+    bench = Bench()
+    both = Application("both", (ONE.tasks[0], TaskSpec(1, "u", "y", (), 1e-3, 1.0)), ())
+    bench.arrive(1, both)
+    bench.load(1, 0, 0)
+    bench.load(1, 1, 1)
+    outcome = bench.step(m.ItemEnded(0, bench.now_s, bench.now_s, Cause.CLOCK_LOST))
+    assert outcome.commands == [m.Stop(1)]
+    assert bench.machine.jobs[1].state is JobState.DRAINING
+    outcome = bench.step(m.ItemEnded(1, bench.now_s, bench.now_s, Cause.STOPPED))
+    assert outcome.ended == [1]
+    assert bench.machine.record(1).cause == "clock-lost"
+
+
+def test_cancelling_while_a_slot_is_loaded_waits_for_the_load() -> None:
+    bench = Bench()
+    bench.arrive(1)
+    bench.step(decide=[Configure(1, 0, 0)])
+    assert bench.step(m.Cancel(1)).commands == []
+    assert bench.machine.jobs[1].state is JobState.DRAINING
+    outcome = bench.step(m.Configured(0, bench.now_s, bench.now_s))
+    assert outcome.ended == [1]
+    assert bench.machine.slots[0].job is None
+
+
+def test_loads_that_keep_failing_fail_the_job() -> None:
+    bench = Bench()
+    bench.arrive(1)
+    for attempt in range(MAX_LOAD_ATTEMPTS):
+        assert 1 in bench.machine.jobs, attempt
+        bench.step(decide=[Configure(1, 0, 0)])
+        bench.step(m.LoadFailed(0, bench.now_s, "configuration-error"))
+    assert bench.machine.jobs == {}
+
+
+def test_a_refused_image_is_not_offered_again_and_the_other_slot_is() -> None:
+    bench = Bench()
+    bench.arrive(1)
+    bench.step(decide=[Configure(1, 0, 0)])
+    bench.step(m.LoadFailed(0, bench.now_s, "image-refused", refused=True))
+    assert bench.script.seen[-1].jobs[0].tasks[0].slots == (1,)
+    assert bench.step(decide=[Configure(1, 0, 0)]).commands == []
+    bench.step(decide=[Configure(1, 0, 1)])
+    outcome = bench.step(m.LoadFailed(1, bench.now_s, "image-refused", refused=True))
+    assert outcome.ended == [1]
+
+
+def test_memory_goes_to_waiting_jobs_in_order_of_arrival() -> None:
+    bench = Bench()
+    for number in (1, 2, 3):
+        bench.arrive(number, memory=True)
+    bench.step(decide=[Configure(1, 0, 0)])
+    bench.step(m.Allocated(1), decide=[Configure(1, 0, 0)])
+    assert bench.step(decide=[Configure(2, 0, 1)]).commands == [m.Allocate(2)]
+    bench.step(m.NoMemory(2), decide=[Configure(3, 0, 1)])
+    assert [job.id for job in bench.script.seen[-1].jobs] == [1, 3]
+    assert bench.machine.jobs[3].lacks_memory, "a younger job does not overtake, though it might fit"
+    bench.step(m.Configured(0, bench.now_s, bench.now_s))
+    assert bench.done(0).commands[-2:] == [m.Free(1), m.Allocate(2)]
+    assert bench.step(m.Allocated(2)).commands == [m.Allocate(3)]
+
+
+def test_a_job_that_does_not_fit_an_empty_arena_fails() -> None:
+    bench = Bench()
+    bench.arrive(1, memory=True)
+    bench.step(decide=[Configure(1, 0, 0)])
+    outcome = bench.step(m.NoMemory(1, "no room"))
+    record = bench.machine.record(1).record()
+    assert outcome.ended == [1]
+    assert (record.state, record.cause, record.detail) == (JobState.FAILED, "memory", "no room")
+
+
+def test_every_state_is_reachable_and_final_states_are_ends() -> None:
+    reached = {JobState.QUEUED}
+    for _ in JobState:
+        reached |= set(itertools.chain.from_iterable(TRANSITIONS[state] for state in reached))
+    assert reached == set(JobState)
+    assert {s for s in JobState if s.is_final} == {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}
+
+
+def test_the_policy_sees_what_finished_and_what_it_remembered() -> None:
+    bench = Bench()
+    bench.arrive(1, TWO)
+    bench.load(1, 0, 0)
+    bench.done(0)
+    view = next(view for view in bench.script.seen if view.observations)
+    assert view.observations[0].module == "x"
+    assert view.jobs[0].tasks[0].items_done == 1
+    assert view.slots[0].module == "x"
+    assert view.slots[0].job is None
