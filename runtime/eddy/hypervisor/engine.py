@@ -180,7 +180,7 @@ class Engine:
         self.status = slot_statuses(self.description, self.machine)
 
     def _step(self, inputs: list[m.Input]) -> tuple[list[m.Input], m.Load | None]:
-        """One step of the machine, made durable, then carried out but for its load; answers what came of it, and that."""
+        """One step of the machine, made durable and carried out but for its load; answers what came of it, and that."""
         outcome = self.machine.step(self.now_s, inputs)
         self._commit(outcome)
         answers: list[m.Input] = []
