@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from eddy_sim.device import SimDevice
 
 PAGE = 4096
+_SCRUB_BYTES = 1 << 16
 
 
 class Pages:
@@ -141,19 +142,31 @@ class SimMemory:
         sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
         size = int(np.prod(sizes, dtype=np.int64)) * kind.itemsize
         allocation = Allocation(self.device.pages, size)
-        memory = self.device.cpu_memory(allocation.address, size)
         buffer = SimBuffer(
             sizes,
             kind,
-            buffer=memory,
+            buffer=self._scrubbed(allocation.address, size),
             device=self.device,
             device_address=allocation.address,
             coherent=False,
         )
         buffer.memory = self
         buffer.allocation = allocation
-        _clear(buffer, memory)
         return buffer
+
+    def _scrubbed(self, address: int, size: int) -> npt.NDArray[np.uint8]:
+        """The bytes of a range, zeroed in the cache and in memory; where they are zero already they are not touched."""
+        sim, start = self.device.sim, address - self.device.profile.dram.base
+        for at in range(start, start + size, _SCRUB_BYTES):
+            part = slice(at, min(at + _SCRUB_BYTES, start + size))
+            if not (sim.dram[part].any() or sim.device_dram[part].any()):
+                continue
+            # Lines the cache holds from an earlier buffer would hide what a module wrote since.
+            place, length = part.start - start + address, part.stop - part.start
+            sim.invalidate(place, length)
+            sim.dram[part] = 0
+            sim.flush(place, length)
+        return sim.dram[start : start + size]
 
     def read(self, address: int) -> int:
         """Read the 32-bit word at a byte offset of this memory, uncached."""
@@ -183,10 +196,3 @@ class SimMemory:
 
     def __hash__(self) -> int:
         return hash((id(self.device), self.idx))
-
-
-def _clear(buffer: SimBuffer, memory: npt.NDArray[np.uint8]) -> None:
-    # Lines the cache holds from an earlier buffer would hide what a module wrote since.
-    buffer.invalidate()
-    memory[:] = 0
-    buffer.flush()

@@ -30,7 +30,6 @@ from typing import Any
 import eddy_drivers.hls_accelerator
 import eddy_drivers.shell  # noqa: F401 - imported, so that overlays bind the drivers
 import numpy as np
-import numpy.typing as npt
 from eddy.board.manifest import ModuleManifest, load_module_manifest
 from eddy.board.profile import Profile, load_profile
 from eddy.core.errors import ConfigurationFailed, EddyError, InvalidRequest
@@ -178,11 +177,6 @@ class SimDevice(Device):  # type: ignore[misc]
                 write32(offset, value)
 
         return read, write
-
-    def cpu_memory(self, address: int, length: int) -> npt.NDArray[np.uint8]:
-        """Memory as the CPU's cache shows it."""
-        start = address - self.profile.dram.base
-        return self.sim.dram[start : start + length]
 
     @property
     def default_memory(self) -> SimMemory:
