@@ -1,0 +1,15 @@
+"""The builds of the boundary's bench top, one for each block."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eddy_sim.bench import Bench
+
+FOLDER = Path(__file__).parent
+BLOCKS = ("axi_skid", "axi_cdc", "decoupler", "firewall", "path")
+
+
+def bench(block: str) -> Bench:
+    """The bench top around one block, or around the whole path."""
+    return Bench("boundary_tb", FOLDER / "boundary.f", parameters={"Block": BLOCKS.index(block)})
