@@ -56,7 +56,7 @@ _COLUMNS = (
     Column("Application", "application"),
     Column("Batch", "batch", right=True),
     Column("Waiting", "waiting", right=True),
-    Column("Reconfig.", "reconfiguring", right=True),
+    Column("Reconf.", "reconfiguring", right=True),
     Column("Running", "running", right=True),
     Column("Verified", "verified"),
     Column("Quality", "quality"),

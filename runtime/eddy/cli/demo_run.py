@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from eddy_sim.bitstreams import build_models
 
 from eddy.api.server import Server, ServerSettings
 from eddy.cli import timeline
@@ -108,6 +109,7 @@ def run(profile: str, policy: str, data: Path, out: Path, say: Say) -> Report:
         say: Told what happens.
     """
     say(f"building the simulated board, profile {profile}")
+    build_models(profile, say)
     settings = ServerSettings("rtl", profile, policy, data, bitstreams_folder(""), port=0)
     with Server(settings, progress=say).background() as server:
         say(f"the hypervisor serves {len(server.board.describe().slots)} slots on {server.url}")

@@ -118,7 +118,10 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else 80, highlight=False)
-    drawn = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn = Table(
+        title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    drawn.show_edge, drawn.pad_edge = False, False
     for column in columns:
         drawn.add_column(column.title, justify="right" if column.right else "left", overflow="ellipsis", no_wrap=True)
     for row in rows:

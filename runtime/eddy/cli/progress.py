@@ -31,14 +31,14 @@ def watching() -> Iterator[Watch]:
 
 
 class _Lines:
-    """A line when a job changes its state."""
+    """A line when a job reaches a state for the first time."""
 
     def __init__(self) -> None:
-        self._states: dict[int, str] = {}
+        self._seen: set[tuple[int, str]] = set()
 
     def __call__(self, job: Job) -> None:
-        if self._states.get(job.id) != job.state:
-            self._states[job.id] = job.state
+        if (job.id, job.state) not in self._seen:
+            self._seen.add((job.id, job.state))
             progress = job.data["progress"]
             say(f"job {job.id} {job.data['application']}: {job.state} ({progress['done']}/{progress['total']} items)")
 

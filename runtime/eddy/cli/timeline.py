@@ -75,20 +75,21 @@ def write_trace(spans: Iterable[Span], board: str, path: Path) -> None:
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F6000")
 """One a tenant, told apart also without colour vision.  Source: Okabe and Ito, Color Universal Design, 2008."""
-_LOAD_COLOUR = "#C8C8C8"
-_BAR_HEIGHT = 0.72
+_BAR_HEIGHT = 0.78
+_CHARACTER, _NARROWEST = 0.0075, 0.012
+"""Width of a label's character, and of the narrowest stretch that is labelled, as parts of the whole width."""
 
 
 def draw(spans: Sequence[Span], title: str, path: Path) -> None:
     """Draw the spans, slots downwards, board time to the right; the format is that of the path's suffix.
 
-    Loads are grey and hatched; items have their tenant's colour; a span that ended in a fault is outlined in red.
+    Items have their tenant's colour, loads a hatched tint of it; a span that ended in a fault is outlined in red.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     slots = sorted({span.slot for span in spans}) or [0]
-    figure = Figure(figsize=(11, 1.7 + 0.55 * len(slots)), dpi=150, layout="constrained")
+    figure = Figure(figsize=(11, 1.6 + 0.75 * len(slots)), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     end_s = max((span.end_s for span in spans), default=1.0)
@@ -116,50 +117,69 @@ def _unit(end_s: float) -> tuple[float, str]:
 
 
 def _bar(axes: Any, span: Span, row: int, scale: float, colour: str) -> None:
+    """One span; the edge has the bar's own colour, so that the shortest item still shows."""
     load = span.kind == "reconfigure"
+    edge = "#CC0000" if not span.ok else "white" if load else colour
     axes.barh(
         row,
         (span.end_s - span.start_s) * scale,
         left=span.start_s * scale,
         height=_BAR_HEIGHT,
-        color=_LOAD_COLOUR if load else colour,
+        color=_tint(colour) if load else colour,
         hatch="////" if load else None,
-        edgecolor="#CC0000" if not span.ok else "white",
-        linewidth=1.4 if not span.ok else 0.3,
+        edgecolor=edge,
+        linewidth=1.4 if not span.ok else 0.6,
+        zorder=3 if not load else 2,
     )
 
 
+def _tint(colour: str) -> tuple[float, float, float]:
+    """A colour mixed with three parts of white."""
+    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (0.25 * part + 0.75 for part in parts)
+    return red, green, blue
+
+
 def _labels(axes: Any, spans: Sequence[Span], slots: Sequence[int], scale: float, end_s: float) -> None:
-    """Name every run of items of one task on one slot, where the name has room."""
+    """Name every load, and every unbroken run of items without a load before it, upright where it is narrow."""
     for first, last in _stretches(spans):
         width = (last.end_s - first.start_s) / end_s
-        if width < 0.011 * len(first.task):
+        if width < _NARROWEST:
             continue
         middle = (first.start_s + last.end_s) / 2 * scale
-        box = {"boxstyle": "round,pad=0.15", "facecolor": "black", "alpha": 0.45, "edgecolor": "none"}
-        axes.text(middle, slots.index(first.slot), first.task, ha="center", va="center", fontsize=7.5, color="white",
-                  bbox=box)  # fmt: skip
+        upright = width < _CHARACTER * len(first.task)
+        box = {"boxstyle": "round,pad=0.12", "facecolor": "white", "alpha": 0.8, "edgecolor": "none"}
+        axes.text(
+            middle,
+            slots.index(first.slot),
+            first.task,
+            ha="center",
+            va="center",
+            fontsize=7,
+            rotation=90 if upright else 0,
+            bbox=box,
+            zorder=4,
+        )
 
 
 def _stretches(spans: Sequence[Span]) -> list[tuple[Span, Span]]:
-    """First and last span of each unbroken run of items of the same job and task on one slot."""
+    """First and last span of what is labelled once: a load with the items after it, or a run of items without one."""
     found: list[tuple[Span, Span]] = []
     for span in sorted(spans, key=lambda span: (span.slot, span.start_s)):
-        same = found and (found[-1][1].slot, found[-1][1].job, found[-1][1].task) == (span.slot, span.job, span.task)
-        if span.kind == "reconfigure":
-            found.append((span, span))
-        elif same and found[-1][1].kind == "run":
+        before = found[-1][1] if found else None
+        same = before is not None and (before.slot, before.job, before.task) == (span.slot, span.job, span.task)
+        if span.kind == "run" and same:
             found[-1] = (found[-1][0], span)
         else:
             found.append((span, span))
-    return [pair for pair in found if pair[0].kind == "run"]
+    return found
 
 
 def _legend(figure: Any, colours: dict[str, str], faults: bool) -> None:
     from matplotlib.patches import Patch
 
     handles = [Patch(facecolor=colour, label=tenant) for tenant, colour in colours.items()]
-    handles.append(Patch(facecolor=_LOAD_COLOUR, hatch="////", edgecolor="white", label="reconfiguring"))
+    handles.append(Patch(facecolor=_tint("#555555"), hatch="////", edgecolor="white", label="reconfiguring"))
     if faults:
         handles.append(Patch(facecolor="white", edgecolor="#CC0000", label="ended in a fault"))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(handles)), frameon=False, fontsize=9)
