@@ -159,15 +159,15 @@ class PynqBoard:
                 item=target.launch.item,
             )
         context = self._context(target, found)
+        region = self._profile.slots[slot].region
         started_s = self._clock.now_s()
         self._move(target, SlotPhase.LOADING, image=image)
         try:
             swap.begin(context)
+            download = self._clock.start(lambda: self._fabric.download(region, file), self._ring)
         except BaseException:
             self._shut(target, SlotPhase.FAULTED)
             raise
-        region = self._profile.slots[slot].region
-        download = self._clock.start(lambda: self._fabric.download(region, file), self._ring)
         self._load = _Load(slot, found, started_s, context, download)
 
     # Items
@@ -316,14 +316,22 @@ class PynqBoard:
             _take_download(load)
             swap.finish(load.swap)
         except swap.StepFailed as error:
-            swap.shut(target.hardware)
-            self._move(target, SlotPhase.FAULTED)
-            self._record(EventKind.CONFIGURATION_FAILED, load, error.cause, error.detail)
+            self._fail_load(load, error.cause, error.detail)
+            return
+        except Exception as error:
+            # A driver failed in a way no step foresaw: the load has ended all the same, and must be seen to.
+            self._fail_load(load, Cause.CONFIGURATION_ERROR, f"{type(error).__name__}: {error}")
             return
         target.windows, target.buffers = (), frozenset()
         self._move(target, SlotPhase.IDLE, image=load.image.sha256)
         target.hardware.fault.arm()
         self._record(EventKind.CONFIGURED, load, Cause.NONE, "")
+
+    def _fail_load(self, load: _Load, cause: Cause, detail: str) -> None:
+        target = self._slots[load.slot]
+        swap.shut(target.hardware)
+        self._move(target, SlotPhase.FAULTED)
+        self._record(EventKind.CONFIGURATION_FAILED, load, cause, detail)
 
     def _record(self, kind: EventKind, load: _Load, cause: Cause, detail: str) -> None:
         now_s = self._clock.now_s()

@@ -1,0 +1,156 @@
+"""Drivers against registers in plain Python: what they write, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from eddy_drivers import clocking_wizard as wizard
+from eddy_drivers.bank import MapMismatch
+from eddy_drivers.clocking_wizard import ClockingWizard
+from eddy_drivers.hls_accelerator import HlsAccelerator
+from eddy_drivers.regs import shell as shell_regs
+from eddy_drivers.regs import slot_ctrl as regs
+from eddy_drivers.shell import Shell
+from eddy_drivers.slot_ctrl import COUNTERS, PageWindow, SlotCtrl
+
+
+class Registers:
+    """A PYNQ device of nothing but plain memory."""
+
+    def __init__(self) -> None:
+        self.words = np.zeros(0x4000, np.uint32)
+
+    def has_capability(self, name: str) -> bool:
+        return name == "MEMORY_MAPPED"
+
+    def mmap(self, base: int, length: int) -> Any:
+        return self.words[base // 4 : (base + length) // 4]
+
+    def description(self, **more: Any) -> dict[str, Any]:
+        return {"device": self, "phys_addr": 0, "addr_range": 0x1_0000, **more}
+
+
+@pytest.fixture
+def registers() -> Registers:
+    return Registers()
+
+
+def slot_ctrl(registers: Registers) -> SlotCtrl:
+    registers.words[0] = regs.ID.reset
+    return SlotCtrl(registers.description())
+
+
+def test_another_block_is_refused(registers: Registers) -> None:
+    registers.words[0] = shell_regs.ID.reset
+    with pytest.raises(MapMismatch, match="0xed01"):
+        SlotCtrl(registers.description())
+
+
+def test_another_map_version_is_refused(registers: Registers) -> None:
+    registers.words[0] = regs.ID.reset + 0x100
+    with pytest.raises(MapMismatch, match=r"ID\.major reads 0x2, expected 0x1"):
+        SlotCtrl(registers.description())
+
+
+def test_shell_build_is_sixteen_digits(registers: Registers) -> None:
+    registers.words[0] = shell_regs.ID.reset
+    registers.words[shell_regs.BUILD_LO.offset // 4] = 0xABC
+    registers.words[shell_regs.BUILD_HI.offset // 4] = 0x1
+    assert Shell(registers.description()).build() == "0000000100000abc"
+
+
+def test_opening_never_couples_memory_before_control(registers: Registers) -> None:
+    bank = slot_ctrl(registers)
+    word = registers.words[regs.CONTROL.offset // 4 :]
+    bank.decouple()
+    bank.hold_reset()
+    assert regs.CONTROL.decode(int(word[0]))["fence"] == 1
+    bank.release_reset()
+    assert regs.CONTROL.decode(int(word[0]))["run"] == 1
+    assert not regs.CONTROL.decode(int(word[0]))["open_control"]
+    bank.open_control()
+    fields = regs.CONTROL.decode(int(word[0]))
+    assert (fields["open_control"], fields["open_memory"], fields["open_interrupt"]) == (1, 0, 0)
+    bank.open_memory()
+    fields = regs.CONTROL.decode(int(word[0]))
+    assert (fields["open_memory"], fields["open_interrupt"], fields["quiesce"]) == (1, 1, 0)
+    bank.decouple()
+    fields = regs.CONTROL.decode(int(word[0]))
+    assert (fields["open_control"], fields["open_memory"], fields["open_interrupt"]) == (0, 0, 0)
+
+
+def test_windows_that_are_not_asked_for_are_disabled(registers: Registers) -> None:
+    bank = slot_ctrl(registers)
+    flags = [regs.WINDOW_FLAGS.at(index) // 4 for index in range(bank.window_count)]
+    registers.words[flags] = 3
+    bank.set_windows([PageWindow(7, 9, read=True, write=False, contexts=1)])
+    assert registers.words[regs.WINDOW_BASE.at(0) // 4] == 7
+    assert registers.words[regs.WINDOW_LAST.at(0) // 4] == 9
+    assert list(registers.words[flags]) == [1 << 16 | 1] + [0] * (bank.window_count - 1)
+    bank.set_windows([])
+    assert not registers.words[flags].any()
+    with pytest.raises(ValueError, match="17"):
+        bank.set_windows([PageWindow(0, 0, True, True, 1)] * 17)
+
+
+def test_counters_are_sixty_four_bits_and_named(registers: Registers) -> None:
+    bank = slot_ctrl(registers)
+    for index in range(len(COUNTERS)):
+        registers.words[regs.COUNTER_LO.at(index) // 4] = index
+        registers.words[regs.COUNTER_HI.at(index) // 4] = 1
+    assert bank.counters(3) == {name: 1 << 32 | index for index, name in enumerate(COUNTERS)}
+    assert registers.words[regs.MONITOR_SNAPSHOT.offset // 4] == 3
+
+
+def test_a_clock_check_that_never_ends_is_a_dead_clock(registers: Registers) -> None:
+    bank = slot_ctrl(registers)
+    registers.words[regs.CLOCK_TIMEOUT.offset // 4] = 8
+    registers.words[regs.STATUS.offset // 4] = regs.STATUS.encode(clock_busy=1, clock_alive=1)
+    assert not bank.clock_alive()
+    registers.words[regs.STATUS.offset // 4] = regs.STATUS.encode(clock_alive=1)
+    assert bank.clock_alive()
+
+
+def test_first_fault(registers: Registers) -> None:
+    bank = slot_ctrl(registers)
+    assert bank.first_fault() is None
+    registers.words[regs.CAUSE.offset // 4] = regs.CAUSE.encode(write_outside_window=1)
+    registers.words[regs.FIRST_FAULT.offset // 4] = regs.FIRST_FAULT.encode(cause=4, memory_context=2)
+    registers.words[regs.FAULT_ADDRESS_LO.offset // 4] = 0x1000
+    registers.words[regs.FAULT_ADDRESS_HI.offset // 4] = 0x8
+    fault = bank.first_fault()
+    assert fault is not None
+    assert (fault.cause.name, fault.address, fault.context) == ("WRITE_OUTSIDE_WINDOW", 0x8_0000_1000, 2)
+
+
+@pytest.mark.parametrize(
+    ("asked_hz", "made_hz"), [(100e6, 100e6), (75e6, 1e9 / 13.375), (99_990_005.0, 1e9 / 10.125), (250e6, 250e6)]
+)
+def test_clock_is_never_faster_than_asked(registers: Registers, asked_hz: float, made_hz: float) -> None:
+    registers.words[wizard.FEEDBACK // 4] = 10 << 8 | 1
+    clock = ClockingWizard(registers.description(parameters={"PRIM_IN_FREQ": "100.0"}))
+    assert clock.set_rate(asked_hz) == pytest.approx(made_hz)
+    assert clock.rate_hz() == pytest.approx(made_hz)
+    assert clock.rate_hz() <= asked_hz * (1 + 1e-6)
+    assert registers.words[wizard.LOAD // 4] == 3
+
+
+@pytest.mark.parametrize("hz", [1e6, 600e6])
+def test_clock_out_of_range(registers: Registers, hz: float) -> None:
+    registers.words[wizard.FEEDBACK // 4] = 10 << 8 | 1
+    clock = ClockingWizard(registers.description(parameters={"PRIM_IN_FREQ": "100.0"}))
+    with pytest.raises(ValueError, match="outside"):
+        clock.set_rate(hz)
+
+
+def test_completion_clears_only_an_interrupt_that_is_set(registers: Registers) -> None:
+    driver = HlsAccelerator(registers.description())
+    assert not driver.take_done()
+    registers.words[0] = 0b110
+    registers.words[3] = 0
+    assert driver.take_done()
+    assert registers.words[3] == 0, "a one written to a clear bit would set it"
+    driver.start()
+    assert list(registers.words[:3]) == [1, 1, 1]

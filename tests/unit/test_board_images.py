@@ -1,0 +1,115 @@
+"""Image files, the private copies, keys."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from contract.fake_fabric import SHELL
+from contract.images import make_images
+from eddy.board import signing
+from eddy.board.image_files import payload_bytes
+from eddy.board.images import ImageStore
+from eddy.board.profile import load_profile
+from eddy.board.signing import Trust
+from eddy.core.errors import ImageRefused, InvalidRequest
+from eddy_sim import bitfile
+
+TINY = load_profile("tiny")
+OPEN = Trust(False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make_images(tmp_path / "images", TINY, SHELL)
+    return tmp_path / "images"
+
+
+def test_what_is_checked_is_what_is_loaded(folder: Path) -> None:
+    store = ImageStore(folder)
+    image = store.images()[0]
+    found, copy = store.admit(image.sha256, TINY.slots[image.slot], SHELL, OPEN)
+    assert found == image
+    assert copy.parent.parent.stat().st_mode & 0o077 == 0, "nobody else may reach the copies"
+    original = folder / copy.name
+    before = original.read_bytes()
+    original.write_bytes(bytes(len(before)))
+    assert copy.read_bytes() == before
+    store.close()
+    assert not copy.exists()
+
+
+def test_copies_are_made_once_and_bounded(folder: Path) -> None:
+    store = ImageStore(folder, cache_bytes=50_000)
+    images = [image for image in store.images() if image.slot == 0]
+    copies = [store.admit(image.sha256, TINY.slots[0], SHELL, OPEN)[1] for image in images]
+    stamp = copies[0].stat().st_mtime_ns
+    assert store.admit(images[0].sha256, TINY.slots[0], SHELL, OPEN)[1].stat().st_mtime_ns == stamp
+    other = next(image for image in store.images() if image.slot == 1)
+    store.admit(other.sha256, TINY.slots[1], SHELL, OPEN)
+    assert copies[0].exists()
+    assert not copies[1].exists(), "the copy used longest ago goes first"
+    store.close()
+
+
+def test_prefetch_copies_ahead_and_never_fails(folder: Path) -> None:
+    store = ImageStore(folder)
+    image = store.images()[0]
+    store.prefetch(image.sha256)
+    (folder / f"{image.module}__slot{image.slot}.bit").write_bytes(b"broken")
+    store.prefetch(image.sha256)
+    store.prefetch("nothing")
+    store.close()
+
+
+def test_no_folder_no_images(tmp_path: Path) -> None:
+    assert ImageStore(tmp_path / "nowhere").images() == ()
+
+
+@pytest.mark.parametrize("size", [1024, 4096])
+def test_payload_length_comes_from_the_header(size: int) -> None:
+    data = bitfile.make(bitfile.Identity("m", "0" * 16, SHELL, 0, TINY.part), size)
+    assert payload_bytes(data) == size
+    for broken in (data[:-1], data + b"x", data[:10], b"", b"z" * 100):
+        with pytest.raises(ImageRefused):
+            payload_bytes(broken)
+
+
+def test_keys_are_private_and_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = tmp_path / "release.key"
+    assert signing.main(["keygen", str(key)]) == 0
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    before = key.read_bytes()
+    assert signing.main(["keygen", str(key)]) == 1
+    assert key.read_bytes() == before
+    assert "never overwritten" in capsys.readouterr().err
+
+
+def test_command_line_signs_and_verifies(folder: Path, tmp_path: Path) -> None:
+    key, trusted = tmp_path / "release.key", tmp_path / "trusted"
+    trusted.mkdir()
+    signing.generate(key)
+    Path(f"{key}.pub").rename(trusted / "release.pub")
+    manifests = [str(path) for path in sorted(folder.glob("*.json"))]
+    assert signing.main(["verify", str(trusted), *manifests]) == 1
+    assert signing.main(["sign", str(key), *manifests]) == 0
+    assert signing.main(["verify", str(trusted), *manifests]) == 0
+
+
+def test_signature_is_deterministic_and_over_every_field(folder: Path, tmp_path: Path) -> None:
+    signing.generate(tmp_path / "k")
+    key = signing.load_key(tmp_path / "k")
+    image = ImageStore(folder).images()[0]
+    assert signing.sign(image, key) == signing.sign(signing.sign(image, key), key)
+
+
+def test_trusting_nobody_where_signatures_are_required(tmp_path: Path) -> None:
+    for keys in (None, tmp_path):
+        with pytest.raises(InvalidRequest, match="trusted"):
+            Trust.load(True, keys)
+    (tmp_path / "broken.pub").write_text("no key")
+    with pytest.raises(InvalidRequest, match="broken"):
+        Trust.load(True, tmp_path)
+    with pytest.raises(InvalidRequest, match="private"):
+        signing.load_key(tmp_path / "broken.pub")

@@ -1,0 +1,145 @@
+"""The swap: its order, and that every way it can fail leaves the slot closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from contract.fake_fabric import FakeFabric, FakeSlot
+from contract.harness import Harness, fake
+from eddy.board import swap
+from eddy.board.port import Cause, EventKind, SlotPhase
+from eddy.board.pynq import PynqBoard
+from eddy.core.errors import ImageRefused
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> Harness:
+    return fake(tmp_path)
+
+
+def fabric_of(harness: Harness) -> FakeFabric:
+    assert isinstance(harness.board, PynqBoard)
+    fabric = harness.board._fabric
+    assert isinstance(fabric, FakeFabric)
+    return fabric
+
+
+def closed(slot: FakeSlot) -> bool:
+    return slot.fenced and not (slot.control_open or slot.memory_open or slot.running)
+
+
+def test_steps_happen_in_their_order(harness: Harness) -> None:
+    slot = fabric_of(harness).models[0]
+    harness.load(0)
+    slot.log.clear()
+    harness.load(0)
+    assert slot.log == [
+        "fence",
+        "quiesce",
+        "stop_memory",
+        "decouple",
+        "hold_reset",
+        "download",
+        "set_rate",
+        "clear_fault",
+        "release_reset",
+        "open_control",
+        "identity",
+        "set_windows",
+        "open_memory",
+        "unfence",
+    ]
+
+
+def test_a_closed_slot_is_not_asked_to_stop(harness: Harness) -> None:
+    harness.load(0)
+    assert "quiesce" not in fabric_of(harness).models[0].log
+
+
+def test_every_step_has_a_reason_of_its_own() -> None:
+    steps = swap.CLOSING + swap.PREPARING + swap.OPENING
+    assert len({step.reason for step in steps}) == len({step.name for step in steps}) == len(steps)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "cause", "words"),
+    [
+        ("refused", Cause.CONFIGURATION_ERROR, "refused"),
+        ("fails", Cause.CONFIGURATION_ERROR, "PRERROR"),
+        ("no-clock", Cause.CLOCK_LOST, "clock"),
+        ("dead", Cause.IDENTITY_MISMATCH, "does not answer"),
+        ("garbage", Cause.IDENTITY_MISMATCH, "0xdead0001"),
+        ("wrong-identity", Cause.IDENTITY_MISMATCH, "build hash"),
+        ("unknown-kind", Cause.IDENTITY_MISMATCH, "kind 9"),
+    ],
+)
+def test_what_can_go_wrong_is_named(harness: Harness, behaviour: str, cause: Cause, words: str) -> None:
+    event = harness.load(0, behaviour)
+    assert (event.kind, event.cause) == (EventKind.CONFIGURATION_FAILED, cause)
+    assert words in event.detail
+    assert closed(fabric_of(harness).models[0])
+
+
+def test_clock_that_never_locks(harness: Harness) -> None:
+    slot = fabric_of(harness).models[0]
+    slot.locks = False
+    assert harness.load(0).cause is Cause.CLOCK_LOST
+    assert closed(slot)
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["set_rate", "locked", "clear_fault", "release_reset", "clock_running", "open_control", "identity", "set_windows",
+     "clear_counters", "open_memory"],
+)  # fmt: skip
+def test_a_driver_that_breaks_in_any_step_leaves_the_slot_closed(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the bus answered with an error")
+
+    slot = fabric_of(harness).models[0]
+    harness.load(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(slot, method, broken)
+        event = harness.load(0)
+    assert event.kind is EventKind.CONFIGURATION_FAILED
+    assert "the bus answered" in event.detail
+    assert closed(slot)
+    assert harness.board.state().slots[0].phase is SlotPhase.FAULTED
+    assert harness.load(0).kind is EventKind.CONFIGURED
+
+
+def test_a_driver_that_breaks_while_closing_still_closes(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> bool:
+        raise RuntimeError("no status")
+
+    slot = fabric_of(harness).models[0]
+    harness.load(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(slot, "drained", broken)
+        with pytest.raises(RuntimeError):
+            harness.board.load(0, harness.image(0).sha256)
+    assert closed(slot)
+    assert harness.load(0).kind is EventKind.CONFIGURED
+
+
+def test_a_drain_that_never_ends_is_forced(harness: Harness) -> None:
+    slot = fabric_of(harness).models[0]
+    harness.load(0)
+    slot.drains = False
+    before_s = harness.board.now_s()
+    harness.board.close(0)
+    assert closed(slot)
+    assert swap.DRAIN_BOUND_S <= harness.board.now_s() - before_s < 2 * swap.DRAIN_BOUND_S
+
+
+def test_a_refused_image_costs_no_access(harness: Harness) -> None:
+    slot = fabric_of(harness).models[0]
+    harness.load(0)
+    slot.log.clear()
+    with pytest.raises(ImageRefused):
+        harness.board.load(0, harness.image(1).sha256)
+    assert slot.log == []
+    assert not slot.fenced
