@@ -31,7 +31,11 @@ EXTRA: dict[str, dict[str, Any]] = {
     "mix": {"key": {"offset": 0x28, "width": 64, "kind": "pointer", "access": "r"}},
     "flip": {},
 }
-_TASKS = (("rotate", "in", "a", {"by": 3}), ("mix", "a", "b", {"key": "key"}), ("flip", "b", "out", {}))
+_TASKS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    ("rotate", "in", "a", {"by": 3}),
+    ("mix", "a", "b", {"key": "key"}),
+    ("flip", "b", "out", {}),
+)
 _ROLES = {"in": "input", "a": "intermediate", "b": "intermediate", "key": "constant", "out": "output"}
 
 

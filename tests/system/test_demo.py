@@ -1,0 +1,46 @@
+"""`make demo`, whole: the simulated board, three tenants over HTTP, every result checked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.rtl
+@pytest.mark.xdist_group("simulated board")
+def test_the_demonstration_prints_one_json_object_and_leaves_timeline_and_trace(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "eddy.cli.main", "demo", "--json", "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    jobs: list[dict[str, Any]] = report["jobs"]
+    assert {job["tenant"] for job in jobs} == {"ada", "grace", "edsger"}
+    assert {job["application"] for job in jobs} == {"image_compression", "digit_recognition"}
+    assert all(job["verified"] is True and job["state"] == "succeeded" for job in jobs)
+    assert all(job["batch"] > 0 and job["running_s"] > 0 and job["waiting_s"] >= 0 for job in jobs)
+    assert all(job["reconfiguring_s"] > 0 for job in jobs if job["reconfigurations"] > 0)
+    assert "tenants" in done.stderr, "progress goes to standard error"
+    assert Path(report["timeline"]).read_bytes().startswith(b"\x89PNG")
+    assert Path(report["picture"]).exists()
+    check_trace(json.loads(Path(report["trace"]).read_text()), jobs)
+
+
+def check_trace(trace: dict[str, Any], jobs: list[dict[str, Any]]) -> None:
+    """One span a load and an item; a slot does one thing at a time, the configuration port too."""
+    spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    tasks = {"image_compression": 6, "digit_recognition": 3}
+    assert sum(span["cat"] == "run" for span in spans) == sum(tasks[job["application"]] * job["batch"] for job in jobs)
+    assert sum(span["cat"] == "reconfigure" for span in spans) == sum(job["reconfigurations"] for job in jobs)
+    rows = [[span for span in spans if span["tid"] == row] for row in {span["tid"] for span in spans}]
+    rows.append([span for span in spans if span["cat"] == "reconfigure"])
+    for row in rows:
+        times = sorted((span["ts"], span["ts"] + span["dur"]) for span in row)
+        assert all(after[0] >= before[1] - 1e-3 for before, after in pairwise(times))
