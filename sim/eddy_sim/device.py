@@ -23,32 +23,32 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import eddy_drivers.hls_accelerator
 import eddy_drivers.shell  # noqa: F401 - imported, so that overlays bind the drivers
 import numpy as np
-from eddy.board.manifest import ModuleManifest, load_module_manifest
+from eddy.board.manifest import ModuleManifest
 from eddy.board.profile import Profile, load_profile
-from eddy.core.errors import ConfigurationFailed, EddyError, InvalidRequest
-from pynq.devicetree import get_dtbo_base_name
+from eddy.core.errors import InvalidRequest
 from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device
 from pynq.pl_server.hwh_parser import _HWHUltrascale
 from pynqmetadata.frontends import Metadata  # type: ignore[import-untyped]
 from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[import-untyped]
 
-from eddy_sim import bitfile, build, standalone
-from eddy_sim.addressmap import PL_BASE, PL_BYTES, module_base
+from eddy_sim import bitfile, standalone
+from eddy_sim.addressmap import PL_BASE, PL_BYTES
 from eddy_sim.board import SimBoard, Stop
 from eddy_sim.buffers import Pages, SimMemory
 from eddy_sim.clocks import ProcessorClocks
 from eddy_sim.faults import LoadFault
 from eddy_sim.interrupts import InterruptLine
+from eddy_sim.loader import LoadRefused, find_program, read_image
 from eddy_sim.registers import Read32, RegisterArray, Write32
 from eddy_sim.simclock import SimClock
+from eddy_sim.tables import OverlayTables
 
 __all__ = ["LoadRefused", "SimClock", "SimDevice"]
 
@@ -59,20 +59,12 @@ _CHUNK_S = 1e-3
 """Board time for which the board is not shared with other threads."""
 
 
-class LoadRefused(ConfigurationFailed, OSError):
-    """A bitstream did not load; an `OSError`, as when the kernel's FPGA manager refuses one."""
-
-    def __init__(self, number: int, message: str, **details: Any) -> None:
-        super().__init__(message, cause="configuration-error", **details)
-        self.errno, self.strerror = number, message
-
-
 def to_stderr(message: str) -> None:
     """Show progress where it does not mix with a script's output."""
     print(f"eddy: {message}", file=sys.stderr, flush=True)
 
 
-class SimDevice(Device):  # type: ignore[misc]
+class SimDevice(OverlayTables):
     """A simulated board.
 
     Args:
@@ -86,8 +78,6 @@ class SimDevice(Device):  # type: ignore[misc]
     """
 
     _probe_priority_ = 10
-    ip_dict: dict[str, Any]
-    interrupt_pins: dict[str, Any]
 
     @classmethod
     def _probe_(cls) -> list[SimDevice]:
@@ -101,8 +91,8 @@ class SimDevice(Device):  # type: ignore[misc]
         board: Callable[[], SimBoard] | None = None,
     ) -> None:
         name = profile or os.environ.get("EDDY_PROFILE") or DEFAULT_PROFILE
-        self.profile = load_profile(name) if isinstance(name, str) else name
-        super().__init__(f"eddy_{self.profile.name}")
+        board_profile = load_profile(name) if isinstance(name, str) else name
+        super().__init__(f"eddy_{board_profile.name}", board_profile)
         self.name = f"eddy-{self.profile.name}"
         self.capabilities = {"MEMORY_MAPPED": True, "REGISTER_RW": False, "CALLABLE": False}
         # What PYNQ asks a board to know how its clocks are laid out.
@@ -118,7 +108,6 @@ class SimDevice(Device):  # type: ignore[misc]
         self._lock = threading.RLock()
         self._clocks = ProcessorClocks(self.profile.shell_hz)
         self._clock: SimClock | None = None
-        self.devicetree_dict: dict[str, str] = {}
         self._faults: dict[int, LoadFault] = {}
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> SimDevice:
@@ -300,7 +289,7 @@ class SimDevice(Device):  # type: ignore[misc]
         Raises:
             LoadRefused: The file is damaged, or for another part or shell, or the port reported an error.
         """
-        identity, body = self._check(Path(bitstream.bitfile_name))
+        identity, body = read_image(Path(bitstream.bitfile_name), self.profile)
         if bitstream.partial != (identity.slot >= 0):
             what = "a partial" if identity.slot >= 0 else "a full"
             raise LoadRefused(errno.EINVAL, f"{bitstream.bitfile_name} is {what} bitstream; load it as one")
@@ -309,27 +298,6 @@ class SimDevice(Device):  # type: ignore[misc]
         else:
             self._download_full(body)
         super().post_download(bitstream, parser, self.name)
-
-    def _check(self, path: Path) -> tuple[bitfile.Identity, bytes]:
-        try:
-            head, body = bitfile.read_bit(path)
-            identity = bitfile.identity_of(body)
-        except InvalidRequest as error:
-            raise LoadRefused(errno.EINVAL, f"{path.name}: {error.message}") from error
-        if head.part != self.profile.part or identity.part != self.profile.part:
-            raise LoadRefused(
-                errno.EINVAL,
-                f"{path.name} is for part {identity.part}, the board has {self.profile.part}; build it for profile"
-                f" {self.profile.name}",
-            )
-        shell = f"{build.shell_build_hash(len(self.profile.slots)):016x}"
-        if identity.shell != shell:
-            raise LoadRefused(
-                errno.EINVAL,
-                f"{path.name} is for shell {identity.shell}, the board's is {shell}; run `eddy bitstreams` to build it"
-                " again",
-            )
-        return identity, body
 
     def _download_full(self, body: bytes) -> None:
         if not bitfile.crc_ok(body):
@@ -342,7 +310,7 @@ class SimDevice(Device):  # type: ignore[misc]
             self.line.forget()
 
     def _download_partial(self, identity: bitfile.Identity, body: bytes) -> None:
-        module, program = self._program(identity)
+        module, program = find_program(identity, self._progress)
         slot = self.profile.slots[identity.slot]
         if len(body) != slot.image_bytes:
             raise LoadRefused(
@@ -362,21 +330,6 @@ class SimDevice(Device):  # type: ignore[misc]
         if not managed:
             standalone.open(self, slot.index, min(module.clk_hz, slot.clk_hz))
 
-    def _program(self, identity: bitfile.Identity) -> tuple[ModuleManifest, Path]:
-        """The manifest and the Verilated model of an image's module."""
-        try:
-            module = load_module_manifest(build.manifest_path(identity.module))
-            program, build_hash = build.build_module(identity.module, self._progress)
-        except EddyError as error:
-            raise LoadRefused(errno.EINVAL, f"module {identity.module}: {error.message}") from error
-        if f"{build_hash:016x}" != identity.build:
-            raise LoadRefused(
-                errno.EINVAL,
-                f"the image holds build {identity.build} of {identity.module}, its sources now give {build_hash:016x};"
-                " run `eddy bitstreams` to build it again",
-            )
-        return module, program
-
     def _configure(
         self,
         identity: bitfile.Identity,
@@ -392,61 +345,6 @@ class SimDevice(Device):  # type: ignore[misc]
             return
         while self.configuring:
             self.advance(self.now_s + 1.0)
-
-    # Device trees: there is no operating system to hand them to, so they are only listed.
-
-    def insert_device_tree(self, abs_dtbo: str) -> None:
-        """List a device tree segment.
-
-        Raises:
-            OSError: There is no such file.
-        """
-        if not Path(abs_dtbo).is_file():
-            raise OSError(errno.ENOENT, f"The dtbo file {abs_dtbo} does not exist.")
-        self.devicetree_dict[get_dtbo_base_name(abs_dtbo)] = abs_dtbo
-
-    def remove_device_tree(self, abs_dtbo: str | None) -> None:
-        """Take a segment off the list; PYNQ asks for this also where there was none."""
-        if abs_dtbo is not None:
-            self.devicetree_dict.pop(get_dtbo_base_name(abs_dtbo), None)
-
-    def clear_devicetree(self) -> None:
-        """Empty the list."""
-        self.devicetree_dict.clear()
-
-    # What the partial design changes in the device's tables
-
-    def update_partial_region(self, hier: str, parser: Any) -> None:
-        """Replace a region's cores by those of the partial design that was loaded into it.
-
-        Raises:
-            LoadRefused: The design is another region's. Where the file was loaded, that region holds it now: a
-                partial bitstream goes where it was built for, whatever region it is loaded for.
-        """
-        regions = {module_base(slot.index): slot.region for slot in self.profile.slots}
-        meant = {regions.get(details["phys_addr"], "no slot") for details in parser.ip_dict.values()}
-        if meant != {hier}:
-            raise LoadRefused(
-                errno.EINVAL,
-                f"the partial bitstream was built for {', '.join(sorted(meant))}, not for {hier}; load the file of"
-                f" {hier}, and load {', '.join(sorted(meant))} again if that was open",
-            )
-        super().update_partial_region(hier, parser)
-
-    def _update_pr_ip(self, parser: Any, hier: str) -> None:
-        kept = {name: deepcopy(ip) for name, ip in self.ip_dict.items() if not name.startswith(hier + "/")}
-        self.ip_dict = {**kept, **{ip["fullpath"]: ip for ip in parser.ip_dict.values()}}
-
-    def _update_pr_intr_pins(self, parser: Any) -> None:
-        """The region's pin leads to the same input as before, under its new core's name."""
-        cores = {name.partition("/")[0]: name for name in parser.ip_dict}
-        pins = {}
-        for name, pin in self.interrupt_pins.items():
-            hier, inside, _ = name.partition("/")
-            if inside and hier in cores:
-                name = f"{cores[hier]}/{name.rpartition('/')[2]}"
-            pins[name] = {**pin, "fullpath": name}
-        self._interrupt_pins = self.interrupt_pins = pins
 
 
 _RAW_IRQ = 121

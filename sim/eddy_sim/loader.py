@@ -1,0 +1,77 @@
+"""From a bitstream file to the Verilated model behind it, and what is checked on the way.
+
+What a board's configuration logic checks is checked here, and what goes wrong is an `OSError`, as when the kernel's
+FPGA manager refuses a file.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from eddy.board.manifest import ModuleManifest, load_module_manifest
+from eddy.board.profile import Profile
+from eddy.core.errors import ConfigurationFailed, EddyError, InvalidRequest
+
+from eddy_sim import bitfile, build
+
+
+class LoadRefused(ConfigurationFailed, OSError):
+    """A bitstream did not load.
+
+    Args:
+        number: What `errno` would be on a board.
+        message: What is wrong and what to do.
+    """
+
+    def __init__(self, number: int, message: str, **details: Any) -> None:
+        super().__init__(message, cause="configuration-error", **details)
+        self.errno, self.strerror = number, message
+
+
+def read_image(path: Path, profile: Profile) -> tuple[bitfile.Identity, bytes]:
+    """Identity and payload of a `.bit` file for a board.
+
+    Raises:
+        LoadRefused: It is no bitstream, or one for another part or another shell.
+    """
+    try:
+        head, body = bitfile.read_bit(path)
+        identity = bitfile.identity_of(body)
+    except InvalidRequest as error:
+        raise LoadRefused(errno.EINVAL, f"{path.name}: {error.message}") from error
+    if head.part != profile.part or identity.part != profile.part:
+        raise LoadRefused(
+            errno.EINVAL,
+            f"{path.name} is for part {identity.part}, the board has {profile.part}; build it for profile"
+            f" {profile.name}",
+        )
+    shell = f"{build.shell_build_hash(len(profile.slots)):016x}"
+    if identity.shell != shell:
+        raise LoadRefused(
+            errno.EINVAL,
+            f"{path.name} is for shell {identity.shell}, the board's is {shell}; run `eddy bitstreams` to make it again",
+        )
+    return identity, body
+
+
+def find_program(identity: bitfile.Identity, progress: Callable[[str], None]) -> tuple[ModuleManifest, Path]:
+    """The manifest and the Verilated model of an image's module; the model is built where missing.
+
+    Raises:
+        LoadRefused: There is no such module, it does not build, or its sources are not the image's any more.
+    """
+    try:
+        module = load_module_manifest(build.manifest_path(identity.module))
+        program, build_hash = build.build_module(identity.module, progress)
+    except EddyError as error:
+        raise LoadRefused(errno.EINVAL, f"module {identity.module}: {error.message}") from error
+    if f"{build_hash:016x}" != identity.build:
+        raise LoadRefused(
+            errno.EINVAL,
+            f"the image holds build {identity.build} of {identity.module}, its sources now give {build_hash:016x};"
+            " run `eddy bitstreams` to build it again",
+        )
+    return module, program
