@@ -15,6 +15,7 @@ A manifest is `bitstreams/<module>/manifest.yaml`::
       status: {offset: 0x30, width: 32, kind: status}
     resources: {lut: 2100, ff: 1900, dsp: 32, bram: 0, command: "..."}
     scrub: reload                     # or reset: what makes it clean for another tenant
+    example: {in: 256, out: 256, blocks: 2}   # a short legal run: bytes of each buffer, value of each scalar
 
 A `pointer` takes a buffer's address and `access` says what the module does with it (r, w, rw); a `scalar` takes an
 integer; a `status` is written by the module when it is done, zero meaning that all went well.
@@ -128,6 +129,7 @@ class ModuleManifest:
         resources: Fabric it takes.
         scrub: What makes it clean for another tenant.
         summary: One line for people.
+        example: A short legal run, for `eddy module check`: (pointer, bytes of its buffer) and (scalar, value) pairs.
     """
 
     module: str
@@ -140,6 +142,7 @@ class ModuleManifest:
     resources: Resources = Resources()
     scrub: Scrub = Scrub.RELOAD
     summary: str = ""
+    example: tuple[tuple[str, int], ...] = ()
 
     def register(self, name: str) -> ArgumentRegister:
         """The argument of that name.
@@ -247,7 +250,19 @@ def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifes
     Raises:
         InvalidRequest: A field is missing, unknown or wrong; `field` names it.
     """
-    known = {"module", "kind", "top", "files", "register_map", "clk_hz", "registers", "resources", "scrub", "summary"}
+    known = {
+        "module",
+        "kind",
+        "top",
+        "files",
+        "register_map",
+        "clk_hz",
+        "registers",
+        "resources",
+        "scrub",
+        "summary",
+        "example",
+    }
     for name in raw:
         if name not in known:
             raise InvalidRequest(f"unknown field {name}", field=str(name), allowed=sorted(known))
@@ -256,6 +271,7 @@ def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifes
             raise InvalidRequest(f"field {name} is missing", field=name)
     registers = tuple(_register(str(n), r) for n, r in _mapping(raw.get("registers", {}), "registers").items())
     _check_overlaps(registers)
+    example = _example(raw.get("example", {}), registers)
     return ModuleManifest(
         module=str(raw["module"]),
         kind=ModuleKind(_choice(raw["kind"], "kind", [k.value for k in ModuleKind])),
@@ -267,6 +283,7 @@ def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifes
         resources=_resources(_mapping(raw.get("resources", {}), "resources")),
         scrub=Scrub(_choice(raw.get("scrub", "reload"), "scrub", [s.value for s in Scrub])),
         summary=str(raw.get("summary", "")),
+        example=example,
     )
 
 
@@ -324,6 +341,20 @@ def _register(name: str, raw: Any) -> ArgumentRegister:
     if kind is RegisterKind.POINTER:
         access = Access(_choice(raw.get("access"), f"{field}.access", [a.value for a in Access]))
     return ArgumentRegister(name, offset, width, kind, access)
+
+
+def _example(raw: Any, registers: Sequence[ArgumentRegister]) -> tuple[tuple[str, int], ...]:
+    """The example's values; where there is one, every input has its value."""
+    raw = _mapping(raw, "example")
+    inputs = [r.name for r in registers if r.kind is not RegisterKind.STATUS]
+    for name, value in raw.items():
+        _choice(name, "example", inputs)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise InvalidRequest(f"example.{name} is {value!r}; it must be a count", field=f"example.{name}")
+    missing = [name for name in inputs if name not in raw]
+    if raw and missing:
+        raise InvalidRequest(f"the example lacks {', '.join(missing)}", field="example", allowed=inputs)
+    return tuple((str(name), int(value)) for name, value in raw.items())
 
 
 def _check_overlaps(registers: Sequence[ArgumentRegister]) -> None:

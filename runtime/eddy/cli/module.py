@@ -1,0 +1,140 @@
+"""`eddy module new|check`: begin a reconfigurable module, and hold one against the slot contract."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from eddy.cli.module_templates import skeleton
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from eddy_sim.modcheck.runner import Finding
+
+app = typer.Typer(help="Write a reconfigurable module, and check it against the slot contract.", no_args_is_help=True)
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
+WRAPPER = Path("hw/ip/hls_wrapper/hls_wrapper.f")
+
+
+def source_root(start: Path) -> Path:
+    """The source tree around a folder: the nearest one upwards that holds the wrapper.
+
+    Raises:
+        NotFound: There is none.
+    """
+    for folder in (start, *start.parents, *Path(__file__).resolve().parents):
+        if (folder / WRAPPER).is_file():
+            return folder
+    raise NotFound("no Eddy source tree here; change into a clone of it", field="root")
+
+
+def create(name: str, root: Path, source: Path) -> list[Path]:
+    """Write a new module's files under `root`; they use the wrapper in `source`.
+
+    Raises:
+        InvalidRequest: The name is not one for a module.
+        Conflict: A file of it exists; nothing was written.
+    """
+    if not NAME.fullmatch(name):
+        raise InvalidRequest(
+            f"{name!r} is no module name", field="name", allowed="small letters, digits and underscores, at most 48"
+        )
+    wrapper = os.path.relpath(source / WRAPPER, root / "hw/ip" / name)
+    files = {root / path: text for path, text in skeleton(name, wrapper).items()}
+    taken = [path for path in files if path.exists()]
+    if taken:
+        raise Conflict(f"{taken[0]} exists; choose another name or remove it", field="name")
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return list(files)
+
+
+def _fail(error: EddyError, as_json: bool) -> typer.Exit:
+    if as_json:
+        print(json.dumps({"code": error.code, "message": error.message, **error.details}, default=str))
+    else:
+        typer.echo(f"eddy: {error.message}", err=True)
+        if "allowed" in error.details:
+            typer.echo(f"eddy: allowed: {error.details['allowed']}", err=True)
+    return typer.Exit(2)
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="Name of the module and of its top.")],
+    root: Annotated[Path | None, typer.Option(help="Where to write; the source tree by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Write a module that compiles and passes the check: RTL, file list, manifest, bench, README."""
+    try:
+        source = source_root(Path.cwd())
+        folder = (root or source).resolve()
+        files = create(name, folder, source)
+    except EddyError as error:
+        raise _fail(error, as_json) from error
+    if as_json:
+        print(json.dumps({"module": name, "files": [str(path) for path in files]}))
+        return
+    for path in files:
+        typer.echo(f"  {path.relative_to(folder)}")
+    typer.echo(f"Now put your arithmetic into hw/ip/{name}/rtl/{name}_core.sv, then: eddy module check {name}")
+
+
+def find_manifest(module: str, root: Path) -> Path:
+    """The manifest of a module given by name, folder or file.
+
+    Raises:
+        NotFound: There is none; says what there is.
+    """
+    for path in (Path(module), Path(module) / "manifest.yaml", root / "bitstreams" / module / "manifest.yaml"):
+        if path.is_file():
+            return path
+    names = sorted(path.parent.name for path in (root / "bitstreams").glob("*/manifest.yaml"))
+    raise NotFound(f"no module {module}", field="module", allowed=names)
+
+
+@app.command()
+def check(
+    module: Annotated[str, typer.Argument(help="Name of a module, or path of a manifest.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Build a module and check it against the slot contract; exit 1 where it fails a check."""
+    try:
+        manifest = find_manifest(module, source_root(Path.cwd()))
+        findings = _run_checks(manifest, as_json)
+    except EddyError as error:
+        raise _fail(error, as_json) from error
+    passed = all(finding.passed for finding in findings)
+    if as_json:
+        print(json.dumps({"module": module, "passed": passed, "checks": [asdict(f) for f in findings]}))
+    else:
+        table = Table("check", "", "what, or why not", title=f"{module}: {'passed' if passed else 'failed'}")
+        for finding in findings:
+            mark = "[green]pass[/]" if finding.passed else "[red]FAIL[/]"
+            table.add_row(finding.check, mark, finding.what if finding.passed else finding.reason)
+        Console().print(table)
+    raise typer.Exit(0 if passed else 1)
+
+
+def _run_checks(manifest: Path, quiet: bool) -> list[Finding]:
+    """Run the checks; the simulator comes with an extra, so its absence is said and not a traceback."""
+    try:
+        from eddy_sim.modcheck.runner import check_module
+    except ImportError as error:
+        raise InvalidRequest(
+            f"checking a module needs the simulator ({error.name} is missing): pip install -e '.[dev]'", field="extra"
+        ) from error
+    if not quiet:
+        typer.echo(
+            f"Building {manifest.parent.name} and checking it (about half a minute the first time) ...", err=True
+        )
+    return check_module(manifest)

@@ -1,0 +1,220 @@
+"""The slot contract as cocotb tests; run by `eddy_sim.modcheck.runner`, which reads what they report.
+
+Environment: `EDDY_MODCHECK_MANIFEST` (the module's manifest), `EDDY_MODCHECK_BUILD` (build hash it was built with, hex)
+and `EDDY_MODCHECK_REPORT` (file to which each check adds a line of JSON).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import random
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import cocotb
+from cocotb.triggers import ClockCycles
+from eddy.board.manifest import ModuleManifest, RegisterKind, load_module_manifest
+from eddy.board.port import Access
+
+from eddy_sim.boundary import SLOT_DOWN, SLOT_UP
+from eddy_sim.modcheck.harness import AP_CTRL, DONE, GIE, IDENTITY, IDLE, IER, ISR, MAGIC, START, Harness
+from eddy_sim.modcheck.protocol import Window
+
+MAX_CYCLES = 50_000
+Check = Callable[[Any], Awaitable[None]]
+
+
+def _manifest() -> ModuleManifest:
+    return load_module_manifest(os.environ["EDDY_MODCHECK_MANIFEST"])
+
+
+def _report(check: Check) -> Any:
+    """Make a check a cocotb test that says how it went in the report file."""
+
+    @functools.wraps(check)
+    async def run(dut: Any) -> None:
+        reason = ""
+        try:
+            await check(dut)
+        except Exception as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise
+        finally:
+            line = {"check": check.__name__, "what": check.__doc__, "passed": not reason, "reason": reason}
+            with Path(os.environ["EDDY_MODCHECK_REPORT"]).open("a", encoding="utf-8") as report:
+                report.write(json.dumps(line) + "\n")
+
+    return cocotb.test(timeout_time=20, timeout_unit="ms")(run)
+
+
+async def _bring_up(dut: Any) -> Harness:
+    harness = Harness(dut, _manifest())
+    await harness.reset()
+    return harness
+
+
+def _place(harness: Harness) -> dict[str, int]:
+    """The example's buffers in memory, each just before a 4 KiB boundary's reach, filled from a fixed seed."""
+    rng = random.Random(3)
+    values, windows = dict(harness.manifest.example), []
+    for i, register in enumerate(r for r in harness.manifest.inputs() if r.kind is RegisterKind.POINTER):
+        size, address = values[register.name], 0x1000_0FC0 + 0x10_0000 * i
+        windows.append(Window(address, size, register.access is not Access.WRITE, register.access is not Access.READ))
+        harness.memory.load(address, bytes(rng.randrange(16) for _ in range(size)))
+        values[register.name] = address
+    harness.grant(*windows)
+    return values
+
+
+def _outputs(harness: Harness, values: dict[str, int]) -> list[bytes]:
+    sizes = dict(harness.manifest.example)
+    names = [r.name for r in harness.manifest.inputs() if r.access in (Access.WRITE, Access.READ_WRITE)]
+    return [harness.memory.dump(values[name], sizes[name]) for name in names]
+
+
+@_report
+async def ports(dut: Any) -> None:
+    """every port of the slot boundary, at its width"""
+    for signal in (*SLOT_DOWN, *SLOT_UP):
+        port = getattr(dut, signal.name, None)
+        assert port is not None, f"port {signal.name} is missing"
+        assert len(port) == signal.width, f"port {signal.name} has {len(port)} bits, not {signal.width}"
+
+
+@_report
+async def identity(dut: Any) -> None:
+    """the identity block at 0xF000: magic, kind, register map, build hash"""
+    harness = await _bring_up(dut)
+    words = [await harness.read(IDENTITY + 4 * i) for i in range(4)]
+    major, minor = harness.manifest.register_map
+    kind = harness.manifest.kind.identity << 16 | major << 8 | minor
+    assert words[0] == MAGIC, f"0xF000 reads {words[0]:#010x}, not the magic {MAGIC:#010x}"
+    assert words[1] == kind, f"0xF004 reads {words[1]:#010x}; the manifest says {kind:#010x}"
+    build = int(os.environ["EDDY_MODCHECK_BUILD"], 16)
+    assert words[2] | words[3] << 32 == build, "the build hash is not the parameter BuildHash"
+    await harness.write(IDENTITY, 0)
+    assert await harness.read(IDENTITY) == MAGIC, "the identity block can be written"
+
+
+@_report
+async def registers(dut: Any) -> None:
+    """arguments read back, byte strobes hold, unused addresses read zero, with pauses on the bus"""
+    harness = await _bring_up(dut)
+    harness.pause(0.3)
+    for register in harness.manifest.inputs():
+        for offset, value in register.words(0x0123_4567_89AB_CDEF & (1 << register.width) - 1):
+            await harness.write(offset, value)
+            got = await harness.read(offset)
+            assert got == value, f"{register.name} at {offset:#x} reads {got:#x} after {value:#x} was written"
+        await harness.write_bytes(register.offset + 1, b"\x5a")
+        wanted = (register.words(0x89AB_CDEF)[0][1] & ~0xFF00) | 0x5A00
+        assert await harness.read(register.offset) == wanted, f"write strobes are not honoured at {register.name}"
+    for offset in (0x0F00, 0x8000, 0xEFFC):
+        await harness.write(offset, 0xFFFF_FFFF)
+        assert await harness.read(offset) == 0, f"unused address {offset:#x} does not read zero"
+
+
+@_report
+async def hls(dut: Any) -> None:
+    """ap_start, ap_done (clears on read), ap_idle; GIE, IER, ISR (toggles on write); a level interrupt"""
+    harness = await _bring_up(dut)
+    assert await harness.read(AP_CTRL) == IDLE, "AP_CTRL after reset is not idle alone"
+    values = _place(harness)
+    await harness.arguments(values)
+    await harness.write(IER, 1)
+    await harness.write(AP_CTRL, START)
+    for _ in range(MAX_CYCLES):
+        control = await harness.read(AP_CTRL)
+        if control & DONE:
+            break
+        assert not control & IDLE, "ap_idle is set while the module runs"
+    else:
+        raise AssertionError("ap_done never came")
+    assert not await harness.read(AP_CTRL) & (DONE | START), "ap_done does not clear on read, or ap_start stays set"
+    assert await harness.read(ISR) == 1, "the done event did not set ISR bit 0"
+    assert not int(dut.irq_o.value), "the interrupt is raised although GIE is clear"
+    await harness.write(GIE, 1)
+    await ClockCycles(dut.clk_i, 4)
+    assert int(dut.irq_o.value), "the interrupt is not a level of GIE, IER and ISR"
+    await harness.write(ISR, 1)
+    assert await harness.read(ISR) == 0, "writing 1 to a set ISR bit does not clear it"
+    await ClockCycles(dut.clk_i, 4)
+    assert not int(dut.irq_o.value), "the interrupt stays after ISR was cleared"
+    await harness.write(ISR, 1)
+    assert await harness.read(ISR) == 1, "writing 1 to a clear ISR bit does not set it (it toggles)"
+
+
+@_report
+async def protocol(dut: Any) -> None:
+    """AXI handshakes and bursts on the memory port"""
+    harness = await _bring_up(dut)
+    await harness.run(_place(harness), MAX_CYCLES)
+    found = harness.checker.of(("stable", "burst", "last", "reset"))
+    assert not found, found[0]
+    assert harness.checker.traffic.reads + harness.checker.traffic.writes, "the example moved no data"
+
+
+@_report
+async def backpressure(dut: Any) -> None:
+    """the same results and no violation with pauses on all channels"""
+    harness = await _bring_up(dut)
+    values = _place(harness)
+    await harness.run(values, MAX_CYCLES)
+    wanted = _outputs(harness, values)
+    for chance in (0.3, 0.8):
+        values = _place(harness)
+        harness.pause(chance, seed=5)
+        await harness.run(values, 20 * MAX_CYCLES)
+        assert _outputs(harness, values) == wanted, f"results differ with pauses in {chance:.0%} of the cycles"
+    found = harness.checker.of(("stable", "burst", "last"))
+    assert not found, found[0]
+
+
+@_report
+async def windows(dut: Any) -> None:
+    """only the granted buffers are touched, and each only in its direction"""
+    harness = await _bring_up(dut)
+    await harness.run(_place(harness), MAX_CYCLES)
+    found = harness.checker.of(("window",))
+    assert not found, found[0]
+
+
+@_report
+async def errors(dut: Any) -> None:
+    """a run ends although memory answers SLVERR, and is flagged where there is a status register"""
+    harness = await _bring_up(dut)
+    values = _place(harness)
+    for register in (r for r in harness.manifest.inputs() if r.kind is RegisterKind.POINTER):
+        bad = range(values[register.name], values[register.name] + 8)
+        harness.memory.fail_reads = bad if register.access is not Access.WRITE else range(0)
+        harness.memory.fail_writes = bad if register.access is not Access.READ else range(0)
+        await harness.run(values, MAX_CYCLES)
+        if harness.manifest.status:
+            assert await harness.status(), f"an error at {register.name} leaves the status zero"
+    harness.memory.fail_reads = harness.memory.fail_writes = range(0)
+    await harness.run(values, MAX_CYCLES)
+    assert await harness.status() == 0, "the status of a clean run is not zero after a failed one"
+
+
+@_report
+async def reset(dut: Any) -> None:
+    """a reset in mid-run leaves nothing behind: no VALID, and the next run is right"""
+    harness = await _bring_up(dut)
+    values = _place(harness)
+    await harness.run(values, MAX_CYCLES)
+    wanted = _outputs(harness, values)
+    await harness.arguments(values)
+    await harness.start()
+    await ClockCycles(dut.clk_i, 40)
+    dut.rst_ni.value = 0
+    await ClockCycles(dut.clk_i, 3)
+    for name in ("m_axi_awvalid", "m_axi_wvalid", "m_axi_arvalid", "s_axil_bvalid", "s_axil_rvalid", "irq_o"):
+        assert not int(getattr(dut, name).value), f"{name} is high in reset"
+    await harness.reset()
+    assert await harness.read(AP_CTRL) == IDLE, "the module is not idle after a reset"
+    values = _place(harness)
+    await harness.run(values, MAX_CYCLES)
+    assert _outputs(harness, values) == wanted, "results after a reset in mid-run differ"
