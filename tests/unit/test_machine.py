@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import pytest
 from eddy.board.port import Cause
@@ -11,6 +12,7 @@ from eddy.core.applications import Application, TaskSpec
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import What
 from eddy.hypervisor import messages as m
+from eddy.hypervisor.diagram import state_diagram
 from eddy.hypervisor.machine import MAX_LOAD_ATTEMPTS, Machine
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, Preempt
 
@@ -273,3 +275,8 @@ def test_the_policy_sees_what_finished_and_what_it_remembered() -> None:
     assert view.jobs[0].tasks[0].items_done == 1
     assert view.slots[0].module == "x"
     assert view.slots[0].job is None
+
+
+def test_the_documented_diagram_is_the_transition_table() -> None:
+    page = Path(__file__).parents[2] / "docs" / "explanations" / "hypervisor.md"
+    assert f"```mermaid\n{state_diagram()}\n```" in page.read_text(encoding="utf-8")
