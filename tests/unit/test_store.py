@@ -1,0 +1,174 @@
+"""The store: what is durable, whose it is, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.jobs import JobState
+from eddy.core.records import JobEvent, JobRequest, Quota, TenantRecord, What
+from eddy.store import Store
+from eddy.store.rows import Commit, Result
+from eddy.store.schema import MIGRATIONS, SchemaTooNew
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "eddy.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> Store:
+    return Store(path)
+
+
+def ask(tenant: str = "a", key: str = "", batch: int = 2) -> JobRequest:
+    return JobRequest(tenant, "app", batch, {"in": ("00" * 32,)}, idempotency_key=key)
+
+
+def put(store: Store, data: bytes, tenant: str = "a") -> str:
+    sha256 = hashlib.sha256(data).hexdigest()
+    store.put_blob(tenant, sha256, data)
+    return sha256
+
+
+def test_a_submission_survives_the_process(store: Store, path: Path) -> None:
+    record, new = store.add_job(ask(), 1.5)
+    assert new
+    again = Store(path)
+    assert again.job("a", record.id) == record
+    assert again.request("a", record.id) == ask()
+    (found,) = again.unfinished()
+    assert (found.record, found.request, found.cancel, found.snapshot) == (record, ask(), False, {})
+    assert [event.what for event in again.events("a", record.id)] == [What.SUBMITTED]
+
+
+def test_a_key_names_one_job_even_for_threads_that_race(store: Store) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: store.add_job(ask(key="k"), 0.0), range(16)))
+    assert len({record.id for record, _ in answers}) == 1
+    assert sum(new for _, new in answers) == 1
+    with pytest.raises(Conflict, match="another request"):
+        store.add_job(ask(key="k", batch=3), 0.0)
+
+
+def test_tenants_do_not_see_each_other(store: Store) -> None:
+    record, _ = store.add_job(ask(), 0.0)
+    sha256 = put(store, b"secret")
+    for call in (store.job, store.request, store.request_cancel):
+        with pytest.raises(NotFound):
+            call("b", record.id)
+    with pytest.raises(NotFound):
+        store.events("b", record.id)
+    with pytest.raises(NotFound):
+        store.output("b", record.id, "out")
+    with pytest.raises(NotFound):
+        store.blob("b", sha256)
+    assert not store.has_blob("b", sha256)
+    assert store.jobs("b") == ()
+
+
+def test_jobs_come_newest_first_in_pages(store: Store) -> None:
+    ids = [store.add_job(ask(), 0.0)[0].id for _ in range(5)]
+    first = store.jobs("a", limit=2)
+    second = store.jobs("a", limit=2, after=first[-1].id)
+    assert [record.id for record in first + second] == sorted(ids, reverse=True)[:4]
+    assert store.jobs("a", state=JobState.RUNNING) == ()
+    assert len(store.jobs(None)) == 5
+
+
+def test_a_commit_is_all_or_nothing(store: Store) -> None:
+    record, _ = store.add_job(ask(), 0.0)
+    done = dataclasses.replace(record, state=JobState.SUCCEEDED, items_done=2)
+    event = JobEvent(0, record.id, "a", 1.0, What.STATE, JobState.SUCCEEDED, detail="d")
+    results = tuple(Result(record.id, "out", item, bytes([item])) for item in (1, 0))
+    with pytest.raises(sqlite3.IntegrityError):
+        store.commit(Commit(((done, {}),), (event,), (*results, results[0]), {0: {"x": 1}}, {"seen": "4"}))
+    assert store.job("a", record.id).state is JobState.QUEUED
+    assert store.meta("seen") == ""
+    assert len(store.events("a", record.id)) == 1
+    store.commit(Commit(((done, {"done": [2]}),), (event,), results, {0: {"x": 1}}, {"seen": "4"}))
+    assert store.job("a", record.id) == done
+    assert store.unfinished() == ()
+    assert store.output("a", record.id, "out") == b"\0\1"
+    assert store.outputs(record.id) == ["out"]
+    assert store.slot_snapshots() == {0: {"x": 1}}
+    assert store.meta("seen") == "4"
+    last = store.events("a", record.id, after_seq=1)
+    assert last == (dataclasses.replace(event, seq=2),)
+    with pytest.raises(NotFound, match="it has: out"):
+        store.output("a", record.id, "nope")
+
+
+def test_outputs_come_when_all_items_are_done(store: Store) -> None:
+    record, _ = store.add_job(ask(), 0.0)
+    with pytest.raises(Conflict, match="0 of 2 items"):
+        store.output("a", record.id, "out")
+
+
+def test_cancelling(store: Store) -> None:
+    record, _ = store.add_job(ask(), 0.0)
+    store.request_cancel("a", record.id)
+    assert store.unfinished()[0].cancel
+    store.commit(Commit(((dataclasses.replace(record, state=JobState.FAILED), {}),)))
+    with pytest.raises(Conflict, match="failed already"):
+        store.request_cancel("a", record.id)
+
+
+def test_blobs_are_checked_and_bounded(path: Path) -> None:
+    store = Store(path, Quota(max_blob_bytes=10))
+    sha256 = put(store, b"12345678")
+    assert store.put_blob("a", sha256, b"12345678") is False
+    assert (store.blob("a", sha256), store.blob_bytes("a", sha256)) == (b"12345678", 8)
+    with pytest.raises(InvalidRequest, match="have the sha256"):
+        store.put_blob("a", sha256, b"other")
+    with pytest.raises(QuotaExceeded):
+        put(store, b"abc")
+    put(store, b"abc", tenant="b")
+    store.drop_blob("a", sha256)
+    put(store, b"abc")
+    with pytest.raises(NotFound):
+        store.drop_blob("a", sha256)
+
+
+def test_a_blob_that_a_job_needs_is_not_dropped(store: Store) -> None:
+    sha256 = put(store, b"x")
+    record, _ = store.add_job(JobRequest("a", "app", 1, {"in": (sha256,)}), 0.0)
+    with pytest.raises(Conflict, match=f"job {record.id} still needs"):
+        store.drop_blob("a", sha256)
+    store.commit(Commit(((dataclasses.replace(record, state=JobState.CANCELLED), {}),)))
+    store.drop_blob("a", sha256)
+
+
+def test_job_quota_counts_what_has_not_ended(store: Store) -> None:
+    store.put_tenant(TenantRecord("a", quota=Quota(max_jobs=1)))
+    record, _ = store.add_job(ask(), 0.0)
+    with pytest.raises(QuotaExceeded):
+        store.add_job(ask(), 0.0)
+    store.commit(Commit(((dataclasses.replace(record, state=JobState.FAILED), {}),)))
+    store.add_job(ask(), 0.0)
+
+
+def test_tenants_are_found_by_name_and_key(store: Store) -> None:
+    tenant = TenantRecord("a", "f00d", True, Quota(3, 4), {"plan": "gold"})
+    store.put_tenant(tenant)
+    store.put_tenant(TenantRecord("b"))
+    assert store.tenant("a") == store.tenant_by_key("f00d") == tenant
+    assert [t.id for t in store.tenants()] == ["a", "b"]
+    assert store.tenant_by_key("") is None
+    assert store.quota("c") == Quota()
+    with pytest.raises(NotFound):
+        store.tenant("c")
+
+
+def test_a_newer_schema_is_left_alone(store: Store, path: Path) -> None:
+    store.close()
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    with pytest.raises(SchemaTooNew, match="upgrade Eddy"):
+        Store(path)
