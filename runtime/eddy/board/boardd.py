@@ -16,6 +16,7 @@ import selectors
 import signal
 import socket
 import struct
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -322,6 +323,7 @@ def serve(
     images: Path | None = None,
     trusted_keys: Path | None = None,
     ready: Callable[[Boardd], None] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> None:
     """Open a board and serve it until SIGTERM or SIGINT.
 
@@ -332,6 +334,7 @@ def serve(
         images: Folder of partial bitstreams; the profile's own by default.
         trusted_keys: Folder of public keys whose signatures count.
         ready: Called once clients can connect.
+        progress: Told what is being built; standard error where not given.
 
     Raises:
         InvalidRequest: No such board or profile.
@@ -340,7 +343,14 @@ def serve(
     listen(socket_path).close()  # before a board is opened: two must not own it
     socket_path.unlink(missing_ok=True)
     journal = Journal(socket_path.with_name(socket_path.name + ".journal"))
-    opened = open_board(board, profile, images=images, trusted_keys=trusted_keys, first_seq=journal.first_seq())
+    opened = open_board(
+        board,
+        profile,
+        images=images,
+        trusted_keys=trusted_keys,
+        first_seq=journal.first_seq(),
+        progress=progress or _to_stderr,
+    )
     if not isinstance(opened, PynqBoard):
         raise InvalidRequest(f"boardd owns hardware, not a {board} board", field="board", allowed=["rtl", "pynq"])
     for lost in journal.lost:
@@ -352,6 +362,10 @@ def serve(
     if ready is not None:
         ready(server)
     server.run()
+
+
+def _to_stderr(message: str) -> None:
+    print(f"eddy: {message}", file=sys.stderr, flush=True)
 
 
 def _peer(connection: socket.socket) -> int:
