@@ -14,7 +14,9 @@ def header(spec: MapSpec) -> str:
     for reg in spec.registers:
         name = f"{prefix}_{reg.name}"
         if reg.count > 1:
-            lines.append(f"#define {name}_OFFSET(i) (0x{reg.offset:x}u + 0x{reg.stride:x}u * (i)) /* i < {reg.count} */")
+            lines.append(
+                f"#define {name}_OFFSET(i) (0x{reg.offset:x}u + 0x{reg.stride:x}u * (i)) /* i < {reg.count} */"
+            )
         else:
             lines.append(f"#define {name}_OFFSET 0x{reg.offset:x}u")
         for fld in reg.fields:

@@ -21,7 +21,14 @@ def page(spec: MapSpec) -> str:
     lines += ["| offset | register | what |", "|---|---|---|"]
     lines += [f"| {_offset(reg)} | `{reg.name}` | {reg.title} |" for reg in spec.registers]
     for reg in spec.registers:
-        lines += ["", f"## {reg.name} ({_offset(reg)})", "", _sentence(reg), "", "| bits | field | access | reset | what |"]
+        lines += [
+            "",
+            f"## {reg.name} ({_offset(reg)})",
+            "",
+            _sentence(reg),
+            "",
+            "| bits | field | access | reset | what |",
+        ]
         lines.append("|---|---|---|---|---|")
         lines += [_row(fld) for fld in reg.fields]
     for enum in spec.enums:

@@ -20,7 +20,12 @@ def module(spec: MapSpec) -> str:
         lines += ["import enum", ""]
     lines += ["from eddy_drivers.regs.base import Field, Register", ""]
     for enum in spec.enums:
-        lines += ["", f"class {_camel(enum.name)}(enum.IntEnum):", f'    """Values of fields encoded as `{enum.name}`."""', ""]
+        lines += [
+            "",
+            f"class {_camel(enum.name)}(enum.IntEnum):",
+            f'    """Values of fields encoded as `{enum.name}`."""',
+            "",
+        ]
         for name, value, desc in enum.members:
             lines += [f"    {name.upper()} = {value}", *([f'    """{desc}"""'] if desc else [])]
         lines.append("")

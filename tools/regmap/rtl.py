@@ -44,8 +44,9 @@ def bank(spec: MapSpec) -> str:
         HEADER.format(name=spec.name),
         f"/// Register bank of `{spec.name}`.",
         "///",
-        "/// `sel_i` is high for one cycle an access; `ack_o` answers one cycle later, `err_o` meaning that nothing is at",
-        "/// the address. Fields change in the cycle in which `ack_o` is high. An external region answers combinationally.",
+        "/// `sel_i` is high for one cycle an access; `ack_o` answers one cycle later, `err_o` meaning that nothing is",
+        "/// at the address. Fields change in the cycle in which `ack_o` is high. An external region answers in the",
+        "/// same cycle.",
         f"module {spec.name}_regs (",
         *_ports(spec, own, bits),
         ");\n",
@@ -164,7 +165,12 @@ def _sequential(own: list[RegSpec], bits: int) -> list[str]:
     lines += ["    end else begin"]
     lines += [f"      {_signal(r, f)}_q <= '0;" for r, f in _held(own) if f.kind == "pulse"]
     lines += [f"      {_signal(r, f)}_swmod_q <= 1'b0;" for r, f in _each(own) if f.swmod]
-    lines += ["      ack_q <= sel_i;", "      if (sel_i) begin", "        rdata_q <= rdata_d;", "        err_q <= err_d;"]
+    lines += [
+        "      ack_q <= sel_i;",
+        "      if (sel_i) begin",
+        "        rdata_q <= rdata_d;",
+        "        err_q <= err_d;",
+    ]
     lines += ["      end", "      if (sel_i && write_i) begin", f"        case (addr_i[{bits - 1}:2])"]
     for reg in own:
         writes = [line for fld in reg.fields for line in _writes(reg, fld)]
@@ -202,5 +208,7 @@ def _assigns(own: list[RegSpec]) -> list[str]:
         if fld.swmod:
             lines.append(f"  assign {name}_swmod_o = {name}_swmod_q;")
         if fld.swacc:
-            lines.append(f"  assign {name}_swacc_o = sel_i && !write_i && {{addr_i[$high(addr_i):2], 2'b0}} == 'h{reg.offset:x};")
+            lines.append(
+                f"  assign {name}_swacc_o = sel_i && !write_i && {{addr_i[$high(addr_i):2], 2'b0}} == 'h{reg.offset:x};"
+            )
     return [*lines, ""]

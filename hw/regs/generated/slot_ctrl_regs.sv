@@ -5,8 +5,9 @@
 
 /// Register bank of `slot_ctrl`.
 ///
-/// `sel_i` is high for one cycle an access; `ack_o` answers one cycle later, `err_o` meaning that nothing is at
-/// the address. Fields change in the cycle in which `ack_o` is high. An external region answers combinationally.
+/// `sel_i` is high for one cycle an access; `ack_o` answers one cycle later, `err_o` meaning that nothing is
+/// at the address. Fields change in the cycle in which `ack_o` is high. An external region answers in the
+/// same cycle.
 module slot_ctrl_regs (
   input  logic clk_i,
   input  logic rst_ni,

@@ -27,7 +27,9 @@ class System:
         for k in (0, 1):
             clk, rst = getattr(dut, f"slot{k}_clk_i"), getattr(dut, f"slot{k}_rst_no")
             self.dma.append(AxiMaster(AxiBus.from_prefix(dut, f"slot{k}_m_axi"), clk, rst, False))
-            self.module.append(AxiLiteRam(AxiLiteBus.from_prefix(dut, f"slot{k}_s_axil"), clk, rst, False, size=0x10000))
+            self.module.append(
+                AxiLiteRam(AxiLiteBus.from_prefix(dut, f"slot{k}_s_axil"), clk, rst, False, size=0x10000)
+            )
 
     async def start(self) -> None:
         """Start the clocks and come out of reset."""
