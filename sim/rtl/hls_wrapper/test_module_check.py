@@ -1,0 +1,48 @@
+"""`eddy module new` makes a module that passes `eddy module check`; modules with defects are found out."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from eddy.cli.module import create
+from eddy_sim.bench import ROOT
+from eddy_sim.modcheck.runner import CHECKS, check_module
+
+WRAPPER = "hw/ip/hls_wrapper"
+PACKAGE = "hw/ip/eddy_pkg"
+STUCK_DONE = ("hls_ctrl.sv", "        done_q  <= 1'b0;\n        ready_q <= 1'b0;\n", "        ready_q <= 1'b0;\n")
+NO_TOGGLE = ("hls_ctrl.sv", "isr_q ^ wdata_q[1:0]", "isr_q & ~wdata_q[1:0]")
+LATE_WRITES = ("hls_wrapper.sv", ".addr_i(write_addr_i)", ".addr_i(write_addr_i + 40'd8)")
+WRONG_MAP = ("hls_wrapper.sv", "RegMap = 16'h0100", "RegMap = 16'h0203")
+PAGE_CROSSING = ("hls_burst_length.sv", "10'd512 -", "10'd900 -")
+
+
+def failing(tmp_path: Path, *defects: tuple[str, str, str]) -> set[str]:
+    """The checks a fresh module fails when its wrapper has some defects."""
+    for block in (WRAPPER, PACKAGE):
+        shutil.copytree(ROOT / block, tmp_path / block)
+    for file, good, bad in defects:
+        path = tmp_path / WRAPPER / "rtl" / file
+        text = path.read_text(encoding="utf-8")
+        assert text.count(good) == 1, f"{file} has no {good!r} to break"
+        path.write_text(text.replace(good, bad), encoding="utf-8")
+    create("fresh", tmp_path, tmp_path)
+    findings = check_module(tmp_path / "bitstreams/fresh/manifest.yaml")
+    assert [f.check for f in findings] == list(CHECKS)
+    assert all(f.passed or f.reason for f in findings)
+    return {f.check for f in findings if not f.passed}
+
+
+@pytest.mark.rtl
+def test_a_fresh_module_passes(tmp_path: Path) -> None:
+    assert failing(tmp_path) == set()
+
+
+@pytest.mark.rtl
+def test_defects_are_found(tmp_path: Path) -> None:
+    assert failing(tmp_path, NO_TOGGLE, LATE_WRITES, WRONG_MAP) == {"hls", "windows", "identity"}
+
+
+@pytest.mark.rtl
+def test_page_crossing_and_stuck_done_are_found(tmp_path: Path) -> None:
+    assert {"protocol", "hls"} <= failing(tmp_path, PAGE_CROSSING, STUCK_DONE)
