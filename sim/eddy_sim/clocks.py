@@ -70,7 +70,7 @@ class ProcessorClocks:
             asked = PLL_MHZ / divisor if word & _ACTIVE and divisor else 0.0
             rate = PLL_MHZ / self._divisor
             raise InvalidRequest(
-                f"PL clock 0 is the shell's clock, fixed by the profile at {rate:.3f} MHz; it cannot be {asked:.3f} MHz;"
+                f"PL clock 0 is the shell's clock, fixed by the profile at {rate:.3f} MHz, not {asked:.3f} MHz;"
                 " slot clocks are set by their clocking wizards, the shell's by shell_hz in a profile",
                 field="fclk0_mhz",
                 asked=asked,

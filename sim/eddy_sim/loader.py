@@ -52,7 +52,7 @@ def read_image(path: Path, profile: Profile) -> tuple[bitfile.Identity, bytes]:
     if identity.shell != shell:
         raise LoadRefused(
             errno.EINVAL,
-            f"{path.name} is for shell {identity.shell}, the board's is {shell}; run `eddy bitstreams` to make it again",
+            f"{path.name} is for shell {identity.shell}, the board's is {shell}; `eddy bitstreams` builds it again",
         )
     return identity, body
 

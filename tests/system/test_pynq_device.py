@@ -34,9 +34,7 @@ def open_overlay(files: BitstreamSet) -> Any:
 @pytest.fixture
 def overlay(files: BitstreamSet) -> Iterator[Any]:
     before = vars(Device).get("_active_device")
-    opened = open_overlay(files)
-    yield opened
-    opened.device.sim.close()
+    yield open_overlay(files)
     if before is None:
         del Device._active_device
     else:
@@ -102,6 +100,8 @@ def test_a_rogue_modules_interrupt_is_awaited_too(overlay: Any, files: Bitstream
     async def run() -> None:
         module.write(0x10, buffer.device_address)
         module.write(0x14, 0)
+        module.write(0x04, 1)
+        module.write(0x08, 1)
         module.write(0, 1)
         await asyncio.wait_for(module.interrupt.wait(), 20)
 
@@ -139,9 +139,11 @@ def trace(overlay: Any, files: BitstreamSet) -> list[int]:
     clock, bell = SimClock(overlay.device), asyncio.Event()
     partial, sim = files.find("dct", 1), overlay.device.sim
     seen = [sim.shell_cycles]
-    future = clock.start(
-        lambda: overlay.pr_download(partial.region, str(partial.file)), lambda: loop.call_soon(bell.set) and None
-    )
+
+    def ring() -> None:
+        loop.call_soon_threadsafe(bell.set)
+
+    future = clock.start(lambda: overlay.pr_download(partial.region, str(partial.file)), ring)
     seen.append(sim.shell_cycles)
     while not bell.is_set():
         overlay.slot_ctrl0.mmio.read(0)
@@ -156,9 +158,7 @@ def trace(overlay: Any, files: BitstreamSet) -> list[int]:
 
 def test_a_load_under_a_clock_repeats_to_the_cycle(overlay: Any, files: BitstreamSet) -> None:
     first = trace(overlay, files)
-    second_overlay = open_overlay(files)
-    second = trace(second_overlay, files)
-    second_overlay.device.sim.close()
+    second = trace(open_overlay(files), files)
     assert first == second
     assert len(first) > 5
     assert 24000 / 400e6 * 100e6 <= first[-1] - first[1] < 24000 / 400e6 * 100e6 + 10
