@@ -14,6 +14,7 @@ from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import What
 from eddy.hypervisor.engine import Engine
 from eddy.policy.dispatch import POLICIES
+from eddy.policy.dispatch.view import Dispatch, DispatchView
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
@@ -179,3 +180,26 @@ def test_an_application_that_is_gone_fails_its_jobs() -> None:
     record = store.job(TENANT, 1)
     assert (record.state, record.cause) == (JobState.FAILED, "application-gone")
     assert engine.idle
+
+
+def test_jobs_the_policy_never_serves_are_named() -> None:
+    store, policy = Store(":memory:"), Idle()
+    submit(store)
+    engine = Engine(model_board(), policy, store, {CHAIN.name: CHAIN}, MODULES)
+    engine.start()
+    assert engine.idle
+    assert engine.stalled == (1, 2, 3)
+    assert store.job(TENANT, 1).state is JobState.QUEUED
+
+
+class Idle:
+    """A policy that decides nothing."""
+
+    name = "idle"
+    pipelined = True
+
+    def initial(self) -> None:
+        return None
+
+    def decide(self, view: DispatchView) -> Dispatch:
+        return Dispatch(())

@@ -12,6 +12,7 @@ out on the board, and only the next wait acknowledges the events. So after a cra
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 
@@ -78,6 +79,8 @@ class Engine:
         self.requests: dict[int, JobRequest] = {}
         self.submitted: dict[int, float] = {}
         self._inbox: deque[m.Input] = deque()
+        self._door = threading.Lock()
+        """Keeps a cancellation behind the arrival of its job: the store shows a job before the inbox has it."""
 
     # From any thread ----------------------------------------------------------------------------------------------
 
@@ -93,10 +96,11 @@ class Engine:
         if known is not None:
             return known
         application = self.admission.check(request, self.store)
-        record, new = self.store.add_job(request, self.now_s)
-        if new:
-            self.requests[record.id], self.submitted[record.id] = request, record.submitted_unix_s
-            self._inbox.append(m.Arrive(job_spec(record, application)))
+        with self._door:
+            record, new = self.store.add_job(request, self.now_s)
+            if new:
+                self.requests[record.id], self.submitted[record.id] = request, record.submitted_unix_s
+                self._inbox.append(m.Arrive(job_spec(record, application)))
         return record
 
     def cancel(self, tenant: str, job: int) -> JobRecord:
@@ -106,8 +110,9 @@ class Engine:
             NotFound: No such job of this tenant.
             Conflict: It has ended already in another state.
         """
-        record = self.store.request_cancel(tenant, job)
-        self._inbox.append(m.Cancel(job))
+        with self._door:
+            record = self.store.request_cancel(tenant, job)
+            self._inbox.append(m.Cancel(job))
         return record
 
     # The one thread -----------------------------------------------------------------------------------------------
@@ -125,6 +130,11 @@ class Engine:
     def idle(self) -> bool:
         """Whether nothing will happen before a request comes: board time stands still then."""
         return not (self._inbox or self.machine.busy or self._wake_s() < FOREVER)
+
+    @property
+    def stalled(self) -> tuple[int, ...]:
+        """Jobs that are left while nothing will happen: the policy gives them no slot. Empty where all is well."""
+        return tuple(self.machine.jobs) if self.idle else ()
 
     def _wake_s(self) -> float:
         wake_s = self.machine.wake_s

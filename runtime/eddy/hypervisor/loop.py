@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TypeVar
@@ -19,6 +20,7 @@ from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 FIRST_QUANTUM_S = 1e-3
 """Board seconds of the first wait; then it is fitted to the board."""
@@ -67,6 +69,8 @@ class Hypervisor:
         """
         await self._start()
         while True:
+            if self._engine.stalled:
+                _log.warning("stalled: the policy gives jobs %s no slot", self._engine.stalled)
             while self._engine.idle:
                 await self._wake.wait()
                 self._wake = anyio.Event()
