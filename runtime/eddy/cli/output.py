@@ -71,7 +71,8 @@ def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
             document = {"code": error.code, "detail": error.message, **plain(error.details)}
             print(json.dumps(document, default=str), file=sys.stderr)
         else:
-            say(f"eddy: {error.message}{_allowed(error)}")
+            hint = " Set EDDY_KEY, or give --key." if error.code == "unauthorized" else ""
+            say(f"eddy: {error.message}{_allowed(error)}{hint}")
         raise typer.Exit(exit_code(error)) from None
     except KeyboardInterrupt:
         say("eddy: interrupted")

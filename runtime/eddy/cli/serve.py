@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +12,9 @@ from eddy.cli.options import BOARD, PROFILE, AsJsonReady, default, option
 from eddy.cli.output import BOARD as BOARD_FAILED
 from eddy.cli.output import errors_in_one_line, print_json, say
 from eddy.core.errors import EddyError, InvalidRequest
+
+if TYPE_CHECKING:
+    from eddy.api.server import Server
 
 Board = Annotated[str, option("board")]
 Profile = Annotated[str, option("profile")]
@@ -55,13 +59,22 @@ def serve(
         if as_json:
             print_json({"url": server.url, "operator_key_file": str(server.key_file)})
         else:
-            say(f"eddy: serving {board} board, profile {profile}, on {server.url}  (API: {server.url}/docs)")
-            made = "made just now" if server.first_start else "as before"
-            say(f"eddy: operator's key, {made}: export EDDY_KEY=$(cat {server.key_file})")
-        server.run()
+            _announce(server)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run()
         if server.failed:
             say("eddy: the hypervisor stopped; the log above has the cause")
             raise typer.Exit(BOARD_FAILED)
+        say("eddy: stopped; jobs that have not ended go on at the next start")
+
+
+def _announce(server: Server) -> None:
+    """Say where it answers, and where the operator's key is."""
+    described = server.board.describe()
+    say(f"eddy: {described.board} board, profile {described.profile}, {len(described.slots)} slots")
+    say(f"eddy: serving on {server.url} (API reference: {server.url}/docs)")
+    say(f"eddy: the operator's key is {'new' if server.first_start else 'as before'}; to use it:")
+    say(f"  export EDDY_KEY=$(cat {server.key_file})")
 
 
 def boardd(
