@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from eddy.cli.module_templates import skeleton
-from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
 from rich.console import Console
 from rich.table import Table
+
+from eddy.cli.module_templates import skeleton
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
     from eddy_sim.modcheck.runner import Finding

@@ -86,7 +86,7 @@ class Harness:
 
     def __post_init__(self) -> None:
         logging.getLogger("cocotb").setLevel(logging.WARNING)
-        cocotb.start_soon(Clock(self.dut.clk_i, CLOCK_NS, unit="ns").start())
+        Clock(self.dut.clk_i, CLOCK_NS, unit="ns").start()
         self.dut.rst_ni.value = 0
         self.checker = ProtocolChecker(self.dut)
         bus = AxiBus.from_prefix(self.dut, "m_axi")

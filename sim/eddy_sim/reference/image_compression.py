@@ -44,14 +44,16 @@ LUMINANCE = np.array(
 def quantization_table(quality: int) -> npt.NDArray[np.int64]:
     """Table K.1 scaled for a quality from 50 to 100, as the Independent JPEG Group's coder scales it."""
     scale = 200 - 2 * quality
-    return np.clip((LUMINANCE * scale + 50) // 100, 1, 255)
+    table: npt.NDArray[np.int64] = np.clip((LUMINANCE * scale + 50) // 100, 1, 255)
+    return table
 
 
 def dct_matrix() -> npt.NDArray[np.int64]:
     """The orthonormal DCT-II matrix C[k, n], scaled by 2^13 and rounded."""
     k, n = np.mgrid[0:8, 0:8]
     weight = np.where(k == 0, np.sqrt(1 / 8), 0.5)
-    return np.rint(weight * np.cos((2 * n + 1) * k * np.pi / 16) * 2**COEF_FRACTION).astype(np.int64)
+    exact: npt.NDArray[np.float64] = weight * np.cos((2 * n + 1) * k * np.pi / 16) * 2**COEF_FRACTION
+    return np.rint(exact).astype(np.int64)
 
 
 def _round_saturate(value: npt.NDArray[np.int64], shift: int) -> npt.NDArray[np.int64]:
@@ -77,7 +79,8 @@ def quantize(blocks: Blocks, quality: int = QUALITY) -> Blocks:
     """Divide by the table, rounding half away from zero."""
     table = quantization_table(quality)
     value = blocks.astype(np.int64)
-    return (np.sign(value) * ((np.abs(value) + table // 2) // table)).astype(np.int16)
+    levels: Blocks = (np.sign(value) * ((np.abs(value) + table // 2) // table)).astype(np.int16)
+    return levels
 
 
 def dequantize(blocks: Blocks, quality: int = QUALITY) -> Blocks:
@@ -136,7 +139,8 @@ def photograph() -> Tile:
     colour = load_sample_images().images[0].astype(np.int64)
     grey = ((colour @ np.array([299, 587, 114]) + 500) // 1000).astype(np.uint8)
     height, width = (side // TILE * TILE for side in grey.shape)
-    return grey[:height, :width]
+    whole: Tile = grey[:height, :width]
+    return whole
 
 
 def tiles() -> list[Tile]:

@@ -24,7 +24,7 @@ module dct8_core #(
 
   dct8_pass #(.Inverse(Inverse), .Shift(CoefFraction - MidFraction)) u_rows (
     .clk_i, .rst_ni, .clear_i,
-    .in_valid_i, .in_ready_o, .in_data_i,
+    .in_valid_i, .in_ready_o, .in_data_i(in_data_i),
     .out_valid_o(valid[0]), .out_ready_i(ready[0]), .out_data_o(rows)
   );
 
@@ -43,7 +43,7 @@ module dct8_core #(
   dct8_transpose #(.EvenOdd(!Inverse)) u_turn_back (
     .clk_i, .rst_ni, .clear_i,
     .in_valid_i(valid[2]), .in_ready_o(ready[2]), .in_data_i(columns),
-    .out_valid_o, .out_ready_i, .out_data_o
+    .out_valid_o, .out_ready_i, .out_data_o(out_data_o)
   );
 
 endmodule

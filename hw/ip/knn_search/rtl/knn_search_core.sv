@@ -31,7 +31,7 @@ module knn_search_core #(
   typedef enum logic [2:0] {StTrain, StDigits, StSweep, StDrain, StEmit} state_e;
   state_e state_q;
 
-  logic [63:0] mem_q [MaxTraining];
+  (* ram_style = "block" *) logic [63:0] mem_q [MaxTraining];
   logic [63:0] train_q;
   logic [TrainWidth:0] at_q, sweep_q;
   logic sweep_valid_q;
