@@ -1,0 +1,176 @@
+"""How fast the simulated board is: shell cycles and register accesses a second, beside the same work through cocotb.
+
+Each figure is the best of several runs, because other programs only ever make a run slower. With `--json`, one object
+on standard output. What is measured:
+
+- *evaluated*: the 4-slot shell, all clocks running, every edge evaluated; idle, and with a module that floods memory;
+- *skipping*: the same shell with exact skipping, idle, and over a run in which a module works one part in fifty;
+- *register reads*: of the shell's own bank, through `SimBoard`, through stock `pynq.MMIO`, and through cocotb with
+  cocotbext-axi on the same shell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from cocotb_tools.runner import get_runner
+from eddy.board.profile import load_profile
+from eddy_sim import build
+from eddy_sim.bench import Bench
+from eddy_sim.board import SimBoard, Stop
+from eddy_sim.faults import Behaviour, rogue
+from eddy_sim.shims import WRAPPER_TOP, wrapper_source
+
+FOLDER = Path(__file__).resolve().parent
+PROFILE = "kv260"
+GOALS = {
+    "evaluated idle, cycles/s": 2e6,
+    "skipping idle, cycles/s": 20e6,
+    "pynq.MMIO reads/s": 150e3,
+}
+BANK, MODULE = 0x04_0000, 0x10_0000
+CYCLE_FS = 10**7
+
+
+def tell(message: str) -> None:
+    """Progress, where it does not mix with the result."""
+    print(f"bench: {message}", file=sys.stderr, flush=True)
+
+
+def best(work: Callable[[], float], runs: int = 5) -> float:
+    """The highest rate of several runs."""
+    return max(work() for _ in range(runs))
+
+
+def cycles_per_s(board: SimBoard, cycles: int) -> float:
+    """Let shell cycles pass; how many a second of wall time."""
+    begin = time.perf_counter()
+    board.step_until_fs(board.now_fs + cycles * CYCLE_FS)
+    return cycles / (time.perf_counter() - begin)
+
+
+def load_rogue(board: SimBoard, behaviour: Behaviour) -> int:
+    """Bring a module up in slot 0, open to one page; answers the page's address."""
+    board.start_config(0, build.build_rogue(tell), 10_000, rogue(behaviour))
+    board.step_until_fs(board.now_fs + 10**12, Stop.CONFIG)
+    page = board.profile.arena.base
+    for offset, value in ((0x100, page >> 12), (0x104, page >> 12), (0x108, 0x1_0003), (0x4, 0xF)):
+        board.write32(BANK + offset, value)
+    board.step_until_fs(board.now_fs + 100 * CYCLE_FS)
+    return page
+
+
+def start(board: SimBoard, page: int) -> None:
+    """Start slot 0's module on a page."""
+    for offset, value in ((0x10, page), (0x14, 0), (0x0, 1)):
+        board.write32(MODULE + offset, value)
+
+
+def evaluated() -> dict[str, float]:
+    """Every edge of every clock evaluated."""
+    with SimBoard(load_profile(PROFILE), skipping=False, progress=tell) as board:
+        idle = best(lambda: cycles_per_s(board, 300_000))
+        start(board, load_rogue(board, Behaviour.FLOOD))
+        loaded = best(lambda: cycles_per_s(board, 300_000))
+    return {"evaluated idle, cycles/s": idle, "evaluated flooded, cycles/s": loaded}
+
+
+def skipping() -> dict[str, float]:
+    """Exact skipping: nothing to do at all, and a module that is started every 5000 cycles."""
+
+    def now_and_then() -> float:
+        begin, cycles = time.perf_counter(), board.shell_cycles
+        for _ in range(100):
+            start(board, page)
+            board.step_until_fs(board.now_fs + 5_000 * CYCLE_FS)
+        return (board.shell_cycles - cycles) / (time.perf_counter() - begin)
+
+    with SimBoard(load_profile(PROFILE), progress=tell) as board:
+        page = load_rogue(board, Behaviour.SOUND)
+        idle = best(lambda: cycles_per_s(board, 100_000_000))
+        return {"skipping idle, cycles/s": idle, "skipping now and then, cycles/s": best(now_and_then)}
+
+
+def reads_per_s(read: Callable[[], object], count: int) -> float:
+    """Calls a second of wall time."""
+    begin = time.perf_counter()
+    for _ in range(count):
+        read()
+    return count / (time.perf_counter() - begin)
+
+
+def register_reads() -> dict[str, float]:
+    """Reads of the shell's first register, directly and through stock PYNQ."""
+    with SimBoard(load_profile(PROFILE), progress=tell) as board:
+        direct = best(lambda: reads_per_s(lambda: board.read32(0), 30_000))
+    os.environ["EDDY_PROFILE"] = PROFILE
+    import eddy_sim.device  # noqa: F401 - importing it makes it PYNQ's device
+    from pynq import MMIO
+
+    mmio = MMIO(0xA000_0000, 0x1000)
+    return {
+        "SimBoard reads/s": direct,
+        "pynq.MMIO reads/s": best(lambda: reads_per_s(lambda: mmio.read(0), 30_000)),
+    }
+
+
+def through_cocotb() -> dict[str, float]:
+    """Idle cycles and reads of the same shell in cocotb."""
+    tell("cocotb on the same shell")
+    sys.path.insert(0, str(FOLDER))  # the runner hands it on to the simulation
+    shell = build.ROOT / "hw" / "top" / "shell" / "shell.f"
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder) / f"{WRAPPER_TOP}.sv"
+        # All clocks together, as on the other side of the comparison.
+        text = wrapper_source(with_build_hash=True).replace("  input  logic [NumSlots-1:0] slot_clk_i,\n", "")
+        top.write_text(text.replace(".slot_clk_i(slot_clk_i)", ".slot_clk_i({NumSlots{clk_i}})"), encoding="utf-8")
+        bench = Bench(WRAPPER_TOP, shell, sources=(top,), parameters={"NumSlots": 4})
+        executable = bench.build()
+        result = Path(folder) / "rates.json"
+        # Not `bench.run`: random start values and checks before reset belong to a test, not to a race.
+        get_runner("verilator").test(
+            test_module="cocotb_speed",
+            hdl_toplevel=WRAPPER_TOP,
+            hdl_toplevel_lang="verilog",
+            plusargs=["+verilator+rand+reset+0"],
+            extra_env={"EDDY_BENCH_RESULT": str(result)},
+            build_dir=executable.parent,
+            test_dir=folder,
+            results_xml=str(Path(folder) / "results.xml"),
+            log_file=Path(folder) / "log",
+        )
+        rates: dict[str, float] = json.loads(result.read_text(encoding="utf-8"))
+    return rates
+
+
+def rows(rates: dict[str, float]) -> list[str]:
+    """The table: rate, ratio to cocotb doing the same, goal."""
+    lines = []
+    for name, rate in rates.items():
+        rival = "cocotb reads/s" if "reads" in name else "cocotb idle, cycles/s"
+        ratio = "" if name.startswith("cocotb") else f"{rate / rates[rival]:>12,.0f}x cocotb"
+        goal = GOALS.get(name)
+        verdict = "" if goal is None else f"   goal {goal:,.0f}: {'met' if rate >= goal else 'MISSED'}"
+        lines.append(f"  {name:<34}{rate:>18,.0f}{ratio}{verdict}")
+    return lines
+
+
+def main() -> int:
+    """Measure, print; the exit status says nothing about the goals, which depend on the machine."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    options = parser.parse_args()
+    rates = {**evaluated(), **skipping(), **register_reads(), **through_cocotb()}
+    print(json.dumps(rates) if options.json else "\n".join(["simulated board, 4 slots:", *rows(rates)]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
