@@ -34,6 +34,13 @@ FAULT_INPUT = 16
 MODULE_OFFSET, MODULE_STRIDE = 0x10_0000, 0x1_0000
 """Where the modules' register windows lie in the shell's window, one a slot."""
 
+MEMORY_SHARE = 0.5
+"""What one slot may take of the shell's memory port, where there is more than one: the rest keep half between them
+whatever it does, and a slot that is alone still gets what a bursty accelerator makes use of."""
+
+PORT_BYTES = 8
+"""Width of the shell's memory port: bytes a shell-clock cycle (hw/ip/eddy_pkg)."""
+
 _ADDRESS_CAUSES = frozenset(
     {Cause.READ_OUTSIDE_WINDOW, Cause.WRITE_OUTSIDE_WINDOW, Cause.ILLEGAL_BURST, Cause.WRITE_STALLED}
 )
@@ -102,6 +109,11 @@ class OverlayFabric:
         return _Line(pynq.Interrupt(pins[index]), self.loop, self.bell)
 
 
+def memory_bytes_per_cycle(profile: Profile) -> float:
+    """What the shell's memory port moves in a shell-clock cycle: its width, or what the DRAM gives."""
+    return min(PORT_BYTES, profile.dram.bytes_per_s / profile.shell_hz)
+
+
 def _driver(overlay: Any, name: str) -> Any:
     target = overlay
     for part in name.split("/"):
@@ -155,6 +167,8 @@ class _Control:
         self.clear_fault = bank.clear_causes
         self.clear_counters = bank.clear_counters
         self.window_count = bank.window_count
+        if len(profile.slots) > 1:
+            bank.set_regulator(MEMORY_SHARE * memory_bytes_per_cycle(profile))
         row_shift = (profile.dram.row_bytes * profile.dram.banks - 1).bit_length()
         bank.set_geometry(
             bank_shift=(profile.dram.row_bytes - 1).bit_length(),

@@ -380,16 +380,13 @@ class PynqBoard:
         slot = self._slots[index]
         assert slot.launch is not None
         item, started_s = slot.launch.item, slot.started_s
-        self._shut(slot, phase)
-        self._log.add(
-            EventKind.ITEM_FAILED,
-            index,
-            at_s=self._clock.now_s(),
-            started_s=started_s,
-            item=item,
-            cause=cause,
-            detail=detail,
-        )
+        # The end is when it was noticed; closing the slot may take until the drain's bound.
+        at_s = self._clock.now_s()
+        try:
+            self._shut(slot, phase)
+        finally:
+            kind = EventKind.ITEM_FAILED
+            self._log.add(kind, index, at_s=at_s, started_s=started_s, item=item, cause=cause, detail=detail)
 
     def _shut(self, slot: _Slot, phase: SlotPhase) -> None:
         try:
