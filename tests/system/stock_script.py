@@ -8,6 +8,8 @@ import asyncio
 import json
 import sys
 import warnings
+from pathlib import Path
+from typing import Any
 
 import eddy_sim.device  # noqa: F401
 import numpy as np
@@ -18,15 +20,15 @@ BLOCKS = 24
 
 warnings.simplefilter("error", UserWarning)
 listed = json.load(sys.stdin)
-seen = {}
+seen: dict[str, Any] = {}
 
 
-class Dct(DefaultIP):
+class Dct(DefaultIP):  # type: ignore[misc]
     """A user's own driver, bound by type."""
 
     bindto = [f"eddy:hls:{MODULE}:1.0"]  # noqa: RUF012
 
-    def start(self, source, target, blocks):
+    def start(self, source: Any, target: Any, blocks: int) -> None:
         """Transform `blocks` blocks from one buffer to another."""
         registers = self.register_map
         registers.GIER.Enable = 1
@@ -36,7 +38,7 @@ class Dct(DefaultIP):
         registers.blocks = blocks
         registers.CTRL.AP_START = 1
 
-    async def finish(self):
+    async def finish(self) -> int:
         """Wait for the interrupt and take it away."""
         await self.interrupt.wait()
         done = int(self.register_map.CTRL.AP_DONE)
@@ -48,10 +50,10 @@ overlay = Overlay(listed["overlay"])
 cycles = MMIO(overlay.ip_dict["shell"]["phys_addr"], 0x1000)
 
 
-def now():
+def now() -> int:
     """Shell-clock cycles; reading the low word latches the high one."""
-    low = cycles.read(0x10)
-    return cycles.read(0x14) << 32 | low
+    low = int(cycles.read(0x10))
+    return int(cycles.read(0x14)) << 32 | low
 
 
 seen["device"] = Device.active_device.name
@@ -86,7 +88,7 @@ for source in sources:
     source.flush()
 
 
-async def run():
+async def run() -> list[int]:
     """All of them at once."""
     for ip, source, target in zip(ips, sources, targets, strict=True):
         ip.start(source, target, BLOCKS)
@@ -106,11 +108,9 @@ for source, target in zip(sources, targets, strict=True):
     seen["error"] = max(seen["error"], float(np.abs(np.asarray(target) - exact).max()))
 seen["something"] = bool(np.asarray(targets[0]).any())
 
-with open(partials[0]["file"], "rb") as file:
-    damaged = bytearray(file.read())
+damaged = bytearray(Path(partials[0]["file"]).read_bytes())
 damaged[-100] ^= 1
-with open(sys.argv[1], "wb") as file:
-    file.write(damaged)
+Path(sys.argv[1]).write_bytes(damaged)
 try:
     Bitstream(sys.argv[1], partial=True).download()
     seen["damaged"] = "loaded"
