@@ -126,7 +126,7 @@ SUBMISSIONS: list[tuple[dict[str, Any], str, str]] = [
     ({"application": "invert", "batch": 0}, "batch", "1"),
     ({"application": "invert", "batch": "2"}, "batch", ""),
     ({"application": "invert", "batch": 1.5}, "batch", ""),
-    ({"application": "invert", "priority": 2}, "priority", "1, 3, 9"),
+    ({"application": "invert", "priority": 2}, "priority", "[1, 3, 9]"),
     ({"application": "invert", "deadline_s": -1}, "deadline_s", "0"),
     ({"application": "invert", "inputs": {"image": []}}, "inputs.image", "1"),
     ({"application": "invert", "inputs": {"image": ["zz"]}}, "inputs.image[0]", "0-9a-f"),

@@ -110,8 +110,9 @@ def _field(location: Sequence[Any]) -> str:
 def _allowed(error: Mapping[str, Any]) -> Any:
     """What the field may be, from a validation error's context; None where only the message says it."""
     context = error.get("ctx") or {}
-    if "expected" in context:
-        return context["expected"]
+    for name in ("allowed", "expected"):
+        if name in context:
+            return context[name]
     bounds = {key: context[key] for key in ("ge", "gt", "le", "lt", "min_length", "max_length", "pattern")
               if key in context}  # fmt: skip
     if error["type"] == "extra_forbidden":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from eddy.core.applications import Application, BufferRole
 from eddy.core.jobs import PRIORITIES, JobState
@@ -20,7 +21,8 @@ Digest = Annotated[str, Field(pattern=SHA256, description="sha256 of a blob, 64 
 
 def _priority(value: int) -> int:
     if value not in PRIORITIES:
-        raise ValueError(f"must be one of {', '.join(map(str, PRIORITIES))}")
+        text = ", ".join(map(str, PRIORITIES))
+        raise PydanticCustomError("one_of", f"must be one of {text}", {"allowed": list(PRIORITIES)})
     return value
 
 

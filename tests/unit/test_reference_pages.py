@@ -1,0 +1,50 @@
+"""The reference pages of API and command name everything there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+from eddy.api.problems import KINDS
+from eddy.api.routes import admin, apps, blobs, jobs, slots, system
+from eddy.cli import output
+from eddy.cli.main import app
+from eddy.core.jobs import JobState
+from eddy.core.records import What
+from fastapi import FastAPI
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+API = (REFERENCE / "http-api.md").read_text()
+CLI = (REFERENCE / "cli.md").read_text()
+
+
+def routes() -> set[str]:
+    whole = FastAPI()
+    for part in (jobs, blobs, apps, slots, admin, system):
+        whole.include_router(part.router)
+    return {f"{method.upper()} {path}" for path, methods in whole.openapi()["paths"].items() for method in methods}
+
+
+def test_the_page_lists_exactly_the_routes_there_are() -> None:
+    assert set(re.findall(r"^\| `([A-Z]+ /\S+)` \|", API, re.MULTILINE)) == routes()
+
+
+@pytest.mark.parametrize("code", sorted(KINDS))
+def test_the_page_gives_each_codes_status(code: str) -> None:
+    row = next(line for line in API.splitlines() if line.startswith("|") and f"`{code}`" in line)
+    assert f"| {KINDS[code].status} |" in row
+
+
+def test_the_page_names_every_state_and_kind_of_event() -> None:
+    missing = [name.value for name in (*JobState, *What) if f"`{name.value}`" not in API]
+    assert not missing
+
+
+def test_the_page_names_every_command_and_exit_code() -> None:
+    group = typer.main.get_command(app)
+    commands = getattr(group, "commands", {})
+    assert not [name for name in commands if f"`eddy {name}" not in CLI]
+    for code in (output.OK, output.FAILED, output.USAGE, output.UNREACHABLE, output.REFUSED, output.BOARD):
+        assert f"\n| {code} | " in CLI
