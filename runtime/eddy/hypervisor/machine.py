@@ -21,8 +21,9 @@ from typing import Any
 
 from eddy.board.port import Cause
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, What
-from eddy.hypervisor.job import Fits, Graph, Job, Memory
+from eddy.core.records import What
+from eddy.hypervisor.books import Books
+from eddy.hypervisor.job import Fits, Job, Memory
 from eddy.hypervisor.messages import (
     Allocate,
     Allocated,
@@ -58,7 +59,7 @@ MAX_LOAD_ATTEMPTS = 3
 """Failed loads of one task after which its job fails."""
 
 
-class Machine:
+class Machine(Books):
     """The state of every slot and of every job that has not ended.
 
     Args:
@@ -75,23 +76,14 @@ class Machine:
         fits: Fits,
         scrubbed: Collection[str] = (),
     ) -> None:
-        self.slots = {index: Slot(index, load_s) for index, load_s in sorted(slots.items())}
-        self.jobs: dict[int, Job] = {}
+        super().__init__(Slot(index, load_s) for index, load_s in sorted(slots.items()))
         self.policy = policy
         self.wake_s: float | None = None
         self._fits = {module: {s: i for s, i in images.items() if s in slots} for module, images in fits.items()}
         self._scrubbed = frozenset(scrubbed)
         self._memory: Any = policy.initial()
         self._observations: list[Observation] = []
-        self._graphs: dict[str, tuple[object, Graph]] = {}
-        self._loading: Slot | None = None
-        self._blocked: list[int] = []
         self._dropped: tuple[object, ...] = ()
-        self._out = Outcome()
-        self._now_s = 0.0
-        self._gone: dict[int, Job] = {}
-
-    # The one entry ------------------------------------------------------------------------------------------------
 
     def step(self, now_s: float, inputs: Iterable[Input]) -> Outcome:
         """Take in what happened, in order, and answer what is to be done.
@@ -145,115 +137,10 @@ class Machine:
         """Whether the board works for it: a load or an item is under way, so an event will come."""
         return self._loading is not None or any(slot.phase is Phase.RUNNING for slot in self.slots.values())
 
-    def record(self, number: int) -> Job:
-        """A job that has not ended, or ended in the last step.
-
-        Raises:
-            KeyError: There is none of that number.
-        """
-        return self.jobs[number] if number in self.jobs else self._gone[number]
-
-    # What a restarted hypervisor puts in before its first step ----------------------------------------------------
-
-    def graph(self, spec: JobSpec) -> Graph:
-        """The edges of a job's application, shared by all its jobs."""
-        known = self._graphs.get(spec.application.name)
-        if known is None or known[0] is not spec.application:
-            known = self._graphs[spec.application.name] = (spec.application, Graph(spec.application))
-        return known[1]
-
-    def adopt_job(self, job: Job) -> None:
-        """Take up a job as it was."""
-        self.jobs[job.spec.id] = job
-        self.jobs = {each.spec.id: each for each in sorted(self.jobs.values(), key=_age)}
-
-    def adopt_slot(self, known: Slot) -> None:
-        """Take up a slot as it was; its job, if any, was taken up before."""
-        slot = self.slots[known.index] = known
-        if slot.phase is Phase.LOADING:
-            self._loading = slot
-        job = self.jobs.get(slot.job) if slot.job is not None else None
-        if job is None or slot.task is None:
-            return
-        job.slot_of[slot.task] = slot.index
-        job.touch(slot.task)
-        if slot.phase is Phase.LOADING:
-            job.loading += 1
-        elif slot.phase is Phase.RUNNING:
-            job.running += 1
-        else:
-            job.held += 1
-
-    # Jobs come and go ---------------------------------------------------------------------------------------------
-
     def _arrive(self, spec: JobSpec) -> None:
         self._add(Job(spec, self.graph(spec)))
 
-    def _add(self, job: Job) -> None:
-        """Keep `jobs` in order of arrival, then id."""
-        last = next(reversed(self.jobs.values()), None)
-        self.jobs[job.spec.id] = job
-        if last is not None and _age(job) < _age(last):
-            self.jobs = {each.spec.id: each for each in sorted(self.jobs.values(), key=_age)}
-        self._changed(job)
-
-    def _end(self, job: Job, state: JobState, at_s: float, cause: str = "", detail: str = "") -> None:
-        """Begin a job's end: stop what runs, give back what does not; it is over when it holds no slot."""
-        job.ending, job.cause, job.detail = state, cause, detail
-        self._changed(job)
-        for slot in self._slots_of(job):
-            if slot.phase is Phase.RUNNING:
-                slot.stopping = True
-                self._out.commands.append(Stop(slot.index))
-                self._out.slots.add(slot.index)
-            elif slot.phase is Phase.HELD:
-                self._release(slot, job, at_s, What.RELEASE)
-        self._settle(job, at_s)
-
-    def _slots_of(self, job: Job) -> list[Slot]:
-        return [self.slots[index] for index in job.slot_of if index is not None] if job.slots else []
-
-    def _settle(self, job: Job, at_s: float) -> None:
-        """Move a job to the state that follows from what it holds, and let go of it where that is final."""
-        before = job.state, job.bucket
-        for state in job.advance(job.derive(), at_s):
-            self._note(job, at_s, What.STATE, state=state, detail=job.cause if state.is_final else "")
-        if before != (job.state, job.bucket):
-            self._changed(job)
-            if not job.slots and not job.state.is_final:
-                self._note(job, at_s, What.WAIT, detail=job.bucket)
-        if job.state.is_final and job.spec.id in self.jobs:
-            del self.jobs[job.spec.id]
-            self._out.ended.append(job.spec.id)
-            self._gone[job.spec.id] = job
-            if job.memory is Memory.HELD and job.spec.needs_memory:
-                self._out.commands.append(Free(job.spec.id))
-            if job.spec.id in self._blocked:
-                self._blocked.remove(job.spec.id)
-            self._ask_for_blocked()
-
-    # Memory -------------------------------------------------------------------------------------------------------
-
-    def _ask(self, job: Job) -> None:
-        """Ask for a job's buffers, unless older jobs stand in the queue."""
-        if self._blocked:
-            self._block(job)
-        else:
-            job.memory = Memory.ASKED
-            self._out.commands.append(Allocate(job.spec.id))
-
-    def _block(self, job: Job) -> None:
-        job.memory, job.lacks_memory = Memory.BLOCKED, True
-        if job.spec.id not in self._blocked:
-            self._blocked.append(job.spec.id)
-            self._blocked.sort(key=lambda number: _age(self.jobs[number]))
-        self._changed(job)
-
-    def _ask_for_blocked(self) -> None:
-        """Let the head of the queue ask; the others stay behind it."""
-        if self._blocked and not any(job.memory is Memory.ASKED for job in self.jobs.values()):
-            self._out.commands.append(Allocate(self._blocked[0]))
-            self.jobs[self._blocked[0]].memory = Memory.ASKED
+    # What the board reports ---------------------------------------------------------------------------------------
 
     def _allocated(self, number: int) -> None:
         job = self.jobs.get(number)
@@ -275,8 +162,6 @@ class Machine:
         else:
             job.memory = Memory.NONE
             self._end(job, JobState.FAILED, self._now_s, "memory", message.detail)
-
-    # Slots --------------------------------------------------------------------------------------------------------
 
     def _configured(self, message: Configured) -> None:
         slot = self._loaded(message.slot)
@@ -379,21 +264,6 @@ class Machine:
             self._note(job, message.at_s, What.RESULT, item=finished)
         self._changed(job)
 
-    def _release(self, slot: Slot, job: Job, at_s: float, what: What) -> None:
-        """Take a slot in which nothing runs from its job."""
-        if slot.phase is Phase.LOADING:
-            job.loading -= 1
-        else:
-            job.held -= 1
-        self._log(job, slot, at_s, what)
-        if what is What.PREEMPT:
-            job.preemptions += 1
-            job.preempted = True
-        if slot.task is not None:
-            job.slot_of[slot.task] = None
-            job.touch(slot.task)
-        slot.let_go(at_s)
-
     def _launch_ready(self) -> None:
         """Start every item that may start."""
         for slot in self.slots.values():
@@ -410,7 +280,7 @@ class Machine:
             self._log(job, slot, self._now_s, What.LAUNCH, item=item)
             self._out.commands.append(Launch(slot.index, job.spec.id, slot.task, item))
 
-    # Decisions ----------------------------------------------------------------------------------------------------
+    # What the policy decides --------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
         """Ask the policy; again as long as what it decided changes the world at once."""
@@ -526,49 +396,6 @@ class Machine:
         if job is not None and key != self._dropped:
             self._note(job, self._now_s, What.DROPPED, detail=f"{decision}: {reason}")
         self._dropped = key
-
-    # The log ------------------------------------------------------------------------------------------------------
-
-    def _changed(self, job: Job) -> None:
-        self._out.jobs.add(job.spec.id)
-
-    def _log(
-        self,
-        job: Job,
-        slot: Slot,
-        at_s: float,
-        what: What,
-        item: int | None = None,
-        started_s: float | None = None,
-        detail: str = "",
-    ) -> None:
-        """Note what happened in a slot, and that both changed."""
-        self._out.slots.add(slot.index)
-        self._out.jobs.add(job.spec.id)
-        self._out.log.append(
-            JobEvent(0, job.spec.id, job.spec.tenant, at_s, what, None, slot.index, slot.task, item, started_s, detail)
-        )
-
-    def _note(
-        self,
-        job: Job,
-        at_s: float,
-        what: What,
-        state: JobState | None = None,
-        item: int | None = None,
-        detail: str = "",
-    ) -> None:
-        """Note what happened to a job."""
-        event = JobEvent(0, job.spec.id, job.spec.tenant, at_s, what, state, None, None, item, None, detail)
-        self._out.log.append(event)
-
-    @staticmethod
-    def _name(job: Job, task: int) -> str:
-        return job.spec.application.tasks[task].name
-
-
-def _age(job: Job) -> tuple[float, int]:
-    return job.spec.arrival_s, job.spec.id
 
 
 _ORDER = (Collect, Stop, Launch, Free, Allocate, Fetch, Load)
