@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from eddy.cli import board, demo, jobs, resources, serve
+from eddy.cli import board, demo, jobs, module, resources, serve
 
 HELP = """Share an FPGA board between tenants: submit jobs, follow them, run the hypervisor.
 
@@ -26,6 +26,7 @@ for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
 app.add_typer(resources.tenant, name="tenant", rich_help_panel="Operate")
+app.add_typer(module.app, name="module", rich_help_panel="For hardware authors")
 
 if __name__ == "__main__":
     app()
