@@ -173,10 +173,10 @@ def _simulate(
                 results_xml=str(results),
                 log_file=log,
             )
-        except SystemExit as stop:
+        except (SystemExit, RuntimeError) as stop:
             if not results.is_file():
                 with log.open("a", encoding="utf-8") as end:
-                    end.write(f"\nthe simulation ended without a result (exit {stop.code})\n")
+                    end.write(f"\nthe simulation ended without a result ({stop})\n")
                 return 1
     ran, failed = get_results(results)
     return failed if ran else 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles, RisingEdge, Timer
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiLiteRam, AxiMaster, AxiRam
 
 CLK_PS = 10_000
@@ -56,6 +56,8 @@ class Boundary:
         for index in range(len(dut.window_base_i)):
             self.window(index, 0, 0, read=False, write=False, contexts=0)
         dut.rst_ni.value = 0
+        # Everything starts with random values: reset must be there before the first edge.
+        await Timer(1, "ns")
         Clock(dut.clk_i, CLK_PS, "ps").start()
         if slot_clk_ps:
             self.slot_clk = dut.slot_clk_i
