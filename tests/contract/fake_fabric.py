@@ -253,6 +253,11 @@ class FakeSlot:
     def quiesce(self) -> None:
         self._note("quiesce")
 
+    def read(self, offset: int) -> int:
+        assert not self.fenced
+        self._note(f"read {offset:#x}")
+        return self.registers.get(offset, 0)
+
     def write(self, offset: int, value: int) -> None:
         assert not self.fenced
         self._note(f"write {offset:#x}")

@@ -145,3 +145,16 @@ def test_the_last_time_limit_counts_even_if_nobody_waits_that_long(harness: Harn
     assert harness.board.wait(harness.board.now_s() + 5e-4) == ()
     (event,) = harness.board.wait(harness.board.now_s() + 6e-4)
     assert event.cause is Cause.TIME_LIMIT
+
+
+@pytest.mark.parametrize(("status", "cause"), [(0, Cause.NONE), (7, Cause.MODULE_ERROR)])
+def test_a_module_that_says_it_failed(harness: Harness, status: int, cause: Cause) -> None:
+    harness.load(0)
+    buffer = harness.board.allocate(8, "job")
+    good = marking(buffer)
+    harness.board.launch(0, Launch("x", (*good.registers, (0x20, status)), good.grants, 1.0, status=0x20))
+    event = harness.next_event()
+    assert event.cause is cause
+    assert ("0x7" in event.detail) == (cause is not Cause.NONE)
+    with pytest.raises((InvalidRequest, Conflict)):
+        harness.board.launch(0, Launch("y", (), (), 1.0, status=0xF000))

@@ -161,6 +161,9 @@ class Module(Protocol):
     def quiesce(self) -> None:
         """Ask the module to stop: no restart after this item, no interrupts."""
 
+    def read(self, offset: int) -> int:
+        """Read one register."""
+
     def write(self, offset: int, value: int) -> None:
         """Write one register."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -146,7 +147,10 @@ def open_device(
     pynq.Device.active_device = device
     overlay = pynq.Overlay(str(file), download=download, device=device)
     fabric = OverlayFabric(overlay, profile, loop)
-    return PynqBoard(fabric, clock, profile, ImageStore(images), trust, first_seq)
+    board = PynqBoard(fabric, clock, profile, ImageStore(images), trust, first_seq)
+    # Whoever forgets `shutdown` leaves at least no task behind that waits for an interrupt.
+    weakref.finalize(board, fabric.close)
+    return board
 
 
 def _configured(overlay: Path) -> bool:

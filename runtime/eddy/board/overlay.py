@@ -228,6 +228,10 @@ class _Module:
     def quiesce(self) -> None:
         self._driver.quiesce()
 
+    def read(self, offset: int) -> int:
+        self._check()
+        return self._driver.get(offset)
+
     def write(self, offset: int, value: int) -> None:
         self._check()
         self._driver.put(offset, value)

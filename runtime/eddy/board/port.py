@@ -46,6 +46,8 @@ class Cause(str, enum.Enum):
     """The configuration port reported an error."""
     IDENTITY_MISMATCH = "identity-mismatch"
     """The slot does not hold what was loaded."""
+    MODULE_ERROR = "module-error"
+    """The module finished and says, in its status register, that it went wrong."""
     BOARD_RESTARTED = "board-restarted"
     """The privileged half died; the slot was closed."""
 
@@ -92,12 +94,15 @@ class Launch:
         registers: (byte offset, 32-bit value) writes before the start, in order.
         grants: The buffers it may touch; nothing else is reachable while it runs.
         time_limit_s: Board seconds after which it is stopped.
+        status: Byte offset of the register in which the module says how it went, zero meaning well; -1 where it has
+            none. Anything else there ends the item with `MODULE_ERROR`.
     """
 
     item: str
     registers: tuple[tuple[int, int], ...]
     grants: tuple[Grant, ...]
     time_limit_s: float
+    status: int = -1
 
 
 class EventKind(str, enum.Enum):

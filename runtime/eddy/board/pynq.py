@@ -361,11 +361,17 @@ class PynqBoard:
 
     def _settle(self, index: int, slot: _Slot) -> bool:
         """End the item if it has ended; answer whether it had."""
-        finished = slot.hardware.module.finished()
-        # After the read, because a module that does not answer it shows there, and what was read is poison.
+        assert slot.launch is not None
+        module, register = slot.hardware.module, slot.launch.status
+        finished = module.finished()
+        status = module.read(register) if finished and register >= 0 else 0
+        # After the reads, because a module that does not answer them shows there, and what was read is poison.
         fault = slot.hardware.control.fault()
         if fault.cause is not Cause.NONE:
             self._fail(index, fault.cause, fault.detail, SlotPhase.FAULTED)
+        elif status:
+            detail = f"the module's status register at {register:#x} reads {status:#x}"
+            self._fail(index, Cause.MODULE_ERROR, detail, SlotPhase.FAULTED)
         elif finished:
             self._succeed(index, slot)
         return fault.cause is not Cause.NONE or finished
@@ -403,14 +409,11 @@ class PynqBoard:
 
     def _check_launch(self, launch: Launch) -> None:
         for offset, value in launch.registers:
-            if offset % 4 or not 0x10 <= offset < CONTROL_BYTES:
-                raise InvalidRequest(
-                    f"register offset {offset:#x} is not an argument's",
-                    field="registers",
-                    allowed="multiples of 4 from 0x10 to below 0xF000",
-                )
+            _check_offset(offset, "registers")
             if not 0 <= value < 1 << 32:
                 raise InvalidRequest(f"register value {value} has more than 32 bits", field="registers")
+        if launch.status != -1:
+            _check_offset(launch.status, "status")
         if not launch.time_limit_s > 0:
             raise InvalidRequest("a time limit is more than zero seconds", field="time_limit_s", allowed="> 0")
         if any(slot.launch is not None and slot.launch.item == launch.item for slot in self._slots):
@@ -431,6 +434,15 @@ class PynqBoard:
                 allowed=f"<= {limit}",
             )
         return windows
+
+
+def _check_offset(offset: int, field: str) -> None:
+    if offset % 4 or not 0x10 <= offset < CONTROL_BYTES:
+        raise InvalidRequest(
+            f"register offset {offset:#x} is not an argument's",
+            field=field,
+            allowed="multiples of 4 from 0x10 to below 0xF000",
+        )
 
 
 def _state(index: int, slot: _Slot) -> SlotState:
