@@ -92,7 +92,8 @@ async def run() -> list[int]:
     """All of them at once."""
     for ip, source, target in zip(ips, sources, targets, strict=True):
         ip.start(source, target, BLOCKS)
-    return await asyncio.gather(*(ip.finish() for ip in ips))
+    done: list[int] = await asyncio.gather(*(ip.finish() for ip in ips))
+    return done
 
 
 begin = now()
