@@ -25,6 +25,8 @@ from eddy_sim.modcheck.protocol import Window
 
 MAX_CYCLES = 50_000
 Check = Callable[[Any], Awaitable[None]]
+_harnesses: list[Harness] = []
+"""The bench of the check that runs."""
 
 
 def _manifest() -> ModuleManifest:
@@ -37,10 +39,14 @@ def _report(check: Check) -> Any:
     @functools.wraps(check)
     async def run(dut: Any) -> None:
         reason = ""
+        _harnesses.clear()
         try:
             await check(dut)
-        except Exception as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        except BaseException as error:
+            # A bus model that gives up ends the test by cancelling it; what the checker saw says why.
+            seen = [text for harness in _harnesses for _, text in harness.checker.violations]
+            reason = str(error).splitlines()[0] if isinstance(error, Exception) and str(error) else ""
+            reason = reason or (seen[0] if seen else f"the bus model gave up ({type(error).__name__})")
             raise
         finally:
             line = {"check": check.__name__, "what": check.__doc__, "passed": not reason, "reason": reason}
@@ -52,6 +58,7 @@ def _report(check: Check) -> Any:
 
 async def _bring_up(dut: Any) -> Harness:
     harness = Harness(dut, _manifest())
+    _harnesses.append(harness)
     await harness.reset()
     return harness
 
