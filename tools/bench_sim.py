@@ -1,8 +1,7 @@
 """How fast the simulated board is: shell cycles and register accesses a second, beside the same work through cocotb.
 
-Each figure is the best of several runs, for each second of processor time (everything here is one thread), so that other
-programs on the machine disturb it least. With `--json`, one object
-on standard output. What is measured:
+Each figure is the best of several runs, for each second of processor time (everything here is one thread), so that
+other programs on the machine disturb it least. With `--json`, one object on standard output. What is measured:
 
 - *evaluated*: the 4-slot shell, all clocks running, every edge evaluated; idle, and with a module that floods memory;
 - *skipping*: the same shell with exact skipping, idle, and over a run in which a module works one part in fifty;

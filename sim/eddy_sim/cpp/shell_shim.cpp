@@ -50,7 +50,7 @@ void step(void* instance, ShellIo* io, uint32_t edges, uint32_t dirty, uint32_t 
   Model& model = of(instance);
   copy_inputs(model.root(), *io, dirty);
   set_clocks(model.root(), edges);
-  model.edge();
+  model.edge(dirty != 0);
   copy_outputs(model.root(), *io, loaded);
 }
 
