@@ -74,7 +74,7 @@ class Proof:
         Raises:
             ProofFailed: One does not hold or could not be shown.
         """
-        status, log = self._run("prove", self.top, None)
+        status, log = self._run("prove", self._name(), None)
         if status != "PASS":
             raise ProofFailed(f"{self.top}: {status}; {_failed_claims(log)}\n{_tail(log)}")
 
@@ -84,11 +84,14 @@ class Proof:
         Raises:
             ProofFailed: No claim failed: the proof does not see the mistake.
         """
-        status, log = self._run("bmc", f"{self.top}-{mutation.name.replace(' ', '-')}", mutation)
+        status, log = self._run("bmc", f"{self._name()}-{mutation.name.replace(' ', '-')}", mutation)
         claims = _failed_claims(log)
         if status != "FAIL" or not claims:
             raise ProofFailed(f"{self.top}: the mistake {mutation.name!r} was not found ({status})\n{_tail(log)}")
         return claims
+
+    def _name(self) -> str:
+        return "-".join([self.top, *(f"{name}{value}" for name, value in self.parameters.items())])
 
     def _run(self, mode: str, name: str, mutation: Mutation | None) -> tuple[str, str]:
         work = ROOT / "build" / "formal" / name

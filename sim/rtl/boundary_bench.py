@@ -1,4 +1,4 @@
-"""What the benches of the slot boundary share: the bench top's ports, traffic, and a model of what memory should hold."""
+"""What the benches of the slot boundary share: the ports, traffic, and a model of what memory should hold."""
 
 from __future__ import annotations
 
@@ -63,6 +63,8 @@ class Boundary:
             self.slot_clk = dut.slot_clk_i
             Clock(dut.slot_clk_i, slot_clk_ps, "ps").start()
         self.idle_slot()
+        for name in ("awvalid", "wvalid", "arvalid", "bready", "rready"):
+            getattr(dut, f"cpu_axil_{name}").value = 0
         await ClockCycles(dut.clk_i, 10)
         dut.rst_ni.value = 1
         await ClockCycles(dut.clk_i, 20)

@@ -9,7 +9,12 @@ import cocotb
 from boundary_bench import Boundary, both_ways
 from cocotb.triggers import ClockCycles, RisingEdge
 
-FROM_SLOT = ("slot_axi_awvalid", "slot_axi_wvalid", "slot_axi_arvalid", "slot_axi_bready", "slot_axi_rready") + (
+FROM_SLOT = (
+    "slot_axi_awvalid",
+    "slot_axi_wvalid",
+    "slot_axi_arvalid",
+    "slot_axi_bready",
+    "slot_axi_rready",
     "slot_axi_awaddr",
     "slot_axi_wdata",
     "slot_axil_awready",
@@ -20,7 +25,12 @@ FROM_SLOT = ("slot_axi_awvalid", "slot_axi_wvalid", "slot_axi_arvalid", "slot_ax
     "slot_axil_rdata",
     "slot_irq_i",
 )
-TO_FABRIC = ("mem_axi_awvalid", "mem_axi_wvalid", "mem_axi_arvalid", "mem_axi_bready", "mem_axi_rready") + (
+TO_FABRIC = (
+    "mem_axi_awvalid",
+    "mem_axi_wvalid",
+    "mem_axi_arvalid",
+    "mem_axi_bready",
+    "mem_axi_rready",
     "cpu_axil_awready",
     "cpu_axil_wready",
     "cpu_axil_bvalid",
@@ -28,7 +38,12 @@ TO_FABRIC = ("mem_axi_awvalid", "mem_axi_wvalid", "mem_axi_arvalid", "mem_axi_br
     "cpu_axil_rvalid",
     "irq_o",
 )
-TO_SLOT = ("slot_axil_awvalid", "slot_axil_wvalid", "slot_axil_arvalid", "slot_axil_bready", "slot_axil_rready") + (
+TO_SLOT = (
+    "slot_axil_awvalid",
+    "slot_axil_wvalid",
+    "slot_axil_arvalid",
+    "slot_axil_bready",
+    "slot_axil_rready",
     "slot_axil_wdata",
     "slot_axi_awready",
     "slot_axi_bvalid",
