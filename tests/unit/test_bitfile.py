@@ -6,13 +6,12 @@ import hashlib
 import zlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pynq.pl_server.embedded_device import bit2bin, parse_bit_header
-
 from eddy.core.errors import InvalidRequest
 from eddy_sim import bitfile
 from eddy_sim.bitfile import Identity
+from hypothesis import given
+from hypothesis import strategies as st
+from pynq.pl_server.embedded_device import bit2bin, parse_bit_header
 
 PART = "xck26-sfvc784-2LV-c"
 IDENTITY = Identity("dct", "0123456789abcdef", "fedcba9876543210", 2, PART)
