@@ -14,8 +14,18 @@ module mem_xbar
   /// Synchronous reset, active low.
   input  logic           rst_ni,
 
-  input  axi_req_t       slot_req_i [NumSlots],
-  output axi_rsp_t       slot_rsp_o [NumSlots],
+  /// From the slots; answers go to all of them, valid for one.
+  input  ax_t            slot_aw_i [NumSlots],
+  input  logic [NumSlots-1:0] slot_aw_valid_i,
+  output logic [NumSlots-1:0] slot_aw_ready_o,
+  input  w_t             slot_w_i [NumSlots],
+  input  logic [NumSlots-1:0] slot_w_valid_i,
+  output logic [NumSlots-1:0] slot_w_ready_o,
+  output logic [NumSlots-1:0] slot_b_valid_o,
+  input  ax_t            slot_ar_i [NumSlots],
+  input  logic [NumSlots-1:0] slot_ar_valid_i,
+  output logic [NumSlots-1:0] slot_ar_ready_o,
+  output logic [NumSlots-1:0] slot_r_valid_o,
 
   output ax_t            aw_o,
   output logic     [3:0] aw_slot_o,
@@ -24,7 +34,6 @@ module mem_xbar
   output w_t             w_o,
   output logic           w_valid_o,
   input  logic           w_ready_i,
-  input  b_t             b_i,
   input  logic     [3:0] b_slot_i,
   input  logic           b_valid_i,
   output logic           b_ready_o,
@@ -32,7 +41,6 @@ module mem_xbar
   output logic     [3:0] ar_slot_o,
   output logic           ar_valid_o,
   input  logic           ar_ready_i,
-  input  r_t             r_i,
   input  logic     [3:0] r_slot_i,
   input  logic           r_valid_i,
   output logic           r_ready_o
@@ -52,14 +60,6 @@ module mem_xbar
     return chosen;
   endfunction
 
-  mask_t aw_asking, ar_asking, w_asking;
-
-  for (genvar i = 0; i < NumSlots; i++) begin : gen_asking
-    assign aw_asking[i] = slot_req_i[i].aw_valid;
-    assign ar_asking[i] = slot_req_i[i].ar_valid;
-    assign w_asking[i] = slot_req_i[i].w_valid;
-  end
-
   // Requests.
   ax_t aw_q, ar_q;
   slot_t aw_slot_q, ar_slot_q, aw_next, ar_next;
@@ -77,8 +77,8 @@ module mem_xbar
   always_comb begin
     aw_next = '0;
     aw_take = 1'b0;
-    if (aw_asking != '0 && (!aw_valid_q || aw_ready_i)) begin
-      aw_next = next_slot(aw_asking, aw_slot_q);
+    if (slot_aw_valid_i != '0 && (!aw_valid_q || aw_ready_i)) begin
+      aw_next = next_slot(slot_aw_valid_i, aw_slot_q);
       aw_take = order_in_q - order_out_q != (IndexWidth + 1)'(MaxWrites);
     end
   end
@@ -86,8 +86,8 @@ module mem_xbar
   always_comb begin
     ar_next = '0;
     ar_take = 1'b0;
-    if (ar_asking != '0 && (!ar_valid_q || ar_ready_i)) begin
-      ar_next = next_slot(ar_asking, ar_slot_q);
+    if (slot_ar_valid_i != '0 && (!ar_valid_q || ar_ready_i)) begin
+      ar_next = next_slot(slot_ar_valid_i, ar_slot_q);
       ar_take = 1'b1;
     end
   end
@@ -98,8 +98,8 @@ module mem_xbar
     w_last = 1'b0;
     if (w_open && (!w_valid_q || w_ready_i)) begin
       w_slot = order_q[order_out_q[IndexWidth-1:0]];
-      w_take = w_asking[w_slot];
-      w_last = slot_req_i[w_slot].w.last;
+      w_take = slot_w_valid_i[w_slot];
+      w_last = slot_w_i[w_slot].last;
     end
   end
 
@@ -134,21 +134,19 @@ module mem_xbar
 
   always_ff @(posedge clk_i) begin
     if (aw_take) begin
-      aw_q <= slot_req_i[aw_next].aw;
+      aw_q <= slot_aw_i[aw_next];
       order_q[order_in_q[IndexWidth-1:0]] <= aw_next;
     end
-    if (ar_take) ar_q <= slot_req_i[ar_next].ar;
-    if (w_take) w_q <= slot_req_i[w_slot].w;
+    if (ar_take) ar_q <= slot_ar_i[ar_next];
+    if (w_take) w_q <= slot_w_i[w_slot];
   end
 
   for (genvar i = 0; i < NumSlots; i++) begin : gen_answers
-    assign slot_rsp_o[i].aw_ready = aw_take && aw_next == slot_t'(i);
-    assign slot_rsp_o[i].ar_ready = ar_take && ar_next == slot_t'(i);
-    assign slot_rsp_o[i].w_ready = w_take && w_slot == slot_t'(i);
-    assign slot_rsp_o[i].b = b_i;
-    assign slot_rsp_o[i].b_valid = b_valid_i && b_ready_o && b_slot_i == 4'(i);
-    assign slot_rsp_o[i].r = r_i;
-    assign slot_rsp_o[i].r_valid = r_valid_i && r_ready_o && r_slot_i == 4'(i);
+    assign slot_aw_ready_o[i] = aw_take && aw_next == slot_t'(i);
+    assign slot_ar_ready_o[i] = ar_take && ar_next == slot_t'(i);
+    assign slot_w_ready_o[i] = w_take && w_slot == slot_t'(i);
+    assign slot_b_valid_o[i] = b_valid_i && b_ready_o && b_slot_i == 4'(i);
+    assign slot_r_valid_o[i] = r_valid_i && r_ready_o && r_slot_i == 4'(i);
   end
 
   assign aw_o = aw_q;
@@ -164,7 +162,7 @@ module mem_xbar
   logic [7:0] waited_q [NumSlots];
   always_ff @(posedge clk_i) begin
     for (int i = 0; i < NumSlots; i++) begin
-      if (!rst_ni || !ar_asking[i]) waited_q[i] <= '0;
+      if (!rst_ni || !slot_ar_valid_i[i]) waited_q[i] <= '0;
       else if (ar_take) waited_q[i] <= ar_next == slot_t'(i) ? '0 : waited_q[i] + 8'd1;
       ReadTurnComes_A :
       assert (!rst_ni || int'(waited_q[i]) < NumSlots)

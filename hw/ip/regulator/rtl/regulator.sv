@@ -115,16 +115,22 @@ module regulator
     if (admit && !write) ar_q <= ax;
   end
 
-  always_comb begin
-    req_o = req_i;
-    req_o.aw = aw_q;
-    req_o.aw_valid = aw_valid_q;
-    req_o.ar = ar_q;
-    req_o.ar_valid = ar_valid_q;
-    rsp_o = rsp_i;
-    rsp_o.aw_ready = admit && write;
-    rsp_o.ar_ready = admit && !write;
-  end
+  // Field by field: a simulator then need not assemble the whole bus in every cycle.
+  assign req_o.aw = aw_q;
+  assign req_o.aw_valid = aw_valid_q;
+  assign req_o.w = req_i.w;
+  assign req_o.w_valid = req_i.w_valid;
+  assign req_o.b_ready = req_i.b_ready;
+  assign req_o.ar = ar_q;
+  assign req_o.ar_valid = ar_valid_q;
+  assign req_o.r_ready = req_i.r_ready;
+  assign rsp_o.aw_ready = admit && write;
+  assign rsp_o.w_ready = rsp_i.w_ready;
+  assign rsp_o.b = rsp_i.b;
+  assign rsp_o.b_valid = rsp_i.b_valid;
+  assign rsp_o.ar_ready = admit && !write;
+  assign rsp_o.r = rsp_i.r;
+  assign rsp_o.r_valid = rsp_i.r_valid;
 
   assign admit_o = admit;
   assign admit_write_o = write;

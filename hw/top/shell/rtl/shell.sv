@@ -167,8 +167,11 @@ module shell
   logic [NumSlots-1:0] slot_irq, slot_fault_irq;
   logic [31:0] interrupts;
 
-  axi_req_t mem_req [NumSlots];
-  axi_rsp_t mem_rsp [NumSlots];
+  ax_t mem_aw [NumSlots];
+  ax_t mem_ar [NumSlots];
+  w_t mem_w [NumSlots];
+  logic [NumSlots-1:0] mem_aw_valid, mem_aw_ready, mem_w_valid, mem_w_ready, mem_b_valid;
+  logic [NumSlots-1:0] mem_ar_valid, mem_ar_ready, mem_r_valid;
   ax_t aw, ar;
   logic [3:0] aw_slot, ar_slot;
   w_t w;
@@ -262,8 +265,8 @@ module shell
   for (genvar k = 0; k < NumSlots; k++) begin : gen_slot
     lite_req_t ctrl_req;
     lite_rsp_t ctrl_rsp;
-    axi_req_t slot_req;
-    axi_rsp_t slot_rsp;
+    axi_req_t slot_req, mem_req;
+    axi_rsp_t slot_rsp, mem_rsp;
 
     slot_path u_path (
       .clk_i,
@@ -284,8 +287,8 @@ module shell
       .module_rdata_o(rdata[2+NumSlots+k]),
       .irq_o(slot_irq[k]),
       .fault_irq_o(slot_fault_irq[k]),
-      .mem_req_o(mem_req[k]),
-      .mem_rsp_i(mem_rsp[k]),
+      .mem_req_o(mem_req),
+      .mem_rsp_i(mem_rsp),
       .slot_clk_i(slot_clk_i[k]),
       .slot_rst_no(slot_rst_no[k]),
       .slot_ctrl_req_o(ctrl_req),
@@ -294,6 +297,28 @@ module shell
       .slot_mem_rsp_o(slot_rsp),
       .slot_irq_i(slot_irq_i[k])
     );
+
+    assign mem_aw[k] = mem_req.aw;
+    assign mem_aw_valid[k] = mem_req.aw_valid;
+    assign mem_w[k] = mem_req.w;
+    assign mem_w_valid[k] = mem_req.w_valid;
+    assign mem_ar[k] = mem_req.ar;
+    assign mem_ar_valid[k] = mem_req.ar_valid;
+    assign mem_rsp.aw_ready = mem_aw_ready[k];
+    assign mem_rsp.w_ready = mem_w_ready[k];
+    assign mem_rsp.b = {m_axi_bid[3:0], m_axi_bresp};
+    assign mem_rsp.b_valid = mem_b_valid[k];
+    assign mem_rsp.ar_ready = mem_ar_ready[k];
+    assign mem_rsp.r = {m_axi_rid[3:0], m_axi_rdata, m_axi_rresp, m_axi_rlast};
+    assign mem_rsp.r_valid = mem_r_valid[k];
+
+`ifndef SYNTHESIS
+    always_ff @(posedge clk_i) begin
+      AnswersAreAlwaysTaken_A :
+      assert (!rst_ni || (mem_req.b_ready && mem_req.r_ready))
+      else $error("shell: a slot's path could hold up the memory it shares");
+    end
+`endif
 
     assign fail[2+k] = 1'b0;
     assign err[2+NumSlots+k] = 1'b0;
@@ -369,8 +394,17 @@ module shell
   ) u_mem_xbar (
     .clk_i,
     .rst_ni,
-    .slot_req_i(mem_req),
-    .slot_rsp_o(mem_rsp),
+    .slot_aw_i(mem_aw),
+    .slot_aw_valid_i(mem_aw_valid),
+    .slot_aw_ready_o(mem_aw_ready),
+    .slot_w_i(mem_w),
+    .slot_w_valid_i(mem_w_valid),
+    .slot_w_ready_o(mem_w_ready),
+    .slot_b_valid_o(mem_b_valid),
+    .slot_ar_i(mem_ar),
+    .slot_ar_valid_i(mem_ar_valid),
+    .slot_ar_ready_o(mem_ar_ready),
+    .slot_r_valid_o(mem_r_valid),
     .aw_o(aw),
     .aw_slot_o(aw_slot),
     .aw_valid_o(m_axi_awvalid),
@@ -378,7 +412,6 @@ module shell
     .w_o(w),
     .w_valid_o(m_axi_wvalid),
     .w_ready_i(m_axi_wready),
-    .b_i({m_axi_bid[3:0], m_axi_bresp}),
     .b_slot_i(m_axi_bid[7:4]),
     .b_valid_i(m_axi_bvalid),
     .b_ready_o(m_axi_bready),
@@ -386,7 +419,6 @@ module shell
     .ar_slot_o(ar_slot),
     .ar_valid_o(m_axi_arvalid),
     .ar_ready_i(m_axi_arready),
-    .r_i({m_axi_rid[3:0], m_axi_rdata, m_axi_rresp, m_axi_rlast}),
     .r_slot_i(m_axi_rid[7:4]),
     .r_valid_i(m_axi_rvalid),
     .r_ready_o(m_axi_rready)
