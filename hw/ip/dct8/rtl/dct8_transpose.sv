@@ -1,5 +1,9 @@
 /// Transposes a stream of 8x8 blocks, 16 beats of four samples each; two banks, so that one block
 /// fills while the other drains. Throughput one beat a cycle, latency one block.
+///
+/// Element (row, column) lies in memory (row + key) mod 4, `key` being the lane its column came in on:
+/// then the four elements of a beat lie in four memories both by rows and by columns, and each memory
+/// needs one write and one read port.
 module dct8_transpose #(
   /// Rows come as elements 0 2 4 6, then 1 3 5 7, instead of in natural order.
   parameter bit EvenOdd = 1'b0
@@ -17,7 +21,6 @@ module dct8_transpose #(
 );
   import dct8_pkg::*;
 
-  logic [SampleWidth-1:0] bank_q [2][8][8];
   logic [1:0] full_q;
   /// {bank, row, half}.
   logic [4:0] in_q, out_q;
@@ -41,14 +44,32 @@ module dct8_transpose #(
     end
   end
 
-  for (genvar lane = 0; lane < 4; lane++) begin : gen_lane
-    logic [2:0] column, row;
-    assign column = EvenOdd ? {2'(lane), in_q[0]} : {in_q[0], 2'(lane)};
-    assign row = {out_q[0], 2'(lane)};
+  // A row's columns, split into the lane they come in on and the beat; `key` and `part` of the column
+  // that is read now.
+  logic [2:0] column;
+  logic [1:0] key;
+  logic part;
+  logic [3:0][SampleWidth-1:0] fetched;
+  assign column = out_q[3:1];
+  assign key    = EvenOdd ? column[2:1] : column[1:0];
+  assign part   = EvenOdd ? column[0] : column[2];
+
+  for (genvar m = 0; m < 4; m++) begin : gen_memory
+    logic [SampleWidth-1:0] mem_q [32];
+    logic [1:0] in_lane, out_lane;
+    assign in_lane  = 2'(m) - in_q[2:1];
+    assign out_lane = 2'(m) - key;
     always_ff @(posedge clk_i) begin
-      if (push) bank_q[in_q[4]][in_q[3:1]][column] <= in_data_i[lane];
+      // {bank, row, beat of the row}
+      if (push) mem_q[in_q] <= in_data_i[in_lane];
     end
-    assign out_data_o[lane] = bank_q[out_q[4]][row][out_q[3:1]];
+    assign fetched[m] = mem_q[{out_q[4], out_q[0], out_lane, part}];
+  end
+
+  for (genvar lane = 0; lane < 4; lane++) begin : gen_lane
+    logic [1:0] memory;
+    assign memory = key + 2'(lane);
+    assign out_data_o[lane] = fetched[memory];
   end
 
 endmodule
