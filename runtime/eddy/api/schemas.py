@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -23,6 +24,15 @@ def _priority(value: int) -> int:
     if value not in PRIORITIES:
         text = ", ".join(map(str, PRIORITIES))
         raise PydanticCustomError("one_of", f"must be one of {text}", {"allowed": list(PRIORITIES)})
+    return value
+
+
+def _storable(value: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what Python's JSON reader lets in and no other takes: NaN, infinities, lone surrogates."""
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except ValueError as failure:
+        raise PydanticCustomError("not_json", "must hold finite numbers and valid text only") from failure
     return value
 
 
@@ -62,7 +72,7 @@ class TenantCreation(Request):
     id: str = Field(pattern=NAME, examples=["ada"])
     admin: bool = False
     quota: QuotaBody = Field(default_factory=QuotaBody)
-    attributes: dict[str, Any] = Field(default_factory=dict, max_length=32)
+    attributes: Annotated[dict[str, Any], AfterValidator(_storable)] = Field(default_factory=dict, max_length=32)
 
 
 class Answer(BaseModel):

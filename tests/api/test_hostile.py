@@ -1,0 +1,91 @@
+"""Requests nobody means well: each ends as a problem document, never as a 500, and changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.anyio
+JSON = {"Content-Type": "application/json"}
+GOOD = b'{"application": "invert"}'
+
+
+@pytest.mark.parametrize(
+    ("content", "headers"),
+    [
+        (b"[" * 3900, JSON),
+        (b'{"application": "invert", "deadline_s": NaN}', JSON),
+        (b'{"application": "invert", "deadline_s": 1e999}', JSON),
+        (b'{"application": "invert", "batch": 1' + b"0" * 3000 + b"}", JSON),
+        (b'{"application": "\\ud800"}', JSON),
+        (b'{"application": "in\\u0000vert"}', JSON),
+        (b'{"application": "invert", "inputs": {"\\u0000": []}}', JSON),
+        (GOOD, {"Content-Type": "text/plain"}),
+        (GOOD, {"Content-Type": "multipart/form-data; boundary=x"}),
+        (GOOD, {}),
+        (GOOD, {**JSON, "Idempotency-Key": ""}),
+        (GOOD, {**JSON, "Idempotency-Key": "k" * 129}),
+    ],
+    ids=range(12),
+)
+async def test_submissions(server: Any, content: bytes, headers: dict[str, str]) -> None:
+    async with server.client() as client:
+        answer = await client.post("/v1/jobs", content=content, headers=headers)
+    assert 400 <= answer.status_code < 500, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["status"] == answer.status_code
+    assert not server.store.jobs(None)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"id": "x", "attributes": {"plan": NaN}}',
+        b'{"id": "x", "attributes": {"plan": "\\ud800"}}',
+        b'{"id": "../x"}',
+        b'{"id": "x", "quota": {"max_jobs": true}}',
+        b'{"id": "x", "admin": "yes"}',
+    ],
+)
+async def test_tenants(server: Any, content: bytes) -> None:
+    before = server.store.tenants()
+    async with server.client("operator") as client:
+        answer = await client.post("/v1/admin/tenants", content=content, headers=JSON)
+        assert (await client.get("/v1/admin/tenants")).status_code == 200
+    assert answer.status_code == 422, answer.text
+    assert server.store.tenants() == before
+
+
+async def test_packages(server: Any, package: dict[str, Any]) -> None:
+    task = package["tasks"][0]
+    buffer = package["buffers"]["image"]
+    cases: list[dict[str, Any]] = [
+        {"application": "../../etc"},
+        {"buffers": []},
+        {"buffers": {"image": {**buffer, "shape": [1 << 60, 1 << 60]}}},
+        {"buffers": {"image": {**buffer, "dtype": ["u1"]}}},
+        {"buffers": {"image": {**buffer, "role": {}}}},
+        {"tasks": [{**task, "module": ["inverter"]}]},
+        {"tasks": [{**task, "estimate_us": 1e308 * 10}]},
+        {"tasks": [task] * 2},
+        {"tasks": "invert"},
+        {"edges": [[{}, {}]]},
+        {"max_batch": -1},
+    ]
+    import json
+
+    async with server.client("operator") as client:
+        for case in cases:
+            body = json.dumps({**package, "application": "other", **case})
+            answer = await client.post("/v1/apps", content=body, headers=JSON)
+            assert answer.status_code == 422, (case, answer.text)
+        assert [app["name"] for app in (await client.get("/v1/apps")).json()["apps"]] == ["invert"]
+
+
+@pytest.mark.parametrize("path", ["/v1/apps/%00", "/v1/apps/..%2f..", "/v1/jobs/1%00", "/v1/jobs/%C3%28", "/v1/jobs/-1",
+                                  "/v1/jobs/1/outputs/%00", "/problems/%00", "//v1/jobs", "/v1/jobs/"])  # fmt: skip
+async def test_addresses(server: Any, path: str) -> None:
+    async with server.client() as client:
+        answer = await client.get(path)
+    assert answer.status_code in (307, 404, 422), answer.text
