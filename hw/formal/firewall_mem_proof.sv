@@ -280,7 +280,8 @@ module firewall_mem_proof
     end
   end
 
-  logic [1:0] watched_index;
+  logic [1:0] watched_index, newest;
+  assign newest = dut.u_write.next_q - 2'd1;
   assign watched_index = first + place[1:0];
 
   always_ff @(posedge clk_i) begin
@@ -298,6 +299,15 @@ module firewall_mem_proof
       assert (dut.u_read.u_admit.count_q == 3'(reads_owed_q + 4'(ar_new) + 4'(dut.u_read.u_admit.refusing_q)));
       OpenIsOffered_A : assert ((!aw_open_q || mem.aw_valid) && (!ar_open_q || mem.ar_valid));
       OpenIsOwed_A : assert (answers_owed_q >= 4'(aw_open_q) && reads_owed_q >= 4'(ar_open_q));
+      if (aw_new) begin
+        NewestIsOffered_A :
+        assert (owed != '0 && !refusing && dut.u_write.owed_q[newest].len == mem.aw.len
+                && (owed != 3'd1 || dut.u_write.beat_q == '0));
+      end
+      if (mem.w_valid) begin
+        RegisterFollowsHead_A :
+        assert (mem.w.last ? dut.u_write.beat_q == '0 : owed != '0 && dut.u_write.beat_q != '0);
+      end
       OnlyTheNewestIsRefused_A : assert (only_newest_refused);
       HeadIsUnderWay_A :
       assert (owed != '0 ? dut.u_write.beat_q <= dut.u_write.owed_q[first].len : dut.u_write.beat_q == '0);

@@ -56,7 +56,7 @@ class Boundary:
         for index in range(len(dut.window_base_i)):
             self.window(index, 0, 0, read=False, write=False, contexts=0)
         dut.rst_ni.value = 0
-        # Everything starts with random values: reset must be there before the first edge.
+        # Reset must be there before the first edge.
         await Timer(1, "ns")
         Clock(dut.clk_i, CLK_PS, "ps").start()
         if slot_clk_ps:
