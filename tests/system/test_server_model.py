@@ -202,3 +202,31 @@ def test_orders_of_three_tenants_are_followed_checked_and_drawn(server: Server, 
         assert all(before[1] <= after[0] for before, after in itertools.pairwise(times))
     entry = outcomes[1].to_json()
     assert (entry["tenant"], entry["application"], entry["batch"]) == ("grace", "chain", 2)
+
+
+def test_a_hypervisor_that_fails_ends_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve(tmp_path)
+
+    def broken() -> Any:
+        raise RuntimeError("the board is on fire")
+
+    monkeypatch.setattr(server.board, "state", broken)
+    server.run()
+    assert server.failed
+
+
+def test_a_taken_port_is_said_so_and_nothing_is_left_open(tmp_path: Path) -> None:
+    first = serve(tmp_path)
+    settings = ServerSettings("model", "tiny", "fcfs", tmp_path / "other", tmp_path / "bitstreams", port=first.port)
+    with pytest.raises(Conflict, match=str(first.port)):
+        Server(settings, board=model_board())
+    with first.background():
+        pass
+    assert not (tmp_path / "other").exists()
+
+
+def test_an_unknown_policy_names_the_known_ones(tmp_path: Path) -> None:
+    settings = ServerSettings("model", "tiny", "magic", tmp_path / "data", package(tmp_path / "bitstreams"), port=0)
+    with pytest.raises(InvalidRequest) as refused:
+        Server(settings, board=model_board())
+    assert "fcfs" in refused.value.details["allowed"]

@@ -150,6 +150,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(1024)  # now, not when the board is built: a second server must fail before it builds one
     except OSError as failure:
         listener.close()
         message = f"Cannot listen on {host}:{port} ({failure.strerror}); choose another --port."
