@@ -36,7 +36,9 @@ def search(train_bits: npt.NDArray[np.uint64], digit_bits: npt.NDArray[np.uint64
     digit = np.unpackbits(np.ascontiguousarray(digit_bits).view(np.uint8).reshape(-1, 8), axis=1)
     distance = (digit[:, None, :] != train[None]).sum(axis=-1)
     order = np.argsort(distance, axis=1, kind="stable")[:, :NEIGHBOURS]
-    records: npt.NDArray[np.uint16] = np.stack([order, np.take_along_axis(distance, order, axis=1)], axis=-1).astype("<u2")
+    records: npt.NDArray[np.uint16] = np.stack([order, np.take_along_axis(distance, order, axis=1)], axis=-1).astype(
+        "<u2"
+    )
     return records
 
 
