@@ -306,7 +306,8 @@ module firewall_mem_proof
       end
       if (mem.w_valid) begin
         RegisterFollowsHead_A :
-        assert (mem.w.last ? dut.u_write.beat_q == '0 : owed != '0 && dut.u_write.beat_q != '0);
+        assert (mem.w.last ? dut.u_write.beat_q == '0 || !dut.u_write.owed_q[first].legal
+                           : owed != '0 && dut.u_write.owed_q[first].legal && dut.u_write.beat_q != '0);
       end
       OnlyTheNewestIsRefused_A : assert (only_newest_refused);
       HeadIsUnderWay_A :

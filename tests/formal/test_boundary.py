@@ -9,14 +9,23 @@ IP = ROOT / "hw" / "ip"
 PROOFS = {
     "decoupler": Proof("decoupler_proof", IP / "decoupler" / "decoupler.f", depth=6),
     "control": Proof("firewall_ctrl_proof", IP / "firewall" / "firewall.f", depth=12),
-    "windows": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 0}),
-    "bursts": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 1}),
+    "windows": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=3, parameters={"Claims": 0}),
+    "bursts": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=6, parameters={"Claims": 1}),
     "write time": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 2}),
 }
-MUTATIONS: list[tuple[str, Mutation]] = [
+MUTATIONS = [
+    ("decoupler", Mutation("gate ignored", "decoupler.sv", ".rst_ni(mem_open && rst_ni)", ".rst_ni(rst_ni)")),
     (
-        "decoupler",
-        Mutation("gate ignored", "decoupler.sv", ".rst_ni(mem_open && rst_ni)", ".rst_ni(rst_ni)"),
+        "control",
+        Mutation("no timeout", "firewall_ctrl_access.sv", "!arrived && left_q <= TimeoutWidth'(1)", "!arrived && 1'b0"),
+    ),
+    (
+        "windows",
+        Mutation("last page ignored", "firewall_admit.sv", "<= windows_i[i].last)", "<= 28'hFFFFFFF)"),
+    ),
+    (
+        "bursts",
+        Mutation("last of the slot", "firewall_write.sv", "strb: w_i.strb, last: w_last}", "strb: '0, last: w_i.last}"),
     ),
 ]
 
