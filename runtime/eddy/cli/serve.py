@@ -71,7 +71,8 @@ def serve(
 def _announce(server: Server) -> None:
     """Say where it answers, and where the operator's key is."""
     described = server.board.describe()
-    say(f"eddy: {described.board} board, profile {described.profile}, {len(described.slots)} slots")
+    where = f"behind {server.settings.boardd}" if server.settings.boardd else server.settings.board
+    say(f"eddy: board: {where}: {described.board}, profile {described.profile}, {len(described.slots)} slots")
     say(f"eddy: serving on {server.url} (API reference: {server.url}/docs)")
     say(f"eddy: the operator's key is {'new' if server.first_start else 'as before'}; to use it:")
     say(f"  export EDDY_KEY=$(cat {server.key_file})")
