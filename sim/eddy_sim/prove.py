@@ -27,6 +27,8 @@ from eddy_sim.filelist import read_filelist
 ROOT = Path(__file__).resolve().parents[2]
 """Root of the source tree."""
 FORMAL = ROOT / "hw" / "formal"
+MISTAKE_DEPTH = 8
+"""Cycles from reset within which a deliberate mistake must show."""
 
 
 class ProofFailed(EddyError):
@@ -124,7 +126,15 @@ class Proof:
         read = f"read_slang --threads 1 --no-synthesis-define {' '.join(names)} --top {self.top}{parameters}"
         return "\n".join(
             [
-                *("[options]", f"mode {mode}", f"depth {self.depth}", "", "[engines]", "smtbmc z3", ""),
+                *(
+                    "[options]",
+                    f"mode {mode}",
+                    f"depth {self.depth if mode == 'prove' else MISTAKE_DEPTH}",
+                    "",
+                    "[engines]",
+                    "smtbmc z3",
+                    "",
+                ),
                 *("[script]", read, f"prep -top {self.top}", "", "[files]", *names, ""),
             ]
         )

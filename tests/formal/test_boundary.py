@@ -9,8 +9,8 @@ IP = ROOT / "hw" / "ip"
 PROOFS = {
     "decoupler": Proof("decoupler_proof", IP / "decoupler" / "decoupler.f", depth=6),
     "control": Proof("firewall_ctrl_proof", IP / "firewall" / "firewall.f", depth=12),
-    "windows": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=5, parameters={"Claims": 0}),
-    "bursts": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=6, parameters={"Claims": 2}),
+    "windows": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 0}),
+    "bursts": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 2}),
 }
 MUTATIONS = [
     ("decoupler", Mutation("gate ignored", "decoupler.sv", ".rst_ni(mem_open && rst_ni)", ".rst_ni(rst_ni)")),
