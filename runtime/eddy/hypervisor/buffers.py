@@ -157,6 +157,7 @@ class JobBuffers:
             registers=manifest.writes(values),
             grants=tuple(Grant(buffer, access) for buffer, access in grants.items()),
             time_limit_s=spec.time_limit_s,
+            status=-1 if manifest.status is None else manifest.status.offset,
         )
 
     def _find(self, job: int, name: str, item: int) -> Buffer:
