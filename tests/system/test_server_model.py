@@ -230,3 +230,11 @@ def test_an_unknown_policy_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest) as refused:
         Server(settings, board=model_board())
     assert "fcfs" in refused.value.details["allowed"]
+
+
+def test_the_model_board_runs_the_catalogues_applications_at_their_estimates(tmp_path: Path) -> None:
+    settings = ServerSettings("model", "kv260", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=0)
+    with Server(settings).background() as server, operator(server) as client:
+        job = client.submit("chain", inputs(2)).wait()
+        done = [event.data for event in job.events() if event.kind == "item_done"]
+    assert [data["at_s"] - data["started_s"] for data in done] == pytest.approx([1e-3] * 6)

@@ -184,7 +184,13 @@ def _policy(name: str) -> DispatchPolicy:
 def _board(settings: ServerSettings, catalogue: Catalogue, progress: Progress) -> BoardPort:
     if settings.boardd is not None:
         return connect(settings.boardd)
-    return open_board(settings.board, settings.profile, modules=sorted(catalogue.modules), progress=progress)
+    return open_board(
+        settings.board,
+        settings.profile,
+        modules=sorted(catalogue.modules),
+        latency=lambda module, _item: catalogue.estimate_s(module),
+        progress=progress,
+    )
 
 
 def _logging(level: str) -> None:

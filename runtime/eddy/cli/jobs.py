@@ -42,7 +42,6 @@ def submit(
 ) -> None:
     """Submit a job, and wait for it."""
     from eddy.cli.inputs import gather
-    from eddy.cli.progress import watching
     from eddy.client import Client
 
     with errors_in_one_line(as_json), Client(url, key) as client:
@@ -50,8 +49,7 @@ def submit(
         job = client.submit(application, arrays, batch=batch, priority=priority, deadline_s=deadline)
         say(f"job {job.id} submitted")
         if wait or out is not None:
-            with watching() as watch:
-                job.wait(on_change=watch)
+            _wait(job)
         files = _save(client, job, out) if out is not None else {}
         _show(job.data, as_json, files)
 
@@ -121,6 +119,18 @@ def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json:
     else:
         for name, file in files.items():
             print(f"{name}: {file}")
+
+
+def _wait(job: Job) -> None:
+    """Wait with a progress bar; an interrupted wait leaves the job to go on, and says so."""
+    from eddy.cli.progress import watching
+
+    try:
+        with watching() as watch:
+            job.wait(on_change=watch)
+    except KeyboardInterrupt:
+        say(f"eddy: job {job.id} goes on; `eddy job {job.id} --follow` shows it, `eddy cancel {job.id}` ends it")
+        raise typer.Exit(130) from None
 
 
 def _save(client: Client, job: Job, folder: Path) -> dict[str, str]:
