@@ -169,3 +169,26 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidRequest) as refused:
         gather([f"picture={tmp_path}/odd.bin"], [IMAGE])
     assert refused.value.details["allowed"] == ["image"]
+
+
+@pytest.mark.parametrize(("out", "code"), [(b"\x01\x02", 0), (b"\x01\x03", 1)], ids=["right", "wrong"])
+def test_the_demonstration_fails_where_a_result_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, out: bytes, code: int
+) -> None:
+    from eddy.cli import demo_run
+    from eddy.cli.demo_plan import Order
+
+    times = {"waiting_s": 0.1, "reconfiguring_s": 0.2, "running_s": 0.3, "reconfigurations": 1, "reuses": 0}
+    data = {"id": 1, "tenant": "ada", "application": "a", "batch": 1, "priority": 1, "state": "succeeded", **times}
+    expected = {"result": np.array([[1, 2]], np.uint8)}
+    order = Order("ada", "a", 1, {}, expected, lambda outputs: "fine")
+    outputs = {"result": np.frombuffer(out, np.uint8)[np.newaxis]}
+    outcome = demo_run.Outcome(order, data, (), ("task",), outputs)
+    files = {name: tmp_path / name for name in ("timeline", "trace", "picture")}
+    report = demo_run.Report("rtl", "tiny", "fcfs", (outcome,), files)
+    monkeypatch.setattr(demo_run, "run", lambda *_: report)
+    for arguments in (["demo", "--out", str(tmp_path)], ["demo", "--out", str(tmp_path), "--json"]):
+        assert run(*arguments).exit_code == code
+    job = json.loads(run("demo", "--json").stdout)["jobs"][0]
+    assert job["verified"] is (code == 0)
+    assert {"tenant", "application", "batch", "waiting_s", "reconfiguring_s", "running_s", "verified"} <= set(job)
