@@ -18,6 +18,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -109,8 +110,9 @@ class Bench:
         Raises:
             BenchFailed: A test failed, or the simulation ended without a result.
         """
+        _needs_libpython()
         executable = self.build()
-        name = "-".join([module, *tests, *(environment or {}).values()])
+        name = re.sub(r"[^\w.=-]+", "_", "-".join([module, *tests, *(environment or {}).values()]))
         with tempfile.TemporaryDirectory(prefix=f"{self.top}-", dir=executable.parent) as work:
             log = executable.parent / f"{name[:100]}.log"
             failed = _simulate(self, executable, module, folder, tests, environment or {}, Path(work), log)
@@ -190,6 +192,17 @@ def _first_on_path(folder: Path) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(str(folder))
+
+
+def _needs_libpython() -> None:
+    """Skip the test where cocotb cannot load Python into the simulation."""
+    import find_libpython
+
+    if find_libpython.find_libpython() is None:
+        import pytest
+
+        package = f"libpython{sys.version_info[0]}.{sys.version_info[1]}"
+        pytest.skip(f"cocotb needs Python's shared library: apt-get install {package}")
 
 
 def _compiler() -> list[str]:
