@@ -1,0 +1,121 @@
+/// One lane of the divider: quotient or square root, two binary digits a cycle, restoring.
+///
+/// Both recurrences are one: take T from the remainder if it fits, then double the remainder. T is the divisor, or
+/// 2 Q + w with Q the root so far and w the weight of the digit. 26 digits and "the remainder is not zero" round
+/// correctly in every mode; the rounding itself is done by the lane's pipeline.
+///
+/// Ref: M. Ercegovac, T. Lang, Digital Arithmetic, 2004, chapters 5 and 6.
+module gpu_fpu_div_lane
+  import gpu_fpu_pkg::*;
+  import gpu_fpu_prepare_pkg::*;
+(
+  input  logic        clk_i,
+
+  /// Take the operands.
+  input  logic        start_i,
+  input  op_e         op_i,
+  input  logic [31:0] a_i,
+  input  logic [31:0] b_i,
+
+  /// Move subnormal significands one bit; with `go_i`, which needs `normal_o`, set up the first digit instead.
+  input  logic        prepare_i,
+  input  logic        go_i,
+  /// Find two digits, that of weight `digit_i` and the next.
+  input  logic        divide_i,
+  input  logic        sqrt_i,
+  input  digit_t      digit_i,
+
+  /// No leading zeros are left.
+  output logic        normal_o,
+  output addend_t     quotient_o,
+  output special_t    special_o
+);
+
+  // Remainder and root: 1.0 is bit 25. The remainder stays below 8: below twice the divisor, or 4 Q + 4 w.
+  logic [27:0] rem_q;
+  logic [25:0] quotient_q;
+  logic [23:0] divisor_q;
+  // Biased, two's complement: subnormal operands and small quotients take it below zero.
+  logic [9:0] exponent_q;
+  logic sign_q;
+  special_t special_q;
+
+  typedef struct packed {
+    logic        taken;
+    logic [27:0] rem;
+  } step_t;
+
+  /// One digit of weight `w`.
+  function automatic step_t step(logic root, logic [27:0] rem, logic [25:0] q, logic [23:0] divisor, digit_t w);
+    logic [27:0] t, left;
+    t = root ? {1'b0, q, 1'b0} | {2'b0, w} : {2'b0, divisor, 2'b0};
+    left = rem - t;
+    return rem >= t ? '{taken: 1'b1, rem: left << 1} : '{taken: 1'b0, rem: rem << 1};
+  endfunction
+
+  step_t first, second;
+  digit_t half_digit;
+  logic [25:0] quotient_first;
+
+  assign half_digit = digit_i >> 1;
+
+  always_comb begin
+    first = '0;
+    second = '0;
+    quotient_first = '0;
+    if (divide_i) begin
+      first = step(sqrt_i, rem_q, quotient_q, divisor_q, digit_i);
+      quotient_first = quotient_q | (first.taken ? digit_i : '0);
+      second = step(sqrt_i, first.rem, quotient_first, divisor_q, half_digit);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (start_i) begin
+      if (op_i == OpFsqrt) begin
+        special_q <= root_special(a_i);
+        sign_q <= 1'b0;
+        exponent_q <= {2'b0, exponent(a_i)};
+        divisor_q <= {1'b1, 23'b0};
+      end else begin
+        special_q <= division_special(a_i, b_i);
+        sign_q <= a_i[31] ^ b_i[31];
+        exponent_q <= {2'b0, exponent(a_i)} - {2'b0, exponent(b_i)} + 10'd127;
+        divisor_q <= significand(b_i);
+      end
+      rem_q <= {2'b0, significand(a_i), 2'b0};
+      quotient_q <= '0;
+    end else if (prepare_i) begin
+      if (go_i) begin
+        // An even exponent of the radicand (odd when biased) halves; else a factor of two goes to the significand.
+        if (sqrt_i && !exponent_q[0]) rem_q <= rem_q << 1;
+        if (sqrt_i) exponent_q <= 10'($signed(exponent_q + 10'd127) >>> 1);
+      end else begin
+        if (!rem_q[25]) rem_q <= rem_q << 1;
+        if (!divisor_q[23]) divisor_q <= divisor_q << 1;
+        exponent_q <= exponent_q - {9'b0, !rem_q[25]} + {9'b0, !divisor_q[23]};
+      end
+    end else if (divide_i) begin
+      rem_q <= second.rem;
+      quotient_q <= quotient_first | (second.taken ? half_digit : '0);
+    end
+  end
+
+  assign normal_o = special_q.valid || (rem_q[25] && divisor_q[23]);
+
+  // Below exponent 1 the quotient is subnormal: it moves right as an addend does.
+  logic low;
+  assign low = exponent_q[9] || exponent_q == '0;
+
+  assign quotient_o = '{
+    no_product: 1'b1,
+    top: 1'b1,
+    sub: 1'b0,
+    sign: sign_q,
+    exponent: low ? 9'd1 : exponent_q[8:0],
+    shift: low ? clamp(10'd1 - exponent_q) : '0,
+    value: {quotient_q, rem_q != '0, 5'b0}
+  };
+  assign special_o = special_q;
+
+endmodule
