@@ -1,8 +1,8 @@
 """The one reader of `.f` lists: which SystemVerilog files make a block, lower blocks first.
 
 A list has one entry a line: a source file, or `-f` and another list (`-F` means the same). Paths are relative to the
-list that names them. `//` and `#` start a comment. A file that is reached twice is given once, where it is reached first,
-so every file comes after all it depends on.
+list that names them. `//` and `#` start a comment. A file that is reached twice is given once, where it is reached
+first, so every file comes after all it depends on.
 """
 
 from __future__ import annotations
