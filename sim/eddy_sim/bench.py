@@ -28,9 +28,11 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import ClassVar
+from xml.etree import ElementTree
 
 from eddy.core.errors import EddyError
 
+from eddy_sim.bench_process import simulate
 from eddy_sim.filelist import read_filelist
 from eddy_sim.toolchain import BuildFailed, verilator_root, versions
 
@@ -38,15 +40,17 @@ ROOT = Path(__file__).resolve().parents[2]
 """Root of the source tree."""
 
 VERILATOR_FLAGS = (
-    *("--cc", "--exe", "--vpi", "--public-flat-rw", "--prefix", "Vtop", "--assert", "--quiet"),
+    *("--cc", "--vpi", "--public-flat-rw", "--prefix", "Vtop", "--assert", "--quiet"),
     # Everything starts at zero: with random values the clock may rise, and claims be checked, before there is a reset.
     *("--x-assign", "unique", "--x-initial", "unique", "--timescale", "1ns/1ps", "-Wall", "-Wno-fatal"),
 )
 COMPILE_FLAGS = (
-    *("-std=c++17", "-O1", "-mcpu=baseline", "-fno-sanitize=all", "-Wno-everything"),
+    *("-std=c++17", "-fPIC", "-O1", "-mcpu=baseline", "-fno-sanitize=all", "-Wno-everything"),
     *("-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_TIMING=0", "-DVM_TRACE_FST=0"),
     *("-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0"),
 )
+CPP = Path(__file__).parent / "cpp"
+LINK_FLAGS = ("-shared", f"-Wl,--version-script={CPP / 'bench.map'}")
 RUNTIME_SOURCES = ("verilated.cpp", "verilated_vpi.cpp", "verilated_threads.cpp")
 
 
@@ -82,7 +86,7 @@ class Bench:
     seed: int = 1
 
     def build(self) -> Path:
-        """The simulation's executable, built where missing.
+        """The simulation as a shared object, built where missing; `eddy_sim.bench_process` runs it.
 
         Raises:
             BuildFailed: Verilator or the compiler refused; the message holds what it said.
@@ -94,7 +98,9 @@ class Bench:
             *(f"-D{k}={v}" for k, v in self.defines.items()),
         ]
         key = _hash(repr((self.top, arguments)), *_texts(files))
-        return _product(build_folder() / self.top / key / self.top, lambda out: self._make(files, arguments, out))
+        return _product(
+            build_folder() / self.top / key / f"{self.top}.so", lambda out: self._make(files, arguments, out)
+        )
 
     def run(
         self, module: str, folder: Path, tests: Sequence[str] = (), environment: Mapping[str, str] | None = None
@@ -110,15 +116,25 @@ class Bench:
         Raises:
             BenchFailed: A test failed, or the simulation ended without a result.
         """
-        _needs_libpython()
-        executable = self.build()
+        model = self.build()
         name = re.sub(r"[^\w.=-]+", "_", "-".join([module, *tests, *(environment or {}).values()]))
-        with tempfile.TemporaryDirectory(prefix=f"{self.top}-", dir=executable.parent) as work:
-            log = executable.parent / f"{name[:100]}.log"
-            failed = _simulate(self, executable, module, folder, tests, environment or {}, Path(work), log)
-        if failed:
+        settings = {
+            **(environment or {}),
+            "COCOTB_LOG_LEVEL": os.environ.get("COCOTB_LOG_LEVEL", "INFO"),
+            "COCOTB_RANDOM_SEED": str(self.seed),
+        }
+        if tests:
+            settings["COCOTB_TEST_FILTER"] = rf"\.({'|'.join(map(re.escape, tests))})$"
+        plusargs = (f"+verilator+seed+{self.seed}", "+verilator+rand+reset+0")
+        log = model.parent / f"{name[:100]}.log"
+        with tempfile.TemporaryDirectory(prefix=f"{self.top}-", dir=model.parent) as work, _first_on_path(folder):
+            results = Path(work) / "results.xml"
+            status = simulate(model, self.top, module, results, log, plusargs, settings)
+            failed = _failures(results)
+        if failed or status:
             said = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-80:])
-            raise BenchFailed(f"{failed} of the tests in {module} failed on {self.top}; log: {log}\n{said}")
+            end = f"\nthe simulation ended with exit status {status}" if status else ""
+            raise BenchFailed(f"{failed} of the tests in {module} failed on {self.top}; log: {log}\n{said}{end}")
 
     def _make(self, files: list[Path], arguments: list[str], output: Path) -> None:
         work = output.parent
@@ -132,10 +148,10 @@ class Bench:
             work,
         )
         libraries, share = _cocotb_folders()
-        main = share / "lib" / "verilator" / "verilator.cpp"
+        sources = (CPP / "bench_main.cpp", *sorted(model.glob("*.cpp")), *_runtime())
         _run(
             [
-                *(*_compiler(), f"-I{model}", *map(str, (main, *sorted(model.glob("*.cpp")), *_runtime()))),
+                *(*_compiler(), *LINK_FLAGS, f"-I{model}", f"-I{share / 'lib' / 'verilator'}", *map(str, sources)),
                 *(f"-L{libraries}", "-lcocotbvpi_verilator", f"-Wl,-rpath,{libraries}", "-o", str(output)),
             ],
             f"compiling {self.top}",
@@ -144,65 +160,25 @@ class Bench:
         shutil.rmtree(model)
 
 
-def _simulate(
-    bench: Bench,
-    executable: Path,
-    module: str,
-    folder: Path,
-    tests: Sequence[str],
-    environment: Mapping[str, str],
-    work: Path,
-    log: Path,
-) -> int:
-    """Run the executable; answer how many tests failed (at least one where there is no result)."""
+def _failures(results: Path) -> int:
+    """How many tests failed; at least one where there is no result."""
     from cocotb_tools.check_results import get_results
-    from cocotb_tools.runner import get_runner
 
-    results = work / "results.xml"
-    extra = {**environment, "COCOTB_ANSI_OUTPUT": "0", "COCOTB_LOG_LEVEL": os.environ.get("COCOTB_LOG_LEVEL", "INFO")}
-    with _first_on_path(folder):
-        try:
-            get_runner("verilator").test(
-                test_module=module,
-                hdl_toplevel=bench.top,
-                hdl_toplevel_lang="verilog",
-                testcase=list(tests) or None,
-                seed=bench.seed,
-                plusargs=[f"+verilator+seed+{bench.seed}", "+verilator+rand+reset+0"],
-                extra_env=extra,
-                build_dir=executable.parent,
-                test_dir=work,
-                results_xml=str(results),
-                log_file=log,
-            )
-        except (SystemExit, RuntimeError) as stop:
-            if not results.is_file():
-                with log.open("a", encoding="utf-8") as end:
-                    end.write(f"\nthe simulation ended without a result ({stop})\n")
-                return 1
-    ran, failed = get_results(results)
+    try:
+        ran, failed = get_results(results)
+    except (RuntimeError, ElementTree.ParseError):
+        return 1
     return failed if ran else 1
 
 
 @contextlib.contextmanager
 def _first_on_path(folder: Path) -> Iterator[None]:
-    # The runner hands `sys.path` on to the simulation.
+    # The simulation's process takes `sys.path` over.
     sys.path.insert(0, str(folder))
     try:
         yield
     finally:
         sys.path.remove(str(folder))
-
-
-def _needs_libpython() -> None:
-    """Skip the test where cocotb cannot load Python into the simulation."""
-    import find_libpython
-
-    if find_libpython.find_libpython() is None:
-        import pytest
-
-        package = f"libpython{sys.version_info[0]}.{sys.version_info[1]}"
-        pytest.skip(f"cocotb needs Python's shared library: apt-get install {package}")
 
 
 def _compiler() -> list[str]:
@@ -234,6 +210,7 @@ def _texts(files: Sequence[Path]) -> Iterator[str]:
 
 def _hash(*parts: str) -> str:
     tools = (*versions(), ("cocotb", metadata.version("cocotb")), VERILATOR_FLAGS, COMPILE_FLAGS)
+    parts = (*parts, *_texts((CPP / "bench_main.cpp", CPP / "bench.map")))
     return hashlib.sha256("\0".join((repr(tools), *parts)).encode()).hexdigest()[:16]
 
 
