@@ -38,8 +38,9 @@ MEMORY_SHARE = 0.5
 """What one slot may take of the shell's memory port, where there is more than one: the rest keep half between them
 whatever it does, and a slot that is alone still gets what a bursty accelerator makes use of."""
 
-PORT_BYTES = 8
-"""Width of the shell's memory port: bytes a shell-clock cycle (hw/ip/eddy_pkg)."""
+PORT_BYTES = 16
+"""What the shell's memory port can move in a shell-clock cycle: 8 bytes read and 8 written (hw/ip/eddy_pkg). The
+regulator counts both alike."""
 
 _ADDRESS_CAUSES = frozenset(
     {Cause.READ_OUTSIDE_WINDOW, Cause.WRITE_OUTSIDE_WINDOW, Cause.ILLEGAL_BURST, Cause.WRITE_STALLED}
@@ -110,7 +111,7 @@ class OverlayFabric:
 
 
 def memory_bytes_per_cycle(profile: Profile) -> float:
-    """What the shell's memory port moves in a shell-clock cycle: its width, or what the DRAM gives."""
+    """What the shell's memory port moves in a shell-clock cycle, both ways together: its width, or what the DRAM gives."""
     return min(PORT_BYTES, profile.dram.bytes_per_s / profile.shell_hz)
 
 
