@@ -111,7 +111,7 @@ class OverlayFabric:
 
 
 def memory_bytes_per_cycle(profile: Profile) -> float:
-    """What the shell's memory port moves in a shell-clock cycle, both ways together: its width, or what the DRAM gives."""
+    """What the memory port moves in a shell-clock cycle, both ways together: its width, or what the DRAM gives."""
     return min(PORT_BYTES, profile.dram.bytes_per_s / profile.shell_hz)
 
 
