@@ -20,10 +20,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cocotb_tools.runner import get_runner
 from eddy.board.profile import load_profile
 from eddy_sim import build
-from eddy_sim.bench import Bench
+from eddy_sim.bench import Bench, BenchFailed
+from eddy_sim.bench_process import simulate
 from eddy_sim.board import SimBoard, Stop
 from eddy_sim.faults import Behaviour, rogue
 from eddy_sim.shims import WRAPPER_TOP, wrapper_source
@@ -132,20 +132,15 @@ def through_cocotb() -> dict[str, float]:
         text = wrapper_source(with_build_hash=True).replace("  input  logic [NumSlots-1:0] slot_clk_i,\n", "")
         top.write_text(text.replace(".slot_clk_i(slot_clk_i)", ".slot_clk_i({NumSlots{clk_i}})"), encoding="utf-8")
         bench = Bench(WRAPPER_TOP, shell, sources=(top,), parameters={"NumSlots": 4})
-        executable = bench.build()
-        result = Path(folder) / "rates.json"
+        result, log = Path(folder) / "rates.json", Path(folder) / "log"
         # Not `bench.run`: random start values and checks before reset belong to a test, not to a race.
-        get_runner("verilator").test(
-            test_module="cocotb_speed",
-            hdl_toplevel=WRAPPER_TOP,
-            hdl_toplevel_lang="verilog",
+        simulate(
+            *(bench.build(), WRAPPER_TOP, "cocotb_speed", Path(folder) / "results.xml", log),
             plusargs=["+verilator+rand+reset+0"],
-            extra_env={"EDDY_BENCH_RESULT": str(result)},
-            build_dir=executable.parent,
-            test_dir=folder,
-            results_xml=str(Path(folder) / "results.xml"),
-            log_file=Path(folder) / "log",
+            environment={"EDDY_BENCH_RESULT": str(result)},
         )
+        if not result.is_file():
+            raise BenchFailed(f"cocotb measured nothing:\n{log.read_text(encoding='utf-8', errors='replace')}")
         rates: dict[str, float] = json.loads(result.read_text(encoding="utf-8"))
     return rates
 

@@ -1,0 +1,41 @@
+"""The benches' own runner: what passes, and that nothing that fails passes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from eddy_sim.bench import Bench, BenchFailed
+
+HERE = Path(__file__).parent
+PROBE = "cocotb_bench_probe"
+
+
+def bench(broken: int = 0) -> Bench:
+    return Bench("bench_probe", HERE / "bench_probe.f", parameters={"Broken": broken})
+
+
+@pytest.mark.rtl
+def test_a_value_with_a_slash_reaches_the_test() -> None:
+    bench().run(PROBE, HERE, tests=["it_counts"], environment={"BENCH_VALUE": "a/b c"})
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("it_expects_too_much", "assert 2 == 77"),
+        ("it_counts_too_far", "counted too far"),
+        ("it_vanishes", "running cocotb_bench_probe.it_vanishes"),
+        ("it_does_not_exist", "it_does_not_exist"),
+    ],
+)
+def test_a_failure_says_why(name: str, said: str) -> None:
+    with pytest.raises(BenchFailed, match=said):
+        bench().run(PROBE, HERE, tests=[name])
+
+
+@pytest.mark.rtl
+def test_a_claim_that_fails_before_the_first_test_says_so() -> None:
+    with pytest.raises(BenchFailed, match="broken from the start"):
+        bench(broken=1).run(PROBE, HERE, tests=["it_counts"])
