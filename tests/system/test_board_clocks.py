@@ -79,3 +79,13 @@ def test_time_outlives_64_bits_of_femtoseconds() -> None:
         assert board.read32(0) >> 16 == 0xED01
         low, high = board.read32(0x10), board.read32(0x14)
         assert 0 <= board.shell_cycles - (high << 32 | low) < 100
+
+
+def test_boards_close_in_any_order() -> None:
+    """Each board has models of its own, and a model is taken down in the context it was made in."""
+    for newer_first in (True, False):
+        first, second = SimBoard(tiny()), SimBoard(tiny())
+        for board in (second, first) if newer_first else (first, second):
+            load_rogue(board, 0, Behaviour.SOUND)
+            assert board.read32(0) == board.read32(0) != 0
+            board.close()

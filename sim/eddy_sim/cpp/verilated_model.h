@@ -27,7 +27,11 @@ class Model {
     bytes_ = static_cast<size_t>(reinterpret_cast<unsigned char*>(root().vlSymsp + 1) - begin_);
     before_ = static_cast<unsigned char*>(std::malloc(bytes_));
   }
-  ~Model() { std::free(before_); }
+  /// Members of a Verilated model go through the thread's current context, which is that of the model made last.
+  ~Model() {
+    Verilated::threadContextp(context_.get());
+    std::free(before_);
+  }
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 

@@ -74,7 +74,8 @@ module slot_ctrl
   logic [8:1] causes;
   cause_e first_cause;
 
-  window_t windows_q [16];
+  // Packed, as the firewall takes them: a simulator then need not put them together in every cycle.
+  window_t [15:0] windows_q;
   window_t chosen;
   logic [3:0] index;
 
@@ -159,7 +160,7 @@ module slot_ctrl
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      for (int i = 0; i < 16; i++) windows_q[i] <= '0;
+      windows_q <= '0;
     end else if (window_sel && write_i) begin
       unique case (addr_i[3:2])
         2'd0: windows_q[index].base <= wdata_i[27:0];
@@ -174,9 +175,7 @@ module slot_ctrl
     end
   end
 
-  for (genvar i = 0; i < 16; i++) begin : gen_window
-    assign windows_o[i] = windows_q[i];
-  end
+  assign windows_o = windows_q;
 
   clock_watch u_clock (
     .clk_i,
