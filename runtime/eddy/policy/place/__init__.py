@@ -1,0 +1,28 @@
+"""Place: which board of the pool runs this job? ([002], least make-span of a batch)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from eddy.model.placement.instance import Instance, Placement
+from eddy.policy.place.balanced import balanced
+from eddy.policy.place.ljf import ljf
+from eddy.policy.place.sjf import sjf
+
+
+def _computation(instance: Instance) -> Placement:
+    # HiGHS is loaded where a linear program is solved, and is not needed on a board.
+    from eddy.policy.place.computation import computation
+
+    return computation(instance)
+
+
+METHODS: Mapping[str, Callable[[Instance], Placement]] = {
+    "default": balanced,
+    "computation": _computation,
+    "sjf": sjf,
+    "ljf": ljf,
+}
+"""Name, as `--method` takes it, to the policy."""
+
+__all__ = ["METHODS"]

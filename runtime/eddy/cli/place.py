@@ -1,0 +1,80 @@
+"""`eddy place`: which host of a pool runs each job of a batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from eddy.cli.options import AsJson, one_of
+from eddy.cli.output import errors_in_one_line, print_json, say, seconds
+
+if TYPE_CHECKING:
+    from eddy.model.placement.instance import Instance
+
+METHOD_NAMES = ("default", "computation", "network", "joint", "sjf", "ljf")
+
+
+def place(
+    instance: Annotated[Path, typer.Argument(help="A JSON file, or a folder of .npy files by the arrays' names.")],
+    method: Annotated[
+        str, typer.Option(help=f"One of {', '.join(METHOD_NAMES)}.", callback=one_of(METHOD_NAMES))
+    ] = "default",
+    check: Annotated[bool, typer.Option(help="Check the answer by a referee that is not the solver.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Place a batch of jobs on hosts so that the last one ends early ([002])."""
+    from eddy.core.errors import InvalidRequest
+    from eddy.model.placement.instance import as_document
+    from eddy.model.placement.verify import problems_of
+    from eddy.policy.place import METHODS
+
+    with errors_in_one_line(as_json):
+        batch = read_instance(instance)
+        if method not in METHODS:
+            raise InvalidRequest(f"The method {method} is not there.", field="method", allowed=list(METHODS))
+        placement = METHODS[method](batch)
+        document = as_document(placement)
+        seen = batch.without_network() if method == "computation" else batch
+        problems = problems_of(seen, document) if check else []
+    if as_json:
+        print_json(document)
+    else:
+        over = placement.makespan_s / placement.lower_bound_s - 1 if placement.lower_bound_s else 0.0
+        print(f"{batch.jobs} jobs on {batch.accelerators} accelerators by {placement.method} ({batch.kind})")
+        print(f"make-span    {seconds(placement.makespan_s)}, at most {over:.2%} over the best there can be")
+        print(f"lower bound  {seconds(placement.lower_bound_s)}")
+    for problem in problems:
+        say(f"eddy: the answer is wrong: {problem}")
+    if problems:
+        raise typer.Exit(1)
+
+
+def read_instance(path: Path) -> Instance:
+    """An instance from a JSON file or a folder of `.npy` files.
+
+    Raises:
+        InvalidRequest: there is no such file, it is not JSON, or it is not an instance.
+    """
+    import json
+
+    import numpy as np
+
+    from eddy.core.errors import InvalidRequest
+    from eddy.model.placement.instance import ARRAYS, instance_from
+
+    raw: dict[str, Any]
+    try:
+        if path.is_dir():
+            # Mapped, not read: a large table is then in memory once.
+            raw = {
+                name: np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS if (path / f"{name}.npy").exists()
+            }
+        else:
+            raw = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InvalidRequest(f"{path} cannot be read as an instance: {error}", field="instance") from None
+    if not isinstance(raw, dict):
+        raise InvalidRequest(f"{path} does not hold an object of arrays.", field="instance", allowed=list(ARRAYS))
+    return instance_from(raw)

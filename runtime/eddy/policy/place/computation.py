@@ -1,0 +1,24 @@
+"""The published method for computation-intensive jobs ([002] 3.1): Algorithm 1, then Algorithm 2."""
+
+from __future__ import annotations
+
+from eddy.model.placement.instance import Floats, Instance, Ints, Placement
+from eddy.policy.place.relaxation import relax
+from eddy.policy.place.rounding import round_shares
+from eddy.policy.place.schedule import makespan_of, placed
+
+
+def assign(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
+    """Assignment and bound; raises AssertionError if Theorem 1 does not hold (it cannot, so a bug is found early)."""
+    relaxed = relax(time_s, ready_s)
+    host = round_shares(relaxed, len(time_s))
+    makespan = makespan_of(time_s, host, ready_s)
+    if makespan > 2 * relaxed.value_s * (1 + 1e-6):
+        raise AssertionError(f"[002] Theorem 1 is broken: make-span {makespan:g} s, bound {relaxed.value_s:g} s")
+    return host, relaxed.bound_s
+
+
+def computation(instance: Instance) -> Placement:
+    """Place by CIM-LP and pseudo-tree rounding; sending is not looked at. At most twice the bound."""
+    host, bound = assign(instance.time_s, instance.ready_s)
+    return placed(instance, host, bound, "computation")

@@ -1,0 +1,17 @@
+"""Largest job first ([002] section 5): an idle accelerator takes the job whose mean time over all is largest."""
+
+from __future__ import annotations
+
+from eddy.core.errors import InvalidRequest
+from eddy.model.placement.instance import Instance, Placement
+from eddy.policy.place.balanced import lower_bound
+from eddy.policy.place.listing import longest_first
+from eddy.policy.place.schedule import placed
+
+
+def ljf(instance: Instance) -> Placement:
+    """Place largest job first."""
+    host = longest_first(instance.time_s, instance.ready_s)
+    if host is None:
+        raise InvalidRequest("A job has no host that can run it.", field="time_s")
+    return placed(instance, host, lower_bound(instance), "ljf")

@@ -1,0 +1,17 @@
+"""Shortest job first ([002] section 5): an idle accelerator takes the job it completes soonest."""
+
+from __future__ import annotations
+
+from eddy.core.errors import InvalidRequest
+from eddy.model.placement.instance import Instance, Placement
+from eddy.policy.place.balanced import lower_bound
+from eddy.policy.place.listing import shortest_first
+from eddy.policy.place.schedule import placed
+
+
+def sjf(instance: Instance) -> Placement:
+    """Place shortest job first."""
+    host = shortest_first(instance.time_s, instance.ready_s)
+    if host is None:
+        raise InvalidRequest("A job has no host that can run it.", field="time_s")
+    return placed(instance, host, lower_bound(instance), "sjf")
