@@ -1,0 +1,1 @@
+"""The GPU cluster in simulation: oracles, checks and runs."""
