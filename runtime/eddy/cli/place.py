@@ -25,18 +25,16 @@ def place(
     as_json: AsJson = False,
 ) -> None:
     """Place a batch of jobs on hosts so that the last one ends early ([002])."""
-    from eddy.core.errors import InvalidRequest
     from eddy.model.placement.instance import as_document
     from eddy.model.placement.verify import problems_of
     from eddy.policy.place import METHODS
 
     with errors_in_one_line(as_json):
         batch = read_instance(instance)
-        if method not in METHODS:
-            raise InvalidRequest(f"The method {method} is not there.", field="method", allowed=list(METHODS))
         placement = METHODS[method](batch)
         document = as_document(placement)
-        seen = batch.without_network() if method == "computation" else batch
+        # The method for computation alone sends nothing, the one for the network alone computes nothing.
+        seen = {"computation": batch.without_network, "network": batch.without_computation}.get(method, lambda: batch)()
         problems = problems_of(seen, document) if check else []
     if as_json:
         print_json(document)

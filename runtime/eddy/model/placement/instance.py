@@ -75,6 +75,10 @@ class Instance:
         """The same batch where sending costs nothing."""
         return replace(self, size_bits=None, requester=None, egress_bps=None, ingress_bps=None)
 
+    def without_computation(self) -> Instance:
+        """The same batch where computing takes no time."""
+        return replace(self, time_s=np.zeros_like(self.time_s)) if self.time_s.any() else self
+
 
 @dataclass(frozen=True, slots=True)
 class Rate:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from eddy.model.placement.instance import Instance, Placement
-from eddy.policy.place.balanced import balanced
+from eddy.policy.place.default import default
+from eddy.policy.place.joint import joint
 from eddy.policy.place.ljf import ljf
+from eddy.policy.place.network import network
 from eddy.policy.place.sjf import sjf
 
 
@@ -18,8 +20,10 @@ def _computation(instance: Instance) -> Placement:
 
 
 METHODS: Mapping[str, Callable[[Instance], Placement]] = {
-    "default": balanced,
+    "default": default,
     "computation": _computation,
+    "network": network,
+    "joint": joint,
     "sjf": sjf,
     "ljf": ljf,
 }

@@ -54,7 +54,7 @@ def relax(time_s: Floats, ready_s: Floats, accuracy: float = 1e-4) -> Relaxed:
     low = max(single_job(time_s, ready_s), search(time_s, ready_s, 8).bound_s)
     best = _minimise(time_s, ready_s, low)
     if best.value_s <= low * (1 + 1e-9):
-        return best
+        return Relaxed(low, low, best.job, best.accelerator, best.share)
     loose = _minimise(time_s, ready_s, _any_makespan(time_s, ready_s))
     low = max(low, loose.bound_s)
     if loose.value_s < best.value_s:
@@ -64,10 +64,10 @@ def relax(time_s: Floats, ready_s: Floats, accuracy: float = 1e-4) -> Relaxed:
         middle = (low + high) / 2
         tried = _minimise(time_s, ready_s, middle)
         if tried.value_s <= middle * (1 + 1e-9):
-            best, high = tried, middle
+            best, high = tried, max(tried.value_s, low)
         else:
             low = middle
-    return Relaxed(min(low, best.value_s), best.value_s, best.job, best.accelerator, best.share)
+    return Relaxed(low, max(low, best.value_s), best.job, best.accelerator, best.share)
 
 
 def _any_makespan(time_s: Floats, ready_s: Floats) -> float:

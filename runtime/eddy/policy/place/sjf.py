@@ -5,12 +5,15 @@ from __future__ import annotations
 from eddy.core.errors import InvalidRequest
 from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place.balanced import lower_bound
+from eddy.policy.place.default import rush
 from eddy.policy.place.listing import shortest_first
 from eddy.policy.place.schedule import placed
 
 
 def sjf(instance: Instance) -> Placement:
-    """Place shortest job first."""
+    """Place shortest job first; with a network as `eddy.policy.place.sending` says."""
+    if instance.kind != "computation":
+        return rush(instance, "sjf")
     host = shortest_first(instance.time_s, instance.ready_s)
     if host is None:
         raise InvalidRequest("A job has no host that can run it.", field="time_s")

@@ -1,0 +1,142 @@
+"""The default where sending and computing both count: a list schedule built from the end toward the beginning.
+
+Seen backward, a job computes first and is sent afterwards, and all accelerators are free at once. So the jobs whose
+requester has most to send can be put first, shortest computation first, and their requester's port is busy from the
+first moment it can be: the schedule that meets the transmission-plus-tail bound where that bound decides. Where
+computation decides, nothing waits for data at the end of the backward schedule that computation would have to wait for
+at its begin. A job goes to the cheapest accelerator (at the prices of `prices`) on which it keeps within the
+make-span aimed at; the aim rises from the bound until it is met.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eddy.model.placement.instance import Floats, Instance, Ints, Placement
+from eddy.policy.place.joint import Network, finished, network_of
+from eddy.policy.place.network import parts
+from eddy.policy.place.ports import Segment, earliest, use
+
+AIMS = (1.002, 1.01, 1.02, 1.035, 1.05, 1.08, 1.12)
+"""Make-spans aimed at, over the bound."""
+
+LOOK = 4
+"""Accelerators whose ports are looked at exactly before a job is placed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """In which order jobs are placed, and what is behind each.
+
+    Attributes:
+        jobs: First to be placed first.
+        tail_s: (jobs,) what its requester still has to send from this job on, in seconds at full egress.
+    """
+
+    jobs: Ints
+    tail_s: Floats
+
+
+def heaviest_requester_first(instance: Instance) -> Order:
+    """Of a requester the job with the shortest computation first; over all, the longest way to the end first."""
+    size, requester, egress, _ = parts(instance)
+    shortest = instance.time_s.min(axis=1).astype(np.float64)
+    order = np.lexsort((-shortest, requester))
+    send = (size / egress[requester])[order]
+    owner = requester[order]
+    sums = np.cumsum(send)
+    first = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
+    before = np.repeat(sums[first] - send[first], np.diff(np.r_[first, len(owner)]))
+    tail = np.empty(instance.jobs)
+    tail[order] = sums - before
+    return Order(np.lexsort((-shortest, -tail)), tail)
+
+
+class Backward:
+    """One backward schedule for one aim.
+
+    Args:
+        instance: The batch.
+        price: (accelerators,) per second.
+        order: See `heaviest_requester_first`.
+        aim_s: The make-span to keep within.
+    """
+
+    def __init__(self, instance: Instance, price: Floats, order: Order, aim_s: float) -> None:
+        self.it, self.order, self.aim = instance, order, aim_s
+        self.size, self.requester, self.egress, self.ingress = parts(instance)
+        self.cost = instance.time_s * price
+        self.rate_in = self.ingress[instance.host_of]
+        self.net = network_of(instance)
+        self.through = instance.ready_s.astype(np.float64).copy()
+        self.received = np.zeros(len(self.ingress))
+        self.host: Ints = np.zeros(instance.jobs, np.int64)
+        self.end: Floats = np.zeros(instance.jobs)
+
+    def run(self) -> Placement:
+        """Place every job, then turn time around."""
+        last = 0.0
+        for i in self.order.jobs.tolist():
+            last = max(last, self._place(i))
+        total = max(last, float(self.through[np.unique(self.host)].max()))
+        net = Network([], [], {i: [(total - b, total - a, r) for a, b, r in s] for i, s in self.net.sent.items()})
+        return finished(self.it, self.host, total - self.end, net, 0.0, "default")
+
+    def _place(self, i: int) -> float:
+        time_s = self.it.time_s[i]
+        computed = self.through + time_s
+        ports = (self.received[self.it.host_of] + self.size[i]) / self.rate_in
+        late = np.maximum(computed + self.order.tail_s[i], ports)
+        fits = late <= self.aim
+        if fits.any():
+            key = np.where(fits, self.cost[i], np.inf)
+            look = min(LOOK, int(fits.sum()))
+        else:
+            key, look = late, min(LOOK, len(late))
+        nearest = np.argpartition(key, look - 1)[:look]
+        nearest = nearest[np.argsort(key[nearest], kind="stable")]
+        behind = self.order.tail_s[i] - self.size[i] / self.egress[self.requester[i]]
+        best: tuple[float, int, list[Segment]] | None = None
+        for j in nearest.tolist():
+            done, segments = self._send(i, j, float(computed[j] - self.it.ready_s[j]))
+            if best is None or done < best[0]:
+                best = done, j, segments
+            if done + behind <= self.aim:
+                best = done, j, segments
+                break
+        assert best is not None
+        done, j, segments = best
+        use(self.net.egress[self.requester[i]], self.net.ingress[self.it.host_of[j]], segments)
+        self.net.sent[i] = segments
+        self.host[i] = j
+        self.through[j] = computed[j]
+        self.end[i] = computed[j] - self.it.ready_s[j]
+        self.received[self.it.host_of[j]] += self.size[i]
+        return done
+
+    def _send(self, i: int, j: int, begin: float) -> tuple[float, list[Segment]]:
+        one, other = self.net.egress[self.requester[i]], self.net.ingress[self.it.host_of[j]]
+        return earliest(one, other, float(self.size[i]), begin)
+
+
+def backward(instance: Instance, price: Floats, bound_s: float, limit_s: float = np.inf) -> Placement:
+    """The best backward schedule over the aims; stops at the first that meets its aim.
+
+    Args:
+        instance: The batch.
+        price: (accelerators,) per second.
+        bound_s: Lower bound on the make-span.
+        limit_s: A make-span already found; aims beyond it are not tried.
+    """
+    order = heaviest_requester_first(instance)
+    best: Placement | None = None
+    for aim in AIMS:
+        if best is not None and bound_s * aim >= min(best.makespan_s, limit_s):
+            break
+        found = Backward(instance, price, order, bound_s * aim).run()
+        if best is None or found.makespan_s < best.makespan_s:
+            best = found
+    assert best is not None
+    return best

@@ -1,0 +1,82 @@
+"""Jobs for which both sending and computing count ([002] 3.3): Algorithm 4."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+from eddy.model.placement import bounds
+from eddy.model.placement.instance import Floats, Instance, Ints, Placement, Rate
+from eddy.policy.place.balanced import lower_bound as computation_bound
+from eddy.policy.place.network import parts
+from eddy.policy.place.ports import Port, Segment, earliest, port, use, within
+
+
+@dataclass(slots=True)
+class Network:
+    """Ports of requesters and hosts, and what each job was given."""
+
+    egress: list[Port]
+    ingress: list[Port]
+    sent: dict[int, list[Segment]]
+
+
+def network_of(instance: Instance) -> Network:
+    """An idle network."""
+    _, _, egress, ingress = parts(instance)
+    return Network([port(bps) for bps in egress], [port(bps) for bps in ingress], {})
+
+
+def joint_bound(instance: Instance) -> float:
+    """Computation alone, sending alone, and transmission plus tail: the largest ([002] 5.2 uses the first two)."""
+    return max(computation_bound(instance), bounds.network(instance), bounds.tails(instance))
+
+
+def finished(instance: Instance, host: Ints, start_s: Floats, net: Network, bound_s: float, method: str) -> Placement:
+    """The placement of starts and segments."""
+    own = instance.time_s[np.arange(instance.jobs), host].astype(np.float64)
+    makespan = float((start_s + own).max())
+    rates = tuple(Rate(i, *segment) for i in sorted(net.sent) for segment in net.sent[i])
+    return Placement(host, start_s, makespan, min(bound_s, makespan), rates, method)
+
+
+def joint(instance: Instance) -> Placement:
+    """Algorithm 4 after Algorithm 2: places by computation alone, shortest first on each accelerator.
+
+    Data is sent for the job that could start first; just in time where there is time, as early as possible where not.
+    """
+    from eddy.policy.place.computation import assign
+
+    parts(instance)  # refuses an instance without a network
+    host, _ = assign(instance.time_s, instance.ready_s)
+    net = network_of(instance)
+    start = just_in_time(instance, host, net)
+    return finished(instance, host, start, net, joint_bound(instance), "joint")
+
+
+def just_in_time(instance: Instance, host: Ints, net: Network) -> Floats:
+    """Lines 2 to 15 of Algorithm 4: when each job's computation starts; what is sent is noted in `net`."""
+    size, requester, _, _ = parts(instance)
+    own = instance.time_s[np.arange(instance.jobs), host].astype(np.float64)
+    queues: list[list[int]] = [[] for _ in range(instance.accelerators)]
+    for i in np.lexsort((np.arange(instance.jobs), own)):
+        queues[host[i]].append(int(i))
+    # d of the first waiting job of each accelerator; later ones follow it without a gap, so the least d is a first.
+    ready = [(float(instance.ready_s[j]), j, 0) for j, queue in enumerate(queues) if queue]
+    heapq.heapify(ready)
+    start = np.zeros(instance.jobs)
+    while ready:
+        begin, j, k = heapq.heappop(ready)
+        i = queues[j][k]
+        one, other = net.egress[requester[i]], net.ingress[instance.host_of[j]]
+        segments = within(one, other, float(size[i]), begin)
+        if segments is None:
+            begin, segments = earliest(one, other, float(size[i]), 0.0)
+        use(one, other, segments)
+        net.sent[i] = segments
+        start[i] = begin
+        if k + 1 < len(queues[j]):
+            heapq.heappush(ready, (begin + own[i], j, k + 1))
+    return start

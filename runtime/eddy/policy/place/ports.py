@@ -1,0 +1,109 @@
+"""What is left of a network port's rate over time, and sending through two ports at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf
+
+Segment = tuple[float, float, float]
+"""From, to, bits per second."""
+
+
+@dataclass(slots=True)
+class Port:
+    """The rate still free on one port: constant between breakpoints, the last piece without end.
+
+    Attributes:
+        at: Breakpoints, rising, from 0.
+        free: Bits per second free from each breakpoint to the next.
+    """
+
+    at: list[float] = field(default_factory=lambda: [0.0])
+    free: list[float] = field(default_factory=lambda: [0.0])
+
+    def take(self, begin: float, end: float, bps: float) -> None:
+        """Use `bps` of the port from `begin` to `end`; what rounding leaves below zero is zero."""
+        first, last = self._cut(begin), self._cut(end)
+        for k in range(first, last):
+            self.free[k] = max(self.free[k] - bps, 0.0)
+
+    def _cut(self, when: float) -> int:
+        """Index of the piece that begins at `when`, splitting one if need be."""
+        k = bisect_right(self.at, when) - 1
+        if self.at[k] == when:
+            return k
+        self.at.insert(k + 1, when)
+        self.free.insert(k + 1, self.free[k])
+        return k + 1
+
+
+def port(bps: float) -> Port:
+    """A port of which nothing is used."""
+    return Port([0.0], [float(bps)])
+
+
+def both(one: Port, other: Port, begin: float) -> Iterator[Segment]:
+    """What both ports have free from `begin` on, piece by piece; the last piece ends at infinity."""
+    a, b = bisect_right(one.at, begin) - 1, bisect_right(other.at, begin) - 1
+    now = begin
+    while True:
+        next_a = one.at[a + 1] if a + 1 < len(one.at) else inf
+        next_b = other.at[b + 1] if b + 1 < len(other.at) else inf
+        end = min(next_a, next_b)
+        yield now, end, min(one.free[a], other.free[b])
+        if end == inf:
+            return
+        now = end
+        a += next_a == end
+        b += next_b == end
+
+
+def earliest(one: Port, other: Port, bits: float, begin: float) -> tuple[float, list[Segment]]:
+    """Water filling ([002] Algorithm 4, line 9): send at all that is free, from `begin` until all bits are sent.
+
+    Returns:
+        When the last bit is sent, and what is used. Infinity where what is free never suffices.
+    """
+    used: list[Segment] = []
+    left = bits
+    now = begin
+    if left <= 0:
+        return begin, used
+    for now, end, bps in both(one, other, begin):
+        if bps <= 0:
+            continue
+        if bps * (end - now) >= left or end - now == inf:
+            done = now + left / bps
+            # A residue too small to advance the clock is rounding, not data.
+            if done > now:
+                used.append((now, done, bps))
+            return done, used
+        used.append((now, end, bps))
+        left -= bps * (end - now)
+    return inf, used
+
+
+def within(one: Port, other: Port, bits: float, deadline: float) -> list[Segment] | None:
+    """Send from 0 to `deadline` at one share of what is free throughout ([002] Algorithm 4, lines 5 to 7), or None."""
+    pieces = []
+    room = 0.0
+    for begin, end, bps in both(one, other, 0.0):
+        if begin >= deadline:
+            break
+        end = min(end, deadline)
+        if bps > 0 and end > begin:
+            pieces.append((begin, end, bps))
+            room += bps * (end - begin)
+    if room < bits:
+        return None
+    share = bits / room if room else 0.0
+    return [(begin, end, bps * share) for begin, end, bps in pieces]
+
+
+def use(one: Port, other: Port, segments: list[Segment]) -> None:
+    """Take the segments from both ports."""
+    for begin, end, bps in segments:
+        one.take(begin, end, bps)
+        other.take(begin, end, bps)

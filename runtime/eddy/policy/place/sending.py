@@ -1,0 +1,103 @@
+"""SJF and LJF where sending counts ([002] section 5): who is served when an accelerator becomes available.
+
+An accelerator becomes available when its last job starts to compute, so that its next job's data can be on the way
+("a job can be transmitted as soon as there is remaining bandwidth, even though it cannot start execution before the
+transmission is completed"); with `prefetch` false, when its last job has ended. The job taken gets all that is free on
+its two ports, from then until it is sent ("schedule as many resources as possible to this job").
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Literal
+
+import numpy as np
+
+from eddy.model.placement.instance import Floats, Instance, Ints
+from eddy.policy.place.joint import Network
+from eddy.policy.place.network import parts
+from eddy.policy.place.ports import Segment, earliest, use
+
+Order = Literal["sjf", "ljf"]
+
+
+class Rush:
+    """One run of SJF or LJF over an idle network.
+
+    Args:
+        instance: The batch.
+        order: `sjf` takes the job that would end soonest at the rates free now (of those that can send at all);
+            `ljf` the one whose completion, averaged over all accelerators of an idle pool, is largest.
+        prefetch: See the module.
+    """
+
+    def __init__(self, instance: Instance, order: Order, prefetch: bool = True) -> None:
+        self.it, self.order, self.prefetch = instance, order, prefetch
+        self.size, self.requester, egress, ingress = parts(instance)
+        self.free_out, self.free_in = egress.astype(np.float64), ingress.astype(np.float64)
+        self.waiting = np.ones(instance.jobs, bool)
+        self.host: Ints = np.full(instance.jobs, -1, np.int64)
+        self.start: Floats = np.zeros(instance.jobs)
+        self.through = instance.ready_s.astype(np.float64).copy()
+        self.changes: list[tuple[float, int, int, float]] = []
+        self.able = np.isfinite(instance.time_s)
+        best = np.minimum(egress[self.requester][:, None], ingress[instance.host_of][None, :])
+        whole = np.where(self.able, self.size[:, None] / best + instance.time_s, 0.0)
+        self.falling = np.argsort(-whole.sum(axis=1) / self.able.sum(axis=1), kind="stable")
+
+    def run(self, net: Network) -> tuple[Ints, Floats]:
+        """Accelerator and start of every job; what is sent is noted in `net`."""
+        events = [(float(ready), j) for j, ready in enumerate(self.through)]
+        heapq.heapify(events)
+        left = self.it.jobs
+        while left and events:
+            now, j = heapq.heappop(events)
+            self._advance(now)
+            if not (self.waiting & self.able[:, j]).any():
+                continue
+            job = self._pick(j)
+            if job is None:  # nothing can be sent now: again when a port frees
+                heapq.heappush(events, (self.changes[0][0], j))
+                continue
+            heapq.heappush(events, (self._serve(net, job, j, now), j))
+            left -= 1
+        return self.host, self.start
+
+    def _pick(self, j: int) -> int | None:
+        if self.order == "ljf":
+            fitting = self.waiting & self.able[:, j]
+            return int(self.falling[np.argmax(fitting[self.falling])])
+        rate = np.minimum(self.free_out[self.requester], self.free_in[self.it.host_of[j]])
+        # What rounding left of a port is not a rate to send at.
+        able = self.waiting & self.able[:, j] & ((rate > 1e-6 * self.free_in.max()) | (self.size == 0))
+        if not able.any():
+            return None if self.changes else int(np.argmax(self.waiting & self.able[:, j]))
+        jobs = np.flatnonzero(able)
+        ends = self.size[jobs] / np.maximum(rate[jobs], 1e-300) + self.it.time_s[jobs, j]
+        return int(jobs[np.argmin(ends)])
+
+    def _serve(self, net: Network, job: int, j: int, now: float) -> float:
+        """Send and compute; returns when the accelerator is available again."""
+        u, h = int(self.requester[job]), int(self.it.host_of[j])
+        arrived, segments = earliest(net.egress[u], net.ingress[h], float(self.size[job]), now)
+        use(net.egress[u], net.ingress[h], segments)
+        net.sent[job] = segments
+        self._note(segments, u, h, now)
+        self.waiting[job] = False
+        self.host[job] = j
+        self.start[job] = max(arrived, self.through[j])
+        self.through[j] = self.start[job] + float(self.it.time_s[job, j])
+        return float(self.start[job] if self.prefetch else self.through[j])
+
+    def _note(self, segments: list[Segment], u: int, h: int, now: float) -> None:
+        for begin, end, bps in segments:
+            heapq.heappush(self.changes, (begin, u, h, -bps))
+            heapq.heappush(self.changes, (end, u, h, bps))
+        self._advance(now)
+
+    def _advance(self, now: float) -> None:
+        """Apply changes of the ports' free rates up to now."""
+        while self.changes and self.changes[0][0] <= now:
+            _, u, h, bps = heapq.heappop(self.changes)
+            self.free_out[u] += bps
+            self.free_in[h] += bps
