@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -228,3 +228,82 @@ async def test_slots_show_what_they_hold(store: Store) -> None:
     assert [slot.slot for slot in slots] == list(range(len(slots)))
     assert {slot.module for slot in slots if slot.phase == "idle"} == {task.module for task in CHAIN.tasks}
     assert [slot.phase for slot in slots if slot.pool == "gpu"] == ["empty"]
+
+
+class Clumsy:
+    """A board some of whose calls raise what nobody foresaw, `times` times."""
+
+    def __init__(self, board: ModelBoard, call: str, times: int, match: str = "") -> None:
+        self._board, self._call, self._left, self._match = board, call, times, match
+
+    def __getattr__(self, name: str) -> object:
+        known = getattr(self._board, name)
+        return known if name != self._call else self._raising(known)
+
+    def _raising(self, call: Callable[..., object]) -> Callable[..., object]:
+        def raising(*arguments: object) -> object:
+            if self._left and self._match in str(arguments):
+                self._left -= 1
+                raise RuntimeError("the driver tripped")
+            return call(*arguments)
+
+        return raising
+
+
+UNFORESEEN = {
+    "launch": "item='1.1.0'",
+    "allocate": "1/key/",
+    "write": "",
+    "read": "",
+}
+"""Calls of the board, and what arguments they raise at: each concerns the first job alone."""
+
+
+@pytest.mark.parametrize("call", sorted(UNFORESEEN))
+async def test_an_unforeseen_error_fails_its_job_alone(store: Store, call: str) -> None:
+    board = model_board()
+    async with serving(store, Clumsy(board, call, 1, UNFORESEEN[call])) as hypervisor:  # type: ignore[arg-type]
+        bad = await ended(hypervisor, store, await hypervisor.submit(request(store, batch=2)))
+        good = await ended(hypervisor, store, await hypervisor.submit(request(store, batch=2, tenant="other")))
+    assert (bad.state, bad.cause) == (JobState.FAILED, "internal-error")
+    assert "the driver tripped" in bad.detail
+    assert bad.items_done == 0
+    assert store.events(TENANT, bad.id)[-1].state is JobState.FAILED
+    assert good.state is JobState.SUCCEEDED
+    assert store.output("other", good.id, "out") == expected(batch=2)
+    assert board.state().buffers == ()
+
+
+async def test_the_last_output_that_cannot_be_read_fails_the_job_though_its_items_are_done(store: Store) -> None:
+    board = model_board()
+    async with serving(store, Clumsy(board, "read", 1)) as hypervisor:  # type: ignore[arg-type]
+        bad = await ended(hypervisor, store, await hypervisor.submit(request(store)))
+        good = await ended(hypervisor, store, await hypervisor.submit(request(store, salt=1)))
+    assert (bad.state, bad.cause, bad.failed_item) == (JobState.FAILED, "internal-error", 0)
+    whats = [(event.what, event.state) for event in store.events(TENANT, bad.id)]
+    assert (What.STATE, JobState.SUCCEEDED) not in whats
+    assert What.RESULT not in [what for what, _ in whats]
+    assert good.state is JobState.SUCCEEDED
+
+
+@pytest.mark.parametrize("call", ["load", "free", "wait", "prefetch", "now_s"])
+async def test_an_unforeseen_error_that_can_be_survived_is(
+    store: Store, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eddy.hypervisor.loop.RETRY_S", 0.0)
+    board = model_board()
+    async with serving(store, Clumsy(board, call, 2)) as hypervisor:  # type: ignore[arg-type]
+        records = [await hypervisor.submit(request(store, batch=2, salt=number)) for number in range(2)]
+        records = [await ended(hypervisor, store, record) for record in records]
+    assert [record.state for record in records] == [JobState.SUCCEEDED] * 2
+    assert store.output(TENANT, records[1].id, "out") == expected(batch=2, salt=1)
+
+
+async def test_the_loop_gives_up_on_an_error_that_does_not_go_away(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eddy.hypervisor.loop.RETRY_S", 0.0)
+    board = Clumsy(model_board(), "wait", 1000)
+    hypervisor = Hypervisor(board, POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="tripped"):
+        await hypervisor.run()

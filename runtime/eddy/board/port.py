@@ -50,6 +50,8 @@ class Cause(str, enum.Enum):
     """The module finished and says, in its status register, that it went wrong."""
     BOARD_RESTARTED = "board-restarted"
     """The privileged half died; the slot was closed."""
+    INTERNAL_ERROR = "internal-error"
+    """Eddy's own software failed in a way nobody foresaw; the log has where."""
 
 
 class Access(str, enum.Enum):

@@ -6,7 +6,9 @@ but in `wait`, and in the bounded polls of the swap. One thread calls it.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import logging
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -36,6 +38,7 @@ from eddy.core.slots import Image
 
 CONTROL_BYTES = 0xF000
 """Registers a launch may write lie below the identity block."""
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -302,12 +305,27 @@ class PynqBoard:
         if self._load is not None and self._load.download.done():
             self._finish_load(self._load)
         for index, slot in enumerate(self._slots):
-            if slot.hardware.fault.take():
-                self._on_fault(index, slot)
-            if slot.hardware.done.take():
-                self._on_done(index, slot)
-            if slot.launch is not None and self._clock.now_s() >= _limit_s(slot):
-                self._on_limit(index, slot)
+            try:
+                self._service_slot(index, slot)
+            except Exception as error:
+                _log.exception("unforeseen error while seeing to slot %d", index)
+                self._give_up(index, slot, f"{type(error).__name__}: {error}")
+
+    def _service_slot(self, index: int, slot: _Slot) -> None:
+        if slot.hardware.fault.take():
+            self._on_fault(index, slot)
+        if slot.hardware.done.take():
+            self._on_done(index, slot)
+        if slot.launch is not None and self._clock.now_s() >= _limit_s(slot):
+            self._on_limit(index, slot)
+
+    def _give_up(self, index: int, slot: _Slot, detail: str) -> None:
+        """Close a slot whose driver failed, without letting the others notice; it can be loaded again."""
+        with contextlib.suppress(Exception):
+            if slot.launch is not None:
+                self._fail(index, Cause.INTERNAL_ERROR, detail, SlotPhase.FAULTED)
+            elif slot.phase is SlotPhase.IDLE:
+                self._shut(slot, SlotPhase.FAULTED)
 
     def _finish_load(self, load: _Load) -> None:
         self._load = None

@@ -12,6 +12,7 @@ out on the board, and only the next wait acknowledges the events. So after a cra
 from __future__ import annotations
 
 import dataclasses
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -33,6 +34,7 @@ from eddy.store import Store
 from eddy.store.rows import Commit, Result
 
 FOREVER = float("inf")
+_log = logging.getLogger(__name__)
 
 
 class BoardRestarted(EddyError):
@@ -182,7 +184,7 @@ class Engine:
         inputs, load = self._step(inputs)
         while inputs or load is not None:
             if not inputs and load is not None:
-                inputs, load = self._load(load), None
+                inputs, load = self._carry_out(load), None
                 continue
             self.now_s = self.board.now_s() + self.offset_s
             inputs, more = self._step(inputs)
@@ -192,8 +194,7 @@ class Engine:
     def _step(self, inputs: list[m.Input]) -> tuple[list[m.Input], m.Load | None]:
         """One step of the machine, made durable and carried out but for its load; answers what came of it, and that."""
         outcome = self.machine.step(self.now_s, inputs)
-        self._commit(outcome)
-        answers: list[m.Input] = []
+        answers = self._commit(outcome)
         load: m.Load | None = None
         for command in outcome.commands:
             if isinstance(command, m.Load):
@@ -202,15 +203,15 @@ class Engine:
                 answers += self._carry_out(command)
         return answers, load
 
-    def _commit(self, outcome: m.Outcome) -> None:
-        """Make durable what a step changed."""
+    def _commit(self, outcome: m.Outcome) -> list[m.Input]:
+        """Make durable what a step changed; answers the jobs that cannot go on because an output could not be read."""
+        results, faults = self._collect(outcome)
         jobs = [self.machine.record(number) for number in sorted(outcome.jobs)]
-        collect = [command for command in outcome.commands if isinstance(command, m.Collect)]
         self.store.commit(
             Commit(
                 jobs=tuple((job.record(self.submitted.get(job.spec.id, 0.0)), job.snapshot()) for job in jobs),
                 events=tuple(outcome.log),
-                results=tuple(result for command in collect for result in self._outputs(command)),
+                results=tuple(results),
                 slots={index: self.machine.slots[index].snapshot() for index in sorted(outcome.slots)},
                 meta={"seen": str(self.seen), "now_s": repr(self.now_s), "offset_s": repr(self.offset_s)},
             )
@@ -218,6 +219,24 @@ class Engine:
         for number in outcome.ended:
             self.requests.pop(number, None)
             self.submitted.pop(number, None)
+        return faults
+
+    def _collect(self, outcome: m.Outcome) -> tuple[list[Result], list[m.Input]]:
+        """The outputs of every item that is done; a job whose outputs cannot be had fails, and no other."""
+        results: list[Result] = []
+        faults: dict[int, m.Input | None] = {}
+        for command in outcome.commands:
+            if not isinstance(command, m.Collect) or command.job in faults:
+                continue
+            try:
+                results += self._outputs(command)
+            except BoardUnreachable:
+                raise
+            except Exception as error:
+                cause, why = explain(error, f"reading the outputs of item {command.item} of job {command.job}")
+                ended = self.machine.spoil(command.job, command.item, cause, why)
+                faults[command.job] = None if ended else m.JobFault(command.job, cause, why)
+        return results, [fault for fault in faults.values() if fault is not None]
 
     def _outputs(self, command: m.Collect) -> list[Result]:
         """The outputs of an item every task is done with."""
@@ -229,12 +248,27 @@ class Engine:
     # Commands -----------------------------------------------------------------------------------------------------
 
     def _carry_out(self, command: m.Command) -> list[m.Input]:
-        """Carry one command out on the board; answers what came of it at once."""
+        """Carry one command out on the board; answers what came of it at once.
+
+        Whatever goes wrong is the matter of the job the command was for: others must not notice.
+        """
+        try:
+            return self._command(command)
+        except BoardUnreachable:
+            raise
+        except Exception as error:
+            return self._went_wrong(command, error)
+
+    def _command(self, command: m.Command) -> list[m.Input]:
         if isinstance(command, m.Launch):
-            return self._launch(command)
-        if isinstance(command, m.Allocate):
+            application = self.machine.jobs[command.job].spec.application
+            launch = self.buffers.launch(command.job, application, command.task, command.item, self.modules)
+            self.board.launch(command.slot, launch)
+        elif isinstance(command, m.Allocate):
             return self._allocate(command.job)
-        if isinstance(command, m.Free):
+        elif isinstance(command, m.Load):
+            self.board.load(command.slot, command.image)
+        elif isinstance(command, m.Free):
             self.buffers.free(command.job)
         elif isinstance(command, m.Stop):
             self.board.stop(command.slot)
@@ -242,28 +276,31 @@ class Engine:
             self.board.prefetch(command.image)
         return []
 
-    def _launch(self, command: m.Launch) -> list[m.Input]:
-        application = self.machine.jobs[command.job].spec.application
-        try:
-            launch = self.buffers.launch(command.job, application, command.task, command.item, self.modules)
-            self.board.launch(command.slot, launch)
-        except BoardUnreachable:
-            raise
-        except EddyError as error:
-            now_s = self.board.now_s() + self.offset_s
-            return [m.ItemEnded(command.slot, now_s, now_s, _cause(error), error.message)]
+    def _went_wrong(self, command: m.Command, error: Exception) -> list[m.Input]:
+        """What the machine is told of a command that raised an error."""
+        cause, why = explain(error, str(command))
+        now_s = self.board.now_s() + self.offset_s
+        if isinstance(command, m.Launch):
+            if not isinstance(error, EddyError):
+                self._close(command.slot)
+            return [m.ItemEnded(command.slot, now_s, now_s, _cause(error), why)]
+        if isinstance(command, m.Stop):
+            return [m.ItemEnded(command.slot, now_s, now_s, _cause(error), why)]
+        if isinstance(command, m.Load):
+            return [m.LoadFailed(command.slot, now_s, cause, why, isinstance(error, ImageRefused))]
+        if isinstance(command, m.Allocate):
+            self.buffers.free(command.job)
+            return [m.JobFault(command.job, cause, why)]
         return []
 
-    def _load(self, command: m.Load) -> list[m.Input]:
+    def _close(self, slot: int) -> None:
+        """Close a slot in which something may have been started, as far as the board still can."""
         try:
-            self.board.load(command.slot, command.image)
+            self.board.close(slot)
         except BoardUnreachable:
             raise
-        except EddyError as error:
-            now_s = self.board.now_s() + self.offset_s
-            refused = isinstance(error, ImageRefused)
-            return [m.LoadFailed(command.slot, now_s, error.code, error.message, refused)]
-        return []
+        except Exception as error:
+            explain(error, f"closing slot {slot}")
 
     def _allocate(self, number: int) -> list[m.Input]:
         job = self.machine.jobs[number]
@@ -337,8 +374,23 @@ def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[Slot
     return tuple(found)
 
 
-def _cause(error: EddyError) -> Cause:
-    """The cause a refused launch is booked under: the board's own, where it names one."""
+def explain(error: Exception, doing: str) -> tuple[str, str]:
+    """The code and the sentence an error is booked under; one that nobody foresaw goes to the log with its traceback.
+
+    Args:
+        error: Any error but `BoardUnreachable`.
+        doing: What was being done.
+    """
+    if isinstance(error, EddyError):
+        return error.code, error.message
+    _log.error("unforeseen error in %s", doing, exc_info=error)
+    return Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}"
+
+
+def _cause(error: Exception) -> Cause:
+    """The cause an item ends with: the board's own, where the error names one."""
+    if not isinstance(error, EddyError):
+        return Cause.INTERNAL_ERROR
     try:
         return Cause(error.details.get("cause", ""))
     except ValueError:

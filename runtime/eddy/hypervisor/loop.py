@@ -29,7 +29,9 @@ SHORT_WALL_S, LONG_WALL_S = 0.01, 0.05
 request does not wait for it."""
 LEAST_QUANTUM_S, MOST_QUANTUM_S = 1e-6, 1e6
 RETRY_S = 0.5
-"""Wall seconds between attempts to reach a board that is away."""
+"""Wall seconds between attempts to reach a board that is away, and before going on after an unforeseen error."""
+GIVE_UP = 5
+"""Unforeseen errors, with no turn between them that went well, after which the loop ends with the last one."""
 
 
 class Hypervisor:
@@ -64,21 +66,39 @@ class Hypervisor:
     async def run(self) -> None:
         """Run until cancelled: take up what the store and the board hold, then serve requests.
 
-        A board that is away is tried again until it is back; then everything is taken up again. While there is nothing
-        to do the board is not touched, and its time stands still.
+        A board that is away is tried again until it is back; then everything is taken up again. An error nobody foresaw
+        is logged, and everything is taken up again too: what had been committed goes on. While there is nothing to do
+        the board is not touched, and its time stands still.
+
+        Raises:
+            Exception: The last of `GIVE_UP` unforeseen errors in a row.
         """
-        await self._start()
+        started, failures = False, 0
         while True:
-            if self._engine.stalled:
-                _log.warning("stalled: the policy gives jobs %s no slot", self._engine.stalled)
-            while self._engine.idle:
-                await self._wake.wait()
-                self._wake = anyio.Event()
             try:
+                if not started:
+                    await self._start()
+                    started = True
+                await self._work()
                 await self._turn()
+                failures = 0
             except (BoardUnreachable, BoardRestarted):
-                await self._start()
+                started = False
+            except Exception:
+                started, failures = False, failures + 1
+                if failures == GIVE_UP:
+                    raise
+                _log.exception("unforeseen error; store and board are taken up again")
+                await anyio.sleep(RETRY_S)
             self._tell()
+
+    async def _work(self) -> None:
+        """Return when there is something to do."""
+        if self._engine.stalled:
+            _log.warning("stalled: the policy gives jobs %s no slot", self._engine.stalled)
+        while self._engine.idle:
+            await self._wake.wait()
+            self._wake = anyio.Event()
 
     async def _start(self) -> None:
         """Take up store and board, as soon as the board answers."""

@@ -35,6 +35,7 @@ from eddy.hypervisor.messages import (
     Free,
     Input,
     ItemEnded,
+    JobFault,
     JobSpec,
     Launch,
     Load,
@@ -122,6 +123,8 @@ class Machine(Books):
             self._allocated(message.job)
         elif isinstance(message, NoMemory):
             self._no_memory(message)
+        elif isinstance(message, JobFault):
+            self._job_fault(message)
         elif isinstance(message, Cancel):
             job = self.jobs.get(message.job)
             if job is not None and job.ending is None:
@@ -162,6 +165,14 @@ class Machine(Books):
         else:
             job.memory = Memory.NONE
             self._end(job, JobState.FAILED, self._now_s, "memory", message.detail)
+
+    def _job_fault(self, message: JobFault) -> None:
+        job = self.jobs.get(message.job)
+        if job is None or job.ending is not None:
+            return
+        if job.memory is Memory.ASKED:
+            job.memory = Memory.NONE
+        self._end(job, JobState.FAILED, self._now_s, message.cause, message.detail)
 
     def _configured(self, message: Configured) -> None:
         slot = self._loaded(message.slot)

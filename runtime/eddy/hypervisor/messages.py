@@ -67,6 +67,15 @@ class NoMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class JobFault:
+    """Something that concerns one job alone went wrong in a way nobody foresaw; it cannot go on."""
+
+    job: int
+    cause: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Configured:
     """A load ended well."""
 
@@ -107,7 +116,7 @@ class Resume:
     """First input after jobs and slots were taken up again: what was ending goes on ending."""
 
 
-Input = Resume | Arrive | Cancel | Allocated | NoMemory | Configured | LoadFailed | ItemEnded | Wake
+Input = Resume | Arrive | Cancel | Allocated | NoMemory | JobFault | Configured | LoadFailed | ItemEnded | Wake
 
 
 # Commands -------------------------------------------------------------------------------------------------------------

@@ -23,10 +23,12 @@ An item that runs for nobody is stopped; buffers of jobs that ended, or are not 
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from eddy.board.port import BoardEvent, BoardState, Cause, EventKind, SlotPhase, SlotState
+from eddy.core.errors import BoardUnreachable
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, What
 from eddy.hypervisor import messages as m
@@ -40,6 +42,7 @@ from eddy.store.rows import Commit, StoredJob
 if TYPE_CHECKING:
     from eddy.hypervisor.engine import Engine
 
+_log = logging.getLogger(__name__)
 LOAD_EVENTS = (EventKind.CONFIGURED, EventKind.CONFIGURATION_FAILED)
 
 
@@ -89,10 +92,17 @@ def _adopt_jobs(engine: Engine) -> list[m.Input]:
         application = engine.applications.get(record.application)
         reason = "it is not installed any more" if application is None else engine.admission.runnable(application)
         if application is None or reason:
-            _give_up(engine, stored, f"application {record.application}: {reason}")
+            _give_up(engine, stored, "application-gone", f"application {record.application}: {reason}")
+            continue
+        try:
+            _adopt_job(engine, stored, application.buffers != ())
+        except BoardUnreachable:
+            raise
+        except Exception as error:
+            _log.exception("job %d cannot be taken up again", record.id)
+            _give_up(engine, stored, Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}")
             continue
         engine.requests[record.id], engine.submitted[record.id] = stored.request, record.submitted_unix_s
-        _adopt_job(engine, stored, application.buffers != ())
         if stored.cancel:
             inputs.append(m.Cancel(record.id))
     return inputs
@@ -115,11 +125,9 @@ def _adopt_job(engine: Engine, stored: StoredJob, needs_memory: bool) -> None:
         engine.store.commit(Commit(events=(note,)))
 
 
-def _give_up(engine: Engine, stored: StoredJob, why: str) -> None:
+def _give_up(engine: Engine, stored: StoredJob, cause: str, why: str) -> None:
     """End a job that cannot run any more."""
-    record = dataclasses.replace(
-        stored.record, state=JobState.FAILED, ended_s=engine.now_s, cause="application-gone", detail=why
-    )
+    record = dataclasses.replace(stored.record, state=JobState.FAILED, ended_s=engine.now_s, cause=cause, detail=why)
     note = JobEvent(0, record.id, record.tenant, engine.now_s, What.STATE, JobState.FAILED, detail=why)
     engine.store.commit(Commit(jobs=((record, stored.snapshot),), events=(note,)))
 
