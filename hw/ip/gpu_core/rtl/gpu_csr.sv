@@ -1,0 +1,194 @@
+/// Control and status registers: one set a warp, the constants, and the window on the counters.
+///
+/// Reads are combinational for the instruction in the execute stage. docs/reference/gpu-csrs.md lists them.
+module gpu_csr
+  import gpu_pkg::*;
+#(
+  parameter int unsigned Warps = 4,
+  parameter int unsigned Threads = 4,
+  parameter bit Fpu = 1'b1,
+  parameter logic [31:0] LocalBase = 32'hffff_0000,
+  localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1
+) (
+  input  logic                 clk_i,
+  /// Everything back to zero, one cycle.
+  input  logic                 clear_i,
+  /// Warp 0 begins with this in mscratch.
+  input  logic                 start_i,
+  input  logic [31:0]          start_arg_i,
+
+  input  logic                 access_i,
+  input  logic [11:0]          addr_i,
+  input  logic [WarpWidth-1:0] warp_i,
+  input  logic                 writes_i,
+  /// 1 write, 2 set, 3 clear.
+  input  logic [1:0]           op_i,
+  input  logic [31:0]          operand_i,
+  /// The write takes place (no trap).
+  input  logic                 commit_i,
+  output logic                 illegal_o,
+  output logic [31:0]          value_o [Threads],
+
+  // Facts
+  input  logic [7:0]           core_id_i,
+  input  logic [7:0]           num_cores_i,
+  input  logic [31:0]          cap_i,
+  input  logic [Warps-1:0]     active_i,
+  input  logic [Threads-1:0]   mask_i,
+  output logic [5:0]           counter_index_o,
+  input  logic [63:0]          counter_i,
+
+  // Traps, of `warp_i`
+  input  logic                 trap_i,
+  input  logic [31:0]          trap_pc_i,
+  input  logic [4:0]           trap_cause_i,
+  input  logic [31:0]          trap_value_i,
+  input  logic [5:0]           trap_depth_i,
+  output logic [31:0]          mtvec_o,
+  output logic [31:0]          mepc_o,
+  output logic [5:0]           mdepth_o,
+  input  logic                 spawn_i,
+  input  logic [Warps-1:0]     spawn_mask_i,
+
+  // Floating point
+  output logic [2:0]           frm_o,
+  input  logic                 fflags_i,
+  input  logic [WarpWidth-1:0] fflags_warp_i,
+  input  logic [4:0]           fflags_value_i
+);
+
+  logic [31:0] mscratch_q [Warps];
+  logic [31:0] mtvec_q [Warps];
+  logic [31:0] mepc_q [Warps];
+  logic [31:0] mtval_q [Warps];
+  logic [4:0] mcause_q [Warps];
+  logic [5:0] mdepth_q [Warps];
+  logic [7:0] fcsr_q [Warps];
+  logic [7:0] class_q;
+
+  logic [31:0] common, written;
+  logic known, by_lane, hart, window;
+  logic [5:0] window_index;
+
+  assign mtvec_o = mtvec_q[warp_i];
+  assign mepc_o = mepc_q[warp_i];
+  assign mdepth_o = mdepth_q[warp_i];
+  assign frm_o = fcsr_q[warp_i][7:5];
+
+  // Counter window: 0xB03 to 0xB1F show a class's counters from the first on.
+  assign window = addr_i[11:8] == 4'hb && addr_i[6:5] == '0;
+  always_comb begin
+    window_index = 6'h3f;
+    if (addr_i[4:0] == 5'd0) window_index = 6'(CntCycles);
+    else if (addr_i[4:0] == 5'd2) window_index = 6'(CntInstret);
+    else if (class_q == 8'd1 && addr_i[4:0] - 5'd1 < 5'(CntActive)) window_index = {1'b0, addr_i[4:0] - 5'd1};
+    else if (class_q == 8'd3) window_index = 6'(CntActive) + {1'b0, addr_i[4:0]} - 6'd3;
+  end
+  assign counter_index_o = window_index;
+
+  always_comb begin
+    known = 1'b1;
+    by_lane = 1'b0;
+    hart = 1'b0;
+    common = '0;
+    if (access_i) begin
+      unique case (addr_i)
+        12'h001: begin common = {27'd0, fcsr_q[warp_i][4:0]}; known = Fpu; end
+        12'h002: begin common = {29'd0, fcsr_q[warp_i][7:5]}; known = Fpu; end
+        12'h003: begin common = {24'd0, fcsr_q[warp_i]}; known = Fpu; end
+        12'h300: common = Fpu ? 32'h8000_7800 : 32'h0000_1800;
+        12'h301: common = 32'h4000_1100 | (Fpu ? 32'h20 : 32'h0);
+        12'h304, 12'h344, 12'hf11, 12'hf12, 12'hf13, 12'hf15: common = '0;
+        12'h305: common = mtvec_q[warp_i];
+        12'h340: common = mscratch_q[warp_i];
+        12'h341: common = mepc_q[warp_i];
+        12'h342: common = {27'd0, mcause_q[warp_i]};
+        12'h343: common = mtval_q[warp_i];
+        12'h7c0: common = {24'd0, class_q};
+        12'hcc0: by_lane = 1'b1;
+        12'hcc1: common = 32'(warp_i);
+        12'hcc2: common = {24'd0, core_id_i};
+        12'hcc3: common = 32'(active_i);
+        12'hcc4: common = 32'(mask_i);
+        12'hfc0: common = Threads;
+        12'hfc1: common = Warps;
+        12'hfc2: common = {24'd0, num_cores_i};
+        12'hfc3: common = LocalBase;
+        12'hfd0: common = cap_i;
+        12'hf14: hart = 1'b1;
+        12'hc00, 12'hc02: common = counter_i[31:0];
+        12'hc80, 12'hc82: common = counter_i[63:32];
+        default: begin
+          known = window && addr_i[4:0] != 5'd1;
+          common = addr_i[7] ? counter_i[63:32] : counter_i[31:0];
+        end
+      endcase
+    end
+  end
+
+  assign illegal_o = access_i && (!known || (writes_i && addr_i[11:10] == 2'b11));
+
+  always_comb begin
+    for (int t = 0; t < int'(Threads); t++) begin
+      value_o[t] = common;
+      if (by_lane) value_o[t] = 32'(t);
+      if (hart) value_o[t] = (32'(core_id_i) * Warps + 32'(warp_i)) * Threads + 32'(t);
+    end
+  end
+
+  always_comb begin
+    unique case (op_i)
+      2'd1:    written = operand_i;
+      2'd2:    written = common | operand_i;
+      default: written = common & ~operand_i;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (clear_i) begin
+      class_q <= 8'd1;
+      for (int w = 0; w < int'(Warps); w++) begin
+        mscratch_q[w] <= '0;
+        mtvec_q[w] <= '0;
+        mepc_q[w] <= '0;
+        mtval_q[w] <= '0;
+        mcause_q[w] <= '0;
+        mdepth_q[w] <= '0;
+        fcsr_q[w] <= '0;
+      end
+    end else begin
+      if (start_i) mscratch_q[0] <= start_arg_i;
+      if (spawn_i) begin
+        for (int w = 0; w < int'(Warps); w++) begin
+          if (spawn_mask_i[w]) begin
+            mscratch_q[w] <= mscratch_q[warp_i];
+            mtvec_q[w] <= mtvec_q[warp_i];
+            fcsr_q[w] <= '0;
+          end
+        end
+      end
+      if (fflags_i) fcsr_q[fflags_warp_i][4:0] <= fcsr_q[fflags_warp_i][4:0] | fflags_value_i;
+      if (commit_i && writes_i) begin
+        unique case (addr_i)
+          12'h001: fcsr_q[warp_i][4:0] <= written[4:0];
+          12'h002: fcsr_q[warp_i][7:5] <= written[2:0];
+          12'h003: fcsr_q[warp_i] <= written[7:0];
+          12'h305: mtvec_q[warp_i] <= {written[31:2], 2'b00};
+          12'h340: mscratch_q[warp_i] <= written;
+          12'h341: mepc_q[warp_i] <= {written[31:2], 2'b00};
+          12'h342: mcause_q[warp_i] <= written[4:0];
+          12'h343: mtval_q[warp_i] <= written;
+          12'h7c0: class_q <= written[7:0];
+          default: ;
+        endcase
+      end
+      if (trap_i) begin
+        mepc_q[warp_i] <= trap_pc_i;
+        mcause_q[warp_i] <= trap_cause_i;
+        mtval_q[warp_i] <= trap_value_i;
+        mdepth_q[warp_i] <= trap_depth_i;
+      end
+    end
+  end
+
+endmodule
