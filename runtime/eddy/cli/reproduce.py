@@ -1,0 +1,82 @@
+"""`eddy reproduce`: every headline figure of the documents, computed anew, next to its published value.
+
+A study is a module `eddy.studies.<name>.run` (or what `STUDIES` says) with a function
+`reproduce(out, seed, quick, say) -> list[Row]`. To add one, add its line to `STUDIES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eddy.cli.options import AsJson
+from eddy.cli.output import errors_in_one_line, print_json, say
+
+if TYPE_CHECKING:
+    from eddy.studies.report import Row
+
+    Reproduce = Callable[[Path, int, bool, Callable[[str], None]], list[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Where a study is, and what it computes.
+
+    Attributes:
+        module: What to import; it has a function `reproduce`.
+        help: One line.
+    """
+
+    module: str
+    help: str
+
+
+STUDIES: Mapping[str, Study] = {
+    "makespan": Study("eddy.studies.makespan.run", "[002]: make-span placement, figures 2 to 9."),
+}
+"""Name, as the command takes it, to the study. `all` runs them in this order."""
+
+app = typer.Typer(
+    help="Compute the documents' headline figures anew, next to the published values.", no_args_is_help=True
+)
+
+Out = Annotated[Path, typer.Option("--out", help="Folder for data, pictures and the table; made if need be.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="First seed; a study that needs several counts up.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Few points and one seed: to see that it works.")]
+
+
+def _run(names: list[str], out: Path, seed: int, quick: bool, as_json: bool) -> None:
+    from eddy.studies.report import write_rows
+
+    everything: dict[str, list[Row]] = {}
+    with errors_in_one_line(as_json):
+        for name in names:
+            function: Reproduce = import_module(STUDIES[name].module).reproduce
+            folder = out / name if len(names) > 1 else out
+            folder.mkdir(parents=True, exist_ok=True)
+            everything[name] = function(folder, seed, quick, say)
+            write_rows(folder / "table.md", everything[name], f"{name}: published and ours")
+    if as_json:
+        print_json(everything)
+        return
+    for rows in everything.values():
+        for row in rows:
+            print(f"{row.figure:<8} {row.what}: {row.ours} (published {row.published or '-'}) {row.note}".rstrip())
+    say(f"data, pictures and table are in {out}")
+
+
+def _command(names: list[str]) -> Callable[..., None]:
+    def command(out: Out, seed: Seed = 0, quick: Quick = False, as_json: AsJson = False) -> None:
+        _run(names, out, seed, quick, as_json)
+
+    return command
+
+
+for _name, _study in STUDIES.items():
+    app.command(_name, help=_study.help)(_command([_name]))
+app.command("all", help="Every study, each in a folder of its own.")(_command(list(STUDIES)))

@@ -1,0 +1,45 @@
+"""Line charts of the study's records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+LABELS = {"default": "Eddy's default", "published": "[002]", "sjf": "SJF", "ljf": "LJF"}
+COLOURS = {"default": "#0072b2", "published": "#d55e00", "sjf": "#009e73", "ljf": "#cc79a7"}
+
+
+def chart(
+    path: Path,
+    records: Sequence[dict[str, Any]],
+    x: str,
+    y: str,
+    panel: str,
+    labels: tuple[str, str],
+    bound: bool = False,
+) -> None:
+    """A panel for each value of `panel`, a line for each scheme, dashed where it is the lower bound."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    panels = list(dict.fromkeys(r[panel] for r in records))
+    figure, axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 3.2), squeeze=False, layout="constrained")
+    for axis, name in zip(axes[0], panels, strict=True):
+        here = [r for r in records if r[panel] == name]
+        for scheme in dict.fromkeys(r["scheme"] for r in here):
+            line = [(r[x], r[y]) for r in here if r["scheme"] == scheme]
+            axis.plot(
+                *zip(*line, strict=True), marker="o", ms=3, label=LABELS.get(scheme, scheme), color=COLOURS.get(scheme)
+            )
+        if bound:
+            line = [(r[x], r["lower_bound_s"]) for r in here if r["scheme"] == here[0]["scheme"]]
+            axis.plot(*zip(*line, strict=True), "k--", lw=1, label="lower bound")
+        axis.set(title=str(name), xlabel=labels[0], ylabel=labels[1], ylim=(0, None))
+        axis.grid(alpha=0.3)
+    axes[0][0].legend(fontsize=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
