@@ -5,7 +5,7 @@ It is what policy studies and property tests run. Items carry no data: nothing i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from eddy.board import port
@@ -52,6 +52,7 @@ def run_virtual(
     scrubbed: Collection[str] = (),
     load_s: Mapping[int, float] | None = None,
     arena_jobs: int | None = None,
+    machine: Callable[..., Machine] = Machine,
 ) -> VirtualRun:
     """Run jobs to their end.
 
@@ -63,11 +64,12 @@ def run_virtual(
         scrubbed: Modules that may serve another tenant without a load.
         load_s: Load times the policy is told at first; else from the board's description.
         arena_jobs: How many jobs that need memory fit at once; None for any number.
+        machine: What makes the state machine, from slots, policy, fits and scrubbed modules.
 
     Raises:
         Stalled: Jobs are left that the policy never gives a slot.
     """
-    return _Driver(board, policy, arrivals, cancels, scrubbed, load_s, arena_jobs).run()
+    return _Driver(board, policy, arrivals, cancels, scrubbed, load_s, arena_jobs, machine).run()
 
 
 class _Driver:
@@ -82,9 +84,10 @@ class _Driver:
         scrubbed: Collection[str],
         load_s: Mapping[int, float] | None,
         arena_jobs: int | None,
+        machine: Callable[..., Machine],
     ) -> None:
         slots = {**pipeline_slots(board.describe()), **(load_s or {})}
-        self.board, self.machine = board, Machine(slots, policy, fits(board.images(), slots), scrubbed)
+        self.board, self.machine = board, machine(slots, policy, fits(board.images(), slots), scrubbed)
         coming: list[tuple[float, int, m.Input]] = [(job.arrival_s, job.id, m.Arrive(job)) for job in arrivals]
         coming += [(at_s, job, m.Cancel(job)) for at_s, job in cancels]
         self.coming = sorted(

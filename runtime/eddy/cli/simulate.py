@@ -1,0 +1,69 @@
+"""`eddy simulate`: a sequence of events against a board of slots, in virtual time, under any dispatch policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eddy.cli.options import AsJson, one_of
+from eddy.cli.output import errors_in_one_line, print_json, seconds
+
+POLICY_NAMES = ("nimblock", "prema", "round_robin", "fcfs", "exclusive")
+VARIANTS = ("thesis", "artefact")
+LATENCIES = ("estimate", "measured")
+LOADS = ("blocking", "async")
+
+
+def simulate(
+    apps: Annotated[Path, typer.Option(help="Task graphs and load times: a JSON file.")],
+    events: Annotated[Path, typer.Option(help="What arrives when: a JSON file.")],
+    policy: Annotated[str, typer.Option(help=f"One of {', '.join(POLICY_NAMES)}.", callback=one_of(POLICY_NAMES))],
+    slots: Annotated[int | None, typer.Option(min=1, help="Number of slots; else what the applications say.")] = None,
+    variant: Annotated[
+        str, typer.Option(help="The policy as the thesis or the published artefact has it.", callback=one_of(VARIANTS))
+    ] = "thesis",
+    latency: Annotated[
+        str, typer.Option(help="What items really take; policies see estimates.", callback=one_of(LATENCIES))
+    ] = "measured",
+    loads: Annotated[
+        str, typer.Option(help="Whether the hypervisor waits for a load.", callback=one_of(LOADS))
+    ] = "blocking",
+    load_ms: Annotated[
+        float | None, typer.Option(min=0.0, help="What every load takes; else what was measured.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write events and trace as JSON.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a sequence of events under a dispatch policy, in virtual time ([004])."""
+    import json
+
+    from eddy.studies.nimblock.policies import make_player
+    from eddy.studies.nimblock.run import Setting, report, run
+    from eddy.studies.nimblock.workload import parse_events, parse_workload, read_json
+
+    with errors_in_one_line(as_json):
+        workload = parse_workload(read_json(apps), slots, load_ms)
+        sequence = parse_events(read_json(events), workload)
+        setting = Setting(measured=latency == "measured", blocking=loads == "blocking")
+        document = report(workload, sequence, run(workload, sequence, make_player(policy, variant), setting))
+        if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            out.write_text(json.dumps(document) + "\n", encoding="utf-8")
+    if as_json:
+        print_json(document)
+    else:
+        _summary(policy, document["events"])
+
+
+def _summary(policy: str, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        print(f"{policy}: no events")
+        return
+    responses = sorted(row["response_ms"] * 1e-3 for row in rows)
+    print(f"{policy}: {len(rows)} events, the last ends at {seconds(max(row['completion_ms'] for row in rows) * 1e-3)}")
+    print(f"mean response  {seconds(sum(responses) / len(responses))}")
+    print(f"median         {seconds(responses[len(responses) // 2])}")
+    print(f"longest        {seconds(responses[-1])}")
+    print(f"preemptions    {sum(row['preemptions'] for row in rows)}")

@@ -1,0 +1,22 @@
+"""Which policy a name and a variant stand for."""
+
+from __future__ import annotations
+
+from eddy.core.errors import InvalidRequest
+from eddy.policy.dispatch import POLICIES
+from eddy.studies.nimblock.run import Player
+
+VARIANTS = ("thesis", "artefact")
+
+
+def make_player(name: str, variant: str = "thesis") -> Player:
+    """The policy `name` as the thesis' text has it; all of them pipeline.
+
+    Raises:
+        InvalidRequest: There is no such policy or variant.
+    """
+    if name not in POLICIES:
+        raise InvalidRequest(f"no policy {name!r}", field="policy", allowed=sorted(POLICIES))
+    if variant not in VARIANTS:
+        raise InvalidRequest(f"no variant {variant!r}", field="variant", allowed=list(VARIANTS))
+    return Player(POLICIES[name](pipelined=True))

@@ -1,0 +1,144 @@
+"""One run of a sequence of events under a policy, and what came of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eddy.board.model import SHELL, LoadTime, ModelBoard, model_images
+from eddy.board.port import BoardDescription
+from eddy.core.records import JobEvent, What
+from eddy.core.slots import Pool, SlotDescription
+from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.messages import JobSpec
+from eddy.hypervisor.virtual import VirtualRun, run_virtual
+from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.studies.nimblock.machines import ReloadingMachine
+from eddy.studies.nimblock.workload import Event, Workload
+
+TENANT = "study"
+_WORDS = {
+    What.CONFIGURE: "configure",
+    What.CONFIGURED: "configured",
+    What.LAUNCH: "launch",
+    What.ITEM_DONE: "item_done",
+    What.PREEMPT: "preempt",
+    What.RELEASE: "release",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a board behaves.
+
+    Attributes:
+        measured: Whether items take what was measured; else what was estimated.
+        blocking: Whether the hypervisor does nothing else while it loads.
+    """
+
+    measured: bool = True
+    blocking: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A policy and the machine it plays on.
+
+    Attributes:
+        policy: Who gets which slot.
+        machine: Makes the machine; see `machines`.
+        artefact: Whether jobs carry the published artefact's goal numbers; else the thesis' unified one.
+    """
+
+    policy: DispatchPolicy
+    machine: Callable[..., Machine] = ReloadingMachine
+    artefact: bool = False
+
+
+def jobs_of(workload: Workload, events: Sequence[Event], artefact: bool = False) -> list[JobSpec]:
+    """Events as jobs, numbered as in the input; with `artefact`, with the goals the artefact uses."""
+    graphs = {
+        name: dataclasses.replace(app.application, goal_slots=app.goal_slots) if artefact else app.application
+        for name, app in workload.apps.items()
+    }
+    return [
+        JobSpec(number, TENANT, graphs[event.app], event.batch, event.priority, event.arrival_s)
+        for number, event in enumerate(events)
+    ]
+
+
+def board_of(workload: Workload, setting: Setting) -> ModelBoard:
+    """A fresh model board with the workload's slots and an image of every task for every slot."""
+    slots = tuple(SlotDescription(i, f"slot{i}", Pool.PIPELINE, 1_000_000, 1e8) for i in range(len(workload.load_s)))
+    description = BoardDescription("model", "study", SHELL, 1e8, slots, 1 << 30, 1e9, False)
+    latency = {
+        task.module: app.measured_s[task.id] if setting.measured else task.estimate_s
+        for app in workload.apps.values()
+        for task in app.application.tasks
+    }
+    port_s = workload.port_s
+    return ModelBoard(
+        description,
+        model_images(description, latency),
+        latency,
+        load_times={i: LoadTime(load_s - port_s, port_s) for i, load_s in enumerate(workload.load_s)},
+        blocking=setting.blocking,
+        real_memory=False,
+    )
+
+
+def run(workload: Workload, events: Sequence[Event], player: Player, setting: Setting) -> VirtualRun:
+    """Run a sequence to its end."""
+    return run_virtual(
+        board_of(workload, setting),
+        player.policy,
+        jobs_of(workload, events, player.artefact),
+        load_s=dict(enumerate(workload.load_s)),
+        machine=player.machine,
+    )
+
+
+def responses_s(result: VirtualRun, events: Sequence[Event]) -> list[float]:
+    """Seconds from each event's arrival to its end, in input order."""
+    return [(result.jobs[i].ended_s or 0.0) - event.arrival_s for i, event in enumerate(events)]
+
+
+def report(workload: Workload, events: Sequence[Event], result: VirtualRun) -> dict[str, Any]:
+    """The document `eddy simulate` writes."""
+    return {
+        "events": [_event_row(workload, event, number, result) for number, event in enumerate(events)],
+        "trace": trace(workload, events, result),
+    }
+
+
+def trace(workload: Workload, events: Sequence[Event], result: VirtualRun) -> list[dict[str, Any]]:
+    """What happened in the slots, in time order; what happened at once, in the order it was done."""
+    rows = [entry for entry in result.log if entry.what in _WORDS]
+    rows.sort(key=lambda entry: entry.at_s)
+    return [_trace_row(workload, events, entry) for entry in rows]
+
+
+def _event_row(workload: Workload, event: Event, number: int, result: VirtualRun) -> dict[str, Any]:
+    record = result.jobs[number]
+    assert record.started_s is not None
+    assert record.ended_s is not None
+    return {
+        "arrival_ms": event.arrival_s * 1e3,
+        "first_configuration_ms": record.started_s * 1e3,
+        "completion_ms": record.ended_s * 1e3,
+        "response_ms": (record.ended_s - event.arrival_s) * 1e3,
+        "single_slot_ms": workload.single_slot_s(event) * 1e3,
+        "preemptions": record.preemptions,
+    }
+
+
+def _trace_row(workload: Workload, events: Sequence[Event], entry: JobEvent) -> dict[str, Any]:
+    ids = workload.apps[events[entry.job].app].ids
+    row: dict[str, Any] = {"t_ms": entry.at_s * 1e3, "slot": entry.slot, "what": _WORDS[entry.what], "event": entry.job}
+    if entry.task is not None:
+        row["task"] = ids[entry.task]
+    if entry.item is not None:
+        row["item"] = entry.item
+    return row

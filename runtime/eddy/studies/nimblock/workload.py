@@ -1,0 +1,239 @@
+"""What a study reads: task graphs with latencies, the board's load times, and a sequence of events.
+
+The form is fixed: applications as ``{"apps": {name: {"tasks": [{"id", "name", "estimate_us", "measured_us"}], "edges":
+[[from, to]]}}, "hardware": {...}}``, events as ``[{"app", "batch", "priority", "arrival_ms"}]``. Everything is checked
+here, once; what is wrong is said with its place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eddy.core.applications import Application, TaskSpec
+from eddy.core.errors import InvalidRequest
+from eddy.core.jobs import PRIORITIES
+
+GOAL_SLOTS = 3
+"""The unified goal number of [004] 2.3.2."""
+LOAD_MS = 90.0
+"""What a load takes where the file says nothing: about the mean of those measured on [004]'s board."""
+PORT_MS = 5.3
+"""The part of a load that is the configuration port, where the file says nothing; the rest reads the image."""
+SLOTS = 10
+"""Slots of [004]'s board."""
+TIME_LIMIT_S = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """An application as studies see it.
+
+    Attributes:
+        application: Its task graph, tasks in topological order, modules named `application.task`.
+        ids: Task ids as the file has them, by position.
+        measured_s: Seconds an item of each task really takes, by position.
+        goal_slots: What the published artefact uses as its goal.
+    """
+
+    application: Application
+    ids: tuple[Any, ...]
+    measured_s: tuple[float, ...]
+    goal_slots: int
+
+    def service_s(self, batch: int) -> float:
+        """Seconds of work in a batch, all items of all tasks laid end to end."""
+        return batch * sum(self.measured_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Applications and the board they run on.
+
+    Attributes:
+        apps: By name.
+        load_s: What a load of each slot takes; as many as there are slots.
+        port_s: The part of it that is the configuration port.
+    """
+
+    apps: Mapping[str, App]
+    load_s: tuple[float, ...]
+    port_s: float
+
+    @property
+    def mean_load_s(self) -> float:
+        """What a load takes, on average over slots."""
+        return sum(self.load_s) / len(self.load_s)
+
+    def single_slot_s(self, event: Event) -> float:
+        """An event's time on a slot of its own ([004] 3.2.3): a load a task, then its whole batch, in a row."""
+        app = self.apps[event.app]
+        return len(app.ids) * self.mean_load_s + app.service_s(event.batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An application that arrives: name, number of items, priority, time."""
+
+    app: str
+    batch: int
+    priority: int
+    arrival_s: float
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file.
+
+    Raises:
+        InvalidRequest: It cannot be read, or is not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be read: {error.strerror}", field=str(path)) from None
+    except ValueError as error:
+        raise InvalidRequest(f"{path} is not JSON: {error}", field=str(path)) from None
+
+
+def parse_workload(document: Any, slots: int | None = None, load_ms: float | None = None) -> Workload:
+    """Applications and load times from a document.
+
+    Args:
+        document: As the module says.
+        slots: How many slots; else as many as the file says, else 10. Slots beyond those measured take the mean.
+        load_ms: What every load takes, instead of what the file says.
+
+    Raises:
+        InvalidRequest: Something is wrong; `field` says where.
+    """
+    apps = _mapping(_mapping(document, "apps file").get("apps"), "apps")
+    if not apps:
+        raise InvalidRequest("apps: there are none", field="apps")
+    hardware = document.get("hardware") or {}
+    times, port_ms = _load_times(_mapping(hardware, "hardware"), slots, load_ms)
+    parsed = {str(name): _app(str(name), raw) for name, raw in apps.items()}
+    return Workload(parsed, tuple(t * 1e-3 for t in times), port_ms * 1e-3)
+
+
+def parse_events(document: Any, workload: Workload) -> tuple[Event, ...]:
+    """A sequence of events, in the order of the file.
+
+    Raises:
+        InvalidRequest: Something is wrong; `field` says which event and what of it.
+    """
+    if not isinstance(document, Sequence) or isinstance(document, str):
+        raise InvalidRequest("the events are not a list", field="events")
+    return tuple(_event(number, raw, workload) for number, raw in enumerate(document))
+
+
+def _event(number: int, raw: Any, workload: Workload) -> Event:
+    at = f"events[{number}]"
+    entry = _mapping(raw, at)
+    app = entry.get("app")
+    if app not in workload.apps:
+        raise InvalidRequest(f"{at}.app: no application {app!r}", field=f"{at}.app", allowed=sorted(workload.apps))
+    batch, priority = entry.get("batch", 1), entry.get("priority", PRIORITIES[0])
+    if not isinstance(batch, int) or isinstance(batch, bool) or batch < 1:
+        raise InvalidRequest(f"{at}.batch: {batch!r} is not a whole number from 1", field=f"{at}.batch")
+    if isinstance(priority, bool) or priority not in PRIORITIES:
+        raise InvalidRequest(
+            f"{at}.priority: {priority!r} is not one of {', '.join(map(str, PRIORITIES))}",
+            field=f"{at}.priority",
+            allowed=list(PRIORITIES),
+        )
+    arrival_ms = _number(entry.get("arrival_ms", 0.0), f"{at}.arrival_ms")
+    return Event(str(app), batch, int(priority), arrival_ms * 1e-3)
+
+
+def _load_times(hardware: Mapping[str, Any], slots: int | None, load_ms: float | None) -> tuple[list[float], float]:
+    measured = hardware.get("reconfiguration_ms_measured_per_slot") or []
+    if not isinstance(measured, list):
+        raise InvalidRequest("hardware.reconfiguration_ms_measured_per_slot is not a list", field="hardware")
+    known = [_number(value, f"hardware.reconfiguration_ms[{i}]") for i, value in enumerate(measured)]
+    count = slots if slots is not None else int(_number(hardware.get("slots", len(known) or SLOTS), "hardware.slots"))
+    if count < 1:
+        raise InvalidRequest(f"{count} slots: at least one is needed", field="slots")
+    port_ms = _number(hardware.get("port_ms", PORT_MS), "hardware.port_ms")
+    if load_ms is not None:
+        known = [_number(load_ms, "load-ms")] * count
+    mean = sum(known) / len(known) if known else LOAD_MS
+    times = (known + [mean] * count)[:count]
+    return times, min(port_ms, *times)
+
+
+def _app(name: str, raw: Any) -> App:
+    at = f"apps.{name}"
+    entry = _mapping(raw, at)
+    tasks = entry.get("tasks")
+    if not isinstance(tasks, list) or not tasks:
+        raise InvalidRequest(f"{at}.tasks: a list of at least one task is needed", field=f"{at}.tasks")
+    rows = [_mapping(task, f"{at}.tasks[{i}]") for i, task in enumerate(tasks)]
+    ids = [row.get("id", i) for i, row in enumerate(rows)]
+    if len(set(ids)) != len(ids):
+        raise InvalidRequest(f"{at}.tasks: two tasks have the same id", field=f"{at}.tasks")
+    edges = _edges(at, entry.get("edges", []), {task: i for i, task in enumerate(ids)})
+    order = _topological(at, len(rows), edges)
+    place = {old: new for new, old in enumerate(order)}
+    specs, measured = [], []
+    for new, old in enumerate(order):
+        row, where = rows[old], f"{at}.tasks[{old}]"
+        real_us = row.get("measured_us", row.get("estimate_us"))
+        estimate_us = _number(row.get("estimate_us", real_us), f"{where}.estimate_us")
+        measured.append(_number(real_us, f"{where}.measured_us") * 1e-6)
+        label = str(row.get("name", ids[old]))
+        specs.append(TaskSpec(new, label, f"{name}.{ids[old]}", (), estimate_us * 1e-6, TIME_LIMIT_S))
+    goal = int(_number(entry.get("goal_slots_used", GOAL_SLOTS), f"{at}.goal_slots_used"))
+    graph = tuple(sorted({(place[a], place[b]) for a, b in edges}))
+    application = Application(name, tuple(specs), graph, (), max_batch=1 << 30, goal_slots=GOAL_SLOTS)
+    return App(application, tuple(ids[old] for old in order), tuple(measured), max(goal, 1))
+
+
+def _edges(at: str, raw: Any, place: Mapping[Any, int]) -> list[tuple[int, int]]:
+    if not isinstance(raw, list):
+        raise InvalidRequest(f"{at}.edges is not a list", field=f"{at}.edges")
+    edges = []
+    for number, edge in enumerate(raw):
+        if not isinstance(edge, list) or len(edge) != 2 or any(end not in place for end in edge):
+            raise InvalidRequest(
+                f"{at}.edges[{number}]: {edge!r} is not a pair of task ids", field=f"{at}.edges[{number}]"
+            )
+        edges.append((place[edge[0]], place[edge[1]]))
+    return edges
+
+
+def _topological(at: str, count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """Positions in topological order, the earlier in the file first where the edges leave a choice."""
+    left = [0] * count
+    after: list[list[int]] = [[] for _ in range(count)]
+    for a, b in set(edges):
+        left[b] += 1
+        after[a].append(b)
+    order: list[int] = []
+    ready = {i for i in range(count) if not left[i]}
+    while ready:
+        here = min(ready)
+        ready.remove(here)
+        order.append(here)
+        for there in after[here]:
+            left[there] -= 1
+            if not left[there]:
+                ready.add(there)
+    if len(order) < count:
+        raise InvalidRequest(f"{at}.edges: the tasks depend on each other in a circle", field=f"{at}.edges")
+    return order
+
+
+def _mapping(value: Any, at: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(f"{at}: an object is needed", field=at)
+    return value
+
+
+def _number(value: Any, at: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+        raise InvalidRequest(f"{at}: {value!r} is not a number from 0", field=at)
+    return float(value)
