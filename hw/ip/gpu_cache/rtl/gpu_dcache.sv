@@ -13,14 +13,16 @@ module gpu_dcache
   /// Local memory in bytes, a power of two, at least one line.
   parameter int unsigned LocalBytes = 16384,
   /// First address of local memory, aligned to its size.
-  parameter logic [31:0] LocalBase = 32'hffff_0000
+  parameter logic [31:0] LocalBase = 32'hffff_0000,
+  localparam int unsigned LocalLines = LocalBytes / LineBytes,
+  localparam int unsigned LocalWidth = (LocalLines > 1) ? $clog2(LocalLines) : 1
 ) (
   input  logic                     clk_i,
   /// Synchronous reset, active low.
   input  logic                     rst_ni,
   /// Forget every line and zero local memory, one line a cycle: hold while `clear_line_i` counts.
   input  logic                     clear_i,
-  input  logic [15:0]              clear_line_i,
+  input  logic [LocalWidth-1:0]    clear_line_i,
   input  logic                     req_valid_i,
   output logic                     req_ready_o,
   input  logic                     req_store_i,
@@ -64,8 +66,6 @@ module gpu_dcache
   localparam int unsigned Sets = Bytes / LineBytes / 2;
   localparam int unsigned SetWidth = (Sets > 1) ? $clog2(Sets) : 1;
   localparam int unsigned AddrTag = LineAddrWidth - $clog2(Sets);
-  localparam int unsigned LocalLines = LocalBytes / LineBytes;
-  localparam int unsigned LocalWidth = (LocalLines > 1) ? $clog2(LocalLines) : 1;
   localparam int unsigned BeatWidth = $clog2(LineBytes / 8);
 
   if (Bytes < 2 * LineBytes || (Bytes & (Bytes - 1)) != 0) begin : gen_check_bytes
@@ -105,9 +105,11 @@ module gpu_dcache
   logic [TagWidth-1:0] rsp_tag_q;
   logic [31:0] rsp_data_q [Threads];
 
+  // verilator lint_off UNUSEDSIGNAL
   function automatic logic [SetWidth-1:0] set_of(line_t line);
     return (Sets > 1) ? line[SetWidth-1:0] : '0;
   endfunction
+  // verilator lint_on UNUSEDSIGNAL
 
   function automatic logic is_local(line_t line);
     return ({line, {LineOffset{1'b0}}} & ~32'(LocalBytes - 1)) == LocalBase;
@@ -255,7 +257,7 @@ module gpu_dcache
         end
       end
     end
-    if (clear_i) local_ram[clear_line_i[LocalWidth-1:0]] <= '0;
+    if (clear_i) local_ram[clear_line_i] <= '0;
   end
 
   always_ff @(posedge clk_i) begin

@@ -46,14 +46,17 @@ module gpu_icache
   logic [63:0] data_ram [Lines * Beats];
   logic [TagWidth-1:0] tag_ram [Lines];
   logic [Lines-1:0] valid_q;
-  logic [31:0] pc_q;
+  logic [31:2] pc_q;
   logic busy_q, asked_q, bad_q, stale_q;
   logic [LineAddrWidth-1:0] line_q;
   logic [BeatWidth-1:0] beat_q;
 
+  // The low bits of a line's address are its index, or nothing where there is but one line.
+  // verilator lint_off UNUSEDSIGNAL
   function automatic logic [IndexWidth-1:0] index_of(logic [LineAddrWidth-1:0] line);
     return (Lines > 1) ? line[IndexWidth-1:0] : '0;
   endfunction
+  // verilator lint_on UNUSEDSIGNAL
 
   logic [LineAddrWidth-1:0] line;
   logic [63:0] word;
@@ -63,6 +66,9 @@ module gpu_icache
   assign word = data_ram[{index_of(line), pc_q[LineOffset-1:3]}];
   assign instr_o = pc_q[2] ? word[63:32] : word[31:0];
 
+  logic unused;
+  assign unused = ^pc_i[1:0];
+
   assign busy_o = busy_q;
   assign rd_valid_o = busy_q && !asked_q;
   assign rd_line_o = line_q;
@@ -70,7 +76,7 @@ module gpu_icache
   assign error_addr_o = {line_q, {LineOffset{1'b0}}};
 
   always_ff @(posedge clk_i) begin
-    if (read_i) pc_q <= pc_i;
+    if (read_i) pc_q <= pc_i[31:2];
     if (busy_q && rd_beat_i) data_ram[{index_of(line_q), beat_q}] <= rd_data_i;
     if (!rst_ni) begin
       valid_q <= '0;

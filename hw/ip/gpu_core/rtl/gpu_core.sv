@@ -90,6 +90,7 @@ module gpu_core
   localparam int unsigned Rows = Warps << RegWidth;
   localparam int unsigned RowWidth = $clog2(Rows);
   localparam int unsigned LocalLines = LocalBytes / LineBytes;
+  localparam int unsigned LocalWidth = (LocalLines > 1) ? $clog2(LocalLines) : 1;
   localparam int unsigned ClearCycles = (Rows > LocalLines) ? Rows : LocalLines;
   localparam int unsigned DepthWidth = 6;
 
@@ -234,9 +235,12 @@ module gpu_core
     .fp_op_o(d_fp_op), .fp_uses_rm_o(d_fp_uses_rm)
   );
 
+  // Without an FPU bit 5 of a register number is never set.
+  // verilator lint_off UNUSEDSIGNAL
   function automatic logic [RowWidth-1:0] row(warp_t warp, logic [5:0] number);
-    return RowWidth'({warp, number[RegWidth-1:0]});
+    return (RowWidth'(warp) << RegWidth) | RowWidth'(number[RegWidth-1:0]);
   endfunction
+  // verilator lint_on UNUSEDSIGNAL
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -565,7 +569,7 @@ module gpu_core
     .Threads(Threads), .TagWidth(TagWidth), .Bytes(DcacheBytes), .LocalBytes(LocalBytes), .LocalBase(LocalBase)
   ) u_dcache (
     .clk_i, .rst_ni,
-    .clear_i(state_q == Clear), .clear_line_i(clear_q),
+    .clear_i(state_q == Clear), .clear_line_i(LocalWidth'(clear_q)),
     .req_valid_i(to_memory), .req_ready_o(dc_ready), .req_store_i(x_unit_q == UnitStore),
     .req_fence_i(x_unit_q == UnitFence), .req_size_i(x_sub_q), .req_mask_i(x_mask_q), .req_tag_i(x_tag),
     .req_addr_i(address), .req_data_i(rs2),

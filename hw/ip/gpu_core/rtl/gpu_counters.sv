@@ -30,15 +30,19 @@ module gpu_counters
 
   logic [63:0] count_q [Count];
   logic [63:0] shadow_q [Count];
-  logic [5:0] lanes;
+  localparam int unsigned IndexWidth = $clog2(Count);
+
+  typedef logic [IndexWidth-1:0] index_t;
+
+  index_t lanes;
 
   always_comb begin
     lanes = '0;
-    if (executed_i) for (int t = 0; t < int'(Threads); t++) lanes += 6'(mask_i[t]);
+    if (executed_i) for (int t = 0; t < int'(Threads); t++) lanes += index_t'(mask_i[t]);
   end
 
-  assign shadow_o = (shadow_index_i < 6'(Count)) ? shadow_q[shadow_index_i] : '0;
-  assign live_o = (live_index_i < 6'(Count)) ? count_q[live_index_i] : '0;
+  assign shadow_o = (shadow_index_i < 6'(Count)) ? shadow_q[index_t'(shadow_index_i)] : '0;
+  assign live_o = (live_index_i < 6'(Count)) ? count_q[index_t'(live_index_i)] : '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || clear_i) begin
@@ -53,7 +57,7 @@ module gpu_counters
       if (executed_i) begin
         count_q[CntInstret] <= count_q[CntInstret] + 64'd1;
         count_q[CntActive] <= count_q[CntActive] + 64'd1;
-        count_q[6'(CntActive) + lanes] <= count_q[6'(CntActive) + lanes] + 64'd1;
+        count_q[index_t'(CntActive) + lanes] <= count_q[index_t'(CntActive) + lanes] + 64'd1;
       end
     end
   end

@@ -54,7 +54,7 @@ module gpu_lanes
   endfunction
 
   // Source lane of a shuffle; a lane that may not or cannot read another reads itself.
-  function automatic logic [3:0] source(logic [1:0] op, logic [3:0] lane, logic [31:0] spec, logic [Threads-1:0] mask);
+  function automatic logic [3:0] source(logic [1:0] op, logic [3:0] lane, logic [17:0] spec, logic [Threads-1:0] mask);
     logic signed [7:0] from, low, high;
     logic [5:0] own, value, clamp, segment;
     logic ok;
@@ -111,9 +111,9 @@ module gpu_lanes
             default: vote_result = 32'(vote);
           endcase
           for (int t = 0; t < int'(Threads); t++) begin
-            automatic logic [3:0] from;
-            from = source(sub_i[1:0], 4'(t), rs2_i[t], mask_i);
-            result_o[t] = sub_i[2] ? rs1_i[from[LaneWidth-1:0]] : vote_result;
+            automatic logic [LaneWidth-1:0] from;
+            from = LaneWidth'(source(sub_i[1:0], 4'(t), rs2_i[t][17:0], mask_i));
+            result_o[t] = sub_i[2] ? rs1_i[from] : vote_result;
           end
         end
         default: ;

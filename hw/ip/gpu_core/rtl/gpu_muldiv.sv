@@ -27,7 +27,7 @@ module gpu_muldiv #(
   typedef enum logic [1:0] { Idle, Multiply, Divide, Done } state_e;
 
   state_e state_q;
-  logic [2:0] op_q;
+  logic [1:0] op_q;
   logic [5:0] left_q;
   logic [Threads-1:0] mask_q, negate_q;
   logic [TagWidth-1:0] tag_q;
@@ -35,10 +35,10 @@ module gpu_muldiv #(
   logic [31:0] b_q [Threads];
   logic [31:0] r_q [Threads];  // remainder
 
-  function automatic logic [31:0] product(logic [2:0] op, logic [31:0] a, logic [31:0] b);
+  function automatic logic [31:0] product(logic [1:0] op, logic [31:0] a, logic [31:0] b);
     logic signed [63:0] wide;
-    wide = signed'({{32{a[31] && op[1:0] != 2'd3}}, a}) * signed'({{32{b[31] && !op[1]}}, b});
-    return op[1:0] == '0 ? wide[31:0] : wide[63:32];
+    wide = signed'({{32{a[31] && op != 2'd3}}, a}) * signed'({{32{b[31] && !op[1]}}, b});
+    return op == '0 ? wide[31:0] : wide[63:32];
   endfunction
 
   assign req_ready_o = state_q == Idle;
@@ -58,7 +58,7 @@ module gpu_muldiv #(
         Idle: begin
           if (req_valid_i) begin
             state_q <= req_op_i[2] ? Divide : Multiply;
-            op_q <= req_op_i;
+            op_q <= req_op_i[1:0];
             mask_q <= req_mask_i;
             tag_q <= req_tag_i;
             left_q <= 6'd32;

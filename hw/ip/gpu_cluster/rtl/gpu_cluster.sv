@@ -1,0 +1,266 @@
+/// A GPU cluster with the slot's boundary: cores, their registers, their way to memory. Every output is a flop.
+///
+/// Docs: docs/explanations/gpu-cluster.md; registers: hw/regs/gpu_cluster.rdl; instructions: docs/reference/gpu-isa.md.
+module gpu_cluster
+  import eddy_pkg::*;
+  import gpu_pkg::*;
+#(
+  /// Cores, 1 to 8.
+  parameter int unsigned Cores = 1,
+  /// Warps a core, 1 to 16.
+  parameter int unsigned Warps = 4,
+  /// Lanes of a warp, 1 to 16.
+  parameter int unsigned Threads = 4,
+  /// Floating-point unit in every core.
+  parameter bit Fpu = 1'b0,
+  /// Sizes of a core's caches and local memory in bytes, powers of two.
+  parameter int unsigned IcacheBytes = 4096,
+  parameter int unsigned DcacheBytes = 8192,
+  parameter int unsigned LocalBytes = 16384,
+  parameter int unsigned StarveBound = 4096,
+  /// Shown in the identity block.
+  parameter logic [63:0] BuildHash = '0
+) (
+  input  logic        clk_i,
+  /// Synchronous reset, active low.
+  input  logic        rst_ni,
+
+  input  logic [15:0] s_axil_awaddr,
+  input  logic [2:0]  s_axil_awprot,
+  input  logic        s_axil_awvalid,
+  output logic        s_axil_awready,
+  input  logic [31:0] s_axil_wdata,
+  input  logic [3:0]  s_axil_wstrb,
+  input  logic        s_axil_wvalid,
+  output logic        s_axil_wready,
+  output logic [1:0]  s_axil_bresp,
+  output logic        s_axil_bvalid,
+  input  logic        s_axil_bready,
+  input  logic [15:0] s_axil_araddr,
+  input  logic [2:0]  s_axil_arprot,
+  input  logic        s_axil_arvalid,
+  output logic        s_axil_arready,
+  output logic [31:0] s_axil_rdata,
+  output logic [1:0]  s_axil_rresp,
+  output logic        s_axil_rvalid,
+  input  logic        s_axil_rready,
+
+  output logic [3:0]  m_axi_awid,
+  output logic [39:0] m_axi_awaddr,
+  output logic [7:0]  m_axi_awlen,
+  output logic [2:0]  m_axi_awsize,
+  output logic [1:0]  m_axi_awburst,
+  output logic [3:0]  m_axi_awcache,
+  output logic [2:0]  m_axi_awprot,
+  output logic [3:0]  m_axi_awqos,
+  output logic [3:0]  m_axi_awuser,
+  output logic        m_axi_awvalid,
+  input  logic        m_axi_awready,
+  output logic [63:0] m_axi_wdata,
+  output logic [7:0]  m_axi_wstrb,
+  output logic        m_axi_wlast,
+  output logic        m_axi_wvalid,
+  input  logic        m_axi_wready,
+  input  logic [3:0]  m_axi_bid,
+  input  logic [1:0]  m_axi_bresp,
+  input  logic        m_axi_bvalid,
+  output logic        m_axi_bready,
+  output logic [3:0]  m_axi_arid,
+  output logic [39:0] m_axi_araddr,
+  output logic [7:0]  m_axi_arlen,
+  output logic [2:0]  m_axi_arsize,
+  output logic [1:0]  m_axi_arburst,
+  output logic [3:0]  m_axi_arcache,
+  output logic [2:0]  m_axi_arprot,
+  output logic [3:0]  m_axi_arqos,
+  output logic [3:0]  m_axi_aruser,
+  output logic        m_axi_arvalid,
+  input  logic        m_axi_arready,
+  input  logic [3:0]  m_axi_rid,
+  input  logic [63:0] m_axi_rdata,
+  input  logic [1:0]  m_axi_rresp,
+  input  logic        m_axi_rlast,
+  input  logic        m_axi_rvalid,
+  output logic        m_axi_rready,
+
+  output logic        irq_o
+);
+
+  if (Cores < 1 || Cores > 8) begin : gen_check_cores
+    $fatal(1, "gpu_cluster: Cores must be 1 to 8");
+  end
+
+  // ---- Boundary
+
+  lite_req_t lite_in, lite;
+  lite_rsp_t lite_out, lite_answer;
+  axi_req_t axi, axi_out;
+  axi_rsp_t axi_answer, axi_in;
+
+  assign lite_in = '{
+    aw: '{addr: s_axil_awaddr, prot: s_axil_awprot}, aw_valid: s_axil_awvalid,
+    w: '{data: s_axil_wdata, strb: s_axil_wstrb}, w_valid: s_axil_wvalid, b_ready: s_axil_bready,
+    ar: '{addr: s_axil_araddr, prot: s_axil_arprot}, ar_valid: s_axil_arvalid, r_ready: s_axil_rready
+  };
+  assign s_axil_awready = lite_out.aw_ready;
+  assign s_axil_wready = lite_out.w_ready;
+  assign s_axil_bresp = lite_out.b_resp;
+  assign s_axil_bvalid = lite_out.b_valid;
+  assign s_axil_arready = lite_out.ar_ready;
+  assign s_axil_rdata = lite_out.r.data;
+  assign s_axil_rresp = lite_out.r.resp;
+  assign s_axil_rvalid = lite_out.r_valid;
+
+  axil_skid u_lite (.clk_i, .rst_ni, .req_i(lite_in), .rsp_o(lite_out), .req_o(lite), .rsp_i(lite_answer));
+
+  assign m_axi_awid = axi_out.aw.id;
+  assign m_axi_awaddr = axi_out.aw.addr;
+  assign m_axi_awlen = axi_out.aw.len;
+  assign m_axi_awsize = axi_out.aw.size;
+  assign m_axi_awburst = axi_out.aw.burst;
+  assign m_axi_awcache = axi_out.aw.cache;
+  assign m_axi_awprot = axi_out.aw.prot;
+  assign m_axi_awqos = axi_out.aw.qos;
+  assign m_axi_awuser = axi_out.aw.user;
+  assign m_axi_awvalid = axi_out.aw_valid;
+  assign m_axi_wdata = axi_out.w.data;
+  assign m_axi_wstrb = axi_out.w.strb;
+  assign m_axi_wlast = axi_out.w.last;
+  assign m_axi_wvalid = axi_out.w_valid;
+  assign m_axi_bready = axi_out.b_ready;
+  assign m_axi_arid = axi_out.ar.id;
+  assign m_axi_araddr = axi_out.ar.addr;
+  assign m_axi_arlen = axi_out.ar.len;
+  assign m_axi_arsize = axi_out.ar.size;
+  assign m_axi_arburst = axi_out.ar.burst;
+  assign m_axi_arcache = axi_out.ar.cache;
+  assign m_axi_arprot = axi_out.ar.prot;
+  assign m_axi_arqos = axi_out.ar.qos;
+  assign m_axi_aruser = axi_out.ar.user;
+  assign m_axi_arvalid = axi_out.ar_valid;
+  assign m_axi_rready = axi_out.r_ready;
+  assign axi_in = '{
+    aw_ready: m_axi_awready, w_ready: m_axi_wready,
+    b: '{id: m_axi_bid, resp: m_axi_bresp}, b_valid: m_axi_bvalid, ar_ready: m_axi_arready,
+    r: '{id: m_axi_rid, data: m_axi_rdata, resp: m_axi_rresp, last: m_axi_rlast}, r_valid: m_axi_rvalid
+  };
+
+  axi_skid u_axi (.clk_i, .rst_ni, .req_i(axi), .rsp_o(axi_answer), .req_o(axi_out), .rsp_i(axi_in));
+
+  // ---- Registers
+
+  localparam logic [31:0] Config = {7'd0, 1'(Fpu), 3'd0, 5'(Threads), 3'd0, 5'(Warps), 4'd0, 4'(Cores)};
+  localparam logic [31:0] Limits = {
+    11'd0, 5'($clog2(LocalBytes)), 3'd0, 5'($clog2(DcacheBytes)), 3'd0, 5'($clog2(IcacheBytes))
+  };
+  // What applications ask for first: an FPU (bit 0) and the data cache's size (bits 15:8, a power of two).
+  localparam logic [31:0] CapReset = {16'd0, 8'($clog2(DcacheBytes)), 7'd0, 1'(Fpu)};
+
+  logic [Cores-1:0] start, stop, running, fault, snapshot;
+  logic keep_counters;
+  logic [31:0] start_pc [Cores];
+  logic [31:0] start_arg [Cores];
+  logic [ContextWidth-1:0] ctx [Cores];
+  logic [27:0] base [Cores][4];
+  logic [7:0] core_id [Cores];
+  logic [7:0] num_cores [Cores];
+  logic [31:0] cap;
+  logic [4:0] fault_cause [Cores];
+  logic [31:0] fault_pc [Cores];
+  logic [31:0] fault_value [Cores];
+  logic [5:0] counter_index;
+  logic [63:0] counter [Cores];
+
+  gpu_bank #(
+    .Cores(Cores), .Config(Config), .Limits(Limits), .CapReset(CapReset), .BuildHash(BuildHash)
+  ) u_bank (
+    .clk_i, .rst_ni, .lite_i(lite), .lite_o(lite_answer), .irq_o,
+    .start_o(start), .stop_o(stop), .keep_counters_o(keep_counters),
+    .start_pc_o(start_pc), .start_arg_o(start_arg), .context_o(ctx), .base_o(base),
+    .core_id_o(core_id), .num_cores_o(num_cores), .cap_o(cap),
+    .running_i(running), .fault_i(fault), .fault_cause_i(fault_cause), .fault_pc_i(fault_pc),
+    .fault_value_i(fault_value),
+    .snapshot_o(snapshot), .counter_index_o(counter_index), .counter_i(counter)
+  );
+
+  // ---- Cores
+
+  logic [2*Cores-1:0] rd_valid, rd_ready, rd_beat;
+  logic [LineAddrWidth-1:0] rd_line [2*Cores];
+  logic [63:0] rd_data;
+  logic rd_last, rd_error, wr_error;
+  logic [Cores-1:0] wr_valid, wr_ready, wr_done;
+  logic [LineAddrWidth-1:0] wr_line [Cores];
+  logic [LineBits-1:0] wr_data [Cores];
+  logic [LineBytes-1:0] wr_strb [Cores];
+  logic [Cores-1:0] bar, bar_release, bar_release_q;
+  logic [4:0] bar_id [Cores];
+  logic [7:0] bar_count [Cores];
+  logic [4:0] bar_warps [Cores];
+
+  for (genvar c = 0; c < int'(Cores); c++) begin : gen_core
+    gpu_core #(
+      .Warps(Warps), .Threads(Threads), .Fpu(Fpu), .IcacheBytes(IcacheBytes), .DcacheBytes(DcacheBytes),
+      .LocalBytes(LocalBytes), .StarveBound(StarveBound)
+    ) u_core (
+      .clk_i, .rst_ni,
+      .start_i(start[c]), .keep_counters_i(keep_counters), .stop_i(stop[c]),
+      .start_pc_i(start_pc[c]), .start_arg_i(start_arg[c]),
+      .core_id_i(core_id[c]), .num_cores_i(num_cores[c]), .cap_i(cap),
+      .running_o(running[c]), .fault_o(fault[c]), .fault_cause_o(fault_cause[c]), .fault_pc_o(fault_pc[c]),
+      .fault_value_o(fault_value[c]),
+      .snapshot_i(snapshot[c]), .counter_index_i(counter_index), .counter_o(counter[c]),
+      .bar_o(bar[c]), .bar_id_o(bar_id[c]), .bar_count_o(bar_count[c]), .bar_warps_o(bar_warps[c]),
+      .bar_release_i(bar_release_q[c]),
+      .ird_valid_o(rd_valid[2*c]), .ird_ready_i(rd_ready[2*c]), .ird_line_o(rd_line[2*c]), .ird_beat_i(rd_beat[2*c]),
+      .drd_valid_o(rd_valid[2*c+1]), .drd_ready_i(rd_ready[2*c+1]), .drd_line_o(rd_line[2*c+1]),
+      .drd_beat_i(rd_beat[2*c+1]),
+      .rd_data_i(rd_data), .rd_last_i(rd_last), .rd_error_i(rd_error),
+      .wr_valid_o(wr_valid[c]), .wr_ready_i(wr_ready[c]), .wr_line_o(wr_line[c]), .wr_data_o(wr_data[c]),
+      .wr_strb_o(wr_strb[c]), .wr_done_i(wr_done[c]), .wr_error_i(wr_error)
+    );
+  end
+
+  gpu_memory #(.Cores(Cores)) u_memory (
+    .clk_i, .rst_ni, .context_i(ctx), .base_i(base),
+    .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_line_i(rd_line), .rd_beat_o(rd_beat), .rd_data_o(rd_data),
+    .rd_last_o(rd_last), .rd_error_o(rd_error),
+    .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_line_i(wr_line), .wr_data_i(wr_data), .wr_strb_i(wr_strb),
+    .wr_done_o(wr_done), .wr_error_o(wr_error),
+    .axi_o(axi), .axi_i(axi_answer)
+  );
+
+  // ---- Barriers across the cores of one context.
+  // A core has arrived when all its active warps have. A barrier opens when as many cores as it counts have arrived,
+  // or when every running core of the context has and their warps are as many as it counts: both ways of counting that
+  // programs use.
+
+  always_comb begin
+    bar_release = '0;
+    if (bar != '0) begin
+      for (int c = 0; c < int'(Cores); c++) begin
+        automatic logic [7:0] cores, warps;
+        automatic logic all;
+        cores = '0;
+        warps = '0;
+        all = 1'b1;
+        for (int k = 0; k < int'(Cores); k++) begin
+          if (bar[k] && ctx[k] == ctx[c] && bar_id[k] == bar_id[c]) begin
+            cores += 8'd1;
+            warps += 8'(bar_warps[k]);
+          end else if (running[k] && ctx[k] == ctx[c]) begin
+            all = 1'b0;
+          end
+        end
+        bar_release[c] = bar[c] && !bar_release_q[c] &&
+                         (cores >= bar_count[c] || (all && warps >= bar_count[c]));
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) bar_release_q <= '0;
+    else bar_release_q <= bar_release;
+  end
+
+endmodule

@@ -1,0 +1,181 @@
+/// The cores' line reads and writes onto one AXI4 manager.
+///
+/// A line is one INCR burst, eight beats for a read, the written part of the line for a write. Read ids are {core,
+/// data cache}, write ids the core, so a core's writes stay in order. GPU addresses of 32 bits become physical ones by a
+/// base for each quarter of the address space, per core; AxUSER carries the core's memory context.
+module gpu_memory
+  import eddy_pkg::*;
+  import gpu_pkg::*;
+#(
+  parameter int unsigned Cores = 1
+) (
+  input  logic                     clk_i,
+  /// Synchronous reset, active low.
+  input  logic                     rst_ni,
+  input  logic [ContextWidth-1:0]  context_i [Cores],
+  /// Physical 4 KiB page at which each quarter of a core's address space begins; sums wrap at 2^40.
+  input  logic [27:0]              base_i [Cores][4],
+  /// Requesters 2k: instructions of core k; 2k + 1: its data.
+  input  logic [2*Cores-1:0]       rd_valid_i,
+  output logic [2*Cores-1:0]       rd_ready_o,
+  input  logic [LineAddrWidth-1:0] rd_line_i [2*Cores],
+  output logic [2*Cores-1:0]       rd_beat_o,
+  output logic [63:0]              rd_data_o,
+  output logic                     rd_last_o,
+  output logic                     rd_error_o,
+  input  logic [Cores-1:0]         wr_valid_i,
+  output logic [Cores-1:0]         wr_ready_o,
+  input  logic [LineAddrWidth-1:0] wr_line_i [Cores],
+  input  logic [LineBits-1:0]      wr_data_i [Cores],
+  input  logic [LineBytes-1:0]     wr_strb_i [Cores],
+  output logic [Cores-1:0]         wr_done_o,
+  output logic                     wr_error_o,
+  output axi_req_t                 axi_o,
+  input  axi_rsp_t                 axi_i
+);
+
+  localparam int unsigned Readers = 2 * Cores;
+  localparam int unsigned ReaderWidth = $clog2(Readers);
+  localparam int unsigned CoreWidth = (Cores > 1) ? $clog2(Cores) : 1;
+  localparam int unsigned Beats = LineBytes / 8;
+
+  typedef logic [ReaderWidth-1:0] reader_t;
+  typedef logic [CoreWidth-1:0] core_t;
+
+  function automatic logic [AddrWidth-1:0] physical(logic [27:0] base, logic [LineAddrWidth-3:0] line,
+                                                    logic [2:0] beat);
+    return {base, 12'd0} + {10'd0, line, beat, 3'd0};
+  endfunction
+
+  // ---- Reads
+
+  logic ar_valid_q;
+  ax_t ar_q;
+  reader_t reader, last_reader_q;
+  logic [Readers-1:0] later;
+  core_t reader_core;
+
+  always_comb begin
+    later = rd_valid_i & ~((Readers'(2) << last_reader_q) - Readers'(1));
+    if (later == '0) later = rd_valid_i;
+    reader = '0;
+    for (int r = int'(Readers) - 1; r >= 0; r--) if (later[r]) reader = reader_t'(r);
+    rd_ready_o = '0;
+    if (rd_valid_i != '0 && (!ar_valid_q || axi_i.ar_ready)) rd_ready_o[reader] = 1'b1;
+  end
+
+  assign reader_core = (Cores > 1) ? core_t'(reader >> 1) : '0;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      ar_valid_q <= 1'b0;
+      ar_q <= '0;
+      last_reader_q <= '0;
+    end else begin
+      if (axi_i.ar_ready) ar_valid_q <= 1'b0;
+      if (rd_ready_o != '0) begin
+        ar_valid_q <= 1'b1;
+        last_reader_q <= reader;
+        ar_q <= '{
+          id: IdWidth'(reader),
+          addr: physical(base_i[reader_core][rd_line_i[reader][LineAddrWidth-1-:2]], rd_line_i[reader][LineAddrWidth-3:0], 3'd0),
+          len: 8'(Beats - 1), size: 3'd3, burst: BurstIncr, cache: 4'b0011, prot: '0, qos: '0,
+          user: context_i[reader_core]
+        };
+      end
+    end
+  end
+
+  always_comb begin
+    rd_beat_o = '0;
+    if (axi_i.r_valid) rd_beat_o[axi_i.r.id[ReaderWidth-1:0]] = 1'b1;
+  end
+  assign rd_data_o = axi_i.r.data;
+  assign rd_last_o = axi_i.r.last;
+  assign rd_error_o = axi_i.r.resp[1];
+
+  // ---- Writes: one line at a time, address and data side by side.
+
+  logic aw_valid_q, w_valid_q, writing;
+  ax_t aw_q;
+  logic [LineBits-1:0] data_q;
+  logic [LineBytes-1:0] strb_q;
+  logic [2:0] beat_q, end_q, first, final_beat;
+  core_t writer, last_writer_q;
+  logic [Cores-1:0] wr_later;
+
+  assign writing = aw_valid_q || w_valid_q;
+
+  always_comb begin
+    wr_later = wr_valid_i & ~((Cores'(2) << last_writer_q) - Cores'(1));
+    if (wr_later == '0) wr_later = wr_valid_i;
+    writer = '0;
+    for (int c = int'(Cores) - 1; c >= 0; c--) if (wr_later[c]) writer = core_t'(c);
+    wr_ready_o = '0;
+    first = '0;
+    final_beat = '0;
+    if (wr_valid_i != '0 && !writing) begin
+      wr_ready_o[writer] = 1'b1;
+      for (int b = int'(Beats) - 1; b >= 0; b--) if (wr_strb_i[writer][8*b+:8] != '0) first = 3'(b);
+      for (int b = 0; b < int'(Beats); b++) if (wr_strb_i[writer][8*b+:8] != '0) final_beat = 3'(b);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      aw_valid_q <= 1'b0;
+      w_valid_q <= 1'b0;
+      aw_q <= '0;
+      last_writer_q <= '0;
+      beat_q <= '0;
+      end_q <= '0;
+      data_q <= '0;
+      strb_q <= '0;
+    end else begin
+      if (axi_i.aw_ready) aw_valid_q <= 1'b0;
+      if (w_valid_q && axi_i.w_ready) begin
+        beat_q <= beat_q + 3'd1;
+        if (beat_q == end_q) w_valid_q <= 1'b0;
+      end
+      if (wr_ready_o != '0) begin
+        aw_valid_q <= 1'b1;
+        w_valid_q <= 1'b1;
+        last_writer_q <= writer;
+        data_q <= wr_data_i[writer];
+        strb_q <= wr_strb_i[writer];
+        beat_q <= first;
+        end_q <= final_beat;
+        aw_q <= '{
+          id: IdWidth'(writer),
+          addr: physical(base_i[writer][wr_line_i[writer][LineAddrWidth-1-:2]], wr_line_i[writer][LineAddrWidth-3:0], first),
+          len: 8'(final_beat - first), size: 3'd3, burst: BurstIncr, cache: 4'b0011, prot: '0, qos: '0,
+          user: context_i[writer]
+        };
+      end
+    end
+  end
+
+  always_comb begin
+    wr_done_o = '0;
+    if (axi_i.b_valid) wr_done_o[axi_i.b.id[CoreWidth-1:0]] = 1'b1;
+  end
+  assign wr_error_o = axi_i.b.resp[1];
+
+  always_comb begin
+    axi_o = '0;
+    axi_o.ar = ar_q;
+    axi_o.ar_valid = ar_valid_q;
+    axi_o.r_ready = 1'b1;
+    axi_o.b_ready = 1'b1;
+    axi_o.aw = aw_q;
+    axi_o.aw_valid = aw_valid_q;
+    axi_o.w_valid = w_valid_q;
+    if (w_valid_q) begin
+      axi_o.w = '{data: data_q[{beat_q, 6'd0}+:64], strb: strb_q[{beat_q, 3'd0}+:8], last: beat_q == end_q};
+    end
+  end
+
+  logic unused;
+  assign unused = ^{axi_i.r.id, axi_i.b.id, axi_i.r.resp[0], axi_i.b.resp[0]};
+
+endmodule
