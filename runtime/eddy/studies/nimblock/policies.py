@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from eddy.core.errors import InvalidRequest
 from eddy.policy.dispatch import POLICIES
+from eddy.policy.dispatch.artefact import ARTEFACTS
+from eddy.studies.nimblock.machines import PolledMachine
 from eddy.studies.nimblock.run import Player
 
 VARIANTS = ("thesis", "artefact")
@@ -19,4 +21,6 @@ def make_player(name: str, variant: str = "thesis") -> Player:
         raise InvalidRequest(f"no policy {name!r}", field="policy", allowed=sorted(POLICIES))
     if variant not in VARIANTS:
         raise InvalidRequest(f"no variant {variant!r}", field="variant", allowed=list(VARIANTS))
+    if variant == "artefact" and name in ARTEFACTS:
+        return Player(ARTEFACTS[name](), PolledMachine, artefact=True)
     return Player(POLICIES[name](pipelined=True))
