@@ -295,7 +295,7 @@ class Machine(Books):
 
     def _decide(self) -> None:
         """Ask the policy; again as long as what it decided changes the world at once."""
-        for _ in range(2 * len(self.slots) + 2):
+        for _ in range(2 * len(self.slots) + len(self.jobs) + 2):
             dispatch = self.policy.decide(self.view())
             self._observations.clear()
             self._memory, self.wake_s = dispatch.memory, dispatch.wake_s
@@ -323,7 +323,7 @@ class Machine(Books):
         )
 
     def _carry_out(self, decision: Configure | Preempt | Prefetch) -> bool:
-        """Carry out one decision; answers whether a slot was given or freed at once."""
+        """Carry out one decision; answers whether a slot was given or freed, or a job hidden, at once."""
         if isinstance(decision, Configure):
             return self._configure(decision)
         if isinstance(decision, Preempt):
@@ -342,7 +342,8 @@ class Machine(Books):
         if job.memory is not Memory.HELD:
             if job.memory is Memory.NONE:
                 self._ask(job)
-            return False
+            # A job sent to the end of the queue for memory is not shown any more: the slot is for another.
+            return job.memory is Memory.BLOCKED
         module = job.spec.application.tasks[decision.task].module
         resident = slot.module == module and (slot.tenant == job.spec.tenant or module in self._scrubbed)
         if not resident and self._loading is not None:
