@@ -45,8 +45,17 @@ async def test_the_page_knows_every_promised_route(server: Any) -> None:
     GET /v1/jobs/{job}/outputs/{name};PUT /v1/blobs/{sha256};GET /v1/apps;POST /v1/apps;GET /v1/slots;GET /healthz;
     GET /readyz;GET /metrics;GET /v1/admin/tenants;POST /v1/admin/tenants"""
     assert {tuple(entry.split()) for entry in promised.split(";")} <= set(operations(server))
+
+
+async def test_the_interactive_page_needs_no_other_host(server: Any) -> None:
     async with server.client(None) as client:
-        assert (await client.get("/docs")).status_code == 200
+        page = await client.get("/docs")
+        assert page.status_code == 200
+        sources = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+        assert len(sources) >= 3
+        for source in sources:
+            assert source.startswith("/"), f"{source} is not served here"
+            assert (await client.get(source)).status_code == 200
 
 
 async def test_without_a_key_every_route_but_the_open_ones_is_closed(server: Any) -> None:

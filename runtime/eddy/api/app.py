@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import anyio
 import structlog
 from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
 
 from eddy.api import problems
 from eddy.api.catalogue import Catalogue
@@ -55,7 +56,7 @@ def create_app(
             yield
             group.cancel_scope.cancel()
 
-    app = FastAPI(title="Eddy", version="1", description=DESCRIPTION, lifespan=lifespan, redoc_url=None)
+    app = FastAPIOffline(title="Eddy", version="1", description=DESCRIPTION, lifespan=lifespan, redoc_url=None)
     app.state.context = context
     app.state.metrics = Metrics(context)
     problems.install(app)
