@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
+from eddy.policy.dispatch.facts import fact
 from eddy.policy.dispatch.view import DispatchView, JobView, SlotView, TaskView
 
 
-def by_id(job: JobView) -> Mapping[int, TaskView]:
-    """A job's tasks by id."""
-    return {task.id: task for task in job.tasks}
-
-
-def can_start(job: JobView, task: TaskView, tasks: Mapping[int, TaskView], pipelined: bool) -> bool:
+def can_start(job: JobView, task: TaskView, pipelined: bool) -> bool:
     """Whether the next item of a task could start now, were the task in a slot ([004] 2.2.2).
 
     In bulk mode every predecessor must have finished the whole batch; in pipelined mode, the same item.
@@ -20,7 +16,19 @@ def can_start(job: JobView, task: TaskView, tasks: Mapping[int, TaskView], pipel
     if task.items_done >= job.batch:
         return False
     needed = task.items_done + 1 if pipelined else job.batch
-    return all(tasks[before].items_done >= needed for before in task.predecessors)
+    return all(job.tasks[before].items_done >= needed for before in task.predecessors)
+
+
+@fact
+def startable_pipelined(job: JobView) -> tuple[tuple[int, int], ...]:
+    """(job, task) of the tasks without a slot whose next item could start now, in pipelined mode."""
+    return tuple((job.id, task.id) for task in job.tasks if task.slot is None and can_start(job, task, True))
+
+
+@fact
+def startable_in_bulk(job: JobView) -> tuple[tuple[int, int], ...]:
+    """(job, task) of the tasks without a slot whose next item could start now, in bulk mode."""
+    return tuple((job.id, task.id) for task in job.tasks if task.slot is None and can_start(job, task, False))
 
 
 def free_slots(view: DispatchView) -> list[SlotView]:

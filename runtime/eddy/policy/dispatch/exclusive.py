@@ -8,10 +8,9 @@ pipeline across batches."
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.choice import best_slot, by_id, free_slots
+from eddy.policy.dispatch.choice import best_slot, free_slots
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, JobView, TaskView
 
 
@@ -50,14 +49,14 @@ class Exclusive:
         return Dispatch(tuple(self._configure(view, owner)))
 
     def _configure(self, view: DispatchView, owner: JobView) -> list[Decision]:
-        tasks, free = by_id(owner), free_slots(view)
+        free = free_slots(view)
         placed = {task.id for task in owner.tasks if task.slot is not None}
         port_busy = view.port_busy
         decisions: list[Decision] = []
         for task in owner.tasks:
             if not free:
                 break
-            if task.id in placed or task.items_done >= owner.batch or not self._eligible(owner, task, tasks, placed):
+            if task.id in placed or task.items_done >= owner.batch or not self._eligible(owner, task, placed):
                 continue
             slot = best_slot(free, owner, task)
             if slot is None:
@@ -71,8 +70,8 @@ class Exclusive:
             free.remove(slot)
         return decisions
 
-    def _eligible(self, owner: JobView, task: TaskView, tasks: Mapping[int, TaskView], placed: set[int]) -> bool:
+    def _eligible(self, owner: JobView, task: TaskView, placed: set[int]) -> bool:
         return all(
-            tasks[before].items_done >= owner.batch or (self.pipelined and before in placed)
+            owner.tasks[before].items_done >= owner.batch or (self.pipelined and before in placed)
             for before in task.predecessors
         )

@@ -8,9 +8,16 @@ parallel paths simultaneously, but may not have access to as many resources as i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
-from eddy.policy.dispatch.choice import best_slot, by_id, can_start, free_slots, resident
-from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, JobView, TaskView
+from eddy.policy.dispatch.choice import (
+    best_slot,
+    free_slots,
+    resident,
+    startable_in_bulk,
+    startable_pipelined,
+)
+from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, SlotView
 
 Queue = tuple[tuple[int, int], ...]
 """(job, task), in the order they became ready; what the policy remembers."""
@@ -44,31 +51,25 @@ class FirstComeFirstServed:
 
     def decide(self, view: DispatchView) -> Dispatch:
         """Give slots to the head of the queue."""
-        ready = self._ready(view)
+        startable = startable_pipelined if self.pipelined else startable_in_bulk
+        ready = dict.fromkeys(chain.from_iterable([startable(job) for job in view.jobs]))
         known: Queue = view.memory
-        queue = tuple(key for key in known if key in ready)
-        seen = set(queue)
-        queue += tuple(key for key in ready if key not in seen)
-        return Dispatch(tuple(self._configure(view, queue, ready)), memory=queue)
+        kept = [key for key in known if key in ready]
+        if len(kept) < len(ready):
+            seen = set(kept)
+            kept += [key for key in ready if key not in seen]
+        queue = tuple(kept)
+        free = free_slots(view)
+        return Dispatch(tuple(self._configure(view, queue, free)) if free else (), memory=queue)
 
-    def _ready(self, view: DispatchView) -> dict[tuple[int, int], tuple[JobView, TaskView]]:
-        found = {}
-        for job in view.jobs:
-            tasks = by_id(job)
-            for task in job.tasks:
-                if task.slot is None and can_start(job, task, tasks, self.pipelined):
-                    found[job.id, task.id] = (job, task)
-        return found
-
-    def _configure(
-        self, view: DispatchView, queue: Queue, ready: dict[tuple[int, int], tuple[JobView, TaskView]]
-    ) -> list[Decision]:
-        free, port_busy = free_slots(view), view.port_busy
+    def _configure(self, view: DispatchView, queue: Queue, free: list[SlotView]) -> list[Decision]:
+        port_busy, jobs = view.port_busy, {job.id: job for job in view.jobs}
         decisions: list[Decision] = []
-        for key in queue:
+        for number, place in queue:
             if not free:
                 break
-            job, task = ready[key]
+            job = jobs[number]
+            task = job.tasks[place]
             slot = best_slot(free, job, task)
             if slot is None:
                 continue
@@ -77,5 +78,5 @@ class FirstComeFirstServed:
                 if port_busy:
                     continue
                 port_busy = True
-            decisions.append(Configure(job.id, task.id, slot.index))
+            decisions.append(Configure(number, place, slot.index))
         return decisions

@@ -20,26 +20,32 @@ def allocate_slots(chosen: tuple[JobView, ...], slots: int) -> Allocation:
     incomplete tasks. The text does not say how the second and third round stop: here no round gives more than is left,
     so allocations never exceed the slots there are.
     """
-    given: Allocation = {}
-    left = slots
-    for job in chosen:
-        given[job.id] = min(1, left)
-        left -= given[job.id]
-    for bound in (
-        lambda job: min(job.goal_slots, len(incomplete_tasks(job))),
-        lambda job: len(incomplete_tasks(job)),
-    ):
-        for job in chosen:
+    given = dict.fromkeys([job.id for job in chosen], 0)
+    served = chosen[:slots]
+    for job in served:
+        given[job.id] = 1
+    left = slots - len(served)
+    for bound in (_up_to_goal, _up_to_tasks):
+        for job in served if left else ():
             more = min(max(bound(job) - given[job.id], 0), left)
             given[job.id] += more
             left -= more
     return given
 
 
+def _up_to_goal(job: JobView) -> int:
+    return min(job.goal_slots, len(incomplete_tasks(job)))
+
+
+def _up_to_tasks(job: JobView) -> int:
+    return len(incomplete_tasks(job))
+
+
 def select_task(chosen: tuple[JobView, ...], given: Allocation, pipelined: bool) -> tuple[JobView, TaskView] | None:
     """The first task of the oldest candidate that holds fewer slots than allocated ([004] Algorithm 3)."""
     for job in chosen:
-        if slots_held(job) < given[job.id]:
+        allowed = given[job.id]
+        if allowed and slots_held(job) < allowed:
             for task in tasks_to_place(job, pipelined):
                 return job, task
     return None
@@ -51,13 +57,14 @@ def select_victim(view: DispatchView, given: Allocation) -> int | None:
     The job that exceeds its allocation most (ties: the youngest) gives up its task that is latest in topological order,
     if that task waits at a batch boundary. Where it is in the middle of an item, nobody is preempted yet.
     """
-    over = {job.id: slots_held(job) - given.get(job.id, 0) for job in view.jobs}
-    waiting = [
-        s for s in view.slots if s.job is not None and not s.running and not s.loading and over.get(s.job, 0) > 0
-    ]
+    idle = [s for s in view.slots if s.job is not None and not s.running and not s.loading]
+    holders = {s.job for s in idle}
+    jobs = [job for job in view.jobs if job.id in holders] if idle else []
+    over = {job.id: slots_held(job) - given.get(job.id, 0) for job in jobs}
+    waiting = [s for s in idle if s.job is not None and over.get(s.job, 0) > 0]
     if not waiting:
         return None
-    age = {job.id: (job.arrival_s, job.id) for job in view.jobs}
+    age = {job.id: (job.arrival_s, job.id) for job in jobs}
     loser = max((s.job for s in waiting if s.job is not None), key=lambda job: (over[job], age[job]))
     held = [s for s in view.slots if s.job == loser and s.task is not None]
     last = max(held, key=lambda s: s.task if s.task is not None else -1)

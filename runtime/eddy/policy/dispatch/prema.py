@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heapify, heappop
 
 from eddy.policy.dispatch.choice import best_slot, free_slots
 from eddy.policy.dispatch.select import tasks_to_place
@@ -36,8 +37,11 @@ class Prema:
         free = free_slots(view)
         if view.port_busy or not free:
             return Dispatch((), tokens, wake_s)
-        order = sorted(candidates(tokens, view.jobs), key=lambda j: (serial_estimate_s(j), j.arrival_s, j.id))
-        for job in order:
+        order = [job for job in candidates(tokens, view.jobs) if tasks_to_place(job, self.pipelined)]
+        heap = [(serial_estimate_s(job), place) for place, job in enumerate(order)]
+        heapify(heap)
+        while heap:
+            job = order[heappop(heap)[1]]
             for task in tasks_to_place(job, self.pipelined):
                 slot = best_slot(free, job, task)
                 if slot is not None:

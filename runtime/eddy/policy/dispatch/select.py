@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from eddy.policy.dispatch.facts import fact
 from eddy.policy.dispatch.view import JobView, TaskView
 
 
@@ -12,11 +11,13 @@ def is_complete(job: JobView, task: TaskView) -> bool:
     return task.items_done >= job.batch
 
 
+@fact
 def incomplete_tasks(job: JobView) -> tuple[TaskView, ...]:
     """Tasks with items left, in topological order."""
-    return tuple(task for task in job.tasks if not is_complete(job, task))
+    return tuple(task for task in job.tasks if task.items_done < job.batch)
 
 
+@fact
 def slots_held(job: JobView) -> int:
     """Slots that hold, or are being loaded with, a task of the job."""
     return sum(task.slot is not None for task in job.tasks)
@@ -24,7 +25,7 @@ def slots_held(job: JobView) -> int:
 
 def is_ready(job: JobView, task: TaskView) -> bool:
     """Whether every predecessor has finished the whole batch."""
-    return all(is_complete(job, job.tasks[p]) for p in task.predecessors)
+    return all(job.tasks[p].items_done >= job.batch for p in task.predecessors)
 
 
 def can_pipeline(job: JobView, task: TaskView) -> bool:
@@ -35,8 +36,17 @@ def can_pipeline(job: JobView, task: TaskView) -> bool:
     return all(job.tasks[p].items_done > task.items_done or job.tasks[p].slot is not None for p in task.predecessors)
 
 
-def tasks_to_place(job: JobView, pipelined: bool) -> Iterator[TaskView]:
+@fact
+def _ready_tasks(job: JobView) -> tuple[TaskView, ...]:
+    return tuple(task for task in incomplete_tasks(job) if task.slot is None and is_ready(job, task))
+
+
+@fact
+def _pipelined_tasks(job: JobView) -> tuple[TaskView, ...]:
+    # A predecessor that is through with the batch has finished more items than a task with some left.
+    return tuple(task for task in incomplete_tasks(job) if task.slot is None and can_pipeline(job, task))
+
+
+def tasks_to_place(job: JobView, pipelined: bool) -> tuple[TaskView, ...]:
     """Tasks without a slot that could use one now, in topological order."""
-    for task in incomplete_tasks(job):
-        if task.slot is None and (is_ready(job, task) or (pipelined and can_pipeline(job, task))):
-            yield task
+    return _pipelined_tasks(job) if pipelined else _ready_tasks(job)

@@ -6,10 +6,11 @@ lengths of the job itself. The jobs whose tokens exceed the threshold are the ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eddy.core.jobs import PRIORITIES
+from eddy.policy.dispatch.facts import fact
 from eddy.policy.dispatch.view import JobView
 
 
@@ -26,6 +27,7 @@ class Tokens:
     counted_s: float = 0.0
 
 
+@fact
 def serial_estimate_s(job: JobView) -> float:
     """The estimated time of the job's tasks laid end to end, for the whole batch, in board seconds ([004] 2.3.1)."""
     return max(job.batch * sum(task.estimate_s for task in job.tasks), 1e-9)
@@ -42,11 +44,15 @@ def accumulate(tokens: Tokens, jobs: Iterable[JobView], now_s: float, alpha: flo
         now_s: Board time.
         alpha: Weight of waiting against the initial priority; 1/8 in [004]'s own policy, 1 in its PREMA.
     """
+    known, since_s = tokens.by_job, tokens.counted_s
     counted: dict[int, float] = {}
     for job in jobs:
-        held = tokens.by_job.get(job.id, float(job.priority))
-        waited_s = now_s - max(job.arrival_s, tokens.counted_s)
-        counted[job.id] = held + alpha * job.priority * max(waited_s, 0.0) / serial_estimate_s(job)
+        number, priority, arrival_s = job.id, job.priority, job.arrival_s
+        held = known[number] if number in known else float(priority)
+        waited_s = now_s - (arrival_s if arrival_s > since_s else since_s)
+        if waited_s > 0.0:
+            held += alpha * priority * waited_s / serial_estimate_s(job)
+        counted[number] = held
     return Tokens(counted, now_s)
 
 
@@ -55,15 +61,20 @@ def floor_to_priority(tokens: float) -> int:
     return max((level for level in PRIORITIES if level <= tokens), default=PRIORITIES[0])
 
 
-def candidates(tokens: Tokens, jobs: Iterable[JobView]) -> tuple[JobView, ...]:
+def candidates(tokens: Tokens, jobs: Sequence[JobView]) -> tuple[JobView, ...]:
     """The jobs above the threshold ([004] Algorithm 1), oldest first; ties by id.
 
     The text asks for strictly more than the threshold, which a job that has just arrived at an idle board never has:
     where nobody exceeds it, those who reach it are the candidates, so that slots do not idle for want of a token.
+
+    Args:
+        tokens: Of every one of the jobs.
+        jobs: Oldest first, as a view has them.
     """
-    waiting = sorted(jobs, key=lambda job: (job.arrival_s, job.id))
-    if not waiting:
+    if not jobs:
         return ()
-    threshold = max(floor_to_priority(tokens.by_job[job.id]) for job in waiting)
-    above = tuple(job for job in waiting if tokens.by_job[job.id] > threshold)
-    return above or tuple(job for job in waiting if tokens.by_job[job.id] >= threshold)
+    held = tokens.by_job
+    # The floor grows with what is floored, so the largest floor is the floor of the largest.
+    threshold = floor_to_priority(max([held[job.id] for job in jobs]))
+    above = tuple([job for job in jobs if held[job.id] > threshold])
+    return above or tuple([job for job in jobs if held[job.id] >= threshold])

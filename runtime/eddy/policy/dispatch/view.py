@@ -11,7 +11,7 @@ the job runs in bulk mode).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
@@ -52,6 +52,7 @@ class JobView:
         deadline_s: Board time by which it should end, or None.
         goal_slots: Saturation point of its application.
         tasks: In topological order.
+        facts: What follows from the other fields alone, kept once worked out (see `facts`); no part of the value.
     """
 
     id: int
@@ -63,6 +64,7 @@ class JobView:
     deadline_s: float | None
     goal_slots: int
     tasks: tuple[TaskView, ...]
+    facts: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
