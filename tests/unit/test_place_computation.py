@@ -11,8 +11,9 @@ from eddy.model.placement.bounds import from_prices, single_job
 from eddy.model.placement.instance import Instance, as_document, instance_from
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
-from eddy.policy.place.balanced import balanced, first_answer
+from eddy.policy.place.balanced import balanced
 from eddy.policy.place.computation import computation
+from eddy.policy.place.first import first_answer
 from eddy.policy.place.listing import longest_first, shortest_first
 from eddy.policy.place.schedule import makespan_of
 

@@ -2,58 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from eddy.model.placement.instance import Floats, Ints
 
 
-def pack(time_s: Floats, price: Floats, room_s: Floats, size: Floats, jitter: float = 0.0) -> tuple[Ints, Ints]:
+def groups_of(jobs: int, accelerators: int) -> Iterator[slice]:
+    """Ranks of jobs that bid together: a few on each accelerator first, where a wrong place costs most, then more."""
+    at, length = 0, max(accelerators / 2, 1.0)
+    while at < jobs:
+        yield slice(at, min(at + int(length), jobs))
+        at, length = at + int(length), length * 1.1
+
+
+def pack(time_s: Floats, price: Floats, room_s: Floats, size: Floats) -> tuple[Ints, Ints]:
     """Place what fits into `room_s` (seconds left on each accelerator; updated in place).
 
-    In rounds: every waiting job bids for its cheapest accelerator with room; an accelerator takes its bidders by
-    falling `size` while they fit, and the rest bid again. A job leaves when no accelerator has room for it.
+    Group by group, in rounds: every waiting job bids for its cheapest accelerator with room; an accelerator takes its
+    bidders by falling `size` while they fit, and the rest bid again. A job leaves when no accelerator has room for it.
 
     Args:
         time_s: (jobs, accelerators).
         price: (accelerators,) per second.
         room_s: (accelerators,) float64.
         size: (jobs,) precedence, larger first.
-        jitter: Relative spread of costs, to deal out jobs whose cheapest places tie. 0 for none.
 
     Returns:
         (jobs,) accelerator or -1, and the jobs without a place, in order of precedence.
     """
     jobs, accelerators = time_s.shape
-    weight = price.astype(time_s.dtype)
-    waiting = np.argsort(-size, kind="stable")
+    order = np.argsort(-size, kind="stable")
     host = np.full(jobs, -1, np.int64)
-    without = []
-    generator = np.random.default_rng(0)
-    cost = time_s[waiting] * weight
+    weight = price.astype(time_s.dtype)
+    without = [_pack(time_s, weight, room_s, order[group], host) for group in groups_of(jobs, accelerators)]
+    return host, np.concatenate(without)
+
+
+def _pack(time_s: Floats, weight: Floats, room_s: Floats, waiting: Ints, host: Ints) -> Ints:
+    """One group; returns those without a place."""
     times = time_s[waiting]
-    if jitter:
-        cost *= 1 + jitter * generator.random(cost.shape, dtype=np.float32)
+    cost = times * weight
+    without = [waiting[:0]]
     while len(waiting):
-        cost[times > room_s.astype(time_s.dtype)] = np.inf
+        cost[times > room_s.astype(times.dtype)] = np.inf
+        rows = np.arange(len(waiting))
         choice = cost.argmin(axis=1)
-        able = np.isfinite(cost[np.arange(len(waiting)), choice])
+        able = cost[rows, choice] < np.inf
         if not able.all():
             without.append(waiting[~able])
             waiting, choice, cost, times = waiting[able], choice[able], cost[able], times[able]
-            if not len(waiting):
-                break
-        wanted = times[np.arange(len(waiting)), choice].astype(np.float64)
+            rows = rows[: len(waiting)]
+        wanted = times[rows, choice].astype(np.float64)
         taken = _accepted(choice, wanted, room_s)
         host[waiting[taken]] = choice[taken]
-        room_s -= np.bincount(choice[taken], weights=wanted[taken], minlength=accelerators)
+        room_s -= np.bincount(choice[taken], weights=wanted[taken], minlength=len(room_s))
         keep = ~taken
         waiting, cost, times = waiting[keep], cost[keep], times[keep]
-    left = np.concatenate(without) if without else np.zeros(0, np.int64)
-    return host, left
+    return np.concatenate(without)
 
 
 def _accepted(choice: Ints, wanted: Floats, room_s: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Which bids are taken: for each accelerator, in order, as long as their sum fits."""
+    if not len(choice):
+        return np.zeros(0, bool)
     order = np.argsort(choice, kind="stable")
     at, need = choice[order], wanted[order]
     sums = np.cumsum(need)
