@@ -110,6 +110,31 @@ def test_a_rogue_modules_interrupt_is_awaited_too(overlay: Any, files: Bitstream
     assert buffer[0] != 0
 
 
+def test_every_wait_for_an_interrupt_ends_with_its_own_run(overlay: Any, files: BitstreamSet) -> None:
+    module = load(overlay, files, 1)
+    blocks = 32
+    source, target = (pynq.allocate((blocks, 8, 8), dtype="i2") for _ in range(2))
+    source[:] = 1
+    source.flush()
+    registers = module.register_map
+    setattr(registers, "in", source.device_address)
+    registers.out, registers.blocks = target.device_address, blocks
+    registers.GIER.Enable = registers.IP_IER.CHAN0_INT_EN = 1
+
+    async def run() -> bool:
+        registers.CTRL.AP_START = 1
+        await asyncio.wait_for(module.interrupt.wait(), 20)
+        done = bool(registers.CTRL.AP_DONE)
+        registers.IP_ISR = 1
+        return done
+
+    async def thrice() -> list[bool]:
+        # In one event loop: PYNQ's Interrupt keeps its asyncio.Event, and that keeps its loop.
+        return [await run() for _ in range(3)]
+
+    assert asyncio.run(thrice()) == [True, True, True]
+
+
 def test_other_threads_may_use_the_board_during_a_download(overlay: Any, files: BitstreamSet) -> None:
     bank, wrong = overlay.slot_ctrl1, []
     over = threading.Event()

@@ -1,7 +1,9 @@
 /// Interrupt controller with the registers of the Xilinx AXI INTC, level inputs, so that stock drivers work it.
 ///
-/// A high input sets its bit of ISR, once hardware interrupts are enabled (MER.hie); acknowledging clears it, and a level
-/// that is still high sets it again. `irq_o` is one cycle behind `MER.me && (ISR & IER) != 0`.
+/// Once hardware interrupts are enabled (MER.hie), ISR follows the inputs. Xilinx' core keeps a level that has gone low
+/// until it is acknowledged; PYNQ acknowledges before its caller clears the source, so the next wait would end at once,
+/// with nothing done. What software set before the hardware took over stays until it is acknowledged.
+/// `irq_o` is one cycle behind `MER.me && (ISR & IER) != 0`.
 ///
 /// Ref: AMD PG099, AXI Interrupt Controller v4.1, "Register Space". Absent: vectors, ILR, IMR, nesting, edge inputs.
 module axi_intc
@@ -22,17 +24,18 @@ module axi_intc
   output logic [31:0] rdata_o
 );
 
-  logic [31:0] isr_q, ier_q, rdata_q, rdata_d, pending;
+  logic [31:0] level_q, software_q, ier_q, rdata_q, rdata_d, isr, pending;
   logic me_q, hie_q, irq_q, ack_q, err_q, err_d;
 
-  assign pending = isr_q & ier_q;
+  assign isr = level_q | software_q;
+  assign pending = isr & ier_q;
 
   always_comb begin
     rdata_d = '0;
     err_d = 1'b0;
     if (sel_i) begin
       case ({addr_i, 2'b00})
-        IsrOffset: rdata_d = isr_q;
+        IsrOffset: rdata_d = isr;
         IprOffset: rdata_d = pending;
         IerOffset: rdata_d = ier_q;
         IvrOffset: begin
@@ -48,7 +51,8 @@ module axi_intc
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      isr_q <= '0;
+      level_q <= '0;
+      software_q <= '0;
       ier_q <= '0;
       me_q <= 1'b0;
       hie_q <= 1'b0;
@@ -59,17 +63,16 @@ module axi_intc
     end else begin
       ack_q <= sel_i;
       irq_q <= me_q && pending != '0;
-      // A level still high wins over its acknowledge.
-      if (hie_q) isr_q <= isr_q | irq_i;
+      if (hie_q) level_q <= irq_i;
       if (sel_i) begin
         rdata_q <= rdata_d;
         err_q <= err_d;
         if (write_i) begin
           case ({addr_i, 2'b00})
             // Software interrupts, until the hardware takes over.
-            IsrOffset: if (!hie_q) isr_q <= isr_q | wdata_i;
+            IsrOffset: if (!hie_q) software_q <= software_q | wdata_i;
             IerOffset: ier_q <= wdata_i;
-            IarOffset: isr_q <= (isr_q & ~wdata_i) | (hie_q ? irq_i : '0);
+            IarOffset: software_q <= software_q & ~wdata_i;
             SieOffset: ier_q <= ier_q | wdata_i;
             CieOffset: ier_q <= ier_q & ~wdata_i;
             MerOffset: begin
