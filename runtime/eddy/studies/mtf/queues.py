@@ -1,0 +1,95 @@
+"""Queues of many agents at once, by age: arrivals through power-of-two-choices, service, deadlines.
+
+A *lane* is one agent in one world. Every lane has a queue for each accelerator. Work is counted in inferences; one that
+is half done when its accelerator goes to somebody else keeps its progress.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eddy.policy.price.view import Floats, Ints
+
+
+class Queues:
+    """The queues of all lanes.
+
+    Args:
+        throughput: Inferences a round; (lanes, accelerators).
+        deadline: Rounds after which work is dropped, counting the one it arrives in.
+        shared: Whether the accelerators of a lane serve one queue; its work is then in column 0.
+    """
+
+    def __init__(self, throughput: Floats, deadline: int, shared: bool = False) -> None:
+        self.throughput = throughput
+        self.shared = shared
+        lanes, accelerators = throughput.shape
+        self._by_age = np.zeros((deadline, lanes, 1 if shared else accelerators))
+        self._length = np.zeros(self._by_age.shape[1:])
+        self._round = -1
+
+    def arrive(self, count: Ints, choices: NDArray[np.uint8]) -> None:
+        """A new round: drop what is past its deadline, then queue the arrivals.
+
+        Args:
+            count: Jobs of each lane; (lanes,).
+            choices: Two queues for each job; (jobs, lanes, 2), of which the first `count` in each lane are used.
+        """
+        self._round += 1
+        newest = self._by_age[self._round % len(self._by_age)]
+        self._length -= newest
+        np.maximum(self._length, 0.0, out=self._length)
+        newest[:] = 0.0
+        if self.shared:
+            newest[:, 0] = count
+            self._length[:, 0] += count
+            return
+        before = self._length.copy()
+        _balance(self._length, count, choices)
+        newest[:] = self._length - before
+
+    def offers(self) -> Floats:
+        """What each accelerator could serve of each lane's queue in this round; (lanes, accelerators)."""
+        return np.minimum(self._length, self.throughput)
+
+    def expiring(self) -> Floats:
+        """The part of `offers` that is dropped unless served now; (lanes, accelerators)."""
+        oldest = self._by_age[(self._round + 1) % len(self._by_age)]
+        return np.minimum(oldest, self.throughput)
+
+    def serve(self, time: Floats) -> Floats:
+        """Serve, oldest first.
+
+        Args:
+            time: Fraction of the round each lane has each accelerator; (lanes, accelerators).
+
+        Returns:
+            Inferences done; (lanes,).
+        """
+        able = time * self.throughput
+        if self.shared:
+            able = able.sum(axis=1, keepdims=True)
+        lanes, places = np.nonzero((able > 0) & (self._length > 0))
+        ages = (np.arange(len(self._by_age)) + self._round + 1) % len(self._by_age)
+        queued = self._by_age[ages[:, None], lanes, places]
+        before = np.cumsum(queued, axis=0) - queued
+        done = np.clip(able[lanes, places] - before, 0.0, queued)
+        self._by_age[ages[:, None], lanes, places] = queued - done
+        amount = done.sum(axis=0)
+        self._length[lanes, places] -= amount
+        return np.bincount(lanes, weights=amount, minlength=len(self._length)).astype(np.float64)
+
+
+def _balance(length: Floats, count: Ints, choices: NDArray[np.uint8]) -> None:
+    """Every job of a lane joins the shorter of two queues, one job after another; the first of equal ones."""
+    order = np.argsort(-count, kind="stable")
+    falling = count[order]
+    flat = length.reshape(-1)
+    first = order * length.shape[1]
+    for job in range(int(falling[0]) if len(falling) else 0):
+        active = int(np.searchsorted(-falling, -job, side="left"))
+        lanes = order[:active]
+        one = first[:active] + choices[job, lanes, 0]
+        two = first[:active] + choices[job, lanes, 1]
+        flat[np.where(flat[one] <= flat[two], one, two)] += 1.0
