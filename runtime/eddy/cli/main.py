@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from eddy.cli import board, demo, jobs, module, place, reproduce, resources, serve, simulate
+from eddy.cli import board, demo, gpu, jobs, module, place, reproduce, resources, serve, simulate
 
 HELP = """Share an FPGA board between tenants: submit jobs, follow them, run the hypervisor.
 
@@ -27,6 +27,7 @@ for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
 app.add_typer(resources.tenant, name="tenant", rich_help_panel="Operate")
+app.add_typer(gpu.app, name="gpu", rich_help_panel="For hardware authors")
 app.add_typer(module.app, name="module", rich_help_panel="For hardware authors")
 app.add_typer(reproduce.app, name="reproduce", rich_help_panel="Policies without a board")
 

@@ -1,13 +1,16 @@
 /// Gathers stores to one line and sends it out as one write.
 ///
-/// A line leaves when a store to another line arrives, when it is `MaxAge` cycles old, or when `flush_i` asks. Up to
-/// `Slots` lines may be unanswered; they share one AXI id, so memory sees them in order.
+/// A line leaves when a store to another line arrives, when it is `MaxAge` cycles old, or when `flush_i` asks. Stores to
+/// the first `IoLines` lines are never gathered: console and exit register want every store. Up to `Slots` lines may be
+/// unanswered; they share one AXI id, so memory sees them in order.
 module gpu_store_buffer
   import gpu_pkg::*;
 #(
   /// Cycles after which a line is sent even if nothing else happens, so that stores become visible.
   parameter int unsigned MaxAge = 64,
-  parameter int unsigned Slots = 4
+  parameter int unsigned Slots = 4,
+  /// Lines of I/O at address 0.
+  parameter int unsigned IoLines = 4
 ) (
   input  logic                     clk_i,
   /// Synchronous reset, active low: what is inside is lost.
@@ -38,7 +41,7 @@ module gpu_store_buffer
   localparam int unsigned SlotWidth = $clog2(Slots);
   localparam int unsigned AgeWidth = $clog2(MaxAge + 1);
 
-  logic valid_q, send, same;
+  logic valid_q, send, same, io;
   logic [LineAddrWidth-1:0] line_q;
   logic [LineBits-1:0] data_q;
   logic [LineBytes-1:0] strb_q;
@@ -47,11 +50,12 @@ module gpu_store_buffer
   logic [Slots-1:0] slot_q;
   logic [SlotWidth-1:0] head_q, tail_q;
 
-  assign same = line_q == push_line_i;
+  assign io = line_q < LineAddrWidth'(IoLines);
+  assign same = line_q == push_line_i && !io;
   assign send = valid_q && wr_valid_o && wr_ready_i;
   // A line in the act of leaving takes no more stores.
   assign push_ready_o = !valid_q || (same && !wr_valid_o);
-  assign wr_valid_o = valid_q && !(&slot_q) && (flush_i || age_q == AgeWidth'(MaxAge) || (push_i && !same));
+  assign wr_valid_o = valid_q && !(&slot_q) && (flush_i || io || age_q == AgeWidth'(MaxAge) || (push_i && !same));
   assign wr_line_o = line_q;
   assign wr_data_o = data_q;
   assign wr_strb_o = strb_q;

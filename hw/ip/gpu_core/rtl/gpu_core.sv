@@ -313,8 +313,9 @@ module gpu_core
 
   logic csr_illegal, csr_writes, rm_bad;
   logic [2:0] frm, rm;
-  logic [31:0] mtvec, mepc;
-  depth_t mdepth;
+  logic [31:0] mtvec;
+  logic [31:0] mepc [Threads];
+  depth_t mdepth [Threads];
   logic [31:0] target;
 
   assign target = x_pc_q + x_imm_q;
@@ -325,51 +326,64 @@ module gpu_core
   // Which lanes trap, and why.
   mask_t trap;
   logic [4:0] trap_cause;
-  logic [31:0] trap_value;
+  logic [31:0] trap_common, trap_top;
+  logic [31:0] trap_value [Threads];
+  logic trap_address;
+
+  // Where the lanes' own addresses are at fault, each has its own value.
+  always_comb begin
+    trap_top = trap_common;
+    for (int t = 0; t < int'(Threads); t++) begin
+      trap_value[t] = trap_common;
+      if (trap_address) begin
+        trap_value[t] = {address[t][31:1], address[t][0] && x_unit_q != UnitJalr};
+        if (trap[t]) trap_top = trap_value[t];
+      end
+    end
+  end
 
   always_comb begin
     trap = '0;
     trap_cause = CauseIllegal;
-    trap_value = '0;
+    trap_common = '0;
+    trap_address = 1'b0;
     if (go) begin
       unique case (x_unit_q)
         UnitIllegal: begin
           trap = x_mask_q;
-          trap_value = x_instr_q;
+          trap_common = x_instr_q;
         end
         UnitCsr: begin
           if (csr_illegal) trap = x_mask_q;
-          trap_value = x_instr_q;
+          trap_common = x_instr_q;
         end
         UnitFpu: begin
           if (rm_bad) trap = x_mask_q;
-          trap_value = x_instr_q;
+          trap_common = x_instr_q;
         end
         UnitBranch: begin
           if (target[1]) trap = taken;
           trap_cause = CauseFetchMisaligned;
-          trap_value = target;
+          trap_common = target;
         end
         UnitJal: begin
           if (target[1]) trap = x_mask_q;
           trap_cause = CauseFetchMisaligned;
-          trap_value = target;
+          trap_common = target;
         end
         UnitJalr: begin
           trap_cause = CauseFetchMisaligned;
+          trap_address = 1'b1;
           for (int t = 0; t < int'(Threads); t++) begin
-            if (x_mask_q[t] && address[t][1]) begin
-              trap[t] = 1'b1;
-              trap_value = {address[t][31:1], 1'b0};
-            end
+            if (x_mask_q[t] && address[t][1]) trap[t] = 1'b1;
           end
         end
         UnitLoad, UnitStore: begin
           trap_cause = (x_unit_q == UnitLoad) ? CauseLoadMisaligned : CauseStoreMisaligned;
+          trap_address = 1'b1;
           for (int t = 0; t < int'(Threads); t++) begin
             if (x_mask_q[t] && ((x_sub_q[0] && address[t][0]) || (x_sub_q[1] && address[t][1:0] != '0))) begin
               trap[t] = 1'b1;
-              trap_value = address[t];
             end
           end
         end
@@ -438,8 +452,7 @@ module gpu_core
         end
         UnitSystem: begin
           if (x_sub_q == SysMret) begin
-            next_pc = mepc;
-            next_depth = mdepth;
+            split_branch = 1'b1;
           end
         end
         default: ;
@@ -520,6 +533,12 @@ module gpu_core
       if (x_unit_q == UnitJalr) begin
         for (int t = 0; t < int'(Threads); t++) next_lane_pc[t] = {address[t][31:2], 2'b00};
       end
+      if (x_unit_q == UnitSystem && x_sub_q == SysMret) begin
+        for (int t = 0; t < int'(Threads); t++) begin
+          next_lane_pc[t] = mepc[t];
+          next_lane_depth[t] = mdepth[t];
+        end
+      end
       if (trap != '0) begin
         // Only the lanes that trap leave; the others execute the instruction again, without them. The handler's
         // lanes run first: theirs is the greatest depth.
@@ -536,18 +555,23 @@ module gpu_core
   logic [5:0] csr_counter_index;
   logic [63:0] csr_counter;
   logic fflags_write;
+  logic [31:0] csr_operand [Threads];
   logic [4:0] fflags;
+
+  always_comb begin
+    for (int t = 0; t < int'(Threads); t++) csr_operand[t] = x_sub_q[2] ? {27'd0, x_instr_q[19:15]} : rs1[t];
+  end
 
   gpu_csr #(.Warps(Warps), .Threads(Threads), .Fpu(Fpu), .LocalBase(LocalBase)) u_csr (
     .clk_i,
     .clear_i(state_q == Clear),
     .start_i(begin_kernel), .start_arg_i,
     .access_i(go && x_unit_q == UnitCsr), .addr_i(x_imm_q[11:0]), .warp_i(x_warp_q), .writes_i(csr_writes),
-    .op_i(x_sub_q[1:0]), .operand_i(x_sub_q[2] ? {27'd0, x_instr_q[19:15]} : scalar1),
+    .op_i(x_sub_q[1:0]), .operand_i(x_sub_q[2] ? {27'd0, x_instr_q[19:15]} : scalar1), .lane_operand_i(csr_operand),
     .commit_i(retire), .illegal_o(csr_illegal), .value_o(csr_value),
     .core_id_i, .num_cores_i, .cap_i, .active_i(active), .mask_i(x_mask_q),
     .counter_index_o(csr_counter_index), .counter_i(csr_counter),
-    .trap_i(go && trap != '0 && mtvec != '0), .trap_pc_i(x_pc_q), .trap_cause_i(trap_cause),
+    .trap_i((mtvec != '0) ? trap : '0), .trap_pc_i(x_pc_q), .trap_cause_i(trap_cause),
     .trap_value_i(trap_value), .trap_depth_i(x_depth_q),
     .mtvec_o(mtvec), .mepc_o(mepc), .mdepth_o(mdepth),
     .spawn_i(spawn), .spawn_mask_i(spawn_mask),
@@ -700,6 +724,29 @@ module gpu_core
     end
   end
 
+`ifdef EDDY_GPU_TRACE
+  // What every instruction did, for comparison with the model of the instruction set; sim/eddy_sim/gpu.
+  import "DPI-C" function void gpu_trace_op(int core, int warp, int pc, int instr, int mask, int traps, int cause);
+  import "DPI-C" function void gpu_trace_value(int core, int warp, int lane, int rd, int value);
+
+  always_ff @(posedge clk_i) begin
+    if (retire) gpu_trace_op(32'(core_id_i), 32'(x_warp_q), x_pc_q, x_instr_q, 32'(x_mask_q), 0, 0);
+    if (trap != '0) begin
+      gpu_trace_op(32'(core_id_i), 32'(x_warp_q), x_pc_q, x_instr_q, 32'(trap), 1, 32'(trap_cause));
+      for (int t = 0; t < int'(Threads); t++) begin
+        if (trap[t]) gpu_trace_value(32'(core_id_i), 32'(x_warp_q), t, 32'(trap_cause), trap_value[t]);
+      end
+    end
+    if (rf_write && state_q != Clear) begin
+      for (int t = 0; t < int'(Threads); t++) begin
+        if (rf_mask[t]) begin
+          gpu_trace_value(32'(core_id_i), 32'(rf_row >> RegWidth), t, 32'(rf_row[RegWidth-1:0]), rf_data[t]);
+        end
+      end
+    end
+  end
+`endif
+
   // ---- Life of a kernel
 
   logic empty;
@@ -752,7 +799,7 @@ module gpu_core
         end else begin
           fault_cause_o <= trap_cause;
           fault_pc_o <= x_pc_q;
-          fault_value_o <= trap_value;
+          fault_value_o <= trap_top;
         end
       end
     end

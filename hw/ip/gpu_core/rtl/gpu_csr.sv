@@ -1,4 +1,5 @@
-/// Control and status registers: one set a warp, the constants, and the window on the counters.
+/// Control and status registers: one set a warp, what a trap leaves in every lane, the constants, and the window on the
+/// counters.
 ///
 /// Reads are combinational for the instruction in the execute stage. docs/reference/gpu-csrs.md lists them.
 module gpu_csr
@@ -23,7 +24,9 @@ module gpu_csr
   input  logic                 writes_i,
   /// 1 write, 2 set, 3 clear.
   input  logic [1:0]           op_i,
+  /// Of the highest executing lane, for the registers of the warp; each lane's own, for those of the lanes.
   input  logic [31:0]          operand_i,
+  input  logic [31:0]          lane_operand_i [Threads],
   /// The write takes place (no trap).
   input  logic                 commit_i,
   output logic                 illegal_o,
@@ -38,15 +41,15 @@ module gpu_csr
   output logic [5:0]           counter_index_o,
   input  logic [63:0]          counter_i,
 
-  // Traps, of `warp_i`
-  input  logic                 trap_i,
+  // Traps, of lanes of `warp_i`
+  input  logic [Threads-1:0]   trap_i,
   input  logic [31:0]          trap_pc_i,
   input  logic [4:0]           trap_cause_i,
-  input  logic [31:0]          trap_value_i,
+  input  logic [31:0]          trap_value_i [Threads],
   input  logic [5:0]           trap_depth_i,
   output logic [31:0]          mtvec_o,
-  output logic [31:0]          mepc_o,
-  output logic [5:0]           mdepth_o,
+  output logic [31:0]          mepc_o [Threads],
+  output logic [5:0]           mdepth_o [Threads],
   input  logic                 spawn_i,
   input  logic [Warps-1:0]     spawn_mask_i,
 
@@ -59,21 +62,27 @@ module gpu_csr
 
   logic [31:0] mscratch_q [Warps];
   logic [31:0] mtvec_q [Warps];
-  logic [31:0] mepc_q [Warps];
-  logic [31:0] mtval_q [Warps];
-  logic [4:0] mcause_q [Warps];
-  logic [5:0] mdepth_q [Warps];
+  logic [31:0] mepc_q [Warps][Threads];
+  logic [31:0] mtval_q [Warps][Threads];
+  logic [4:0] mcause_q [Warps][Threads];
+  logic [5:0] mdepth_q [Warps][Threads];
   logic [7:0] fcsr_q [Warps];
   logic [7:0] class_q;
 
   logic [31:0] common, written;
-  logic known, by_lane, hart, window;
+  logic [31:0] lane_written [Threads];
+  logic known, by_lane, hart, trap_state, window;
   logic [5:0] window_index;
 
   assign mtvec_o = mtvec_q[warp_i];
-  assign mepc_o = mepc_q[warp_i];
-  assign mdepth_o = mdepth_q[warp_i];
   assign frm_o = fcsr_q[warp_i][7:5];
+
+  always_comb begin
+    for (int t = 0; t < int'(Threads); t++) begin
+      mepc_o[t] = mepc_q[warp_i][t];
+      mdepth_o[t] = mdepth_q[warp_i][t];
+    end
+  end
 
   // Counter window: 0xB03 to 0xB1F show a class's counters from the first on.
   assign window = addr_i[11:8] == 4'hb && addr_i[6:5] == '0;
@@ -90,6 +99,7 @@ module gpu_csr
     known = 1'b1;
     by_lane = 1'b0;
     hart = 1'b0;
+    trap_state = 1'b0;
     common = '0;
     if (access_i) begin
       unique case (addr_i)
@@ -101,9 +111,7 @@ module gpu_csr
         12'h304, 12'h344, 12'hf11, 12'hf12, 12'hf13, 12'hf15: common = '0;
         12'h305: common = mtvec_q[warp_i];
         12'h340: common = mscratch_q[warp_i];
-        12'h341: common = mepc_q[warp_i];
-        12'h342: common = {27'd0, mcause_q[warp_i]};
-        12'h343: common = mtval_q[warp_i];
+        12'h341, 12'h342, 12'h343: trap_state = 1'b1;
         12'h7c0: common = {24'd0, class_q};
         12'hcc0: by_lane = 1'b1;
         12'hcc1: common = 32'(warp_i);
@@ -133,15 +141,33 @@ module gpu_csr
       value_o[t] = common;
       if (by_lane) value_o[t] = 32'(t);
       if (hart) value_o[t] = (32'(core_id_i) * Warps + 32'(warp_i)) * Threads + 32'(t);
+      if (trap_state) begin
+        unique case (addr_i[1:0])
+          2'd1:    value_o[t] = mepc_q[warp_i][t];
+          2'd2:    value_o[t] = {27'd0, mcause_q[warp_i][t]};
+          default: value_o[t] = mtval_q[warp_i][t];
+        endcase
+      end
     end
   end
 
-  always_comb begin
-    unique case (op_i)
-      2'd1:    written = operand_i;
-      2'd2:    written = common | operand_i;
-      default: written = common & ~operand_i;
+  function automatic logic [31:0] merged(logic [1:0] op, logic [31:0] old, logic [31:0] operand);
+    unique case (op)
+      2'd1:    return operand;
+      2'd2:    return old | operand;
+      default: return old & ~operand;
     endcase
+  endfunction
+
+  always_comb begin
+    written = '0;
+    for (int t = 0; t < int'(Threads); t++) lane_written[t] = '0;
+    if (access_i) begin
+      written = merged(op_i, common, operand_i);
+      if (trap_state) begin
+        for (int t = 0; t < int'(Threads); t++) lane_written[t] = merged(op_i, value_o[t], lane_operand_i[t]);
+      end
+    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -150,10 +176,12 @@ module gpu_csr
       for (int w = 0; w < int'(Warps); w++) begin
         mscratch_q[w] <= '0;
         mtvec_q[w] <= '0;
-        mepc_q[w] <= '0;
-        mtval_q[w] <= '0;
-        mcause_q[w] <= '0;
-        mdepth_q[w] <= '0;
+        for (int t = 0; t < int'(Threads); t++) begin
+          mepc_q[w][t] <= '0;
+          mtval_q[w][t] <= '0;
+          mcause_q[w][t] <= '0;
+          mdepth_q[w][t] <= '0;
+        end
         fcsr_q[w] <= '0;
       end
     end else begin
@@ -175,18 +203,30 @@ module gpu_csr
           12'h003: fcsr_q[warp_i] <= written[7:0];
           12'h305: mtvec_q[warp_i] <= {written[31:2], 2'b00};
           12'h340: mscratch_q[warp_i] <= written;
-          12'h341: mepc_q[warp_i] <= {written[31:2], 2'b00};
-          12'h342: mcause_q[warp_i] <= written[4:0];
-          12'h343: mtval_q[warp_i] <= written;
           12'h7c0: class_q <= written[7:0];
           default: ;
         endcase
       end
-      if (trap_i) begin
-        mepc_q[warp_i] <= trap_pc_i;
-        mcause_q[warp_i] <= trap_cause_i;
-        mtval_q[warp_i] <= trap_value_i;
-        mdepth_q[warp_i] <= trap_depth_i;
+      if (commit_i && writes_i && trap_state) begin
+        for (int t = 0; t < int'(Threads); t++) begin
+          if (mask_i[t]) begin
+            unique case (addr_i[1:0])
+              2'd1:    mepc_q[warp_i][t] <= {lane_written[t][31:2], 2'b00};
+              2'd2:    mcause_q[warp_i][t] <= lane_written[t][4:0];
+              default: mtval_q[warp_i][t] <= lane_written[t];
+            endcase
+          end
+        end
+      end
+      if (trap_i != '0) begin
+        for (int t = 0; t < int'(Threads); t++) begin
+          if (trap_i[t]) begin
+            mepc_q[warp_i][t] <= trap_pc_i;
+            mcause_q[warp_i][t] <= trap_cause_i;
+            mtval_q[warp_i][t] <= trap_value_i[t];
+            mdepth_q[warp_i][t] <= trap_depth_i;
+          end
+        end
       end
     end
   end

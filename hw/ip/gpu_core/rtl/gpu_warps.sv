@@ -357,6 +357,13 @@ module gpu_warps
           replay_spawn_q <= '0;
         end else if (arrive) begin
           arrived_q[choose_warp] <= 1'b1;
+        end else begin
+          // Nobody is left who could come to where these lanes wait: their joins open.
+          select_q[choose_warp] <= 1'b1;
+          join_q[choose_warp] <= '0;
+          for (int t = 0; t < int'(Threads); t++) begin
+            if (join_q[choose_warp][t]) lane_pc_q[choose_warp][t] <= lane_pc_q[choose_warp][t] + 32'd4;
+          end
         end
       end
 

@@ -1,0 +1,125 @@
+"""Builds of a GPU cluster with its harness (`cpp/gpu_harness.cpp`), each a shared object, built once."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from eddy.core.errors import InvalidRequest
+
+from eddy_sim import build, shims
+from eddy_sim.filelist import read_filelist
+from eddy_sim.toolchain import (
+    COMPILE_FLAGS,
+    LINK_FLAGS,
+    VERILATOR_FLAGS,
+    Progress,
+    compile_cpp,
+    verilate,
+    versions,
+)
+
+CPP = Path(__file__).resolve().parent / "cpp"
+FILELIST = build.ROOT / "hw" / "ip" / "gpu_cluster" / "gpu_cluster.f"
+TOP = "gpu_cluster"
+HARNESS = ("gpu_harness.cpp", "gpu_axi.h", "isa_core.h", "isa_memory.h")
+TRACE_DEFINE = "`define EDDY_GPU_TRACE\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a cluster is made of; the parameters of hw/ip/gpu_cluster.
+
+    Attributes:
+        cores: Cores, 1 to 8.
+        warps: Warps a core, 1 to 16.
+        threads: Lanes of a warp, 1 to 16.
+        fpu: Whether there is a floating-point unit.
+        icache_bytes: Size of a core's instruction cache.
+        dcache_bytes: Size of a core's data cache.
+        local_bytes: Size of a core's local memory.
+        starve_bound: Instructions a group of lanes may execute while others of its warp wait.
+    """
+
+    cores: int = 1
+    warps: int = 4
+    threads: int = 4
+    fpu: bool = True
+    icache_bytes: int = 4096
+    dcache_bytes: int = 8192
+    local_bytes: int = 16384
+    starve_bound: int = 4096
+
+    def check(self) -> None:
+        """Refuse what cannot be built.
+
+        Raises:
+            InvalidRequest: A number is out of its range; says which and what is allowed.
+        """
+        for name, value, most in (("cores", self.cores, 8), ("warps", self.warps, 16), ("threads", self.threads, 16)):
+            if not 1 <= value <= most:
+                raise InvalidRequest(f"{name} must be 1 to {most}, not {value}", field=name, allowed=[1, most])
+
+    def parameters(self) -> tuple[str, ...]:
+        """Overrides of the top's parameters."""
+        values = {
+            "Cores": self.cores,
+            "Warps": self.warps,
+            "Threads": self.threads,
+            "Fpu": f"1'b{int(self.fpu)}",
+            "IcacheBytes": self.icache_bytes,
+            "DcacheBytes": self.dcache_bytes,
+            "LocalBytes": self.local_bytes,
+            "StarveBound": self.starve_bound,
+        }
+        return tuple(f"{name}={value}" for name, value in values.items())
+
+    def name(self) -> str:
+        """Short: 1c4w4t, with x for a cluster without floating point."""
+        return f"{self.cores}c{self.warps}w{self.threads}t{'' if self.fpu else 'x'}"
+
+
+def build_cluster(
+    shape: Shape, *, trace: bool = False, files: tuple[Path, ...] = (), progress: Progress = build.silent
+) -> Path:
+    """The cluster and its harness.
+
+    Args:
+        shape: Parameters.
+        trace: Let the cores say what every instruction does; for comparison with the model of the instruction set.
+        files: RTL to use instead of the source tree's.
+        progress: Told what is being built.
+
+    Raises:
+        InvalidRequest: No such cluster can be built.
+        BuildFailed: A tool refused its input; the message holds what it said.
+    """
+    shape.check()
+    sources = files or tuple(read_filelist(FILELIST))
+    texts = [path.read_bytes() for path in (*sources, *(CPP / name for name in HARNESS))]
+    texts += [path.read_bytes() for path in sorted(build.CPP.glob("*.h"))]
+    digest = hashlib.sha256(repr((shape, trace, VERILATOR_FLAGS, COMPILE_FLAGS, LINK_FLAGS, versions())).encode())
+    for text in texts:
+        digest.update(text + b"\0")
+
+    def make(work: Path) -> None:
+        define = work / "define.sv"
+        define.write_text(TRACE_DEFINE if trace else "", encoding="utf-8")
+        _compile(shape, (define, *sources), work, progress)
+
+    return build._product(f"gpu_{shape.name()}-{digest.hexdigest()[:16]}.so", make, progress)
+
+
+def _compile(shape: Shape, sources: tuple[Path, ...], work: Path, progress: Progress) -> None:
+    generated = work / "verilated"
+    verilate(TOP, build.PREFIX, sources, shape.parameters(), generated)
+    header = (generated / f"{build.PREFIX}___024root.h").read_text(encoding="utf-8")
+    (work / "eddy_normalise.h").write_text(
+        "#pragma once\n#include <cstddef>\n" + shims.normaliser(header, ""), encoding="utf-8"
+    )
+    parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
+    unit = work / "unit.cpp"
+    unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, CPP / HARNESS[0])), encoding="utf-8")
+    includes = (f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-I{CPP}")
+    compile_cpp([unit], work / "out", *includes, link=True, objects=[build._runtime(progress)])
