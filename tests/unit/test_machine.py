@@ -215,9 +215,40 @@ def test_loads_that_keep_failing_fail_the_job() -> None:
     bench.arrive(1)
     for attempt in range(MAX_LOAD_ATTEMPTS):
         assert 1 in bench.machine.jobs, attempt
+        bench.step(decide=[Configure(1, 0, attempt % 2)])
+        bench.step(m.LoadFailed(attempt % 2, bench.now_s, "configuration-error"))
+        bench.now_s += 1.0
+    assert bench.machine.jobs == {}
+
+
+def test_a_slot_whose_loads_fail_rests_for_longer_each_time_and_a_good_load_forgets() -> None:
+    bench = Bench()
+    bench.arrive(1)
+
+    def offered() -> set[int]:
+        bench.step()
+        return {slot.index for slot in bench.script.seen[-1].slots}
+
+    def fail() -> float:
         bench.step(decide=[Configure(1, 0, 0)])
         bench.step(m.LoadFailed(0, bench.now_s, "configuration-error"))
-    assert bench.machine.jobs == {}
+        assert offered() == {1}
+        assert bench.step(decide=[Configure(1, 0, 0)]).commands == []
+        wake_s = bench.machine.wake_s
+        assert wake_s is not None
+        return wake_s
+
+    failed_s = bench.now_s
+    first_s = fail()
+    assert 0.1 <= first_s - failed_s < 0.11
+    bench.now_s = first_s
+    assert offered() == {0, 1}
+    failed_s = bench.now_s
+    second_s = fail()
+    assert 0.2 <= second_s - failed_s < 0.21
+    bench.now_s = second_s
+    bench.load(1, 0, 0)
+    assert bench.machine.slots[0].failed_loads == 0
 
 
 def test_a_refused_image_is_not_offered_again_and_the_other_slot_is() -> None:

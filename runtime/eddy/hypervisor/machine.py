@@ -179,6 +179,7 @@ class Machine(Books):
         if slot is None:
             return
         slot.faulted = False
+        slot.failed_loads = 0
         slot.load_s = message.at_s - message.started_s
         job = self.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
@@ -210,6 +211,8 @@ class Machine(Books):
         module = slot.module
         slot.distrust()
         slot.faulted = not message.refused
+        if slot.faulted:
+            slot.rest(message.at_s)
         job = self.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
             slot.let_go(message.at_s)
@@ -298,7 +301,7 @@ class Machine(Books):
         for _ in range(2 * len(self.slots) + len(self.jobs) + 2):
             dispatch = self.policy.decide(self.view())
             self._observations.clear()
-            self._memory, self.wake_s = dispatch.memory, dispatch.wake_s
+            self._memory, self.wake_s = dispatch.memory, self._wake(dispatch.wake_s)
             again = False
             for decision in dispatch.decisions:
                 again = self._carry_out(decision) or again
@@ -306,8 +309,14 @@ class Machine(Books):
                 return
             self._launch_ready()
 
+    def _wake(self, asked_s: float | None) -> float | None:
+        """When to ask the policy again if nothing happens: as it asked, or when a slot has rested."""
+        rested = [slot.rests_until_s for slot in self.slots.values() if slot.rests_until_s > self._now_s]
+        return min([*rested, *(() if asked_s is None else (asked_s,))], default=None)
+
     def view(self) -> DispatchView:
-        """What the policy sees now. Jobs that wait for memory are not shown: nothing could be decided about them."""
+        """What the policy sees now. Jobs that wait for memory, and slots that rest after failed loads, are not shown:
+        nothing could be decided about them."""
         every = len(self.slots)
         return DispatchView(
             now_s=self._now_s,
@@ -316,7 +325,7 @@ class Machine(Books):
                 for job in self.jobs.values()
                 if job.ending is None and job.spec.id not in self._blocked
             ),
-            slots=tuple(slot.view() for slot in self.slots.values()),
+            slots=tuple(slot.view() for slot in self.slots.values() if slot.rests_until_s <= self._now_s),
             port_busy=self._loading is not None,
             observations=tuple(self._observations),
             memory=self._memory,
@@ -371,6 +380,8 @@ class Machine(Books):
             return "no such job or task"
         if slot is None or slot.phase is not Phase.FREE:
             return "the slot is not free"
+        if slot.rests_until_s > self._now_s:
+            return "the slot rests: its loads failed"
         if job.slot_of[task] is not None:
             return "the task has a slot"
         if job.done[task] == job.spec.batch:

@@ -8,6 +8,9 @@ from typing import Any
 
 from eddy.policy.dispatch.view import SlotView
 
+MAX_REST_S = 60.0
+"""Longest time a slot whose loads fail is left alone: a repaired slot is back within a minute."""
+
 
 class Phase(str, enum.Enum):
     """What a slot does, as the hypervisor sees it."""
@@ -36,6 +39,9 @@ class Slot:
         leaving: It is taken from its job at the next boundary.
         stopping: A `Stop` is out; what it holds is not trusted afterwards.
         faulted: It was closed after a fault; for people, a load mends it.
+        failed_loads: How many loads failed in a row.
+        rests_until_s: Not offered before: a slot whose loads fail is left alone for longer each time, and jobs go on
+            in the others.
         since_s: Board time of the last change of phase.
     """
 
@@ -50,6 +56,8 @@ class Slot:
     leaving: bool = False
     stopping: bool = False
     faulted: bool = False
+    failed_loads: int = 0
+    rests_until_s: float = 0.0
     since_s: float = 0.0
     cached: SlotView | None = None
 
@@ -67,6 +75,12 @@ class Slot:
         """What is inside must be loaded again before it serves."""
         self.module = self.tenant = ""
         self.cached = None
+
+    def rest(self, at_s: float) -> None:
+        """A load failed: leave the slot alone for as long as one takes, and twice as long each further time."""
+        pause_s = min(self.load_s * 2.0**self.failed_loads, MAX_REST_S)
+        self.failed_loads += 1
+        self.rests_until_s = at_s + pause_s
 
     def view(self) -> SlotView:
         """What a policy sees."""

@@ -67,7 +67,7 @@ def _bring_up_to_date(view: DispatchView, pipelined: bool) -> Queues:
     changed = {number for number, job in jobs.items() if before.get(number) is not job}
     stale = changed.union(before.keys() - jobs.keys()) if before else None
     by_slot = {s.index: _still_waiting(memory.by_slot.get(s.index, ()), jobs, stale) for s in view.slots}
-    if before and not memory.by_slot.keys() <= by_slot.keys():
+    if before and memory.by_slot.keys() != by_slot.keys():
         changed = set(jobs)
     dealt = {entry for queue in by_slot.values() for entry in queue}
     hands = {}
