@@ -76,6 +76,12 @@ class Admission:
         for name, spec in inputs.items():
             hashes = request.inputs.get(name, ())
             place = f"inputs.{name}"
+            if not hashes:
+                shape = ", ".join(str(length) for length in spec.shape)
+                raise InvalidRequest(
+                    f"the input '{name}' is missing; {application.name} takes {spec.dtype}[{shape}] an item of it",
+                    field=place,
+                )
             if len(hashes) not in (1, request.batch):
                 raise InvalidRequest(
                     f"{place} names {len(hashes)} blobs; a batch of {request.batch} takes {request.batch} of"
