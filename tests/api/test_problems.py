@@ -140,7 +140,7 @@ SUBMISSIONS: list[tuple[dict[str, Any], str, str]] = [
     ({"application": "invert", "inputs": {"image": []}}, "inputs.image", "1"),
     ({"application": "invert", "inputs": {"image": ["zz"]}}, "inputs.image[0]", "0-9a-f"),
     ({"application": "invert", "inputs": {"image": ["1" * 64]}}, "inputs.image[0]", "blob"),
-    ({"application": "invert"}, "inputs.image", "blobs"),
+    ({"application": "invert"}, "inputs.image", "missing"),
     ({"application": "invert", "batch": 5}, "batch", "1..4"),
     ({"application": "invert", "inputs": {"imag": ["1" * 64]}}, "inputs.imag", "image"),
     (
