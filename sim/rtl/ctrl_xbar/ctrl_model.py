@@ -63,7 +63,7 @@ class Cpu:
         self.accepted: dict[str, deque[tuple[int, ...]]] = {"aw": deque(), "w": deque(), "ar": deque()}
         self.owed = 0
         self.pages: tuple[int, ...] | None = None
-        self.kinds = ("read", "write")
+        self.kinds: tuple[str, ...] = ("read", "write")
 
     def address(self, flow: Flow) -> int:
         rng = self.rng
