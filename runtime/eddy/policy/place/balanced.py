@@ -6,7 +6,7 @@ import numpy as np
 
 from eddy.model.placement.bounds import single_job
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement
-from eddy.policy.place import listing
+from eddy.policy.place import listing, stream
 from eddy.policy.place.improve import improve
 from eddy.policy.place.packing import pack
 from eddy.policy.place.prices import search
@@ -30,6 +30,8 @@ STEPS = 200
 
 def balance(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
     """An assignment and a lower bound on its make-span."""
+    if stream.many(time_s):
+        return stream.balance(time_s, ready_s)
     table, scale = _compact(time_s)
     ready = ready_s / scale
     found = search(table, ready)

@@ -62,20 +62,20 @@ def normal(price: Floats) -> Floats:
     return scaled
 
 
-def search(time_s: Floats, ready_s: Floats, rounds: int | None = None, price: Floats | None = None) -> Prices:
+def search(time_s: Floats, ready_s: Floats, rounds: int | None = None, patience: int = 1) -> Prices:
     """Prices at which the loads level out, and their bound; the best bound of all rounds is kept.
 
     Args:
         time_s: (jobs, accelerators), infinite where a job cannot run.
         ready_s: (accelerators,).
         rounds: How many, from coarse to fine; each reads the table a few times. None: as many as the table needs.
-        price: Where to start.
+        patience: Times as many, where accelerators differ much.
     """
-    now = starting_price(time_s) if price is None else normal(price)
+    now = starting_price(time_s)
     finite = np.nan_to_num(time_s, posinf=0.0) if np.isinf(time_s.max()) else time_s
     cost = np.empty_like(time_s)
     best = Prices(now, 0.0)
-    for tau in _schedule(time_s, now, rounds):
+    for tau in _schedule(time_s, now, rounds, patience):
         weight = now.astype(time_s.dtype)
         np.multiply(time_s, weight, out=cost)
         least = cost.min(axis=1)
@@ -89,13 +89,13 @@ def search(time_s: Floats, ready_s: Floats, rounds: int | None = None, price: Fl
     return best
 
 
-def _schedule(time_s: Floats, price: Floats, rounds: int | None) -> Floats:
+def _schedule(time_s: Floats, price: Floats, rounds: int | None, patience: int) -> Floats:
     """The falling `tau`, chosen from how much a few jobs' costs differ."""
     rows = time_s[:: max(len(time_s) // 64, 1)] * price.astype(time_s.dtype)
     least = rows.min(axis=1)
     usual = np.median(rows, axis=1)
     alike = bool((usual <= (1 + ALIKE) * least).mean() > 0.9)
-    default = 7 if alike else 10
+    default = 7 if alike else 10 * patience
     schedule: Floats = np.geomspace(COARSE / 6 if alike else COARSE, FINE, rounds or default)
     return schedule
 

@@ -1,0 +1,157 @@
+"""How fast batches are placed, and how far from the lower bound: 1,000 jobs x 150 accelerators, 1,000,000 x 1,500.
+
+Every figure stands beside what it should be. Small ones are the best of several runs in seconds of processor time, so
+that other programs on the machine disturb them least; large ones are given in seconds of the clock and of the
+processor, over one run: the two threads of a large placement share two cores. `--json` prints one object. The large
+tables take 6 GB of memory and are left out where there is not enough.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from eddy.model.placement.instance import Instance, Kind, as_document
+from eddy.model.placement.verify import problems_of
+from eddy.policy.place import METHODS
+from eddy.policy.place.first import first_answer
+from eddy.policy.place.joint import joint_bound
+from eddy.studies.makespan.workload import Shape, batch
+
+SEEDS = range(8)
+JOBS, ACCELERATORS = 1_000_000, 1_500
+NEEDED_KB = 9_000_000
+Figure = dict[str, Any]
+
+
+def tell(message: str) -> None:
+    """Progress, where it does not mix with the result."""
+    print(f"bench: {message}", file=sys.stderr, flush=True)
+
+
+def best_ms(work: Callable[[], object], runs: int = 9) -> float:
+    """Least processor time of several runs."""
+    least = np.inf
+    for _ in range(runs):
+        begin = time.process_time()
+        work()
+        least = min(least, time.process_time() - begin)
+    return float(least) * 1e3
+
+
+def small() -> list[Figure]:
+    """1,000 jobs on 150 accelerators, computation only: [002] 5.2's batches, float32."""
+    whole, first, gaps = [], [], []
+    for seed in SEEDS:
+        it = Instance(batch(Shape(), "computation", seed).time_s.astype(np.float32))
+        whole.append(best_ms(partial(METHODS["default"], it)))
+        first.append(best_ms(partial(first_answer, it.time_s, it.ready_s)))
+        answer = METHODS["default"](it)
+        gaps.append(answer.makespan_s / answer.lower_bound_s - 1)
+    return [
+        {"what": "1,000 x 150: default, ms (slowest of the seeds)", "value": max(whole), "at_most": 10.0},
+        {"what": "1,000 x 150: first answer, ms (slowest of the seeds)", "value": max(first), "at_most": 1.0},
+        {"what": "1,000 x 150: default over the bound (worst of the seeds)", "value": max(gaps), "at_most": 0.01},
+    ]
+
+
+def sending(kind: Kind) -> list[Figure]:
+    """The same where sending counts: the gap to the bound, and the lead over SJF and LJF."""
+    gaps, leads, took = [], [], []
+    for seed in SEEDS:
+        it = batch(Shape(), kind, seed)
+        begin = time.process_time()
+        answer = METHODS["default"](it)
+        took.append(time.process_time() - begin)
+        if problems := problems_of(it, as_document(answer)):
+            raise SystemExit(f"{kind}, seed {seed}: {problems[0]}")
+        gaps.append(answer.makespan_s / joint_bound(it) - 1)
+        leads.append(answer.makespan_s / min(METHODS[m](it).makespan_s for m in ("sjf", "ljf")) - 1)
+    return [
+        {"what": f"1,000 x 150, {kind}: over the bound (worst)", "value": max(gaps), "at_most": 0.05},
+        {"what": f"1,000 x 150, {kind}: over the better of SJF and LJF (worst)", "value": max(leads), "at_most": 0.0},
+        {"what": f"1,000 x 150, {kind}: seconds (median)", "value": float(np.median(took))},
+    ]
+
+
+def fill(table: np.ndarray[Any, Any], speed: np.ndarray[Any, Any] | float, seed: int, rows: slice) -> None:
+    """Exponential sizes, +-20 % on every cell, over the accelerators' speeds; float32, in place."""
+    random = np.random.default_rng(seed)
+    part = table[rows]
+    for at in range(0, len(part), 4096):
+        some = part[at : at + 4096]
+        random.random(out=some, dtype=np.float32)
+        some *= 0.4
+        some += 0.8
+        some *= random.exponential(0.2, (len(some), 1)).astype(np.float32)
+        some /= speed
+
+
+def large() -> list[Figure]:
+    """1,000,000 jobs on 1,500 accelerators."""
+    table = np.empty((JOBS, ACCELERATORS), np.float32)
+    classes = 2.0 ** np.random.default_rng(5).integers(0, 5, ACCELERATORS)
+    figures: list[Figure] = []
+    for name, speed, seconds, gap in (
+        ("independent +-20 %", 1.0, 5.0, 0.005),
+        ("classes with 16x spread, +-20 %", classes.astype(np.float32), 15.0, 0.03),
+    ):
+        tell(f"1,000,000 x 1,500, {name}: the table")
+        halves = (slice(0, JOBS // 2), slice(JOBS // 2, JOBS))
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(partial(fill, table, speed), (1, 2), halves))
+        tell("placing")
+        clock, processor = time.perf_counter(), time.process_time()
+        it = Instance(table)
+        answer = METHODS["default"](it)
+        clock, processor = time.perf_counter() - clock, time.process_time() - processor
+        over = answer.makespan_s / answer.lower_bound_s - 1
+        figures += [
+            {"what": f"1,000,000 x 1,500, {name}: seconds", "value": clock, "at_most": seconds},
+            {
+                "what": f"1,000,000 x 1,500, {name}: seconds of the processor, halved",
+                "value": processor / 2,
+            },
+            {"what": f"1,000,000 x 1,500, {name}: over the bound", "value": over, "at_most": gap},
+        ]
+    return figures
+
+
+def memory_kb() -> int:
+    """Memory available, or 0 where that cannot be told."""
+    info = Path("/proc/meminfo")
+    lines = info.read_text(encoding="ascii").splitlines() if info.exists() else []
+    return next((int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), 0)
+
+
+def main() -> int:
+    """Measure and print; exit 1 where a figure is not what it should be."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one object instead of a table")
+    parser.add_argument("--small", action="store_true", help="leave the large tables out")
+    options = parser.parse_args()
+    figures = small() + sending("network") + sending("joint")
+    if not options.small and memory_kb() >= NEEDED_KB:
+        figures += large()
+    elif not options.small:
+        tell(f"the large tables need {NEEDED_KB // 1000} MB of free memory: left out")
+    missed = [f for f in figures if "at_most" in f and f["value"] > f["at_most"] * (1 + 1e-9) + 1e-9]
+    if options.json:
+        print(json.dumps({"place": figures}, indent=2))
+    else:
+        for f in figures:
+            goal = f"   (at most {f['at_most']:g})" if "at_most" in f else ""
+            print(f"{f['what']:<80} {f['value']:10.4f}{goal}{'   MISSED' if f in missed else ''}")
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
