@@ -17,16 +17,24 @@ module reset_pair (
   output logic far_rst_no
 );
 
-  logic request_q, far_request, far_reset_q, acknowledge, reset_q;
+  logic request_q, wanted_q, far_request, far_reset_q, acknowledge, reset_q;
 
+  // Four phases: a request stands until it is acknowledged, and the next waits until the acknowledgement has gone.
+  // Without the wait it would be taken back by the one before, and might reset the far side once this side runs.
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) request_q <= 1'b1;
-    else request_q <= clear_i || (request_q && !acknowledge);
+    if (!rst_ni) begin
+      request_q <= 1'b1;
+      wanted_q <= 1'b0;
+    end else if (request_q) request_q <= clear_i || !acknowledge;
+    else begin
+      request_q <= !acknowledge && (clear_i || wanted_q);
+      wanted_q <= acknowledge && (clear_i || wanted_q);
+    end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) reset_q <= 1'b1;
-    else reset_q <= clear_i || request_q || acknowledge;
+    else reset_q <= clear_i || wanted_q || request_q || acknowledge;
   end
 
   sync_bit u_request (
