@@ -47,6 +47,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "payload-too-large": Kind(413, "The body is too large", "Send at most `limit` bytes."),
         "unsupported-media-type": Kind(415, "The content type is not understood", "Send `application/json`."),
         "image-refused": Kind(422, "The partial bitstream was refused", "Build it for this slot and shell; sign it."),
+        "compilation-failed": Kind(422, "The kernel does not compile", "`diagnostics` has line and column."),
         "quota-exceeded": Kind(429, "A bound is reached", "Wait for your jobs to end, or ask for a higher bound."),
         "internal-error": Kind(500, "Eddy failed", "The server's log has the cause; please report it."),
         "eddy-error": Kind(500, "Eddy failed", "The server's log has the cause; please report it."),
@@ -54,6 +55,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "configuration-failed": Kind(502, "The configuration port reported an error", "Check the image, then retry."),
         "module-fault": Kind(502, "A module misbehaved", "`cause` says how; `eddy module check` finds out why."),
         "memory-exhausted": Kind(503, "The board's memory arena is full", "Submit a smaller batch, or retry later."),
+        "compiler-missing": Kind(503, "There is no kernel compiler here", "Install `eddy[serve]` on the server."),
+        "sandbox-unavailable": Kind(503, "The kernel compiler cannot be confined", "`detail` says what is missing."),
         "board-unreachable": Kind(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
     }
 )

@@ -5,7 +5,8 @@
     EddyError
     ├── InvalidRequest          the caller can mend it: a field is wrong
     │   ├── NotFound            no such job, application, blob, slot
-    │   └── Conflict            the thing exists, but its state forbids this
+    │   ├── Conflict            the thing exists, but its state forbids this
+    │   └── CompilationFailed   the compiler refused a kernel's source
     ├── QuotaExceeded           a tenant's bound on jobs, memory or bytes is reached
     ├── Unauthorized            no key, or a key that is not known
     ├── ImageRefused            a partial bitstream may not go where it was asked to go
@@ -57,6 +58,12 @@ class Conflict(InvalidRequest):
     """The thing exists, but the state it is in forbids the request."""
 
     code = "conflict"
+
+
+class CompilationFailed(InvalidRequest):
+    """A kernel's source was refused; the message is the compiler's, `details["diagnostics"]` has line and column."""
+
+    code = "compilation-failed"
 
 
 class QuotaExceeded(EddyError):

@@ -1,0 +1,158 @@
+"""OpenCL C to a program for GPU clusters: confined, cached by content, with the compiler's own words where it refuses.
+
+A source passes three confined steps that see no file: clang's front end (kernels, arguments, errors), clang's code
+generator, and the same for the small stubs that unpack arguments. A fourth, the linker, sees one folder of objects.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from eddy.core.errors import CompilationFailed, QuotaExceeded
+from eddy.gpu import library, sandbox, toolchain
+from eddy.gpu.prelude import complete
+from eddy.gpu.program import Program, local_bytes, symbols
+from eddy.gpu.sandbox import Ended, Limits
+from eddy.gpu.signature import read_kernels, stubs
+
+MAX_SOURCE_BYTES = 1 << 20
+_DIAGNOSTIC = re.compile(r"^(kernel\.cl|[\w.<> ]+):(?:(\d+):(\d+):)? ?(fatal error|error|warning|note): (.*)$", re.M)
+_LOCAL_TOO_LARGE = re.compile(r"section \.local at 0x\w+ of size (0x\w+) exceeds available address space")
+_NOISE = re.compile(r"^(zig|clang|lld|ld\.lld): (warning|note): .*\n?", re.M)
+
+
+class Compiler:
+    """Compiles kernels, and remembers what it compiled.
+
+    Args:
+        cache: Folder of compiled programs; None for the user's cache.
+        limits: What one step of one compilation may use.
+    """
+
+    def __init__(self, cache: Path | None = None, limits: Limits | None = None) -> None:
+        self.cache = cache or library.default_cache()
+        self.limits = limits or Limits()
+
+    def compile(self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None) -> Program:
+        """The program of a source.
+
+        Args:
+            source: OpenCL C 1.2; messages call it `kernel.cl`.
+            fpu: For cores with an FPU; otherwise with soft float, which gives the same bits.
+            defines: Macros.
+
+        Raises:
+            CompilationFailed: The compiler refused it; the message is the compiler's.
+            QuotaExceeded: It is too long, or compiling takes too much time, memory or output.
+            SandboxUnavailable: The compiler cannot be confined here.
+            CompilerMissing: It is not installed.
+        """
+        if len(source.encode()) > MAX_SOURCE_BYTES:
+            message = f"The source has more than {MAX_SOURCE_BYTES} bytes."
+            raise QuotaExceeded(message, limit=MAX_SOURCE_BYTES, asked=len(source.encode()))
+        text = complete(source, defines or {})
+        digest = hashlib.sha256(library.digest(fpu).encode() + text).hexdigest()
+        kept = self._kept(digest)
+        if kept is None:
+            kept = self._compile(text, fpu, digest)
+            self._keep(kept)
+        return kept
+
+    def _compile(self, text: bytes, fpu: bool, digest: str) -> Program:
+        clang = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.CODE, *toolchain.OPENCL)
+        read = self._step((*clang, "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", "-o", "-", "-"), text)
+        ir = read.output.decode(errors="replace")
+        kernels = read_kernels(ir)
+        if not kernels:
+            message = "kernel.cl: error: the source has no kernel; mark the entry functions with `kernel`"
+            raise CompilationFailed(message, diagnostics=[])
+        code = self._step((*clang, "-w", "-c", "-o", "-", "-"), text).output
+        calls = self._step((*clang, "-w", "-c", "-o", "-", "-"), complete(stubs(kernels), {})).output
+        elf = self._link({"kernel.o": code, "stubs.o": calls}, fpu)
+        at = symbols(elf)
+        placed = {name: replace(kernel, stub=at[f"eddy_call_{name}"]) for name, kernel in kernels.items()}
+        return Program(digest, elf, fpu, placed, local_bytes(elf), "@printf" in ir, _clean(read.message))
+
+    def _step(self, argv: tuple[str, ...], text: bytes) -> Ended:
+        ended = sandbox.run(argv, text, limits=self.limits)
+        self._check(ended)
+        return ended
+
+    def _link(self, objects: Mapping[str, bytes], fpu: bool) -> bytes:
+        parts = library.objects(fpu, self.cache)
+        with tempfile.TemporaryDirectory(prefix="eddy-link-") as name:
+            folder = Path(name)
+            folder.chmod(0o777)
+            for part in (*parts, toolchain.LIBRARY / library.LINK_SCRIPT):
+                shutil.copyfile(part, folder / part.name)
+            for file, data in objects.items():
+                (folder / file).write_bytes(data)
+            argv: tuple[str, ...] = (
+                toolchain.executable(),
+                "ld.lld",
+                "-T",
+                library.LINK_SCRIPT,
+                "--gc-sections",
+                "--threads=1",
+            )
+            argv += ("--no-dependent-libraries", "-z", "max-page-size=64", "--build-id=none", "-o", "program.elf")
+            ended = sandbox.run(
+                (*argv, *objects, *(part.name for part in parts)), folder=folder.resolve(), limits=self.limits
+            )
+            self._check(ended)
+            return (folder / "program.elf").read_bytes()
+
+    def _check(self, ended: Ended) -> None:
+        """Turn a step that failed into the error that says why, and nothing else."""
+        if ended.exceeded == "output":
+            raise QuotaExceeded("The compiled kernel is too large.", limit=self.limits.output_bytes)
+        if ended.exceeded == "time":
+            message = f"Compiling the kernel took more than {self.limits.cpu_s} s; it was stopped."
+            raise QuotaExceeded(message, limit=self.limits.cpu_s)
+        if ended.exit == 0:
+            return
+        message = _clean(ended.message)
+        diagnostics = _diagnostics(message)
+        if not any(entry["severity"] in ("error", "fatal error") for entry in diagnostics):
+            # A compiler that broke down says more about this machine than about the kernel.
+            message, diagnostics = "kernel.cl: error: the compiler broke down on this source", []
+        raise CompilationFailed(message, diagnostics=diagnostics)
+
+    def _kept(self, digest: str) -> Program | None:
+        try:
+            return Program.from_json((self.cache / f"{digest}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _keep(self, program: Program) -> None:
+        self.cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=self.cache, delete=False, encoding="utf-8") as file:
+            file.write(program.to_json())
+        os.replace(file.name, self.cache / f"{program.digest}.json")
+
+
+def _clean(message: bytes) -> str:
+    """The compiler's words about the source: without its own trouble, without any path of this machine."""
+    text = _NOISE.sub("", message.decode(errors="replace")).replace("<stdin>", "kernel.cl")
+    text = text.replace(toolchain.executable(), "clang").replace(str(toolchain.LIBRARY), "")
+    text = re.sub(r"^\d+ (warning|error)s?( and \d+ (warning|error)s?)? generated\.\n?", "", text, flags=re.M)
+    text = re.sub(r"^(zig|ld\.lld|lld): error: ", "kernel.cl: error: ", text, flags=re.M)
+    text = _LOCAL_TOO_LARGE.sub(lambda found: f"the __local variables take {int(found[1], 16)} bytes", text)
+    # What follows a line of this kind is the compiler's account of itself.
+    text = re.split(r"^(?:===-|PLEASE |Stack dump|Program arguments)", text, maxsplit=1, flags=re.M)[0].strip()
+    return text if _DIAGNOSTIC.search(text) else ""
+
+
+def _diagnostics(message: str) -> list[dict[str, object]]:
+    """File, line, column, severity and text of each message; line and column from 1, 0 where there is none."""
+    return [
+        {"file": file, "line": int(line or 0), "column": int(column or 0), "severity": severity, "message": text}
+        for file, line, column, severity, text in dict.fromkeys(_DIAGNOSTIC.findall(message))
+    ]

@@ -1,0 +1,170 @@
+"""Gives up every right, then becomes another program. Run as a script, by itself; imports nothing of ours.
+
+    python -I -S confine.py '{"argv": [...], "files": "none" | "folder", "folder": "...", "cpu_s": 10, ...}'
+
+What it gives up, in this order: resources (rlimits), the root user's identity, files (Landlock where the kernel has it)
+and system calls (a seccomp filter that lets through what computing needs; no file is opened, no process or socket
+made). The list of what took effect goes to the file descriptor `report`. Without the seccomp filter nothing is started.
+"""
+
+import ctypes
+import json
+import os
+import platform
+import resource
+import struct
+import sys
+from typing import Any
+
+REFUSED = 125
+"""Exit code where the program was not started."""
+NOBODY = 65534
+
+# Numbers of system calls: x86-64, aarch64; -1 where the machine has no such call.
+COMPUTE = {
+    "read": (0, 63), "write": (1, 64), "close": (3, 57), "fstat": (5, 80), "lseek": (8, 62), "mmap": (9, 222),
+    "mprotect": (10, 226), "munmap": (11, 215), "brk": (12, 214), "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "pread64": (17, 67), "pwrite64": (18, 68),
+    "readv": (19, 65), "writev": (20, 66), "sched_yield": (24, 124), "mremap": (25, 216), "madvise": (28, 233),
+    "getpid": (39, 172), "execve": (59, 221), "exit": (60, 93), "exit_group": (231, 94), "sigaltstack": (131, 132),
+    "arch_prctl": (158, -1), "gettid": (186, 178), "futex": (202, 98), "sched_getaffinity": (204, 123),
+    "set_tid_address": (218, 96), "clock_gettime": (228, 113), "getrandom": (318, 278), "prlimit64": (302, 261),
+    "set_robust_list": (273, 99), "rseq": (334, 293), "execveat": (322, 281), "getrlimit": (97, 163),
+    "nanosleep": (35, 101), "gettimeofday": (96, 169),
+}  # fmt: skip
+FILES = {
+    "open": (2, -1), "openat": (257, 56), "stat": (4, -1), "lstat": (6, -1), "newfstatat": (262, 79),
+    "statx": (332, 291), "access": (21, -1), "faccessat": (269, 48), "faccessat2": (439, 439),
+    "readlink": (89, -1), "readlinkat": (267, 78), "getcwd": (79, 17), "getdents64": (217, 61),
+}  # fmt: skip
+WRITING = {
+    "unlink": (87, -1), "unlinkat": (263, 35), "rename": (82, -1), "renameat": (264, 38), "renameat2": (316, 276),
+    "ftruncate": (77, 46), "fallocate": (285, 47), "chmod": (90, -1), "fchmod": (91, 52), "fchmodat": (268, 53),
+    "umask": (95, 166), "fcntl": (72, 25), "sysinfo": (99, 179), "uname": (63, 160),
+}  # fmt: skip
+AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+NO_SUCH_FILE, NOT_PERMITTED = 2, 1
+
+LANDLOCK_EXECUTE, LANDLOCK_READ = 1 << 0, 1 << 2
+LANDLOCK_FOLDER = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 8
+
+
+def refuse(message: str) -> None:
+    """Say why, and end."""
+    os.write(2, f"confine: {message}\n".encode())
+    os._exit(REFUSED)
+
+
+def limit(plan: dict[str, Any]) -> None:
+    """Bound what the program may use."""
+    bounds = {
+        resource.RLIMIT_CPU: plan["cpu_s"],
+        resource.RLIMIT_AS: plan["memory_bytes"],
+        resource.RLIMIT_FSIZE: plan["output_bytes"],
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: 32,
+    }
+    for what, most in bounds.items():
+        hard = resource.getrlimit(what)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (most, most))
+
+
+def filter_program(rules: list[tuple[int, int]], machine: str) -> bytes:
+    """A seccomp filter: for each number its action, everything else refused."""
+    load, equal, back, above = 0x20, 0x15, 0x06, 0x35
+    code = [(load, 0, 0, 4), (equal, 1, 0, AUDIT_ARCH[machine]), (back, 0, 0, KILL), (load, 0, 0, 0)]
+    # Calls of the x32 kind would pass by other numbers.
+    code += [(above, 0, 1, 0x40000000), (back, 0, 0, KILL)]
+    for number, action in rules:
+        code += [(equal, 0, 1, number), (back, 0, 0, action)]
+    code.append((back, 0, 0, ERRNO | NOT_PERMITTED))
+    return b"".join(struct.pack("<HBBI", *line) for line in code)
+
+
+def numbers(table: dict[str, tuple[int, int]], machine: str) -> list[int]:
+    """The table's numbers on this machine."""
+    column = 0 if machine == "x86_64" else 1
+    return [row[column] for row in table.values() if row[column] >= 0]
+
+
+def seccomp(libc: ctypes.CDLL, files: str) -> None:
+    """Let through only what computing needs, and with `files` = "folder" also what reading and writing files does."""
+    machine = platform.machine()
+    if machine not in AUDIT_ARCH:
+        refuse(f"no system-call filter for {machine}")
+    rules = [(n, ALLOW) for n in numbers(COMPUTE, machine)]
+    opened = ALLOW if files == "folder" else ERRNO | NO_SUCH_FILE
+    rules += [(n, opened) for n in numbers(FILES, machine)]
+    if files == "folder":
+        rules += [(n, ALLOW) for n in numbers(WRITING, machine)]
+    code = filter_program(rules, machine)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("<H6xQ", len(code) // 8, ctypes.addressof(buffer))
+    if libc.prctl(22, 2, ctypes.c_char_p(program), 0, 0):
+        refuse(f"this system takes no seccomp filter ({os.strerror(ctypes.get_errno())})")
+
+
+def landlock(libc: ctypes.CDLL, executable: str, folder: str) -> bool:
+    """Leave the executable and, if named, one folder of the file system; False where the kernel cannot."""
+    abi = libc.syscall(444, None, ctypes.c_size_t(0), 1)
+    if abi < 1:
+        return False
+    rights = {1: (1 << 13) - 1, 2: (1 << 14) - 1}.get(abi, (1 << 15) - 1)
+    attributes = struct.pack("<Q", rights)
+    ruleset = libc.syscall(444, ctypes.c_char_p(attributes), ctypes.c_size_t(8), 0)
+    if ruleset < 0:
+        return False
+    rules = [(executable, LANDLOCK_EXECUTE | LANDLOCK_READ)]
+    if folder:
+        rules.append((folder, LANDLOCK_FOLDER | (1 << 14 if abi >= 3 else 0)))
+    for path, allowed in rules:
+        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        if libc.syscall(445, ruleset, 1, ctypes.c_char_p(struct.pack("<Qi", allowed, handle)), 0):
+            return False
+        os.close(handle)
+    done = bool(libc.syscall(446, ruleset, 0) == 0)
+    os.close(ruleset)
+    return done
+
+
+def drop_root() -> bool:
+    """Become nobody, if root; False where that is not possible."""
+    try:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    except OSError:
+        return False
+    return True
+
+
+def main() -> None:
+    """Confine, then execute."""
+    plan = json.loads(sys.argv[1])
+    libc = ctypes.CDLL(None, use_errno=True)
+    took = ["limits"]
+    limit(plan)
+    folder = plan["folder"] if plan["files"] == "folder" else ""
+    program = os.open(plan["argv"][0], os.O_RDONLY | os.O_CLOEXEC)
+    if folder:
+        os.chdir(folder)
+    if libc.prctl(38, 1, 0, 0, 0):
+        refuse("this system cannot forbid new privileges")
+    if landlock(libc, plan["argv"][0], folder):
+        took.append("landlock")
+    if os.getuid() == 0 and drop_root():
+        took.append("nobody")
+    took.append("seccomp")
+    os.write(plan["report"], " ".join(took).encode())
+    os.close(plan["report"])
+    seccomp(libc, plan["files"])
+    os.execve(program, plan["argv"], {})
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Exception as error:
+        refuse(f"{type(error).__name__}: {error}")

@@ -1,0 +1,114 @@
+"""What executes kernels: the port between a launch and a cluster, real, simulated or modelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol
+
+from eddy.gpu.shape import ClusterShape
+
+CAUSES: Mapping[int, str] = MappingProxyType(
+    {
+        0: "fetch_misaligned",
+        1: "fetch_fault",
+        2: "illegal",
+        3: "breakpoint",
+        4: "load_misaligned",
+        5: "load_fault",
+        6: "store_misaligned",
+        7: "store_fault",
+        11: "ecall",
+    }
+)
+"""Names of trap causes, as hw/regs/gpu_cluster.rdl has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCounters:
+    """What one core counted while it ran a kernel.
+
+    Attributes:
+        cycles: Clock cycles from its start to its end; 0 where the executor has no clock.
+        instructions: Instructions of warps.
+        total_active_cycles: TOTAL_ACTIVE_CYCLES of [000] Table 4.1.
+        cycle_thread: CYCLE_THREAD_X for X = 1, 2, ..., lanes of a warp.
+        others: Whatever else it counts, by name.
+    """
+
+    cycles: int
+    instructions: int
+    total_active_cycles: int
+    cycle_thread: tuple[int, ...]
+    others: Mapping[str, int] = field(default_factory=dict)
+
+    def plus(self, other: CoreCounters) -> CoreCounters:
+        """Both runs of this core, one after the other."""
+        return CoreCounters(
+            self.cycles + other.cycles,
+            self.instructions + other.instructions,
+            self.total_active_cycles + other.total_active_cycles,
+            tuple(a + b for a, b in zip(self.cycle_thread, other.cycle_thread, strict=True)),
+            {name: self.others.get(name, 0) + other.others.get(name, 0) for name in {**self.others, **other.others}},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a core was stopped.
+
+    Attributes:
+        core: Which.
+        cause: Its name.
+        pc: Address of the instruction; 0 where memory refused.
+        value: The instruction, or the address of the access.
+    """
+
+    core: int
+    cause: str
+    pc: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How one run of all cores ended.
+
+    Attributes:
+        finished: Whether every core came to its end; otherwise the bound on time was reached.
+        cycles: Clock cycles of the whole run; 0 where the executor has no clock.
+        counters: Of each core.
+        faults: Cores that were stopped.
+    """
+
+    finished: bool
+    cycles: int
+    counters: tuple[CoreCounters, ...]
+    faults: tuple[Fault, ...] = ()
+
+
+class Executor(Protocol):
+    """A cluster that runs one program at a time on all its cores."""
+
+    @property
+    def shape(self) -> ClusterShape:
+        """What it is made of."""
+
+    def execute(self, region: bytearray, entry: int, argument: int, limit: int) -> Execution:
+        """Start every core at `entry` and wait for all.
+
+        Args:
+            region: Memory from `REGION_BASE` on, nothing else being accessible; holds what the cores wrote afterwards.
+            entry: First address of the program.
+            argument: What warp 0 of each core finds in mscratch.
+            limit: Clock cycles (instructions, where there is no clock) after which the run is given up.
+        """
+
+
+def total(runs: Iterable[Execution]) -> tuple[CoreCounters, ...]:
+    """The counters of several runs of the same cluster, added up core by core."""
+    summed: tuple[CoreCounters, ...] = ()
+    for run in runs:
+        summed = tuple(a.plus(b) for a, b in zip(summed, run.counters, strict=True)) if summed else run.counters
+    return summed

@@ -1,0 +1,72 @@
+"""The device library: start-up, work-groups, mathematics, soft float, printf. Built once for each kind of core."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from eddy.core.errors import EddyError
+from eddy.gpu import toolchain
+from eddy.gpu.layout import c_header
+from eddy.gpu.prelude import header
+
+SOURCES = ("start.S", "run.c", "print.c", "math.c", "wide.c")
+SOFT_SOURCES = ("softfloat.c",)
+LINK_SCRIPT = "link.ld"
+_TEXTS = (*SOURCES, *SOFT_SOURCES, "eddy_types.h", "opencl.h", LINK_SCRIPT)
+
+
+def default_cache() -> Path:
+    """Where compiled programs are kept unless said otherwise: `$XDG_CACHE_HOME/eddy/kernels`."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "eddy" / "kernels"
+
+
+@functools.lru_cache(maxsize=2)
+def digest(fpu: bool) -> str:
+    """Names everything but the source that shapes a program: compiler, flags, library."""
+    flags = (toolchain.version(), toolchain.machine(fpu), toolchain.CODE, toolchain.OPENCL, header())
+    named = hashlib.sha256(repr(flags).encode())
+    for name in _TEXTS:
+        named.update((toolchain.LIBRARY / name).read_bytes())
+    return named.hexdigest()
+
+
+def objects(fpu: bool, cache: Path) -> tuple[Path, ...]:
+    """The library's object files, in the order they are linked; built where missing.
+
+    Raises:
+        EddyError: The compiler refused the library: a damaged installation.
+    """
+    folder = cache / f"library-{digest(fpu)[:24]}"
+    names = [f"{name}.o" for name in (*SOURCES, *(() if fpu else SOFT_SOURCES))]
+    if not folder.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix="building-") as work:
+            for name in names:
+                _build(name.removesuffix(".o"), fpu, Path(work) / name)
+            Path(work).chmod(0o755)
+            try:
+                Path(work).rename(folder)
+            except OSError:
+                if not folder.is_dir():
+                    raise
+            Path(work).mkdir(exist_ok=True)
+    return tuple(folder / name for name in names)
+
+
+def _build(name: str, fpu: bool, out: Path) -> None:
+    assembler = name.endswith(".S")
+    language = ("-x", "assembler-with-cpp") if assembler else ("-x", "c", "-std=c17", "-fno-builtin", *toolchain.CODE)
+    command = [toolchain.executable(), "clang", *toolchain.machine(fpu), *language, "-I", str(toolchain.LIBRARY)]
+    text = c_header() + f'# 1 "{name}"\n' + (toolchain.LIBRARY / name).read_text(encoding="utf-8")
+    result = subprocess.run(
+        [*command, "-c", "-", "-o", str(out)], input=text.encode(), capture_output=True, check=False
+    )
+    if result.returncode:
+        said = result.stderr.decode(errors="replace")[-2000:]
+        raise EddyError(f"The device library does not compile; reinstall Eddy. {name}: {said}")

@@ -1,0 +1,147 @@
+"""ND-ranges: which work-items there are, how they form work-groups, how these fill a cluster, and slices of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from eddy.core.errors import InvalidRequest
+from eddy.gpu.layout import context_bytes
+from eddy.gpu.program import Program
+from eddy.gpu.shape import ClusterShape
+from eddy.gpu.signature import Kernel
+
+MAX_ITEMS = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """An ND-range on a cluster.
+
+    Attributes:
+        work_dim: Dimensions, 1 to 3.
+        global_size, global_offset, local_size, num_groups: By dimension, always three.
+        group_warps: Warps a work-group takes.
+        core_groups: Work-groups side by side on a core.
+    """
+
+    work_dim: int
+    global_size: tuple[int, int, int]
+    global_offset: tuple[int, int, int]
+    local_size: tuple[int, int, int]
+    num_groups: tuple[int, int, int]
+    group_warps: int
+    core_groups: int
+
+    @property
+    def group_items(self) -> int:
+        """Work-items of a work-group."""
+        return math.prod(self.local_size)
+
+    @property
+    def groups(self) -> int:
+        """Work-groups in all."""
+        return math.prod(self.num_groups)
+
+
+def arrange(
+    shape: ClusterShape,
+    program: Program,
+    kernel: Kernel,
+    global_size: Sequence[int],
+    local_size: Sequence[int] | None = None,
+    offset: Sequence[int] | None = None,
+    local_arguments: int = 0,
+) -> Arrangement:
+    """How a launch fills a cluster.
+
+    Args:
+        shape: The cluster.
+        program: The kernel's program.
+        kernel: The kernel.
+        global_size: Work-items by dimension.
+        local_size: Work-group size by dimension; None for what suits the cluster.
+        offset: What `get_global_id` counts from; None for zeros.
+        local_arguments: Bytes of the kernel's `__local` arguments.
+
+    Raises:
+        InvalidRequest: A size is not possible; the message says what is.
+    """
+    dimensions = len(global_size)
+    if not 1 <= dimensions <= 3 or any(size < 1 for size in global_size) or math.prod(global_size) > MAX_ITEMS:
+        message = f"A global size has 1 to 3 dimensions of at least 1 and {MAX_ITEMS} work-items at most."
+        raise InvalidRequest(message, field="global_size", allowed=f"1 to 3 sizes, product at most {MAX_ITEMS}")
+    start = _three(offset or (0,) * dimensions, dimensions, "offset", 0)
+    whole = _three(global_size, dimensions, "global_size", 1)
+    group = _group(shape, kernel, whole, local_size, dimensions)
+    items = math.prod(group)
+    if items > shape.lanes:
+        message = (
+            f"A work-group of {items} work-items does not fit: the cluster's cores have {shape.warps} warps of "
+            f"{shape.threads} threads, {shape.lanes} at most."
+        )
+        raise InvalidRequest(message, field="local_size", asked=items, allowed=shape.lanes)
+    warps = -(-items // shape.threads)
+    side_by_side = _side_by_side(shape, program, kernel, warps, local_arguments)
+    counts = tuple(-(-size // part) for size, part in zip(whole, group, strict=True))
+    return Arrangement(dimensions, whole, start, group, (counts[0], counts[1], counts[2]), warps, side_by_side)
+
+
+def slices(arrangement: Arrangement, most: int | None) -> Iterator[tuple[int, int]]:
+    """First work-group and number of work-groups of each slice; one slice where `most` is None."""
+    step = arrangement.groups if most is None else max(1, most)
+    for first in range(0, arrangement.groups, step):
+        yield first, min(step, arrangement.groups - first)
+
+
+def _three(sizes: Sequence[int], dimensions: int, field: str, least: int) -> tuple[int, int, int]:
+    if len(sizes) != dimensions or any(not least <= size < 1 << 32 for size in sizes):
+        message = f"{field} must have {dimensions} values of at least {least}, like the global size."
+        raise InvalidRequest(message, field=field, allowed=f"{dimensions} values from {least}")
+    filled = (*(int(size) for size in sizes), *([1 if least else 0] * (3 - dimensions)))
+    return filled[0], filled[1], filled[2]
+
+
+def _group(
+    shape: ClusterShape,
+    kernel: Kernel,
+    whole: tuple[int, int, int],
+    local_size: Sequence[int] | None,
+    dimensions: int,
+) -> tuple[int, int, int]:
+    required = kernel.group_size[:dimensions]
+    if required:
+        if local_size is not None and tuple(local_size) != required:
+            message = f"Kernel {kernel.name!r} requires work-groups of {required}."
+            raise InvalidRequest(message, field="local_size", allowed=required)
+        local_size = required
+    if local_size is None:
+        return _suitable(shape, kernel, whole)
+    group = _three(local_size, dimensions, "local_size", 1)
+    if any(size % part for size, part in zip(whole, group, strict=True)):
+        message = f"The global size {whole[:dimensions]} is not a multiple of the local size {group[:dimensions]}."
+        raise InvalidRequest(message, field="local_size", allowed="divisors of the global size")
+    return group
+
+
+def _suitable(shape: ClusterShape, kernel: Kernel, whole: tuple[int, int, int]) -> tuple[int, int, int]:
+    """A warp's worth where work-items are independent; the most that divides where they wait for each other."""
+    if kernel.waits:
+        return max(part for part in range(1, min(shape.lanes, whole[0]) + 1) if whole[0] % part == 0), 1, 1
+    first = min(whole[0], shape.threads)
+    return first, min(whole[1], shape.threads // first), 1
+
+
+def _side_by_side(shape: ClusterShape, program: Program, kernel: Kernel, warps: int, local_arguments: int) -> int:
+    """Work-groups a core runs at once: as many as warps and local memory allow; one where `__local` variables are."""
+    room = shape.local_bytes - context_bytes(shape.lanes) - program.local_bytes
+    if room < local_arguments:
+        asked = program.local_bytes + local_arguments
+        most = max(0, shape.local_bytes - context_bytes(shape.lanes))
+        message = f"The kernel uses {asked} bytes of local memory for a work-group; this cluster has {most}."
+        raise InvalidRequest(message, field="local_memory", asked=asked, allowed=most)
+    if kernel.local_variables:
+        return 1
+    fit = shape.warps // warps
+    return min(fit, room // local_arguments) if local_arguments else fit

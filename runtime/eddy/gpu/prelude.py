@@ -1,0 +1,50 @@
+"""What goes before a tenant's source: launch tables, built-in functions of OpenCL C, the caller's definitions."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+
+from eddy.core.errors import InvalidRequest
+from eddy.gpu.layout import c_header
+from eddy.gpu.signature import SCALARS
+from eddy.gpu.toolchain import LIBRARY
+
+WIDTHS = ("", "2", "3", "4", "8", "16")
+_NAME = re.compile(r"[A-Za-z_]\w{0,63}\Z")
+_VALUE = re.compile(r"[ -~]{0,256}\Z")
+
+
+@functools.lru_cache(maxsize=1)
+def header() -> str:
+    """The header of every kernel source."""
+    lines = [c_header()]
+    for scalar in SCALARS:
+        for width in WIDTHS:
+            name = scalar + width
+            convert = f"__builtin_convertvector((x), {name})" if width else f"(({name})(x))"
+            lines.append(f"#define convert_{name}(x) {convert}\n#define as_{name}(x) __builtin_astype((x), {name})\n")
+    return "".join(lines) + (LIBRARY / "opencl.h").read_text(encoding="utf-8")
+
+
+def definitions(defines: Mapping[str, object]) -> str:
+    """Macros of the caller, one line each.
+
+    Raises:
+        InvalidRequest: A name is no identifier, or a value is not one line of plain text.
+    """
+    lines = []
+    for name, value in defines.items():
+        text = str(value)
+        if not _NAME.match(name) or not _VALUE.match(text) or text.endswith("\\"):
+            message = f"Definition {name!r} must be an identifier with a value of at most 256 printable characters."
+            raise InvalidRequest(message, field=f"defines.{name[:64]}")
+        lines.append(f"#define {name} {text}\n")
+    return "".join(lines)
+
+
+def complete(source: str, defines: Mapping[str, object]) -> bytes:
+    """A tenant's source with all that goes before it; its own lines keep their numbers, as `kernel.cl`."""
+    text = f'# 1 "opencl.h"\n{header()}\n# 1 "defines"\n{definitions(defines)}# 1 "kernel.cl"\n{source}\n'
+    return text.encode()

@@ -1,0 +1,172 @@
+"""What clang says about a program's kernels: their names, arguments, and what a launch must heed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from eddy.core.errors import CompilationFailed
+
+Space = Literal["value", "global", "constant", "local"]
+
+SCALARS: Mapping[str, tuple[str, int]] = {
+    **{"char": ("i1", 1), "uchar": ("u1", 1), "short": ("i2", 2), "ushort": ("u2", 2), "int": ("i4", 4)},
+    **{"uint": ("u4", 4), "long": ("i8", 8), "ulong": ("u8", 8), "float": ("f4", 4)},
+}
+"""OpenCL scalar to numpy's letter and size in bytes."""
+_SPACES: Mapping[str, Space] = {"0": "value", "1": "global", "2": "constant", "3": "local"}
+_VECTOR = re.compile(r"^(\w+) __attribute__\(\(ext_vector_type\((\d+)\)\)\)$")
+_KERNEL = re.compile(r"^define .*?spir_kernel void @(\w+)\((.*)$", re.M)
+_FUNCTION = re.compile(r"^define [^@]*@(\w+)\((.*?)^\}$", re.M | re.S)
+_LOCAL = re.compile(r"^(@[\w.]+) = internal (?:unnamed_addr )?global ", re.M)
+_NAMED = re.compile(r"@[\w.]+")
+_NODE = re.compile(r"^(!\d+) = (?:distinct )?!\{(.*)\}$", re.M)
+BARRIER_MARK = "# eddy-barrier"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a kernel.
+
+    Attributes:
+        name: As the source names it.
+        type: As the source writes it, "float4" or "float*".
+        space: "value", or where a pointer points to.
+        element: numpy's letter of the scalar or of what a pointer points to; "" where that is a structure.
+        count: Elements of a vector, 1 of a scalar.
+        size: Bytes in the packed arguments.
+        const: Whether a pointer's target is not written.
+    """
+
+    name: str
+    type: str
+    space: Space
+    element: str
+    count: int
+    size: int
+    const: bool = False
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it is an address."""
+        return self.space != "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel of a program.
+
+    Attributes:
+        name: As the source names it.
+        arguments: In order.
+        group_size: Work-group size the source requires; empty where it requires none.
+        waits: Whether work-items of a group may wait for each other: it has barriers or local memory.
+        local_variables: Whether it has `__local` variables; then a core runs one of its work-groups at a time.
+        stub: Address of what unpacks the arguments and calls it.
+    """
+
+    name: str
+    arguments: tuple[Argument, ...]
+    group_size: tuple[int, ...] = ()
+    waits: bool = False
+    local_variables: bool = False
+    stub: int = 0
+
+    def offsets(self) -> tuple[int, ...]:
+        """Where each argument lies in the packed arguments: aligned to its size, 16 at most."""
+        at, found = 0, []
+        for argument in self.arguments:
+            at = -(-at // min(argument.size, 16)) * min(argument.size, 16)
+            found.append(at)
+            at += argument.size
+        return tuple(found)
+
+
+def read_kernels(ir: str) -> dict[str, Kernel]:
+    """The kernels of a program, from its LLVM IR.
+
+    Raises:
+        CompilationFailed: A kernel takes an argument that cannot be passed.
+    """
+    nodes = dict(_NODE.findall(ir))
+    bodies = {f"@{name}": text for name, text in _FUNCTION.findall(ir)}
+    local = set(_LOCAL.findall(ir))
+    kernels = {}
+    for name, rest in _KERNEL.findall(ir):
+        reached = _reached(f"@{name}", bodies)
+        marked = any(BARRIER_MARK in bodies.get(function, "") for function in reached)
+        kernels[name] = _kernel(name, rest, nodes, marked, bool(local & reached))
+    return kernels
+
+
+def _reached(name: str, bodies: Mapping[str, str]) -> set[str]:
+    """Every function and variable a function may come to."""
+    reached: set[str] = set()
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += _NAMED.findall(bodies.get(name, ""))
+    return reached
+
+
+def _kernel(name: str, rest: str, nodes: Mapping[str, str], barriers: bool, local_variables: bool) -> Kernel:
+    refs = dict(re.findall(r"!(\w+) (!\d+)", rest))
+
+    def column(key: str) -> list[str]:
+        return _items(nodes.get(refs.get(f"kernel_arg_{key}", ""), ""))
+
+    columns = (column(key) for key in ("name", "type", "base_type", "addr_space", "type_qual"))
+    arguments = tuple(_argument(name, *row) for row in zip(*columns, strict=True))
+    required = re.findall(r"i32 (\d+)", nodes.get(refs.get("reqd_work_group_size", ""), ""))
+    waits = barriers or local_variables or any(argument.space == "local" for argument in arguments)
+    return Kernel(name, arguments, tuple(map(int, required)), waits, local_variables)
+
+
+def _items(node: str) -> list[str]:
+    return [text if text or not number else number for text, number in re.findall(r'!"([^"]*)"|i32 (\d+)', node)]
+
+
+def _argument(kernel: str, name: str, shown: str, base: str, space: str, qualifiers: str) -> Argument:
+    where = _SPACES.get(space, "value")
+    if where != "value":
+        target = base.rstrip("*")
+        vector = _VECTOR.match(target)
+        element = SCALARS.get(vector[1] if vector else target, ("", 0))[0]
+        return Argument(name, shown, where, element, 1, 4, "const" in qualifiers.split() or where == "constant")
+    vector = _VECTOR.match(base)
+    scalar, count = (vector[1], int(vector[2])) if vector else (base, 1)
+    if scalar not in SCALARS:
+        raise CompilationFailed(
+            f"kernel.cl: error: kernel {kernel!r} takes {name!r} of type {shown!r} by value; "
+            "pass scalars and vectors by value, anything else through a pointer",
+            diagnostics=[],
+        )
+    element, size = SCALARS[scalar]
+    return Argument(name, shown, "value", element, count, size * (4 if count == 3 else count))
+
+
+def stubs(kernels: Mapping[str, Kernel]) -> str:
+    """OpenCL C that takes each kernel's arguments from memory and calls it; pointers pass as the words they are."""
+    lines = []
+    for kernel in kernels.values():
+        types = [_type(argument) for argument in kernel.arguments]
+        loads = [f"*(const {t} *)(a + {at})" for t, at in zip(types, kernel.offsets(), strict=True)]
+        # Each work-group of a core has __local arguments of its own.
+        own = " + EDDY_LANE(GROUP_SLOT) * EDDY_WORD(LOCAL_STRIDE)"
+        loads = [load + own * (a.space == "local") for load, a in zip(loads, kernel.arguments, strict=True)]
+        name, takes = kernel.name, ", ".join(types) or "void"
+        lines.append(f'void eddy_imp_{name}({takes}) __asm__("__clang_ocl_kern_imp_{name}");\n')
+        lines.append(f"void eddy_call_{name}(const uchar *a) {{ eddy_imp_{name}({', '.join(loads)}); }}\n")
+    return "".join(lines)
+
+
+def _type(argument: Argument) -> str:
+    """An argument's type in the words of our header, whatever the tenant called it."""
+    if argument.is_pointer:
+        return "uint"
+    names = {letter: name for name, (letter, _) in SCALARS.items()}
+    return names[argument.element] + (str(argument.count) if argument.count > 1 else "")

@@ -1,0 +1,65 @@
+"""The compiler of kernels: clang and lld of the `ziglang` wheel, and the flags of both floating-point variants."""
+
+from __future__ import annotations
+
+import functools
+from importlib import metadata, util
+from pathlib import Path
+from typing import ClassVar
+
+from eddy.core.errors import EddyError
+
+LIBRARY = Path(__file__).resolve().parent / "library"
+
+TARGET = ("--target=riscv32-unknown-none-elf", "-mno-relax", "-mcmodel=medany")
+HARD = ("-march=rv32imf_zicsr", "-mabi=ilp32f")
+SOFT = ("-march=rv32im_zicsr", "-mabi=ilp32")
+CODE = (
+    *("-O2", "-ffreestanding", "-nostdinc", "-fno-math-errno", "-fno-pic", "-fno-ident"),
+    # Two roundings everywhere, so that a kernel gives the same bits with and without an FPU.
+    "-ffp-contract=off",
+    *("-ffunction-sections", "-fdata-sections", "-msmall-data-limit=0"),
+    # gp holds the launch block, tp the lane's context.
+    *("-ffixed-x3", "-ffixed-x4"),
+)
+OPENCL = (
+    *("-x", "cl", "-cl-std=CL1.2", "-cl-no-stdinc", "-Xclang", "-cl-ext=-all", "-cl-single-precision-constant"),
+    *("-cl-kernel-arg-info", "-fno-color-diagnostics", "-ferror-limit=20", "-fno-crash-diagnostics"),
+    *("-Xclang", "-disable-pragma-debug-crash", "-Wno-builtin-macro-redefined", "-Wno-unused-function"),
+    # What would tell when and where a kernel was compiled, and make compilations differ.
+    *('-D__DATE__="Jan  1 1970"', '-D__TIME__="00:00:00"', '-D__TIMESTAMP__="Thu Jan  1 00:00:00 1970"'),
+    *('-D__FILE__="kernel.cl"', '-D__BASE_FILE__="kernel.cl"', '-D__FILE_NAME__="kernel.cl"'),
+)
+
+
+class CompilerMissing(EddyError):
+    """The wheel with the compiler is not installed; the message names the command that brings it."""
+
+    code: ClassVar[str] = "compiler-missing"
+
+
+@functools.lru_cache(maxsize=1)
+def executable() -> str:
+    """Path of the program that is clang and lld.
+
+    Raises:
+        CompilerMissing: The wheel is not there.
+    """
+    spec = util.find_spec("ziglang")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(folder) / "zig"
+        if path.is_file():
+            return str(path.resolve())
+    raise CompilerMissing("Kernels cannot be compiled here: install the compiler with: pip install 'eddy[serve]'")
+
+
+@functools.lru_cache(maxsize=1)
+def version() -> str:
+    """Version of the wheel."""
+    executable()
+    return metadata.version("ziglang")
+
+
+def machine(fpu: bool) -> tuple[str, ...]:
+    """Flags of the cores' instruction set."""
+    return (*TARGET, *(HARD if fpu else SOFT))

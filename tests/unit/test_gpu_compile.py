@@ -1,0 +1,165 @@
+"""Compiling kernels: what comes out, what is refused, and in which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound, QuotaExceeded
+from eddy.gpu.compiler import MAX_SOURCE_BYTES, Compiler
+from eddy.gpu.layout import BLOCK, CONTEXT, REGION_BASE, c_header, context_bytes, stack_stride
+from eddy.gpu.program import Program, segments
+from unit.gpu_kit import CACHE, compiled, compiler
+
+SAXPY = """
+kernel void saxpy(global float *y, global const float *x, float a) {
+  uint i = get_global_id(0);
+  y[i] = a * x[i] + y[i];
+}
+"""
+
+
+def refused(source: str) -> CompilationFailed:
+    with pytest.raises(CompilationFailed) as caught:
+        compiler().compile(source)
+    return caught.value
+
+
+def test_arguments_are_described() -> None:
+    source = """
+    typedef struct { int a; } pair;
+    kernel void f(global float4 *v, constant int *c, local uchar *l, short s, float3 w, ulong u, global pair *p) {}
+    """
+    kernel = compiled(source).kernel("f")
+    assert [(a.name, a.space, a.element, a.count, a.size) for a in kernel.arguments] == [
+        ("v", "global", "f4", 1, 4),
+        ("c", "constant", "i4", 1, 4),
+        ("l", "local", "u1", 1, 4),
+        ("s", "value", "i2", 1, 2),
+        ("w", "value", "f4", 3, 16),
+        ("u", "value", "u8", 1, 8),
+        ("p", "global", "", 1, 4),
+    ]
+    assert kernel.offsets() == (0, 4, 8, 12, 16, 32, 40)
+
+
+def test_only_kernels_that_wait_are_said_to() -> None:
+    source = """
+    void deep(void) { barrier(CLK_LOCAL_MEM_FENCE); }
+    void middle(void) { deep(); }
+    kernel void calls(global int *a) { middle(); a[0] = 1; }
+    kernel void keeps(global int *a) { local int t[8]; t[get_local_id(0)] = a[0]; a[1] = t[0]; }
+    kernel void takes(local int *t) { t[0] = 1; }
+    kernel void free_of_it(global int *a) { a[0] = 1; }
+    """
+    kernels = compiled(source).kernels
+    assert {name: (k.waits, k.local_variables) for name, k in kernels.items()} == {
+        "calls": (True, False),
+        "keeps": (True, True),
+        "takes": (True, False),
+        "free_of_it": (False, False),
+    }
+
+
+def test_programs_begin_where_the_cores_do_and_local_memory_is_counted() -> None:
+    program = compiled("kernel void f(global int *a) { local int t[100]; t[0] = a[0]; a[1] = t[get_global_id(0)]; }")
+    first = min(address for address, _, _ in segments(program.elf))
+    assert first == REGION_BASE
+    assert program.image()[:4] == (0xFC1022F3).to_bytes(4, "little")  # csrr t0, 0xfc1
+    assert program.local_bytes == 400
+
+
+def test_messages_have_line_and_column_of_the_tenants_source() -> None:
+    error = refused("kernel void f(global int *a) {\n  a[0] = missing;\n}\n")
+    assert "kernel.cl:2:10: error: use of undeclared identifier 'missing'" in error.message
+    assert error.details["diagnostics"][0] == {
+        "file": "kernel.cl",
+        "line": 2,
+        "column": 10,
+        "severity": "error",
+        "message": "use of undeclared identifier 'missing'",
+    }
+    assert error.code == "compilation-failed"
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("int f(int a) { return a; }", "has no kernel"),
+        ("void g(int); kernel void f(int a) { g(a); }", "undefined symbol: g"),
+        ("struct s { int a; }; kernel void f(struct s a) {}", "pass scalars and vectors by value"),
+        ("kernel void f(double d) {}", "cl_khr_fp64"),
+        ("int x; kernel void f() {}", "constant address space"),
+        (
+            "kernel void f() { local int t[1 << 20]; t[get_local_id(0)] = t[1]; }",
+            "__local variables take 4194304 bytes",
+        ),
+        ('kernel void f() { __asm__ volatile("bogus"); }', "unrecognized instruction"),
+    ],
+)
+def test_refusals_say_why(source: str, words: str) -> None:
+    assert words in refused(source).message
+
+
+def test_warnings_are_kept() -> None:
+    warned = compiled("kernel void f(global int *a) { a[0] == 1; }").warnings
+    assert "kernel.cl:1:37: warning: equality comparison result unused" in warned
+
+
+def test_definitions_reach_the_source_and_cannot_break_out() -> None:
+    program = compiler().compile("kernel void f(global int *a) { a[0] = N + M; }", defines={"N": 3, "M": "(4)"})
+    assert "f" in program.kernels
+    for bad in ({"a b": 1}, {"N": "1\n#error"}, {"N": "1\\"}, {"": 1}):
+        with pytest.raises(InvalidRequest, match="Definition"):
+            compiler().compile(SAXPY, defines=bad)
+
+
+def test_equal_sources_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = Compiler(tmp_path)
+    first = shared.compile(SAXPY)
+    monkeypatch.setattr(Compiler, "_compile", lambda *_: pytest.fail("compiled again"))
+    assert shared.compile(SAXPY) == first
+    assert Compiler(tmp_path).compile(SAXPY) == first
+
+
+def test_a_damaged_cache_entry_is_compiled_anew(tmp_path: Path) -> None:
+    shared = Compiler(tmp_path)
+    first = shared.compile(SAXPY)
+    (tmp_path / f"{first.digest}.json").write_text('{"digest": 1')
+    assert shared.compile(SAXPY) == first
+
+
+def test_both_variants_and_definitions_have_names_of_their_own() -> None:
+    digests = {compiled(SAXPY).digest, compiled(SAXPY, fpu=False).digest, compiled(SAXPY + "\n").digest}
+    digests.add(compiler().compile(SAXPY, defines={"N": 1}).digest)
+    assert len(digests) == 4
+    assert CACHE.is_dir()
+
+
+def test_programs_survive_json() -> None:
+    program = compiled(SAXPY)
+    assert Program.from_json(program.to_json()) == program
+
+
+def test_unknown_kernels_are_named() -> None:
+    with pytest.raises(NotFound, match="its kernels are: saxpy"):
+        compiled(SAXPY).kernel("sgemm")
+
+
+def test_long_sources_are_refused() -> None:
+    with pytest.raises(QuotaExceeded):
+        compiler().compile(" " * (MAX_SOURCE_BYTES + 1))
+
+
+def test_the_header_names_every_word() -> None:
+    text = c_header()
+    assert all(f"#define EDDY_{name.upper()} {4 * k}\n" in text for k, name in enumerate(BLOCK))
+    assert all(f"#define EDDY_CTX_{name.upper()} {64 * k}\n" in text for k, name in enumerate(CONTEXT))
+
+
+@pytest.mark.parametrize("wanted", [1, 64, 100, 2048, 4096])
+def test_stacks_of_neighbours_lie_in_different_cache_sets(wanted: int) -> None:
+    stride = stack_stride(wanted)
+    assert stride >= wanted
+    assert (stride // 64) % 2 == 1
+    assert context_bytes(17) == 2 * context_bytes(16)
