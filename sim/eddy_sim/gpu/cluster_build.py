@@ -81,7 +81,12 @@ class Shape:
 
 
 def build_cluster(
-    shape: Shape, *, trace: bool = False, files: tuple[Path, ...] = (), progress: Progress = build.silent
+    shape: Shape,
+    *,
+    trace: bool = False,
+    files: tuple[Path, ...] = (),
+    optimise: bool = True,
+    progress: Progress = build.silent,
 ) -> Path:
     """The cluster and its harness.
 
@@ -89,6 +94,7 @@ def build_cluster(
         shape: Parameters.
         trace: Let the cores say what every instruction does; for comparison with the model of the instruction set.
         files: RTL to use instead of the source tree's.
+        optimise: For speed; without, it is built faster.
         progress: Told what is being built.
 
     Raises:
@@ -99,19 +105,21 @@ def build_cluster(
     sources = files or tuple(read_filelist(FILELIST))
     texts = [path.read_bytes() for path in (*sources, *(CPP / name for name in HARNESS))]
     texts += [path.read_bytes() for path in sorted(build.CPP.glob("*.h"))]
-    digest = hashlib.sha256(repr((shape, trace, VERILATOR_FLAGS, COMPILE_FLAGS, LINK_FLAGS, versions())).encode())
+    digest = hashlib.sha256(
+        repr((shape, trace, optimise, VERILATOR_FLAGS, COMPILE_FLAGS, LINK_FLAGS, versions())).encode()
+    )
     for text in texts:
         digest.update(text + b"\0")
 
     def make(work: Path) -> None:
         define = work / "define.sv"
         define.write_text(TRACE_DEFINE if trace else "", encoding="utf-8")
-        _compile(shape, (define, *sources), work, progress)
+        _compile(shape, (define, *sources), work, progress, *(() if optimise else ("-O1",)))
 
     return build._product(f"gpu_{shape.name()}-{digest.hexdigest()[:16]}.so", make, progress)
 
 
-def _compile(shape: Shape, sources: tuple[Path, ...], work: Path, progress: Progress) -> None:
+def _compile(shape: Shape, sources: tuple[Path, ...], work: Path, progress: Progress, *flags: str) -> None:
     generated = work / "verilated"
     verilate(TOP, build.PREFIX, sources, shape.parameters(), generated)
     header = (generated / f"{build.PREFIX}___024root.h").read_text(encoding="utf-8")
@@ -122,4 +130,4 @@ def _compile(shape: Shape, sources: tuple[Path, ...], work: Path, progress: Prog
     unit = work / "unit.cpp"
     unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, CPP / HARNESS[0])), encoding="utf-8")
     includes = (f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-I{CPP}")
-    compile_cpp([unit], work / "out", *includes, link=True, objects=[build._runtime(progress)])
+    compile_cpp([unit], work / "out", *includes, *flags, link=True, objects=[build._runtime(progress)])

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kTags = 1u << FPU_TAG_BITS;
 constexpr unsigned kDiv = 7, kSqrt = 8;
-constexpr uint64_t kPatience = 200;  // cycles without an answer, taken or refused, before the unit counts as stuck
+constexpr uint64_t kPatience = 200;  // cycles that ask for an answer and get none before the unit counts as stuck
 
 struct Run {
   uint64_t warps;
@@ -60,8 +60,8 @@ class Harness {
         if (verdict != kGood) return verdict;
         done++;
       }
-      silent = answered || !top_.rsp_ready_i ? 0 : silent + 1;
-      if (silent > kPatience && sent > done) return kStuck;
+      silent = answered ? 0 : silent + (top_.rsp_ready_i && (offered || sent > done));
+      if (silent > kPatience) return kStuck;
       if (taken) {
         order_[iterative(run, sent)].push_back(sent);
         sent++;

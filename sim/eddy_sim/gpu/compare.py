@@ -1,0 +1,116 @@
+"""Runs a program on the RTL and on the model of the instruction set, and compares what every instruction did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from eddy_sim.gpu import isa_model
+from eddy_sim.gpu.cluster import Cluster, Stop
+from eddy_sim.gpu.cluster_build import Shape
+from eddy_sim.gpu.elf import Program
+from eddy_sim.gpu.isa_model import Config, IsaModel, Records, describe
+
+CONTEXT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came out.
+
+    Attributes:
+        records: Instructions and traps compared.
+        lane_records: The same, lane by lane.
+        cycles: Cycles the RTL took.
+        difference: The first difference in words; empty where there is none.
+    """
+
+    records: int
+    lane_records: int
+    cycles: int
+    difference: str
+
+
+def config_of(shape: Shape, seed: int = 1) -> Config:
+    """The model's configuration for a shape, with a trace."""
+    return Config(
+        shape.cores, shape.warps, shape.threads, shape.fpu, starve_bound=shape.starve_bound, seed=seed, trace=True
+    )
+
+
+def compare(
+    program: Program,
+    shape: Shape,
+    *,
+    all_cores: bool = False,
+    latency: int = 20,
+    stall: int = 0,
+    seed: int = 1,
+    regions: tuple[tuple[int, int], ...] = (),
+    max_cycles: int = 2_000_000,
+    library: Path | None = None,
+) -> Comparison:
+    """Compare traces warp by warp, then memory.
+
+    Args:
+        program: Its traces must not depend on how warps interleave.
+        shape: The cluster.
+        all_cores: Start every core.
+        latency: Of memory, in cycles.
+        stall: Chance in 256 that a handshake of the memory port fails.
+        seed: Of those chances.
+        regions: Address and size of memory to compare at the end.
+        max_cycles: Bound of the run.
+        library: A build to use instead of the source tree's; it must trace.
+    """
+    cores = tuple(range(shape.cores)) if all_cores else (0,)
+    model = IsaModel(config_of(shape))
+    model.load(program)
+    model.start(program.entry, cores=cores)
+    expected = model.run(4_000_000)
+    cluster = Cluster(shape, latency=latency, trace=True, library=library)
+    cluster.stall(stall, seed)
+    cluster.load(program)
+    cluster.start(program.entry, cores=cores)
+    stop = cluster.run(max_cycles)
+    got, want = cluster.trace(), model.trace()
+    difference = _first_difference(got, want, shape) or _ends(stop, expected.stop) or _memory(cluster, model, regions)
+    lanes = int(np.unpackbits(np.ascontiguousarray(want["mask"]).view(np.uint8)).sum())
+    return Comparison(len(want), lanes, cluster.cycles, difference)
+
+
+def _ends(got: Stop, want: isa_model.Stop) -> str:
+    return "" if got.name == want.name else f"the RTL ended by {got.name}, the model by {want.name}"
+
+
+def _memory(cluster: Cluster, model: IsaModel, regions: tuple[tuple[int, int], ...]) -> str:
+    for address, size in regions:
+        got, want = cluster.read(address, size), model.read(address, size)
+        if got != want:
+            at = next(k for k in range(size) if got[k] != want[k])
+            return f"memory differs at {address + at:#010x}: {got[at]:02x}, the model has {want[at]:02x}"
+    return ""
+
+
+def _first_difference(got: Records, want: Records, shape: Shape) -> str:
+    for core in range(shape.cores):
+        for warp in range(shape.warps):
+            mine = [r[(r["core"] == core) & (r["warp"] == warp)] for r in (got, want)]
+            text = _difference(mine[0], mine[1], shape.threads)
+            if text:
+                return text
+    return ""
+
+
+def _difference(got: Records, want: Records, threads: int) -> str:
+    count = min(len(got), len(want))
+    apart = np.flatnonzero(got[:count] != want[:count])
+    if len(apart) == 0 and len(got) == len(want):
+        return ""
+    at = int(apart[0]) if len(apart) else count
+    lines = [f"  same   {describe(want[k], threads)}" for k in range(max(0, at - CONTEXT), at)]
+    for name, records in (("RTL", got), ("model", want)):
+        lines.append(f"  {name:6} {describe(records[at], threads) if at < len(records) else 'ended'}")
+    return f"instruction {at} of {len(want)}:\n" + "\n".join(lines)

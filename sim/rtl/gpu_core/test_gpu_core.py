@@ -1,0 +1,84 @@
+"""The GPU's cores against the model of their instruction set, instruction by instruction and lane by lane.
+
+Longer runs of the same: `python -m eddy_sim.gpu.check --programs 1000`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+from eddy_sim.filelist import read_filelist
+from eddy_sim.gpu.assemble import program
+from eddy_sim.gpu.cluster import Cluster, Stop
+from eddy_sim.gpu.cluster_build import FILELIST, Shape, build_cluster
+from eddy_sim.gpu.compare import Comparison, compare
+from eddy_sim.gpu.conformance import families
+from eddy_sim.gpu.random_programs import DATA, SHARED, Options, random_program
+from eddy_sim.gpu.run import run_program
+from eddy_sim.gpu.stack_model import RESULT, expected, structured_program
+
+pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_core")]
+
+SOURCES = lru_cache(maxsize=1)(families)
+PLAIN = Shape()
+ODD = Shape(2, 3, 3, fpu=False, icache_bytes=64, dcache_bytes=128, local_bytes=4096, starve_bound=17)
+REGIONS = ((DATA, 0x4000), (SHARED, 0x20000))
+
+
+def random_comparison(seed: int, shape: Shape, library: Path | None = None) -> Comparison:
+    elf = random_program(seed, Options(shape.threads, shape.warps, shape.fpu))
+    stall, latency = seed % 3 * 40, 1 + seed % 7 * 5
+    return compare(
+        elf, shape, all_cores=True, stall=stall, latency=latency, seed=seed + 1, regions=REGIONS, library=library
+    )
+
+
+@pytest.mark.parametrize("family", list(SOURCES()))
+def test_conformance(family: str) -> None:
+    result = run_program(program(SOURCES()[family]), PLAIN, latency=5)
+    assert (result.ended_by, result.exit_code) == ("tohost", 0), f"test {result.exit_code}"
+
+
+@pytest.mark.parametrize("shape", [PLAIN, ODD], ids=Shape.name)
+def test_random_programs_agree_lane_by_lane(shape: Shape) -> None:
+    lanes = 0
+    for seed in range(16):
+        outcome = random_comparison(seed, shape)
+        assert not outcome.difference, f"seed {seed}: {outcome.difference}"
+        lanes += outcome.lane_records
+    assert lanes > 50_000
+
+
+def test_structured_programs_agree_with_a_stack_of_masks() -> None:
+    for seed in range(16):
+        elf, words = structured_program(seed, PLAIN.threads)
+        cluster = Cluster(PLAIN)
+        cluster.load(elf)
+        cluster.start(elf.entry)
+        assert cluster.run(1_000_000) is Stop.IDLE
+        assert cluster.read(RESULT, 32 * PLAIN.threads) == expected(words, PLAIN.threads), f"seed {seed}"
+
+
+MUTATIONS = [
+    ("gpu_lanes.sv", "signed'(a) >>> b[4:0]", "a >> b[4:0]"),
+    ("gpu_dcache.sv", "if (hit1) way1_ram[set][8*b+:8] <= store_data[8*b+:8];", ""),
+    ("gpu_warps.sv", "if (expired) favour = favour & ~group_q[choose_warp];", ""),
+    ("gpu_core.sv", "next_lane_pc[t] = trap[t] ? mtvec : x_pc_q;", "next_lane_pc[t] = mtvec;"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new"), MUTATIONS, ids=[f"{f}-{i}" for i, (f, _, _) in enumerate(MUTATIONS)])
+def test_mutations_are_found(file: str, old: str, new: str, tmp_path: Path) -> None:
+    sources = []
+    for path in read_filelist(FILELIST):
+        text = path.read_text(encoding="utf-8")
+        if path.name == file:
+            assert text.count(old) == 1
+            text = text.replace(old, new)
+        sources.append(tmp_path / path.name)
+        sources[-1].write_text(text, encoding="utf-8")
+    shape = Shape(1, 2, 3, fpu=False, dcache_bytes=256, local_bytes=4096, starve_bound=17)
+    mutant = build_cluster(shape, trace=True, files=tuple(sources), optimise=False)
+    assert any(random_comparison(seed, shape, mutant).difference for seed in range(12))
