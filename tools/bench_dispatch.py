@@ -150,10 +150,11 @@ def main() -> int:
     options = parser.parse_args()
     figures = {name: measure(name, options.calls) for name in options.policies or sorted(POLICIES)}
     if options.json:
-        json.dump(
-            {name: {str(n): {"median_us": m, "p99_us": p} for n, (m, p) in row.items()} for name, row in figures.items()},
-            sys.stdout,
-        )
+        named = {
+            name: {str(n): {"median_us": median, "p99_us": p99} for n, (median, p99) in row.items()}
+            for name, row in figures.items()
+        }
+        json.dump(named, sys.stdout)
         return 0
     print(f"a dispatch decision, {SLOTS} slots: median (99th percentile) in microseconds")
     print(f"{'pending':12}" + "".join(f"{n:>16}" for n in PENDING) + "   growth 100 to 400")

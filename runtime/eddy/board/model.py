@@ -196,9 +196,9 @@ class ModelBoard:
             self._advance(ends_s)
 
     def prefetch(self, image: str) -> None:
-        """Read an image from storage ahead of its load."""
+        """Read an image from storage ahead of its load, where there is memory to keep it."""
         known = self._images.get(image)
-        if known is not None:
+        if known is not None and self._cache.holds(known):
             self._fetched_s(known)
 
     def _fetched_s(self, image: Image) -> float:
@@ -423,9 +423,13 @@ class _ImageCache:
         self._held.move_to_end(sha256)
         return self._held[sha256][0]
 
+    def holds(self, image: Image) -> bool:
+        """Whether an image fits at all."""
+        return image.bytes <= self._left + sum(size for _, size in self._held.values())
+
     def put(self, image: Image, ready_s: float) -> None:
         """Keep an image, if it fits at all."""
-        if image.bytes > self._left + sum(size for _, size in self._held.values()):
+        if not self.holds(image):
             return
         while image.bytes > self._left:
             _, (_, size) = self._held.popitem(last=False)

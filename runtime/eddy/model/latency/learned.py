@@ -2,7 +2,7 @@
 
 What design tools estimate is too short by a factor that differs from module to module (1.3 to 9.8 on [004]'s board),
 though within an application the factors are alike. So a module that was seen takes the mean of what was seen; one that
-was not takes its estimate times the factor of its application, or else of everything seen so far.
+was not takes its estimate times the factor of its application, or its estimate where nothing of that was seen.
 """
 
 from __future__ import annotations
@@ -50,15 +50,14 @@ class Latencies:
                 version += 1
         return Latencies(mean, counts, used, version)
 
-    def predict(self, tasks: Sequence[tuple[str, float]], otherwise: float) -> tuple[float, ...]:
+    def predict(self, tasks: Sequence[tuple[str, float]]) -> tuple[float, ...]:
         """Seconds an item of each task of an application takes.
 
         Args:
             tasks: Module and estimate in seconds of each.
-            otherwise: Factor on estimates where nothing of the application was seen.
         """
         known = self.used_s
         seen = [(known[module], estimate_s) for module, estimate_s in tasks if module in known]
         estimated_s = sum(estimate_s for _, estimate_s in seen)
-        factor = sum(real_s for real_s, _ in seen) / estimated_s if estimated_s > 0 else otherwise
+        factor = sum(real_s for real_s, _ in seen) / estimated_s if estimated_s > 0 else 1.0
         return tuple([known[module] if module in known else factor * estimate_s for module, estimate_s in tasks])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from eddy.policy.dispatch.eddy import Eddy
 from eddy.policy.dispatch.exclusive import Exclusive
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.nimblock import Nimblock
@@ -10,6 +11,7 @@ from eddy.policy.dispatch.round_robin import RoundRobin
 from eddy.policy.dispatch.view import DispatchPolicy
 
 POLICIES: Mapping[str, Callable[..., DispatchPolicy]] = {
+    "eddy": Eddy,
     "exclusive": Exclusive,
     "fcfs": FirstComeFirstServed,
     "nimblock": Nimblock,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from eddy.core.errors import InvalidRequest
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.artefact import ARTEFACTS
-from eddy.studies.nimblock.machines import PolledMachine
+from eddy.studies.nimblock.machines import PolledMachine, ReloadingMachine, StudyMachine
 from eddy.studies.nimblock.run import Player
 
 VARIANTS = ("thesis", "artefact")
+REUSING = frozenset({"eddy"})
+"""Policies for which a module that is still in a slot needs no load; the others load every time, as their text says."""
 
 
 def make_player(name: str, variant: str = "thesis") -> Player:
@@ -23,4 +25,4 @@ def make_player(name: str, variant: str = "thesis") -> Player:
         raise InvalidRequest(f"no variant {variant!r}", field="variant", allowed=list(VARIANTS))
     if variant == "artefact" and name in ARTEFACTS:
         return Player(ARTEFACTS[name](), PolledMachine, artefact=True)
-    return Player(POLICIES[name](pipelined=True))
+    return Player(POLICIES[name](pipelined=True), StudyMachine if name in REUSING else ReloadingMachine)

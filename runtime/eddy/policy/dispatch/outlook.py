@@ -1,0 +1,96 @@
+"""What lies before a job, as far as is known: how much work, how long a way, and which tasks could use a slot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddy.model.latency.learned import Latencies
+from eddy.policy.dispatch.facts import fact
+from eddy.policy.dispatch.select import incomplete_tasks, slots_held, tasks_to_place
+from eddy.policy.dispatch.view import JobView, TaskView
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is expected of a job.
+
+    Attributes:
+        job: The view it was made from.
+        version: Of the latencies it was made with.
+        work_s: Seconds of work left: items left of every task, laid end to end, and a load for each task without a
+            slot.
+        path_s: Seconds it needs at least, however many slots it gets: the critical path of the items left, a task's
+            items one after another.
+        held: Slots it has.
+        ready: Tasks without a slot that would have enough to do in one at once, in topological order.
+        early: Tasks without a slot that would have to wait in one for their predecessors, in topological order.
+    """
+
+    job: JobView
+    version: int
+    work_s: float
+    path_s: float
+    held: int
+    ready: tuple[TaskView, ...]
+    early: tuple[TaskView, ...]
+
+
+def items_ready(job: JobView, task: TaskView) -> int:
+    """Items of a task that could be done one after another, no predecessor doing anything more."""
+    return min([job.tasks[p].items_done for p in task.predecessors], default=job.batch) - task.items_done
+
+
+@fact
+def modules_to_come(job: JobView) -> frozenset[str]:
+    """Modules of the tasks that have items left and no slot."""
+    return frozenset(task.module for task in incomplete_tasks(job) if task.slot is None)
+
+
+@fact
+def modules_and_estimates(job: JobView) -> tuple[tuple[str, float], ...]:
+    """What predicting latencies needs of an application."""
+    return tuple((task.module, task.estimate_s) for task in job.tasks)
+
+
+def look(
+    job: JobView, learned: Latencies, known: dict[str, tuple[float, ...]], load_s: float, pipelined: bool
+) -> Outlook:
+    """Look ahead for one job.
+
+    Args:
+        job: As it is.
+        learned: Latencies so far.
+        known: Predicted latencies by application; extended.
+        load_s: What a load takes, about.
+        pipelined: Whether tasks of a job may work on different items at once.
+    """
+    latency_s = known.get(job.application)
+    if latency_s is None or len(latency_s) != len(job.tasks):
+        latency_s = known[job.application] = learned.predict(modules_and_estimates(job))
+    ready: list[TaskView] = []
+    early: list[TaskView] = []
+    for task in tasks_to_place(job, pipelined):
+        items = items_ready(job, task)
+        enough = items + task.items_done >= job.batch or items * latency_s[task.id] >= 0.5 * load_s
+        (ready if enough else early).append(task)
+    left = incomplete_tasks(job)
+    work_s = sum([(job.batch - task.items_done) * latency_s[task.id] for task in left])
+    work_s += load_s * sum([task.slot is None for task in left])
+    path_s = _path_s(job, latency_s)
+    return Outlook(job, learned.version, work_s, path_s, slots_held(job), tuple(ready), tuple(early))
+
+
+def _path_s(job: JobView, latency_s: tuple[float, ...]) -> float:
+    """The time until a job could end, every task in a slot of its own and loads taking none."""
+    first: dict[int, float] = {}
+    last: dict[int, float] = {}
+    for task in incomplete_tasks(job):
+        takes_s, start_s, end_s = latency_s[task.id], 0.0, 0.0
+        for number in task.predecessors:
+            if number in first:
+                if job.tasks[number].items_done <= task.items_done:
+                    start_s = max(start_s, first[number] + latency_s[number])
+                end_s = max(end_s, last[number] + takes_s)
+        first[task.id] = start_s
+        last[task.id] = max(end_s, start_s + (job.batch - task.items_done) * takes_s)
+    return max(last.values(), default=0.0)

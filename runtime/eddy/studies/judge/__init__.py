@@ -1,0 +1,1 @@
+"""The `eddy` dispatch policy on trial against Nimblock [004]: recorded sequences, and seeds it was not tuned on."""

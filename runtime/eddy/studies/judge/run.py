@@ -1,0 +1,139 @@
+"""`eddy reproduce eddy-policy`: the `eddy` dispatch policy against Nimblock, every goal with its figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from eddy.studies.judge import figures as f
+from eddy.studies.judge.sequences import ARRIVALS, FRESH, drawn, recorded, workload
+from eddy.studies.judge.trial import CONTENDERS, Trial, hold
+from eddy.studies.nimblock.workload import Event
+from eddy.studies.report import Row, write_csv
+
+SEQUENCES = 90
+"""Fresh sequences of each kind of arrivals."""
+LOADS_MS: tuple[float | None, ...] = (None, 5.3)
+"""Measured load times, and loads from memory: the configuration port alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One line of the judgement.
+
+    Attributes:
+        what: In words.
+        figure: Of a trial.
+        bound: What it should reach, by arrivals; none where it is only reported.
+        at_least: Whether it should be at least, or at most, that.
+    """
+
+    what: str
+    figure: f.Figure
+    bound: dict[str, float]
+    at_least: bool = True
+
+    def note(self, arrivals: str, value: f.Value) -> str:
+        """The goal, and whether the value reaches it."""
+        bound = self.bound.get(arrivals)
+        if bound is None:
+            return ""
+        met = value.value >= bound if self.at_least else value.value <= bound
+        return f"goal: at {'least' if self.at_least else 'most'} {bound:g}, {'met' if met else 'MISSED'}"
+
+
+def _every(bound: float) -> dict[str, float]:
+    return dict.fromkeys(ARRIVALS, bound)
+
+
+GOALS: tuple[Goal, ...] = (
+    Goal(
+        "mean relative response, times lower than Nimblock's (blocking loads)",
+        f.mean_relative("nimblock"),
+        {"realtime": 1.5, "stress": 1.4, "standard": 1.15},
+    ),
+    Goal(
+        "mean relative response, times lower than Nimblock's (asynchronous loads)",
+        f.mean_relative("nimblock, async"),
+        {"realtime": 1.3, "stress": 1.25, "standard": 1.15},
+    ),
+    Goal("mean response, times lower than Nimblock's", f.plain_mean("nimblock"), _every(1.15)),
+    Goal(
+        "mean response, times lower than Nimblock's (asynchronous loads)", f.plain_mean("nimblock, async"), _every(1.15)
+    ),
+    Goal("mean response of priority 9, times lower than Nimblock's", f.high_mean("nimblock"), _every(1.0)),
+    Goal(
+        "mean response of priority 9, times lower than Nimblock's (asynchronous loads)",
+        f.high_mean("nimblock, async"),
+        _every(1.0),
+    ),
+    Goal("D_s with 10 % of deadlines missed, priority 9", f.deadline_point("eddy"), _every(2.0), at_least=False),
+    Goal("D_s with 10 % of deadlines missed, priority 9: Nimblock", f.deadline_point("nimblock"), {}),
+    Goal("95th percentile of responses, over Nimblock's", f.tail("nimblock", 95), _every(1.05), at_least=False),
+    Goal("99th percentile of responses, over Nimblock's", f.tail("nimblock", 99), _every(1.02), at_least=False),
+    Goal("95th percentile of relative responses, over Nimblock's", f.relative_tail("nimblock", 95), {}),
+    Goal("99th percentile of relative responses, over Nimblock's", f.relative_tail("nimblock", 99), {}),
+    Goal("worst application's mean slowdown", f.worst_slowdown("eddy"), _every(2.5), at_least=False),
+    Goal("worst application's mean slowdown: Nimblock", f.worst_slowdown("nimblock"), {}),
+    Goal("median relative response, times lower than Nimblock's", f.median_relative("nimblock"), {}),
+    Goal(
+        "mean relative response, times lower than the published artefact's", f.mean_relative("nimblock, artefact"), {}
+    ),
+    Goal("mean response, times lower than the published artefact's", f.plain_mean("nimblock, artefact"), {}),
+    Goal("mean response of priority 9, times lower than the artefact's", f.high_mean("nimblock, artefact"), {}),
+    Goal("95th percentile of responses, over the artefact's", f.tail("nimblock, artefact", 95), {}),
+    Goal("99th percentile of responses, over the artefact's", f.tail("nimblock, artefact", 99), {}),
+)
+
+
+def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> list[Row]:
+    """Hold the trial; write every response to `responses_*.csv` and every figure to `figures.json` under `out`.
+
+    Args:
+        out: Folder.
+        seed: Added to the first fresh seed.
+        quick: Few sequences.
+        say: Told what is being done.
+    """
+    rows: list[Row] = []
+    values: dict[str, dict[str, object]] = {}
+    for load_ms in LOADS_MS:
+        for name, arrivals, sequences in _sets(seed, 4 if quick else SEQUENCES):
+            loads = "measured loads" if load_ms is None else f"{load_ms} ms loads"
+            say(f"{name}, {loads}: {len(sequences)} sequences under {len(CONTENDERS)} policies")
+            trial = hold(workload(load_ms), sequences)
+            where = f"{name}, {loads}"
+            write_csv(out / f"responses_{where.replace(', ', '_').replace(' ', '_')}.csv", _records(trial))
+            judged = {goal.what: f.estimate(trial, goal.figure) for goal in GOALS}
+            values[where] = {what: asdict(value) for what, value in judged.items()}
+            values[where]["slowdowns"] = f.slowdowns(trial, "eddy")
+            rows += [
+                Row(where, goal.what, "", str(judged[goal.what]), goal.note(arrivals, judged[goal.what]))
+                for goal in GOALS
+            ]
+    (out / "figures.json").write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    return rows
+
+
+def _sets(seed: int, count: int) -> Iterator[tuple[str, str, Sequence[Sequence[Event]]]]:
+    """What the trial is held on: name, kind of arrivals, sequences."""
+    yield "recorded", "realtime", recorded()
+    for arrivals in ARRIVALS:
+        yield f"fresh {arrivals}", arrivals, [drawn(arrivals, FRESH + seed + i) for i in range(count)]
+
+
+def _records(trial: Trial) -> list[dict[str, object]]:
+    return [
+        {
+            "sequence": row,
+            "event": column,
+            "app": str(trial.apps[row, column]),
+            "priority": int(trial.priority[row, column]),
+            "single_slot_s": round(float(trial.single_s[row, column]), 6),
+            **{name: round(float(values[row, column]), 6) for name, values in trial.response_s.items()},
+        }
+        for row in range(trial.apps.shape[0])
+        for column in range(trial.apps.shape[1])
+    ]
