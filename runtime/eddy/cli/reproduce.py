@@ -38,6 +38,7 @@ class Study:
 
 STUDIES: Mapping[str, Study] = {
     "makespan": Study("eddy.studies.makespan.run", "[002]: make-span placement, figures 2 to 9."),
+    "eddy-policy": Study("eddy.studies.judge.run", "The eddy dispatch policy against Nimblock [004], goal by goal."),
 }
 """Name, as the command takes it, to the study. `all` runs them in this order."""
 
