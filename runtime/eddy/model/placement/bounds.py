@@ -5,18 +5,22 @@ Each function's docstring is its proof.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from eddy.model.placement.instance import Floats, Instance
 
 
 def single_job(time_s: Floats, ready_s: Floats) -> float:
-    """The longest of all jobs, each on the host that would end it first ([002] Algorithm 1, line 2)."""
-    return (
-        float((time_s + ready_s.astype(time_s.dtype)).min(axis=1).max())
-        if ready_s.any()
-        else float(time_s.min(axis=1).max())
-    )
+    """The longest of all jobs, each on the host that would end it first ([002] Algorithm 1, line 2).
+
+    A job that computes for no time does not wait for the host.
+    """
+    if not ready_s.any():
+        return float(time_s.min(axis=1).max())
+    ends = np.where(time_s > 0, time_s + ready_s.astype(time_s.dtype), 0)
+    return float(ends.min(axis=1).max())
 
 
 def from_prices(price: Floats, priced_work: float, ready_s: Floats) -> float:
@@ -27,7 +31,7 @@ def from_prices(price: Floats, priced_work: float, ready_s: Floats) -> float:
     With `ready_s` zero it is priced_work / sum(price), the dual of the relaxed CIM ([002] equation 1).
     """
     total = float(price.sum(dtype=np.float64))
-    if total <= 0:
+    if total <= 0 or priced_work <= 0:
         return 0.0
     if not ready_s.any():
         return priced_work / total
@@ -50,10 +54,13 @@ def network(instance: Instance) -> float:
     egress, ingress = instance.egress_bps, instance.ingress_bps
     if size is None or requester is None or egress is None or ingress is None:
         return 0.0
-    used = ingress[np.unique(instance.host_of)]
+    used = np.unique(instance.host_of)
     sent = np.bincount(requester, weights=size, minlength=len(egress))
-    alone = size / np.minimum(egress[requester], used.max())
-    return float(max(size.sum() / used.sum(), (sent / egress).max(), alone.max()))
+    alone = float((size / np.minimum(egress[requester], ingress[used].max())).max())
+    if not len(instance.busy):
+        return max(float(size.sum() / ingress[used].sum()), float((sent / egress).max()), alone)
+    each = max(float(free_from(instance, u)(sent[u])) for u in np.flatnonzero(sent)) if sent.any() else 0.0
+    return max(float(free_into(instance)(size.sum())), each, alone)
 
 
 def tails(instance: Instance) -> float:
@@ -61,7 +68,8 @@ def tails(instance: Instance) -> float:
 
     Take the jobs of one requester whose shortest computation is at least q. Their bits need sum(size)/egress seconds in
     whatever order and sharing; the job that is last among them has still to be computed, at least q. So the make-span
-    is at least sum(size)/egress + q for every q. The same holds for all jobs and the sum of ingress rates.
+    is at least sum(size)/egress + q for every q. The same holds for all jobs and the sum of ingress rates. Where
+    earlier batches use a port, sum(size)/egress is the time by which what they leave free sums to sum(size).
     """
     size, requester = instance.size_bits, instance.requester
     egress, ingress = instance.egress_bps, instance.ingress_bps
@@ -73,7 +81,42 @@ def tails(instance: Instance) -> float:
     owner = requester[order]
     first = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
     before = np.repeat(sums[first] - size[order][first], np.diff(np.r_[first, len(owner)]))
-    alone = float(((sums - before) / egress[owner] + tail[order]).max())
+    bits = sums - before
     falling = np.argsort(-tail, kind="stable")
-    together = np.cumsum(size[falling]) / ingress[np.unique(instance.host_of)].sum() + tail[falling]
-    return max(alone, float(together.max()))
+    if len(instance.busy):
+        sent = np.concatenate([free_from(instance, u)(bits[owner == u]) for u in owner[first]])
+        received = free_into(instance)(np.cumsum(size[falling]))
+    else:
+        sent, received = bits / egress[owner], np.cumsum(size[falling]) / ingress[np.unique(instance.host_of)].sum()
+    return max(float((sent + tail[order]).max()), float((received + tail[falling]).max()))
+
+
+def free_from(instance: Instance, requester: int) -> Callable[[Floats], Floats]:
+    """From bits to the earliest time by which a requester can have sent them, beside what it sends already."""
+    assert instance.egress_bps is not None
+    mine = instance.busy[instance.busy[:, 0] == requester]
+    return _time_of(float(instance.egress_bps[requester]), mine)
+
+
+def free_into(instance: Instance) -> Callable[[Floats], Floats]:
+    """From bits to the earliest time by which all hosts with an accelerator can have received them."""
+    assert instance.ingress_bps is not None
+    used = np.unique(instance.host_of)
+    theirs = instance.busy[np.isin(instance.busy[:, 1], used)]
+    return _time_of(float(instance.ingress_bps[used].sum()), theirs)
+
+
+def _time_of(bps: float, busy: Floats) -> Callable[[Floats], Floats]:
+    """Bits to time, at a rate of which parts are used."""
+    at = np.unique(np.r_[0.0, busy[:, 2], busy[:, 3]])
+    used = np.array([busy[(busy[:, 2] <= t) & (busy[:, 3] > t), 4].sum() for t in at])
+    free = np.maximum(bps - used, 0.0)
+    until = np.r_[0.0, np.cumsum(free[:-1] * np.diff(at))]
+
+    def time(bits: Floats) -> Floats:
+        piece = np.maximum(np.searchsorted(until, bits, side="left") - 1, 0)
+        rate = np.maximum(free[piece], 1e-300)
+        answer: Floats = np.where(bits > 0, at[piece] + (bits - until[piece]) / rate, 0.0)
+        return answer
+
+    return time

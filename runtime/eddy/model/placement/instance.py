@@ -1,7 +1,8 @@
 """One batch to place: jobs, hosts, times, sizes, bandwidths ([002] sections 3.1 to 3.3), and what a placement is.
 
 A column of `time_s` is an *accelerator*: one thing that computes one job at a time. Where a host carries several
-([002] 3.5), `host_of` says which host's network port an accelerator hangs on; without it each is its own host.
+([002] 3.5), `host_of` says which host's network port an accelerator hangs on; without it each is its own host. A job
+whose time is 0 passes through its host as it is sent, and keeps no accelerator.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Floats = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 Kind = Literal["computation", "network", "joint"]
 
-ARRAYS = ("time_s", "size_bits", "requester", "egress_bps", "ingress_bps", "host_of", "ready_s")
+ARRAYS = ("time_s", "size_bits", "requester", "egress_bps", "ingress_bps", "host_of", "ready_s", "busy")
 """Names of an instance's arrays, in JSON and as `.npy` files."""
 
 
@@ -36,6 +37,7 @@ class Instance:
         ingress_bps: (hosts,) what a host can receive in total, or None.
         host_of: (accelerators,) the host an accelerator sits in.
         ready_s: (accelerators,) when earlier work is through ([002] 3.4, c_j); zeros for an empty system.
+        busy: (n, 5) what earlier batches still send: requester, host, from, to (seconds), bits per second.
     """
 
     time_s: Floats
@@ -45,6 +47,7 @@ class Instance:
     ingress_bps: Floats | None = None
     host_of: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     ready_s: Floats = field(default_factory=lambda: np.zeros(0))
+    busy: Floats = field(default_factory=lambda: np.zeros((0, 5)))
 
     def __post_init__(self) -> None:
         accelerators = self.time_s.shape[1] if self.time_s.ndim == 2 else 0
@@ -73,7 +76,8 @@ class Instance:
 
     def without_network(self) -> Instance:
         """The same batch where sending costs nothing."""
-        return replace(self, size_bits=None, requester=None, egress_bps=None, ingress_bps=None)
+        none = np.zeros((0, 5))
+        return replace(self, size_bits=None, requester=None, egress_bps=None, ingress_bps=None, busy=none)
 
     def without_computation(self) -> Instance:
         """The same batch where computing takes no time."""
@@ -137,6 +141,7 @@ def instance_from(raw: Mapping[str, Any]) -> Instance:
         ingress_bps=floats.get("ingress_bps"),
         host_of=_indices("host_of", floats) if "host_of" in raw else np.zeros(0, np.int64),  # type: ignore[arg-type]
         ready_s=floats.get("ready_s", np.zeros(0)),
+        busy=floats["busy"] if "busy" in floats and floats["busy"].size else np.zeros((0, 5)),
     )
 
 
@@ -175,6 +180,7 @@ def _check(it: Instance) -> None:
     _range("ready_s", it.ready_s, lowest=0)
     network = (it.size_bits, it.requester, it.egress_bps, it.ingress_bps)
     if all(part is None for part in network):
+        _shape("busy", it.busy, 0, 5)
         return
     size, requester, egress, ingress = network
     if size is None or requester is None or egress is None or ingress is None:
@@ -189,11 +195,15 @@ def _check(it: Instance) -> None:
             raise InvalidRequest(f"{name} is a list of positive rates.", field=name)
     _range("requester", requester, lowest=0, highest=len(egress) - 1)
     _range("host_of", it.host_of, lowest=0, highest=len(ingress) - 1)
+    _shape("busy", it.busy, len(it.busy), 5)
+    _range("busy", it.busy, lowest=0)
+    _range("busy", it.busy[:, 0], lowest=0, highest=len(egress) - 1)
+    _range("busy", it.busy[:, 1], lowest=0, highest=len(ingress) - 1)
 
 
-def _shape(name: str, array: Floats, length: int) -> None:
-    if array.shape != (length,):
-        raise InvalidRequest(f"{name} has shape {array.shape}, not ({length},).", field=name, allowed=[length])
+def _shape(name: str, array: Floats, *shape: int) -> None:
+    if array.shape != shape:
+        raise InvalidRequest(f"{name} has shape {array.shape}, not {shape}.", field=name, allowed=list(shape))
 
 
 def _range(name: str, array: Floats, lowest: float, highest: float = np.inf) -> None:

@@ -1,7 +1,8 @@
 """Whether a placement can be carried out, checked from the instance and the answer alone.
 
 Nothing here is shared with the policies: no port profile, no bound, no order of theirs. It replays the answer as a
-referee would: every job somewhere, every bit sent, no port above its rate at any instant, no accelerator with two jobs.
+referee would: every job somewhere, every bit sent, no port above its rate at any instant, what earlier batches send
+included, no accelerator with two jobs. A job that computes for no time keeps no accelerator.
 """
 
 from __future__ import annotations
@@ -59,13 +60,11 @@ def _transmission(instance: Instance, host: Ints, rates: Sequence[Mapping[str, A
     found += [f"job {i}: {sent[i]:.9g} of {instance.size_bits[i]:.9g} bits are sent" for i in np.flatnonzero(wrong)[:5]]
     arrived = np.zeros(instance.jobs)
     np.maximum.at(arrived, job, np.where(bps > 0, end, 0.0))
+    busy = instance.busy
+    begin, end, bps = (np.r_[new, busy[:, k]] for new, k in ((begin, 2), (end, 3), (bps, 4)))
     ports = (
-        ("requester", instance.requester[job], instance.egress_bps),
-        (
-            "host",
-            instance.host_of[host[job]],
-            instance.ingress_bps,
-        ),
+        ("requester", np.r_[instance.requester[job], busy[:, 0].astype(np.int64)], instance.egress_bps),
+        ("host", np.r_[instance.host_of[host[job]], busy[:, 1].astype(np.int64)], instance.ingress_bps),
     )
     for name, port, limit in ports:
         found += _overruns(name, port, limit, begin, end, bps)
@@ -93,6 +92,9 @@ def _starts(instance: Instance, host: Ints, time_s: Floats, arrived: Floats) -> 
     start = np.zeros(instance.jobs)
     free = instance.ready_s.astype(np.float64).copy()
     for i in np.lexsort((np.arange(instance.jobs), arrived)):
+        if not time_s[i]:
+            start[i] = arrived[i]
+            continue
         start[i] = max(free[host[i]], arrived[i])
         free[host[i]] = start[i] + time_s[i]
     return start
@@ -101,9 +103,11 @@ def _starts(instance: Instance, host: Ints, time_s: Floats, arrived: Floats) -> 
 def _computation(instance: Instance, host: Ints, time_s: Floats, arrived: Floats, start_s: Floats) -> list[str]:
     """Jobs that start before their data, before the accelerator is ready, or on top of each other."""
     slack = TOLERANCE * max(float((start_s + time_s).max()), 1e-300)
-    early = start_s < np.maximum(arrived, instance.ready_s[host]) - slack
+    computes = time_s > 0
+    early = start_s < np.maximum(arrived, instance.ready_s[host] * computes) - slack
     found = [f"job {i} starts before its data, or its accelerator, is there" for i in np.flatnonzero(early)[:5]]
     order = np.lexsort((start_s + time_s, start_s, host))
+    order = order[computes[order]]
     same = host[order][1:] == host[order][:-1]
     clash = same & (start_s[order][1:] < (start_s + time_s)[order][:-1] - slack)
     found += [

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place.default import default
-from eddy.policy.place.joint import joint
+from eddy.policy.place.joint import joint, joint_bound
 from eddy.policy.place.ljf import ljf
 from eddy.policy.place.network import network
+from eddy.policy.place.parts import waves
 from eddy.policy.place.sjf import sjf
 
 
@@ -19,6 +20,12 @@ def _computation(instance: Instance) -> Placement:
     return computation(instance)
 
 
+def _waves(instance: Instance) -> Placement:
+    if instance.size_bits is None:
+        return _computation(instance)
+    return waves(instance, (_computation, joint, network), joint_bound(instance))
+
+
 METHODS: Mapping[str, Callable[[Instance], Placement]] = {
     "default": default,
     "computation": _computation,
@@ -26,6 +33,7 @@ METHODS: Mapping[str, Callable[[Instance], Placement]] = {
     "joint": joint,
     "sjf": sjf,
     "ljf": ljf,
+    "waves": _waves,
 }
 """Name, as `--method` takes it, to the policy."""
 

@@ -15,12 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement
-from eddy.policy.place.joint import Network, finished, network_of
+from eddy.policy.place.joint import Network, finished, mirrored
 from eddy.policy.place.network import parts
 from eddy.policy.place.ports import Segment, earliest, use
 
 AIMS = (1.002, 1.01, 1.02, 1.035, 1.05, 1.08, 1.12)
 """Make-spans aimed at, over the bound."""
+
+LATE = (1.2, 1.35, 1.6, 2.0)
+"""More of them, where earlier batches send and an aim must be met."""
 
 LOOK = 4
 """Accelerators whose ports are looked at exactly before a job is placed."""
@@ -69,29 +72,40 @@ class Backward:
         self.size, self.requester, self.egress, self.ingress = parts(instance)
         self.cost = instance.time_s * price
         self.rate_in = self.ingress[instance.host_of]
-        self.net = network_of(instance)
+        self.net = mirrored(instance, aim_s)
         self.through = instance.ready_s.astype(np.float64).copy()
         self.received = np.zeros(len(self.ingress))
         self.host: Ints = np.zeros(instance.jobs, np.int64)
+        self.computes = instance.time_s.min(axis=1) > 0
         self.end: Floats = np.zeros(instance.jobs)
 
-    def run(self) -> Placement:
-        """Place every job, then turn time around."""
-        last = 0.0
+    def run(self) -> Placement | None:
+        """Place every job, then turn time around; None where an aim must be met and is not.
+
+        It must be where earlier batches send: what is free depends on when the end is.
+        """
+        last, bound_to_aim = 0.0, bool(len(self.it.busy))
         for i in self.order.jobs.tolist():
             last = max(last, self._place(i))
-        total = max(last, float(self.through[np.unique(self.host)].max()))
+            if bound_to_aim and last > self.aim * (1 + 1e-9):
+                return None
+        total = max(last, float(self.through[np.unique(self.host[self.computes])].max(initial=0.0)))
+        if bound_to_aim:
+            if total > self.aim * (1 + 1e-9):
+                return None
+            total = self.aim
         net = Network([], [], {i: [(total - b, total - a, r) for a, b, r in s] for i, s in self.net.sent.items()})
         return finished(self.it, self.host, total - self.end, net, 0.0, "default")
 
     def _place(self, i: int) -> float:
         time_s = self.it.time_s[i]
-        computed = self.through + time_s
+        # A job that computes for no time waits for no accelerator.
+        computed = self.through + time_s if self.computes[i] else self.it.ready_s
         ports = (self.received[self.it.host_of] + self.size[i]) / self.rate_in
         late = np.maximum(computed + self.order.tail_s[i], ports)
         fits = late <= self.aim
         if fits.any():
-            key = np.where(fits, self.cost[i], np.inf)
+            key = np.where(fits, self.cost[i] if self.computes[i] else ports, np.inf)
             look = min(LOOK, int(fits.sum()))
         else:
             key, look = late, min(LOOK, len(late))
@@ -111,7 +125,8 @@ class Backward:
         use(self.net.egress[self.requester[i]], self.net.ingress[self.it.host_of[j]], segments)
         self.net.sent[i] = segments
         self.host[i] = j
-        self.through[j] = computed[j]
+        if self.computes[i]:
+            self.through[j] = computed[j]
         self.end[i] = computed[j] - self.it.ready_s[j]
         self.received[self.it.host_of[j]] += self.size[i]
         return done
@@ -121,8 +136,10 @@ class Backward:
         return earliest(one, other, float(self.size[i]), begin)
 
 
-def backward(instance: Instance, price: Floats, bound_s: float, limit_s: float = np.inf) -> Placement:
+def backward(instance: Instance, price: Floats, bound_s: float, limit_s: float = np.inf) -> Placement | None:
     """The best backward schedule over the aims; stops at the first that meets its aim.
+
+    None where earlier batches send and no aim could be met.
 
     Args:
         instance: The batch.
@@ -132,11 +149,10 @@ def backward(instance: Instance, price: Floats, bound_s: float, limit_s: float =
     """
     order = heaviest_requester_first(instance)
     best: Placement | None = None
-    for aim in AIMS:
+    for aim in (*AIMS, *LATE) if len(instance.busy) else AIMS:
         if best is not None and bound_s * aim >= min(best.makespan_s, limit_s):
             break
         found = Backward(instance, price, order, bound_s * aim).run()
-        if best is None or found.makespan_s < best.makespan_s:
+        if found is not None and (best is None or found.makespan_s < best.makespan_s):
             best = found
-    assert best is not None
     return best

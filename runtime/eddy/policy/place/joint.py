@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,9 +24,24 @@ class Network:
 
 
 def network_of(instance: Instance) -> Network:
-    """An idle network."""
+    """The network beside what earlier batches send."""
     _, _, egress, ingress = parts(instance)
-    return Network([port(bps) for bps in egress], [port(bps) for bps in ingress], {})
+    net = Network([port(bps) for bps in egress], [port(bps) for bps in ingress], {})
+    for u, h, begin, end, bps in instance.busy.tolist():
+        use(net.egress[int(u)], net.ingress[int(h)], [(begin, end, bps)])
+    return net
+
+
+def mirrored(instance: Instance, end_s: float) -> Network:
+    """The network seen backward from `end_s`; before time 0 nothing can be sent, where earlier batches matter."""
+    if not len(instance.busy):
+        return network_of(instance)
+    busy = instance.busy.copy()
+    busy[:, 2], busy[:, 3] = np.maximum(end_s - instance.busy[:, 3], 0), np.maximum(end_s - instance.busy[:, 2], 0)
+    net = network_of(replace(instance, busy=busy[busy[:, 3] > busy[:, 2]]))
+    for end in (*net.egress, *net.ingress):
+        end.close(end_s)
+    return net
 
 
 def joint_bound(instance: Instance) -> float:

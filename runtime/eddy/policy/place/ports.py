@@ -29,6 +29,12 @@ class Port:
         for k in range(first, last):
             self.free[k] = max(self.free[k] - bps, 0.0)
 
+    def close(self, when: float) -> None:
+        """From `when` on nothing is free."""
+        k = self._cut(when)
+        del self.at[k + 1 :], self.free[k + 1 :]
+        self.free[k] = 0.0
+
     def _cut(self, when: float) -> int:
         """Index of the piece that begins at `when`, splitting one if need be."""
         k = bisect_right(self.at, when) - 1

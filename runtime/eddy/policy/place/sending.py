@@ -22,7 +22,7 @@ Order = Literal["sjf", "ljf"]
 
 
 class Rush:
-    """One run of SJF or LJF over an idle network.
+    """One run of SJF or LJF.
 
     Args:
         instance: The batch.
@@ -40,6 +40,9 @@ class Rush:
         self.start: Floats = np.zeros(instance.jobs)
         self.through = instance.ready_s.astype(np.float64).copy()
         self.changes: list[tuple[float, int, int, float]] = []
+        for u, h, begin, end, bps in instance.busy.tolist():
+            self.changes += [(begin, int(u), int(h), -bps), (end, int(u), int(h), bps)]
+        heapq.heapify(self.changes)
         self.able = np.isfinite(instance.time_s)
         best = np.minimum(egress[self.requester][:, None], ingress[instance.host_of][None, :])
         whole = np.where(self.able, self.size[:, None] / best + instance.time_s, 0.0)
