@@ -61,12 +61,17 @@ float eddy_exp10(float x) {
   return scale(exp_core(r * 2.302585093f), n);
 }
 float eddy_expm1(float x) {
-  float u;
-  if (abs_(x) < 0.35f) {
-    return x + x * x * (5.000000013e-01f + x * (1.666657700e-01f + x * (4.166646493e-02f + x * (8.363176673e-03f + x * 1.393364760e-03f))));
-  }
-  u = eddy_exp(x);
-  return u - 1.0f;
+  int n;
+  float k, r, p, power;
+  if (is_nan(x)) return NAN;
+  if (x > 17.5f || x < -17.5f) return eddy_exp(x) - 1.0f;
+  n = nearest(x * 1.442695041f);
+  k = (float)n;
+  r = (x - k * 0.693145751953125f) - k * 1.428606765e-06f;
+  p = r + r * r * (5.000000013e-01f + r * (1.666657700e-01f + r * (4.166646493e-02f + r * (8.363176673e-03f + r * 1.393364760e-03f))));
+  if (!n) return p;
+  power = real((u32)(n + 127) << 23);
+  return (power - 1.0f) + power * p;
 }
 
 typedef struct { int n; float f, s, r, h; } logs;
