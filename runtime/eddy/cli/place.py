@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from eddy.cli.output import errors_in_one_line, print_json, say, seconds
 if TYPE_CHECKING:
     from eddy.model.placement.instance import Instance
 
-METHOD_NAMES = ("default", "computation", "network", "joint", "sjf", "ljf")
+METHOD_NAMES = ("default", "computation", "network", "joint", "sjf", "ljf", "waves")
 
 
 def place(
@@ -21,6 +22,8 @@ def place(
     method: Annotated[
         str, typer.Option(help=f"One of {', '.join(METHOD_NAMES)}.", callback=one_of(METHOD_NAMES))
     ] = "default",
+    groups: Annotated[int, typer.Option(min=1, help="Place so many groups of sizes in turn, small jobs first.")] = 1,
+    reconfigure_s: Annotated[float, typer.Option(min=0, help="Seconds an accelerator needs before each job.")] = 0.0,
     check: Annotated[bool, typer.Option(help="Check the answer by a referee that is not the solver.")] = True,
     as_json: AsJson = False,
 ) -> None:
@@ -28,13 +31,19 @@ def place(
     from eddy.model.placement.instance import as_document
     from eddy.model.placement.verify import problems_of
     from eddy.policy.place import METHODS
+    from eddy.policy.place.parts import grouped, with_reconfiguration
 
     with errors_in_one_line(as_json):
-        batch = read_instance(instance)
-        placement = METHODS[method](batch)
-        document = as_document(placement)
+        batch = read_instance(instance, method)
+        if reconfigure_s:
+            batch = with_reconfiguration(batch, reconfigure_s)
         # The method for computation alone sends nothing, the one for the network alone computes nothing.
         seen = {"computation": batch.without_network, "network": batch.without_computation}.get(method, lambda: batch)()
+        if groups > 1:
+            placement = replace(grouped(seen, groups, METHODS[method], bound_of(seen)), method=method)
+        else:
+            placement = METHODS[method](batch)
+        document = as_document(placement)
         problems = problems_of(seen, document) if check else []
     if as_json:
         print_json(document)
@@ -49,8 +58,16 @@ def place(
         raise typer.Exit(1)
 
 
-def read_instance(path: Path) -> Instance:
-    """An instance from a JSON file or a folder of `.npy` files.
+def bound_of(batch: Instance) -> float:
+    """What no placement of the whole batch can be better than."""
+    from eddy.policy.place.balanced import lower_bound
+    from eddy.policy.place.joint import joint_bound
+
+    return lower_bound(batch) if batch.size_bits is None else joint_bound(batch)
+
+
+def read_instance(path: Path, method: str = "default") -> Instance:
+    """An instance from a JSON file or a folder of `.npy` files; what the method does not look at may be incomplete.
 
     Raises:
         InvalidRequest: there is no such file, it is not JSON, or it is not an instance.
@@ -60,7 +77,7 @@ def read_instance(path: Path) -> Instance:
     import numpy as np
 
     from eddy.core.errors import InvalidRequest
-    from eddy.model.placement.instance import ARRAYS, instance_from
+    from eddy.model.placement.instance import ARRAYS, NETWORK, instance_from
 
     raw: dict[str, Any]
     try:
@@ -75,4 +92,6 @@ def read_instance(path: Path) -> Instance:
         raise InvalidRequest(f"{path} cannot be read as an instance: {error}", field="instance") from None
     if not isinstance(raw, dict):
         raise InvalidRequest(f"{path} does not hold an object of arrays.", field="instance", allowed=list(ARRAYS))
+    if method == "computation":
+        raw = {name: value for name, value in raw.items() if name not in NETWORK}
     return instance_from(raw)

@@ -23,6 +23,9 @@ Kind = Literal["computation", "network", "joint"]
 ARRAYS = ("time_s", "size_bits", "requester", "egress_bps", "ingress_bps", "host_of", "ready_s", "busy")
 """Names of an instance's arrays, in JSON and as `.npy` files."""
 
+NETWORK = ("size_bits", "requester", "egress_bps", "ingress_bps", "busy")
+"""Those only the network needs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Instance:
