@@ -5,7 +5,7 @@ from __future__ import annotations
 from eddy.core.errors import InvalidRequest
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.artefact import ARTEFACTS
-from eddy.studies.nimblock.machines import PolledMachine, ReloadingMachine, StudyMachine
+from eddy.studies.nimblock.machines import ReloadingMachine, StudyMachine
 from eddy.studies.nimblock.run import Player
 
 VARIANTS = ("thesis", "artefact")
@@ -24,5 +24,5 @@ def make_player(name: str, variant: str = "thesis") -> Player:
     if variant not in VARIANTS:
         raise InvalidRequest(f"no variant {variant!r}", field="variant", allowed=list(VARIANTS))
     if variant == "artefact" and name in ARTEFACTS:
-        return Player(ARTEFACTS[name](), PolledMachine, artefact=True)
+        return Player(ARTEFACTS[name](), artefact=True)
     return Player(POLICIES[name](pipelined=True), StudyMachine if name in REUSING else ReloadingMachine)

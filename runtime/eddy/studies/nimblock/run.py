@@ -15,7 +15,9 @@ from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.studies.nimblock.console import CARD_S
 from eddy.studies.nimblock.machines import ReloadingMachine
+from eddy.studies.nimblock.polled import run_polled
 from eddy.studies.nimblock.workload import Event, Workload
 
 TENANT = "study"
@@ -49,7 +51,8 @@ class Player:
     Attributes:
         policy: Who gets which slot.
         machine: Makes the machine; see `machines`.
-        artefact: Whether jobs carry the published artefact's goal numbers; else the thesis' unified one.
+        artefact: Whether it is the published artefact that plays: its loop and machine, see `polled`, and its goal
+            numbers; else the thesis' unified one.
     """
 
     policy: DispatchPolicy
@@ -91,13 +94,11 @@ def board_of(workload: Workload, setting: Setting) -> ModelBoard:
 
 def run(workload: Workload, events: Sequence[Event], player: Player, setting: Setting) -> VirtualRun:
     """Run a sequence to its end."""
-    return run_virtual(
-        board_of(workload, setting),
-        player.policy,
-        jobs_of(workload, events, player.artefact),
-        load_s=dict(enumerate(workload.load_s)),
-        machine=player.machine,
-    )
+    load_s = dict(enumerate(workload.load_s))
+    board, jobs = board_of(workload, setting), jobs_of(workload, events, player.artefact)
+    if player.artefact:
+        return run_polled(board, player.policy, jobs, load_s, CARD_S if workload.measured_loads else {})
+    return run_virtual(board, player.policy, jobs, load_s=load_s, machine=player.machine)
 
 
 def responses_s(result: VirtualRun, events: Sequence[Event]) -> list[float]:

@@ -58,11 +58,13 @@ class Workload:
         apps: By name.
         load_s: What a load of each slot takes; as many as there are slots.
         port_s: The part of it that is the configuration port.
+        measured_loads: Whether the load times were measured on a board, and not merely given.
     """
 
     apps: Mapping[str, App]
     load_s: tuple[float, ...]
     port_s: float
+    measured_loads: bool = False
 
     @property
     def mean_load_s(self) -> float:
@@ -116,7 +118,8 @@ def parse_workload(document: Any, slots: int | None = None, load_ms: float | Non
     hardware = document.get("hardware") or {}
     times, port_ms = _load_times(_mapping(hardware, "hardware"), slots, load_ms)
     parsed = {str(name): _app(str(name), raw) for name, raw in apps.items()}
-    return Workload(parsed, tuple(t * 1e-3 for t in times), port_ms * 1e-3)
+    measured = load_ms is None and bool(hardware.get("reconfiguration_ms_measured_per_slot"))
+    return Workload(parsed, tuple(t * 1e-3 for t in times), port_ms * 1e-3, measured)
 
 
 def parse_events(document: Any, workload: Workload) -> tuple[Event, ...]:

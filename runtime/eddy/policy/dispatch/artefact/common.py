@@ -19,9 +19,8 @@ def is_ready(job: JobView, task: TaskView, pipelined: bool) -> bool:
     done, tasks = task.items_done, job.tasks
     if done >= job.batch:
         return False
-    if pipelined:
-        return all(tasks[before].items_done > done for before in task.predecessors)
-    return all(tasks[before].items_done >= job.batch for before in task.predecessors)
+    needed = done + 1 if pipelined else job.batch
+    return all(tasks[before].items_done >= needed for before in task.predecessors)
 
 
 def first_idle(view: DispatchView, task: TaskView) -> SlotView | None:

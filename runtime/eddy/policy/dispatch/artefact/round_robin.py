@@ -94,8 +94,11 @@ class ArtefactRoundRobin:
         return Dispatch(decisions, tuple(queues))
 
     def _next(self, job: JobView, dealt: set[tuple[int, int]]) -> TaskView | None:
+        batch = job.batch
         for task in job.tasks:
-            if task.slot is None and (job.id, task.id) not in dealt and is_ready(job, task, self.pipelined):
+            if task.items_done >= batch or task.slot is not None or (job.id, task.id) in dealt:
+                continue
+            if is_ready(job, task, self.pipelined):
                 return task
         return None
 
