@@ -31,7 +31,7 @@ class Behaviour(str, enum.Enum):
     SILENT = "silent"
     """Stops answering registers."""
     FLOOD = "flood"
-    """Reads 4 KiB bursts from the address in 0x10 as fast as the bus takes them, for ever."""
+    """Reads 2 KiB bursts from the address in 0x10 as fast as the bus takes them, for ever."""
     READ_OUTSIDE = "read-outside"
     """Reads from the address in 0x10, wherever that is, once; then done."""
     WRITE_OUTSIDE = "write-outside"
@@ -44,6 +44,12 @@ class Behaviour(str, enum.Enum):
     """Asks for a burst that crosses 4 KiB."""
     INTERRUPT = "interrupt"
     """Holds its interrupt high for ever."""
+    FLOOD_WRITE = "flood-write"
+    """Writes 2 KiB bursts to the address in 0x10 as fast as the bus takes them, for ever."""
+    DRIBBLE_WRITE = "dribble-write"
+    """Writes such bursts, a beat every 18 cycles of its clock at most."""
+    LATE_OUTSIDE = "late-outside"
+    """Does as a sound one, and 1,000 cycles after it is done writes 64 bytes to the page after the address in 0x10."""
 
 
 @dataclass(frozen=True, slots=True)

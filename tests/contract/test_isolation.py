@@ -11,6 +11,7 @@ from contract.harness import Harness, marking, opened
 from eddy.board.overlay import MEMORY_SHARE, memory_bytes_per_cycle
 from eddy.board.port import Access, Cause, EventKind, SlotPhase
 from eddy.board.profile import load_profile
+from eddy.core.errors import Conflict
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]
 TINY = load_profile("tiny")
@@ -80,3 +81,26 @@ def test_a_dead_module_is_not_taken_for_a_loaded_one(harness: Harness) -> None:
     event = harness.load(0, "dead")
     assert (event.kind, event.cause) == (EventKind.CONFIGURATION_FAILED, Cause.IDENTITY_MISMATCH)
     assert harness.load(0).kind is EventKind.CONFIGURED
+
+
+def test_a_module_that_misbehaves_between_items_is_named_at_the_next_launch(harness: Harness) -> None:
+    board = harness.board
+    harness.load(0, "late-outside")
+    buffer = board.allocate(8, "job")
+    harness.launch(buffer)
+    assert harness.next_event().kind is EventKind.ITEM_DONE
+    # There is no item to say it of; the slot is closed all the same.
+    assert board.wait(board.now_s() + 1e-4) == ()
+    assert board.state().slots[0].phase is SlotPhase.FAULTED
+    with pytest.raises(Conflict, match="write-outside-window") as refused:
+        harness.launch(buffer, "next")
+    assert refused.value.details["cause"] == Cause.WRITE_OUTSIDE_WINDOW.value
+    # A load mends it, and nothing is left of the old cause.
+    assert harness.load(0).kind is EventKind.CONFIGURED
+    board.close(0)
+    with pytest.raises(Conflict, match="not idle") as refused:
+        harness.launch(buffer, "closed")
+    assert "cause" not in refused.value.details
+    assert harness.load(0).kind is EventKind.CONFIGURED
+    harness.launch(buffer, "last")
+    assert harness.next_event().kind is EventKind.ITEM_DONE

@@ -35,6 +35,8 @@ ITEMS = {
     "stall-response": Cause.RESPONSE_STALLED,
     "illegal-burst": Cause.ILLEGAL_BURST,
     "interrupt": Cause.TIME_LIMIT,
+    "flood-write": Cause.TIME_LIMIT,
+    "dribble-write": Cause.TIME_LIMIT,
 }
 """What goes wrong with an item."""
 OUTSIDE = ("read-outside", "write-outside")

@@ -18,6 +18,8 @@ CAUSES = {
     Behaviour.ILLEGAL_BURST: 5,
     Behaviour.STALL_WRITE: 6,
     Behaviour.STALL_RESPONSE: 7,
+    Behaviour.DRIBBLE_WRITE: 6,
+    Behaviour.LATE_OUTSIDE: 4,
 }
 
 
@@ -36,8 +38,8 @@ def test_misbehaviour_ends_with_its_cause(behaviour: Behaviour) -> None:
     with SimBoard(tiny()) as board:
         load_rogue(board, 0, behaviour)
         load_rogue(board, 1, Behaviour.SOUND)
-        outside = behaviour in (Behaviour.READ_OUTSIDE, Behaviour.WRITE_OUTSIDE)
-        start(board, 0, page(board, 0) + (OUTSIDE if outside else 0))
+        outside = behaviour in (Behaviour.READ_OUTSIDE, Behaviour.WRITE_OUTSIDE, Behaviour.LATE_OUTSIDE)
+        start(board, 0, page(board, 0) + (OUTSIDE if outside and behaviour is not Behaviour.LATE_OUTSIDE else 0))
         run_for(board, 2000)
         board.read32(module(0, 0))
         cause = CAUSES.get(behaviour, 0)

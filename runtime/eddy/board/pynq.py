@@ -16,7 +16,7 @@ from eddy.board import swap
 from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.events import EventLog
-from eddy.board.fabric import Fabric, SlotFabric, Window
+from eddy.board.fabric import Fabric, Fault, SlotFabric, Window
 from eddy.board.images import ImageStore
 from eddy.board.port import (
     Access,
@@ -38,6 +38,7 @@ from eddy.core.slots import Image
 
 CONTROL_BYTES = 0xF000
 """Registers a launch may write lie below the identity block."""
+NO_FAULT = Fault(Cause.NONE)
 _log = logging.getLogger(__name__)
 
 
@@ -54,6 +55,8 @@ class _Slot:
     windows: tuple[Window, ...] = ()
     buffers: frozenset[int] = frozenset()
     """What the windows were made of; they stay open between the items of a batch."""
+    idle_fault: Fault = NO_FAULT
+    """Why it was closed while it ran nothing: there was no item to say it of, so the next launch says it."""
 
 
 @dataclass
@@ -179,7 +182,7 @@ class PynqBoard:
         """Open the granted windows, write the registers and start."""
         target = self._slot(slot)
         if target.phase is not SlotPhase.IDLE:
-            raise Conflict(f"slot {slot} is {target.phase.value}, not idle", field="slot", phase=target.phase.value)
+            raise _not_idle(slot, target)
         self._check_launch(launch)
         windows = self._windows(target, launch)
         if windows != target.windows:
@@ -370,6 +373,7 @@ class PynqBoard:
             self._fail(index, fault.cause, fault.detail, SlotPhase.FAULTED)
         else:
             self._shut(slot, SlotPhase.FAULTED)
+            slot.idle_fault = fault
 
     def _on_limit(self, index: int, slot: _Slot) -> None:
         assert slot.launch is not None
@@ -424,6 +428,7 @@ class PynqBoard:
 
     def _move(self, slot: _Slot, phase: SlotPhase, image: str = "") -> None:
         slot.phase, slot.image, slot.launch, slot.since_s = phase, image, None, self._clock.now_s()
+        slot.idle_fault = NO_FAULT
 
     def _check_launch(self, launch: Launch) -> None:
         for offset, value in launch.registers:
@@ -452,6 +457,19 @@ class PynqBoard:
                 allowed=f"<= {limit}",
             )
         return windows
+
+
+def _not_idle(index: int, slot: _Slot) -> Conflict:
+    """Why nothing can be launched on a slot; `details["cause"]` where the module in it misbehaved on its own."""
+    phase, fault = slot.phase.value, slot.idle_fault
+    if fault.cause is Cause.NONE:
+        return Conflict(f"slot {index} is {phase}, not idle", field="slot", phase=phase)
+    return Conflict(
+        f"slot {index} was closed while it ran nothing ({fault.detail}); load it again",
+        field="slot",
+        phase=phase,
+        cause=fault.cause.value,
+    )
 
 
 def _check_offset(offset: int, field: str) -> None:

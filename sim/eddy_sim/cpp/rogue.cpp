@@ -12,7 +12,7 @@
 namespace {
 
 enum class Behaviour { kSound, kHang, kSilent, kFlood, kReadOutside, kWriteOutside, kStallWrite, kStallResponse,
-                       kIllegalBurst, kInterrupt };
+                       kIllegalBurst, kInterrupt, kFloodWrite, kDribbleWrite, kLateOutside };
 
 constexpr struct {
   const char* name;
@@ -28,12 +28,17 @@ constexpr struct {
     {"stall-response", Behaviour::kStallResponse},
     {"illegal-burst", Behaviour::kIllegalBurst},
     {"interrupt", Behaviour::kInterrupt},
+    {"flood-write", Behaviour::kFloodWrite},
+    {"dribble-write", Behaviour::kDribbleWrite},
+    {"late-outside", Behaviour::kLateOutside},
 };
 
 constexpr uint32_t kMagic = 0x45444459;
 constexpr uint32_t kMapVersion = 0x0100;
 constexpr uint64_t kWord = 0x0123456789ABCDEFull;  // what it writes to memory
 constexpr unsigned kRegisters = 16;
+constexpr uint16_t kDribblePause = 16;   // cycles between two beats
+constexpr uint16_t kLatePause = 1000;  // cycles between the item's end and what comes after it
 
 /// Everything that a clock edge may change, and nothing else: two of these are compared to find a fixed point.
 struct State {
@@ -42,7 +47,8 @@ struct State {
   uint8_t have_address, have_data;
   uint32_t data;
   uint16_t write_address;
-  uint8_t asked, beats_left, flooding;
+  uint8_t asked, flooding;
+  uint16_t beats_left, pause;
   SlotUp up;
 };
 
@@ -69,6 +75,7 @@ class Rogue {
       memory(before, down);
       control(before, down);
       if (s_.started) act();
+      else if (behaviour_ == Behaviour::kLateOutside) act_late();
       s_.up.irq = (s_.gie && s_.isr & s_.ier) || (s_.started && behaviour_ == Behaviour::kInterrupt);
     }
     up = s_.up;
@@ -151,10 +158,13 @@ class Rogue {
     if (before.m_axi_awvalid && down.m_axi_awready) up.m_axi_awvalid = 0;
     if (before.m_axi_wvalid && down.m_axi_wready) {
       up.m_axi_wvalid = 0;
-      if (s_.beats_left) offer_beat();
+      if (s_.beats_left && behaviour_ != Behaviour::kDribbleWrite) offer_beat();
     }
     if (before.m_axi_rready && down.m_axi_rvalid && down.m_axi_rlast && !s_.flooding) finish();
-    if (before.m_axi_bready && down.m_axi_bvalid) finish();
+    if (before.m_axi_bready && down.m_axi_bvalid && !s_.flooding) {
+      if (s_.started && behaviour_ == Behaviour::kLateOutside) s_.pause = kLatePause;
+      finish();
+    }
     up.m_axi_bready = 1;
     up.m_axi_rready = behaviour_ != Behaviour::kStallResponse;
   }
@@ -184,7 +194,7 @@ class Rogue {
     up.m_axi_awsize = 3;
     up.m_axi_awburst = 1;
     if (!with_data) return;
-    s_.beats_left = static_cast<uint8_t>(len + 1);
+    s_.beats_left = static_cast<uint16_t>(len + 1);
     offer_beat();
   }
 
@@ -193,12 +203,29 @@ class Rogue {
     const bool first = !s_.asked;
     switch (behaviour_) {
       case Behaviour::kSound:
+      case Behaviour::kLateOutside:
       case Behaviour::kWriteOutside:
-        if (first) ask_write(address(), behaviour_ == Behaviour::kSound ? 0 : 7, true);
+        if (first) ask_write(address(), behaviour_ == Behaviour::kWriteOutside ? 7 : 0, true);
         break;
       case Behaviour::kFlood:
         s_.flooding = 1;
         if (!s_.up.m_axi_arvalid) ask_read(address(), 255);
+        break;
+      case Behaviour::kFloodWrite:
+        s_.flooding = 1;
+        if (!s_.up.m_axi_awvalid && !s_.up.m_axi_wvalid && !s_.beats_left) ask_write(address(), 255, true);
+        break;
+      case Behaviour::kDribbleWrite:
+        s_.flooding = 1;
+        if (!s_.up.m_axi_awvalid && !s_.up.m_axi_wvalid && !s_.beats_left) {
+          ask_write(address(), 255, true);
+          s_.pause = kDribblePause;
+        } else if (s_.pause) {
+          s_.pause--;
+        } else if (!s_.up.m_axi_wvalid && s_.beats_left) {
+          offer_beat();
+          s_.pause = kDribblePause;
+        }
         break;
       case Behaviour::kReadOutside:
         if (first) ask_read(address(), 7);
@@ -215,6 +242,11 @@ class Rogue {
       default: break;
     }
     s_.asked = s_.started;
+  }
+
+  /// What it does when its item is done and nobody asked for more.
+  void act_late() {
+    if (s_.pause && !--s_.pause) ask_write(address() + 0x1000, 7, true);
   }
 
   Behaviour behaviour_ = Behaviour::kSound;
