@@ -65,9 +65,13 @@ class Backward:
         price: (accelerators,) per second.
         order: See `heaviest_requester_first`.
         aim_s: The make-span to keep within.
+        fixed: (jobs,) the accelerators, where they are decided.
     """
 
-    def __init__(self, instance: Instance, price: Floats, order: Order, aim_s: float) -> None:
+    def __init__(
+        self, instance: Instance, price: Floats, order: Order, aim_s: float, fixed: Ints | None = None
+    ) -> None:
+        self.fixed = fixed
         self.it, self.order, self.aim = instance, order, aim_s
         self.size, self.requester, self.egress, self.ingress = parts(instance)
         self.cost = instance.time_s * price
@@ -101,16 +105,7 @@ class Backward:
         time_s = self.it.time_s[i]
         # A job that computes for no time waits for no accelerator.
         computed = self.through + time_s if self.computes[i] else self.it.ready_s
-        ports = (self.received[self.it.host_of] + self.size[i]) / self.rate_in
-        late = np.maximum(computed + self.order.tail_s[i], ports)
-        fits = late <= self.aim
-        if fits.any():
-            key = np.where(fits, self.cost[i] if self.computes[i] else ports, np.inf)
-            look = min(LOOK, int(fits.sum()))
-        else:
-            key, look = late, min(LOOK, len(late))
-        nearest = np.argpartition(key, look - 1)[:look]
-        nearest = nearest[np.argsort(key[nearest], kind="stable")]
+        nearest = self._nearest(i, computed) if self.fixed is None else self.fixed[i : i + 1]
         behind = self.order.tail_s[i] - self.size[i] / self.egress[self.requester[i]]
         best: tuple[float, int, list[Segment]] | None = None
         for j in nearest.tolist():
@@ -130,6 +125,20 @@ class Backward:
         self.end[i] = computed[j] - self.it.ready_s[j]
         self.received[self.it.host_of[j]] += self.size[i]
         return done
+
+    def _nearest(self, i: int, computed: Floats) -> Ints:
+        """The accelerators to look at: the cheapest of those that keep within the aim, else the earliest."""
+        ports = (self.received[self.it.host_of] + self.size[i]) / self.rate_in
+        late = np.maximum(computed + self.order.tail_s[i], ports)
+        fits = late <= self.aim
+        if fits.any():
+            key = np.where(fits, self.cost[i] if self.computes[i] else ports, np.inf)
+            look = min(LOOK, int(fits.sum()))
+        else:
+            key, look = late, min(LOOK, len(late))
+        nearest = np.argpartition(key, look - 1)[:look]
+        sorted_: Ints = nearest[np.argsort(key[nearest], kind="stable")]
+        return sorted_
 
     def _send(self, i: int, j: int, begin: float) -> tuple[float, list[Segment]]:
         one, other = self.net.egress[self.requester[i]], self.net.ingress[self.it.host_of[j]]

@@ -9,6 +9,7 @@ import numpy as np
 
 from eddy.core.errors import InvalidRequest
 from eddy.model.placement.instance import Instance, Placement
+from eddy.policy.place import few
 from eddy.policy.place.backward import backward
 from eddy.policy.place.balanced import BASELINE_JOBS, balance, balanced
 from eddy.policy.place.joint import finished, joint_bound, just_in_time, network_of
@@ -32,6 +33,8 @@ def default(instance: Instance) -> Placement:
         if best.makespan_s <= bound * MET:
             break
     assert best is not None
+    if instance.kind == "joint" and instance.jobs <= few.JOBS:
+        best = few.searched(instance, best, bound)
     return replace(best, method="default", lower_bound_s=min(bound, best.makespan_s))
 
 
@@ -57,11 +60,10 @@ def _joint(instance: Instance, bound_s: float) -> Iterable[Placement]:
     answer = backward(instance, price, bound_s)
     if answer is not None:
         yield answer
-    if len(instance.busy):
-        host, _ = balance(instance.time_s, instance.ready_s)
-        net = network_of(instance)
-        start = just_in_time(instance, host, net)
-        yield finished(instance, host, start, net, bound_s, "default")
+    host, _ = balance(instance.time_s, instance.ready_s)
+    net = network_of(instance)
+    start = just_in_time(instance, host, net)
+    yield finished(instance, host, start, net, bound_s, "default")
 
 
 def rush(instance: Instance, order: Order, bound_s: float | None = None, prefetch: bool = True) -> Placement:
