@@ -1,9 +1,9 @@
 """Vortex's semantics of divergence, with one program counter and a stack for a warp; and programs to compare with.
 
 A warp has one program counter, a mask of active lanes and a stack. `split` pushes the mask and the lanes of the other
-side; `join` makes the other side run, or restores the mask; `pred` and `tmc` set the mask. This is how Vortex's own
-hardware does it (`simx` of Vortex v2 is a public description), and how its compiler's programs are meant. Our cores keep
-a program counter a lane and know no stack; random structured programs must give the same in both.
+side; `join` makes the other side run, or restores the mask; `pred` and `tmc` set the mask. So does Vortex's own
+hardware, and so its compiler's programs are meant. Our cores keep a program counter a lane and know no stack; random
+structured programs must give the same in both.
 """
 
 from __future__ import annotations

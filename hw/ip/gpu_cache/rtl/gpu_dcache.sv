@@ -94,8 +94,7 @@ module gpu_dcache
   logic [2:0] size_q;
   logic [Threads-1:0] mask_q, left_q;
   logic [TagWidth-1:0] tag_q;
-  logic [31:0] addr_q [Threads];
-  logic [31:0] data_q [Threads];
+  logic [Threads-1:0][31:0] addr_q, data_q;
   line_t line_q;
   logic bad_q;
   logic [BeatWidth-1:0] beat_q;
@@ -103,7 +102,7 @@ module gpu_dcache
   logic rsp_valid_q;
   logic [Threads-1:0] rsp_mask_q;
   logic [TagWidth-1:0] rsp_tag_q;
-  logic [31:0] rsp_data_q [Threads];
+  logic [Threads-1:0][31:0] rsp_data_q;
 
   // verilator lint_off UNUSEDSIGNAL
   function automatic logic [SetWidth-1:0] set_of(line_t line);
@@ -238,26 +237,42 @@ module gpu_dcache
     .error_o(sb_error), .error_addr_o(sb_error_addr)
   );
 
-  // Memories: no reset.
+  // Memories: no reset, one write a cycle. A line is written whole: what a beat or a store leaves out is read back.
+  logic fill, store, write0, write1, write_local;
+  logic [LineBits-1:0] kept, mask, new_line;
+  logic [LocalWidth-1:0] write_local_line;
+
+  assign fill = state_q == Fill && rd_beat_i;
+  assign store = serve && store_q && !fence_q;
+  assign write0 = fill ? !victim_q[set] : store && hit0;
+  assign write1 = fill ? victim_q[set] : store && hit1;
+  assign write_local = clear_i || (store && local_hit);
+  assign write_local_line = clear_i ? clear_line_i : local_line;
+
+  always_comb begin
+    kept = '0;
+    mask = '0;
+    new_line = '0;
+    if (fill || (store && hit)) begin
+      kept = write1 ? way1_ram[set] : local_hit && !fill ? local_ram[local_line] : way0_ram[set];
+      if (fill) begin
+        new_line = kept;
+        new_line[{beat_q, 6'd0}+:64] = rd_data_i;
+      end else begin
+        for (int b = 0; b < int'(LineBytes); b++) mask[8*b+:8] = {8{store_strb[b]}};
+        new_line = (kept & ~mask) | store_data;
+      end
+    end
+  end
+
   always_ff @(posedge clk_i) begin
-    if (state_q == Fill && rd_beat_i) begin
-      if (victim_q[set]) way1_ram[set][{beat_q, 6'd0}+:64] <= rd_data_i;
-      else way0_ram[set][{beat_q, 6'd0}+:64] <= rd_data_i;
-      if (rd_last_i) begin
-        if (victim_q[set]) tag1_ram[set] <= line_q[LineAddrWidth-1-:AddrTag];
-        else tag0_ram[set] <= line_q[LineAddrWidth-1-:AddrTag];
-      end
+    if (write0) way0_ram[set] <= new_line;
+    if (write1) way1_ram[set] <= new_line;
+    if (write_local) local_ram[write_local_line] <= clear_i ? '0 : new_line;
+    if (fill && rd_last_i) begin
+      if (victim_q[set]) tag1_ram[set] <= line_q[LineAddrWidth-1-:AddrTag];
+      else tag0_ram[set] <= line_q[LineAddrWidth-1-:AddrTag];
     end
-    if (serve && store_q && !fence_q) begin
-      for (int b = 0; b < int'(LineBytes); b++) begin
-        if (store_strb[b]) begin
-          if (local_hit) local_ram[local_line][8*b+:8] <= store_data[8*b+:8];
-          if (hit0) way0_ram[set][8*b+:8] <= store_data[8*b+:8];
-          if (hit1) way1_ram[set][8*b+:8] <= store_data[8*b+:8];
-        end
-      end
-    end
-    if (clear_i) local_ram[clear_line_i] <= '0;
   end
 
   always_ff @(posedge clk_i) begin

@@ -154,7 +154,7 @@ module gpu_core
   warp_t w_warp_q;
   mask_t w_mask_q;
   logic [5:0] w_rd_q;
-  logic [31:0] w_data_q [Threads];
+  logic [Threads-1:0][31:0] w_data_q;
 
   // ---- Issue
 
@@ -564,7 +564,7 @@ module gpu_core
 
   gpu_csr #(.Warps(Warps), .Threads(Threads), .Fpu(Fpu), .LocalBase(LocalBase)) u_csr (
     .clk_i,
-    .clear_i(state_q == Clear),
+    .clear_i(state_q == Clear), .clear_warp_i(warp_t'(clear_q)),
     .start_i(begin_kernel), .start_arg_i,
     .access_i(go && x_unit_q == UnitCsr), .addr_i(x_imm_q[11:0]), .warp_i(x_warp_q), .writes_i(csr_writes),
     .op_i(x_sub_q[1:0]), .operand_i(x_sub_q[2] ? {27'd0, x_instr_q[19:15]} : scalar1), .lane_operand_i(csr_operand),

@@ -28,55 +28,65 @@ module gpu_counters
   output logic [63:0]        live_o
 );
 
-  logic [63:0] count_q [Count];
-  logic [63:0] shadow_q [Count];
   localparam int unsigned IndexWidth = $clog2(Count);
 
   typedef logic [IndexWidth-1:0] index_t;
 
   index_t lanes;
+  logic [Count-1:0] up;
+  logic [63:0] count [Count];
+  logic [63:0] shadow [Count];
 
   always_comb begin
     lanes = '0;
     if (executed_i) for (int t = 0; t < int'(Threads); t++) lanes += index_t'(mask_i[t]);
   end
 
-  assign shadow_o = (shadow_index_i < 6'(Count)) ? shadow_q[index_t'(shadow_index_i)] : '0;
-  assign live_o = (live_index_i < 6'(Count)) ? count_q[index_t'(live_index_i)] : '0;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || clear_i) begin
-      for (int i = 0; i < int'(Count); i++) count_q[i] <= '0;
-    end else begin
-      if (running_i) count_q[CntCycles] <= count_q[CntCycles] + 64'd1;
-      if (event_i != '0) begin
-        for (int i = int'(CntLoads); i <= int'(CntReplays); i++) begin
-          if (event_i[i]) count_q[i] <= count_q[i] + 64'd1;
-        end
-      end
-      if (executed_i) begin
-        count_q[CntInstret] <= count_q[CntInstret] + 64'd1;
-        count_q[CntActive] <= count_q[CntActive] + 64'd1;
-        count_q[index_t'(CntActive) + lanes] <= count_q[index_t'(CntActive) + lanes] + 64'd1;
-      end
+  always_comb begin
+    up = '0;
+    up[CntCycles] = running_i;
+    up[CntReplays:CntLoads] = event_i;
+    if (executed_i) begin
+      up[CntInstret] = 1'b1;
+      up[CntActive] = 1'b1;
+      up[index_t'(CntActive) + lanes] = 1'b1;
     end
   end
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      for (int i = 0; i < int'(Count); i++) shadow_q[i] <= '0;
-    end else if (snapshot_i) begin
-      for (int i = 0; i < int'(Count); i++) shadow_q[i] <= count_q[i];
+  for (genvar i = 0; i < int'(Count); i++) begin : gen_counter
+    logic [63:0] count_q, shadow_q;
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni || clear_i) count_q <= '0;
+      else if (up[i]) count_q <= count_q + 64'd1;
     end
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) shadow_q <= '0;
+      else if (snapshot_i) shadow_q <= count_q;
+    end
+
+    assign count[i] = count_q;
+    assign shadow[i] = shadow_q;
+  end
+
+  always_comb begin
+    shadow_o = '0;
+    if (shadow_index_i < 6'(Count)) shadow_o = shadow[index_t'(shadow_index_i)];
+  end
+
+  always_comb begin
+    live_o = '0;
+    if (live_index_i < 6'(Count)) live_o = count[index_t'(live_index_i)];
   end
 
 `ifndef SYNTHESIS
   logic [63:0] sum;
   always_comb begin
     sum = '0;
-    for (int i = int'(CntFixed); i < int'(Count); i++) sum += count_q[i];
+    for (int i = int'(CntFixed); i < int'(Count); i++) sum += count[i];
   end
-  SumRule_A : assert property (@(posedge clk_i) disable iff (!rst_ni) sum == count_q[CntActive]);
+  SumRule_A : assert property (@(posedge clk_i) disable iff (!rst_ni) sum == count[CntActive]);
 `endif
 
 endmodule

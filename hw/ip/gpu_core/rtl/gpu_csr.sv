@@ -12,8 +12,9 @@ module gpu_csr
   localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1
 ) (
   input  logic                 clk_i,
-  /// Everything back to zero, one cycle.
+  /// Everything back to zero: hold while `clear_warp_i` counts through the warps.
   input  logic                 clear_i,
+  input  logic [WarpWidth-1:0] clear_warp_i,
   /// Warp 0 begins with this in mscratch.
   input  logic                 start_i,
   input  logic [31:0]          start_arg_i,
@@ -60,17 +61,17 @@ module gpu_csr
   input  logic [4:0]           fflags_value_i
 );
 
-  logic [31:0] mscratch_q [Warps];
-  logic [31:0] mtvec_q [Warps];
-  logic [31:0] mepc_q [Warps][Threads];
-  logic [31:0] mtval_q [Warps][Threads];
-  logic [4:0] mcause_q [Warps][Threads];
-  logic [5:0] mdepth_q [Warps][Threads];
-  logic [7:0] fcsr_q [Warps];
+  // Of the warps.
+  logic [Warps-1:0][31:0] mscratch_q, mtvec_q;
+  logic [Warps-1:0][7:0] fcsr_q;
+  // Of the lanes: one row a warp, written whole.
+  logic [Threads-1:0][31:0] mepc_q [Warps];
+  logic [Threads-1:0][31:0] mtval_q [Warps];
+  logic [Threads-1:0][4:0] mcause_q [Warps];
+  logic [Threads-1:0][5:0] mdepth_q [Warps];
   logic [7:0] class_q;
 
   logic [31:0] common, written;
-  logic [31:0] lane_written [Threads];
   logic known, by_lane, hart, trap_state, window;
   logic [5:0] window_index;
 
@@ -159,33 +160,15 @@ module gpu_csr
     endcase
   endfunction
 
-  always_comb begin
-    written = '0;
-    for (int t = 0; t < int'(Threads); t++) lane_written[t] = '0;
-    if (access_i) begin
-      written = merged(op_i, common, operand_i);
-      if (trap_state) begin
-        for (int t = 0; t < int'(Threads); t++) lane_written[t] = merged(op_i, value_o[t], lane_operand_i[t]);
-      end
-    end
-  end
+  assign written = access_i ? merged(op_i, common, operand_i) : '0;
 
   always_ff @(posedge clk_i) begin
     if (clear_i) begin
       class_q <= 8'd1;
-      for (int w = 0; w < int'(Warps); w++) begin
-        mscratch_q[w] <= '0;
-        mtvec_q[w] <= '0;
-        for (int t = 0; t < int'(Threads); t++) begin
-          mepc_q[w][t] <= '0;
-          mtval_q[w][t] <= '0;
-          mcause_q[w][t] <= '0;
-          mdepth_q[w][t] <= '0;
-        end
-        fcsr_q[w] <= '0;
-      end
+      mscratch_q <= '0;
+      mtvec_q <= '0;
+      fcsr_q <= '0;
     end else begin
-      if (start_i) mscratch_q[0] <= start_arg_i;
       if (spawn_i) begin
         for (int w = 0; w < int'(Warps); w++) begin
           if (spawn_mask_i[w]) begin
@@ -207,27 +190,55 @@ module gpu_csr
           default: ;
         endcase
       end
-      if (commit_i && writes_i && trap_state) begin
-        for (int t = 0; t < int'(Threads); t++) begin
-          if (mask_i[t]) begin
-            unique case (addr_i[1:0])
-              2'd1:    mepc_q[warp_i][t] <= {lane_written[t][31:2], 2'b00};
-              2'd2:    mcause_q[warp_i][t] <= lane_written[t][4:0];
-              default: mtval_q[warp_i][t] <= lane_written[t];
-            endcase
-          end
+    end
+    if (start_i) mscratch_q[0] <= start_arg_i;
+  end
+
+  // What a trap leaves, or a write to it.
+  logic trap_write;
+  logic [WarpWidth-1:0] trap_row;
+  logic [Threads-1:0][31:0] mepc_d, mtval_d;
+  logic [Threads-1:0][4:0] mcause_d;
+  logic [Threads-1:0][5:0] mdepth_d;
+
+  assign trap_write = clear_i || trap_i != '0 || (commit_i && writes_i && trap_state);
+  assign trap_row = clear_i ? clear_warp_i : warp_i;
+
+  always_comb begin
+    mepc_d = '0;
+    mtval_d = '0;
+    mcause_d = '0;
+    mdepth_d = '0;
+    if (trap_write && !clear_i) begin
+      mepc_d = mepc_q[warp_i];
+      mtval_d = mtval_q[warp_i];
+      mcause_d = mcause_q[warp_i];
+      mdepth_d = mdepth_q[warp_i];
+      for (int t = 0; t < int'(Threads); t++) begin
+        automatic logic [31:0] value;
+        value = merged(op_i, value_o[t], lane_operand_i[t]);
+        if (trap_i[t]) begin
+          mepc_d[t] = trap_pc_i;
+          mcause_d[t] = trap_cause_i;
+          mtval_d[t] = trap_value_i[t];
+          mdepth_d[t] = trap_depth_i;
+        end else if (trap_state && mask_i[t]) begin
+          unique case (addr_i[1:0])
+            2'd1:    mepc_d[t] = {value[31:2], 2'b00};
+            2'd2:    mcause_d[t] = value[4:0];
+            default: mtval_d[t] = value;
+          endcase
         end
       end
-      if (trap_i != '0) begin
-        for (int t = 0; t < int'(Threads); t++) begin
-          if (trap_i[t]) begin
-            mepc_q[warp_i][t] <= trap_pc_i;
-            mcause_q[warp_i][t] <= trap_cause_i;
-            mtval_q[warp_i][t] <= trap_value_i[t];
-            mdepth_q[warp_i][t] <= trap_depth_i;
-          end
-        end
-      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (trap_write) begin
+      mepc_q[trap_row] <= mepc_d;
+      mtval_q[trap_row] <= mtval_d;
+      mcause_q[trap_row] <= mcause_d;
+      mdepth_q[trap_row] <= mdepth_d;
     end
   end
 

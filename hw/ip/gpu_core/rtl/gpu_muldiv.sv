@@ -31,9 +31,9 @@ module gpu_muldiv #(
   logic [5:0] left_q;
   logic [Threads-1:0] mask_q, negate_q;
   logic [TagWidth-1:0] tag_q;
-  logic [31:0] a_q [Threads];  // multiplicand; dividend, then quotient
-  logic [31:0] b_q [Threads];
-  logic [31:0] r_q [Threads];  // remainder
+  logic [Threads-1:0][31:0] a_q;  // multiplicand; dividend, then quotient
+  logic [Threads-1:0][31:0] b_q;
+  logic [Threads-1:0][31:0] r_q;  // remainder
 
   function automatic logic [31:0] product(logic [1:0] op, logic [31:0] a, logic [31:0] b);
     logic signed [63:0] wide;

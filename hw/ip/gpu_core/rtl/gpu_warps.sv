@@ -107,19 +107,16 @@ module gpu_warps
   logic [Warps-1:0] active_q, flight_q, memory_q, fetch_q, replay_memory_q, replay_unit_q, replay_spawn_q;
   logic [Warps-1:0] select_q, alone_q, arrived_q, global_q;
   // One entry a warp.
-  mask_t live_q [Warps];
-  mask_t join_q [Warps];
-  mask_t bar_q [Warps];
-  mask_t favour_q [Warps];
-  mask_t group_q [Warps];
-  logic [31:0] pc_q [Warps];
-  logic [DepthWidth-1:0] depth_q [Warps];
-  logic [AgeWidth-1:0] age_q [Warps];
-  logic [4:0] bar_id_q [Warps];
-  logic [7:0] bar_count_q [Warps];
-  // One entry a lane of a warp; valid for lanes outside the group, and for all while a choice is due.
-  logic [31:0] lane_pc_q [Warps][Threads];
-  logic [DepthWidth-1:0] lane_depth_q [Warps][Threads];
+  logic [Warps-1:0][Threads-1:0] live_q, join_q, bar_q, favour_q, group_q;
+  logic [Warps-1:0][31:0] pc_q;
+  logic [Warps-1:0][DepthWidth-1:0] depth_q;
+  logic [Warps-1:0][AgeWidth-1:0] age_q;
+  logic [Warps-1:0][4:0] bar_id_q;
+  logic [Warps-1:0][7:0] bar_count_q;
+  // One entry a lane of a warp, a warp's written whole; valid for lanes outside the group, and for all while a choice is
+  // due.
+  logic [Threads-1:0][31:0] lane_pc_q [Warps];
+  logic [Threads-1:0][DepthWidth-1:0] lane_depth_q [Warps];
 
   warp_t last_q;
 
@@ -202,6 +199,33 @@ module gpu_warps
   assign choose_none = choose && runnable == '0;
   // Every live lane waits at a barrier: the warp has arrived.
   assign arrive = choose_none && live_q[choose_warp] != '0 && bar_q[choose_warp] == live_q[choose_warp];
+
+  // Lanes' counters after the instruction, and after joins that open by themselves.
+  logic [Threads-1:0][31:0] lane_pc_d, opened_pc;
+  logic [Threads-1:0][DepthWidth-1:0] lane_depth_d;
+
+  always_comb begin
+    lane_pc_d = '0;
+    lane_depth_d = '0;
+    if (exec_i && !uniform_i) begin
+      lane_pc_d = lane_pc_q[exec_warp_i];
+      lane_depth_d = lane_depth_q[exec_warp_i];
+      for (int t = 0; t < int'(Threads); t++) begin
+        if (lane_write_i[t]) begin
+          lane_pc_d[t] = lane_pc_i[t];
+          lane_depth_d[t] = lane_depth_i[t];
+        end
+      end
+    end
+  end
+
+  always_comb begin
+    opened_pc = '0;
+    if (choose_none && !arrive) begin
+      opened_pc = lane_pc_q[choose_warp];
+      for (int t = 0; t < int'(Threads); t++) if (join_q[choose_warp][t]) opened_pc[t] = opened_pc[t] + 32'd4;
+    end
+  end
 
   // Barriers within the core: how many warps are at the barrier this warp arrives at.
   logic release_local;
@@ -310,12 +334,8 @@ module gpu_warps
             join_q[exec_warp_i] <= join_i;
             bar_q[exec_warp_i] <= bar_i;
             if (age_q[exec_warp_i] != AgeWidth'(StarveBound)) age_q[exec_warp_i] <= age_q[exec_warp_i] + 1'b1;
-            for (int t = 0; t < int'(Threads); t++) begin
-              if (lane_write_i[t]) begin
-                lane_pc_q[exec_warp_i][t] <= lane_pc_i[t];
-                lane_depth_q[exec_warp_i][t] <= lane_depth_i[t];
-              end
-            end
+            lane_pc_q[exec_warp_i] <= lane_pc_d;
+            lane_depth_q[exec_warp_i] <= lane_depth_d;
             if (bar_write_i) begin
               bar_id_q[exec_warp_i] <= bar_id_i;
               bar_count_q[exec_warp_i] <= bar_count_i;
@@ -361,9 +381,7 @@ module gpu_warps
           // Nobody is left who could come to where these lanes wait: their joins open.
           select_q[choose_warp] <= 1'b1;
           join_q[choose_warp] <= '0;
-          for (int t = 0; t < int'(Threads); t++) begin
-            if (join_q[choose_warp][t]) lane_pc_q[choose_warp][t] <= lane_pc_q[choose_warp][t] + 32'd4;
-          end
+          lane_pc_q[choose_warp] <= opened_pc;
         end
       end
 
