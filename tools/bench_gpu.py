@@ -1,0 +1,117 @@
+"""How fast the GPU's simulation is, and how many cycles its kernels take beside their bounds.
+
+Speeds are for each second of processor time of one thread: the median of several runs, and the best. Stalled cores look
+fast, so instructions of lanes a second stand beside. With `--json`, one object on standard output.
+
+- *float loop*: four dependent floating-point operations, a decrement and a branch, on cores of 4 warps and 4 threads
+  with floating point, caches and counters; one core, and four;
+- *vecadd*, *sgemm*: cycles an element, or a multiply-add; the bounds are those of docs/explanations/gpu-cluster.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+
+import numpy as np
+from eddy_sim.gpu.assemble import program
+from eddy_sim.gpu.cluster import LATENCY, Cluster, Stop
+from eddy_sim.gpu.cluster_build import Shape
+from eddy_sim.gpu.programs import FLOAT_LOOP, OUT, SGEMM, VECADD, A, B, C, c_program
+
+GOALS = {"1 core, cycles/s": 2e6, "4 cores, cycles/s": 450e3}
+RUNS = 7
+LINE_FLOATS = 16
+LINE_CYCLES = LATENCY + 8
+"""A line of eight beats from memory, nothing else being on its way."""
+
+
+def tell(message: str) -> None:
+    """Progress, where it does not mix with the result."""
+    print(f"bench: {message}", file=sys.stderr, flush=True)
+
+
+def lane_instructions(cluster: Cluster) -> int:
+    """Instructions of all lanes of all cores so far."""
+    counters = [cluster.counters(core) for core in range(cluster.shape.cores)]
+    return sum(x * c[f"cycle_thread_{x}"] for c in counters for x in range(1, cluster.shape.threads + 1))
+
+
+def float_loop(cores: int, cycles: int) -> dict[str, float]:
+    """Speed on the floating-point loop."""
+    cluster = Cluster(Shape(cores=cores), progress=tell)
+    elf = program(FLOAT_LOOP)
+    cluster.load(elf)
+    cluster.start(elf.entry, cores=range(cores))
+    cluster.run(2000)
+    before, begin = lane_instructions(cluster), cluster.cycles
+    rates = []
+    for _ in range(RUNS):
+        started = time.process_time()
+        if cluster.run(cycles) is not Stop.LIMIT:
+            raise SystemExit("the loop ended before the measurement")
+        rates.append(cycles / (time.process_time() - started))
+    share = (lane_instructions(cluster) - before) / (cluster.cycles - begin)
+    name = f"{cores} core{'s' if cores > 1 else ''}"
+    return {
+        f"{name}, cycles/s": statistics.median(rates),
+        f"{name}, best cycles/s": max(rates),
+        f"{name}, lane instructions/s": statistics.median(rates) * share,
+    }
+
+
+def kernel(source: str, n: int, elements: int) -> tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Cycles of a kernel, what it left at C, and its inputs."""
+    rng = np.random.default_rng(n)
+    a, b = (rng.standard_normal(elements).astype(np.float32) for _ in range(2))
+    cluster = Cluster(Shape(), progress=tell)
+    elf = c_program(source)
+    cluster.load(elf)
+    cluster.write(OUT, n.to_bytes(4, "little"))
+    cluster.write(A, a.tobytes())
+    cluster.write(B, b.tobytes())
+    cluster.start(elf.entry)
+    if cluster.run(10_000_000) is not Stop.IDLE or cluster.faults():
+        raise SystemExit("a kernel did not end")
+    return cluster.counters()["cycles"], np.frombuffer(cluster.read(C, 4 * elements), np.float32), (a, b)
+
+
+def kernels() -> dict[str, float]:
+    """Cycles of vecadd and sgemm on one core of 4 warps and 4 threads, results checked."""
+    n = 4096
+    cycles, got, (a, b) = kernel(VECADD, n, n)
+    if not np.array_equal(got, a + b):
+        raise SystemExit("vecadd is wrong")
+    side = 24
+    gemm, product, (a, b) = kernel(SGEMM, side, side * side)
+    if not np.allclose(product.reshape(side, side), a.reshape(side, side) @ b.reshape(side, side), atol=1e-4):
+        raise SystemExit("sgemm is wrong")
+    return {
+        "vecadd, cycles/element": cycles / n,
+        "vecadd, bound": 2 * LINE_CYCLES / LINE_FLOATS,
+        "sgemm, cycles/multiply-add": gemm / side**3,
+        "sgemm, bound": 3 / Shape().threads,
+    }
+
+
+def main() -> int:
+    """Measure and print; exit 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON value")
+    options = parser.parse_args()
+    figures = {**float_loop(1, 300_000), **float_loop(4, 75_000), **kernels()}
+    missed = [name for name, goal in GOALS.items() if figures[name] < goal]
+    if options.json:
+        print(json.dumps({"figures": figures, "goals": GOALS, "missed": missed}, indent=2))
+    else:
+        for name, value in figures.items():
+            goal = f"   (goal {GOALS[name]:.3g})" if name in GOALS else ""
+            print(f"{name:32} {value:12.4g}{goal}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
