@@ -18,7 +18,7 @@ from eddy.hypervisor.slot import Phase, Slot
 from eddy.hypervisor.translate import fits, item_name, to_input
 from eddy.hypervisor.virtual import Stalled, VirtualRun
 from eddy.policy.dispatch.view import DispatchPolicy, Preempt
-from eddy.studies.nimblock.console import LAUNCH_S, PREEMPTION, RETIREMENT, Console, printed
+from eddy.studies.nimblock.console import LAUNCH_S, PREEMPTION, RETIREMENT, Console, Contention, printed
 from eddy.studies.nimblock.machines import ReloadingMachine
 
 NEVER = float("inf")
@@ -127,6 +127,7 @@ def run_polled(
     arrivals: Iterable[m.JobSpec],
     load_s: Mapping[int, float],
     card_s: Mapping[str, float],
+    contention: Contention,
 ) -> VirtualRun:
     """Run jobs to their end as the artefact's loop does; jobs need no memory.
 
@@ -136,11 +137,12 @@ def run_polled(
         arrivals: Jobs; one a turn is admitted, when its `arrival_s` has come and the loop comes by.
         load_s: Load times the policy is told.
         card_s: By application, what finding an image on the SD card adds to a load, the loop waiting.
+        contention: The board's latencies.
 
     Raises:
         Stalled: Jobs are left that the policy never gives a slot.
     """
-    return _Loop(board, policy, arrivals, load_s, card_s).run()
+    return _Loop(board, policy, arrivals, load_s, card_s, contention).run()
 
 
 class _Loop:
@@ -153,8 +155,9 @@ class _Loop:
         arrivals: Iterable[m.JobSpec],
         load_s: Mapping[int, float],
         card_s: Mapping[str, float],
+        contention: Contention,
     ) -> None:
-        self.card_s = card_s
+        self.card_s, self.contention = card_s, contention
         self.board, self.machine = board, PolledMachine(load_s, policy, fits(board.images(), load_s))
         self.machine.console = self.console = Console()
         self.coming = sorted(arrivals, key=lambda job: (job.arrival_s, job.id), reverse=True)
@@ -220,6 +223,7 @@ class _Loop:
             if isinstance(command, m.Launch):
                 self._pass(next(starts))
                 name = item_name(command.job, command.task, command.item)
+                self.contention.others = sum(slot.phase is Phase.RUNNING for slot in machine.slots.values()) - 1
                 task = machine.record(command.job).spec.application.tasks[command.task]
                 self.board.launch(command.slot, port.Launch(name, (), (), task.time_limit_s))
             elif isinstance(command, m.Load):

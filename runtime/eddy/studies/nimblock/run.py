@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eddy.board.model import SHELL, LoadTime, ModelBoard, model_images
+from eddy.board.model import SHELL, Latency, LoadTime, ModelBoard, model_images
 from eddy.board.port import BoardDescription
 from eddy.core.records import JobEvent, What
 from eddy.core.slots import Pool, SlotDescription
@@ -15,7 +15,7 @@ from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch.view import DispatchPolicy
-from eddy.studies.nimblock.console import CARD_S
+from eddy.studies.nimblock.console import CARD_S, Contention
 from eddy.studies.nimblock.machines import ReloadingMachine
 from eddy.studies.nimblock.polled import run_polled
 from eddy.studies.nimblock.workload import Event, Workload
@@ -72,19 +72,23 @@ def jobs_of(workload: Workload, events: Sequence[Event], artefact: bool = False)
     ]
 
 
-def board_of(workload: Workload, setting: Setting) -> ModelBoard:
-    """A fresh model board with the workload's slots and an image of every task for every slot."""
-    slots = tuple(SlotDescription(i, f"slot{i}", Pool.PIPELINE, 1_000_000, 1e8) for i in range(len(workload.load_s)))
-    description = BoardDescription("model", "study", SHELL, 1e8, slots, 1 << 30, 1e9, False)
-    latency = {
+def latencies_of(workload: Workload, setting: Setting) -> dict[str, float]:
+    """Seconds an item really takes, by module."""
+    return {
         task.module: app.measured_s[task.id] if setting.measured else task.estimate_s
         for app in workload.apps.values()
         for task in app.application.tasks
     }
+
+
+def board_of(workload: Workload, setting: Setting, latency: Latency) -> ModelBoard:
+    """A fresh model board with the workload's slots and an image of every task for every slot."""
+    slots = tuple(SlotDescription(i, f"slot{i}", Pool.PIPELINE, 1_000_000, 1e8) for i in range(len(workload.load_s)))
+    description = BoardDescription("model", "study", SHELL, 1e8, slots, 1 << 30, 1e9, False)
     port_s = workload.port_s
     return ModelBoard(
         description,
-        model_images(description, latency),
+        model_images(description, [task.module for app in workload.apps.values() for task in app.application.tasks]),
         latency,
         load_times={i: LoadTime(load_s - port_s, port_s) for i, load_s in enumerate(workload.load_s)},
         blocking=setting.blocking,
@@ -95,9 +99,13 @@ def board_of(workload: Workload, setting: Setting) -> ModelBoard:
 def run(workload: Workload, events: Sequence[Event], player: Player, setting: Setting) -> VirtualRun:
     """Run a sequence to its end."""
     load_s = dict(enumerate(workload.load_s))
-    board, jobs = board_of(workload, setting), jobs_of(workload, events, player.artefact)
+    latency, jobs = latencies_of(workload, setting), jobs_of(workload, events, player.artefact)
     if player.artefact:
-        return run_polled(board, player.policy, jobs, load_s, CARD_S if workload.measured_loads else {})
+        contention = Contention(latency)
+        board = board_of(workload, setting, contention)
+        card_s = CARD_S if workload.measured_loads else {}
+        return run_polled(board, player.policy, jobs, load_s, card_s, contention)
+    board = board_of(workload, setting, latency)
     return run_virtual(board, player.policy, jobs, load_s=load_s, machine=player.machine)
 
 
