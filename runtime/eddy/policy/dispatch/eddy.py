@@ -19,6 +19,7 @@ one slot. What it does otherwise:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
@@ -39,7 +40,7 @@ from eddy.policy.dispatch.view import (
     TaskView,
 )
 
-WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 2.0, 9: 14.0}
+WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 2.0, 9: 12.0}
 """How many times shorter a job of each priority counts."""
 
 
@@ -73,18 +74,22 @@ class Eddy:
         pipelined: Whether tasks of a job may work on different items at once.
         crowd: How much less a job's next slot counts for each that it has.
         idle: How many times less a slot counts in which a task waits for its predecessors.
-        early: The part of its critical path that counts as the work of a job that will end last anyway.
+        early: The part of its critical path that counts as the work of a job that will end last anyway; less, by the
+            root of its priority's weight, for higher priorities.
+        outlasting: How long a critical path must be against all the work that waits, shared among all slots, for its
+            job to be one that will end last.
         ageing: How much waiting counts against work.
         reluctance: How many times more a slot must count for the job that wants it than for the one that has it.
         interval_s: Board seconds after which to look again, waiting having changed ranks.
     """
 
     pipelined: bool = True
-    crowd: float = 0.5
+    crowd: float = 0.3
     idle: float = 10.0
     early: float = 0.025
-    ageing: float = 0.2
-    reluctance: float = 2.0
+    outlasting: float = 0.7
+    ageing: float = 0.3
+    reluctance: float = 1.5
     interval_s: float = 0.396
     name: str = "eddy"
 
@@ -140,6 +145,8 @@ class Round:
         self.free = free_slots(view)
         self.port_busy = view.port_busy
         self.fetched = memory.fetched
+        self.kept = False
+        """Whether a slot is kept for a task that waits for the port."""
         self.learned, predicted = memory.learned, memory.predicted
         if view.observations:
             self.learned = self.learned.observe([(o.module, o.duration_s) for o in view.observations])
@@ -183,8 +190,8 @@ class Round:
             rank *= self._haste(outlook, job.deadline_s)
         if held:
             return rank * (1.0 + policy.crowd * held)
-        if outlook.path_s > self.backlog_s:
-            return min(rank, policy.early * outlook.path_s)
+        if outlook.path_s > policy.outlasting * self.backlog_s:
+            return min(rank, policy.early * outlook.path_s / math.sqrt(WEIGHTS.get(job.priority, 1.0)))
         return rank
 
     def _haste(self, outlook: Outlook, deadline_s: float) -> float:
@@ -255,9 +262,10 @@ class Round:
         """Keep a slot for a task that waits for the port; the first such task's image is read ahead."""
         self.free.remove(slot)
         wanted = task.module, slot.index
-        if self.fetched != wanted and not any(isinstance(decision, Prefetch) for decision in self.decisions):
+        if not self.kept and self.fetched != wanted:
             self.fetched = wanted
             self.decisions.append(Prefetch(*wanted))
+        self.kept = True
 
     def _least_wanted(self, slots: list[SlotView]) -> SlotView:
         """The slot to load over: an empty one, else one with a module nobody wants, else that of the last in rank."""

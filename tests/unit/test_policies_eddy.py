@@ -1,0 +1,210 @@
+"""The `eddy` policy on worlds small enough to decide by hand, and what it learns."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from eddy.model.latency.learned import MEMORY, Latencies
+from eddy.policy.dispatch.eddy import Eddy, Memory
+from eddy.policy.dispatch.outlook import look
+from eddy.policy.dispatch.view import (
+    Configure,
+    Dispatch,
+    DispatchView,
+    JobView,
+    Observation,
+    Preempt,
+    Prefetch,
+    SlotView,
+    TaskView,
+)
+
+EDDY = Eddy()
+
+
+def job(number: int, *estimates_s: float, batch: int = 1, priority: int = 1, **more: Any) -> JobView:
+    """A job whose tasks form a chain."""
+    tasks = tuple(TaskView(i, f"m{number}_{i}", s, 0, None, (i - 1,) if i else ()) for i, s in enumerate(estimates_s))
+    made = JobView(number, f"app{number}", "t", batch, priority, 0.0, None, 3, tasks)
+    return dataclasses.replace(made, **more)
+
+
+def at(view: JobView, task: int, slot: int | None = None, done: int = 0) -> JobView:
+    """The job with one task somewhere."""
+    tasks = [dataclasses.replace(t, slot=slot, items_done=done) if t.id == task else t for t in view.tasks]
+    return dataclasses.replace(view, tasks=tuple(tasks))
+
+
+def slot(index: int, module: str = "", owner: tuple[int, int] | None = None, running: bool = False) -> SlotView:
+    number, task = owner or (None, None)
+    return SlotView(index, module, "t" if module else "", number, task, False, running, 0.1)
+
+
+def crowd(number: int = 99) -> JobView:
+    """A job with so much work, all of it side by side, that nobody else's path is long against it."""
+    return job(number, tasks=tuple(TaskView(i, f"c{i}", 2.0, 0, None, ()) for i in range(60)))
+
+
+def decide(
+    jobs: list[JobView],
+    slots: list[SlotView],
+    *,
+    memory: Memory | None = None,
+    seen: tuple[Observation, ...] = (),
+    now_s: float = 0.0,
+    busy: bool = False,
+) -> Dispatch:
+    return EDDY.decide(DispatchView(now_s, tuple(jobs), tuple(slots), busy, seen, memory or EDDY.initial()))
+
+
+def test_least_work_left_goes_first_and_ties_go_to_the_older() -> None:
+    long, short = job(0, 1.0, batch=5), job(1, 1.0, batch=2)
+    assert decide([long, short], [slot(0)]).decisions == (Configure(1, 0, 0),)
+    assert decide([short, dataclasses.replace(short, id=2)], [slot(0)]).decisions == (Configure(1, 0, 0),)
+    urgent = dataclasses.replace(long, priority=9)
+    assert decide([urgent, short], [slot(0)]).decisions == (Configure(0, 0, 0),)
+
+
+def test_what_was_seen_outweighs_estimates() -> None:
+    claims_less, honest = job(0, 0.1, batch=5), job(1, 0.2, batch=5)
+    jobs = [claims_less, honest, crowd()]
+    assert decide(jobs, [slot(0)]).decisions == (Configure(0, 0, 0),)
+    seen = (Observation("m0_0", 0.9), Observation("m1_0", 0.2))
+    learned = decide(jobs, [slot(0)], seen=seen)
+    assert learned.decisions == (Configure(1, 0, 0),)
+    later = decide(jobs, [slot(0)], memory=learned.memory)
+    assert later.decisions == (Configure(1, 0, 0),), "and is remembered"
+
+
+def test_a_job_that_ends_last_anyway_gets_one_slot_early() -> None:
+    endless, short = job(0, 100.0), job(1, 1.0, 1.0, batch=4)
+    alone = decide([endless, short], [slot(0)]).decisions
+    assert alone == (Configure(0, 0, 0),), "a fortieth of its path is less than the work of the other"
+    tiny = job(2, 0.1)
+    assert decide([endless, tiny], [slot(0)]).decisions == (Configure(2, 0, 0),)
+    wide = dataclasses.replace(endless, tasks=tuple(TaskView(i, f"w{i}", 100.0, 0, None, ()) for i in range(2)))
+    placed = at(wide, 0, slot=0)
+    one = decide([placed, short], [slot(0, "w0", (0, 0), running=True), slot(1)]).decisions
+    assert one == (Configure(1, 0, 1),), "one slot, not two"
+
+
+def test_waiting_makes_urgent() -> None:
+    old, young = job(0, 1.0, batch=4), job(1, 1.0, batch=2, arrival_s=100.0)
+    assert decide([old, young], [slot(0)], now_s=100.0).decisions == (Configure(0, 0, 0),)
+
+
+def test_a_deadline_that_comes_near_makes_urgent_and_one_that_is_lost_does_not() -> None:
+    short = job(1, 1.0, batch=2)
+
+    def first(deadline_s: float) -> int:
+        due = job(0, 1.0, batch=6, deadline_s=deadline_s)
+        configure = decide([due, short, crowd()], [slot(0)]).decisions[0]
+        assert isinstance(configure, Configure)
+        return configure.job
+
+    assert [first(deadline_s) for deadline_s in (100.0, 6.5, 5.0)] == [1, 0, 1]
+
+
+def test_a_module_that_is_there_is_used_without_the_port() -> None:
+    first = job(0, 1.0)
+    there = [slot(0, "other"), slot(1, "m0_0")]
+    assert decide([first], there, busy=True).decisions == (Configure(0, 0, 1),)
+    foreign = dataclasses.replace(slot(1, "m0_0"), tenant="somebody else")
+    assert not any(isinstance(d, Configure) for d in decide([first], [foreign], busy=True).decisions)
+
+
+def test_what_is_loaded_over_is_wanted_last() -> None:
+    now, next_, late = job(0, 0.1), job(1, 1.0), job(2, 9.0)
+
+    def over(*slots: SlotView) -> int:
+        configure = decide([now, next_, late], list(slots)).decisions[0]
+        assert isinstance(configure, Configure)
+        assert configure.job == 0
+        return configure.slot
+
+    assert over(slot(0, "m1_0"), slot(1, "m2_0")) == 1
+    assert over(slot(0, "m1_0"), slot(1, "m2_0"), slot(2, "nobody's")) == 2
+    assert over(slot(0, "m1_0"), slot(1, "m2_0"), slot(2, "nobody's"), slot(3)) == 3
+
+
+def test_the_image_of_the_next_load_is_read_ahead_once() -> None:
+    jobs = [job(0, 1.0), job(1, 2.0), crowd()]
+    first = decide(jobs, [slot(0), slot(1)])
+    assert first.decisions == (Configure(0, 0, 0), Prefetch("m1_0", 1))
+    again = decide(jobs, [slot(0), slot(1)], busy=True, memory=first.memory)
+    assert again.decisions == (Prefetch("m0_0", 0),)
+    assert decide(jobs, [slot(0), slot(1)], busy=True, memory=again.memory).decisions == ()
+
+
+def test_a_slot_is_taken_from_the_job_with_most_work_left_and_only_once() -> None:
+    large, larger = at(job(0, 5.0, batch=9), 0, slot=0), at(job(1, 6.0, batch=9), 0, slot=1)
+    short = job(2, 0.5)
+    slots = [slot(0, "m0_0", (0, 0), running=True), slot(1, "m1_0", (1, 0), running=True)]
+    first = decide([large, larger, short], slots)
+    assert first.decisions == (Preempt(1),)
+    assert decide([large, larger, short], slots, memory=first.memory).decisions == (), "it is on its way"
+    like = job(3, 6.0, batch=9)
+    assert decide([large, larger, like, crowd()], slots).decisions == (), "no slot for nobody's gain"
+
+
+def test_a_slot_in_which_nothing_can_happen_goes_first() -> None:
+    waits = at(at(job(0, 1.0, 1.0, batch=9), 0, slot=0), 1, slot=1)
+    works = at(job(1, 3.0, batch=9), 0, slot=2)
+    slots = [
+        slot(0, "m0_0", (0, 0), running=True),
+        slot(1, "m0_1", (0, 1)),
+        slot(2, "m1_0", (1, 0), running=True),
+    ]
+    assert decide([waits, works, job(2, 1.0, batch=4)], slots).decisions == (Preempt(1),)
+
+
+def test_a_job_makes_room_for_the_task_its_others_wait_for() -> None:
+    stuck = at(at(job(0, 1.0, 1.0, 1.0, batch=3), 1, slot=0), 2, slot=1)
+    slots = [slot(0, "m0_1", (0, 1)), slot(1, "m0_2", (0, 2))]
+    assert decide([stuck], slots).decisions == (Preempt(1),)
+
+
+def test_a_task_with_nothing_to_do_yet_comes_after_others() -> None:
+    pipeline = at(job(0, 1.0, 1.0, batch=3), 0, slot=0)
+    other = job(1, 2.0, batch=5)
+    held = slot(0, "m0_0", (0, 0), running=True)
+    assert decide([pipeline, other], [held, slot(1)]).decisions == (Configure(1, 0, 1),)
+    assert decide([pipeline], [held, slot(1)]).decisions == (Configure(0, 1, 1),), "but a free slot is given"
+
+
+def test_outlook_of_a_pipeline() -> None:
+    found = look(job(0, 1.0, 2.0, batch=3), Latencies(), {}, 0.1, True)
+    assert found.work_s == pytest.approx(3 * 3.0 + 2 * 0.1)
+    assert found.path_s == pytest.approx(1.0 + 3 * 2.0)
+    begun = look(at(job(0, 1.0, 2.0, batch=3), 0, slot=0, done=2), Latencies(), {}, 0.1, True)
+    assert begun.work_s == pytest.approx(1 * 1.0 + 3 * 2.0 + 0.1)
+    assert begun.path_s == pytest.approx(3 * 2.0)
+    assert [t.id for t in begun.ready] == [1]
+
+
+def test_latencies_are_means_and_an_application_shares_its_factor() -> None:
+    learned = Latencies().observe([("a", 2.0), ("a", 4.0)])
+    assert learned.mean_s["a"] == 3.0
+    assert learned.predict([("a", 1.0), ("b", 10.0)]) == pytest.approx((learned.used_s["a"], 30.0), rel=0.05)
+    assert learned.predict([("x", 1.5)]) == (1.5,), "nothing is known of another application"
+
+
+def test_latencies_change_their_version_only_when_something_moved() -> None:
+    learned = Latencies().observe([("a", 1.0)])
+    assert learned.version == 1
+    assert learned.observe([("a", 1.01)]).version == 1
+    assert learned.observe([("a", 2.0)]).version == 2
+
+
+def test_latencies_follow_a_change() -> None:
+    learned = Latencies().observe([("a", 1.0)] * 1000).observe([("a", 2.0)] * (3 * MEMORY))
+    assert learned.mean_s["a"] > 1.9
+
+
+def test_nothing_to_do_still_learns() -> None:
+    idle = decide([], [slot(0)], seen=(Observation("m", 2.0),))
+    assert idle.decisions == ()
+    assert idle.memory.learned.mean_s == {"m": 2.0}
+    assert idle.wake_s is None

@@ -1,0 +1,67 @@
+"""The trial of the `eddy` policy: its figures on cases done by hand, and one sequence for real."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from eddy.studies.judge import figures as f
+from eddy.studies.judge.run import Goal
+from eddy.studies.judge.sequences import ARRIVALS, EVENTS, drawn, recorded, workload
+from eddy.studies.judge.trial import CONTENDERS, Trial, hold
+
+HAND = Trial(
+    apps=np.array([["a", "b"], ["a", "b"]]),
+    priority=np.array([[9, 1], [9, 9]]),
+    single_s=np.array([[1.0, 2.0], [1.0, 2.0]]),
+    response_s={
+        "exclusive": np.array([[1.0, 4.0], [2.0, 8.0]]),
+        "nimblock": np.array([[2.0, 4.0], [4.0, 4.0]]),
+        "eddy": np.array([[1.0, 4.0], [2.0, 2.0]]),
+    },
+)
+
+
+def test_figures_by_hand() -> None:
+    assert f.mean_relative("nimblock")(HAND) == pytest.approx((2 + 1 + 2 + 0.5) / (1 + 1 + 1 + 0.25))
+    assert f.median_relative("nimblock")(HAND) == pytest.approx(1.5)
+    assert f.plain_mean("nimblock")(HAND) == pytest.approx(14 / 9)
+    assert f.high_mean("nimblock")(HAND) == pytest.approx(10 / 5)
+    assert f.tail("nimblock", 100)(HAND) == pytest.approx(1.0)
+    assert f.relative_tail("nimblock", 100)(HAND) == pytest.approx(0.5)
+    assert f.deadline_point("eddy")(HAND) == 2.0
+    assert f.deadline_point("nimblock")(HAND) == 4.0
+    assert f.slowdowns(HAND, "eddy") == {"a": 1.5, "b": 1.5}
+    assert f.worst_slowdown("nimblock")(HAND) == pytest.approx(3.0)
+
+
+def test_intervals_hold_the_value_and_repeat() -> None:
+    value = f.estimate(HAND, f.plain_mean("nimblock"))
+    assert value.low <= value.value <= value.high
+    assert value.low < value.high
+    assert value == f.estimate(HAND, f.plain_mean("nimblock"))
+
+
+def test_a_goal_says_whether_it_is_met() -> None:
+    goal = Goal("x", f.plain_mean("nimblock"), {"stress": 1.5}, at_least=True)
+    assert goal.note("stress", f.Value(1.5, 1.0, 2.0)) == "goal: at least 1.5, met"
+    assert goal.note("stress", f.Value(1.49, 1.0, 2.0)) == "goal: at least 1.5, MISSED"
+    assert goal.note("standard", f.Value(1.0, 1.0, 1.0)) == ""
+
+
+@pytest.mark.parametrize("arrivals", sorted(ARRIVALS))
+def test_drawn_sequences_keep_to_their_kind(arrivals: str) -> None:
+    events = drawn(arrivals, 7)
+    assert events == drawn(arrivals, 7)
+    assert events != drawn(arrivals, 8)
+    assert len(events) == EVENTS
+    low, high = ARRIVALS[arrivals]
+    gaps_ms = np.diff([event.arrival_s for event in events]) * 1e3
+    assert all(low - 1e-6 <= gap <= high + 1e-6 for gap in gaps_ms)
+
+
+def test_one_recorded_sequence_under_every_contender() -> None:
+    trial = hold(workload(), [recorded()[1]])
+    assert set(trial.response_s) == set(CONTENDERS)
+    assert f.plain_mean("nimblock")(trial) > 1.15
+    assert f.mean_relative("nimblock")(trial) > 1.0
+    assert f.worst_slowdown("eddy")(trial) < f.worst_slowdown("nimblock")(trial)
