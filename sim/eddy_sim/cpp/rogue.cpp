@@ -37,7 +37,7 @@ constexpr uint32_t kMagic = 0x45444459;
 constexpr uint32_t kMapVersion = 0x0100;
 constexpr uint64_t kWord = 0x0123456789ABCDEFull;  // what it writes to memory
 constexpr unsigned kRegisters = 16;
-constexpr uint16_t kDribblePause = 16;   // cycles between two beats
+constexpr uint16_t kDribblePause = 16;  // cycles between two beats
 constexpr uint16_t kLatePause = 1000;  // cycles between the item's end and what comes after it
 
 /// Everything that a clock edge may change, and nothing else: two of these are compared to find a fixed point.
