@@ -129,8 +129,11 @@ def through_cocotb() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder) / f"{WRAPPER_TOP}.sv"
         # All clocks together, as on the other side of the comparison.
-        text = wrapper_source(with_build_hash=True).replace("  input  logic [NumSlots-1:0] slot_clk_i,\n", "")
-        top.write_text(text.replace(".slot_clk_i(slot_clk_i)", ".slot_clk_i({NumSlots{clk_i}})"), encoding="utf-8")
+        text = wrapper_source(with_build_hash=True)
+        for clock in ("slot_clk_i", "path_clk_i"):
+            text = text.replace(f"  input  logic [NumSlots-1:0] {clock},\n", "")
+            text = text.replace(f".{clock}({clock})", f".{clock}({{NumSlots{{clk_i}}}})")
+        top.write_text(text, encoding="utf-8")
         bench = Bench(WRAPPER_TOP, shell, sources=(top,), parameters={"NumSlots": 4})
         result, log = Path(folder) / "rates.json", Path(folder) / "log"
         # Not `bench.run`: random start values and checks before reset belong to a test, not to a race.

@@ -54,14 +54,18 @@ class _BoardParameters(ctypes.Structure):
         ("slot_hz", ctypes.c_uint64 * MAX_SLOTS),
         ("access_bound", ctypes.c_uint64),
         ("skipping", ctypes.c_uint64),
+        ("path_rest", ctypes.c_uint64),
         ("dram", DramParameters),
     )
 
 
 class BoardStatistics(ctypes.Structure):
-    """How much the simulation had to do: evaluations of the shell, checks for a fixed point, jumps, instants."""
+    """How much the simulation had to do: evaluations of the shell, checks for a fixed point, jumps, instants, and the
+    clock edges that slots' paths were given."""
 
-    _fields_ = tuple((name, ctypes.c_uint64) for name in ["shell_evaluated", "shell_checks", "jumps", "instants"])
+    _fields_ = tuple(
+        (name, ctypes.c_uint64) for name in ["shell_evaluated", "shell_checks", "jumps", "instants", "path_edges"]
+    )
 
 
 class SimBoard:
@@ -72,6 +76,8 @@ class SimBoard:
         coherent: Whether the CPU sees memory as modules do. If not, `dram` is the CPU's cached view, and `flush` and
             `invalidate` move lines between it and memory.
         skipping: Skip what has nothing to do, exactly. Off only to prove that it changes nothing.
+        resting: Leave out the clock edges of a slot's path that change nothing in it, where the rest of the shell is
+            evaluated. Off only to prove that it changes nothing.
         progress: Told what is being built.
 
     Raises:
@@ -79,7 +85,13 @@ class SimBoard:
     """
 
     def __init__(
-        self, profile: Profile, *, coherent: bool = True, skipping: bool = True, progress: Progress = build.silent
+        self,
+        profile: Profile,
+        *,
+        coherent: bool = True,
+        skipping: bool = True,
+        resting: bool = True,
+        progress: Progress = build.silent,
     ) -> None:
         self.profile = profile
         self.dram_base = profile.dram.base
@@ -92,7 +104,7 @@ class SimBoard:
         self._short = _declare(ctypes.PyDLL(str(program)))
         self._long = _declare(ctypes.CDLL(str(program)))
         message = ctypes.create_string_buffer(1024)
-        parameters = _parameters(profile, skipping)
+        parameters = _parameters(profile, skipping, resting)
         self._board: int | None = self._long.eddy_board_create(
             str(shell).encode(), ctypes.byref(parameters), self._cache.device.ctypes.data, message, len(message)
         )
@@ -302,13 +314,14 @@ def _access_error(what: str, offset: int, ended: int) -> BoardFault:
     return BoardFault(f"the shell answered a {what} at offset {offset:#08x} {how}", cause=cause, offset=offset)
 
 
-def _parameters(profile: Profile, skipping: bool) -> _BoardParameters:
+def _parameters(profile: Profile, skipping: bool, resting: bool) -> _BoardParameters:
     slots = [round(slot.clk_hz) for slot in profile.slots]
     return _BoardParameters(
         shell_hz=round(profile.shell_hz),
         slot_hz=(ctypes.c_uint64 * MAX_SLOTS)(*slots),
         access_bound=_ACCESS_BOUND_CYCLES,
         skipping=skipping,
+        path_rest=resting,
         dram=dram_parameters(profile.dram),
     )
 

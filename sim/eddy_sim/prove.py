@@ -101,7 +101,7 @@ class Proof:
         work.mkdir(parents=True)
         files = [*read_filelist(self.filelist), FORMAL / f"{self.top}.sv"]
         for path in files:
-            (work / path.name).write_text(_mutated(path, mutation), encoding="utf-8")
+            (work / path.name).write_text(mutated(path, mutation), encoding="utf-8")
         (work / "proof.sby").write_text(self._script(mode, [path.name for path in files]), encoding="utf-8")
         # The solver is looked up by name; the wheel puts it next to Python.
         tools = Path(sys.executable).parent
@@ -140,7 +140,12 @@ class Proof:
         )
 
 
-def _mutated(path: Path, mutation: Mutation | None) -> str:
+def mutated(path: Path, mutation: Mutation | None) -> str:
+    """The text of a source, with the mistake where it is made there.
+
+    Raises:
+        ProofFailed: What the mistake replaces does not occur exactly once.
+    """
     text = path.read_text(encoding="utf-8")
     if mutation is None or mutation.file != path.name:
         return text

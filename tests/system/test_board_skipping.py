@@ -1,10 +1,11 @@
-"""Skipping is exact: the same run with and without it gives the same cycle counts, values and memory."""
+"""Skipping and resting are exact: the same run with and without gives the same cycle counts, values and memory."""
 
 from __future__ import annotations
 
 import hashlib
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,24 +13,40 @@ from eddy.core.errors import BoardFault
 from eddy_sim import build, faults
 from eddy_sim.board import SimBoard, Stop
 from eddy_sim.faults import Behaviour
-from system.board_rig import CAUSE, CONTROL, MS, bank, load, load_rogue, module, open_slot, page, run_for, start, tiny
+from system.board_rig import (
+    CAUSE,
+    CONTROL,
+    MS,
+    OPEN_ALL,
+    bank,
+    load,
+    load_rogue,
+    module,
+    open_slot,
+    page,
+    run_for,
+    start,
+    tiny,
+)
 
 pytestmark = pytest.mark.rtl
 
 BLOCKS = 40
+FAULT_CLEAR, REGULATOR_RATE = 0x01C, 0x040
 Trace = list[tuple[int, ...]]
 
 
 class Recorder:
-    """A board whose every answer is noted with the time and the cycles at which it came."""
+    """A board whose every answer is noted with the time and the cycles at which it came, and what memory served."""
 
     def __init__(self, board: SimBoard) -> None:
         self.board = board
         self.trace: Trace = []
 
     def note(self, *values: int) -> None:
-        board = self.board
-        self.trace.append((*values, board.now_fs, board.shell_cycles, board.slot_cycles(0), board.slot_cycles(1)))
+        board, moved = self.board, self.board.dram_statistics()
+        cycles = (board.shell_cycles, board.slot_cycles(0), board.slot_cycles(1))
+        self.trace.append((*values, board.now_fs, *cycles, moved.read_bytes, moved.write_bytes))
 
     def read(self, offset: int) -> int:
         try:
@@ -80,18 +97,25 @@ def transform_in_both_slots(recorder: Recorder) -> None:
         assert board.dram[at : at + BLOCKS * 128].any(), "the transform wrote nothing"
 
 
+def reload(board: SimBoard, slot: int, behaviour: Behaviour) -> None:
+    """Another module, with the faults of the one before forgotten."""
+    board.write32(bank(slot, CONTROL), 0)
+    run_for(board, 50)
+    board.write32(bank(slot, FAULT_CLEAR), 1)
+    load_rogue(board, slot, behaviour)
+
+
 def misbehave(recorder: Recorder) -> None:
     """Rogues, a failed load, a lost clock."""
     board = recorder.board
     load_rogue(board, 1, Behaviour.SOUND)
     for behaviour in (Behaviour.FLOOD, Behaviour.STALL_WRITE, Behaviour.SILENT, Behaviour.READ_OUTSIDE):
-        load_rogue(board, 0, behaviour)
+        reload(board, 0, behaviour)
         start(board, 0, page(board, 0) + 0x1000 * (behaviour is Behaviour.READ_OUTSIDE))
         start(board, 1, page(board, 1))
         run_for(board, 3000)
         for offset in (bank(0, CAUSE), module(0, 0), module(1, 0), bank(1, CAUSE)):
             recorder.read(offset)
-        board.write32(bank(0, CAUSE), 0x1FE)
     load(board, 0, build.build_rogue(), faults.FAILED_LOAD)
     recorder.note(board.loaded(0))
     board.lose_clock(1)
@@ -115,25 +139,66 @@ def poke_at_random(recorder: Recorder) -> None:
         recorder.wait(rng.choice((0, 3_333_333, 77_777_777, MS // 100)), rng.choice((Stop.NONE, Stop.IRQ)))
 
 
-SCENARIOS = (transform_in_both_slots, misbehave, poke_at_random)
+def disturb_at_random(recorder: Recorder) -> None:
+    """Modules that flood, stall, or speak after a pause, while slots close, lose their clocks, and are loaded again."""
+    board, rng = recorder.board, random.Random(5)
+    pauses = (10_000_000, 333_333_333, 5_000_000_000, MS // 50)
+    behaviours = (
+        Behaviour.SOUND,
+        Behaviour.FLOOD,
+        Behaviour.STALL_WRITE,
+        Behaviour.DRIBBLE_WRITE,
+        Behaviour.LATE_OUTSIDE,
+    )
+    load_rogue(board, 0, Behaviour.SOUND)
+    load_rogue(board, 1, Behaviour.SOUND)
+    for _ in range(50):
+        slot = rng.randrange(2)
+        reload(board, slot, rng.choice(behaviours))
+        recorder.write(bank(slot, REGULATOR_RATE), rng.choice((0, 1 << 31 | 1 << 12, 1 << 31 | 1 << 17)))
+        for other in (0, 1):
+            start(board, other, page(board, other))
+        recorder.wait(rng.choice(pauses))
+        if rng.random() < 0.3:
+            board.lose_clock(slot)
+            recorder.wait(rng.choice(pauses))
+            board.lose_clock(slot, lost=False)
+            recorder.wait(rng.choice(pauses))
+        if rng.random() < 0.3:
+            recorder.write(bank(slot, CONTROL), rng.getrandbits(6))
+            recorder.wait(rng.choice(pauses))
+            recorder.write(bank(slot, CONTROL), OPEN_ALL)
+        recorder.read(module(slot, 0))
+        for other in (0, 1):
+            recorder.read(bank(other, CAUSE))
+    board.reset()
+    recorder.read(bank(0, CAUSE))
+
+
+SCENARIOS = (transform_in_both_slots, misbehave, poke_at_random, disturb_at_random)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
-def test_skipping_changes_nothing(scenario: Callable[[Recorder], None]) -> None:
+def test_skipping_and_resting_change_nothing(scenario: Callable[[Recorder], None]) -> None:
+    # Slow enough for a path to come to rest while it waits for an answer.
+    profile = replace(tiny(), dram=replace(tiny().dram, cl_ns=600.0)) if scenario is disturb_at_random else tiny()
     traces: list[Trace] = []
     memories = []
     evaluated = []
-    for skipping in (True, False):
-        with SimBoard(tiny(), skipping=skipping) as board:
+    for skipping, resting in ((True, True), (False, True), (False, False)):
+        with SimBoard(profile, skipping=skipping, resting=resting) as board:
             recorder = Recorder(board)
             scenario(recorder)
             recorder.read(0x10)
             traces.append(recorder.trace)
             memories.append(hashlib.sha256(board.device_dram.tobytes()).hexdigest())
-            evaluated.append(board.statistics().shell_evaluated)
-    assert traces[0] == traces[1]
-    assert memories[0] == memories[1]
-    assert evaluated[0] < 0.7 * evaluated[1], "nothing was skipped: the comparison says nothing"
+            evaluated.append((board.statistics().shell_evaluated, board.statistics().path_edges))
+    assert traces[0] == traces[1] == traces[2]
+    assert memories[0] == memories[1] == memories[2]
+    (skipped, _), (rested, few), (whole, all_edges) = evaluated
+    assert rested == whole
+    assert skipped < 0.7 * whole, "nothing was skipped: the comparison says nothing"
+    assert few < 0.8 * all_edges, "no path rested: the comparison says nothing"
 
 
 def test_an_idle_board_jumps() -> None:

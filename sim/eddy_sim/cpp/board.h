@@ -18,6 +18,8 @@ struct BoardParameters {
   uint64_t access_bound;
   /// Skip what has nothing to do; off only to prove that it changes nothing.
   uint64_t skipping;
+  /// Leave out the edges that would change nothing in a slot's path; off only to prove that it changes nothing.
+  uint64_t path_rest;
   DramParameters dram;
 };
 
@@ -28,7 +30,7 @@ enum : uint32_t { kAccessOkay = 0, kAccessError = 1, kAccessNoAnswer = 2 };
 
 /// How much work there was; mirrored by `BoardStatistics` in Python.
 struct BoardStatistics {
-  uint64_t shell_evaluated, shell_checks, jumps, instants;
+  uint64_t shell_evaluated, shell_checks, jumps, instants, path_edges;
 };
 
 class Board {
@@ -59,7 +61,11 @@ class Board {
   Slot& slot(uint32_t index) { return slots_[index]; }
   const Dram& dram() const { return dram_; }
   const std::string& error() const { return error_; }
-  const BoardStatistics& statistics() const { return statistics_; }
+  BoardStatistics statistics() const {
+    BoardStatistics now = statistics_;
+    now.path_edges = shell_->path_edges(instance_);
+    return now;
+  }
 
  private:
   bool instant(Fs limit);

@@ -46,6 +46,10 @@ typedef struct {
   uint32_t num_slots;
   void* (*create)(void);
   void (*destroy)(void* instance);
+  /// Whether a slot's path in which nothing would change goes without its clocks (it does from the start).
+  void (*rest)(void* instance, int allowed);
+  /// Edges that reached a slot's path so far, of both its clocks.
+  uint64_t (*path_edges)(void* instance);
   /// Rising edges of the clocks in `edges`. `dirty` names the inputs to take over (bit k: slot k), `loaded` the slots
   /// whose outputs matter.
   void (*step)(void* instance, ShellIo* io, uint32_t edges, uint32_t dirty, uint32_t loaded);

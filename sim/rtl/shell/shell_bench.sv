@@ -199,6 +199,11 @@ module shell_bench (
   ) u_shell (
     .clk_i,
     .rst_ni,
+    .path_clk_i({2{clk_i}}),
+    // Only for a simulator that leaves out edges.
+    // verilator lint_off PINCONNECTEMPTY
+    .path_wake_o(),
+    // verilator lint_on PINCONNECTEMPTY
     .slot_clk_i({slot1_clk_i, slot0_clk_i}),
     .slot_rst_no({slot1_rst_no, slot0_rst_no}),
     .irq_o,

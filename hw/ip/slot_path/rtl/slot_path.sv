@@ -41,7 +41,11 @@ module slot_path
   input  lite_rsp_t    slot_ctrl_rsp_i,
   input  axi_req_t     slot_mem_req_i,
   output axi_rsp_t     slot_mem_rsp_o,
-  input  logic         slot_irq_i
+  input  logic         slot_irq_i,
+
+  /// For a simulator; not to be used in hardware. Where an edge of each clock has changed nothing, further edges change
+  /// nothing while this is low and the slot's inputs stay as they are, whatever the other inputs do.
+  output logic         wake_o
 );
 
   localparam int unsigned MaxOutstanding = 8;
@@ -245,6 +249,9 @@ module slot_path
     .d_i(far_irq),
     .q_o(irq)
   );
+
+  assign wake_o = !rst_ni || bank_sel_i || module_sel_i || mem_req_o.aw_valid || mem_req_o.w_valid || mem_req_o.ar_valid
+      || mem_rsp_i.b_valid || mem_rsp_i.r_valid;
 
   // A slot whose clock stopped cannot lower its interrupt; software can.
   assign irq_o = irq && open_interrupt && path_rst_n;

@@ -86,6 +86,11 @@ module shell
   /// To the processor.
   output logic irq_o,
 
+  /// `clk_i` once more, for the path of slot k alone. Only a simulator may leave out edges of it, and of `slot_clk_i`:
+  /// those that would change nothing (see `slot_path.wake_o`).
+  input  logic [NumSlots-1:0] path_clk_i,
+  output logic [NumSlots-1:0] path_wake_o,
+
   // The slots, each on its own clock.
   input  logic [NumSlots-1:0] slot_clk_i,
   output logic [NumSlots-1:0] slot_rst_no,
@@ -269,7 +274,7 @@ module shell
     axi_rsp_t slot_rsp, mem_rsp;
 
     slot_path u_path (
-      .clk_i,
+      .clk_i(path_clk_i[k]),
       .rst_ni,
       .cycles_i(cycles),
       .bank_sel_i(sel[2+k]),
@@ -295,7 +300,8 @@ module shell
       .slot_ctrl_rsp_i(ctrl_rsp),
       .slot_mem_req_i(slot_req),
       .slot_mem_rsp_o(slot_rsp),
-      .slot_irq_i(slot_irq_i[k])
+      .slot_irq_i(slot_irq_i[k]),
+      .wake_o(path_wake_o[k])
     );
 
     assign mem_aw[k] = mem_req.aw;
