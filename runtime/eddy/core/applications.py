@@ -74,6 +74,7 @@ class Application:
         buffers: All buffers the tasks name.
         max_batch: Largest batch accepted.
         goal_slots: Saturation point ([004] 2.3.2): slots beyond this number bring little.
+        goals: (batch, saturation point) where it is known by batch, in order of batch; see `goal`.
     """
 
     name: str
@@ -82,6 +83,11 @@ class Application:
     buffers: tuple[BufferSpec, ...] = field(default=())
     max_batch: int = 30
     goal_slots: int = 3
+    goals: tuple[tuple[int, int], ...] = field(default=())
+
+    def goal(self, batch: int) -> int:
+        """Slots beyond which more bring little, for a batch: those of the largest known batch that is not larger."""
+        return max(((known, goal) for known, goal in self.goals if known <= batch), default=(0, self.goal_slots))[1]
 
     def predecessors(self, task: int) -> tuple[int, ...]:
         """Ids of the tasks that must finish an item before `task` may start it."""

@@ -208,7 +208,7 @@ class Job:
                 priority=spec.priority,
                 arrival_s=spec.arrival_s,
                 deadline_s=spec.deadline_s,
-                goal_slots=spec.application.goal_slots,
+                goal_slots=spec.application.goal(spec.batch),
                 tasks=tuple(view for view in views if view is not None),
             )
         return self._view

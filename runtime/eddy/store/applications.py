@@ -5,6 +5,7 @@
     application: image_compression
     max_batch: 30
     goal_slots: 3
+    goals: {1: 1, 8: 2}
     buffers:
       image: {role: input, dtype: u1, shape: [128, 128]}
       shifted: {role: intermediate, dtype: "<i2", shape: [256, 8, 8]}
@@ -35,7 +36,7 @@ DTYPES = ("u1", "i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8")
 """Element types a buffer may have: little-endian, as the boards are."""
 MAX_BUFFER_BYTES = 1 << 30
 """Largest buffer of one item; no board of ours has more memory to spare."""
-FIELDS = ("application", "summary", "max_batch", "goal_slots", "buffers", "tasks", "edges")
+FIELDS = ("application", "summary", "max_batch", "goal_slots", "goals", "buffers", "tasks", "edges")
 
 
 def load_application(path: str | Path) -> Application:
@@ -81,7 +82,17 @@ def parse_application(raw: Any) -> Application:
         buffers=buffers,
         max_batch=_integer(raw.get("max_batch", 30), "max_batch", 1, 1 << 20),
         goal_slots=_integer(raw.get("goal_slots", 3), "goal_slots", 1, 64),
+        goals=_goals(raw.get("goals", {})),
     )
+
+
+def _goals(raw: Any) -> tuple[tuple[int, int], ...]:
+    """Saturation points by batch."""
+    pairs = [
+        (_integer(batch, "goals", 1, 1 << 20), _integer(goal, f"goals.{batch}", 1, 64))
+        for batch, goal in _mapping(raw, "goals").items()
+    ]
+    return tuple(sorted(pairs))
 
 
 def _buffer(name: str, raw: Any) -> BufferSpec:
