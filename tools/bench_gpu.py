@@ -17,12 +17,14 @@ import sys
 import time
 
 import numpy as np
+import numpy.typing as npt
 from eddy_sim.gpu.assemble import program
 from eddy_sim.gpu.cluster import LATENCY, Cluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.programs import FLOAT_LOOP, OUT, SGEMM, VECADD, A, B, C, c_program
 
 GOALS = {"1 core, cycles/s": 2e6, "4 cores, cycles/s": 450e3}
+Floats = npt.NDArray[np.float32]
 RUNS = 7
 LINE_FLOATS = 16
 LINE_CYCLES = LATENCY + 8
@@ -63,7 +65,7 @@ def float_loop(cores: int, cycles: int) -> dict[str, float]:
     }
 
 
-def kernel(source: str, n: int, elements: int) -> tuple[int, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+def kernel(source: str, n: int, elements: int) -> tuple[int, Floats, tuple[Floats, Floats]]:
     """Cycles of a kernel, what it left at C, and its inputs."""
     rng = np.random.default_rng(n)
     a, b = (rng.standard_normal(elements).astype(np.float32) for _ in range(2))

@@ -110,9 +110,9 @@ class Cluster:
         self._library.gpu_read(self._harness, ctypes.c_uint32(address), buffer, ctypes.c_uint64(size))
         return buffer.raw
 
-    def window(self, first: int, last: int) -> None:
-        """Let memory refuse every address outside the windows named so far, this one included."""
-        self._library.gpu_window(self._harness, ctypes.c_uint64(first), ctypes.c_uint64(last))
+    def window(self, first: int, last: int, contexts: int = 0xFFFF) -> None:
+        """Let memory refuse every access outside the windows named so far; this one is for the contexts in the mask."""
+        self._library.gpu_window(self._harness, ctypes.c_uint64(first), ctypes.c_uint64(last), contexts)
 
     def stall(self, chance: int, seed: int) -> None:
         """Let the memory port's handshakes fail with a chance of `chance` in 256."""
@@ -125,6 +125,11 @@ class Cluster:
     def peek(self, offset: int) -> int:
         """Read a register."""
         return int(self._library.gpu_register_read(self._harness, offset))
+
+    @property
+    def interrupt(self) -> bool:
+        """The interrupt line."""
+        return bool(self._library.gpu_irq(self._harness))
 
     def start(self, pc: int, argument: int = 0, cores: Iterable[int] = (0,)) -> None:
         """Launch a kernel on the cores named."""

@@ -8,9 +8,10 @@
 
 namespace gpu {
 
-/// Physical addresses outside every window (if there are any) are refused with SLVERR.
+/// Accesses outside every window (if there are any) are refused with SLVERR. Bit c of `contexts`: memory context c.
 struct Window {
   uint64_t first, last;
+  uint32_t contexts;
 };
 
 class AxiMemory {
@@ -33,8 +34,8 @@ class AxiMemory {
     fire_r_ = r.m_axi_rvalid && r.m_axi_rready;
     fire_b_ = r.m_axi_bvalid && r.m_axi_bready;
     if (!(fire_ar_ || fire_aw_ || fire_w_)) return fire_r_ || fire_b_;
-    if (fire_ar_) take_read(r.m_axi_araddr, r.m_axi_arlen, r.m_axi_arid);
-    if (fire_aw_) addresses_.push_back({r.m_axi_awaddr, r.m_axi_awid});
+    if (fire_ar_) take_read(r.m_axi_araddr, r.m_axi_arlen, r.m_axi_arid, r.m_axi_aruser);
+    if (fire_aw_) addresses_.push_back({r.m_axi_awaddr, r.m_axi_awid, r.m_axi_awuser});
     if (fire_w_) data_.push_back({r.m_axi_wdata, static_cast<uint8_t>(r.m_axi_wstrb), bool(r.m_axi_wlast)});
     return true;
   }
@@ -65,7 +66,7 @@ class AxiMemory {
   };
   struct Address {
     uint64_t at;
-    uint8_t id;
+    uint8_t id, user;
   };
   struct Data {
     uint64_t word;
@@ -86,15 +87,15 @@ class AxiMemory {
     return (random_ & 255) >= chance_;
   }
 
-  bool refused(uint64_t at) const {
+  bool refused(uint64_t at, uint8_t user) const {
     for (const Window& w : windows) {
-      if (at >= w.first && at <= w.last) return false;
+      if (at >= w.first && at <= w.last && (w.contexts >> user & 1)) return false;
     }
     return !windows.empty();
   }
 
-  void take_read(uint64_t at, uint32_t length, uint8_t id) {
-    reads_.push_back({at, now_ + 1 + latency_, length + 1, id, refused(at)});
+  void take_read(uint64_t at, uint32_t length, uint8_t id, uint8_t user) {
+    reads_.push_back({at, now_ + 1 + latency_, length + 1, id, refused(at, user)});
     read_bursts++;
   }
 
@@ -104,7 +105,7 @@ class AxiMemory {
       const Data d = data_.front();
       data_.pop_front();
       write_beats++;
-      bad_ = bad_ || refused(a.at);
+      bad_ = bad_ || refused(a.at, a.user);
       if (!bad_) memory.store(static_cast<uint32_t>(a.at), d.word, d.strobe);
       a.at = (a.at & ~uint64_t{7}) + 8;
       if (!d.last) continue;

@@ -86,6 +86,8 @@ class Harness {
     return Stop::kLimit;
   }
 
+  bool interrupt() { return model_.root().irq_o; }
+
   gpu::AxiMemory port;
   Trace trace;
   uint64_t cycles = 0;
@@ -134,11 +136,14 @@ EXPORT void gpu_delete(Harness* h) {
 EXPORT void gpu_write(Harness* h, uint32_t at, const uint8_t* data, uint64_t n) { h->port.memory.write(at, data, n); }
 EXPORT void gpu_read(Harness* h, uint32_t at, uint8_t* data, uint64_t n) { h->port.memory.read(at, data, n); }
 EXPORT void gpu_watch(Harness* h, uint32_t tohost) { h->port.memory.watch_tohost(tohost); }
-EXPORT void gpu_window(Harness* h, uint64_t first, uint64_t last) { h->port.windows.push_back({first, last}); }
+EXPORT void gpu_window(Harness* h, uint64_t first, uint64_t last, uint32_t contexts) {
+  h->port.windows.push_back({first, last, contexts});
+}
 EXPORT void gpu_stall(Harness* h, uint32_t chance, uint32_t seed) { h->port.stall(chance, seed); }
 EXPORT void gpu_register_write(Harness* h, uint32_t at, uint32_t value) { h->write(at, value); }
 EXPORT uint32_t gpu_register_read(Harness* h, uint32_t at) { return h->read(at); }
 EXPORT int gpu_run(Harness* h, uint64_t limit) { return static_cast<int>(h->run(limit)); }
+EXPORT int gpu_irq(Harness* h) { return h->interrupt(); }
 EXPORT uint64_t gpu_cycles(Harness* h) { return h->cycles; }
 EXPORT uint32_t gpu_exit_code(Harness* h) { return h->port.memory.exit_code(); }
 EXPORT int gpu_quiet(Harness* h) { return h->port.idle(); }
