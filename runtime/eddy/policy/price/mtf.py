@@ -15,12 +15,15 @@ What the document leaves open is decided here:
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from eddy.policy.price.thresholds import Fixed, Thresholds
 from eddy.policy.price.view import NOBODY, Floats, PriceView, Shares
+
+_LITTLE = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,10 +48,13 @@ class MostTokenFirst:
     Attributes:
         thresholds: What each agent is asked: from which utility on would you pay?
         tokens_per_agent: Tokens in circulation, divided by the agents (the document's T is open).
+        urgent: Whether agents rank accelerators by their urgent work instead of all the work they could do: what can
+            wait is left to wait, and tokens are kept for what cannot.
     """
 
     thresholds: Thresholds = field(default_factory=Fixed)
-    tokens_per_agent: float = 4.0
+    tokens_per_agent: float = 100.0
+    urgent: bool = False
     name: str = "mtf"
 
     def initial(self, weights: Floats, accelerators: int) -> Purse:
@@ -59,16 +65,32 @@ class MostTokenFirst:
     def decide(self, view: PriceView) -> Shares:
         """One round of Algorithm 1."""
         purse: Purse = view.memory
+        if self.urgent:
+            view = replace(view, utilities=view.urgent)
         least, learned = self.thresholds.ask(view, purse.budgets)
-        owner, budgets = sell(view.utilities, least, purse.budgets, purse.turn)
-        paid = len(owner) - owner.count(NOBODY)
-        turn = deal(view.utilities, owner, purse.turn)
-        budgets += view.weights * (paid / view.weights.sum())
+        owner, budgets, turn = play(view.utilities, view.weights, least, purse.budgets, purse.turn)
         return Shares(np.array(owner), Purse(budgets, turn, learned))
+
+
+def play(
+    utilities: Floats, weights: Floats, least: Floats, budgets: Floats, turn: int
+) -> tuple[list[int], Floats, int]:
+    """One round: sell, give the tokens back, deal the remainder.
+
+    Returns:
+        Owner of each accelerator, tokens after the round, whose turn is next.
+    """
+    owner, left = sell(utilities, least, budgets, turn)
+    paid = len(owner) - owner.count(NOBODY)
+    left += weights * (paid / weights.sum())
+    return owner, left, deal(utilities, owner, turn)
 
 
 def sell(utilities: Floats, least: Floats, budgets: Floats, turn: int) -> tuple[list[int], Floats]:
     """The paying part: one accelerator, one token, whoever has most of them first.
+
+    Every agent's favourite is found for all of them at once; it is looked for again only where it is gone by the time
+    the agent's turn comes. (In pure numpy, calls cost more than comparisons.)
 
     Args:
         utilities: (agents, accelerators).
@@ -79,27 +101,29 @@ def sell(utilities: Floats, least: Floats, budgets: Floats, turn: int) -> tuple[
     Returns:
         Owner of each accelerator, `NOBODY` where nobody paid; tokens after paying.
     """
-    agents, accelerators = utilities.shape
-    wanted = np.where((utilities >= least[:, None]) & (utilities > 0), utilities, -1.0)
-    owner = [NOBODY] * accelerators
+    agents, free = utilities.shape
+    wanted = np.where(utilities >= np.maximum(least, _LITTLE)[:, None], utilities, 0.0)
+    favourites, keen = _favourites(wanted)
+    owner = [NOBODY] * free
     left = budgets.tolist()
-    queue = [(-tokens, (agent - turn) % agents) for agent, tokens in enumerate(left) if tokens > 0]
+    queue = [(-left[a], (a - turn) % agents, a) for a in keen if left[a] > 0]
     heapq.heapify(queue)
-    free = accelerators
     while queue and free:
-        place = queue[0][1]
-        agent = (place + turn) % agents
-        likes = wanted[agent]
-        best = int(likes.argmax())
-        if likes[best] < 0:
-            heapq.heappop(queue)
-            continue
+        debt, place, agent = queue[0]
+        best = favourites[agent]
+        if owner[best] != NOBODY:
+            likes = wanted[agent]
+            best = int(likes.argmax())
+            if likes[best] <= 0:
+                heapq.heappop(queue)
+                continue
+            favourites[agent] = best
         owner[best] = agent
-        wanted[:, best] = -1.0
+        wanted[:, best] = 0.0
         free -= 1
-        left[agent] -= 1.0
-        if left[agent] > 0:
-            heapq.heapreplace(queue, (-left[agent], place))
+        left[agent] = -(debt + 1.0)
+        if debt + 1.0 < 0:
+            heapq.heapreplace(queue, (debt + 1.0, place, agent))
         else:
             heapq.heappop(queue)
     return owner, np.array(left)
@@ -110,17 +134,33 @@ def deal(utilities: Floats, owner: list[int], turn: int) -> int:
     free = [accelerator for accelerator, agent in enumerate(owner) if agent == NOBODY]
     if not free:
         return turn
-    agents = len(utilities)
     rest = utilities[:, free]
-    passed = 0
-    while passed < agents and free:
-        likes = rest[turn]
-        best = int(likes.argmax())
-        if likes[best] > 0:
-            owner[free[best]] = turn
+    favourites, keen = _favourites(rest)
+    soonest = bisect_left(keen, turn)
+    line = keen[soonest:] + keen[:soonest]
+    left = len(free)
+    while line and left:
+        again = []
+        for agent in line:
+            best = favourites[agent]
+            if owner[free[best]] != NOBODY:
+                likes = rest[agent]
+                best = int(likes.argmax())
+                if likes[best] <= 0:
+                    continue
+                favourites[agent] = best
+            owner[free[best]] = agent
             rest[:, best] = 0.0
-            passed = 0
-        else:
-            passed += 1
-        turn = (turn + 1) % agents
-    return turn
+            turn = agent + 1
+            left -= 1
+            if not left:
+                break
+            again.append(agent)
+        line = again
+    return turn % len(utilities)
+
+
+def _favourites(utilities: Floats) -> tuple[list[int], list[int]]:
+    """What each agent likes best; the agents that like anything, by index."""
+    best = utilities.argmax(axis=1)
+    return best.tolist(), np.flatnonzero(utilities[np.arange(len(utilities)), best] > 0).tolist()

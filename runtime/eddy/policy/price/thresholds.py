@@ -28,6 +28,31 @@ class Thresholds(Protocol):
         ...
 
 
+PEAK_FADE = 0.99
+"""What of an agent's best utility counts in the next round."""
+
+
+def risen(peak: Floats, utilities: Floats) -> Floats:
+    """The best utility seen so far, fading, of which levels are fractions; (..., agents)."""
+    return np.asarray(np.maximum(PEAK_FADE * peak, utilities.max(axis=-1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """The same level for every agent, as a fraction of the best it has seen."""
+
+    level: float = 0.5
+
+    def initial(self, weights: Floats, accelerators: int) -> Floats:
+        """Nobody has seen anything."""
+        return np.zeros(len(weights))
+
+    def ask(self, view: PriceView, budgets: Floats) -> tuple[Floats, Floats]:
+        """The level times the agent's peak."""
+        peak = risen(view.memory.thresholds, view.utilities)
+        return self.level * peak, peak
+
+
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """The same threshold for every agent, always."""

@@ -29,14 +29,15 @@ class PriceView:
         weights: What each agent is entitled to, relative to the others; (agents,), positive.
         utilities: What each agent would get done on each accelerator in this round, in rounds of its own fastest
             accelerator: 1 is a fastest accelerator busy throughout; (agents, accelerators), 0 or more.
-        expiring: The part of `utilities` that will be lost unless it is served in this round; same shape.
+        urgent: The same work, every piece counted by the square of the part of its time to the deadline that will have
+            passed when the round ends: in full where it is lost unless served now; same shape, at most `utilities`.
         memory: What the policy returned last time; `initial()` the first time.
     """
 
     round: int
     weights: Floats
     utilities: Floats
-    expiring: Floats
+    urgent: Floats
     memory: Any
 
 

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from eddy.policy.price.view import Floats, Ints
 
+WAVES = 64
+"""How often in a round a balancer looks at its queues anew, at least."""
+
 
 class Queues:
     """The queues of all lanes.
@@ -53,10 +56,18 @@ class Queues:
         """What each accelerator could serve of each lane's queue in this round; (lanes, accelerators)."""
         return np.minimum(self._length, self.throughput)
 
-    def expiring(self) -> Floats:
-        """The part of `offers` that is dropped unless served now; (lanes, accelerators)."""
-        oldest = self._by_age[(self._round + 1) % len(self._by_age)]
-        return np.minimum(oldest, self.throughput)
+    def urgent(self) -> Floats:
+        """`offers`, every piece times the square of the part of its time that has passed by the end of the round."""
+        deadline = len(self._by_age)
+        out = np.zeros_like(self._length)
+        room = np.broadcast_to(self.throughput, self.throughput.shape).copy()
+        if self.shared:
+            return np.asarray(self.offers())
+        for rest in range(deadline):
+            piece = np.minimum(self._by_age[(self._round + 1 + rest) % deadline], room)
+            room -= piece
+            out += piece * ((deadline - rest) / deadline) ** 2
+        return out
 
     def serve(self, time: Floats) -> Floats:
         """Serve, oldest first.
@@ -82,14 +93,25 @@ class Queues:
 
 
 def _balance(length: Floats, count: Ints, choices: NDArray[np.uint8]) -> None:
-    """Every job of a lane joins the shorter of two queues, one job after another; the first of equal ones."""
+    """Every job of a lane joins the shorter of two queues, the first of equal ones.
+
+    Jobs go one after another, or in `WAVES` waves a round where there are more: the balancer of a lane with very many
+    jobs compares lengths that are up to a wave old.
+    """
     order = np.argsort(-count, kind="stable")
     falling = count[order]
     flat = length.reshape(-1)
     first = order * length.shape[1]
-    for job in range(int(falling[0]) if len(falling) else 0):
+    most = int(falling[0]) if len(falling) else 0
+    wave = -(-most // WAVES)
+    for job in range(0, most, max(wave, 1)):
         active = int(np.searchsorted(-falling, -job, side="left"))
         lanes = order[:active]
-        one = first[:active] + choices[job, lanes, 0]
-        two = first[:active] + choices[job, lanes, 1]
-        flat[np.where(flat[one] <= flat[two], one, two)] += 1.0
+        here = choices[job : job + wave, lanes]
+        one, two = first[:active] + here[..., 0], first[:active] + here[..., 1]
+        chosen = np.where(flat[one] <= flat[two], one, two)
+        if wave == 1:
+            flat[chosen[0]] += 1.0
+        else:
+            there = (job + np.arange(len(here)))[:, None] < falling[:active]
+            np.add.at(flat, chosen[there], 1.0)

@@ -87,15 +87,11 @@ class Worlds:
 
     def offers(self) -> Floats:
         """Utilities; (worlds, agents, accelerators)."""
-        return np.asarray(self.queues.offers().reshape(self._offered) / self.unit[:, None])
+        return np.asarray(self.queues.offers().reshape(self.shape) / self.unit[:, None])
 
-    def expiring(self) -> Floats:
-        """The part of the utilities that expires; (worlds, agents, accelerators)."""
-        return np.asarray(self.queues.expiring().reshape(self._offered) / self.unit[:, None])
-
-    @property
-    def _offered(self) -> tuple[int, int, int]:
-        return self.shape
+    def urgent(self) -> Floats:
+        """The utilities by urgency; (worlds, agents, accelerators)."""
+        return np.asarray(self.queues.urgent().reshape(self.shape) / self.unit[:, None])
 
     def serve(self, time: Floats) -> Floats:
         """Utility each agent gets for the fractions of time it has; (worlds, agents)."""
@@ -117,9 +113,9 @@ def simulate(setting: Setting, policy: PricePolicy, seeds: Sequence[int]) -> Out
     owners = np.zeros((len(seeds), setting.rounds, setting.accelerators), dtype=np.int64)
     for r in range(setting.rounds):
         worlds.arrive()
-        offers, expiring = worlds.offers(), worlds.expiring()
+        offers, urgent = worlds.offers(), worlds.urgent()
         for w, memory in enumerate(memories):
-            shares = policy.decide(PriceView(r, weights, offers[w], expiring[w], memory))
+            shares = policy.decide(PriceView(r, weights, offers[w], urgent[w], memory))
             memories[w] = shares.memory
             owners[w, r] = shares.owner
         served[:, r] = worlds.serve((owners[:, r, None, :] == agents).astype(np.float64))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eddy.policy.price.view import Floats, Ints
 
@@ -33,6 +34,7 @@ class Setting:
             agents, or one for each entry of `weights`.
         deadline: Rounds after which a job is dropped, counting the one it arrives in.
         bursts: How much more arrives in a burst than on average; 1 is a Poisson process.
+        quiet: How much arrives outside bursts, of the average.
         burst_rounds: Mean length of a burst.
         agents: How many.
         accelerators: How many; half of them at 2 GHz, half at 3 GHz, alternating.
@@ -46,6 +48,7 @@ class Setting:
     load: float | tuple[float, ...] = 0.6
     deadline: int = 5
     bursts: float = 1.0
+    quiet: float = 0.2
     burst_rounds: float = 5.0
     agents: int = 20
     accelerators: int = 40
@@ -82,20 +85,21 @@ def arrivals(setting: Setting, rng: np.random.Generator) -> Ints:
     """Jobs that arrive; (rounds, agents).
 
     A burst comes and goes as a two-state Markov chain, started in its steady state: within it `bursts` times the mean
-    rate, outside nothing, so that the mean is that of the Poisson process.
+    rate, outside `quiet` times, and the bursts as frequent as the mean demands.
     """
     mean = np.broadcast_to(rates(setting), (setting.rounds, setting.agents))
     if setting.bursts > 1:
-        mean = mean * setting.bursts * _bursting(setting, rng)
+        mean = mean * np.where(_bursting(setting, rng), setting.bursts, setting.quiet)
     return rng.poisson(mean)
 
 
-def _bursting(setting: Setting, rng: np.random.Generator) -> Ints:
+def _bursting(setting: Setting, rng: np.random.Generator) -> NDArray[np.bool_]:
+    part = (1 - setting.quiet) / (setting.bursts - setting.quiet)
     stop = 1.0 / setting.burst_rounds
-    start = stop / (setting.bursts - 1)
+    start = stop * part / (1 - part)
     draws = rng.random((setting.rounds, setting.agents))
-    on = np.empty((setting.rounds, setting.agents), dtype=np.int64)
-    state = draws[0] < 1 / setting.bursts
+    on = np.empty((setting.rounds, setting.agents), dtype=np.bool_)
+    state = draws[0] < part
     for r in range(setting.rounds):
         on[r] = state
         state = np.where(state, draws[r] >= stop, draws[r] < start)

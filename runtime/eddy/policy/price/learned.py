@@ -1,0 +1,161 @@
+"""Thresholds that were learned ([003] 4.2): what an agent knows of itself, and two ways to answer from it.
+
+Training happens elsewhere (`eddy.studies.mtf.training`); what it leaves is a small JSON document that plain numpy
+evaluates here. One set of numbers serves every agent: an agent's state is put in terms of its own budget and of its
+own best round, so that applications of any speed, and any number of agents and accelerators, look alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eddy.core.errors import InvalidRequest
+from eddy.policy.price.thresholds import LEVELS, risen
+from eddy.policy.price.view import Floats, Ints, PriceView
+
+FEATURES = 7
+"""Numbers that make up an agent's state."""
+
+_LITTLE = 1e-9
+
+
+def entitled(weights: Floats, tokens: float) -> Floats:
+    """Tokens each agent would hold were all in proportion to the weights (4.1)."""
+    return np.asarray(weights * (tokens / weights.sum()))
+
+
+def state(utilities: Floats, peak: Floats, budgets: Floats, weights: Floats) -> Floats:
+    """What an agent goes by: its budget and its utilities ([003] 4.2.2); (..., agents, FEATURES), each in 0 to 1.
+
+    Args:
+        utilities: (..., agents, accelerators).
+        peak: As `risen` gives it, of the same round; (..., agents).
+        budgets: (..., agents).
+        weights: (agents,).
+    """
+    ones = np.full(utilities.shape[-1], 1.0 / utilities.shape[-1])
+    scale = 1.0 / np.maximum(peak, _LITTLE)
+    held = np.maximum(budgets, 0.0) / entitled(weights, 1.0)
+    part = weights * (len(weights) / weights.sum())
+    out = np.empty((*peak.shape, FEATURES))
+    total = np.maximum(budgets.sum(axis=-1, keepdims=True), _LITTLE)
+    out[..., 0] = held / (total + held)
+    out[..., 1] = utilities.max(axis=-1) * scale
+    out[..., 2] = (utilities @ ones) * scale
+    out[..., 3] = np.sqrt(np.square(utilities) @ ones) * scale
+    out[..., 4] = (utilities >= 0.5 * peak[..., None]).astype(np.float64) @ ones
+    out[..., 5] = part / (1.0 + part)
+    out[..., 6] = peak / (1.0 + peak)
+    return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Actor:
+    """The actor of 4.2.2: a network from the state to the probabilities of the levels.
+
+    The level used is the median over the probabilities: pure, and right where the actor is of two minds.
+
+    Attributes:
+        layers: Weights and offsets of each layer, tanh between them.
+        name: For tables.
+    """
+
+    layers: tuple[tuple[Floats, Floats], ...]
+    name: str = "actor-critic"
+
+    def initial(self, weights: Floats, accelerators: int) -> Floats:
+        """Nobody has seen anything."""
+        return np.zeros(len(weights))
+
+    def ask(self, view: PriceView, budgets: Floats) -> tuple[Floats, Floats]:
+        """The median level, as a fraction of the agent's peak."""
+        peak = risen(view.memory.thresholds, view.utilities)
+        chances = probabilities(self.layers, state(view.utilities, peak, budgets, view.weights))
+        return median(chances) * peak, peak
+
+
+def median(chances: Floats) -> Floats:
+    """The level below which half of the probability lies; (...)."""
+    return np.asarray(LEVELS[(chances.cumsum(axis=-1) < 0.5).sum(axis=-1)])
+
+
+def probabilities(layers: tuple[tuple[Floats, Floats], ...], states: Floats) -> Floats:
+    """The network's answer; (..., levels)."""
+    x = states
+    for weights, offsets in layers[:-1]:
+        x = np.tanh(x @ weights + offsets)
+    weights, offsets = layers[-1]
+    x = x @ weights + offsets
+    x = np.exp(x - x.max(axis=-1, keepdims=True))
+    return np.asarray(x / x.sum(axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hedge:
+    """What Algorithm 2 learned: for every state of the budget, how much weight each level has.
+
+    Attributes:
+        chances: (budget states, levels), rows sum to 1.
+        name: For tables.
+    """
+
+    chances: Floats
+    name: str = "hedge"
+
+    def initial(self, weights: Floats, accelerators: int) -> Floats:
+        """Nobody has seen anything."""
+        return np.zeros(len(weights))
+
+    def ask(self, view: PriceView, budgets: Floats) -> tuple[Floats, Floats]:
+        """The median level of the budget's state, as a fraction of the agent's peak."""
+        peak = risen(view.memory.thresholds, view.utilities)
+        levels = median(self.chances)
+        return levels[budget_state(budgets, view.weights, len(levels))] * peak, peak
+
+
+def budget_state(budgets: Floats, weights: Floats, states: int) -> Ints:
+    """Which learner an agent uses: its tokens over what it is entitled to, from none to twice as much, in equal steps.
+
+    [003] has a learner for every number of tokens; with hundreds of tokens most would never be trained.
+    """
+    held = budgets / entitled(weights, float(budgets.sum()) or 1.0)
+    return np.asarray(np.clip(held * (states / 2), 0, states - 1).astype(np.int64))
+
+
+def actor_from(document: Mapping[str, Any]) -> Actor:
+    """The actor in a document that `eddy.studies.mtf.training` wrote.
+
+    Raises:
+        InvalidRequest: it was trained for other states or levels.
+    """
+    layers = tuple((np.array(w, dtype=np.float64), np.array(b, dtype=np.float64)) for w, b in document["layers"])
+    if layers[0][0].shape[0] != FEATURES or layers[-1][0].shape[1] != len(LEVELS):
+        raise InvalidRequest(
+            f"the actor takes {layers[0][0].shape[0]} numbers and gives {layers[-1][0].shape[1]} levels; "
+            f"{FEATURES} and {len(LEVELS)} are expected: train it anew",
+            field="layers",
+        )
+    return Actor(layers)
+
+
+def hedge_from(document: Mapping[str, Any]) -> Hedge:
+    """The table in a document that `eddy.studies.mtf.training` wrote.
+
+    Raises:
+        InvalidRequest: it was trained for other levels.
+    """
+    chances = np.array(document["chances"], dtype=np.float64)
+    if chances.ndim != 2 or chances.shape[1] != len(LEVELS):
+        raise InvalidRequest(f"the table must have {len(LEVELS)} levels a row: train it anew", field="chances")
+    return Hedge(chances)
+
+
+def parse(text: str) -> Actor | Hedge:
+    """Either, from the text of a document with `kind` `"actor"` or `"hedge"`."""
+    document = json.loads(text)
+    return actor_from(document) if document["kind"] == "actor" else hedge_from(document)

@@ -1,0 +1,54 @@
+"""What a round of each price policy costs: most token first, Gandiva-fair, Themis, in the same run ([003] 5.16, 5.17).
+
+Mean over the rounds of a bursty run; each decision is repeated and its fastest time counts. "mtf" is Algorithm 1 with
+thresholds given, as the document times it; "mtf, learned" evaluates the actor for all agents as well. With
+`--json`, one object on standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from eddy.policy.price import POLICIES
+from eddy.policy.price.mtf import MostTokenFirst
+from eddy.policy.price.thresholds import Fixed
+from eddy.policy.price.view import PricePolicy
+from eddy.studies.mtf.overhead import microseconds
+
+GOAL_US = 100.0
+SIZES = ((20, 40), (40, 40), (60, 40), (20, 20), (20, 60))
+
+
+def contestants() -> dict[str, PricePolicy]:
+    """Fresh policies by the name in the table."""
+    return {
+        "mtf": MostTokenFirst(Fixed(0.2)),
+        "mtf, learned": POLICIES["mtf"](),
+        "mtf_urgent": POLICIES["mtf_urgent"](),
+        "deadline_prices": POLICIES["deadline_prices"](),
+        "gandiva": POLICIES["gandiva"](),
+        "themis": POLICIES["themis"](),
+    }
+
+
+def main() -> int:
+    """Measure, print, and exit 1 where a round of MTF for 60 agents and 40 accelerators takes longer than the goal."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", dest="as_json")
+    as_json: bool = parser.parse_args().as_json
+    found = {f"{n} agents x {m} accelerators": microseconds(contestants(), n, m) for n, m in SIZES}
+    if as_json:
+        print(json.dumps({"price": {"goal_us": GOAL_US, "microseconds": found}}))
+    else:
+        for size, times in found.items():
+            print(f"price: {size}: " + ", ".join(f"{name} {us:.1f} us" for name, us in times.items()))
+    missed = found["60 agents x 40 accelerators"]["mtf"] >= GOAL_US
+    if missed:
+        print(f"price: a round of mtf takes {GOAL_US:.0f} us or more", file=sys.stderr)
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
