@@ -1,7 +1,7 @@
 """OpenCL C to a program for GPU clusters: confined, cached by content, with the compiler's own words where it refuses.
 
-A source passes three confined steps that see no file: clang's front end (kernels, arguments, errors), clang's code
-generator, and the same for the small stubs that unpack arguments. A fourth, the linker, sees one folder of objects.
+A source passes three confined steps that see no file: clang's front end (kernels, arguments, errors), its code
+generator (with the stubs that unpack arguments), and the assembler. A fourth, the linker, sees one folder of objects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eddy.gpu import library, sandbox, toolchain
 from eddy.gpu.prelude import complete
 from eddy.gpu.program import Program, local_bytes, symbols
 from eddy.gpu.sandbox import Ended, Limits
-from eddy.gpu.signature import read_kernels, stubs
+from eddy.gpu.signature import read_kernels, stubs, without_saves
 
 MAX_SOURCE_BYTES = 1 << 20
 _DIAGNOSTIC = re.compile(r"^(kernel\.cl|[\w.<> ]+):(?:(\d+):(\d+):)? ?(fatal error|error|warning|note): (.*)$", re.M)
@@ -73,9 +73,10 @@ class Compiler:
         if not kernels:
             message = "kernel.cl: error: the source has no kernel; mark the entry functions with `kernel`"
             raise CompilationFailed(message, diagnostics=[])
-        code = self._step((*clang, "-w", "-c", "-o", "-", "-"), text).output
-        calls = self._step((*clang, "-w", "-c", "-o", "-", "-"), complete(stubs(kernels), {})).output
-        elf = self._link({"kernel.o": code, "stubs.o": calls}, fpu)
+        assembly = self._step((*clang, "-w", "-S", "-o", "-", "-"), text + stubs(kernels).encode()).output
+        assembler = (*clang[: 2 + len(toolchain.machine(fpu))], "-x", "assembler", "-c", "-o", "-", "-")
+        code = self._step(assembler, without_saves(assembly.decode()).encode()).output
+        elf = self._link({"kernel.o": code}, fpu)
         at = symbols(elf)
         placed = {name: replace(kernel, stub=at[f"eddy_call_{name}"]) for name, kernel in kernels.items()}
         return Program(digest, elf, fpu, placed, local_bytes(elf), "@printf" in ir, _clean(read.message))

@@ -16,6 +16,7 @@ from eddy.gpu.layout import (
     BLOCK,
     BLOCK_MAGIC,
     FLAG_BARRIER,
+    FLAG_GRID,
     LOCAL_BASE,
     REGION_BASE,
     STACK_BYTES,
@@ -126,7 +127,7 @@ def describe(fault: Fault, program: Program) -> str:
     if not below or not fault.pc:
         return f"The kernel was stopped on core {fault.core}: {fault.cause}, address 0x{fault.value:08x}."
     at, name = max(below)
-    name = name.removeprefix("__clang_ocl_kern_imp_")
+    name = name.removeprefix("__clang_ocl_kern_imp_").removeprefix("eddy_call_")
     what = f"0x{fault.value:08x}"
     return f"The kernel was stopped on core {fault.core}: {fault.cause} in {name}+0x{fault.pc - at:x}, value {what}."
 
@@ -173,9 +174,12 @@ class _Region:
                 "entry": kernel.stub,
                 "arguments": argument_at,
                 "first_group": 0,
-                "group_count": 0,
+                "group_end": 0,
             },
-            "flags": FLAG_BARRIER if kernel.waits else 0,
+            "global_end_0": arrangement.global_offset[0] + arrangement.global_size[0],
+            "flags": (FLAG_BARRIER if kernel.waits else 0) | (FLAG_GRID if arrangement.work_dim > 1 else 0),
+            "group_step": shape.cores * arrangement.core_groups,
+            "advance": shape.cores * arrangement.core_groups * arrangement.local_size[0],
             "context_base": LOCAL_BASE + shape.local_bytes - context_bytes(shape.lanes),
             **{"local_stride": local_stride, "stack_base": stacks, "stack_stride": stride},
             **{"log_base": logs, "log_stride": LOG_BYTES if program.prints else 0},
@@ -189,7 +193,7 @@ class _Region:
 
     def set_slice(self, first: int, count: int) -> None:
         """Say which work-groups the next run takes."""
-        self._words.update(first_group=first, group_count=count)
+        self._words.update(first_group=first, group_end=first + count)
         self._write(self.block_address, pack_block(self._words))
 
     def read_back(self) -> None:

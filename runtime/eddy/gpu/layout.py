@@ -31,11 +31,14 @@ BLOCK: tuple[str, ...] = (
     *("local_size_0", "local_size_1", "local_size_2"),
     *("num_groups_0", "num_groups_1", "num_groups_2"),
     "first_group",  # linear index of the slice's first work-group
-    "group_count",  # work-groups of the slice
+    "group_end",  # one past its last
+    "group_step",  # from one work-group of a place to its next: places of all cores
+    "advance",  # the same in work-items, of one dimension
+    "global_end_0",  # one past the last global id of the first dimension
     "group_items",  # work-items of a work-group
     "group_warps",  # warps one work-group takes
     "core_groups",  # work-groups a core runs side by side
-    "flags",  # bit 0: the kernel has barriers
+    "flags",  # FLAG_BARRIER, FLAG_GRID
     "context_base",  # in local memory
     "local_stride",  # bytes of __local arguments of one work-group
     "stack_base",  # lowest address of the stacks
@@ -47,12 +50,17 @@ BLOCK: tuple[str, ...] = (
 
 BLOCK_MAGIC = 0x31444547
 FLAG_BARRIER = 1
+"""The kernel has barriers or local memory: a work-group's lanes go on together."""
+FLAG_GRID = 2
+"""The ND-range has more than one dimension."""
 
 CONTEXT: tuple[str, ...] = (
     *("global_id_0", "global_id_1", "global_id_2"),
     *("local_id_0", "local_id_1", "local_id_2"),
     *("group_id_0", "group_id_1", "group_id_2"),
     "group_slot",  # which of the core's places for work-groups: the number of its barrier
+    "group",  # linear index of the work-group
+    "stack",  # top of the lane's stack
 )
 """Fields of a lane's context; tp points to the lane's word in the first row."""
 
@@ -99,6 +107,7 @@ def c_header() -> str:
         f"#define EDDY_ROW_LANES {ROW_LANES}",
         f"#define EDDY_ROW_SHIFT {ROW_LANES.bit_length() - 1}",
         f"#define EDDY_FLAG_BARRIER {FLAG_BARRIER}",
+        f"#define EDDY_FLAG_GRID {FLAG_GRID}",
         f"#define EDDY_LOG_HEAD {4 * len(LOG_WORDS)}",
     ]
     return "\n".join(lines) + "\n"

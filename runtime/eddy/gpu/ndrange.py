@@ -73,6 +73,8 @@ def arrange(
         message = f"A global size has 1 to 3 dimensions of at least 1 and {MAX_ITEMS} work-items at most."
         raise InvalidRequest(message, field="global_size", allowed=f"1 to 3 sizes, product at most {MAX_ITEMS}")
     start = _three(offset or (0,) * dimensions, dimensions, "offset", 0)
+    if any(first + size > MAX_ITEMS for first, size in zip(start, global_size, strict=False)):
+        raise InvalidRequest(f"Global ids stay below {MAX_ITEMS}.", field="offset", allowed=f"below {MAX_ITEMS}")
     whole = _three(global_size, dimensions, "global_size", 1)
     group = _group(shape, kernel, whole, local_size, dimensions)
     items = math.prod(group)

@@ -150,23 +150,40 @@ def _argument(kernel: str, name: str, shown: str, base: str, space: str, qualifi
 
 
 def stubs(kernels: Mapping[str, Kernel]) -> str:
-    """OpenCL C that takes each kernel's arguments from memory and calls it; pointers pass as the words they are."""
-    lines = []
+    """OpenCL C that goes behind a source: functions that take a kernel's arguments from memory, and are the kernel.
+
+    They do not return: they go on to the runtime's next item, which expects nothing in registers.
+    """
+    lines = ['# 1 "stubs"\n']
     for kernel in kernels.values():
-        types = [_type(argument) for argument in kernel.arguments]
-        loads = [f"*(const {t} *)(a + {at})" for t, at in zip(types, kernel.offsets(), strict=True)]
-        # Each work-group of a core has __local arguments of its own.
-        own = " + EDDY_LANE(GROUP_SLOT) * EDDY_WORD(LOCAL_STRIDE)"
-        loads = [load + own * (a.space == "local") for load, a in zip(loads, kernel.arguments, strict=True)]
-        name, takes = kernel.name, ", ".join(types) or "void"
-        lines.append(f'void eddy_imp_{name}({takes}) __asm__("__clang_ocl_kern_imp_{name}");\n')
-        lines.append(f"void eddy_call_{name}(const uchar *a) {{ eddy_imp_{name}({', '.join(loads)}); }}\n")
+        loads = ", ".join(map(_load, kernel.arguments, kernel.offsets()))
+        lines.append(
+            f"__attribute__((noreturn)) void eddy_call_{kernel.name}(const __private unsigned char *eddy_a) "
+            f'{{ {kernel.name}({loads}); __asm__ volatile("tail eddy_next"); __builtin_unreachable(); }}\n'
+        )
     return "".join(lines)
 
 
-def _type(argument: Argument) -> str:
-    """An argument's type in the words of our header, whatever the tenant called it."""
-    if argument.is_pointer:
-        return "uint"
-    names = {letter: name for name, (letter, _) in SCALARS.items()}
-    return names[argument.element] + (str(argument.count) if argument.count > 1 else "")
+def _load(argument: Argument, at: int) -> str:
+    """The expression that reads an argument; types in words of our header, whatever the tenant called them."""
+    if not argument.is_pointer:
+        names = {letter: name for name, (letter, _) in SCALARS.items()}
+        kind = names[argument.element] + (str(argument.count) if argument.count > 1 else "")
+        return f"*(const __private {kind} *)(eddy_a + {at})"
+    word = f"*(const __private unsigned int *)(eddy_a + {at})"
+    if argument.space == "local":
+        # Each work-group of a core has __local arguments of its own.
+        word += " + EDDY_LANE(GROUP_SLOT) * EDDY_WORD(LOCAL_STRIDE)"
+    return f"(__{argument.space} void *)({word})"
+
+
+_ENTRY = re.compile(
+    r"^(eddy_call_\w+:.*\n(?:\s*(?:\.\w+.*|#.*)?\n)*?\s+addi\s+sp, sp, -\d+\n)"
+    r"((?:\s+f?sw\s+(?:ra|f?s\d+), .*\n)+)",
+    re.M,
+)
+
+
+def without_saves(assembly: str) -> str:
+    """Assembly whose stubs no longer save the registers of a caller they never return to."""
+    return _ENTRY.sub(r"\1", assembly)

@@ -52,13 +52,62 @@ partial:
   csrr  t2, 0xfc1
   mul   t2, t2, t4
   mul   t1, t1, t2
-  add   a2, t0, t1                      // lane of the cluster
-  addi  t0, a2, 1
-  lw    t1, EDDY_STACK_STRIDE(gp)
-  mul   t0, t0, t1
+  add   t1, t1, t0
+  addi  t1, t1, 1
+  lw    t2, EDDY_STACK_STRIDE(gp)
+  mul   t1, t1, t2
   lw    sp, EDDY_STACK_BASE(gp)
-  add   sp, sp, t0
-  call  eddy_run
+  add   sp, sp, t1
+  sw    sp, EDDY_CTX_STACK(tp)
+  call  eddy_begin
+
+// Where every kernel goes when it has done an item. Nothing is kept in registers but gp and tp, so kernels save none:
+// what the loop needs is in the lane's context, which a warp reads at once.
+  .globl eddy_next
+eddy_next:
+  lw    t1, EDDY_FLAGS(gp)
+  beqz  t1, row
+  andi  t2, t1, EDDY_FLAG_BARRIER
+  beqz  t2, no_barrier
+  // Local memory is the next group's once all lanes of this one have left it.
+  lw    t2, EDDY_CTX_GROUP_SLOT(tp)
+  lw    t3, EDDY_GROUP_WARPS(gp)
+  .insn r 0x0b, 4, 0, x0, t2, t3        // bar
+no_barrier:
+  andi  t2, t1, EDDY_FLAG_GRID
+  beqz  t2, row
+
+  // More dimensions: ids from the linear index.
+  lw    a0, EDDY_CTX_GROUP(tp)
+  lw    t1, EDDY_GROUP_STEP(gp)
+  add   a0, a0, t1
+  sw    a0, EDDY_CTX_GROUP(tp)
+  lw    t2, EDDY_GROUP_END(gp)
+  bgeu  a0, t2, finish
+  lw    sp, EDDY_CTX_STACK(tp)
+  call  eddy_place
+  beqz  a0, eddy_next
+  j     enter
+
+  // One dimension: ids advance by a constant.
+row:
+  lw    t0, EDDY_CTX_GROUP_ID_0(tp)
+  lw    t1, EDDY_GROUP_STEP(gp)
+  lw    t2, EDDY_GROUP_END(gp)
+  add   t0, t0, t1
+  lw    t3, EDDY_CTX_GLOBAL_ID_0(tp)
+  sw    t0, EDDY_CTX_GROUP_ID_0(tp)
+  bgeu  t0, t2, finish
+  lw    t4, EDDY_ADVANCE(gp)
+  lw    t5, EDDY_GLOBAL_END_0(gp)
+  add   t3, t3, t4
+  sw    t3, EDDY_CTX_GLOBAL_ID_0(tp)
+  lw    sp, EDDY_CTX_STACK(tp)
+  bgeu  t3, t5, eddy_next
+enter:
+  lw    t0, EDDY_ENTRY(gp)
+  lw    a0, EDDY_ARGUMENTS(gp)
+  jr    t0
 finish:
   .insn r 0x0b, 0, 0, x0, x0, x0        // tmc 0: this lane has ended
   j     finish
