@@ -110,6 +110,8 @@ class SimBoard:
         )
         if not self._board:
             raise BoardFault(f"the simulated board does not start: {message.value.decode()}", cause="simulation")
+        if not coherent:
+            self._short.eddy_board_cache(self._board, *self._cache.addresses)
         self._read = self._short.eddy_board_read32
         self._write = self._short.eddy_board_write32
         self._time = (ctypes.c_uint64 * 2)()
@@ -332,6 +334,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t),
     ),
     "destroy": (None, (ctypes.c_void_p,)),
+    "cache": (None, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)),
     "reset": (None, (ctypes.c_void_p,)),
     "read32": (ctypes.c_uint64, (ctypes.c_void_p, ctypes.c_uint32)),
     "write32": (ctypes.c_uint32, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)),

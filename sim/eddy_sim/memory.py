@@ -3,6 +3,11 @@
 On a board the fabric does not see the processor's caches: what the CPU wrote reaches memory when its line is flushed,
 and what a module wrote reaches the CPU when the line is invalidated. The view here is the worst cache there is: it
 holds every line, and neither writes back nor fetches by itself, so that a forgotten call always shows.
+
+Stores of the CPU are found by what they changed. So that one which repeats the old value is found too, the memory model
+(`cpp/dram.cpp`) spoils the CPU's clean copy of every byte a module writes: the CPU sees neither the old value nor the
+new until it invalidates (a lone byte is missed by chance once in 256 times). Not found is a store that repeats the
+value *before* a module overwrites it; the module's bytes then stay, where a cache would have put the CPU's over them.
 """
 
 from __future__ import annotations
@@ -42,6 +47,11 @@ class CacheView:
         # Lines as they were when CPU and memory last agreed: a line is dirty where the CPU's differs from this.
         self._agreed = self.device if coherent else _pages(length)
         self.coherent = coherent
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Where the CPU's view lies, and the same as it was when it last agreed with memory."""
+        return int(self.cpu.ctypes.data), int(self._agreed.ctypes.data)
 
     def _lines(self, address: int, length: int) -> slice:
         first, last = address - self._base, address - self._base + length

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from eddy_sim import build
 from eddy_sim.board import SimBoard
-from system.board_rig import load, module, open_slot, page, run_for, tiny
+from eddy_sim.faults import Behaviour
+from system.board_rig import load, load_rogue, module, open_slot, page, run_for, start, tiny
 
 pytestmark = pytest.mark.rtl
 
@@ -40,3 +41,33 @@ def test_a_forgotten_call_gives_wrong_data() -> None:
     assert transform(flush=False, invalidate=True, coherent=False) != right
     assert transform(flush=True, invalidate=False, coherent=False) != right
     assert transform(flush=False, invalidate=False, coherent=True) == right
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_store_of_the_old_value_is_a_store(stored: bool) -> None:
+    with SimBoard(tiny(), coherent=False) as board:
+        load_rogue(board, 0, Behaviour.SOUND)
+        at = page(board, 0) - board.dram_base
+        board.flush(page(board, 0), 64)
+        start(board, 0, page(board, 0))
+        run_for(board, 1000)
+        assert board.device_dram[at : at + 8].any(), "the module wrote nothing"
+        if stored:
+            board.dram[at : at + 8] = 0
+        board.flush(page(board, 0), 64)
+        assert board.device_dram[at : at + 8].any() != stored
+
+
+def test_what_a_module_wrote_is_garbage_until_it_is_invalidated() -> None:
+    with SimBoard(tiny(), coherent=False) as board:
+        load_rogue(board, 0, Behaviour.SOUND)
+        at = page(board, 0) - board.dram_base
+        board.dram[at + 8 : at + 16] = 7
+        board.flush(page(board, 0), 64)
+        start(board, 0, page(board, 0))
+        run_for(board, 1000)
+        assert board.dram[at : at + 8].any()
+        assert (board.dram[at : at + 8] != board.device_dram[at : at + 8]).any()
+        assert (board.dram[at + 8 : at + 16] == 7).all(), "bytes of the line that no module wrote are still right"
+        board.invalidate(page(board, 0), 64)
+        assert (board.dram[at : at + 16] == board.device_dram[at : at + 16]).all()

@@ -60,6 +60,7 @@ class Board {
   bool config_busy() const { return config_.busy(); }
   Slot& slot(uint32_t index) { return slots_[index]; }
   const Dram& dram() const { return dram_; }
+  void cache(uint8_t* cpu, uint8_t* agreed) { dram_.cache(cpu, agreed); }
   const std::string& error() const { return error_; }
   BoardStatistics statistics() const {
     BoardStatistics now = statistics_;

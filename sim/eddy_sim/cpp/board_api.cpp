@@ -28,6 +28,9 @@ API void* eddy_board_create(const char* shell_path, const BoardParameters* param
   return new Board(shell, *parameters, memory);
 }
 
+/// A cache that the fabric does not see: what it holds, and the same when it last agreed with memory.
+API void eddy_board_cache(void* board, uint8_t* cpu, uint8_t* agreed) { of(board).cache(cpu, agreed); }
+
 API void eddy_board_destroy(void* board) { delete static_cast<Board*>(board); }
 API void eddy_board_reset(void* board) { of(board).reset(); }
 

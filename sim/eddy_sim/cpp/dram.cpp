@@ -6,6 +6,7 @@
 namespace {
 
 constexpr size_t kQueue = 32;  // bursts accepted and not answered, for each direction
+constexpr uint64_t kLineBytes = 64;  // of the CPU's cache, as in memory.py
 constexpr uint8_t kFixed = 0, kWrap = 2;
 constexpr uint8_t kDecodeError = 3;
 constexpr uint64_t kNoData = 0xDEC0DEC0DEC0DEC0ull;
@@ -108,6 +109,18 @@ void Dram::transfer(Burst& burst) {
         if (burst.strobes[beat] >> lane & 1) word[lane] = static_cast<uint8_t>(burst.data[beat] >> (8 * lane));
       }
     }
+    if (burst.write && cpu_) make_stale(static_cast<uint64_t>(word - memory_), burst.strobes[beat]);
+  }
+}
+
+/// The CPU's clean copy of a word that a module wrote: what it holds now is neither the old value nor the new.
+void Dram::make_stale(uint64_t offset, uint8_t strobes) {
+  const uint64_t line = offset / kLineBytes * kLineBytes;
+  if (std::memcmp(cpu_ + line, agreed_ + line, kLineBytes) != 0) return;  // dirty: the CPU's own
+  uint64_t stale = (offset + 1) * 0x9E3779B97F4A7C15ull;
+  stale ^= stale >> 31;
+  for (int lane = 0; lane < 8; lane++) {
+    if (strobes >> lane & 1) cpu_[offset + lane] = agreed_[offset + lane] = static_cast<uint8_t>(stale >> (8 * lane));
   }
 }
 

@@ -43,6 +43,12 @@ class Dram {
 
   const DramStatistics& statistics() const { return statistics_; }
 
+  /// A CPU's cache that does not see what modules write: what it holds, and the same when it last agreed with memory.
+  void cache(uint8_t* cpu, uint8_t* agreed) {
+    cpu_ = cpu;
+    agreed_ = agreed;
+  }
+
  private:
   struct Burst {
     uint64_t address;
@@ -72,6 +78,7 @@ class Dram {
   Plan plan(const Burst& burst, Fs now) const;
   void serve(std::deque<Burst>& queue, size_t index, const Plan& plan);
   void transfer(Burst& burst);
+  void make_stale(uint64_t offset, uint8_t strobes);
   uint64_t beat_address(const Burst& burst, uint32_t beat) const;
   Fs beats_fs(uint64_t beats) const;
   bool drive(Fs now, MemoryDown& down);
@@ -82,6 +89,8 @@ class Dram {
 
   DramParameters p_;
   uint8_t* memory_;
+  uint8_t* cpu_ = nullptr;     // what the CPU's cache holds, where it is not coherent
+  uint8_t* agreed_ = nullptr;  // the same when it last agreed with memory: a line that differs is dirty
   std::vector<Bank> banks_;
   std::deque<Burst> reads_, writes_;         // accepted, not served
   std::deque<Burst> read_data_, write_done_;  // served, in the order of their data
