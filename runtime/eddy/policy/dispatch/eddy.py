@@ -121,6 +121,7 @@ class Held(NamedTuple):
         task: For what.
         waits: Whether the task waits there for its predecessors.
         value: What the slot counts for the job: the rank at which it would ask for it.
+        wait_s: Seconds until it could be had, at most: those of the item that runs.
     """
 
     slot: SlotView
@@ -128,6 +129,7 @@ class Held(NamedTuple):
     task: int
     waits: bool
     value: float
+    wait_s: float
 
 
 class Round:
@@ -312,7 +314,8 @@ class Round:
         ]
         if not able:
             return False
-        taken = max(able, key=lambda held: (held.value, not held.slot.running, held.task, held.slot.index))
+        work_s = outlook.work_s
+        taken = max(able, key=lambda held: (held.value / (work_s + held.wait_s + 1e-9), held.task, held.slot.index))
         self.decisions.append(Preempt(taken.slot.index))
         self.leaving[taken.slot.index] = taken.job, taken.task
         self.held[taken.job] = self.held.get(taken.job, self.outlooks[taken.job].held) - 1
@@ -329,4 +332,5 @@ class Round:
         waits = not slot.running and items_ready(holder.job, holder.job.tasks[slot.task]) <= 0
         held = self.held.get(slot.job, holder.held)
         value = self.rank(holder, max(held - 1, 0)) * (self.policy.idle if waits else 1.0)
-        return Held(slot, slot.job, slot.task, waits, value)
+        wait_s = self.predicted[holder.job.application][slot.task] if slot.running else 0.0
+        return Held(slot, slot.job, slot.task, waits, value, wait_s)
