@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from contract.fake_fabric import MARK
 from contract.harness import Harness, marking, opened
-from eddy.board.overlay import MEMORY_SHARE, memory_bytes_per_cycle
+from eddy.board.overlay import memory_bytes_per_cycle
 from eddy.board.port import Access, Cause, EventKind, SlotPhase
 from eddy.board.profile import load_profile
 from eddy.core.errors import Conflict
@@ -72,7 +72,7 @@ def test_a_flooding_module_is_held_to_its_share(harness: Harness) -> None:
     board.launch(0, marking(buffer, "flood", 2e-3, Access.READ))
     event = harness.next_event()
     cycles = (event.at_s - event.started_s) * TINY.shell_hz
-    allowed = MEMORY_SHARE * memory_bytes_per_cycle(TINY) * cycles
+    allowed = TINY.memory_share * memory_bytes_per_cycle(TINY) * cycles
     taken = board.counters(0).read_bytes
     assert 0.5 * allowed < taken <= allowed + 2 * 4096
 

@@ -17,6 +17,7 @@ slots: [{pool: pipeline, image_bytes: 100, clk_hz: 1.0e+8}]
 configuration: {kind: pcap, bytes_per_s: 1.0e+8, storage_bytes_per_s: 1.0e+7, source: here}
 dram: {base: 0, bytes: 65536, banks: 2, row_bytes: 1024, rcd_ns: 1, rp_ns: 1, cl_ns: 1, ras_ns: 1, bytes_per_s: 1.0e+9}
 arena: {base: 4096, bytes: 8192}
+memory_share: 0.5
 requires_signature: false
 """
 
@@ -39,7 +40,9 @@ def test_an_unknown_profile_names_the_known_ones() -> None:
         load_profile("zcu1006")
 
 
-@pytest.mark.parametrize("field", ["board", "slots", "configuration", "dram", "arena", "requires_signature"])
+@pytest.mark.parametrize(
+    "field", ["board", "slots", "configuration", "dram", "arena", "memory_share", "requires_signature"]
+)
 def test_a_missing_field_is_named(field: str) -> None:
     data = good()
     del data[field]
@@ -53,6 +56,8 @@ def test_a_missing_field_is_named(field: str) -> None:
         ("slots", [], "1 to 10 slots"),
         ("arena", {"base": 0, "bytes": 1 << 20}, "inside the DRAM"),
         ("arena", {"base": 100, "bytes": 4096}, "page aligned"),
+        ("memory_share", 0, "memory_share"),
+        ("memory_share", 1.5, "memory_share"),
         ("dram", {"base": 0}, "dram|Dram"),
     ],
 )

@@ -34,10 +34,6 @@ FAULT_INPUT = 16
 MODULE_OFFSET, MODULE_STRIDE = 0x10_0000, 0x1_0000
 """Where the modules' register windows lie in the shell's window, one a slot."""
 
-MEMORY_SHARE = 0.5
-"""What one slot may take of the shell's memory port, where there is more than one: the rest keep half between them
-whatever it does, and a slot that is alone still gets what a bursty accelerator makes use of."""
-
 PORT_BYTES = 16
 """What the shell's memory port can move in a shell-clock cycle: 8 bytes read and 8 written (hw/ip/eddy_pkg). The
 regulator counts both alike."""
@@ -169,7 +165,7 @@ class _Control:
         self.clear_counters = bank.clear_counters
         self.window_count = bank.window_count
         if len(profile.slots) > 1:
-            bank.set_regulator(MEMORY_SHARE * memory_bytes_per_cycle(profile))
+            bank.set_regulator(profile.memory_share * memory_bytes_per_cycle(profile))
         row_shift = (profile.dram.row_bytes * profile.dram.banks - 1).bit_length()
         bank.set_geometry(
             bank_shift=(profile.dram.row_bytes - 1).bit_length(),

@@ -83,6 +83,8 @@ class Profile:
         configuration: The configuration port.
         dram: The memory behind the shell.
         arena: What of it jobs may get.
+        memory_share: What one slot may take of the shell's memory port, where there is more than one slot: a fraction
+            of what the port moves. The slots' regulators are set to it.
         requires_signature: Whether only signed images may be loaded.
     """
 
@@ -94,6 +96,7 @@ class Profile:
     configuration: ConfigurationPort
     dram: Dram
     arena: Arena
+    memory_share: float
     requires_signature: bool
 
 
@@ -136,6 +139,7 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
             configuration=ConfigurationPort(**data["configuration"]),
             dram=Dram(**data["dram"]),
             arena=Arena(**data["arena"]),
+            memory_share=float(data["memory_share"]),
             requires_signature=bool(data["requires_signature"]),
         )
     except KeyError as error:
@@ -162,6 +166,12 @@ def _check(profile: Profile) -> None:
             f"profile {profile.name}: a shell has 1 to 10 slots, not {len(profile.slots)}",
             field="slots",
             allowed="1..10",
+        )
+    if not 0 < profile.memory_share <= 1:
+        raise InvalidRequest(
+            f"profile {profile.name}: memory_share is a fraction of what the port moves, not {profile.memory_share}",
+            field="memory_share",
+            allowed="above 0, up to 1",
         )
     arena_end, dram_end = profile.arena.base + profile.arena.bytes, profile.dram.base + profile.dram.bytes
     if profile.arena.base < profile.dram.base or arena_end > dram_end:
