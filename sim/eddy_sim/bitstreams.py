@@ -166,11 +166,12 @@ def list_or_build(
 
 
 def build_models(profile: str | Profile, progress: Progress = silent) -> None:
-    """Verilate the shell of a profile and every module, where missing; loads then take no time for it."""
+    """Verilate the shell of a profile and what its slots may hold, where missing; loads then take no time for it."""
     board = load_profile(profile) if isinstance(profile, str) else profile
     build.build_shell(len(board.slots), progress)
     for module in modules(progress):
-        build.build_module(module.module, progress)
+        if any(fits(module, slot) for slot in board.slots):
+            build.build_module(module.module, progress)
 
 
 def register_map(module: ModuleManifest) -> tuple[RegisterSpec, ...]:

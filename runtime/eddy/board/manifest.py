@@ -130,6 +130,7 @@ class ModuleManifest:
         scrub: What makes it clean for another tenant.
         summary: One line for people.
         example: A short legal run, for `eddy module check`: (pointer, bytes of its buffer) and (scalar, value) pairs.
+        parameters: Overrides of the top's RTL parameters, as (name, value) pairs.
     """
 
     module: str
@@ -143,6 +144,7 @@ class ModuleManifest:
     scrub: Scrub = Scrub.RELOAD
     summary: str = ""
     example: tuple[tuple[str, int], ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
 
     def register(self, name: str) -> ArgumentRegister:
         """The argument of that name.
@@ -262,6 +264,7 @@ def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifes
         "scrub",
         "summary",
         "example",
+        "parameters",
     }
     for name in raw:
         if name not in known:
@@ -284,6 +287,7 @@ def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifes
         scrub=Scrub(_choice(raw.get("scrub", "reload"), "scrub", [s.value for s in Scrub])),
         summary=str(raw.get("summary", "")),
         example=example,
+        parameters=tuple((str(n), str(v)) for n, v in _mapping(raw.get("parameters", {}), "parameters").items()),
     )
 
 
