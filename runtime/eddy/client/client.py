@@ -15,6 +15,7 @@ from eddy.settings import SETTINGS
 
 if TYPE_CHECKING:
     from eddy.client.arrays import Array, BufferInfo
+    from eddy.client.kernel import Kernel
 
 OnUpload = Callable[[int, int], None]
 """Called with bytes sent and bytes in all."""
@@ -117,6 +118,18 @@ class Client:
             body["deadline_s"] = deadline_s
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
         return Job(self, self._json("POST", "/v1/jobs", body=body, headers=headers))
+
+    def kernel(self, source: str, name: str, defines: Mapping[str, object] | None = None) -> Kernel:
+        """A kernel of an OpenCL C source, to be launched with numpy arrays.
+
+        Args:
+            source: OpenCL C 1.2, as docs/reference/opencl.md has it.
+            name: Name of the kernel.
+            defines: Macros.
+        """
+        from eddy.client.kernel import Kernel
+
+        return Kernel(self, source, name, defines)
 
     def job(self, job: int) -> Job:
         """A handle on a job.

@@ -1,0 +1,135 @@
+"""Kernels from the tenant's side: OpenCL C and numpy arrays, as with PyOpenCL.
+
+::
+
+    saxpy = client.kernel(source, "saxpy")
+    job = saxpy.launch(x.size, y, x, np.float32(2.5)).wait()   # y holds the result now
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eddy.client.job import Job
+from eddy.core.errors import InvalidRequest
+from eddy.gpu.launch import Local
+from eddy.gpu.request import ArgumentValue, Buffer, KernelRequest
+
+if TYPE_CHECKING:
+    from eddy.client.client import Client
+
+__all__ = ["Kernel", "KernelJob", "Local"]
+
+
+class Kernel:
+    """A kernel of a source, ready to launch; made by `Client.kernel`."""
+
+    def __init__(self, client: Client, source: str, name: str, defines: Mapping[str, object] | None = None) -> None:
+        self._client, self.source, self.name = client, source, name
+        self.defines = {key: str(value) for key, value in (defines or {}).items()}
+
+    def launch(
+        self,
+        global_size: int | Sequence[int],
+        *arguments: object,
+        local_size: int | Sequence[int] | None = None,
+        offset: int | Sequence[int] | None = None,
+        priority: int = 1,
+        idempotency_key: str | None = None,
+    ) -> KernelJob:
+        """Submit a launch; the server has it durably when this returns.
+
+        Args:
+            global_size: Work-items, by dimension.
+            arguments: In the kernel's order: arrays (or None) for pointers, `Local(bytes)` for `__local` ones, numbers,
+                tuples for vectors.
+            local_size: Work-group size; None for what suits the cluster.
+            offset: What `get_global_id` counts from.
+            priority: One of 1, 3, 9.
+            idempotency_key: Names this submission; None for a new one.
+
+        Raises:
+            CompilationFailed: The source was refused; the message is the compiler's.
+            InvalidRequest: An argument or size does not fit.
+        """
+        values = tuple(self._value(k, argument) for k, argument in enumerate(arguments))
+        sizes = _tuple(global_size)
+        request = KernelRequest(
+            self.source,
+            self.name,
+            sizes,
+            values,
+            None if local_size is None else _tuple(local_size),
+            None if offset is None else _tuple(offset),
+            self.defines,
+        )
+        for argument in arguments:
+            if isinstance(argument, np.ndarray):
+                self._client.put_blob(np.ascontiguousarray(argument).tobytes())
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        body = {"kernel": request.to_json(), "priority": priority}
+        answer = self._client.transport.request("POST", "/v1/jobs", body=body, headers=headers).json()
+        return KernelJob(self._client, answer, arguments)
+
+    def _value(self, place: int, argument: object) -> ArgumentValue:
+        from eddy.client import arrays
+
+        if argument is None or isinstance(argument, Local):
+            return argument
+        if isinstance(argument, np.ndarray) and argument.ndim:
+            data = np.ascontiguousarray(argument)
+            return Buffer(arrays.digest(data.tobytes()), data.dtype.newbyteorder("<").str, data.shape)
+        if isinstance(argument, (int, float, np.integer, np.floating)):
+            return argument.item() if isinstance(argument, np.generic) else argument
+        if isinstance(argument, (tuple, list)):
+            return tuple(float(part) if isinstance(part, (float, np.floating)) else int(part) for part in argument)
+        message = f"Argument {place} is {type(argument).__name__}; pass arrays, numbers, tuples, Local or None."
+        raise InvalidRequest(message, field=f"arguments[{place}]")
+
+
+class KernelJob(Job):
+    """A launch on the server."""
+
+    def __init__(self, client: Client, data: Mapping[str, Any], arguments: Sequence[object]) -> None:
+        super().__init__(client, data)
+        self._arguments = arguments
+
+    def __repr__(self) -> str:
+        return f"<KernelJob {self.id} {self.state}>"
+
+    def wait(self, timeout_s: float | None = None, on_change: Any = None) -> KernelJob:
+        """Wait until it has succeeded, then bring the arrays the kernel may have written up to date.
+
+        Raises:
+            JobFailed: It ended otherwise; the message says why.
+            WaitTimeout: It goes on, but the time is over.
+        """
+        super().wait(timeout_s, on_change)
+        for name, place in self._result().get("outputs", {}).items():
+            array = self._arguments[place]
+            if isinstance(array, np.ndarray):
+                data = self._client.output_bytes(self.id, name)
+                array[...] = np.frombuffer(data, array.dtype).reshape(array.shape)
+        return self
+
+    def _result(self) -> Mapping[str, Any]:
+        return dict(self.data.get("kernel") or {})
+
+    @property
+    def log(self) -> str:
+        """What the kernel printed."""
+        return str(self._result().get("log", ""))
+
+    @property
+    def parallel_fraction(self) -> float | None:
+        """F, as the counters of this launch show it; None where they show nothing."""
+        found = self._result().get("parallel_fraction")
+        return None if found is None else float(found)
+
+
+def _tuple(sizes: int | Sequence[int]) -> tuple[int, ...]:
+    return (int(sizes),) if isinstance(sizes, (int, np.integer)) else tuple(int(size) for size in sizes)

@@ -1,0 +1,213 @@
+"""A kernel job as it travels: source, ND-range and arguments as JSON, arrays by the names of their bytes.
+
+::
+
+    {"source": "...", "kernel": "saxpy", "defines": {"N": "4"},
+     "global_size": [1024], "local_size": null, "offset": null,
+     "arguments": [{"buffer": "<sha256>", "dtype": "<f4", "shape": [1024]}, {"value": 2.5},
+                   {"local": 64}, {"null": true}]}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from eddy.core.errors import InvalidRequest
+from eddy.gpu.compiler import Compiler
+from eddy.gpu.executor import CoreCounters, Executor
+from eddy.gpu.launch import Array, Local, launch
+
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+_DTYPE = re.compile(r"[<|][iuf][1248]\Z")
+MAX_ARGUMENTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An array argument.
+
+    Attributes:
+        digest: SHA-256 of its bytes.
+        dtype: numpy's name, byte order included.
+        shape: Its shape.
+    """
+
+    digest: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+        return int(np.dtype(self.dtype).itemsize * np.prod(self.shape, dtype=np.int64))
+
+
+ArgumentValue = Buffer | Local | float | int | tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRequest:
+    """What a tenant asks for.
+
+    Attributes:
+        source: OpenCL C.
+        kernel: Name of the kernel.
+        global_size: Work-items by dimension.
+        arguments: In the kernel's order.
+        local_size: Work-group size; None for what suits the cluster.
+        offset: Global offset; None for zeros.
+        defines: Macros.
+    """
+
+    source: str
+    kernel: str
+    global_size: tuple[int, ...]
+    arguments: tuple[ArgumentValue, ...]
+    local_size: tuple[int, ...] | None = None
+    offset: tuple[int, ...] | None = None
+    defines: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it travels."""
+        return {
+            **{"source": self.source, "kernel": self.kernel, "defines": dict(self.defines)},
+            **{"global_size": list(self.global_size), "local_size": _listed(self.local_size)},
+            **{"offset": _listed(self.offset), "arguments": [_argument_json(value) for value in self.arguments]},
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> KernelRequest:
+        """What travelled.
+
+        Raises:
+            InvalidRequest: A field is missing or wrong; `details` names it.
+        """
+        for name in ("source", "kernel"):
+            if not isinstance(raw.get(name), str):
+                raise _wrong(name, "text")
+        arguments, defines = raw.get("arguments", []), raw.get("defines") or {}
+        if not isinstance(arguments, list) or len(arguments) > MAX_ARGUMENTS:
+            raise _wrong("arguments", f"a list of at most {MAX_ARGUMENTS}")
+        if not isinstance(defines, dict) or not all(isinstance(text, str) for text in defines.values()):
+            raise _wrong("defines", "names and texts")
+        sizes = _sizes(raw, "global_size")
+        if sizes is None:
+            raise _wrong("global_size", "1 to 3 whole numbers")
+        values = tuple(_argument(k, value) for k, value in enumerate(arguments))
+        local, offset = _sizes(raw, "local_size"), _sizes(raw, "offset")
+        return cls(raw["source"], raw["kernel"], sizes, values, local, offset, defines)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResult:
+    """What a kernel job leaves.
+
+    Attributes:
+        outputs: Bytes of every array it may have written, by argument name.
+        log: What it printed.
+        cycles: Clock cycles; 0 where the executor has no clock.
+        counters: Of each core.
+    """
+
+    outputs: Mapping[str, bytes]
+    log: str
+    cycles: int
+    counters: tuple[CoreCounters, ...]
+
+
+def execute(
+    request: KernelRequest,
+    fetch: Callable[[str], bytes],
+    executor: Executor,
+    compiler: Compiler,
+    slice_groups: int | None = None,
+) -> KernelResult:
+    """Compile and run a kernel job.
+
+    Args:
+        request: The job.
+        fetch: Gives the bytes of a digest.
+        executor: Where.
+        compiler: With which.
+        slice_groups: Work-groups between two chances to stop.
+
+    Raises:
+        EddyError: As `Compiler.compile` and `launch`; and `InvalidRequest` where bytes and shape disagree.
+    """
+    program = compiler.compile(request.source, fpu=executor.shape.fpu, defines=request.defines)
+    values = [_array(v, fetch(v.digest)) if isinstance(v, Buffer) else v for v in request.arguments]
+    done = launch(
+        executor,
+        program,
+        request.kernel,
+        request.global_size,
+        values,
+        local_size=request.local_size,
+        offset=request.offset,
+        slice_groups=slice_groups,
+    )
+    written = zip(program.kernel(request.kernel).arguments, values, strict=True)
+    outputs = {a.name: v.tobytes() for a, v in written if isinstance(v, np.ndarray) and not a.const}
+    return KernelResult(outputs, done.log, done.cycles, done.counters)
+
+
+def _array(buffer: Buffer, data: bytes) -> Array:
+    if len(data) != buffer.bytes:
+        message = f"A buffer of {len(data)} bytes is not {buffer.dtype} of shape {list(buffer.shape)}."
+        raise InvalidRequest(message, field="arguments", allowed=f"{buffer.bytes} bytes")
+    return np.frombuffer(data, buffer.dtype).reshape(buffer.shape).copy()
+
+
+def _listed(sizes: Sequence[int] | None) -> list[int] | None:
+    return None if sizes is None else list(sizes)
+
+
+def _argument_json(value: ArgumentValue) -> dict[str, Any]:
+    if isinstance(value, Buffer):
+        return {"buffer": value.digest, "dtype": value.dtype, "shape": list(value.shape)}
+    if isinstance(value, Local):
+        return {"local": value.bytes}
+    if value is None:
+        return {"null": True}
+    return {"value": list(value) if isinstance(value, tuple) else value}
+
+
+def _argument(place: int, raw: object) -> ArgumentValue:
+    where = f"arguments[{place}]"
+    if not isinstance(raw, dict):
+        raise _wrong(where, "one of buffer, value, local, null")
+    if raw.get("null") is True:
+        return None
+    if isinstance(raw.get("local"), int) and raw["local"] > 0:
+        return Local(raw["local"])
+    value = raw.get("value")
+    if isinstance(value, (int, float)):
+        return value
+    if isinstance(value, list) and value and all(isinstance(part, (int, float)) for part in value):
+        return tuple(value)
+    digest, dtype, shape = raw.get("buffer"), raw.get("dtype"), raw.get("shape")
+    if not isinstance(digest, str) or not _SHA256.match(digest):
+        raise _wrong(where, "one of buffer (a SHA-256), value, local, null")
+    if not isinstance(dtype, str) or not _DTYPE.match(dtype):
+        raise _wrong(f"{where}.dtype", "a numpy type such as <f4")
+    if not isinstance(shape, list) or not all(isinstance(n, int) and 0 <= n < 1 << 31 for n in shape) or len(shape) > 8:
+        raise _wrong(f"{where}.shape", "at most 8 whole numbers")
+    return Buffer(digest, dtype, tuple(shape))
+
+
+def _sizes(raw: Mapping[str, Any], name: str) -> tuple[int, ...] | None:
+    sizes = raw.get(name)
+    if sizes is None:
+        return None
+    if not isinstance(sizes, list) or not 1 <= len(sizes) <= 3 or not all(type(n) is int and n >= 0 for n in sizes):
+        raise _wrong(name, "1 to 3 whole numbers")
+    return tuple(sizes)
+
+
+def _wrong(name: str, allowed: str) -> InvalidRequest:
+    return InvalidRequest(f"Field kernel.{name} must be {allowed}.", field=f"kernel.{name}", allowed=allowed)
