@@ -45,6 +45,9 @@ module gpu_bank
 
   typedef logic [CoreWidth-1:0] core_t;
 
+  localparam logic [7:0] MapMajor = 8'd1;
+  localparam logic [7:0] MapMinor = 8'd0;
+
   // ---- Requests: address and data of a write are held as they come; reads and writes take turns by themselves.
 
   logic aw_held_q, w_held_q, write, read, r_valid_q, b_valid_q;
@@ -271,9 +274,6 @@ module gpu_bank
       endcase
     end
   end
-
-  localparam logic [7:0] MapMajor = 8'd1;
-  localparam logic [7:0] MapMinor = 8'd0;
 
   logic unused;
   assign unused = ^{lite_i.aw.prot, lite_i.ar.prot, lite_i.aw.addr[1:0], lite_i.ar.addr[1:0]};

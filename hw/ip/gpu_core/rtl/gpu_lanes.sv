@@ -26,6 +26,8 @@ module gpu_lanes
   output logic [Threads-1:0] taken_o
 );
 
+  localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
+
   function automatic logic [31:0] alu(alu_e op, logic [31:0] a, logic [31:0] b);
     unique case (op)
       AluAdd:  return a + b;
@@ -75,8 +77,6 @@ module gpu_lanes
     if (ok) ok = mask[from[LaneWidth-1:0]];
     return ok ? from[3:0] : lane;
   endfunction
-
-  localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
 
   logic [Threads-1:0] vote;
   logic [31:0] vote_result;
