@@ -11,6 +11,8 @@ import pytest
 from eddy.model.placement.instance import Floats, Instance, Ints, as_document
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
+from eddy.policy.place.related import relax_related
+from eddy.policy.place.relaxation import relax
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -163,3 +165,20 @@ def test_extremes_of_scale_change_nothing(method: str) -> None:
     answers = [METHODS[method](Instance(time_s * scale)) for scale in (1.0, 1e-9, 1e9)]
     ratios = [answer.makespan_s / answer.lower_bound_s for answer in answers]
     assert ratios == pytest.approx([ratios[0]] * 3, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_filling_solves_the_relaxation_where_hosts_have_rates(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    size, rate = random.exponential(1, 25), random.uniform(0.2, 2, 6)
+    if seed % 2:
+        size[0] = 20.0  # one job decides, and fits on the fastest host alone
+    by_filling = relax_related(size, rate)
+    by_program = relax(size[:, None] / rate[None, :], np.zeros(6))
+    assert by_filling.value_s == pytest.approx(by_program.value_s, rel=2e-4)
+    shares = np.bincount(by_filling.job, weights=by_filling.share, minlength=25)
+    assert shares == pytest.approx(np.ones(25))
+    loads = np.bincount(by_filling.accelerator, weights=by_filling.share * size[by_filling.job], minlength=6) / rate
+    assert loads.max() <= by_filling.value_s * (1 + 1e-6)
+    alone = size[by_filling.job] / rate[by_filling.accelerator]
+    assert alone.max() <= by_filling.value_s * (1 + 1e-6)

@@ -35,6 +35,7 @@ class Rush:
         self.it, self.order, self.prefetch = instance, order, prefetch
         self.size, self.requester, egress, ingress = parts(instance)
         self.free_out, self.free_in = egress.astype(np.float64), ingress.astype(np.float64)
+        self.least = 1e-6 * float(ingress.max())  # what rounding left of a port is not a rate to send at
         self.waiting = np.ones(instance.jobs, bool)
         self.host: Ints = np.full(instance.jobs, -1, np.int64)
         self.start: Floats = np.zeros(instance.jobs)
@@ -44,6 +45,7 @@ class Rush:
             self.changes += [(begin, int(u), int(h), -bps), (end, int(u), int(h), bps)]
         heapq.heapify(self.changes)
         self.able = np.isfinite(instance.time_s)
+        self.everywhere = bool(self.able.all())
         best = np.minimum(egress[self.requester][:, None], ingress[instance.host_of][None, :])
         whole = np.where(self.able, self.size[:, None] / best + instance.time_s, 0.0)
         self.falling = np.argsort(-whole.sum(axis=1) / self.able.sum(axis=1), kind="stable")
@@ -52,27 +54,49 @@ class Rush:
         """Accelerator and start of every job; what is sent is noted in `net`."""
         events = [(float(ready), j) for j, ready in enumerate(self.through)]
         heapq.heapify(events)
-        left = self.it.jobs
-        while left and events:
-            now, j = heapq.heappop(events)
+        blocked: list[int] = []  # accelerators for which nothing could be sent: they look again when a port frees
+        while self.waiting.any() and (events or blocked):
+            asking: list[int] = []
+            if blocked and (not events or self.changes[0][0] <= events[0][0]):
+                now, asking, blocked = self.changes[0][0], blocked, []
+            else:
+                now = events[0][0]
             self._advance(now)
+            while events and events[0][0] <= now:
+                asking.append(heapq.heappop(events)[1])
+            blocked += self._ask(net, sorted(asking), now, events)
+        return self.host, self.start
+
+    def _ask(self, net: Network, asking: list[int], now: float, events: list[tuple[float, int]]) -> list[int]:
+        """Let accelerators take jobs, lowest index first; returns those for which nothing can be sent now."""
+        without: list[int] = []
+        full: set[int] = set()  # hosts for which nothing can be sent; serving others frees nothing
+        for at, j in enumerate(asking):
+            if not self._any_sendable():
+                return without + asking[at:]
             if not (self.waiting & self.able[:, j]).any():
                 continue
-            job = self._pick(j)
-            if job is None:  # nothing can be sent now: again when a port frees
-                heapq.heappush(events, (self.changes[0][0], j))
-                continue
-            heapq.heappush(events, (self._serve(net, job, j, now), j))
-            left -= 1
-        return self.host, self.start
+            host = int(self.it.host_of[j])
+            job = None if host in full else self._pick(j)
+            if job is None:
+                without.append(j)
+                if self.everywhere:
+                    full.add(host)
+            else:
+                heapq.heappush(events, (self._serve(net, job, j, now), j))
+        return without
+
+    def _any_sendable(self) -> bool:
+        """Whether some job can be sent by its requester, or need not be, or no port will ever be freer."""
+        free = (self.free_out[self.requester] > self.least) | (self.size == 0)
+        return self.order == "ljf" or not self.changes or bool((self.waiting & free).any())
 
     def _pick(self, j: int) -> int | None:
         if self.order == "ljf":
             fitting = self.waiting & self.able[:, j]
             return int(self.falling[np.argmax(fitting[self.falling])])
         rate = np.minimum(self.free_out[self.requester], self.free_in[self.it.host_of[j]])
-        # What rounding left of a port is not a rate to send at.
-        able = self.waiting & self.able[:, j] & ((rate > 1e-6 * self.free_in.max()) | (self.size == 0))
+        able = self.waiting & self.able[:, j] & ((rate > self.least) | (self.size == 0))
         if not able.any():
             return None if self.changes else int(np.argmax(self.waiting & self.able[:, j]))
         jobs = np.flatnonzero(able)
