@@ -6,8 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-LABELS = {"default": "Eddy's default", "published": "[002]", "sjf": "SJF", "ljf": "LJF"}
-COLOURS = {"default": "#0072b2", "published": "#d55e00", "sjf": "#009e73", "ljf": "#cc79a7"}
+LABELS = {
+    "default": "Eddy's default",
+    "published": "[002]",
+    "waves": "[002] in waves",
+    "joint": "[002] Algorithm 4",
+    "sjf": "SJF",
+    "ljf": "LJF",
+}
+COLOURS = {
+    "default": "#0072b2",
+    "published": "#d55e00",
+    "waves": "#d55e00",
+    "joint": "#e69f00",
+    "sjf": "#009e73",
+    "ljf": "#cc79a7",
+}
 
 
 def chart(
@@ -40,6 +54,30 @@ def chart(
         axis.set(title=str(name), xlabel=labels[0], ylabel=labels[1], ylim=(0, None))
         axis.grid(alpha=0.3)
     axes[0][0].legend(fontsize=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def bars(path: Path, records: Sequence[dict[str, Any]], x: str, y: str, label: str) -> None:
+    """A group of bars for each value of `x`, a bar for each scheme."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    places = list(dict.fromkeys(r[x] for r in records))
+    schemes = list(dict.fromkeys(r["scheme"] for r in records))
+    width = 0.8 / len(schemes)
+    figure, axis = plt.subplots(figsize=(max(2.0 * len(places), 4.5), 3.4), layout="constrained")
+    for k, scheme in enumerate(schemes):
+        height = [next(r[y] for r in records if r[x] == place and r["scheme"] == scheme) for place in places]
+        at = [n + (k - (len(schemes) - 1) / 2) * width for n in range(len(places))]
+        axis.bar(at, height, width, label=LABELS.get(scheme, scheme), color=COLOURS.get(scheme))
+    axis.set_xticks(range(len(places)), [str(place).replace(", ", ",\n") for place in places], fontsize=8)
+    axis.set(ylabel=label, ylim=(0, 1.25 * max(r[y] for r in records)))
+    axis.legend(fontsize=8, ncols=3, loc="upper left")
+    axis.grid(axis="y", alpha=0.3)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     plt.close(figure)

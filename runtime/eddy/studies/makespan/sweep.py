@@ -7,31 +7,40 @@ from time import perf_counter
 
 import numpy as np
 
-from eddy.model.placement.instance import Instance, Kind, as_document
+from eddy.model.placement.instance import Instance, Kind, Placement, as_document
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
 from eddy.studies.makespan.workload import Shape, batch
 
 SCHEMES = ("default", "published", "sjf", "ljf")
-PUBLISHED: dict[Kind, str] = {"computation": "computation", "network": "network", "joint": "joint"}
+KINDS: tuple[Kind, ...] = ("computation", "network", "joint")
 
 Record = dict[str, object]
 
 
-def run(instance: Instance, scheme: str) -> tuple[float, float, float]:
-    """Make-span, lower bound and seconds of one scheme; the answer is checked.
+def method_of(kind: str, scheme: str) -> str:
+    """The method of a scheme; `published` is the document's for the kind, which has the same name."""
+    return kind if scheme == "published" else scheme
+
+
+def checked(instance: Instance, method: str) -> Placement:
+    """The answer of a method, replayed by the referee.
 
     Raises:
         RuntimeError: the referee found the answer wrong.
     """
-    method = PUBLISHED[instance.kind] if scheme == "published" else scheme
-    began = perf_counter()
     placement = METHODS[method](instance)
-    took = perf_counter() - began
     problems = problems_of(instance, as_document(placement))
     if problems:
-        raise RuntimeError(f"{scheme} on a batch of kind {instance.kind}: {problems[0]}")
-    return placement.makespan_s, placement.lower_bound_s, took
+        raise RuntimeError(f"{method} on a batch of kind {instance.kind}: {problems[0]}")
+    return placement
+
+
+def run(instance: Instance, scheme: str) -> tuple[float, float, float]:
+    """Make-span, lower bound and seconds of one scheme, the referee's included; the answer is checked."""
+    began = perf_counter()
+    placement = checked(instance, method_of(instance.kind, scheme))
+    return placement.makespan_s, placement.lower_bound_s, perf_counter() - began
 
 
 def sweep(kinds: Iterable[Kind], shapes: Sequence[Shape], seeds: Sequence[int], axis: str) -> list[Record]:
