@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eddy.policy.price.view import Floats, Ints
 
 WAVES = 64
-"""How often in a round a balancer looks at its queues anew, at least."""
+"""How often in a round a balancer looks at its queues anew, at most."""
 
 
 class Queues:
@@ -95,23 +95,25 @@ class Queues:
 def _balance(length: Floats, count: Ints, choices: NDArray[np.uint8]) -> None:
     """Every job of a lane joins the shorter of two queues, the first of equal ones.
 
-    Jobs go one after another, or in `WAVES` waves a round where there are more: the balancer of a lane with very many
-    jobs compares lengths that are up to a wave old.
+    Jobs go one after another; a lane with more than `WAVES` of them deals them in so many waves, its balancer comparing
+    lengths that are up to a wave old. Lanes do not see each other.
     """
     order = np.argsort(-count, kind="stable")
     falling = count[order]
     flat = length.reshape(-1)
     first = order * length.shape[1]
     most = int(falling[0]) if len(falling) else 0
-    wave = -(-most // WAVES)
-    for job in range(0, most, max(wave, 1)):
-        active = int(np.searchsorted(-falling, -job, side="left"))
-        lanes = order[:active]
-        here = choices[job : job + wave, lanes]
+    for turn in range(min(most, WAVES)):
+        active = int(np.searchsorted(-falling, -turn, side="left"))
+        lanes, jobs = order[:active], falling[:active]
+        waves = np.minimum(jobs, WAVES)
+        begin, end = jobs * turn // waves, jobs * (turn + 1) // waves
+        job = begin + np.arange(int((end - begin).max()))[:, None]
+        there = job < end
+        here = choices[np.minimum(job, end - 1), lanes]
         one, two = first[:active] + here[..., 0], first[:active] + here[..., 1]
         chosen = np.where(flat[one] <= flat[two], one, two)
-        if wave == 1:
+        if len(job) == 1:
             flat[chosen[0]] += 1.0
         else:
-            there = (job + np.arange(len(here)))[:, None] < falling[:active]
             np.add.at(flat, chosen[there], 1.0)
