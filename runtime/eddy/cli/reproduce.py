@@ -38,6 +38,7 @@ class Study:
 
 STUDIES: Mapping[str, Study] = {
     "makespan": Study("eddy.studies.makespan.run", "[002]: make-span placement, figures 2 to 9."),
+    "mtf": Study("eddy.studies.mtf.run", "[003]: most token first, figures 5.2 to 5.18, Tables 3.1 to 3.3 and 5.2."),
     "eddy-policy": Study("eddy.studies.judge.run", "The eddy dispatch policy against Nimblock [004], goal by goal."),
 }
 """Name, as the command takes it, to the study. `all` runs them in this order."""
