@@ -20,7 +20,7 @@ PATTERNS = {
 }
 """Shares of jobs that only compute, only send, do both; the document does not give its patterns."""
 
-SCHEMES = ("default", "waves", "joint", "sjf", "ljf")
+SCHEMES = ("default", "waves", "sjf", "ljf")
 
 
 def figure_6(out: Path, seed: int, quick: bool) -> list[Row]:

@@ -10,7 +10,6 @@ LABELS = {
     "default": "Eddy's default",
     "published": "[002]",
     "waves": "[002] in waves",
-    "joint": "[002] Algorithm 4",
     "sjf": "SJF",
     "ljf": "LJF",
 }
@@ -18,7 +17,6 @@ COLOURS = {
     "default": "#0072b2",
     "published": "#d55e00",
     "waves": "#d55e00",
-    "joint": "#e69f00",
     "sjf": "#009e73",
     "ljf": "#cc79a7",
 }
