@@ -177,6 +177,7 @@ class _Region:
                 "group_end": 0,
             },
             "global_end_0": arrangement.global_offset[0] + arrangement.global_size[0],
+            **{"core_stride": 0, "place_stride": 0},
             "flags": (FLAG_BARRIER if kernel.waits else 0) | (FLAG_GRID if arrangement.work_dim > 1 else 0),
             "group_step": shape.cores * arrangement.core_groups,
             "advance": shape.cores * arrangement.core_groups * arrangement.local_size[0],
@@ -193,7 +194,9 @@ class _Region:
 
     def set_slice(self, first: int, count: int) -> None:
         """Say which work-groups the next run takes."""
-        self._words.update(first_group=first, group_end=first + count)
+        places, cores = self._words["core_groups"], self._shape.cores
+        strides = (places, 1) if count >= cores * places else (1, cores)
+        self._words.update(first_group=first, group_end=first + count, core_stride=strides[0], place_stride=strides[1])
         self._write(self.block_address, pack_block(self._words))
 
     def read_back(self) -> None:

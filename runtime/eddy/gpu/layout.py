@@ -38,6 +38,8 @@ BLOCK: tuple[str, ...] = (
     "group_items",  # work-items of a work-group
     "group_warps",  # warps one work-group takes
     "core_groups",  # work-groups a core runs side by side
+    "core_stride",  # from the first work-group of a core to the next core's
+    "place_stride",  # from the first work-group of a place to the next place's, in the same core
     "flags",  # FLAG_BARRIER, FLAG_GRID
     "context_base",  # in local memory
     "local_stride",  # bytes of __local arguments of one work-group

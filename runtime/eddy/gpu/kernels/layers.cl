@@ -58,12 +58,13 @@ kernel void average(global const uchar *in, global uchar *out, uint pixels) {
   out[c] = (uchar)(sum / pixels);
 }
 
+// Weights of one input lie side by side: neighbouring lanes read neighbouring bytes.
 kernel void dense(global const uchar *in, global const char *weights, global const int *bias, global uchar *out,
                   uint inputs, int multiplier, int shift) {
-  const uint to = get_global_id(0), image = get_global_id(1);
+  const uint to = get_global_id(0), image = get_global_id(1), outputs = get_global_size(0);
   int sum = bias[to];
   in += image * inputs;
-  out += image * get_global_size(0);
-  for (uint i = 0; i < inputs; i++) sum += (int)in[i] * (int)weights[to * inputs + i];
+  out += image * outputs;
+  for (uint i = 0; i < inputs; i++) sum += (int)in[i] * (int)weights[i * outputs + to];
   out[to] = requantised(sum, multiplier, shift, 0);
 }

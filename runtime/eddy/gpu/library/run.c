@@ -1,8 +1,8 @@
 // Which work-items a lane executes. gp holds the launch block, tp the lane's context; both are set in start.S, whose loop
 // advances from item to item.
 //
-// Neighbouring work-groups go to one core, whose warps then touch the same cache lines at about the same time; the
-// cores take turns.
+// Neighbouring work-groups go to one core, whose warps then touch the same cache lines at about the same time; but where
+// there are fewer groups than places, each core gets its share first. The host says so by two strides.
 
 typedef unsigned int u32;
 
@@ -15,7 +15,8 @@ typedef unsigned int u32;
 ///
 /// slot: the place of this lane's groups within its core; item: linear local id.
 void eddy_begin(u32 slot, u32 item) {
-  const u32 group = BLOCK(FIRST_GROUP) + CSR(0xcc2) * BLOCK(CORE_GROUPS) + slot - BLOCK(GROUP_STEP);
+  const u32 turn = CSR(0xcc2) * BLOCK(CORE_STRIDE) + slot * BLOCK(PLACE_STRIDE);
+  const u32 group = BLOCK(FIRST_GROUP) + turn - BLOCK(GROUP_STEP);
   const u32 lx = BLOCK(LOCAL_SIZE_0), ly = BLOCK(LOCAL_SIZE_1), rest = item / lx;
   const u32 x = item - rest * lx, z = rest / ly, y = rest - z * ly;
 

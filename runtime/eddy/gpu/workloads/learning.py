@@ -16,7 +16,7 @@ def kmeans(points: int = 1024, dimensions: int = 4, chunks: int = 16, rounds: in
     Args:
         points: A multiple of `chunks`.
         dimensions: Of a point.
-        chunks: Parts whose sums are made in parallel; the last sum is one item a cluster.
+        chunks: Parts whose sums are made in parallel; the last sums are one work-item.
         rounds: Assignments and new centres.
         seed: Of the points.
     """
@@ -24,33 +24,31 @@ def kmeans(points: int = 1024, dimensions: int = 4, chunks: int = 16, rounds: in
     middles = floats(rng, K, dimensions, low=-10, high=10)
     data = (middles[rng.integers(0, K, points)] + floats(rng, points, dimensions, low=-3, high=3)).astype(np.float32)
     centres = data[:K].copy()
-    chunk = points // chunks
     steps: list[Step] = []
     for _ in range(rounds):
         steps.append(Step("assign", (points,), ("points", "centres", "label")))
-        steps.append(Step("partial", (chunks, K), ("points", "label", "sums", "counts", chunk)))
-        steps.append(Step("centre", (K,), ("sums", "counts", "centres", chunks)))
+        steps.append(Step("partial", (chunks, K), ("points", "label", "sums", "counts")))
+        steps.append(Step("centre", (1,), ("sums", "counts", "centres", chunks)))
     buffers = {
-        **{"points": data, "centres": centres, "label": np.zeros(points, np.int32)},
-        **{"sums": np.zeros((K, chunks, dimensions), np.float32), "counts": np.zeros((K, chunks), np.int32)},
+        **{"points": data.T.copy(), "centres": centres, "label": np.zeros(points, np.int32)},
+        **{"sums": np.zeros((dimensions, K, chunks), np.float32), "counts": np.zeros((K, chunks), np.int32)},
     }
     label, moved = _lloyd(data, centres, chunks, rounds)
     text = f"{points} points of {dimensions} dimensions, k = {K}, {rounds} rounds"
     wanted = {"label": label, "centres": moved}
-    return Workload(
-        "k-means", "kmeans.cl", "compute", tuple(steps), buffers, wanted, {"K": K, "D": dimensions}, description=text
-    )
+    defines = {"K": K, "D": dimensions, "N": points}
+    return Workload("k-means", "kmeans.cl", "compute", tuple(steps), buffers, wanted, defines, description=text)
 
 
 def _lloyd(data: Array, centres: Array, chunks: int, rounds: int) -> tuple[Array, Array]:
     """The same additions in the same order, each rounded to binary32."""
     centres = centres.copy()
-    parts = data.reshape(chunks, -1, data.shape[1])
+    parts = data.reshape(-1, chunks, data.shape[1]).swapaxes(0, 1)
     label = np.zeros(len(data), np.int32)
     for _ in range(rounds):
         gaps = [data[:, None, d] - centres[None, :, d] for d in range(data.shape[1])]
         label = in_order([gap * gap for gap in gaps]).argmin(axis=1).astype(np.int32)
-        chosen = label.reshape(chunks, -1)
+        chosen = label.reshape(-1, chunks).T
         for k in range(K):
             masked = [np.where((chosen[:, i] == k)[:, None], parts[:, i], np.float32(0)) for i in range(parts.shape[1])]
             total = in_order(list(in_order(masked)))

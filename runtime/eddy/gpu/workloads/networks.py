@@ -97,6 +97,7 @@ class _Net:
         """A fully connected layer and the activation."""
         flat = self.values[source].reshape(self.batch, -1)
         name, bias_name, weights, bias = self._weights(width, flat.shape[1])
+        self.buffers[name] = np.ascontiguousarray(weights.T)
         value, multiplier = _activated(flat.astype(np.int64) @ weights.astype(np.int64).T + bias)
         made = self.tensor(value, 0)
         arguments = (source, name, bias_name, made, flat.shape[1], multiplier, 0)

@@ -1,0 +1,1 @@
+"""The experiments of [000] on simulated clusters."""

@@ -1,0 +1,114 @@
+"""`eddy reproduce vayalapra`: figures 5.1 and 5.2 of [000], on the RTL of the clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+
+from eddy.gpu.compiler import Compiler
+from eddy.gpu.executor import Executor
+from eddy.gpu.shape import ClusterShape
+from eddy.studies.report import Row, write_csv
+from eddy.studies.vayalapra import pictures
+from eddy.studies.vayalapra.scaling import (
+    BENCHMARKS,
+    CONFIGURATIONS,
+    QUICK,
+    SIZES,
+    Point,
+    Prediction,
+    measure,
+    predictions,
+)
+
+
+def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None], figure: str | None = None) -> list[Row]:
+    """Write the figures' data and pictures under `out`.
+
+    Args:
+        out: Folder, made if need be.
+        seed: Of the workloads' data.
+        quick: Small workloads on the two smallest clusters.
+        say: Told what is being done.
+        figure: "5.1" or "5.2"; None for both. They come from the same runs.
+    """
+    chosen = {figure: FIGURES[figure]} if figure else FIGURES
+    points = _points(seed, quick, say)
+    rows: list[Row] = []
+    for make in chosen.values():
+        rows += make(out, points)
+    return rows
+
+
+def _points(seed: int, quick: bool, say: Callable[[str], None]) -> list[Point]:
+    sizes = QUICK if quick else SIZES
+    clusters = CONFIGURATIONS[:2] if quick else CONFIGURATIONS
+    return measure(list(sizes), sizes, clusters, seed, _rtl, Compiler(), say)
+
+
+def _rtl(shape: ClusterShape) -> Executor:
+    """The RTL; only needed, and built, when the study runs."""
+    from eddy_sim.gpu.executors import RtlExecutor
+
+    return RtlExecutor(shape)
+
+
+def _figure_5_1(out: Path, points: Sequence[Point]) -> list[Row]:
+    write_csv(out / "figure_5_1.csv", [_record(point) for point in points])
+    pictures.fractions(out / "figure_5_1.png", points)
+    rows = []
+    for name in dict.fromkeys(point.workload for point in points):
+        own = [point for point in points if point.workload == name]
+        text = ", ".join(f"{point.configuration} {point.profile.fraction:.3f}" for point in own)
+        rows.append(Row("5.1", f"F of {name}", "", text, f"(4.2) to the letter: {mean(p.published for p in own):.3f}"))
+    return rows
+
+
+def _figure_5_2(out: Path, points: Sequence[Point]) -> list[Row]:
+    found = predictions(points)
+    write_csv(
+        out / "figure_5_2.csv",
+        [
+            {**_record(p.point), "predicted_cycles": round(p.cycles), "error": round(p.error, 4)}
+            | {"memory_bound": p.memory_bound}
+            for p in found
+        ],
+    )
+    pictures.times(out / "figure_5_2.png", found)
+    rows = [_errors(name, [p for p in found if p.point.workload == name]) for name in _names(found)]
+    compute = [abs(p.error) for p in _foretold(found) if not p.memory_bound]
+    theirs = [abs(p.error) for p in _foretold(found) if p.point.workload in BENCHMARKS]
+    for what, errors in (("compute-bound workloads", compute), ("workloads of [000] 5.1.1", theirs)):
+        if errors:
+            ours = f"{mean(errors):.1%} mean, {max(errors):.1%} worst"
+            note = "holds" if mean(errors) <= 0.05 and max(errors) <= 0.10 else "does not hold"
+            rows.append(Row("5.2", f"error of predicted time, {what}", "within 5 %", ours, note))
+    return rows
+
+
+def _names(found: Sequence[Prediction]) -> list[str]:
+    return list(dict.fromkeys(p.point.workload for p in found))
+
+
+def _foretold(found: Sequence[Prediction]) -> list[Prediction]:
+    """Without the points everything is foretold from."""
+    first = {p.point.workload: p.point.configuration for p in reversed(found)}
+    return [p for p in found if first[p.point.workload] != p.point.configuration]
+
+
+def _errors(name: str, own: Sequence[Prediction]) -> Row:
+    text = ", ".join(f"{p.point.configuration} {p.point.profile.time:.0f} ({p.error:+.1%})" for p in own)
+    note = "memory-bound: reported apart" if own[0].memory_bound else ""
+    return Row("5.2", f"cycles of {name} (error of the prediction)", "", text, note)
+
+
+def _record(point: Point) -> dict[str, object]:
+    return {
+        **{"workload": point.workload, "cores": point.cores, "threads": point.threads},
+        **{"cycles": round(point.profile.time), "fraction": round(point.profile.fraction, 5)},
+        **{"fraction_published": round(point.published, 5), "waiting_for_memory": round(point.waiting, 4)},
+    }
+
+
+FIGURES: Mapping[str, Callable[[Path, Sequence[Point]], list[Row]]] = {"5.1": _figure_5_1, "5.2": _figure_5_2}

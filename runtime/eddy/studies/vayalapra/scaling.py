@@ -1,0 +1,149 @@
+"""Workloads on clusters of several sizes: what they take, their F, and what F predicts ([000] 5.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from eddy.gpu.compiler import Compiler
+from eddy.gpu.executor import Executor
+from eddy.gpu.shape import ClusterShape
+from eddy.gpu.workloads import Workload, run
+from eddy.gpu.workloads.basic import black_scholes, divergent, reduction, saxpy, sgemm, transpose, vecadd
+from eddy.gpu.workloads.learning import kmeans, mlp
+from eddy.gpu.workloads.networks import alexnet, resnet50, yolo
+from eddy.model.parallel_fraction import Activity, JobProfile, published_fraction
+
+CONFIGURATIONS: tuple[tuple[int, int], ...] = ((4, 4), (4, 8), (8, 4), (8, 8))
+"""Cores and threads of [000] 5.2.1. The thesis does not say how many warps; ours have four."""
+WARPS = 4
+MEMORY_BOUND = 0.3
+"""A workload counts as memory-bound where its cores wait for memory in more than this share of their cycles, on the
+largest cluster: the law knows nothing of a port that all PEs share."""
+
+BENCHMARKS: tuple[str, ...] = ("resnet50", "yolo", "alexnet", "k-means", "mlp")
+"""The workloads of [000] 5.1.1, in the order of its figures."""
+
+SIZES: Mapping[str, Callable[[int], Workload]] = {
+    "resnet50": lambda seed: resnet50(4, 16, 8, seed),
+    "yolo": lambda seed: yolo(2, 16, 6, seed),
+    "alexnet": lambda seed: alexnet(4, 16, 4, seed),
+    "k-means": lambda seed: kmeans(8192, 4, 64, 2, seed),
+    "mlp": lambda seed: mlp(64, 32, seed=seed),
+    "sgemm": lambda seed: sgemm(128, 32, 32, seed=seed),
+    "black_scholes": lambda seed: black_scholes(4096, seed),
+    "divergent": lambda seed: divergent(4096, 8, seed),
+    "vecadd": lambda seed: vecadd(8192, seed),
+    "saxpy": lambda seed: saxpy(8192, seed),
+    "reduction": lambda seed: reduction(8192, 16, seed),
+    "transpose": lambda seed: transpose(64, 64, 4, seed),
+}
+QUICK: Mapping[str, Callable[[int], Workload]] = {
+    "yolo": lambda seed: yolo(1, 64, 13, seed),
+    "k-means": lambda seed: kmeans(1024, 4, 32, 1, seed),
+    "mlp": lambda seed: mlp(32, 32, seed=seed),
+    "vecadd": lambda seed: vecadd(2048, seed),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One workload on one cluster.
+
+    Attributes:
+        workload: Its name.
+        cores, threads: Of the cluster.
+        profile: Its kernels' counters and cycles.
+        published: F by (4.2) and (4.3) to the letter, cores weighted by their active cycles.
+        waiting: Share of the cores' cycles in which they waited for memory.
+    """
+
+    workload: str
+    cores: int
+    threads: int
+    profile: JobProfile
+    published: float
+    waiting: float
+
+    @property
+    def elements(self) -> int:
+        """PEs: lanes of all cores."""
+        return self.cores * self.threads
+
+    @property
+    def configuration(self) -> str:
+        """As [000] writes it."""
+        return f"{self.cores}C{self.threads}T"
+
+
+def measure(
+    names: Sequence[str],
+    sizes: Mapping[str, Callable[[int], Workload]],
+    configurations: Sequence[tuple[int, int]],
+    seed: int,
+    cluster: Callable[[ClusterShape], Executor],
+    compiler: Compiler,
+    say: Callable[[str], None],
+) -> list[Point]:
+    """Run workloads on clusters; every result is compared with its reference.
+
+    Args:
+        names: Workloads, keys of `sizes`.
+        sizes: Makes them, from a seed.
+        configurations: Cores and threads.
+        seed: Of the workloads' data.
+        cluster: Makes a cluster.
+        compiler: For the kernels.
+        say: Told what is being done.
+    """
+    points = []
+    for cores, threads in configurations:
+        executor = cluster(ClusterShape(cores, WARPS, threads))
+        for name in names:
+            point = _point(sizes[name](seed), executor, compiler)
+            say(f"{point.configuration} {name}: {point.profile.time:.0f} cycles, F {point.profile.fraction:.3f}")
+            points.append(point)
+    return points
+
+
+def _point(workload: Workload, executor: Executor, compiler: Compiler) -> Point:
+    runs = run(workload, executor, compiler)
+    kernels = tuple(
+        Activity(tuple(core.cycle_thread for core in step.result.counters), step.result.cycles) for step in runs
+    )
+    cores = [core for step in runs for core in step.result.counters]
+    active = sum(core.total_active_cycles for core in cores)
+    published = sum(published_fraction(core.cycle_thread) * core.total_active_cycles for core in cores) / active
+    waiting = sum(core.others.get("stall_memory", 0) for core in cores) / max(1, sum(core.cycles for core in cores))
+    shape = executor.shape
+    return Point(workload.name, shape.cores, shape.threads, JobProfile(kernels), published, waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A time foretold and measured.
+
+    Attributes:
+        point: The measurement.
+        cycles: What the law says from the base cluster's counters and time.
+        error: Relative, of the prediction.
+        memory_bound: Whether the workload counts as such.
+    """
+
+    point: Point
+    cycles: float
+    error: float
+    memory_bound: bool
+
+
+def predictions(points: Sequence[Point]) -> list[Prediction]:
+    """Each workload's times from its first point: F and time there, nothing else."""
+    found = []
+    for name in dict.fromkeys(point.workload for point in points):
+        own = [point for point in points if point.workload == name]
+        base, largest = own[0], max(own, key=lambda point: point.elements)
+        for point in own:
+            cycles = base.profile.predict(point.elements)
+            error = cycles / point.profile.time - 1
+            found.append(Prediction(point, cycles, error, largest.waiting > MEMORY_BOUND))
+    return found
