@@ -57,9 +57,10 @@ def test_without_errors_dispatching_is_sjf_and_ljf() -> None:
 
 def test_figure_2_holds_where_the_text_suffices(tmp_path: Path) -> None:
     rows = figure_2(tmp_path, 0, True)
-    assert [row.note for row in rows if "SJF" in row.what] == ["holds", "holds"]
+    # Each published value appears, with one of the two orders of responders: SJF's with the fast one first.
+    assert [row.note == "holds" for row in rows] == [True, False, False, True, True, True]
     assert (tmp_path / "figure_2.png").stat().st_size > 1000
-    assert len((tmp_path / "figure_2.csv").read_text().splitlines()) == 9
+    assert len((tmp_path / "figure_2.csv").read_text().splitlines()) == 13
 
 
 def test_throughput_cannot_exceed_what_arrives_or_what_150_accelerators_do() -> None:

@@ -14,10 +14,15 @@ from eddy.studies.report import Row, write_csv
 MEGABYTE = 8e6
 
 
-def word_counting() -> Instance:
-    """5.1: 300, 300, 300 and 900 MB; every port 1 Gb/s but one responder's, 500 Mb/s."""
+def word_counting(slow_first: bool) -> Instance:
+    """5.1: 300, 300, 300 and 900 MB; every port 1 Gb/s but one responder's, 500 Mb/s.
+
+    Both responders are idle at first. Which of them SJF and LJF then serve first the text does not say; here it is the
+    one listed first.
+    """
     size = np.array([300.0, 300.0, 300.0, 900.0]) * MEGABYTE
-    return Instance(np.zeros((4, 2)), size, np.arange(4), np.full(4, 1e9), np.array([1e9, 0.5e9]))
+    ingress = np.array([0.5e9, 1e9] if slow_first else [1e9, 0.5e9])
+    return Instance(np.zeros((4, 2)), size, np.arange(4), np.full(4, 1e9), ingress)
 
 
 def photographs() -> Instance:
@@ -25,16 +30,17 @@ def photographs() -> Instance:
     return Instance(np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [3.0, 3.0]]))
 
 
-PUBLISHED = {"2a": (0.1956, 0.3372), "2b": (0.2580, 0.0)}
+FAST, SLOW, DNN = "2a, fast responder first", "2a, slow responder first", "2b"
+PUBLISHED = {FAST: (0.1956, 0.3372), SLOW: (0.1956, 0.3372), DNN: (0.2580, 0.0)}
 """Improvements over SJF and LJF."""
 
 
 def figure_2(out: Path, seed: int, quick: bool) -> list[Row]:
-    """Make-spans of the four schemes on both; nothing is random here."""
+    """Make-spans of the four schemes; nothing is random here."""
     del seed, quick
     records: list[Record] = []
     rows = []
-    for name, instance in (("2a", word_counting()), ("2b", photographs())):
+    for name, instance in ((FAST, word_counting(False)), (SLOW, word_counting(True)), (DNN, photographs())):
         found = {scheme: run(instance, scheme) for scheme in SCHEMES}
         made = {scheme: span for scheme, (span, _, _) in found.items()}
         bound = max(bound for _, bound, _ in found.values())
@@ -44,7 +50,7 @@ def figure_2(out: Path, seed: int, quick: bool) -> list[Row]:
         ]
         for rival, value in zip(("sjf", "ljf"), PUBLISHED[name], strict=True):
             gain, best = (1 - made[scheme] / made[rival] for scheme in ("published", "default"))
-            note = "holds" if abs(gain - value) < 0.01 else "does not hold: see the explanation"
+            note = "holds" if abs(gain - value) < 0.01 else "with the other order only"
             ours = f"[002] {gain:.2%}; default {best:.2%}"
             rows.append(Row(name, f"improvement over {rival.upper()}", f"{value:.2%}", ours, note))
     write_csv(out / "figure_2.csv", records)
