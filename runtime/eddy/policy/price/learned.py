@@ -23,6 +23,9 @@ FEATURES = 7
 
 _LITTLE = 1e-9
 
+Layers = tuple[tuple[Floats, Floats], ...]
+"""Weights and offsets of each layer."""
+
 
 def entitled(weights: Floats, tokens: float) -> Floats:
     """Tokens each agent would hold were all in proportion to the weights (4.1)."""
@@ -65,7 +68,7 @@ class Actor:
         name: For tables.
     """
 
-    layers: tuple[tuple[Floats, Floats], ...]
+    layers: Layers
     name: str = "actor-critic"
 
     def initial(self, weights: Floats, accelerators: int) -> Floats:
@@ -75,22 +78,28 @@ class Actor:
     def ask(self, view: PriceView, budgets: Floats) -> tuple[Floats, Floats]:
         """The median level, as a fraction of the agent's peak."""
         peak = risen(view.memory.thresholds, view.utilities)
-        chances = probabilities(self.layers, state(view.utilities, peak, budgets, view.weights))
-        return median(chances) * peak, peak
+        logits = forward(self.layers, state(view.utilities, peak, budgets, view.weights))
+        return median(np.exp(logits)) * peak, peak
 
 
 def median(chances: Floats) -> Floats:
-    """The level below which half of the probability lies; (...)."""
-    return np.asarray(LEVELS[(chances.cumsum(axis=-1) < 0.5).sum(axis=-1)])
+    """The level below which half of the probability lies; the chances need not sum to 1; (...)."""
+    summed = chances.cumsum(axis=-1)
+    return np.asarray(LEVELS[np.count_nonzero(summed < 0.5 * summed[..., -1:], axis=-1)])
 
 
-def probabilities(layers: tuple[tuple[Floats, Floats], ...], states: Floats) -> Floats:
-    """The network's answer; (..., levels)."""
+def forward(layers: Layers, states: Floats) -> Floats:
+    """The network's answer, logarithms of chances; bounded, since tanh is; (..., levels)."""
     x = states
     for weights, offsets in layers[:-1]:
         x = np.tanh(x @ weights + offsets)
     weights, offsets = layers[-1]
-    x = x @ weights + offsets
+    return np.asarray(x @ weights + offsets)
+
+
+def probabilities(layers: Layers, states: Floats) -> Floats:
+    """Of the levels; (..., levels)."""
+    x = forward(layers, states)
     x = np.exp(x - x.max(axis=-1, keepdims=True))
     return np.asarray(x / x.sum(axis=-1, keepdims=True))
 

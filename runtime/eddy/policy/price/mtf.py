@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from eddy.policy.price.thresholds import Fixed, Thresholds
 from eddy.policy.price.view import NOBODY, Floats, PriceView, Shares
 
 _LITTLE = 1e-300
+_TIE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,8 +91,8 @@ def play(
 def sell(utilities: Floats, least: Floats, budgets: Floats, turn: int) -> tuple[list[int], Floats]:
     """The paying part: one accelerator, one token, whoever has most of them first.
 
-    Every agent's favourite is found for all of them at once; it is looked for again only where it is gone by the time
-    the agent's turn comes. (In pure numpy, calls cost more than comparisons.)
+    All preferences are ranked in one call, since in numpy calls cost more than comparisons; each agent's list is then
+    walked once. Utilities that differ by less than a billionth may count as equal.
 
     Args:
         utilities: (agents, accelerators).
@@ -102,28 +104,31 @@ def sell(utilities: Floats, least: Floats, budgets: Floats, turn: int) -> tuple[
         Owner of each accelerator, `NOBODY` where nobody paid; tokens after paying.
     """
     agents, free = utilities.shape
-    wanted = np.where(utilities >= np.maximum(least, _LITTLE)[:, None], utilities, 0.0)
-    favourites, keen = _favourites(wanted)
-    owner = [NOBODY] * free
+    liked = utilities >= np.maximum(least, _LITTLE)[:, None]
+    ranked = np.where(liked, np.arange(free) * _TIE - utilities, 1.0).argsort(axis=1)
+    count = np.count_nonzero(liked, axis=1).tolist()
     left = budgets.tolist()
-    queue = [(-left[a], (a - turn) % agents, a) for a in keen if left[a] > 0]
+    queue = [(-left[a], (a - turn) % agents, a) for a in range(agents) if count[a] and left[a] > 0]
     heapq.heapify(queue)
+    owner = [NOBODY] * free
+    lists: list[Iterator[int] | None] = [None] * agents
     while queue and free:
         debt, place, agent = queue[0]
-        best = favourites[agent]
-        if owner[best] != NOBODY:
-            likes = wanted[agent]
-            best = int(likes.argmax())
-            if likes[best] <= 0:
-                heapq.heappop(queue)
-                continue
-            favourites[agent] = best
+        likes = lists[agent]
+        if likes is None:
+            likes = lists[agent] = iter(ranked[agent, : count[agent]].tolist())
+        for best in likes:
+            if owner[best] < 0:
+                break
+        else:
+            heapq.heappop(queue)
+            continue
         owner[best] = agent
-        wanted[:, best] = 0.0
         free -= 1
-        left[agent] = -(debt + 1.0)
-        if debt + 1.0 < 0:
-            heapq.heapreplace(queue, (debt + 1.0, place, agent))
+        debt += 1.0
+        left[agent] = -debt
+        if debt < 0:
+            heapq.heapreplace(queue, (debt, place, agent))
         else:
             heapq.heappop(queue)
     return owner, np.array(left)
@@ -135,7 +140,9 @@ def deal(utilities: Floats, owner: list[int], turn: int) -> int:
     if not free:
         return turn
     rest = utilities[:, free]
-    favourites, keen = _favourites(rest)
+    best_of = rest.argmax(axis=1)
+    favourites = best_of.tolist()
+    keen = np.flatnonzero(rest[np.arange(len(rest)), best_of] > 0).tolist()
     soonest = bisect_left(keen, turn)
     line = keen[soonest:] + keen[:soonest]
     left = len(free)
@@ -158,9 +165,3 @@ def deal(utilities: Floats, owner: list[int], turn: int) -> int:
             again.append(agent)
         line = again
     return turn % len(utilities)
-
-
-def _favourites(utilities: Floats) -> tuple[list[int], list[int]]:
-    """What each agent likes best; the agents that like anything, by index."""
-    best = utilities.argmax(axis=1)
-    return best.tolist(), np.flatnonzero(utilities[np.arange(len(utilities)), best] > 0).tolist()

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from eddy.policy.price.learned import Layers
 from eddy.policy.price.view import Floats
-
-Layers = tuple[tuple[Floats, Floats], ...]
 
 
 class Network:

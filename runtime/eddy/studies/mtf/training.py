@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eddy.policy.price.learned import FEATURES, probabilities, state
+from eddy.policy.price.learned import FEATURES, Layers, probabilities, state
 from eddy.policy.price.mtf import play
 from eddy.policy.price.thresholds import LEVELS, risen
 from eddy.policy.price.view import Floats, Ints
 from eddy.studies.mtf import workload
-from eddy.studies.mtf.network import Layers, Network
+from eddy.studies.mtf.network import Network
 from eddy.studies.mtf.simulate import Worlds
 from eddy.studies.mtf.workload import Setting
 
