@@ -118,6 +118,16 @@ def test_a_jobs_fraction_predicts_what_its_kernels_predict(parts: list[tuple[flo
     assert 0 <= job.fraction <= 1 + 1e-12
 
 
+@given(activities(), st.floats(0.0, 0.9), ELEMENTS)
+def test_overhead_stays_and_the_rest_scales(activity: Activity, part: float, there: int) -> None:
+    overhead = part * activity.time
+    whole = Activity(activity.cycle_thread, activity.time, overhead)
+    rest = Activity(activity.cycle_thread, activity.time - overhead)
+    job = JobProfile((whole,))
+    assert job.predict(whole.elements) == pytest.approx(activity.time)
+    assert job.predict(there) == pytest.approx(JobProfile((rest,)).predict(there) + overhead, rel=1e-6)
+
+
 def test_clusters_add_up() -> None:
     assert configuration_speedup([0.9, 0.5], [4, 0]) == pytest.approx(speedup(0.9, 4))
     assert configuration_speedup([0.9, 0.5], [4, 2], [1.0, 2.0]) == pytest.approx(speedup(0.9, 4) + 2 * speedup(0.5, 2))

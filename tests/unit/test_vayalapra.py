@@ -30,7 +30,7 @@ class Ideal(IsaExecutor):
 
 
 def test_the_law_holds_on_the_machine_it_describes(tmp_path: Path) -> None:
-    sizes = {"k-means": lambda seed: kmeans(8192, 4, 128, 1, seed), "vecadd": lambda seed: vecadd(32768, seed)}
+    sizes = {"k-means": lambda seed: kmeans(8192, 4, 512, 1, seed), "vecadd": lambda seed: vecadd(32768, seed)}
     said: list[str] = []
     points = measure(list(sizes), sizes, CONFIGURATIONS, 1, Ideal, compiler(), said.append)
     assert len(said) == len(points) == 8

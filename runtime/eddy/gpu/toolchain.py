@@ -21,6 +21,9 @@ CODE = (
     *("-ffunction-sections", "-fdata-sections", "-msmall-data-limit=0"),
     # gp holds the launch block, tp the lane's context.
     *("-ffixed-x3", "-ffixed-x4"),
+    # Blocks in the order of the source: lanes that part meet again where their ways do, since the lowest address goes
+    # first. Measured: twice as fast for k-means, nowhere slower.
+    *("-mllvm", "-disable-block-placement"),
 )
 OPENCL = (
     *("-x", "cl", "-cl-std=CL1.2", "-cl-no-stdinc", "-Xclang", "-cl-ext=-all", "-cl-single-precision-constant"),

@@ -23,10 +23,12 @@ class Activity:
     Attributes:
         cycle_thread: Of each core, CYCLE_THREAD_X for X = 1 .. lanes ([000] Table 4.1).
         time: What the kernel took, in any unit: seconds, or clock cycles.
+        overhead: The part of it in which no core ran: starting and clearing, which more PEs do not shorten.
     """
 
     cycle_thread: tuple[tuple[int, ...], ...]
     time: float = 0.0
+    overhead: float = 0.0
 
     def __post_init__(self) -> None:
         widths = {len(core) for core in self.cycle_thread}
@@ -62,8 +64,13 @@ class Activity:
 
     @property
     def single_time(self) -> float:
-        """What one PE would take, by the law: the time times the speedup."""
-        return self.time * self.speedup
+        """What one PE would take, by the law: the time times the speedup, and the overhead as it is."""
+        return (self.time - self.overhead) * self.speedup + self.overhead
+
+    @property
+    def parallel_time(self) -> float:
+        """The part of `single_time` that P PEs do in a P-th of it."""
+        return (self.time - self.overhead) * self.speedup * self.fraction
 
 
 def published_fraction(cycle_thread: Sequence[int]) -> float:
@@ -177,9 +184,7 @@ class JobProfile:
         This is the F with which (3.1) gives the sum of the kernels' own predictions.
         """
         whole = sum(kernel.single_time for kernel in self.kernels)
-        if whole <= 0:
-            return 0.0
-        return sum(kernel.single_time * kernel.fraction for kernel in self.kernels) / whole
+        return sum(kernel.parallel_time for kernel in self.kernels) / whole if whole > 0 else 0.0
 
     def predict(self, elements: float, throughput: float = 1.0) -> float:
         """Time of the job on another number of PEs, in the unit of the measurement."""

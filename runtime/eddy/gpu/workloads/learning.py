@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from eddy.gpu.launch import Local
 from eddy.gpu.workloads.base import Array, Step, Workload, floats, in_order
 
 K = 7
 """Clusters, as [000] 5.1.1 has it."""
+GROUP = 16
+"""Work-items whose sums are added up in local memory."""
 
 
-def kmeans(points: int = 1024, dimensions: int = 4, chunks: int = 16, rounds: int = 2, seed: int = 1) -> Workload:
+def kmeans(points: int = 1024, dimensions: int = 4, items: int = 128, rounds: int = 2, seed: int = 1) -> Workload:
     """Lloyd's algorithm for a fixed number of rounds.
 
     Args:
-        points: A multiple of `chunks`.
+        points: A multiple of `items`.
         dimensions: Of a point.
-        chunks: Parts whose sums are made in parallel; the last sums are one work-item.
+        items: Work-items that share the points, a multiple of 16; the last sums are one item.
         rounds: Assignments and new centres.
         seed: Of the points.
     """
@@ -24,34 +27,36 @@ def kmeans(points: int = 1024, dimensions: int = 4, chunks: int = 16, rounds: in
     middles = floats(rng, K, dimensions, low=-10, high=10)
     data = (middles[rng.integers(0, K, points)] + floats(rng, points, dimensions, low=-3, high=3)).astype(np.float32)
     centres = data[:K].copy()
+    groups = items // GROUP
     steps: list[Step] = []
     for _ in range(rounds):
-        steps.append(Step("assign", (points,), ("points", "centres", "label")))
-        steps.append(Step("partial", (chunks, K), ("points", "label", "sums", "counts")))
-        steps.append(Step("centre", (1,), ("sums", "counts", "centres", chunks)))
+        local = (Local(4 * K * dimensions * GROUP), Local(4 * K * GROUP))
+        arguments = ("points", "centres", "label", "sums", "counts", *local)
+        steps.append(Step("assign", (items,), arguments, (GROUP,)))
+        steps.append(Step("centre", (1,), ("sums", "counts", "centres", groups)))
     buffers = {
         **{"points": data.T.copy(), "centres": centres, "label": np.zeros(points, np.int32)},
-        **{"sums": np.zeros((dimensions, K, chunks), np.float32), "counts": np.zeros((K, chunks), np.int32)},
+        **{"sums": np.zeros((K, dimensions, groups), np.float32), "counts": np.zeros((K, groups), np.int32)},
     }
-    label, moved = _lloyd(data, centres, chunks, rounds)
+    label, moved = _lloyd(data, centres, items, rounds)
     text = f"{points} points of {dimensions} dimensions, k = {K}, {rounds} rounds"
     wanted = {"label": label, "centres": moved}
     defines = {"K": K, "D": dimensions, "N": points}
     return Workload("k-means", "kmeans.cl", "compute", tuple(steps), buffers, wanted, defines, description=text)
 
 
-def _lloyd(data: Array, centres: Array, chunks: int, rounds: int) -> tuple[Array, Array]:
-    """The same additions in the same order, each rounded to binary32."""
+def _lloyd(data: Array, centres: Array, items: int, rounds: int) -> tuple[Array, Array]:
+    """The same additions in the same order, each rounded to binary32: by item, by group, then over the groups."""
     centres = centres.copy()
-    parts = data.reshape(-1, chunks, data.shape[1]).swapaxes(0, 1)
+    dimensions = data.shape[1]
     label = np.zeros(len(data), np.int32)
     for _ in range(rounds):
-        gaps = [data[:, None, d] - centres[None, :, d] for d in range(data.shape[1])]
+        gaps = [data[:, None, d] - centres[None, :, d] for d in range(dimensions)]
         label = in_order([gap * gap for gap in gaps]).argmin(axis=1).astype(np.int32)
-        chosen = label.reshape(-1, chunks).T
         for k in range(K):
-            masked = [np.where((chosen[:, i] == k)[:, None], parts[:, i], np.float32(0)) for i in range(parts.shape[1])]
-            total = in_order(list(in_order(masked)))
+            own = np.where((label == k)[:, None], data, np.float32(0)).reshape(-1, items, dimensions)
+            lanes = in_order(list(own)).reshape(-1, GROUP, dimensions)
+            total = in_order(list(in_order(list(lanes.swapaxes(0, 1)))))
             count = int((label == k).sum())
             if count:
                 centres[k] = total / np.float32(count)
