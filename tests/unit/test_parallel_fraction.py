@@ -128,6 +128,23 @@ def test_overhead_stays_and_the_rest_scales(activity: Activity, part: float, the
     assert job.predict(there) == pytest.approx(JobProfile((rest,)).predict(there) + overhead, rel=1e-6)
 
 
+@given(activities())
+def test_cores_and_lanes_multiply_to_the_speedup(activity: Activity) -> None:
+    by_cores = speedup(min(1.0, activity.core_fraction), activity.cores) if activity.cores > 1 else 1.0
+    by_lanes = speedup(min(1.0, activity.lane_fraction), activity.lanes) if activity.lanes > 1 else 1.0
+    assert by_cores * by_lanes == pytest.approx(activity.speedup)
+    assert activity.predict(activity.cores, activity.lanes) == pytest.approx(activity.time)
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(2, 8), st.integers(2, 16))
+def test_divergence_does_not_hurt_more_cores(half: int, full: int, cores: int, lanes: int) -> None:
+    """Evenly loaded cores whose lanes part: twice the cores take half the time, whatever the lanes do."""
+    row = (half, *(0,) * (lanes - 2), full)
+    job = JobProfile((Activity(tuple(row for _ in range(cores)), 1000.0),))
+    assert job.predict_shape(2 * cores, lanes) == pytest.approx(500.0)
+    assert job.predict(2 * cores * lanes) >= 500.0 - 1e-9
+
+
 def test_clusters_add_up() -> None:
     assert configuration_speedup([0.9, 0.5], [4, 0]) == pytest.approx(speedup(0.9, 4))
     assert configuration_speedup([0.9, 0.5], [4, 2], [1.0, 2.0]) == pytest.approx(speedup(0.9, 4) + 2 * speedup(0.5, 2))

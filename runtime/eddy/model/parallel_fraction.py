@@ -63,6 +63,33 @@ class Activity:
         return karp_flatt(self.speedup, self.elements) if self.elements > 1 else 0.0
 
     @property
+    def cores(self) -> int:
+        """Cores of the cluster."""
+        return len(self.cycle_thread)
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of one core."""
+        return len(self.cycle_thread[0])
+
+    @property
+    def core_fraction(self) -> float:
+        """F among the cores alone: how evenly their active cycles are spread; 0 on one core."""
+        active = sum(sum(core) for core in self.cycle_thread)
+        return karp_flatt(active / self.span, self.cores) if self.cores > 1 and self.span else 0.0
+
+    @property
+    def lane_fraction(self) -> float:
+        """F among the lanes of a core alone: how full the active cycles are; 0 with one lane."""
+        active = sum(sum(core) for core in self.cycle_thread)
+        return karp_flatt(self.work / active, self.lanes) if self.lanes > 1 and active else 0.0
+
+    def predict(self, cores: int, lanes: int) -> float:
+        """Time on a cluster of another shape, the law applied to cores and to lanes, each with its own F."""
+        scaled = predict(self.time - self.overhead, self.core_fraction, self.cores, cores)
+        return self.overhead + predict(scaled, self.lane_fraction, self.lanes, lanes)
+
+    @property
     def single_time(self) -> float:
         """What one PE would take, by the law: the time times the speedup, and the overhead as it is."""
         return (self.time - self.overhead) * self.speedup + self.overhead
@@ -189,3 +216,11 @@ class JobProfile:
     def predict(self, elements: float, throughput: float = 1.0) -> float:
         """Time of the job on another number of PEs, in the unit of the measurement."""
         return predict(self.time, self.fraction, self.elements, elements, throughput)
+
+    def predict_shape(self, cores: int, lanes: int) -> float:
+        """Time of the job on a cluster of another shape, kernel by kernel, with an F for cores and one for lanes.
+
+        It differs from `predict` where lanes diverge (which more cores do not make worse) and where a kernel has work
+        for few cores (which more lanes still help).
+        """
+        return sum(kernel.predict(cores, lanes) for kernel in self.kernels)

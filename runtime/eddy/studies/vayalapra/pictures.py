@@ -48,7 +48,9 @@ def times(path: Path, found: Sequence[Prediction]) -> None:
         own = [p for p in found if p.point.workload == name]
         labels = [p.point.configuration for p in own]
         axis.bar(labels, [p.point.profile.time / 1e3 for p in own], color="#9ecae1", label="measured")
-        axis.plot(labels, [p.cycles / 1e3 for p in own], "o-", color="#d55e00", ms=4, label="predicted from F")
+        axis.plot(labels, [p.cycles / 1e3 for p in own], "o-", color="#d55e00", ms=4, label="predicted, one F")
+        by_level = [p.cycles_by_level / 1e3 for p in own]
+        axis.plot(labels, by_level, "s--", color="#009e73", ms=3, label="F of cores, F of lanes")
         for place, p in enumerate(own[1:], 1):
             axis.annotate(f"{p.error:+.1%}", (place, p.cycles / 1e3), ha="center", va="bottom", fontsize=7)
         title = name + (" (memory-bound)" if own[0].memory_bound else "")

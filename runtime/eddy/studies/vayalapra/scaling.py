@@ -131,14 +131,18 @@ class Prediction:
 
     Attributes:
         point: The measurement.
-        cycles: What the law says from the base cluster's counters and time.
-        error: Relative, of the prediction.
+        cycles: What the law says from the base cluster's counters and time, with one F.
+        error: Relative, of that prediction.
+        cycles_by_level: The same with an F for cores and one for lanes.
+        error_by_level: Relative, of that.
         memory_bound: Whether the workload counts as such.
     """
 
     point: Point
     cycles: float
     error: float
+    cycles_by_level: float
+    error_by_level: float
     memory_bound: bool
 
 
@@ -150,6 +154,8 @@ def predictions(points: Sequence[Point]) -> list[Prediction]:
         base, largest = own[0], max(own, key=lambda point: point.elements)
         for point in own:
             cycles = base.profile.predict(point.elements)
-            error = cycles / point.profile.time - 1
-            found.append(Prediction(point, cycles, error, largest.waiting > MEMORY_BOUND))
+            by_level = base.profile.predict_shape(point.cores, point.threads)
+            errors = (cycles / point.profile.time - 1, by_level / point.profile.time - 1)
+            bound = largest.waiting > MEMORY_BOUND
+            found.append(Prediction(point, cycles, errors[0], by_level, errors[1], bound))
     return found
