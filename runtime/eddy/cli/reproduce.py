@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -20,7 +21,7 @@ from eddy.cli.output import errors_in_one_line, print_json, say
 if TYPE_CHECKING:
     from eddy.studies.report import Row
 
-    Reproduce = Callable[[Path, int, bool, Callable[[str], None]], list[Row]]
+    Reproduce = Callable[..., list[Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Study:
 STUDIES: Mapping[str, Study] = {
     "makespan": Study("eddy.studies.makespan.run", "[002]: make-span placement, figures 2 to 9."),
     "mtf": Study("eddy.studies.mtf.run", "[003]: most token first, figures 5.2 to 5.18, Tables 3.1 to 3.3 and 5.2."),
+    "vayalapra": Study("eddy.studies.vayalapra.run", "[000]: parallel fractions on the clusters, figures 5.1 and 5.2."),
     "eddy-policy": Study("eddy.studies.judge.run", "The eddy dispatch policy against Nimblock [004], goal by goal."),
 }
 """Name, as the command takes it, to the study. `all` runs them in this order."""
@@ -50,9 +52,10 @@ app = typer.Typer(
 Out = Annotated[Path, typer.Option("--out", help="Folder for data, pictures and the table; made if need be.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="First seed; a study that needs several counts up.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Few points and one seed: to see that it works.")]
+Figure = Annotated[Optional[str], typer.Option("--figure", help="One figure only, where a study can compute it alone.")]  # noqa: UP045 (Typer on 3.10)
 
 
-def _run(names: list[str], out: Path, seed: int, quick: bool, as_json: bool) -> None:
+def _run(names: list[str], out: Path, seed: int, quick: bool, figure: str | None, as_json: bool) -> None:
     from eddy.studies.report import write_rows
 
     everything: dict[str, list[Row]] = {}
@@ -61,7 +64,7 @@ def _run(names: list[str], out: Path, seed: int, quick: bool, as_json: bool) -> 
             function: Reproduce = import_module(STUDIES[name].module).reproduce
             folder = out / name if len(names) > 1 else out
             folder.mkdir(parents=True, exist_ok=True)
-            everything[name] = function(folder, seed, quick, say)
+            everything[name] = function(folder, seed, quick, say, **_only(name, function, figure))
             write_rows(folder / "table.md", everything[name], f"{name}: published and ours")
     if as_json:
         print_json(everything)
@@ -72,9 +75,24 @@ def _run(names: list[str], out: Path, seed: int, quick: bool, as_json: bool) -> 
     say(f"data, pictures and table are in {out}")
 
 
+def _only(name: str, function: Reproduce, figure: str | None) -> dict[str, str]:
+    """The argument that asks for one figure.
+
+    Raises:
+        InvalidRequest: The study computes all of its figures at once.
+    """
+    from eddy.core.errors import InvalidRequest
+
+    if figure is None:
+        return {}
+    if "figure" not in signature(function).parameters:
+        raise InvalidRequest(f"{name} computes all of its figures at once; leave --figure out.", field="figure")
+    return {"figure": figure}
+
+
 def _command(names: list[str]) -> Callable[..., None]:
-    def command(out: Out, seed: Seed = 0, quick: Quick = False, as_json: AsJson = False) -> None:
-        _run(names, out, seed, quick, as_json)
+    def command(out: Out, seed: Seed = 0, quick: Quick = False, figure: Figure = None, as_json: AsJson = False) -> None:
+        _run(names, out, seed, quick, figure, as_json)
 
     return command
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
+from eddy.core.errors import InvalidRequest
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import Executor
 from eddy.gpu.shape import ClusterShape
@@ -32,7 +33,13 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None], fig
         quick: Small workloads on the two smallest clusters.
         say: Told what is being done.
         figure: "5.1" or "5.2"; None for both. They come from the same runs.
+
+    Raises:
+        InvalidRequest: There is no such figure.
     """
+    if figure is not None and figure not in FIGURES:
+        has = ", ".join(FIGURES)
+        raise InvalidRequest(f"There is no figure {figure}; there are {has}.", field="figure", allowed=has)
     chosen = {figure: FIGURES[figure]} if figure else FIGURES
     points = _points(seed, quick, say)
     rows: list[Row] = []
