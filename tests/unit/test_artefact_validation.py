@@ -63,3 +63,11 @@ def test_an_item_that_ends_during_a_load_waits_for_it() -> None:
     assert first[1]["t_ms"] >= loads[1]
     assert first[2]["t_ms"] >= first[1]["t_ms"]
     assert first[2]["t_ms"] - first[1]["t_ms"] <= 2 * LAUNCH_S * 1e3
+
+
+def test_a_task_without_an_estimate_is_not_forgotten() -> None:
+    apps = {"apps": {"a": {"tasks": [{"id": 0, "name": "t", "estimate_us": 0.0, "measured_us": 9.0}], "edges": []}}}
+    board = parse_workload(apps)
+    for policy in POLICIES:
+        events = parse_events([{"app": "a", "batch": 1, "priority": 1, "arrival_ms": 0.0}], board)
+        assert run(board, events, make_player(policy, "artefact"), BOARD).jobs[0].ended_s

@@ -40,6 +40,9 @@ class Study:
 STUDIES: Mapping[str, Study] = {
     "makespan": Study("eddy.studies.makespan.run", "[002]: make-span placement, figures 2 to 9."),
     "mtf": Study("eddy.studies.mtf.run", "[003]: most token first, figures 5.2 to 5.18, Tables 3.1 to 3.3 and 5.2."),
+    "nimblock": Study(
+        "eddy.studies.nimblock.reproduce", "[004]: sharing slots, figures 3.1 to 3.5, and its board runs."
+    ),
     "vayalapra": Study("eddy.studies.vayalapra.run", "[000]: parallel fractions on the clusters, figures 5.1 and 5.2."),
     "eddy-policy": Study("eddy.studies.judge.run", "The eddy dispatch policy against Nimblock [004], goal by goal."),
 }

@@ -39,6 +39,7 @@ class State:
         given: Job id to slots allocated at the last reallocation.
         threshold: What a candidate's tokens must reach.
         counted_s: Board time of the last periodic count, or None before the first job.
+        last_s: Board time of the last count of any kind.
     """
 
     known: Mapping[int, Known] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class State:
     given: Mapping[int, int] = field(default_factory=dict)
     threshold: float = 1.0
     counted_s: float | None = None
+    last_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -60,36 +62,46 @@ class _Turn:
     candidates: list[int]
     given: dict[int, int]
     threshold: float
-    alpha: float
-    pipelined: bool
+    last_s: float
+    policy: ArtefactNimblock
 
     def count(self) -> None:
         """Add every job's whole age, in its own lengths, to its tokens; set the threshold."""
+        since_s = self.last_s if "age" in self.policy.as_text else 0.0
         for number in (*self.pending, *self.candidates):
             job = self.known[number]
-            age_s = self.view.now_s - job.arrival_s
-            tokens = job.tokens + self.alpha * job.priority * age_s / job.length_s
+            age_s = self.view.now_s - max(job.arrival_s, since_s)
+            tokens = job.tokens + self.policy.alpha * job.priority * age_s / job.length_s
             self.known[number] = Known(tokens, job.priority, job.arrival_s, job.length_s)
+        self.last_s = self.view.now_s
         self.threshold = threshold_of(self.known[number].tokens for number in (*self.pending, *self.candidates))
 
     def promote(self) -> bool:
         """Make candidates of those who reach the threshold, and of those who do not, none; whether any moved."""
         moved = False
         for number in list(self.pending):
-            if self.known[number].tokens >= self.threshold:
+            if self.reaches(number):
                 self.pending.remove(number)
                 self.candidates.append(number)
                 moved = True
-        for number in list(self.candidates):
-            if self.known[number].tokens < self.threshold:
+        for number in list(self.candidates) if "demotion" not in self.policy.as_text else ():
+            if not self.reaches(number):
                 self.candidates.remove(number)
                 self.given[number] = 0
                 self.pending.append(number)
                 moved = True
         return moved
 
+    def reaches(self, number: int) -> bool:
+        """Whether a job has the tokens of a candidate."""
+        tokens = self.known[number].tokens
+        return tokens > self.threshold if "candidates" in self.policy.as_text else tokens >= self.threshold
+
     def allocate(self) -> None:
         """Algorithm 2, in which a round once begun serves every candidate, whatever is left."""
+        if "allocation" in self.policy.as_text:
+            self.allocate_what_there_is()
+            return
         left = len(self.view.slots)
         for number in self.candidates:
             self.given[number] = min(1, self.incomplete(number))
@@ -102,6 +114,17 @@ class _Turn:
         if left > 0:
             for number in self.candidates:
                 self.given[number] = max(self.given[number], self.incomplete(number))
+
+    def allocate_what_there_is(self) -> None:
+        """Algorithm 2, with no more slots given away than there are."""
+        left = len(self.view.slots)
+        self.given.update(dict.fromkeys(self.candidates, 0))
+        for most in (lambda job: 1, lambda job: job.goal_slots, lambda job: len(job.tasks)):
+            for number in self.candidates:
+                wanted = min(most(self.jobs[number]), self.incomplete(number)) if number in self.jobs else 0
+                more = min(max(wanted - self.given[number], 0), left)
+                self.given[number] += more
+                left -= more
 
     def incomplete(self, number: int) -> int:
         """Tasks of a job with items left."""
@@ -124,7 +147,7 @@ class _Turn:
             job = self.jobs[number]
             if _occupancy(job) < self.given[number]:
                 for task in job.tasks:
-                    if task.slot is None and is_ready(job, task, self.pipelined):
+                    if task.slot is None and is_ready(job, task, self.policy.pipelined):
                         return job, task
         return None
 
@@ -174,12 +197,16 @@ class ArtefactNimblock:
         interval_s: Board seconds between periodic counts.
         pipelined: Whether a task is ready before its predecessors are through with the batch.
         name: As `--policy` takes it.
+        as_text: Departures taken back, to see what each costs: `candidates` (strictly more than the threshold),
+            `age` (waiting counts once), `demotion` (once a candidate, always one), `allocation` (no more slots than
+            there are).
     """
 
     alpha: float = 0.125
     interval_s: float = 0.396
     pipelined: bool = True
     name: str = "nimblock"
+    as_text: frozenset[str] = frozenset()
 
     def initial(self) -> State:
         """No job is known."""
@@ -196,8 +223,8 @@ class ArtefactNimblock:
             list(state.candidates),
             dict(state.given),
             state.threshold,
-            self.alpha,
-            self.pipelined,
+            state.last_s,
+            self,
         )
         counted_s, updated = state.counted_s, False
         if counted_s is not None and view.now_s - counted_s > self.interval_s:
@@ -219,6 +246,8 @@ class ArtefactNimblock:
             turn.allocate()
             if not updated:
                 turn.count()
-        memory = State(turn.known, tuple(turn.pending), tuple(turn.candidates), turn.given, turn.threshold, counted_s)
+        memory = State(
+            turn.known, tuple(turn.pending), tuple(turn.candidates), turn.given, turn.threshold, counted_s, turn.last_s
+        )
         wake_s = None if counted_s is None or not view.jobs else counted_s + self.interval_s + 1e-6
         return Dispatch(turn.decisions(), memory, wake_s)

@@ -89,8 +89,8 @@ class ArtefactPrema:
         """Add every ready task's whole age, in its own lengths, to its tokens; answers the new threshold."""
         for entry in ready:
             job = jobs.get(entry[0])
-            length_s = job.tasks[entry[1]].estimate_s * job.batch if job is not None else 0.0
-            if job is not None and length_s > 0:
+            if job is not None:
+                length_s = max(job.tasks[entry[1]].estimate_s * job.batch, 1e-9)
                 tokens[entry] += self.alpha * job.priority * (now_s - job.arrival_s) / length_s
         return threshold_of(tokens[entry] for entry in ready)
 

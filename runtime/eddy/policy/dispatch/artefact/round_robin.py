@@ -8,13 +8,15 @@ from eddy.policy.dispatch.artefact.common import is_ready, jobs_by_id
 from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView, JobView, TaskView
 
 Entry = tuple[int, int, int]
-"""Priority, job id, task id."""
+"""Rank (what is lowest comes out first), job id, task id."""
 Heap = tuple[Entry, ...]
 
 
 def _below(a: Entry, b: Entry) -> bool:
-    """Whether `a` comes out after `b`: a higher priority does (the comparison is the wrong way round), and in a job the
-    earlier task; entries of different jobs with equal priority are equal, so that the heap's shape decides."""
+    """Whether `a` comes out after `b`: a higher rank does, and in a job the earlier task.
+
+    Entries of different jobs with equal ranks are equal, so that the heap's shape decides.
+    """
     return a[0] > b[0] or (a[1] == b[1] and a[2] < b[2])
 
 
@@ -61,10 +63,12 @@ class ArtefactRoundRobin:
     Attributes:
         pipelined: Whether a task is ready before its predecessors are through with the batch.
         name: As `--policy` takes it.
+        inverted: Whether the lowest priority comes out first, as in the artefact; else the highest.
     """
 
     pipelined: bool = False
     name: str = "round_robin"
+    inverted: bool = True
 
     def initial(self) -> tuple[Heap, ...]:
         """No queues yet."""
@@ -83,7 +87,8 @@ class ArtefactRoundRobin:
                 fitting = [i for i, s in enumerate(view.slots) if task.slots is None or s.index in task.slots]
                 if fitting:
                     place = min(fitting, key=lambda i: (sizes[i], i))
-                    queues[place] = push(queues[place], (job.priority, job.id, task.id))
+                    rank = job.priority if self.inverted else -job.priority
+                    queues[place] = push(queues[place], (rank, job.id, task.id))
         decisions: tuple[Configure, ...] = ()
         if not view.port_busy:
             for place, slot in enumerate(view.slots):
