@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from eddy.policy.price import POLICIES as SHIPPED
+from eddy.policy.price.deadline_prices import DeadlinePrices
 from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.max_weight import MaxWeight
 from eddy.policy.price.mtf import MostTokenFirst, Purse, deal, sell
 from eddy.policy.price.themis import Themis
-from eddy.policy.price.thresholds import Fixed
+from eddy.policy.price.thresholds import Fixed, Relative
 from eddy.policy.price.view import NOBODY, Floats, PricePolicy, PriceView, Shares
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-POLICIES: list[PricePolicy] = [MostTokenFirst(), MostTokenFirst(Fixed(0.5)), GandivaFair(), Themis(), MaxWeight()]
+POLICIES: list[PricePolicy] = [MostTokenFirst(Fixed(0.5), name="half"), *(make() for make in SHIPPED.values())]
 
 
 def rounds(policy: PricePolicy, utilities: Floats, weights: Floats, count: int) -> list[Shares]:
@@ -21,7 +23,7 @@ def rounds(policy: PricePolicy, utilities: Floats, weights: Floats, count: int) 
     memory = policy.initial(weights, utilities.shape[1])
     made = []
     for r in range(count):
-        made.append(policy.decide(PriceView(r, weights, utilities, np.zeros_like(utilities), memory)))
+        made.append(policy.decide(PriceView(r, weights, utilities, 0.5 * utilities, memory)))
         memory = made[-1].memory
     return made
 
@@ -145,3 +147,41 @@ def test_max_weight_is_the_rounds_best_welfare() -> None:
     utilities = np.array([[0.5, 0.1], [0.2, 0.9]])
     (shares,) = rounds(MaxWeight(), utilities, np.array([1.0, 3.0]), 1)
     assert shares.owner.tolist() == [1, 1]
+
+
+def test_by_urgency_what_can_wait_waits() -> None:
+    """The same agent, two accelerators, one token: it pays where work would be lost, not where there is most of it."""
+    utilities, urgent = np.array([[0.9, 0.5], [0.0, 0.0]]), np.array([[0.1, 0.5], [0.0, 0.0]])
+    policy = MostTokenFirst(Relative(0.5), tokens_per_agent=1.0, urgent=True)
+    weights = np.ones(2)
+    shares = policy.decide(PriceView(0, weights, utilities, urgent, policy.initial(weights, 2)))
+    purse: Purse = shares.memory
+    assert purse.budgets.tolist() == [0.5, 1.5]
+
+
+def test_relative_thresholds_follow_the_best_seen() -> None:
+    thresholds = Relative(0.5)
+    weights = np.ones(1)
+    memory = thresholds.initial(weights, 1)
+    answers = []
+    for utility in (0.8, 0.2):
+        view = PriceView(0, weights, np.array([[utility]]), np.zeros((1, 1)), Purse(np.ones(1), 0, memory))
+        least, memory = thresholds.ask(view, np.ones(1))
+        answers.append(float(least[0]))
+    assert answers == pytest.approx([0.4, 0.5 * 0.99 * 0.8])
+
+
+def test_urgent_work_goes_first_whatever_there_is() -> None:
+    utilities, urgent = np.array([[0.9], [0.4]]), np.array([[0.1], [0.4]])
+    policy, weights = DeadlinePrices(), np.ones(2)
+    shares = policy.decide(PriceView(0, weights, utilities, urgent, policy.initial(weights, 1)))
+    assert shares.owner.tolist() == [1]
+
+
+def test_prices_bring_everybody_its_share() -> None:
+    """Unconstrained, the light agent would never be served; with prices it gets its fifth."""
+    weights = np.array([1.0, 4.0])
+    utilities = np.array([[0.5, 0.5], [1.0, 1.0]])
+    owners = np.concatenate([s.owner for s in rounds(DeadlinePrices(), utilities, weights, 400)])
+    assert np.mean(owners[200:] == 0) == pytest.approx(0.2, abs=0.02)
+    assert not (np.concatenate([s.owner for s in rounds(MaxWeight(), utilities, weights, 10)]) == 0).any()

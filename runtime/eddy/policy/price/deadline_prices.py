@@ -3,8 +3,9 @@
 Not published: found beside [003]. Two changes to the unconstrained maximum of the weighted welfare:
 
 - Work counts by its urgency. A queue that will be as full in the next round, and loses nothing meanwhile, can wait.
-- An agent that gets less than its share of what it has on offer sees its price rise, a price that adds to its weight,
-  until it is served. These are the Lagrange multipliers of "everybody gets its share", followed by subgradient steps.
+- An agent that gets less than its share of what it has on offer sees its price rise, until it is served. These are
+  Lagrange multipliers of "everybody gets its share", followed by subgradient steps. The lowest price is always 0: where
+  not everybody can have the margin, it is lost by all alike, and each gets its share.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ import numpy as np
 
 from eddy.policy.price.view import NOBODY, Floats, PriceView, Shares
 
+_LITTLE = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class DeadlinePrices:
-    """The largest (weight + price) x urgent work takes the accelerator; ties by index.
+    """The largest weight x (1 + price) x urgent work takes the accelerator; ties by index.
 
     Attributes:
         margin: Part of its share an agent is due. Above 1, since whoever is served more often has less on offer.
-        step: How fast prices follow, in weights for a round without service.
+        step: How much a price rises in a round in which its agent gets nothing, over the margin.
     """
 
     margin: float = 1.3
-    step: float = 10.0
+    step: float = 0.3
     name: str = "deadline_prices"
 
     def initial(self, weights: Floats, accelerators: int) -> Floats:
@@ -37,12 +40,13 @@ class DeadlinePrices:
         """Work that is not urgent at all still goes before idling."""
         prices: Floats = view.memory
         agents, accelerators = view.utilities.shape
-        value = (view.weights + prices)[:, None] * (view.urgent + 1e-9 * view.utilities)
+        value = (view.weights * (1.0 + prices))[:, None] * (view.urgent + _LITTLE * view.utilities)
         best = value.argmax(axis=0)
         columns = np.arange(accelerators)
         used = value[best, columns] > 0
         got = np.bincount(best, weights=view.utilities[best, columns], minlength=agents)
-        part = view.weights / view.weights.sum()
-        lacking = self.margin * part * view.utilities.sum(axis=1) - got
-        prices = np.maximum(0.0, prices + (self.step * view.weights) * lacking / (part * accelerators))
-        return Shares(np.where(used, best, NOBODY), prices)
+        due = view.utilities.sum(axis=1) * (view.weights / view.weights.sum())
+        # Whoever has nothing to run is due nothing, and its price stays.
+        lacking = np.where(due > _LITTLE, self.margin - got / np.maximum(due, _LITTLE), 0.0)
+        prices = np.maximum(0.0, prices + self.step * lacking)
+        return Shares(np.where(used, best, NOBODY), prices - prices.min())

@@ -10,6 +10,7 @@ from eddy.policy.price.view import Floats
 
 LABELS = {
     "mtf": "MTF, actor-critic",
+    "mtf, scheduler": "MTF, scheduler alone",
     "mtf_hedge": "MTF, Hedge",
     "mtf_urgent": "MTF, by urgency",
     "deadline_prices": "deadline prices",
@@ -19,6 +20,7 @@ LABELS = {
 }
 COLOURS = {
     "mtf": "#0072b2",
+    "mtf, scheduler": "#000000",
     "mtf_hedge": "#56b4e9",
     "mtf_urgent": "#009e73",
     "deadline_prices": "#cc79a7",
@@ -71,7 +73,7 @@ def lines(
 
 def bars(path: Path, groups: Sequence[str], panels: Mapping[str, Mapping[str, Sequence[float]]], label: str) -> None:
     """In every panel, for every group of bars, one for each policy."""
-    plt, figure, axes = _figure(len(panels), max(2.6, 0.55 * len(groups) + 1.6))
+    plt, figure, axes = _figure(len(panels), 5.6 if len(panels) == 1 else max(2.6, 0.55 * len(groups) + 1.6))
     for axis, (title, series) in zip(axes, panels.items(), strict=True):
         width = 0.8 / len(series)
         for k, (name, values) in enumerate(series.items()):
@@ -80,7 +82,9 @@ def bars(path: Path, groups: Sequence[str], panels: Mapping[str, Mapping[str, Se
         axis.set(title=title, xticks=range(len(groups)), xticklabels=groups)
         axis.grid(alpha=0.3, axis="y")
     axes[0].set(ylabel=label)
-    figure.legend(*axes[0].get_legend_handles_labels(), fontsize=8, loc="outside lower center", ncols=6)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), fontsize=8, loc="outside lower center", ncols=6 if len(panels) > 2 else 3
+    )
     _save(plt, figure, path)
 
 
