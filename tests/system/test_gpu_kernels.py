@@ -1,0 +1,83 @@
+"""OpenCL C kernels on the RTL of a cluster: results, faults, and what the counters say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from eddy.core.errors import ModuleFault, QuotaExceeded
+from eddy.gpu.launch import Local, launch
+from eddy.gpu.shape import ClusterShape
+from eddy.gpu.workloads import WORKLOADS, Workload, run
+from eddy.gpu.workloads.basic import reduction, sgemm, vecadd
+from eddy.gpu.workloads.learning import kmeans, mlp
+from eddy.gpu.workloads.networks import yolo
+from eddy_sim.gpu.executors import IsaExecutor, RtlExecutor
+from unit.gpu_kit import compiled, compiler
+
+pytestmark = pytest.mark.rtl
+
+SHAPE = ClusterShape(1, 4, 4)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> RtlExecutor:
+    return RtlExecutor(SHAPE)
+
+
+SMALL: dict[str, Callable[[], Workload]] = {
+    **{name: make for name, make in WORKLOADS.items() if name in ("divergent", "transpose", "saxpy", "sgemm_tiled")},
+    **{"vecadd": lambda: vecadd(500), "sgemm": lambda: sgemm(8, 8, 8), "reduction": lambda: reduction(256)},
+    **{"k-means": lambda: kmeans(256, 4, 64, 1), "mlp": lambda: mlp(16, 8)},
+    "yolo": lambda: yolo(1, 64, 13),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_workloads_leave_their_references_and_count_as_the_model_does(name: str, cluster: RtlExecutor) -> None:
+    runs, model = run(SMALL[name](), cluster, compiler()), run(SMALL[name](), IsaExecutor(SHAPE), compiler())
+    for step, same in zip(runs, model, strict=True):
+        core, other = step.result.counters[0], same.result.counters[0]
+        assert sum(core.cycle_thread) == core.total_active_cycles == core.instructions
+        assert core.cycles > core.instructions
+        work, others = (sum(x * n for x, n in enumerate(c.cycle_thread, 1)) for c in (core, other))
+        # The order of warps is the machine's own; what the lanes execute is not.
+        assert work == others
+
+
+def test_a_kernel_that_leaves_its_region_harms_only_itself(cluster: RtlExecutor) -> None:
+    program = compiled("kernel void f(global int *a, uint far) { a[far] = 1; }")
+    with pytest.raises(ModuleFault) as caught:
+        launch(cluster, program, "f", (4,), [np.zeros(4, "i4"), 1 << 26])
+    assert caught.value.details["cause"] == "store_fault"
+    with pytest.raises(ModuleFault) as caught:
+        launch(cluster, compiled("kernel void f(global int *a, uint far) { a[0] = a[far]; }"), "f", (4,),
+               [np.zeros(4, "i4"), 1 << 26])  # fmt: skip
+    assert caught.value.details["cause"] == "load_fault"
+    run(vecadd(64), cluster, compiler())
+
+
+def test_a_kernel_that_spins_is_stopped(cluster: RtlExecutor) -> None:
+    program = compiled("kernel void f(global volatile int *a) { while (!a[0]) {} }")
+    with pytest.raises(QuotaExceeded, match="did not end"):
+        launch(cluster, program, "f", (1,), [np.zeros(1, "i4")], limit=20_000)
+
+
+def test_slices_and_barriers(cluster: RtlExecutor) -> None:
+    source = """
+    kernel void turn(global const int *x, global int *y, local int *t) {
+      uint l = get_local_id(0), n = get_local_size(0);
+      t[l] = x[get_global_id(0)];
+      barrier(CLK_LOCAL_MEM_FENCE);
+      y[get_global_id(0)] = t[n - 1 - l] + get_group_id(0);
+    }
+    """
+    x = np.arange(96, dtype="i4")
+    for group in (6, 16):
+        y = np.zeros_like(x)
+        done = launch(cluster, compiled(source), "turn", (96,), [x, y, Local(64)], local_size=(group,), slice_groups=3)
+        rows = x.reshape(-1, group)
+        np.testing.assert_array_equal(y.reshape(-1, group), rows[:, ::-1] + np.arange(len(rows))[:, None])
+        assert done.slices == -(-len(rows) // 3)
+        assert done.cycles > 0
