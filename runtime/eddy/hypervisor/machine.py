@@ -97,12 +97,17 @@ class Machine(Books):
         self._now_s = now_s
         self._gone.clear()
         happened = False
+        ended: set[int] = set()
         for message in inputs:
             self._take(message)
             happened = True
-        self._launch_ready()
+            if isinstance(message, ItemEnded):
+                ended.add(message.slot)
+        # Whatever was just loaded does an item at least; a slot between two items is the policy's to take first.
+        self._launch_ready(ended)
         if happened:
             self._decide()
+            self._launch_ready()
         for number in sorted(out.jobs):
             job = self.jobs.get(number)
             if job is not None:
@@ -278,10 +283,10 @@ class Machine(Books):
             self._note(job, message.at_s, What.RESULT, item=finished)
         self._changed(job)
 
-    def _launch_ready(self) -> None:
-        """Start every item that may start."""
+    def _launch_ready(self, waiting: Collection[int] = ()) -> None:
+        """Start every item that may start, but in slots that are `waiting` for what is decided."""
         for slot in self.slots.values():
-            if slot.phase is not Phase.HELD or slot.job is None or slot.task is None:
+            if slot.phase is not Phase.HELD or slot.job is None or slot.task is None or slot.index in waiting:
                 continue
             job = self.jobs[slot.job]
             item = job.next_item(slot.task, self.policy.pipelined)
@@ -424,6 +429,6 @@ class Machine(Books):
 _ORDER = (Collect, Stop, Launch, Free, Allocate, Fetch, Load)
 
 
-def _rank(command: object) -> int:
-    """Items start before a load that may block; memory is freed before it is asked for."""
-    return _ORDER.index(type(command))
+def _rank(command: object) -> tuple[int, int]:
+    """Items start before a load that may block, in order of slots; memory is freed before it is asked for."""
+    return _ORDER.index(type(command)), command.slot if isinstance(command, Launch) else 0

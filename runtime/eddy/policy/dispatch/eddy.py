@@ -40,8 +40,10 @@ from eddy.policy.dispatch.view import (
     TaskView,
 )
 
-WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 2.0, 9: 12.0}
+WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 2.0, 9: 20.0}
 """How many times shorter a job of each priority counts."""
+ROOTS: Mapping[int, float] = {priority: math.sqrt(weight) for priority, weight in WEIGHTS.items()}
+"""How many times less the slots it has count against a job of each priority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,10 @@ class Eddy:
 
     Attributes:
         pipelined: Whether tasks of a job may work on different items at once.
-        crowd: How much less a job's next slot counts for each that it has.
+        crowd: How much less a job's next slot counts for each that it has; less so for higher priorities.
         idle: How many times less a slot counts in which a task waits for its predecessors.
-        early: The part of its critical path that counts as the work of a job that will end last anyway; less, by the
-            root of its priority's weight, for higher priorities.
+        early: The part of its critical path that counts as the work of a job that will end last anyway, over the
+            weight of its priority.
         outlasting: How long a critical path must be against all the work that waits, shared among all slots, for its
             job to be one that will end last.
         ageing: How much waiting counts against work.
@@ -191,9 +193,9 @@ class Round:
         if job.deadline_s is not None:
             rank *= self._haste(outlook, job.deadline_s)
         if held:
-            return rank * (1.0 + policy.crowd * held)
+            return rank * (1.0 + policy.crowd * held / ROOTS.get(job.priority, 1.0))
         if outlook.path_s > policy.outlasting * self.backlog_s:
-            return min(rank, policy.early * outlook.path_s / math.sqrt(WEIGHTS.get(job.priority, 1.0)))
+            return min(rank, policy.early * outlook.path_s / WEIGHTS.get(job.priority, 1.0))
         return rank
 
     def _haste(self, outlook: Outlook, deadline_s: float) -> float:
