@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from eddy.cli import board, demo, gpu, jobs, module, place, reproduce, resources, saturate, serve, simulate
+from eddy.cli import board, demo, gpu, jobs, module, place, replay, reproduce, resources, saturate, serve, simulate
 
 HELP = """Share an FPGA board between tenants: submit jobs, follow them, run the hypervisor.
 
@@ -21,7 +21,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "What there is": (resources.apps, resources.slots, board.bitstreams),
     "Operate": (serve.serve, serve.boardd, board.doctor),
     "Try": (demo.demo,),
-    "Policies without a board": (place.place, simulate.simulate, saturate.saturate),
+    "Policies without a board": (place.place, simulate.simulate, replay.replay, saturate.saturate),
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
