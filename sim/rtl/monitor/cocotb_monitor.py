@@ -206,8 +206,8 @@ async def counts_carry_into_the_upper_word(dut: Any) -> None:
     """A counter stands just below 2**32 (set from outside), and goes on over it."""
     model = Model(11, 3, 14)
     await start(dut, model)
-    dut.totals_q[0].value = 2**32 - 100
-    dut.counts_q[0][5].value = 2**32 - 100
+    dut.gen_counters[0].total_q.value = 2**32 - 100
+    dut.gen_counters[0].counts_q[5].value = 2**32 - 100
     await FallingEdge(dut.clk_i)
     dut.admit_i.value, dut.admit_write_i.value, dut.admit_addr_i.value = 1, 0, 0
     dut.admit_context_i.value, dut.admit_bytes_i.value = 5, 2048

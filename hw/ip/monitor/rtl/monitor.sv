@@ -55,9 +55,11 @@ module monitor
   } counter_e;
   localparam int unsigned NumCounters = 9;
 
-  // One memory a counter: each is written at one address a cycle at most.
-  count_t counts_q [NumCounters][NumContexts];
-  count_t totals_q [NumCounters];
+  // What is added to each counter in this cycle, if anything, and of which context.
+  logic [NumCounters-1:0] count;
+  logic [11:0] amount [NumCounters];
+  logic [ContextWidth-1:0] owner [NumCounters];
+  count_t chosen [NumCounters];
   count_t snapshot_q [NumCounters + 1];
 
   row_t open_row_q [MaxBanks];
@@ -104,55 +106,48 @@ module monitor
     end
   end
 
-  // Counting pauses while the counters are cleared.
-  always_ff @(posedge clk_i) begin
-    if (clearing_q) begin
-      for (int i = 0; i < NumCounters; i++) begin
-        counts_q[i][clear_context_q] <= '0;
-        totals_q[i] <= '0;
-      end
-    end else begin
-      if (admit_i) begin
-        if (admit_write_i) begin
-          counts_q[WriteBytes][admit_context_i] <= counts_q[WriteBytes][admit_context_i] + count_t'(admit_bytes_i);
-          counts_q[WriteRequests][admit_context_i] <= counts_q[WriteRequests][admit_context_i] + count_t'(1);
-          totals_q[WriteBytes] <= totals_q[WriteBytes] + count_t'(admit_bytes_i);
-          totals_q[WriteRequests] <= totals_q[WriteRequests] + count_t'(1);
-        end else begin
-          counts_q[ReadBytes][admit_context_i] <= counts_q[ReadBytes][admit_context_i] + count_t'(admit_bytes_i);
-          counts_q[ReadRequests][admit_context_i] <= counts_q[ReadRequests][admit_context_i] + count_t'(1);
-          totals_q[ReadBytes] <= totals_q[ReadBytes] + count_t'(admit_bytes_i);
-          totals_q[ReadRequests] <= totals_q[ReadRequests] + count_t'(1);
-        end
-        if (hit) begin
-          counts_q[RowHits][admit_context_i] <= counts_q[RowHits][admit_context_i] + count_t'(1);
-          totals_q[RowHits] <= totals_q[RowHits] + count_t'(1);
-        end else begin
-          counts_q[RowMisses][admit_context_i] <= counts_q[RowMisses][admit_context_i] + count_t'(1);
-          totals_q[RowMisses] <= totals_q[RowMisses] + count_t'(1);
-        end
-      end
-      if (read_stall_i) begin
-        counts_q[ReadStalls][read_context_i] <= counts_q[ReadStalls][read_context_i] + count_t'(1);
-        totals_q[ReadStalls] <= totals_q[ReadStalls] + count_t'(1);
-      end
-      if (write_stall_i) begin
-        counts_q[WriteStalls][write_context_i] <= counts_q[WriteStalls][write_context_i] + count_t'(1);
-        totals_q[WriteStalls] <= totals_q[WriteStalls] + count_t'(1);
-      end
-      if (token_stall_i) begin
-        counts_q[TokenStalls][token_context_i] <= counts_q[TokenStalls][token_context_i] + count_t'(1);
-        totals_q[TokenStalls] <= totals_q[TokenStalls] + count_t'(1);
+  always_comb begin
+    for (int i = 0; i < NumCounters; i++) begin
+      amount[i] = 12'd1;
+      owner[i] = admit_context_i;
+    end
+    amount[ReadBytes] = admit_bytes_i;
+    amount[WriteBytes] = admit_bytes_i;
+    owner[ReadStalls] = read_context_i;
+    owner[WriteStalls] = write_context_i;
+    owner[TokenStalls] = token_context_i;
+    count = '0;
+    count[ReadBytes] = admit_i && !admit_write_i;
+    count[ReadRequests] = admit_i && !admit_write_i;
+    count[WriteBytes] = admit_i && admit_write_i;
+    count[WriteRequests] = admit_i && admit_write_i;
+    count[RowHits] = admit_i && hit;
+    count[RowMisses] = admit_i && !hit;
+    count[ReadStalls] = read_stall_i;
+    count[WriteStalls] = write_stall_i;
+    count[TokenStalls] = token_stall_i;
+  end
+
+  // A counter's contexts are one memory, written at one address a cycle, so that it can be distributed RAM. Counting
+  // pauses while the counters are cleared.
+  for (genvar i = 0; i < NumCounters; i++) begin : gen_counters
+    count_t counts_q [NumContexts];
+    count_t total_q;
+
+    always_ff @(posedge clk_i) begin
+      if (clearing_q || count[i]) begin
+        counts_q[clearing_q ? clear_context_q : owner[i]] <= clearing_q ? '0 : counts_q[owner[i]] + count_t'(amount[i]);
+        total_q <= clearing_q ? '0 : total_q + count_t'(amount[i]);
       end
     end
+
+    assign chosen[i] = snapshot_i ? (snapshot_context_i[4] ? total_q : counts_q[snapshot_context_i[3:0]]) : '0;
   end
 
   always_ff @(posedge clk_i) begin
     if (snapshot_i) begin
       snapshot_q[0] <= cycles_i;
-      for (int i = 0; i < NumCounters; i++) begin
-        snapshot_q[i+1] <= snapshot_context_i[4] ? totals_q[i] : counts_q[i][snapshot_context_i[3:0]];
-      end
+      for (int i = 0; i < NumCounters; i++) snapshot_q[i+1] <= chosen[i];
     end
   end
 
