@@ -80,12 +80,12 @@ class Cluster:
         Args:
             shape: Parameters.
             latency: Cycles between a request to memory and its answer.
-            trace: Record what every instruction does.
+            trace: Record what every instruction does; the build is quicker made and slower.
             library: A build to use instead.
             progress: Told what is being built.
         """
         self.shape = shape
-        self._library = _open(library or build_cluster(shape, trace=trace, progress=progress))
+        self._library = _open(library or build_cluster(shape, trace=trace, optimise=not trace, progress=progress))
         self._harness = ctypes.c_void_p(self._library.gpu_new(latency))
         self._library.gpu_trace(self._harness, int(trace))
 

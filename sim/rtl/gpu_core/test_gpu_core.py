@@ -54,11 +54,63 @@ def test_random_programs_agree_lane_by_lane(shape: Shape) -> None:
 def test_structured_programs_agree_with_a_stack_of_masks() -> None:
     for seed in range(16):
         elf, words = structured_program(seed, PLAIN.threads)
-        cluster = Cluster(PLAIN)
+        cluster = Cluster(PLAIN, trace=True)
         cluster.load(elf)
         cluster.start(elf.entry)
         assert cluster.run(1_000_000) is Stop.IDLE
         assert cluster.read(RESULT, 32 * PLAIN.threads) == expected(words, PLAIN.threads), f"seed {seed}"
+
+
+CYCLES = {
+    "add a4, a4, a2": 3,
+    "jal a4, 9f\n9:": 3,
+    "csrr a4, 0xcc0": 3,
+    "sw a4, 0(a1)": 3,
+    "lw a4, 0(a1)": 5,
+    "lw a4, 0(a3)": 8,
+    "mul a4, a2, a2": 5,
+    "div a4, a2, a2": 37,
+    "fmadd.s fa2, fa0, fa0, fa0": 6,
+    "fdiv.s fa2, fa0, fa0": 21,
+    "bnez t1, 9f\naddi a4, a4, 1\n9: addi a5, a5, 1": 4 + 4 + 3,
+}
+"""Cycles until the warp's next instruction, as docs/explanations/gpu-cluster.md states them."""
+LATENCY_PROGRAM = f"""
+.section .text.init
+.globl _start
+_start:
+  li t0, 15
+  .insn r 0x0b, 0, 0, x0, t0, x0
+  csrr t1, 0xcc0
+  li a1, {DATA:#x}
+  slli t2, t1, 6
+  add a3, a1, t2
+  slli t2, t1, 2
+  add a1, a1, t2
+  li a2, 7
+  fcvt.s.w fa0, a2
+  li s0, 20
+1: BODY
+  addi s0, s0, -1
+  bnez s0, 1b
+  .insn r 0x0b, 0, 0, x0, x0, x0
+"""
+
+
+def cycles_of(text: str, copies: int) -> int:
+    """Cycles of a loop of twenty turns over copies of some instructions."""
+    elf = program(LATENCY_PROGRAM.replace("BODY", "\n".join([text] * copies)))
+    cluster = Cluster(PLAIN, trace=True)
+    cluster.load(elf)
+    cluster.start(elf.entry)
+    assert cluster.run(100_000) is Stop.IDLE
+    return cluster.counters()["cycles"]
+
+
+@pytest.mark.parametrize("text", list(CYCLES))
+def test_instructions_take_the_stated_cycles(text: str) -> None:
+    each = (cycles_of(text, 20) - cycles_of(text, 4)) / (20 * 16)
+    assert CYCLES[text] <= each < CYCLES[text] + 0.5, "fetching the longer loop takes a part of a cycle"
 
 
 MUTATIONS = [
