@@ -77,3 +77,16 @@ def test_the_tutorials_program_runs(tmp_path: Path) -> None:
     failed = subprocess.run([sys.executable, str(wrong)], capture_output=True, text=True, check=False, cwd=ROOT)
     promised = next(line.strip() for line in text.splitlines() if "CompilationFailed" in line)
     assert promised in failed.stderr
+
+
+def test_figures_that_do_not_exist_are_refused(tmp_path: Path) -> None:
+    from eddy.cli.main import app
+    from typer.testing import CliRunner
+
+    for command, words in (
+        (["vayalapra", "--figure", "9.9"], "there are 5.1, 5.2"),
+        (["makespan", "--figure", "2"], "leave --figure out"),
+    ):
+        done = CliRunner().invoke(app, ["reproduce", *command, "--out", str(tmp_path)])
+        assert done.exit_code == 4
+        assert words in done.output
