@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help demo test check fast sim lint types regs formal bench docs clean
+.PHONY: help demo test check fast sim lint types regs formal area bench docs clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ formal: $(STAMP) ## Proofs of the decoupler and the firewall
 
 sim: $(STAMP) ## The RTL benches only
 	@$(PY) -m pytest sim/rtl $(ARGS)
+
+area: $(STAMP) ## Synthesize what changed; LUT, FF, BRAM and DSP into docs/reference/area.md
+	@$(PY) tools/area.py $(ARGS)
 
 bench: $(STAMP) ## Speeds of the simulated board, printed with their ratios
 	@$(PY) tools/bench.py $(ARGS)

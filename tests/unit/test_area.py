@@ -1,0 +1,123 @@
+"""The page of areas is that of these sources, and counts what it says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+import area  # noqa: E402
+from area_report.page import FILL, fit, render, shell_of  # noqa: E402
+from area_report.synthesis import UnknownCell, count  # noqa: E402
+from area_report.tops import Device, Top, header, meaning, read_tops  # noqa: E402
+
+SOURCE = """
+// A comment.
+module blink (
+  input  logic clk_i,  /* the clock */
+  output logic q_o
+);
+  always_ff @(posedge clk_i) q_o <= !q_o;
+`ifndef SYNTHESIS
+  Checked_A : assert property (@(posedge clk_i) 1);
+`endif
+endmodule
+"""
+
+
+def test_the_page_is_that_of_the_figures() -> None:
+    assert area.page_is_current(), "docs/reference/area.md is not that of area.json; run `make area`"
+
+
+def test_the_figures_are_those_of_the_sources() -> None:
+    old = area.stale()
+    known = area.read_figures()["tops"]
+    missing = [name for name in old if name not in known]
+    assert not missing, f"without figures: {', '.join(missing)}; run `make area` and commit the page"
+    if old:
+        # Synthesis takes minutes, so a change of the hardware may go ahead of its figures; it is told, not refused.
+        pytest.skip(f"changed since they were synthesized: {', '.join(old)}; `make area` renews these")
+
+
+def test_everything_reconfigurable_and_the_shell_is_listed() -> None:
+    names = {top.name for top in read_tops()}
+    modules = {path.parent.name for path in TOOLS.parent.glob("bitstreams/*/manifest.yaml")}
+    assert {"slot_path", "shell-1", "shell-10", "dct", "knn_search"} <= names
+    assert len(modules & names) >= 9
+
+
+def test_a_key_follows_the_meaning_and_not_the_layout(tmp_path: Path) -> None:
+    source, filelist = tmp_path / "blink.sv", tmp_path / "blink.f"
+    filelist.write_text("blink.sv\n")
+
+    def key(text: str, **parameters: int) -> str:
+        source.write_text(text)
+        return Top("blink", "part", "blink", filelist, parameters).key()
+
+    first = key(SOURCE)
+    assert (
+        key(SOURCE.replace("A comment", "Another").replace("  ", "      ").replace("property (", "property  ("))
+        == first
+    )
+    assert key(SOURCE.replace("!q_o", "q_o")) != first
+    assert key(SOURCE, Width=3) != first
+    # Of a box only the ports count.
+    box = Top("blink", "part", "blink", filelist, {}, ("blink",))
+    source.write_text(SOURCE)
+    first = box.key()
+    source.write_text(SOURCE.replace("!q_o", "q_o"))
+    assert box.key() == first
+    source.write_text(SOURCE.replace("q_o\n);", "q_o,\n  input logic a_i\n);"))
+    assert box.key() != first
+
+
+def test_a_box_has_ports_and_nothing_inside() -> None:
+    assert header(SOURCE) == "module blink ( input logic clk_i, output logic q_o );\nendmodule\n"
+    assert "Checked_A" not in meaning(SOURCE)
+
+
+def test_cells_are_counted_as_the_page_says() -> None:
+    cells = {
+        "LUT2": 3,
+        "LUT6": 2,
+        "RAM32M16": 2,
+        "SRL16E": 4,
+        "FDRE": 7,
+        "FDSE": 1,
+        "RAMB18E2": 3,
+        "DSP48E2": 5,
+        "MUXF7": 9,
+    }
+    assert count({**cells, "box": 2}, ("box",)) == {"lut": 25, "ff": 8, "bram": 1.5, "dsp": 5}
+    with pytest.raises(UnknownCell, match="LDCE"):
+        count({"LDCE": 1})
+
+
+def test_room_is_what_shell_and_filled_slots_leave() -> None:
+    def figures(lut: float) -> dict[str, float]:
+        return {"lut": lut, "ff": 0, "bram": 0, "dsp": 0}
+
+    have = {"slot_path": figures(100), "s2": figures(50), "s10": figures(80), "m": figures(70)}
+    shells = [
+        Top("s2", "shell", "shell", Path(), {"NumSlots": 2}),
+        Top("s10", "shell", "shell", Path(), {"NumSlots": 10}),
+    ]
+    groups = {"shell": shells}
+    assert shell_of(2, have, shells)["lut"] == 250
+    assert shell_of(3, have, shells)["lut"] == 380
+    # A slot takes 100 for its path and 70 / FILL for the module.
+    assert FILL == 0.7
+    for lut, slots in ((249, 0), (250, 1), (449, 1), (450, 2), (679, 2), (680, 3), (99999, 10)):
+        device = Device("tiny", "X", {"lut": lut, "ff": 0, "bram": 0, "dsp": 0}, "here")
+        assert fit(device, have, groups, have["m"]) == slots, lut
+
+
+def test_the_page_has_a_row_for_each_figure() -> None:
+    figures = area.read_figures()
+    tops = read_tops()
+    page = render(figures, tops, [])
+    for top in tops:
+        assert f"| {figures['tops'][top.name]['lut']:,.0f} |" in page

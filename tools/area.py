@@ -1,0 +1,85 @@
+"""Synthesize the hardware and write docs/reference/area.md; or say which of its figures are out of date.
+
+tools/area.py                 synthesize what changed, write the figures and the page
+tools/area.py --check         exit 1 and name them where figures are out of date; synthesizes nothing
+tools/area.py slot_path dct   only these; the others keep their figures
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from area_report.page import render
+from area_report.synthesis import synthesize, tool
+from area_report.tops import ROOT, read_devices, read_tops
+
+FIGURES = ROOT / "docs" / "reference" / "area.json"
+PAGE = ROOT / "docs" / "reference" / "area.md"
+
+
+def read_figures(path: Path = FIGURES) -> dict[str, Any]:
+    """What was measured last: by name, the key of the sources and the resources; and the tool."""
+    if not path.is_file():
+        return {"tool": tool(), "tops": {}}
+    figures: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return figures
+
+
+def stale() -> list[str]:
+    """Names of the tops that have no figures, or whose sources have changed since."""
+    figures = read_figures()
+    tops = {top.name: top for top in read_tops()}
+    old = [name for name, top in tops.items() if figures["tops"].get(name, {}).get("key") != top.key()]
+    return old + [name for name in figures["tops"] if name not in tops]
+
+
+def page_is_current() -> bool:
+    """Whether the page is that of the figures."""
+    return PAGE.is_file() and PAGE.read_text(encoding="utf-8") == render(read_figures(), read_tops(), read_devices())
+
+
+def update(names: list[str]) -> None:
+    """Measure the tops of these names, or all, and write figures and page after each."""
+    tops = read_tops()
+    figures = read_figures()
+    known = {top.name for top in tops}
+    figures["tool"] = tool()
+    figures["tops"] = {name: entry for name, entry in figures["tops"].items() if name in known}
+    for number, top in enumerate(tops, start=1):
+        if names and top.name not in names:
+            continue
+        print(f"area: {top.name} ({number} of {len(tops)})", end=" ", file=sys.stderr, flush=True)
+        begin = time.monotonic()
+        found = synthesize(top)
+        print(f"{found['lut']:.0f} LUT, {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+        figures["tops"][top.name] = {"key": top.key(), **found}
+        FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    PAGE.write_text(render(figures, tops, read_devices()), encoding="utf-8")
+
+
+def main() -> int:
+    """Run; the exit status is 1 where something is out of date, or a name is unknown."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    if options.check:
+        old = stale() + [PAGE.name] * (not page_is_current())
+        if old:
+            print(f"area: out of date: {', '.join(old)}; run `make area`", file=sys.stderr)
+        return int(bool(old))
+    unknown = sorted(set(options.names) - {top.name for top in read_tops()})
+    if unknown:
+        print(f"area: nothing is called {', '.join(unknown)}; the list is hw/area.yaml", file=sys.stderr)
+        return 1
+    update(options.names)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Area of the hardware: what is synthesized, how, and how it is told."""

@@ -1,0 +1,127 @@
+"""The page docs/reference/area.md, from the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from eddy.board.profile import load_profile
+
+from area_report.tops import RECIPE, Device, Top
+
+KINDS = {"lut": "LUT", "ff": "FF", "bram": "BRAM", "dsp": "DSP"}
+FILL = 0.7
+"""How full a region may be that still routes and closes timing; what designers reckon with."""
+Figures = Mapping[str, Mapping[str, float]]
+
+
+def render(figures: Mapping[str, Any], tops: Sequence[Top], devices: Sequence[Device]) -> str:
+    """The whole page, as Markdown."""
+    have: Figures = {name: {kind: entry[kind] for kind in KINDS} for name, entry in figures["tops"].items()}
+    groups = {group: [top for top in tops if top.group == group and top.name in have] for group in GROUPS}
+    sections = [_head(str(figures["tool"]))]
+    sections += [_section(text, groups[group], have) for group, text in GROUPS.items() if groups[group]]
+    if "slot_path" in have and groups["module"] and groups["shell"]:
+        sections.append(_boards(have, groups, devices))
+    return "\n".join(sections)
+
+
+def _head(tool: str) -> str:
+    return f"""# Area
+
+Written by `make area` (`tools/area.py`), which synthesizes what changed. Each row is one run of
+
+    {RECIPE.format(files="FILES", top="TOP", parameters=" -G NAME=VALUE ...")}
+
+with {tool}, out of context, before placement. Real tools merge and pack differently, so the figures are good to
+some ten percent, and better to compare with than to order a device by. LUT counts logic, shift registers and
+distributed RAM (a RAM32M16 is 8); BRAM counts blocks of 36 Kb; carry chains and wide multiplexers lie beside the LUTs.
+What is synthesized is listed in `hw/area.yaml`. Figures carry a hash of what they were made from:
+`make area ARGS=--check` names the rows whose sources have changed since, and `make area` renews those alone.
+"""
+
+
+GROUPS = {
+    "path": """## A slot's path
+
+What the shell spends on each slot: `slot_path` as a whole.
+""",
+    "part": """### What it is made of
+
+Each block on its own. The sum is not the whole: across borders synthesis removes what nobody uses.
+""",
+    "shell": """## The rest of the shell
+
+`shell` for N slots with its slot paths left out: register and memory crossbars, the shell's bank, the interrupt
+controller. A whole shell is taken to be this and N times `slot_path`; it is not synthesized in one piece.
+""",
+    "module": """## Reconfigurable modules
+
+The modules under `bitstreams/`, each with its register file, readers and writers.
+""",
+    "gpu": """## GPU clusters
+
+Configurations of `gpu_cluster`.
+""",
+}
+"""The tables, in order, and what stands above each."""
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def _table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    head = list(head)
+    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _section(text: str, tops: Sequence[Top], have: Figures) -> str:
+    rows = []
+    for top in tops:
+        parameters = ", ".join(f"{name} = {value}" for name, value in top.parameters.items())
+        name = f"{top.top}, {parameters}" if parameters else top.name
+        rows.append([name, *(_number(have[top.name][kind]) for kind in KINDS)])
+    return text + "\n" + _table(["block", *KINDS.values()], rows)
+
+
+def _boards(have: Figures, groups: Mapping[str, Sequence[Top]], devices: Sequence[Device]) -> str:
+    largest = {kind: max(have[top.name][kind] for top in groups["module"]) for kind in KINDS}
+    need = " ".join(f"{_number(value)} {KINDS[kind]}," for kind, value in largest.items()).rstrip(",")
+    text = f"""## On the boards
+
+A slot of the pipeline pool must hold any of the modules above: {need}, filled to {FILL:.0%} at most.
+The shell is that of the profile's slots. The last column is how many such slots the device has room for, shell
+included, up to the ten a shell can have.
+"""
+    rows = []
+    for device in devices:
+        slots = len(load_profile(device.profile).slots)
+        shell = shell_of(slots, have, groups["shell"])
+        shares = [f"{_number(shell[kind])} ({shell[kind] / device.have[kind]:.0%})" for kind in KINDS]
+        rows.append(
+            [f"{device.profile} ({device.device})", str(slots), *shares, str(fit(device, have, groups, largest))]
+        )
+    head = ["profile", "slots", *(f"shell {name}" for name in KINDS.values()), "room for"]
+    sources = "; ".join(f"{device.device}: {device.source}" for device in devices)
+    return f"{text}\n{_table(head, rows)}\nSizes of the devices: {sources}. The profile `de10pro` is another family.\n"
+
+
+def shell_of(slots: int, have: Figures, shells: Sequence[Top]) -> dict[str, float]:
+    """Resources of a whole shell: its rest, for the next number of slots that was measured, and its paths."""
+    sizes = sorted((top.parameters["NumSlots"], top.name) for top in shells)
+    rest = next((name for size, name in sizes if size >= slots), sizes[-1][1])
+    return {kind: have[rest][kind] + slots * have["slot_path"][kind] for kind in KINDS}
+
+
+def fit(device: Device, have: Figures, groups: Mapping[str, Sequence[Top]], largest: Mapping[str, float]) -> int:
+    """How many slots of the size of the largest module a device has room for, up to the ten a shell can have."""
+    slots = 0
+    while slots < 10:
+        shell = shell_of(slots + 1, have, groups["shell"])
+        used = {kind: shell[kind] + (slots + 1) * largest[kind] / FILL for kind in KINDS}
+        if any(used[kind] > device.have[kind] for kind in KINDS):
+            break
+        slots += 1
+    return slots

@@ -1,0 +1,117 @@
+"""What is synthesized: the list in `hw/area.yaml` and every reconfigurable module; and when a figure is out of date."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+from eddy_sim.filelist import read_filelist
+
+ROOT = Path(__file__).resolve().parents[2]
+LIST = ROOT / "hw" / "area.yaml"
+RECIPE = (
+    "read_slang --threads 1 {files} --top {top}{parameters}; "
+    "synth_xilinx -family xcup -noiopad -noclkbuf -flatten -top {top}; stat -tech xilinx"
+)
+"""The commands, as the page shows them."""
+
+
+@dataclass(frozen=True)
+class Top:
+    """Something to synthesize.
+
+    Attributes:
+        name: What the page calls it.
+        group: The table it stands in.
+        top: Name of the module.
+        filelist: Its `.f` list.
+        parameters: Of the top.
+        boxes: Blocks whose insides are left out.
+    """
+
+    name: str
+    group: str
+    top: str
+    filelist: Path
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    boxes: tuple[str, ...] = ()
+
+    def key(self) -> str:
+        """Changes when its figures may: with what the sources say, whatever their comments and their checks."""
+        parts = [RECIPE, self.top, repr(sorted(self.parameters.items())), repr(self.boxes)]
+        for path in read_filelist(self.filelist):
+            source = path.read_text(encoding="utf-8")
+            parts.append(header(source) if path.stem in self.boxes else meaning(source))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A profile's device.
+
+    Attributes:
+        profile: Name of the profile.
+        device: Its part.
+        have: Its resources by kind.
+        source: The data sheet.
+    """
+
+    profile: str
+    device: str
+    have: Mapping[str, int]
+    source: str
+
+
+def meaning(source: str) -> str:
+    """A source as synthesis sees it: no comments, no checks, no layout."""
+    source = re.sub(r"//[^\n]*|/\*.*?\*/", "", source, flags=re.DOTALL)
+    source = re.sub(r"`ifndef SYNTHESIS.*?`endif", "", source, flags=re.DOTALL)
+    return " ".join(source.split())
+
+
+def header(source: str) -> str:
+    """A module's name and ports, and nothing inside."""
+    found = re.search(r"^module\b.*?^\);", source, flags=re.DOTALL | re.MULTILINE)
+    assert found is not None, "a source of a box begins its module and ends its ports at the start of a line"
+    return meaning(found.group()) + "\nendmodule\n"
+
+
+def read_tops() -> list[Top]:
+    """All there is to synthesize, in the order of the page."""
+    entries = yaml.safe_load(LIST.read_text(encoding="utf-8"))["tops"]
+    listed = [
+        Top(
+            entry["name"],
+            entry["group"],
+            entry.get("top", entry["name"]),
+            LIST.parent / entry["files"],
+            entry.get("parameters", {}),
+            tuple(entry.get("boxes", ())),
+        )
+        for entry in entries
+    ]
+    return listed + list(_modules())
+
+
+def _modules() -> list[Top]:
+    found = []
+    for path in sorted(ROOT.glob("bitstreams/*/manifest.yaml")):
+        manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if manifest["kind"] == "hls":
+            files = (path.parent / manifest["files"]).resolve()
+            found.append(Top(manifest["module"], "module", manifest["top"], files))
+    return found
+
+
+def read_devices() -> list[Device]:
+    """The devices of the profiles."""
+    entries = yaml.safe_load(LIST.read_text(encoding="utf-8"))["devices"]
+    kinds = ("lut", "ff", "bram", "dsp")
+    return [
+        Device(profile, entry["device"], {kind: entry[kind] for kind in kinds}, entry["source"])
+        for profile, entry in entries.items()
+    ]
