@@ -1,0 +1,150 @@
+"""The hypervisor's engine on a board, turned by hand: jobs with real inputs, put in when their time has come."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+from eddy.api.catalogue import load_catalogue
+from eddy.board.model import LoadTime, ModelBoard, model_images
+from eddy.board.port import BoardPort
+from eddy.cli.demo_plan import Order
+from eddy.core.records import JobEvent, JobRecord, JobRequest, What
+from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.messages import JobSpec
+from eddy.hypervisor.virtual import VirtualRun, run_virtual
+from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.store import Store
+
+ROOT = Path(__file__).parents[2]
+CATALOGUE = load_catalogue(ROOT / "bitstreams")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A job and when it comes, in board seconds after the first step."""
+
+    at_s: float
+    order: Order
+
+
+class Live:
+    """An engine on a board.
+
+    Args:
+        board: Any board with images of the applications' modules.
+        policy: Who gets which slot.
+        folder: For the store.
+    """
+
+    def __init__(self, board: BoardPort, policy: DispatchPolicy, folder: Path) -> None:
+        self.store = Store(folder / "eddy.sqlite")
+        self.engine = Engine(board, policy, self.store, CATALOGUE.applications, CATALOGUE.modules)
+        self.engine.start()
+        # The board may have a past; its time goes on.
+        self.engine.step(0.0)
+        self.begin_s = self.engine.now_s
+
+    def submit(self, order: Order) -> JobRecord:
+        """Put a job in, with its inputs."""
+        application = CATALOGUE.application(order.application)
+        roles = {buffer.name: buffer for buffer in application.buffers}
+        inputs: dict[str, tuple[str, ...]] = {}
+        constants: dict[str, str] = {}
+        for name, array in order.inputs.items():
+            data = np.ascontiguousarray(array.astype(roles[name].dtype)).tobytes()
+            sha256 = hashlib.sha256(data).hexdigest()
+            self.store.put_blob(order.tenant, sha256, data)
+            if roles[name].role.value == "constant":
+                constants[name] = sha256
+            else:
+                inputs[name] = (sha256,)
+        request = JobRequest(order.tenant, order.application, order.batch, inputs, constants, order.priority)
+        return self.engine.accept(request)
+
+    def play(self, arrivals: Sequence[Arrival]) -> list[JobRecord]:
+        """Put every job in at its time, and run all of them to their end."""
+        records = []
+        for arrival in arrivals:
+            while (left_s := self.begin_s + arrival.at_s - self.engine.now_s) > 0:
+                self.engine.step(left_s)
+            records.append(self.submit(arrival.order))
+        self.finish()
+        return [self.store.job(record.tenant, record.id) for record in records]
+
+    def finish(self) -> None:
+        """Run until nothing is left to do."""
+        while not self.engine.idle:
+            self.engine.step()
+        assert not self.engine.stalled
+
+    def right(self, record: JobRecord, order: Order) -> bool:
+        """Whether every output equals the reference, bit for bit."""
+        application = CATALOGUE.application(order.application)
+        dtypes = {buffer.name: buffer.dtype for buffer in application.buffers}
+        return all(
+            self.store.output(record.tenant, record.id, name) == expected.astype(dtypes[name]).tobytes()
+            for name, expected in order.expected.items()
+        )
+
+    def log(self, record: JobRecord) -> tuple[JobEvent, ...]:
+        """What happened to a job."""
+        return tuple(self.store.events(record.tenant, record.id, limit=10_000))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was measured: seconds an item of each module takes, and a load of each slot."""
+
+    latency_s: Mapping[str, float]
+    load_s: Mapping[int, float]
+
+
+def measure(live: Live, records: Sequence[JobRecord]) -> Calibration:
+    """What the log of some jobs says of latencies and load times."""
+    items: dict[str, list[float]] = defaultdict(list)
+    loads: dict[int, list[float]] = defaultdict(list)
+    for record in records:
+        tasks = CATALOGUE.application(record.application).tasks
+        for event in live.log(record):
+            if event.started_s is None:
+                continue
+            if event.what is What.ITEM_DONE and event.task is not None:
+                items[tasks[event.task].module].append(event.at_s - event.started_s)
+            elif event.what is What.CONFIGURED and event.slot is not None and event.at_s > event.started_s:
+                loads[event.slot].append(event.at_s - event.started_s)
+    return Calibration(
+        {module: mean(times) for module, times in items.items()}, {slot: mean(times) for slot, times in loads.items()}
+    )
+
+
+def predict(
+    board: BoardPort, calibration: Calibration, policy: DispatchPolicy, arrivals: Sequence[Arrival]
+) -> VirtualRun:
+    """The same sequence on the model board, with latencies and load times as measured."""
+    description = board.describe()
+    model = ModelBoard(
+        description,
+        model_images(description, calibration.latency_s),
+        calibration.latency_s,
+        load_times={slot: LoadTime(0.0, load_s) for slot, load_s in calibration.load_s.items()},
+        real_memory=False,
+    )
+    jobs = [
+        JobSpec(
+            number,
+            arrival.order.tenant,
+            CATALOGUE.application(arrival.order.application),
+            arrival.order.batch,
+            arrival.order.priority,
+            arrival.at_s,
+            needs_memory=True,
+        )
+        for number, arrival in enumerate(arrivals)
+    ]
+    return run_virtual(model, policy, jobs)
