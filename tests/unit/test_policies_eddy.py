@@ -175,13 +175,23 @@ def test_a_task_with_nothing_to_do_yet_comes_after_others() -> None:
 
 
 def test_outlook_of_a_pipeline() -> None:
-    found = look(job(0, 1.0, 2.0, batch=3), Latencies(), {}, 0.1, True)
+    found = look(job(0, 1.0, 2.0, batch=3), (1.0, 2.0), 0.1, True)
     assert found.work_s == pytest.approx(3 * 3.0 + 2 * 0.1)
     assert found.path_s == pytest.approx(1.0 + 3 * 2.0)
-    begun = look(at(job(0, 1.0, 2.0, batch=3), 0, slot=0, done=2), Latencies(), {}, 0.1, True)
+    begun = look(at(job(0, 1.0, 2.0, batch=3), 0, slot=0, done=2), (1.0, 2.0), 0.1, True)
     assert begun.work_s == pytest.approx(1 * 1.0 + 3 * 2.0 + 0.1)
     assert begun.path_s == pytest.approx(3 * 2.0)
     assert [t.id for t in begun.ready] == [1]
+
+
+def test_an_outlook_is_kept_with_the_view_as_long_as_its_figures_hold() -> None:
+    view = job(0, 1.0, 2.0, batch=3)
+    first = look(view, (1.0, 2.0), 0.1, True)
+    assert look(view, (1.0, 2.0), 0.1, True) is first
+    assert look(view, (1.0, 4.0), 0.1, True).work_s == pytest.approx(3 * 5.0 + 2 * 0.1)
+    assert look(view, (1.0, 2.0), 0.2, True).work_s == pytest.approx(3 * 3.0 + 2 * 0.2)
+    assert look(view, (1.0, 2.0), 0.1, False).early == ()
+    assert view == job(0, 1.0, 2.0, batch=3), "what is kept is no part of the value"
 
 
 def test_latencies_are_means_and_an_application_shares_its_factor() -> None:

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from eddy.model.latency.learned import Latencies
 from eddy.policy.dispatch.choice import fits, free_slots
-from eddy.policy.dispatch.outlook import Outlook, items_ready, look, modules_to_come
+from eddy.policy.dispatch.outlook import KEPT, Outlook, items_ready, look, modules_and_estimates, modules_to_come
 from eddy.policy.dispatch.view import (
     Configure,
     Decision,
@@ -44,6 +44,8 @@ WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 2.0, 9: 20.0}
 """How many times shorter a job of each priority counts."""
 ROOTS: Mapping[int, float] = {priority: math.sqrt(weight) for priority, weight in WEIGHTS.items()}
 """How many times less the slots it has count against a job of each priority."""
+SAME = 0.1
+"""A mean load time that moved less than this share is not worth looking at every job again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,14 @@ class Memory:
     Attributes:
         learned: Latencies.
         predicted: Application to seconds an item of each of its tasks takes, as of `learned`.
-        outlooks: Job id to what lies before it, as of the last call.
+        load_s: What a load takes, about.
         leaving: Slot to the (job, task) it is being taken from.
         fetched: (module, slot) of the image last asked to be read ahead.
     """
 
     learned: Latencies = field(default_factory=Latencies)
     predicted: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    outlooks: Mapping[int, Outlook] = field(default_factory=dict)
+    load_s: float = 0.0
     leaving: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     fetched: tuple[str, int] | None = None
 
@@ -111,7 +113,8 @@ class Eddy:
     def _forget(self, memory: Memory, view: DispatchView) -> Memory:
         """What stays when no job is left."""
         learned = memory.learned.observe([(o.module, o.duration_s) for o in view.observations])
-        return Memory(learned, memory.predicted if learned.version == memory.learned.version else {})
+        predicted = memory.predicted if learned.version == memory.learned.version else {}
+        return Memory(learned, predicted, memory.load_s)
 
 
 class Held(NamedTuple):
@@ -144,7 +147,7 @@ class Round:
     """
 
     def __init__(self, policy: Eddy, view: DispatchView, memory: Memory) -> None:
-        self.policy, self.view, self.last = policy, view, memory
+        self.policy, self.view, self.now_s = policy, view, view.now_s
         self.decisions: list[Decision] = []
         self.free = free_slots(view)
         self.port_busy = view.port_busy
@@ -154,8 +157,12 @@ class Round:
         self.learned, predicted = memory.learned, memory.predicted
         if view.observations:
             self.learned = self.learned.observe([(o.module, o.duration_s) for o in view.observations])
+        self.before = predicted
         self.predicted = dict(predicted) if self.learned.version == memory.learned.version else {}
-        self.load_s = sum([slot.load_s for slot in view.slots]) / max(len(view.slots), 1)
+        self.load_s = memory.load_s
+        mean_s = sum([slot.load_s for slot in view.slots]) / max(len(view.slots), 1)
+        if abs(mean_s - self.load_s) > SAME * self.load_s:
+            self.load_s = mean_s
         self.outlooks = self._look()
         self.backlog_s = sum([o.work_s for o in self.outlooks.values()]) / max(len(view.slots), 1)
         self.held: dict[int, int] = {}
@@ -170,37 +177,50 @@ class Round:
         """Whether no slot counts so little that whoever comes next in rank could take it."""
 
     def _look(self) -> dict[int, Outlook]:
-        """What lies before every job, anew only for those that changed or whose latencies did."""
-        known, version, found = self.last.outlooks, self.learned.version, {}
+        """What lies before every job; anew only for those that changed, or whose figures did."""
+        found, predicted, load_s, pipelined = {}, self.predicted, self.load_s, self.policy.pipelined
         for job in self.view.jobs:
-            outlook = known.get(job.id)
-            if outlook is None or outlook.job is not job or outlook.version != version:
-                outlook = look(job, self.learned, self.predicted, self.load_s, self.policy.pipelined)
+            outlook: Outlook | None = job.facts.get(KEPT)
+            latency_s = predicted.get(job.application)
+            if (
+                outlook is None
+                or outlook.latency_s is not latency_s
+                or outlook.load_s != load_s
+                or outlook.pipelined is not pipelined
+            ):
+                if latency_s is None or len(latency_s) != len(job.tasks):
+                    latency_s = predicted[job.application] = self._predict(job)
+                outlook = look(job, latency_s, load_s, pipelined)
             found[job.id] = outlook
         return found
 
+    def _predict(self, job: JobView) -> tuple[float, ...]:
+        """Latencies of a job's application; the very same object as before where they are the same."""
+        fresh, before = self.learned.predict(modules_and_estimates(job)), self.before.get(job.application)
+        return before if before is not None and before == fresh else fresh
+
     def memory(self) -> Memory:
         """What to remember."""
-        return Memory(self.learned, self.predicted, self.outlooks, self.leaving, self.fetched)
+        return Memory(self.learned, self.predicted, self.load_s, self.leaving, self.fetched)
 
     # Ranks: the less, the sooner ------------------------------------------------------------------------------------
 
     def rank(self, outlook: Outlook, held: int) -> float:
         """Of a job's next slot when it has `held`."""
         policy, job, work_s = self.policy, outlook.job, outlook.work_s
-        waited_s = self.view.now_s - job.arrival_s
-        rank = work_s * work_s / (WEIGHTS.get(job.priority, 1.0) * (work_s + policy.ageing * waited_s + 1e-9))
+        longer_s = work_s + policy.ageing * (self.now_s - job.arrival_s) + 1e-9
+        rank = work_s * work_s / (WEIGHTS[job.priority] * longer_s)
         if job.deadline_s is not None:
             rank *= self._haste(outlook, job.deadline_s)
         if held:
-            return rank * (1.0 + policy.crowd * held / ROOTS.get(job.priority, 1.0))
+            return rank * (1.0 + policy.crowd * held / ROOTS[job.priority])
         if outlook.path_s > policy.outlasting * self.backlog_s:
-            return min(rank, policy.early * outlook.path_s / WEIGHTS.get(job.priority, 1.0))
+            return min(rank, policy.early * outlook.path_s / WEIGHTS[job.priority])
         return rank
 
     def _haste(self, outlook: Outlook, deadline_s: float) -> float:
         """Down to a tenth for a job whose deadline comes near; 1 for one that has time, or none any more."""
-        slack_s = deadline_s - self.view.now_s - outlook.path_s
+        slack_s = deadline_s - self.now_s - outlook.path_s
         return 1.0 if slack_s < 0 else min(max(slack_s / (outlook.work_s + 1e-9), 0.1), 1.0)
 
     def _offers(self, outlook: Outlook, number: int) -> tuple[TaskView, float] | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.model.latency.learned import Latencies
 from eddy.policy.dispatch.facts import fact
 from eddy.policy.dispatch.select import incomplete_tasks, slots_held, tasks_to_place
 from eddy.policy.dispatch.view import JobView, TaskView
+
+KEPT = "eddy.policy.dispatch.outlook"
+"""Where a job's view keeps the last outlook made of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,9 @@ class Outlook:
 
     Attributes:
         job: The view it was made from.
-        version: Of the latencies it was made with.
+        latency_s: Seconds an item of each of its tasks takes, as far as is known.
+        load_s: What a load takes, about.
+        pipelined: Whether its tasks may work on different items at once.
         work_s: Seconds of work left: items left of every task, laid end to end, and a load for each task without a
             slot.
         path_s: Seconds it needs at least, however many slots it gets: the critical path of the items left, a task's
@@ -27,7 +31,9 @@ class Outlook:
     """
 
     job: JobView
-    version: int
+    latency_s: tuple[float, ...]
+    load_s: float
+    pipelined: bool
     work_s: float
     path_s: float
     held: int
@@ -52,21 +58,28 @@ def modules_and_estimates(job: JobView) -> tuple[tuple[str, float], ...]:
     return tuple((task.module, task.estimate_s) for task in job.tasks)
 
 
-def look(
-    job: JobView, learned: Latencies, known: dict[str, tuple[float, ...]], load_s: float, pipelined: bool
-) -> Outlook:
-    """Look ahead for one job.
+def look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: bool) -> Outlook:
+    """Look ahead for one job; the answer is kept with the view, as what follows from it and these figures.
 
     Args:
         job: As it is.
-        learned: Latencies so far.
-        known: Predicted latencies by application; extended.
+        latency_s: Seconds an item of each task takes, as far as is known.
         load_s: What a load takes, about.
         pipelined: Whether tasks of a job may work on different items at once.
     """
-    latency_s = known.get(job.application)
-    if latency_s is None or len(latency_s) != len(job.tasks):
-        latency_s = known[job.application] = learned.predict(modules_and_estimates(job))
+    kept: Outlook | None = job.facts.get(KEPT)
+    if (
+        kept is not None
+        and (kept.latency_s is latency_s or kept.latency_s == latency_s)
+        and kept.load_s == load_s
+        and kept.pipelined is pipelined
+    ):
+        return kept
+    outlook = job.facts[KEPT] = _look(job, latency_s, load_s, pipelined)
+    return outlook
+
+
+def _look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: bool) -> Outlook:
     ready: list[TaskView] = []
     early: list[TaskView] = []
     for task in tasks_to_place(job, pipelined):
@@ -77,7 +90,8 @@ def look(
     work_s = sum([(job.batch - task.items_done) * latency_s[task.id] for task in left])
     work_s += load_s * sum([task.slot is None for task in left])
     path_s = _path_s(job, latency_s)
-    return Outlook(job, learned.version, work_s, path_s, slots_held(job), tuple(ready), tuple(early))
+    held = slots_held(job)
+    return Outlook(job, latency_s, load_s, pipelined, work_s, path_s, held, tuple(ready), tuple(early))
 
 
 def _path_s(job: JobView, latency_s: tuple[float, ...]) -> float:
