@@ -4,8 +4,8 @@ Each figure is the best of several runs, for each second of processor time (ever
 other programs on the machine disturb it least. With `--json`, one object on standard output. What is measured:
 
 - *evaluated*: the 4-slot shell, all clocks running, evaluated at every edge, nothing skipped; idle, and with modules
-  that flood memory, in one slot and in all four. A slot's path in which nothing changes goes without its clocks, as it
-  always does; *every flop clocked* is without that;
+  that flood memory, in one slot and in all four. A slot's path, or the CPU's bus, in which nothing changes goes without
+  its clocks, as it always does; *every flop clocked* is without that;
 - *skipping*: the same shell with exact skipping, idle, and over a run in which a module works one part in fifty;
 - *register reads*: of the shell's own bank, through `SimBoard`, through stock `pynq.MMIO`, and through cocotb with
   cocotbext-axi on the same shell.
@@ -137,9 +137,13 @@ def through_cocotb() -> dict[str, float]:
         top = Path(folder) / f"{WRAPPER_TOP}.sv"
         # All clocks together, as on the other side of the comparison.
         text = wrapper_source(with_build_hash=True)
-        for clock in ("slot_clk_i", "path_clk_i"):
-            text = text.replace(f"  input  logic [NumSlots-1:0] {clock},\n", "")
-            text = text.replace(f".{clock}({clock})", f".{clock}({{NumSlots{{clk_i}}}})")
+        for clock, width, value in (
+            ("slot_clk_i", "[NumSlots-1:0] ", "{NumSlots{clk_i}}"),
+            ("path_clk_i", "[NumSlots-1:0] ", "{NumSlots{clk_i}}"),
+            ("bus_clk_i", "", "clk_i"),
+        ):
+            text = text.replace(f"  input  logic {width}{clock},\n", "")
+            text = text.replace(f".{clock}({clock})", f".{clock}({value})")
         top.write_text(text, encoding="utf-8")
         bench = Bench(WRAPPER_TOP, shell, sources=(top,), parameters={"NumSlots": 4})
         result, log = Path(folder) / "rates.json", Path(folder) / "log"

@@ -54,7 +54,7 @@ class _BoardParameters(ctypes.Structure):
         ("slot_hz", ctypes.c_uint64 * MAX_SLOTS),
         ("access_bound", ctypes.c_uint64),
         ("skipping", ctypes.c_uint64),
-        ("path_rest", ctypes.c_uint64),
+        ("resting", ctypes.c_uint64),
         ("dram", DramParameters),
     )
 
@@ -76,8 +76,8 @@ class SimBoard:
         coherent: Whether the CPU sees memory as modules do. If not, `dram` is the CPU's cached view, and `flush` and
             `invalidate` move lines between it and memory.
         skipping: Skip what has nothing to do, exactly. Off only to prove that it changes nothing.
-        resting: Leave out the clock edges of a slot's path that change nothing in it, where the rest of the shell is
-            evaluated. Off only to prove that it changes nothing.
+        resting: Leave out the clock edges that change nothing in a slot's path or the CPU's bus, while the rest of the
+            shell is evaluated. Off only to prove that it changes nothing.
         progress: Told what is being built.
 
     Raises:
@@ -323,7 +323,7 @@ def _parameters(profile: Profile, skipping: bool, resting: bool) -> _BoardParame
         slot_hz=(ctypes.c_uint64 * MAX_SLOTS)(*slots),
         access_bound=_ACCESS_BOUND_CYCLES,
         skipping=skipping,
-        path_rest=resting,
+        resting=resting,
         dram=dram_parameters(profile.dram),
     )
 

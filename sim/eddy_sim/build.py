@@ -44,10 +44,10 @@ CPP = Path(__file__).resolve().parent / "cpp"
 SHELL_COUNTERS = r"u_shell.*__DOT__cycles?_q$"
 """Names of the shell's 64-bit variables that only count its clock."""
 PREFIX = "Vmodel"
-PER_SLOT = "slot_path"
-"""Module of the shell with one instance a slot: kept apart, so that its state can be told from the rest."""
+_RESTING = ("slot_path", "ctrl_xbar")
+"""Modules of the shell that may come to rest: kept apart, so that their state can be told from the rest."""
 
-_CONTROL = f'`verilator_config\nno_inline -module "{PER_SLOT}"\n'
+_CONTROL = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for name in _RESTING)
 
 
 def build_folder() -> Path:
@@ -67,7 +67,7 @@ class _Rtl:
     files: tuple[Path, ...]
     parameters: tuple[str, ...]
     counters: str = ""
-    per_slot: str = ""
+    resting: tuple[str, ...] = ()
 
     def build_hash(self) -> int:
         """First 64 bits of the hash over the sources and the translator."""
@@ -96,7 +96,8 @@ def build_shell(num_slots: int, progress: Progress = silent) -> Path:
         control = work / "control.vlt"
         control.write_text(_CONTROL, encoding="utf-8")
         parameters = (*rtl.parameters, f"BuildHash=64'h{rtl.build_hash():016x}")
-        whole = _Rtl(shims.WRAPPER_TOP, (control, *rtl.files, source), parameters, SHELL_COUNTERS, PER_SLOT)
+        resting = (*(f"gen_slot__BRA__{k}__KET____DOT__u_path" for k in range(num_slots)), "u_ctrl_xbar")
+        whole = _Rtl(shims.WRAPPER_TOP, (control, *rtl.files, source), parameters, SHELL_COUNTERS, resting)
         _compile_model(whole, "shell_shim.cpp", shims.shell_copies(), work, progress, f"-DEDDY_NUM_SLOTS={num_slots}")
 
     return _product(f"shell{num_slots}-{key}.so", make, progress)
@@ -223,9 +224,9 @@ def _compile_model(rtl: _Rtl, shim: str, copies: str, work: Path, progress: Prog
     _write_headers(work, copies)
     root_header = (generated / f"{PREFIX}___024root.h").read_text(encoding="utf-8")
     normaliser = "#pragma once\n#include <cstddef>\n" + shims.normaliser(root_header, rtl.counters)
-    if rtl.per_slot:
+    if rtl.resting:
         symbols = (generated / f"{PREFIX}__Syms.h").read_text(encoding="utf-8")
-        normaliser += shims.instances(symbols, rtl.per_slot)
+        normaliser += shims.instances(symbols, rtl.resting)
     (work / "eddy_normalise.h").write_text(normaliser, encoding="utf-8")
     unit = work / "unit.cpp"
     parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]

@@ -122,6 +122,8 @@ def wrapper_source(with_build_hash: bool) -> str:
     ports = [
         "  input  logic clk_i",
         "  input  logic rst_ni",
+        "  input  logic bus_clk_i",
+        "  output logic bus_wake_o",
         "  input  logic [NumSlots-1:0] path_clk_i",
         "  output logic [NumSlots-1:0] path_wake_o",
         "  input  logic [NumSlots-1:0] slot_clk_i",
@@ -132,7 +134,7 @@ def wrapper_source(with_build_hash: bool) -> str:
     packed = [f"  logic [NumSlots-1:0]{width}{name}_p;" for name, width in (*slot_in, *slot_out)]
     assigns = [f"    assign {name}_p[k] = {name}[k];" for name, _ in slot_in]
     assigns += [f"    assign {name}[k] = {name}_p[k];" for name, _ in slot_out]
-    plain = ["clk_i", "rst_ni", "path_clk_i", "path_wake_o", "slot_clk_i", "irq_o"]
+    plain = ["clk_i", "rst_ni", "bus_clk_i", "bus_wake_o", "path_clk_i", "path_wake_o", "slot_clk_i", "irq_o"]
     plain += [s.name for s in (*CPU_DOWN, *CPU_UP, *MEMORY_UP, *MEMORY_DOWN, *CONFIGURATION)]
     connections = [f"    .{name}({name})" for name in plain]
     connections += [f"    .{name}({name}_p)" for name, _ in (*slot_in, *slot_out)]
@@ -161,28 +163,31 @@ _MEMBER = re.compile(r"^\s*(?:VL_IN8\((?P<port>\w*clk\w*),|(?P<type>[\w:]+(?:<.*
 _SCRATCH = re.compile(r"^__V(?:\w*Triggered|\w*PhaseResult|\w*FirstIteration|actIterCount|trigprevexpr\w*)$")
 
 
-def instances(symbols_header: str, module: str) -> str:
-    """C++ that finds the state of each instance of a module of the shell: one object an instance, in order of slots.
+def instances(symbols_header: str, names: Iterable[str]) -> str:
+    """C++ that finds the state of instances in the shell that Verilator keeps apart: one object an instance.
 
     Args:
         symbols_header: Text of the generated `V<prefix>__Syms.h`.
-        module: A module that Verilator keeps apart (`eddy_sim.build.PER_SLOT`), one instance in each slot.
+        names: How the instances' names end, in the order in which they are to be numbered.
 
     Raises:
-        ValueError: There is none: Verilator changed how it names instances.
+        ValueError: One is not there: Verilator changed how it names instances.
     """
-    found = re.findall(rf"^\s*\w+_{module}\s+(\w+BRA__(\d+)__KET__\w+);", symbols_header, re.MULTILINE)
-    if [int(slot) for _, slot in found] != list(range(len(found))) or not found:
-        raise ValueError(f"no instances of {module} found in Verilator's output; its naming has changed")
+    found = []
+    for index, ending in enumerate(names):
+        match = re.search(rf"^\s*\w+\s+(\w+__DOT__{ending});", symbols_header, re.MULTILINE)
+        if not match:
+            raise ValueError(f"no instance {ending} found in Verilator's output; its naming has changed")
+        found.append((match[1], index))
 
     def function(signature: str, value: str) -> str:
-        cases = "\n".join(f"    case {slot}: return {value.format(name)};" for name, slot in found)
+        cases = "\n".join(f"    case {index}: return {value.format(name)};" for name, index in found)
         body = f"  switch (k) {{\n{cases}\n  }}\n  __builtin_trap();\n"
         return f"template <class S> static inline {signature} {{\n{body}}}\n"
 
     return function(
-        "const unsigned char* path_state(const S& s, unsigned k)", "reinterpret_cast<const unsigned char*>(&s.{})"
-    ) + function("size_t path_bytes(const S& s, unsigned k)", "sizeof s.{}")
+        "const unsigned char* part_state(const S& s, unsigned k)", "reinterpret_cast<const unsigned char*>(&s.{})"
+    ) + function("size_t part_bytes(const S& s, unsigned k)", "sizeof s.{}")
 
 
 def normaliser(root_header: str, counters: str) -> str:

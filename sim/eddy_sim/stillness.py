@@ -2,9 +2,9 @@
 
 A simulator may leave out clock edges that change nothing. That an edge changed nothing can be observed; that the next
 one will not either, although some inputs changed, cannot, so it is proved: from *any* state in which no flop and no
-memory is about to change, and for any two sets of inputs that agree in the ports named `held` and leave the output
-`wake` low, none is about to change with the second set either. Nothing is assumed about how the state came about, nor
-about how the block's clocks relate: each flop counts by itself.
+memory is about to change, and for any two sets of inputs that agree in the ports named `held` and give the ports in
+`fixed` their values, none is about to change with the second set either. Nothing is assumed about how the state came
+about, nor about how the block's clocks relate: each flop counts by itself.
 
 Yosys reads the block and flattens it; the claims, one for each flop and each memory, are added to its netlist.
 """
@@ -18,7 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,13 +40,13 @@ class Stillness:
         top: The block.
         filelist: Its `.f` list.
         held: Input ports that keep their values.
-        wake: Output port that stays low.
+        fixed: Ports, inputs or outputs, and the value each keeps.
     """
 
     top: str
     filelist: Path
     held: tuple[str, ...]
-    wake: str
+    fixed: Mapping[str, int]
 
     def prove(self) -> None:
         """Show the claim.
@@ -114,8 +114,10 @@ class _Claims:
             for still in self._still(name, cell, cut):
                 self._assume(still, first)
                 self._check("$assert", still, self._later, f"still:{name}")
-        wake = self._module["ports"][self._claim.wake]["bits"]
-        self._assume(self._cell("$logic_not", {"A": wake}, "Y"), ["1"])
+        for name, value in self._claim.fixed.items():
+            bits = self._module["ports"][name]["bits"]
+            kept = [str(value >> place & 1) for place in range(len(bits))]
+            self._assume(self._cell("$eq", {"A": bits, "B": kept}, "Y"), ["1"])
         for name in self._claim.held:
             bits = self._module["ports"].pop(name)["bits"]
             self._put(f"held:{name}", "$anyconst", {}, {"Y": bits}, {"WIDTH": len(bits)})

@@ -1,16 +1,36 @@
-"""What the simulated board relies on where it leaves out edges of a slot's path, proved."""
+"""What the simulated board relies on where it leaves out edges of parts of the shell, proved."""
 
 from __future__ import annotations
 
 import pytest
-from eddy_sim.prove import ROOT, Mutation
+from eddy_sim.prove import ROOT, Mutation, ProofFailed
 from eddy_sim.stillness import Stillness
 
+IP = ROOT / "hw" / "ip"
 PATH = Stillness(
     "slot_path",
-    ROOT / "hw/ip/slot_path/slot_path.f",
+    IP / "slot_path/slot_path.f",
     held=("slot_ctrl_rsp_i", "slot_mem_req_i", "slot_irq_i"),
-    wake="wake_o",
+    fixed={"wake_o": 0},
+)
+REQUESTS = (
+    "awaddr",
+    "awprot",
+    "awvalid",
+    "wdata",
+    "wstrb",
+    "wvalid",
+    "bready",
+    "araddr",
+    "arprot",
+    "arvalid",
+    "rready",
+)
+BUS = Stillness(
+    "ctrl_xbar",
+    IP / "ctrl_xbar/ctrl_xbar.f",
+    held=tuple(f"s_axil_{name}" for name in REQUESTS),
+    fixed={"rst_ni": 1, "ack_i": 0},
 )
 MUTATIONS = [
     (Mutation("access ignored", "slot_path.sv", "bank_sel_i || module_sel_i", "bank_sel_i"), "u_bridge"),
@@ -25,6 +45,18 @@ MUTATIONS = [
 @pytest.mark.formal
 def test_a_path_at_rest_stays_so_until_it_is_woken() -> None:
     PATH.prove()
+
+
+@pytest.mark.formal
+def test_the_bus_at_rest_stays_so_until_it_is_woken() -> None:
+    BUS.prove()
+
+
+@pytest.mark.formal
+def test_the_bus_listens_to_more_than_its_reset() -> None:
+    deaf = Stillness(BUS.top, BUS.filelist, BUS.held, {"rst_ni": 1})
+    with pytest.raises(ProofFailed, match="state_q"):
+        deaf.prove()
 
 
 @pytest.mark.formal

@@ -22,7 +22,7 @@ Board::Board(const ShellAbi* shell, const BoardParameters& parameters, uint8_t* 
       count_(shell->num_slots),
       dram_(parameters.dram, memory),
       slots_(shell->num_slots) {
-  shell_->rest(instance_, p_.path_rest != 0);
+  shell_->rest(instance_, p_.resting != 0);
   shell_clock_.period_fs = period_fs(p_.shell_hz);
   shell_clock_.start(0);
   for (uint32_t k = 0; k < count_; k++) {

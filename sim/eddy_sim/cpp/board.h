@@ -18,8 +18,8 @@ struct BoardParameters {
   uint64_t access_bound;
   /// Skip what has nothing to do; off only to prove that it changes nothing.
   uint64_t skipping;
-  /// Leave out the edges that would change nothing in a slot's path; off only to prove that it changes nothing.
-  uint64_t path_rest;
+  /// Leave out the edges that would change nothing in a part of the shell; off only to prove that it changes nothing.
+  uint64_t resting;
   DramParameters dram;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "same_bytes.h"
+
 namespace {
 
 constexpr size_t kQueue = 32;  // bursts accepted and not answered, for each direction
@@ -116,7 +118,7 @@ void Dram::transfer(Burst& burst) {
 /// The CPU's clean copy of a word that a module wrote: what it holds now is neither the old value nor the new.
 void Dram::make_stale(uint64_t offset, uint8_t strobes) {
   const uint64_t line = offset / kLineBytes * kLineBytes;
-  if (std::memcmp(cpu_ + line, agreed_ + line, kLineBytes) != 0) return;  // dirty: the CPU's own
+  if (!same_bytes(cpu_ + line, agreed_ + line, kLineBytes)) return;  // dirty: the CPU's own
   uint64_t stale = (offset + 1) * 0x9E3779B97F4A7C15ull;
   stale ^= stale >> 31;
   for (int lane = 0; lane < 8; lane++) {
@@ -229,7 +231,7 @@ bool Dram::drive(Fs now, MemoryDown& down) {
   next.m_axi_awready = writes_.size() + write_done_.size() < kQueue;
   // Data of the last burst accepted is what may still be missing.
   next.m_axi_wready = !writes_.empty() && writes_.back().filled < writes_.back().beats;
-  const bool changed = std::memcmp(&next, &down, sizeof next) != 0;
+  const bool changed = !same_bytes(&next, &down, sizeof next);
   down = next;
   return changed;
 }

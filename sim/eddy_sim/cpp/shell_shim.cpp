@@ -1,8 +1,6 @@
 /// The shell behind `ShellAbi`.
-#include <vector>
-
 #include "eddy_copies.h"
-#include "path_rest.h"
+#include "rests.h"
 #include "slot_abi.h"
 #include "verilated_model.h"
 
@@ -10,17 +8,19 @@ namespace {
 
 constexpr uint32_t kSlots = EDDY_NUM_SLOTS;
 constexpr uint32_t kAllSlots = (1u << kSlots) - 1;
+/// Parts that may rest: bit k is slot k's path, this the CPU's bus.
+constexpr uint32_t kBus = 1u << kSlots;
 
-/// The model, and which of its slots' paths rest.
+/// The model, and which of its parts rest.
 struct Shell {
   Model model;
-  std::vector<PathRest> paths;
+  Rests rests;
   bool resting = true;
   uint64_t path_edges = 0;
 
   Shell() {
-    Vmodel__Syms& symbols = *model.root().vlSymsp;
-    for (uint32_t k = 0; k < kSlots; k++) paths.emplace_back(path_state(symbols, k), path_bytes(symbols, k));
+    const Vmodel__Syms& symbols = *model.root().vlSymsp;
+    for (uint32_t part = 0; part <= kSlots; part++) rests.add(part_state(symbols, part), part_bytes(symbols, part));
   }
 };
 
@@ -47,44 +47,38 @@ void copy_inputs(Root& root, const ShellIo& io, uint32_t dirty) {
   }
 }
 
-/// Slots whose paths an input of this step reaches.
+/// Parts that an input of this step reaches.
 uint32_t woken(const Root& root, const ShellIo& io, uint32_t dirty) {
-  if (dirty & DIRTY_CONFIG) return kAllSlots;
-  uint32_t slots = root.path_wake_o | (dirty & kAllSlots);
+  if (dirty & DIRTY_CONFIG) return kAllSlots | kBus;
+  uint32_t slots = root.path_wake_o | dirty;
   if (dirty & DIRTY_MEMORY) {
     if (io.memory_down.m_axi_bvalid) slots |= 1u << (io.memory_down.m_axi_bid >> 4);
     if (io.memory_down.m_axi_rvalid) slots |= 1u << (io.memory_down.m_axi_rid >> 4);
   }
-  return slots & kAllSlots;
+  return (slots & kAllSlots) | (root.bus_wake_o || dirty & DIRTY_CPU ? kBus : 0);
 }
 
-/// The slots' paths that an edge in `edges` reaches, on the shell's side and on the slot's.
+/// Parts that get an edge, on the shell's side and on the slot's.
 struct Reached {
   uint32_t near, far;
 };
 
-Reached counted(Shell& shell, Reached paths) {
-  shell.path_edges += static_cast<uint64_t>(__builtin_popcount(paths.near | paths.far << kSlots));
-  return paths;
-}
-
 Reached reached(Shell& shell, const ShellIo& io, uint32_t edges, uint32_t dirty) {
-  Reached all{edges & SHELL_EDGE ? kAllSlots : 0, edges & kAllSlots};
-  if (!shell.resting) return counted(shell, all);
-  for (uint32_t rest = woken(shell.model.root(), io, dirty); rest; rest &= rest - 1) {
-    shell.paths[static_cast<uint32_t>(__builtin_ctz(rest))].wake();
+  Reached parts{edges & SHELL_EDGE ? kAllSlots | kBus : 0, edges & kAllSlots};
+  if (shell.resting) {
+    shell.rests.wake(woken(shell.model.root(), io, dirty));
+    parts.near &= ~shell.rests.near();
+    parts.far &= ~shell.rests.far();
   }
-  for (uint32_t k = 0; k < kSlots; k++) {
-    if (shell.paths[k].near_rests()) all.near &= ~(1u << k);
-    if (shell.paths[k].far_rests()) all.far &= ~(1u << k);
-  }
-  return counted(shell, all);
+  shell.path_edges += static_cast<uint64_t>(__builtin_popcount((parts.near & kAllSlots) | parts.far << kSlots));
+  return parts;
 }
 
-void set_clocks(Root& root, uint32_t edges, Reached paths) {
+void set_clocks(Root& root, uint32_t edges, Reached parts) {
   root.clk_i = (edges & SHELL_EDGE) != 0;
-  root.path_clk_i = static_cast<uint16_t>(paths.near);
-  root.slot_clk_i = static_cast<uint16_t>(paths.far);
+  root.bus_clk_i = (parts.near & kBus) != 0;
+  root.path_clk_i = static_cast<uint16_t>(parts.near & kAllSlots);
+  root.slot_clk_i = static_cast<uint16_t>(parts.far);
 }
 
 void* create() {
@@ -104,30 +98,21 @@ uint64_t path_edges(void* instance) { return of(instance).path_edges; }
 
 void step(void* instance, ShellIo* io, uint32_t edges, uint32_t dirty, uint32_t loaded) {
   Shell& shell = of(instance);
-  Model& model = shell.model;
-  const Reached paths = reached(shell, *io, edges, dirty);
-  copy_inputs(model.root(), *io, dirty);
-  set_clocks(model.root(), edges, paths);
-  uint32_t watched = 0;
-  if (shell.resting) {
-    for (uint32_t some = paths.near | paths.far; some; some &= some - 1) {
-      const uint32_t k = static_cast<uint32_t>(__builtin_ctz(some));
-      watched |= shell.paths[k].watch() ? 1u << k : 0;
-    }
-  }
-  model.edge(dirty != 0);
-  for (; watched; watched &= watched - 1) {
-    const uint32_t k = static_cast<uint32_t>(__builtin_ctz(watched));
-    shell.paths[k].judge(paths.near >> k & 1, paths.far >> k & 1);
-  }
-  copy_outputs(model.root(), *io, loaded);
+  Root& root = shell.model.root();
+  const Reached parts = reached(shell, *io, edges, dirty);
+  copy_inputs(root, *io, dirty);
+  set_clocks(root, edges, parts);
+  const uint32_t watched = shell.resting ? shell.rests.watch(parts.near | parts.far) : 0;
+  shell.model.edge(dirty != 0);
+  if (watched) shell.rests.judge(watched, parts.near, parts.far);
+  copy_outputs(root, *io, loaded);
 }
 
 int step_check(void* instance, ShellIo* io, uint32_t edges, uint32_t dirty, uint32_t loaded) {
   Shell& shell = of(instance);
-  const Reached paths = reached(shell, *io, edges, dirty);
+  const Reached parts = reached(shell, *io, edges, dirty);
   copy_inputs(shell.model.root(), *io, dirty);
-  set_clocks(shell.model.root(), edges, paths);
+  set_clocks(shell.model.root(), edges, parts);
   const bool fixed = shell.model.edge_check(edges & SHELL_EDGE);
   copy_outputs(shell.model.root(), *io, loaded);
   return fixed;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "same_bytes.h"
 #include "slot_abi.h"
 
 /// Faults injected at the boundary of a module that is otherwise sound; bits of a mask.
@@ -20,7 +21,7 @@ class Slot {
 
   bool loaded() const { return instance_ != nullptr; }
   bool quiet(const SlotDown& down) const {
-    return !loaded() || (quiet_ && std::memcmp(&down, &seen_, sizeof down) == 0);
+    return !loaded() || (quiet_ && same_bytes(&down, &seen_, sizeof down));
   }
 
   /// Put a module in. Answers false, with `error`, where the file is no module.
@@ -67,7 +68,7 @@ class Slot {
     active_edges_++;
     watch_identity(down, up);
     SlotUp next{};
-    if (skipping && std::memcmp(&down, &seen_, sizeof down) == 0) {
+    if (skipping && same_bytes(&down, &seen_, sizeof down)) {
       if (wait_ == 0) {
         quiet_ = module_->step_check(instance_, &down, &next);
         back_off_ = back_off_ * 2 < longest_wait_ ? back_off_ * 2 : longest_wait_;
@@ -82,7 +83,7 @@ class Slot {
       module_->step(instance_, &down, &next);
     }
     distort(next);
-    if (std::memcmp(&next, &up, sizeof next) == 0) return false;
+    if (same_bytes(&next, &up, sizeof next)) return false;
     up = next;
     return true;
   }

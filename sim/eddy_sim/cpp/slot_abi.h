@@ -46,7 +46,7 @@ typedef struct {
   uint32_t num_slots;
   void* (*create)(void);
   void (*destroy)(void* instance);
-  /// Whether a slot's path in which nothing would change goes without its clocks (it does from the start).
+  /// Whether parts in which nothing would change go without their clocks (they do from the start).
   void (*rest)(void* instance, int allowed);
   /// Edges that reached a slot's path so far, of both its clocks.
   uint64_t (*path_edges)(void* instance);

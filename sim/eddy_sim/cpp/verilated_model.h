@@ -11,6 +11,7 @@
 #include "Vmodel___024root.h"
 #include "Vmodel__Syms.h"
 #include "eddy_normalise.h"
+#include "same_bytes.h"
 #include "verilated.h"
 
 using Root = Vmodel___024root;
@@ -107,7 +108,7 @@ class Model {
       const Counter& c = Counters<Root>::list[i];
       std::memcpy(before_ + c.offset, begin_ + c.offset, c.size);
     }
-    return std::memcmp(before_, begin_, bytes_) == 0;
+    return same_bytes(before_, begin_, bytes_);
   }
 
   std::unique_ptr<VerilatedContext> context_;

@@ -199,9 +199,11 @@ module shell_bench (
   ) u_shell (
     .clk_i,
     .rst_ni,
+    .bus_clk_i(clk_i),
     .path_clk_i({2{clk_i}}),
     // Only for a simulator that leaves out edges.
     // verilator lint_off PINCONNECTEMPTY
+    .bus_wake_o(),
     .path_wake_o(),
     // verilator lint_on PINCONNECTEMPTY
     .slot_clk_i({slot1_clk_i, slot0_clk_i}),

@@ -86,8 +86,11 @@ module shell
   /// To the processor.
   output logic irq_o,
 
-  /// `clk_i` once more, for the path of slot k alone. Only a simulator may leave out edges of it, and of `slot_clk_i`:
-  /// those that would change nothing (see `slot_path.wake_o`).
+  /// `clk_i` once more, for `ctrl_xbar` alone, and for the path of slot k alone. Only a simulator may leave out edges of
+  /// these, and of `slot_clk_i`: those that would change nothing. Where an edge has changed nothing there, further edges
+  /// change nothing while the wake is low and the CPU's inputs (of `ctrl_xbar`) or the slot's (of its path) stay.
+  input  logic                bus_clk_i,
+  output logic                bus_wake_o,
   input  logic [NumSlots-1:0] path_clk_i,
   output logic [NumSlots-1:0] path_wake_o,
 
@@ -181,10 +184,12 @@ module shell
   logic [3:0] aw_slot, ar_slot;
   w_t w;
 
+  assign bus_wake_o = !rst_ni || ack != '0;
+
   ctrl_xbar #(
     .NumSlots(NumSlots)
   ) u_ctrl_xbar (
-    .clk_i,
+    .clk_i(bus_clk_i),
     .rst_ni,
     .s_axil_awaddr,
     .s_axil_awprot,
