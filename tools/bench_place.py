@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -138,7 +139,9 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one object instead of a table")
     parser.add_argument("--small", action="store_true", help="leave the large tables out")
     options = parser.parse_args()
-    figures = small() + sending("network") + sending("joint")
+    # Seconds of the clock mean something only on a machine that does nothing else.
+    load = {"what": "programs running beside, on average of a minute", "value": os.getloadavg()[0]}
+    figures: list[Figure] = [load, *small()] + sending("network") + sending("joint")
     if not options.small and memory_kb() >= NEEDED_KB:
         figures += large()
     elif not options.small:

@@ -109,8 +109,10 @@ def free_into(instance: Instance) -> Callable[[Floats], Floats]:
 def _time_of(bps: float, busy: Floats) -> Callable[[Floats], Floats]:
     """Bits to time, at a rate of which parts are used."""
     at = np.unique(np.r_[0.0, busy[:, 2], busy[:, 3]])
-    used = np.array([busy[(busy[:, 2] <= t) & (busy[:, 3] > t), 4].sum() for t in at])
-    free = np.maximum(bps - used, 0.0)
+    change = np.zeros(len(at))
+    np.add.at(change, np.searchsorted(at, busy[:, 2]), busy[:, 4])
+    np.add.at(change, np.searchsorted(at, busy[:, 3]), -busy[:, 4])
+    free = np.maximum(bps - np.cumsum(change), 0.0)
     until = np.r_[0.0, np.cumsum(free[:-1] * np.diff(at))]
 
     def time(bits: Floats) -> Floats:

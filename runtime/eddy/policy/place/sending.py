@@ -71,19 +71,26 @@ class Rush:
         """Let accelerators take jobs, lowest index first; returns those for which nothing can be sent now."""
         without: list[int] = []
         full: set[int] = set()  # hosts for which nothing can be sent; serving others frees nothing
+        sendable = self._any_sendable()
         for at, j in enumerate(asking):
-            if not self._any_sendable():
+            if not sendable:
                 return without + asking[at:]
-            if not (self.waiting & self.able[:, j]).any():
-                continue
             host = int(self.it.host_of[j])
-            job = None if host in full else self._pick(j)
-            if job is None:
+            if host in full:
                 without.append(j)
-                if self.everywhere:
-                    full.add(host)
-            else:
+                continue
+            if not self.everywhere and not (self.waiting & self.able[:, j]).any():
+                continue
+            job = self._pick(j)
+            if job is not None:
                 heapq.heappush(events, (self._serve(net, job, j, now), j))
+                if not self.waiting.any():
+                    break
+                sendable = self._any_sendable()
+                continue
+            without.append(j)
+            if self.everywhere:
+                full.add(host)
         return without
 
     def _any_sendable(self) -> bool:

@@ -50,8 +50,8 @@ def throughput(kind: Kind, scheme: str, per_s: float, batches: int, seed: int) -
 
 def figure_5(out: Path, seed: int, quick: bool) -> list[Row]:
     """Throughput over the rate of arrivals."""
-    rates = (2.0, 6.0) if quick else (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
-    batches = 6 if quick else 20
+    rates = (2.0, 6.0) if quick else (1.0, 2.0, 3.0, 4.0, 6.0)
+    batches = 5 if quick else 12
     records: list[Record] = []
     for kind in KINDS:
         for rate in rates:
