@@ -55,7 +55,7 @@ class MostTokenFirst:
     """
 
     thresholds: Thresholds = field(default_factory=Fixed)
-    tokens_per_agent: float = 100.0
+    tokens_per_agent: float = 80.0
     urgent: bool = False
     name: str = "mtf"
 
