@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -66,6 +67,7 @@ class Device:
     source: str
 
 
+@cache
 def meaning(source: str) -> str:
     """A source as synthesis sees it: no comments, no checks, no layout."""
     source = re.sub(r"//[^\n]*|/\*.*?\*/", "", source, flags=re.DOTALL)
