@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from eddy.cli import simulate
+from eddy.policy.dispatch import POLICIES
 from eddy.studies.judge import figures as f
 from eddy.studies.judge.run import Goal
 from eddy.studies.judge.sequences import ARRIVALS, EVENTS, drawn, recorded, workload
@@ -65,3 +67,7 @@ def test_one_recorded_sequence_under_every_contender() -> None:
     assert f.plain_mean("nimblock")(trial) > 1.15
     assert f.mean_relative("nimblock")(trial) > 1.0
     assert f.worst_slowdown("eddy")(trial) < f.worst_slowdown("nimblock")(trial)
+
+
+def test_every_policy_can_be_named_to_the_commands() -> None:
+    assert sorted(simulate.POLICY_NAMES) == sorted(POLICIES)

@@ -10,7 +10,7 @@ import typer
 from eddy.cli.options import AsJson, one_of
 from eddy.cli.output import errors_in_one_line, print_json, seconds
 
-POLICY_NAMES = ("nimblock", "prema", "round_robin", "fcfs", "exclusive")
+POLICY_NAMES = ("eddy", "nimblock", "prema", "round_robin", "fcfs", "exclusive")
 VARIANTS = ("thesis", "artefact")
 LATENCIES = ("estimate", "measured")
 LOADS = ("blocking", "async")
