@@ -21,7 +21,7 @@ def saturate(
     package: Annotated[Path, typer.Argument(help="An application package (YAML), or task graphs as simulate takes.")],
     slots: Annotated[int, typer.Option(min=1, max=64, help="Of the system.")] = 10,
     load_ms: Annotated[float, typer.Option(min=0, help="What a load takes.")] = 90.0,
-    budget_s: Annotated[float, typer.Option(min=0, help="Seconds of solving for each application.")] = 60.0,
+    budget_s: Annotated[float, typer.Option(min=0, help="Seconds of solving for each application.")] = 50.0,
     cache: Annotated[Path | None, typer.Option(help="Folder of what was solved before; else the user's.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Write the goals into the package.")] = False,
     as_json: AsJson = False,
