@@ -141,7 +141,7 @@ def main() -> int:
     options = parser.parse_args()
     # Seconds of the clock mean something only on a machine that does nothing else.
     load = {"what": "programs running beside, on average of a minute", "value": os.getloadavg()[0]}
-    figures: list[Figure] = [load, *small()] + sending("network") + sending("joint")
+    figures: list[Figure] = [load, *small(), *sending("network"), *sending("joint")]
     if not options.small and memory_kb() >= NEEDED_KB:
         figures += large()
     elif not options.small:
