@@ -16,12 +16,12 @@ SEEDS = 8
 PARTS: dict[str, Callable[[Path, Runs, bool], list[Row]]] = {
     "tables 3.1 to 3.3": fairness.chapter_3,
     "figures 5.16, 5.17": figures.overhead,
-    "figures 5.2 to 5.12": figures.welfare_by_load,
+    "goals": sensitivity.goals,
     "figure 5.13": figures.deadlines,
-    "figures 5.14, 5.15": figures.mixed_loads,
     "figure 5.18": fairness.sharing,
     "table 5.2": fairness.table_5_2,
-    "goals": sensitivity.goals,
+    "figures 5.14, 5.15": figures.mixed_loads,
+    "figures 5.2 to 5.12": figures.welfare_by_load,
     "what is open": sensitivity.sweep,
 }
 
