@@ -1,4 +1,4 @@
-"""Figures 3.1 to 3.5 of [004] as pictures: the thesis' text on the left, its published artefact on the right."""
+"""Figures 3.1 to 3.5 of [004] as pictures: a panel for the thesis' text, one or two for its published artefact."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def _panels(
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(data), figsize=(5.2 * len(data), 3.6), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(1, len(data), figsize=(4.6 * len(data), 3.7), squeeze=False, layout="constrained")
     for axis, (name, one) in zip(axes[0], data.items(), strict=True):
         draw(axis, one)
-        axis.set_title(f"{title}: as {name}", fontsize=10)
+        axis.set_title(f"{title}:\n{name}", fontsize=9)
         axis.grid(alpha=0.3)
     if legend:
         axes[0][0].legend(fontsize=8)

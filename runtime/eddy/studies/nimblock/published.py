@@ -49,7 +49,8 @@ OPEN = """- how many sequences there were, and their seeds ("many distinct event
 - what "moderate delay" and "a rapid stream" are in ms: here 1500 to 2000 and 150 to 200; the published runs add
   "realtime", about 50 between arrivals
 - whether every rival pipelined, as the text says, or only Nimblock, as the published runs show: the left panel follows
-  the text, the right one the published artefact on its board (`docs/explanations/nimblock-artefact.md`)
+  the text, the middle one the published artefact on its board (`docs/explanations/nimblock-artefact.md`), the right one
+  the artefact relative to a baseline that pipelines
 - which D_s "tight deadlines" means: here every D_s up to {tight:g}; the largest difference there is given
 - loads are those measured on the board, slot by slot, and block; items take what was measured; policies see estimates
 """

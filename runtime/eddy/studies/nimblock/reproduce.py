@@ -16,8 +16,6 @@ from eddy.studies.nimblock.validation import POLICIES, agreement, document, reco
 from eddy.studies.report import Row, write_csv
 
 SEQUENCES = 20
-WAYS = {"the text": "thesis", "the artefact": "artefact"}
-"""Whose schedulers, and the variant's name."""
 Say = Callable[[str], None]
 
 
@@ -32,9 +30,9 @@ def reproduce(out: Path, seed: int, quick: bool, say: Say) -> list[Row]:
     """
     count = 2 if quick else SEQUENCES
     seeds = range(seed, seed + count)
-    outcomes = {
-        way: {arrivals: play(arrivals, seeds, variant, say) for arrivals in ARRIVALS} for way, variant in WAYS.items()
-    }
+    by_arrivals = {arrivals: play(arrivals, seeds, say) for arrivals in ARRIVALS}
+    ways = next(iter(by_arrivals.values()))
+    outcomes = {way: {arrivals: by_arrivals[arrivals][way] for arrivals in ARRIVALS} for way in ways}
     rows = figures.relative(out, outcomes) + figures.tails(out, outcomes) + figures.deadlines(out, outcomes)
     rows += _board(out, ("nimblock",) if quick else POLICIES, say)
     command = f"eddy reproduce nimblock --out {out.name} --seed {seed}{' --quick' if quick else ''}"

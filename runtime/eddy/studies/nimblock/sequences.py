@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from eddy.policy.dispatch.artefact import ARTEFACTS
 from eddy.studies.judge.sequences import drawn, workload
 from eddy.studies.nimblock.policies import make_player
-from eddy.studies.nimblock.run import Setting, responses_s, run
+from eddy.studies.nimblock.run import Player, Setting, responses_s, run
 from eddy.studies.nimblock.validation import POLICIES
+from eddy.studies.nimblock.workload import Event
 
 Array = npt.NDArray[np.float64]
 
@@ -56,30 +58,38 @@ class Outcome:
         return float(SCALES[above[-1] + 1]) if above[-1] + 1 < len(SCALES) else float("inf")
 
 
-def play(arrivals: str, seeds: Sequence[int], variant: str, say: Callable[[str], None]) -> Outcome:
-    """Run drawn sequences under all five policies, with measured latencies and blocking loads.
+def play(arrivals: str, seeds: Sequence[int], say: Callable[[str], None]) -> dict[str, Outcome]:
+    """Run drawn sequences, with measured latencies and blocking loads, by whose schedulers they are.
+
+    "the text" has everyone pipelined; "the artefact" only Nimblock; "the artefact, baseline pipelined" is the latter,
+    relative to a board that is not shared but on which applications may pipeline, as the text says of it.
 
     Args:
         arrivals: A key of `eddy.studies.judge.sequences.ARRIVALS`.
         seeds: A sequence each.
-        variant: `thesis` or `artefact`.
         say: Told what is being done.
     """
-    say(f"{arrivals}, {variant}: {len(seeds)} sequences under {len(POLICIES)} policies")
-    board, sequences = workload(), [drawn(arrivals, seed) for seed in seeds]
-    responses = {
-        policy: np.array(
-            [
-                response
-                for events in sequences
-                for response in responses_s(run(board, events, make_player(policy, variant), Setting()), events)
-            ]
-        )
-        for policy in POLICIES
-    }
+    sequences = [drawn(arrivals, seed) for seed in seeds]
     every = [event for events in sequences for event in events]
-    return Outcome(
-        np.array([event.priority for event in every]),
-        np.array([board.single_slot_s(event) for event in every]),
-        responses,
+    priority = np.array([event.priority for event in every])
+    single_s = np.array([workload().single_slot_s(event) for event in every])
+    responses: dict[str, dict[str, Array]] = {}
+    for way, variant in (("the text", "thesis"), ("the artefact", "artefact")):
+        say(f"{arrivals}, {variant}: {len(seeds)} sequences under {len(POLICIES)} policies")
+        responses[way] = {policy: _responses(sequences, make_player(policy, variant)) for policy in POLICIES}
+    baseline = Player(ARTEFACTS[BASELINE](pipelined=True), artefact=True)
+    responses["the artefact, baseline pipelined"] = {
+        **responses["the artefact"],
+        BASELINE: _responses(sequences, baseline),
+    }
+    return {way: Outcome(priority, single_s, by_policy) for way, by_policy in responses.items()}
+
+
+def _responses(sequences: Sequence[Sequence[Event]], player: Player) -> Array:
+    return np.array(
+        [
+            response
+            for events in sequences
+            for response in responses_s(run(workload(), events, player, Setting()), events)
+        ]
     )

@@ -20,7 +20,11 @@ def is_ready(job: JobView, task: TaskView, pipelined: bool) -> bool:
     if done >= job.batch:
         return False
     needed = done + 1 if pipelined else job.batch
-    return all(tasks[before].items_done >= needed for before in task.predecessors)
+    # A generator would take twice as long, and this is what a turn does most.
+    for before in task.predecessors:  # noqa: SIM110
+        if tasks[before].items_done < needed:
+            return False
+    return True
 
 
 def first_idle(view: DispatchView, task: TaskView) -> SlotView | None:
