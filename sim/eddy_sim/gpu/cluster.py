@@ -141,8 +141,17 @@ class Cluster:
         self.poke(LAUNCH, sum(1 << core for core in chosen))
 
     def run(self, max_cycles: int) -> Stop:
-        """Until the cluster is idle, the program says how it ended, or so many cycles have passed."""
-        return Stop(self._library.gpu_run(self._harness, ctypes.c_uint64(max_cycles)))
+        """Until the cluster is idle, the program says how it ended, or so many cycles have passed.
+
+        Raises:
+            AssertionError: The RTL broke a claim of its own; checked with `trace` only.
+        """
+        stop = Stop(self._library.gpu_run(self._harness, ctypes.c_uint64(max_cycles)))
+        error = ctypes.c_char_p()
+        self._library.gpu_records(self._harness, ctypes.byref(ctypes.c_void_p()), ctypes.byref(error))
+        if error.value:
+            raise AssertionError(error.value.decode())
+        return stop
 
     @property
     def cycles(self) -> int:
@@ -187,8 +196,6 @@ class Cluster:
         """What the instructions did, as `isa_model.RECORD`; needs `trace`."""
         first, error = ctypes.c_void_p(), ctypes.c_char_p()
         count = int(self._library.gpu_records(self._harness, ctypes.byref(first), ctypes.byref(error)))
-        if error.value:
-            raise AssertionError(error.value.decode())
         if not count:
             return np.zeros(0, RECORD)
         return np.frombuffer(ctypes.string_at(first.value or 0, count * RECORD.itemsize), RECORD)

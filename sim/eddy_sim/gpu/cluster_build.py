@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +16,11 @@ from eddy_sim.toolchain import (
     COMPILE_FLAGS,
     LINK_FLAGS,
     VERILATOR_FLAGS,
+    BuildFailed,
     Progress,
     compile_cpp,
     verilate,
+    verilator_root,
     versions,
 )
 
@@ -92,7 +96,8 @@ def build_cluster(
 
     Args:
         shape: Parameters.
-        trace: Let the cores say what every instruction does; for comparison with the model of the instruction set.
+        trace: Let the cores say what every instruction does, for comparison with the model of the instruction set; the
+            RTL's assertions are checked as well.
         files: RTL to use instead of the source tree's.
         optimise: For speed; without, it is built faster.
         progress: Told what is being built.
@@ -103,7 +108,7 @@ def build_cluster(
     """
     shape.check()
     sources = files or tuple(read_filelist(FILELIST))
-    texts = [path.read_bytes() for path in (*sources, *(CPP / name for name in HARNESS))]
+    texts = [path.read_bytes() for path in (*sources, *(CPP / name for name in HARNESS), Path(__file__))]
     texts += [path.read_bytes() for path in sorted(build.CPP.glob("*.h"))]
     digest = hashlib.sha256(
         repr((shape, trace, optimise, VERILATOR_FLAGS, COMPILE_FLAGS, LINK_FLAGS, versions())).encode()
@@ -114,14 +119,32 @@ def build_cluster(
     def make(work: Path) -> None:
         define = work / "define.sv"
         define.write_text(TRACE_DEFINE if trace else "", encoding="utf-8")
-        _compile(shape, (define, *sources), work, progress, *(() if optimise else ("-O1",)))
+        _compile(shape, (define, *sources), work, progress, *(() if optimise else ("-O1",)), checked=trace)
 
     return build._product(f"gpu_{shape.name()}-{digest.hexdigest()[:16]}.so", make, progress)
 
 
-def _compile(shape: Shape, sources: tuple[Path, ...], work: Path, progress: Progress, *flags: str) -> None:
+def _verilate_checked(shape: Shape, sources: tuple[Path, ...], out: Path) -> None:
+    """Like `verilate`, with assertions."""
+    root = verilator_root()
+    flags = [flag for flag in VERILATOR_FLAGS if flag != "--no-assert"]
+    command = [str(root / "bin" / "verilator_bin"), *flags, "--assert", "--prefix", build.PREFIX, "--top-module", TOP]
+    command += ["--Mdir", str(out), *(f"-G{parameter}" for parameter in shape.parameters()), *map(str, sources)]
+    done = subprocess.run(
+        command, env={**os.environ, "VERILATOR_ROOT": str(root)}, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise BuildFailed(f"verilating {TOP} failed:\n{done.stdout}{done.stderr}", command=command)
+
+
+def _compile(
+    shape: Shape, sources: tuple[Path, ...], work: Path, progress: Progress, *flags: str, checked: bool = False
+) -> None:
     generated = work / "verilated"
-    verilate(TOP, build.PREFIX, sources, shape.parameters(), generated)
+    if checked:
+        _verilate_checked(shape, sources, generated)
+    else:
+        verilate(TOP, build.PREFIX, sources, shape.parameters(), generated)
     header = (generated / f"{build.PREFIX}___024root.h").read_text(encoding="utf-8")
     (work / "eddy_normalise.h").write_text(
         "#pragma once\n#include <cstddef>\n" + shims.normaliser(header, ""), encoding="utf-8"

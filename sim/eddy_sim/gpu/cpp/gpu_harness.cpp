@@ -25,7 +25,8 @@ Trace* tracing = nullptr;
 
 class Harness {
  public:
-  explicit Harness(uint32_t latency) : port(latency) {
+  explicit Harness(uint32_t latency) : port(latency), context_(Verilated::threadContextp()) {
+    context_->fatalOnError(false);
     Root& r = model_.root();
     r.clk_i = 0;
     model_.settle();
@@ -38,6 +39,7 @@ class Harness {
   }
 
   void write(uint32_t address, uint32_t value) {
+    Verilated::threadContextp(context_);
     Root& r = model_.root();
     r.s_axil_awaddr = static_cast<uint16_t>(address);
     r.s_axil_wdata = value;
@@ -56,6 +58,7 @@ class Harness {
   }
 
   uint32_t read(uint32_t address) {
+    Verilated::threadContextp(context_);
     Root& r = model_.root();
     r.s_axil_araddr = static_cast<uint16_t>(address);
     r.s_axil_arvalid = r.s_axil_rready = 1;
@@ -76,6 +79,20 @@ class Harness {
   /// Until the interrupt, the program's own word, or `limit` cycles.
   Stop run(uint64_t limit) {
     tracing = &trace;
+    const Stop stop = loop(limit);
+    if (context_->gotError()) trace.error = "an assertion of the RTL failed; standard output names it";
+    return stop;
+  }
+
+  bool interrupt() { return model_.root().irq_o; }
+
+  gpu::AxiMemory port;
+  Trace trace;
+  uint64_t cycles = 0;
+
+ private:
+  Stop loop(uint64_t limit) {
+    Verilated::threadContextp(context_);
     for (uint64_t k = 0; k < limit; k++) {
       cycle();
       if (port.memory.ended() != isa::Ended::kNo) {
@@ -86,22 +103,17 @@ class Harness {
     return Stop::kLimit;
   }
 
-  bool interrupt() { return model_.root().irq_o; }
-
-  gpu::AxiMemory port;
-  Trace trace;
-  uint64_t cycles = 0;
-
- private:
   void cycle() {
     Root& r = model_.root();
     dirty_ = port.before(r) || dirty_;
-    model_.edge(dirty_);
+    // Assertions look at values sampled where inputs are looked at.
+    model_.edge(dirty_ || trace.on);
     cycles++;
     dirty_ = port.after(r, cycles);
   }
 
   Model model_;
+  VerilatedContext* const context_;  // of `model_`, which makes it the current one
   bool dirty_ = true;
 };
 
