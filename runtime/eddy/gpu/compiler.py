@@ -12,11 +12,13 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from eddy.core.errors import CompilationFailed, QuotaExceeded
 from eddy.gpu import library, sandbox, toolchain
+from eddy.gpu.confine import NOBODY
 from eddy.gpu.prelude import complete
 from eddy.gpu.program import Program, local_bytes, symbols
 from eddy.gpu.sandbox import Ended, Limits
@@ -90,7 +92,10 @@ class Compiler:
         parts = library.objects(fpu, self.cache)
         with tempfile.TemporaryDirectory(prefix="eddy-link-") as name:
             folder = Path(name)
-            folder.chmod(0o777)
+            if os.getuid() == 0:
+                # The linker is nobody by then; where that cannot be, it stays root without rights.
+                with suppress(OSError):
+                    os.chown(folder, NOBODY, NOBODY)
             for part in (*parts, toolchain.LIBRARY / library.LINK_SCRIPT):
                 shutil.copyfile(part, folder / part.name)
             for file, data in objects.items():
@@ -108,7 +113,9 @@ class Compiler:
                 (*argv, *objects, *(part.name for part in parts)), folder=folder.resolve(), limits=self.limits
             )
             self._check(ended)
-            return (folder / "program.elf").read_bytes()
+            made = os.open(folder / "program.elf", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(made, "rb") as linked:
+                return linked.read(self.limits.output_bytes)
 
     def _check(self, ended: Ended) -> None:
         """Turn a step that failed into the error that says why, and nothing else."""
@@ -133,7 +140,7 @@ class Compiler:
             return None
 
     def _keep(self, program: Program) -> None:
-        self.cache.mkdir(parents=True, exist_ok=True)
+        self.cache.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.NamedTemporaryFile("w", dir=self.cache, delete=False, encoding="utf-8") as file:
             file.write(program.to_json())
         os.replace(file.name, self.cache / f"{program.digest}.json")
