@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.studies.judge.sequences import workload
-from eddy.studies.nimblock.console import CHARACTER_S, FIFO, LAUNCH_S, Console
+from eddy.studies.nimblock.console import ADMISSION_S, CHARACTER_S, FIFO, LAUNCH_S, Console
 from eddy.studies.nimblock.policies import make_player
 from eddy.studies.nimblock.run import Setting, report, run
 from eddy.studies.nimblock.validation import POLICIES, agreement, document, rank_correlation, recorded
@@ -21,6 +21,21 @@ def test_responses_agree_with_the_board(policy: str) -> None:
     assert found.correlation >= 0.97
     assert found.means == pytest.approx([1.0] * 5, abs=0.05)
     assert min(found.correlations) >= 0.95
+
+
+@pytest.mark.parametrize(("card_s", "contention", "factor"), [(4.4e-3, 0.0015, 0.9), (5.5e-3, 0.0025, 1.1)])
+def test_the_agreement_hangs_on_no_constant(
+    monkeypatch: pytest.MonkeyPatch, card_s: float, contention: float, factor: float
+) -> None:
+    """Round robin, which is the most sensitive, with every constant at an end of what single sequences show."""
+    monkeypatch.setattr("eddy.studies.nimblock.run.CARD_S", {"rendering_3d": card_s})
+    monkeypatch.setattr("eddy.studies.nimblock.console.CONTENTION", contention)
+    times = {name: takes_s * factor for name, takes_s in ADMISSION_S.items()}
+    monkeypatch.setattr("eddy.studies.nimblock.console.ADMISSION_S", times)
+    runs = recorded(document(), "round_robin", workload())
+    found = agreement(workload(), runs, make_player("round_robin", "artefact"), BOARD)
+    assert found.mean == pytest.approx(1.0, abs=0.05)
+    assert found.correlation >= 0.97
 
 
 @pytest.mark.parametrize("policy", ["prema", "nimblock"])
