@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.learned import FEATURES, actor_from, budget_state, hedge_from, median, parse, state
 from eddy.policy.price.max_weight import MaxWeight
 from eddy.policy.price.thresholds import LEVELS
-from eddy.studies.mtf import envy, hedge, train, training, workload
+from eddy.studies.mtf import envy, fairness, figures, hedge, train, training, workload
 from eddy.studies.mtf.network import Network
 from eddy.studies.mtf.queues import WAVES, Queues
 from eddy.studies.mtf.results import STRIDE_SHARE, Runs, estimate
@@ -264,3 +265,25 @@ def test_state_is_bounded_and_blind_to_units() -> None:
 def test_budget_states_and_medians() -> None:
     assert budget_state(np.array([0.0, 1.0, 8.0]), np.ones(3), 16).tolist() == [0, 2, 15]
     assert median(np.array([[0.1, 0.5, 0.4, *[0.0] * 7]])).tolist() == [0.1]
+
+
+def test_chapter_3_is_reproduced(tmp_path: Path) -> None:
+    rows = {row.what: row for row in fairness.chapter_3(tmp_path, Runs([0], processes=1), quick=True)}
+    for what in (
+        "utilities, time-equal",
+        "utilities, dynamic-fair",
+        "utilities, fixed-fair",
+        "utilities, mtf",
+        "phi, mtf",
+    ):
+        assert rows[what].note == "exact"
+    assert rows["phi, fixed-fair"].note != "exact"
+    assert rows["Algorithm 1 gives the MTF row"].ours.startswith("yes")
+    assert (tmp_path / "table_3_3.csv").exists()
+
+
+def test_mixed_loads_leave_data_and_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "Setting", lambda weights, load: replace(SMALL, weights=weights, load=load, rounds=5))
+    rows = figures.mixed_loads(tmp_path, Runs([0, 1], processes=1), quick=True)
+    assert [row.figure for row in rows] == ["5.14", "5.15"]
+    assert {p.name for p in tmp_path.iterdir()} == {f"figure_{f}.{e}" for f in ("5.14", "5.15") for e in ("csv", "png")}

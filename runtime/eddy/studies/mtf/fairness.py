@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from eddy.policy.price import POLICIES, metrics
+from eddy.policy.price.view import Floats
 from eddy.studies.mtf import envy, example, pictures, workload
 from eddy.studies.mtf.figures import LOADS
 from eddy.studies.mtf.pictures import LABELS
@@ -29,10 +30,8 @@ def chapter_3(out: Path, runs: Runs, quick: bool) -> list[Row]:
     for name, (utilities, incentive) in published.items():
         total = example.totals(name)
         phi = metrics.sharing_incentive(total, example.totals("time-equal"))
-        rows.append(Row("T 3.3", f"utilities, {name}", utilities, ", ".join(f"{u:.4g}" for u in total), "exact"))
-        ours = ", ".join(f"{p:.3g}" for p in phi)
-        note = "exact" if name in ("time-equal", "mtf") else "the text's own utilities give ours; it cuts off or slips"
-        rows.append(Row("3.2", f"phi, {name}", incentive, ours, note))
+        rows.append(_exactly("T 3.3", f"utilities, {name}", utilities, total))
+        rows.append(_exactly("3.2", f"phi, {name}", incentive, phi))
     write_csv(out / "table_3_3.csv", [{"mechanism": r.what, "published": r.published, "ours": r.ours} for r in rows])
     same = example.algorithm_1().tolist() == example.OWNERS["mtf"].tolist()
     near = min(
@@ -49,13 +48,16 @@ def chapter_3(out: Path, runs: Runs, quick: bool) -> list[Row]:
         )
     )
     fixed, mtf = example.swapped("fixed-fair"), example.swapped("mtf")
-    rows.append(
-        Row("3.3", "u_1(X_2), u_2(X_1), fixed-fair", "3.9, 3.0", f"{fixed[0, 1]:.2g}, {fixed[1, 0]:.2g}", "exact")
-    )
-    rows.append(
-        Row("3.3", "u_1(X_2), u_2(X_1), MTF", "1.4, 2.8", f"{mtf[0, 1]:.2g}, {mtf[1, 0]:.2g}", "exact: no envy")
-    )
+    rows.append(_exactly("3.3", "u_1(X_2), u_2(X_1), fixed-fair", "3.9, 3.0", fixed[(0, 1), (1, 0)]))
+    rows.append(_exactly("3.3", "u_1(X_2), u_2(X_1), MTF", "1.4, 2.8", mtf[(0, 1), (1, 0)]))
     return rows
+
+
+def _exactly(figure: str, what: str, published: str, ours: Floats) -> Row:
+    """Whether ours, rounded as the published values are, are those."""
+    digits = [len(text.partition(".")[2]) for text in published.split(", ")]
+    rounded = ", ".join(f"{value + 1e-9:.{d}f}" for value, d in zip(ours, digits, strict=True))
+    return Row(figure, what, published, rounded, "exact" if rounded == published else "differs by rounding or a slip")
 
 
 def sharing(out: Path, runs: Runs, quick: bool) -> list[Row]:
