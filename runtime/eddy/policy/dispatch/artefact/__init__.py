@@ -1,8 +1,8 @@
 """The schedulers as [004]'s published artefact has them, where that departs from the text.
 
 They are written for a polling hypervisor: each call is one turn of its loop, at most one task is given a slot, and a
-call may change nothing but what is remembered, in which case the loop turns again. `docs/explanations/nimblock-artefact.md` says
-what differs from the text and what it costs.
+call may change nothing but what is remembered, in which case the loop turns again.
+`docs/explanations/nimblock-artefact.md` says what differs from the text and what it costs.
 """
 
 from collections.abc import Callable, Mapping
