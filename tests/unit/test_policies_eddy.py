@@ -218,3 +218,26 @@ def test_nothing_to_do_still_learns() -> None:
     assert idle.decisions == ()
     assert idle.memory.learned.mean_s == {"m": 2.0}
     assert idle.wake_s is None
+
+
+def test_items_nobody_waits_for_never_hold_every_slot() -> None:
+    endless = [at(job(number, 100.0), 0, slot=number) for number in range(2)]
+    held = [slot(number, f"m{number}_0", (number, 0), running=True) for number in range(2)]
+    another = job(2, 100.0, priority=9)
+    assert decide([*endless, another], [*held, slot(2)]).decisions == (), "one slot is left for those who come"
+    assert decide([*endless, another, job(3, 1.0)], [*held, slot(2)]).decisions == (Configure(3, 0, 2),)
+    assert decide([endless[0], another], [held[0], slot(1), slot(2)]).decisions == (Configure(2, 0, 1),)
+    assert decide([another], [slot(0)]).decisions == (Configure(2, 0, 0),), "where there is one slot only, all take it"
+
+
+def test_a_slot_that_is_had_at_once_is_not_passed_over_for_one_on_its_way() -> None:
+    jobs = [at(job(number, 5.0, batch=9), 0, slot=number) for number in range(2)]
+    short = job(2, 0.5)
+    busy = [slot(number, f"m{number}_0", (number, 0), running=True) for number in range(2)]
+    first = decide([*jobs, short], busy)
+    assert len(first.decisions) == 1
+    taken = first.decisions[0]
+    assert isinstance(taken, Preempt)
+    boundary = [dataclasses.replace(s, running=s.index == taken.slot) for s in busy]
+    second = decide([*jobs, short], boundary, memory=first.memory)
+    assert second.decisions == (Preempt(1 - taken.slot),)

@@ -84,6 +84,8 @@ class Eddy:
             job to be one that will end last.
         ageing: How much waiting counts against work.
         reluctance: How many times more a slot must count for the job that wants it than for the one that has it.
+        patience_s: Board seconds an item may take for its task to get the last slot: an item cannot be preempted, and
+            whoever comes while such items hold every slot would have to wait for the end of one.
         interval_s: Board seconds after which to look again, waiting having changed ranks.
     """
 
@@ -94,6 +96,7 @@ class Eddy:
     outlasting: float = 0.7
     ageing: float = 0.3
     reluctance: float = 1.5
+    patience_s: float = 10.0
     interval_s: float = 0.396
     name: str = "eddy"
 
@@ -261,6 +264,8 @@ class Round:
     def _serve(self, outlook: Outlook, task: TaskView, rank: float) -> bool:
         """Give a task a slot, or keep one for it; answers whether it will have one."""
         job = outlook.job
+        if outlook.latency_s[task.id] > self.policy.patience_s and self._endless() >= len(self.view.slots) - 1 > 0:
+            return False
         fitting = [slot for slot in self.free if fits(slot, task)]
         ready = next((s for s in fitting if s.module == task.module and s.tenant == job.tenant), None)
         if ready is not None:
@@ -273,10 +278,27 @@ class Round:
             else:
                 self._keep(task, slot)
         elif self.coming:
-            self.coming -= 1
+            # One is on its way, but another may be had at once.
+            if not self._take(outlook, task, rank, at_once=True):
+                self.coming -= 1
         else:
             return self._take(outlook, task, rank)
         return True
+
+    def _endless(self) -> int:
+        """How many slots are, or will by this decision be, at work on items nobody has the patience for.
+
+        Where such a task waits for its predecessors the slot does not count: they may be as long, and must get one.
+        """
+        count, patience_s = 0, self.policy.patience_s
+        for slot in self.view.slots:
+            holder = self.outlooks.get(slot.job) if slot.job is not None else None
+            if holder is not None and slot.task is not None and holder.latency_s[slot.task] > patience_s:
+                count += slot.running or items_ready(holder.job, holder.job.tasks[slot.task]) > 0
+        for decision in self.decisions:
+            if isinstance(decision, Configure):
+                count += self.outlooks[decision.job].latency_s[decision.task] > patience_s
+        return count
 
     def _give(self, job: JobView, task: TaskView, slot: SlotView) -> None:
         self.decisions.append(Configure(job.id, task.id, slot.index))
@@ -314,7 +336,7 @@ class Round:
 
     # Preemption -----------------------------------------------------------------------------------------------------
 
-    def _take(self, outlook: Outlook, task: TaskView, rank: float) -> bool:
+    def _take(self, outlook: Outlook, task: TaskView, rank: float, *, at_once: bool = False) -> bool:
         """Ask for the slot that counts least for the job that has it, if it counts enough more for this task.
 
         Of slots that count alike, one in which nothing runs, else that of the task latest in topological order. Of the
@@ -324,13 +346,14 @@ class Round:
             self.takeable = [held for held in map(self._held, self.view.slots) if held is not None]
         least = rank * self.policy.reluctance
         if all(held.value <= least for held in self.takeable):
-            self.settled = True
+            self.settled = not at_once
             return False
         job = outlook.job.id
         able = [
             held
             for held in self.takeable
             if held.value > least
+            and not (at_once and held.slot.running)
             and fits(held.slot, task)
             and (held.job != job or (held.waits and held.task > task.id))
         ]

@@ -13,7 +13,7 @@ from eddy.studies.judge.trial import CONTENDERS, Trial, hold
 from eddy.studies.nimblock.workload import Event
 from eddy.studies.report import Row, write_csv
 
-SEQUENCES = 90
+SEQUENCES = 40
 """Fresh sequences of each kind of arrivals."""
 LOADS_MS: tuple[float | None, ...] = (None, 5.3)
 """Measured load times, and loads from memory: the configuration port alone."""
