@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -22,6 +23,8 @@ from eddy.studies.vayalapra.scaling import (
     measure,
     predictions,
 )
+
+QUICK_NOTE = "quick: small workloads, where cold caches count most"
 
 
 def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None], figure: str | None = None) -> list[Row]:
@@ -45,7 +48,7 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None], fig
     rows: list[Row] = []
     for make in chosen.values():
         rows += make(out, points)
-    return rows
+    return [replace(row, note=f"{row.note}; {QUICK_NOTE}".lstrip("; ")) for row in rows] if quick else rows
 
 
 def _points(seed: int, quick: bool, say: Callable[[str], None]) -> list[Point]:
