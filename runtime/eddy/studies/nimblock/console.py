@@ -1,6 +1,7 @@
 """What the published board spent outside its scheduler: its serial console, SD card, register writes, memory.
 
-Everything here is read off single intervals of the published board runs, not fitted to response times: what an
+Read off single intervals of all five published sequences, not fitted to response times (only `CONTENTION` was also
+compared with their means, for values from 0 to 0.0025): what an
 application waits for its first configuration where a slot is idle; what its loads take above the mean of their slot in
 the runs that share nothing; how much longer items take in the runs that share.
 """
