@@ -8,7 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)")
-FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```.*?^```|^ {4,}\S.*?$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+"""Fenced, indented and inline."""
 
 
 def pages() -> list[Path]:
@@ -26,14 +27,14 @@ def pages() -> list[Path]:
 
 def anchors(page: Path) -> set[str]:
     """The names headings are linked by."""
-    titles = re.findall(r"^#+ +(.+?)\s*$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    titles = re.findall(r"^#+ +(.+?)\s*$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def broken(page: Path) -> list[str]:
     """What a page links to and cannot be found."""
     wrong = []
-    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
     for match in LINK.finditer(text):
         target = match.group(1) or match.group(2)
         if re.match(r"[a-z]+:", target):
