@@ -7,4 +7,8 @@ rtl/gpu_lanes.sv
 rtl/gpu_counters.sv
 rtl/gpu_csr.sv
 rtl/gpu_warps.sv
+rtl/gpu_life.sv
+rtl/gpu_trap.sv
+rtl/gpu_flow.sv
+rtl/gpu_trace.sv
 rtl/gpu_core.sv

@@ -221,6 +221,14 @@ def test_an_endless_loop_is_halted_and_its_neighbour_is_not() -> None:
     assert word(cluster, C) == 77
 
 
+def test_a_core_is_halted_before_it_has_begun() -> None:
+    cluster, _, _ = two_tenants("")
+    cluster.poke(regs.HALT, 3)
+    assert cluster.run(1_000) is Stop.IDLE, "both were still being cleared"
+    assert cluster.counters(0)["instructions"] == 0
+    assert word(cluster, C) == 0
+
+
 def test_a_core_that_was_halted_runs_again() -> None:
     cluster, _, _ = two_tenants("")
     cluster.run(1_000)

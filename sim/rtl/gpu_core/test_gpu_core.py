@@ -117,7 +117,7 @@ MUTATIONS = [
     ("gpu_lanes.sv", "signed'(a) >>> b[4:0]", "a >> b[4:0]"),
     ("gpu_dcache.sv", "victim_q[set] : store && hit1;", "victim_q[set] : 1'b0;"),
     ("gpu_warps.sv", "if (expired) favour = favour & ~group_q[choose_warp];", ""),
-    ("gpu_core.sv", "next_lane_pc[t] = trap[t] ? mtvec : x_pc_q;", "next_lane_pc[t] = mtvec;"),
+    ("gpu_flow.sv", "next_lane_pc_o[t] = trap_i[t] ? mtvec_i : pc_i;", "next_lane_pc_o[t] = mtvec_i;"),
 ]
 
 

@@ -107,11 +107,9 @@ module gpu_core
 
   // ---- Life of a kernel
 
-  typedef enum logic [1:0] { Idle, Clear, Run, Drain } state_e;
-
   state_e state_q;
   logic [15:0] clear_q;
-  logic halt_q, begin_kernel, quiet, fault_now;
+  logic halt_q, begin_kernel, quiet, empty;
   logic clear_units_n;
 
   // ---- Signals between stages
@@ -323,78 +321,16 @@ module gpu_core
   assign rm = (x_sub_q == 3'd7) ? frm : x_sub_q;
   assign rm_bad = x_fp_uses_rm_q && rm > 3'd4;
 
-  // Which lanes trap, and why.
   mask_t trap;
   logic [4:0] trap_cause;
-  logic [31:0] trap_common, trap_top;
+  logic [31:0] trap_top;
   logic [31:0] trap_value [Threads];
-  logic trap_address;
 
-  // Where the lanes' own addresses are at fault, each has its own value.
-  always_comb begin
-    trap_top = trap_common;
-    for (int t = 0; t < int'(Threads); t++) begin
-      trap_value[t] = trap_common;
-      if (trap_address) begin
-        trap_value[t] = {address[t][31:1], address[t][0] && x_unit_q != UnitJalr};
-        if (trap[t]) trap_top = trap_value[t];
-      end
-    end
-  end
-
-  always_comb begin
-    trap = '0;
-    trap_cause = CauseIllegal;
-    trap_common = '0;
-    trap_address = 1'b0;
-    if (go) begin
-      unique case (x_unit_q)
-        UnitIllegal: begin
-          trap = x_mask_q;
-          trap_common = x_instr_q;
-        end
-        UnitCsr: begin
-          if (csr_illegal) trap = x_mask_q;
-          trap_common = x_instr_q;
-        end
-        UnitFpu: begin
-          if (rm_bad) trap = x_mask_q;
-          trap_common = x_instr_q;
-        end
-        UnitBranch: begin
-          if (target[1]) trap = taken;
-          trap_cause = CauseFetchMisaligned;
-          trap_common = target;
-        end
-        UnitJal: begin
-          if (target[1]) trap = x_mask_q;
-          trap_cause = CauseFetchMisaligned;
-          trap_common = target;
-        end
-        UnitJalr: begin
-          trap_cause = CauseFetchMisaligned;
-          trap_address = 1'b1;
-          for (int t = 0; t < int'(Threads); t++) begin
-            if (x_mask_q[t] && address[t][1]) trap[t] = 1'b1;
-          end
-        end
-        UnitLoad, UnitStore: begin
-          trap_cause = (x_unit_q == UnitLoad) ? CauseLoadMisaligned : CauseStoreMisaligned;
-          trap_address = 1'b1;
-          for (int t = 0; t < int'(Threads); t++) begin
-            if (x_mask_q[t] && ((x_sub_q[0] && address[t][0]) || (x_sub_q[1] && address[t][1:0] != '0))) begin
-              trap[t] = 1'b1;
-            end
-          end
-        end
-        UnitSystem: begin
-          if (x_sub_q == SysEcall || x_sub_q == SysEbreak) trap = x_mask_q;
-          trap_cause = (x_sub_q == SysEcall) ? CauseEcall : CauseBreakpoint;
-        end
-        default: ;
-      endcase
-    end
-  end
+  gpu_trap #(.Threads(Threads)) u_trap (
+    .go_i(go), .unit_i(x_unit_q), .sub_i(x_sub_q), .instr_i(x_instr_q), .mask_i(x_mask_q), .taken_i(taken),
+    .target_i(target), .address_i(address), .csr_illegal_i(csr_illegal), .rm_bad_i(rm_bad), .trap_o(trap),
+    .trap_cause_o(trap_cause), .trap_value_o(trap_value), .trap_top_o(trap_top)
+  );
 
   // What must come again, and what goes on in another unit.
   logic to_memory, to_muldiv, to_fpu;
@@ -421,134 +357,16 @@ module gpu_core
   assign retire = go && !replay && trap == '0;
 
   // Where the lanes go.
-  logic split_branch, link_in, link_out;
-  mask_t jumping;
-
-  function automatic logic is_link(logic [4:0] number);
-    return number == 5'd1 || number == 5'd5;
-  endfunction
-
-  assign link_in = (x_unit_q inside {UnitJal, UnitJalr}) && is_link(x_instr_q[11:7]);
-  assign link_out = x_unit_q == UnitJalr && x_instr_q[11:7] == '0 && is_link(x_instr_q[19:15]);
-
-  always_comb begin
-    next_pc = x_pc_q + 32'd4;
-    next_depth = x_depth_q;
-    jumping = '0;
-    split_branch = 1'b0;
-    if (go) begin
-      unique case (x_unit_q)
-        UnitBranch: begin
-          jumping = taken;
-          split_branch = taken != '0 && taken != x_mask_q;
-          if (taken == x_mask_q) next_pc = target;
-        end
-        UnitJal: next_pc = target;
-        UnitJalr: begin
-          next_pc = {address[top_lane][31:2], 2'b00};
-          for (int t = 0; t < int'(Threads); t++) begin
-            if (x_mask_q[t] && address[t][31:2] != address[top_lane][31:2]) split_branch = 1'b1;
-          end
-        end
-        UnitSystem: begin
-          if (x_sub_q == SysMret) begin
-            split_branch = 1'b1;
-          end
-        end
-        default: ;
-      endcase
-      if (link_in && x_depth_q != '1 && !(x_unit_q == UnitJalr && x_instr_q[19:15] != x_instr_q[11:7] &&
-          is_link(x_instr_q[19:15]))) next_depth = x_depth_q + 1'b1;
-      if (link_out && x_depth_q != '0) next_depth = x_depth_q - 1'b1;
-    end
-  end
-
-  // Lane state, for instructions that change it.
-  mask_t enabled, together;
-  logic changes, bar_now, join_done;
-
-  always_comb begin
-    new_live = live;
-    new_join = joined;
-    new_bar = at_bar;
-    enabled = '0;
-    together = '0;
-    changes = 1'b0;
-    bar_now = 1'b0;
-    join_done = 1'b1;
-    if (retire && x_unit_q == UnitWarp) begin
-      unique case (x_sub_q)
-        WarpTmc, WarpPred: begin
-          automatic mask_t wanted, holds;
-          wanted = Threads'(scalar1);
-          if (x_sub_q == WarpPred) begin
-            for (int t = 0; t < int'(Threads); t++) holds[t] = x_mask_q[t] && (rs1[t][0] ^ x_instr_q[7]);
-            wanted = (holds != '0) ? holds : Threads'(scalar2);
-          end
-          enabled = wanted & ~live;
-          new_live = (live & ~x_mask_q) | (x_mask_q & wanted) | enabled;
-          changes = new_live != live;
-          // Lanes that wait for one that is gone look again.
-          if (changes) new_join = '0;
-        end
-        WarpJoin: begin
-          // The token is the set of lanes that split; those still alive wait here for each other.
-          together = (Threads'(scalar1) & live) | x_mask_q;
-          for (int t = 0; t < int'(Threads); t++) begin
-            if (together[t] && !x_mask_q[t] && !(joined[t] && lane_pc[t] == x_pc_q)) join_done = 1'b0;
-          end
-          if (join_done) new_join = joined & ~together;
-          else new_join = joined | x_mask_q;
-          changes = !join_done || together != x_mask_q;
-        end
-        WarpBar: begin
-          bar_now = 1'b1;
-          new_bar = at_bar | x_mask_q;
-          changes = 1'b1;
-        end
-        default: ;
-      endcase
-    end
-  end
-
-  assign uniform = go && !replay && alone && !split_branch && trap == '0 && !changes;
-  assign bar_write = bar_now;
-
-  always_comb begin
-    lane_write = '0;
-    for (int t = 0; t < int'(Threads); t++) begin
-      next_lane_pc[t] = next_pc;
-      next_lane_depth[t] = next_depth;
-    end
-    if (go && !uniform) begin
-      lane_write = x_mask_q | enabled;
-      if (!join_done) begin
-        for (int t = 0; t < int'(Threads); t++) next_lane_pc[t] = x_pc_q;
-      end else begin
-        lane_write |= together;
-      end
-      if (x_unit_q == UnitBranch && split_branch) begin
-        for (int t = 0; t < int'(Threads); t++) next_lane_pc[t] = jumping[t] ? target : x_pc_q + 32'd4;
-      end
-      if (x_unit_q == UnitJalr) begin
-        for (int t = 0; t < int'(Threads); t++) next_lane_pc[t] = {address[t][31:2], 2'b00};
-      end
-      if (x_unit_q == UnitSystem && x_sub_q == SysMret) begin
-        for (int t = 0; t < int'(Threads); t++) begin
-          next_lane_pc[t] = mepc[t];
-          next_lane_depth[t] = mdepth[t];
-        end
-      end
-      if (trap != '0) begin
-        // Only the lanes that trap leave; the others execute the instruction again, without them. The handler's
-        // lanes run first: theirs is the greatest depth.
-        for (int t = 0; t < int'(Threads); t++) begin
-          next_lane_pc[t] = trap[t] ? mtvec : x_pc_q;
-          next_lane_depth[t] = trap[t] ? '1 : x_depth_q;
-        end
-      end
-    end
-  end
+  gpu_flow #(.Threads(Threads), .DepthWidth(DepthWidth)) u_flow (
+    .go_i(go), .retire_i(retire), .replay_i(replay), .alone_i(alone), .unit_i(x_unit_q), .sub_i(x_sub_q),
+    .pc_i(x_pc_q), .rd_i(x_instr_q[11:7]), .rs1_number_i(x_instr_q[19:15]), .depth_i(x_depth_q),
+    .mask_i(x_mask_q), .taken_i(taken), .target_i(target), .address_i(address), .top_lane_i(top_lane),
+    .rs1_i(rs1), .scalar1_i(Threads'(scalar1)), .scalar2_i(Threads'(scalar2)), .live_i(live),
+    .joined_i(joined), .at_bar_i(at_bar), .lane_pc_i(lane_pc), .trap_i(trap), .mtvec_i(mtvec), .mepc_i(mepc),
+    .mdepth_i(mdepth), .uniform_o(uniform), .next_pc_o(next_pc), .next_depth_o(next_depth),
+    .next_lane_pc_o(next_lane_pc), .next_lane_depth_o(next_lane_depth), .lane_write_o(lane_write),
+    .new_live_o(new_live), .new_join_o(new_join), .new_bar_o(new_bar), .bar_write_o(bar_write)
+  );
 
   // ---- CSRs
 
@@ -558,9 +376,7 @@ module gpu_core
   logic [31:0] csr_operand [Threads];
   logic [4:0] fflags;
 
-  always_comb begin
-    for (int t = 0; t < int'(Threads); t++) csr_operand[t] = x_sub_q[2] ? {27'd0, x_instr_q[19:15]} : rs1[t];
-  end
+  always_comb for (int t = 0; t < int'(Threads); t++) csr_operand[t] = x_sub_q[2] ? 32'(x_instr_q[19:15]) : rs1[t];
 
   gpu_csr #(.Warps(Warps), .Threads(Threads), .Fpu(Fpu), .LocalBase(LocalBase)) u_csr (
     .clk_i,
@@ -653,11 +469,9 @@ module gpu_core
     assign fp_flags = '0;
     always_comb for (int t = 0; t < int'(Threads); t++) fp_data[t] = '0;
     logic unused_fp;
-    assign unused_fp = ^{to_fpu, fp_take, x_fp_op_q, rm};
-    logic unused_rs3;
     always_comb begin
-      unused_rs3 = 1'b0;
-      for (int t = 0; t < int'(Threads); t++) unused_rs3 ^= ^rs3[t];
+      unused_fp = ^{to_fpu, fp_take, x_fp_op_q, rm};
+      for (int t = 0; t < int'(Threads); t++) unused_fp ^= ^rs3[t];
     end
   end
 
@@ -725,85 +539,28 @@ module gpu_core
   end
 
 `ifdef EDDY_GPU_TRACE
-  // What every instruction did, for comparison with the model of the instruction set; sim/eddy_sim/gpu.
-  import "DPI-C" function void gpu_trace_op(int core, int warp, int pc, int instr, int mask, int traps, int cause);
-  import "DPI-C" function void gpu_trace_value(int core, int warp, int lane, int rd, int value);
-
-  always_ff @(posedge clk_i) begin
-    if (retire) gpu_trace_op(32'(core_id_i), 32'(x_warp_q), x_pc_q, x_instr_q, 32'(x_mask_q), 0, 0);
-    if (trap != '0) begin
-      gpu_trace_op(32'(core_id_i), 32'(x_warp_q), x_pc_q, x_instr_q, 32'(trap), 1, 32'(trap_cause));
-      for (int t = 0; t < int'(Threads); t++) begin
-        if (trap[t]) gpu_trace_value(32'(core_id_i), 32'(x_warp_q), t, 32'(trap_cause), trap_value[t]);
-      end
-    end
-    if (rf_write && state_q != Clear) begin
-      for (int t = 0; t < int'(Threads); t++) begin
-        if (rf_mask[t]) begin
-          gpu_trace_value(32'(core_id_i), 32'(rf_row >> RegWidth), t, 32'(rf_row[RegWidth-1:0]), rf_data[t]);
-        end
-      end
-    end
-  end
+  gpu_trace #(.Threads(Threads), .RowWidth(RowWidth), .RegWidth(RegWidth)) u_trace (
+    .clk_i, .core_i(core_id_i), .warp_i(32'(x_warp_q)), .pc_i(x_pc_q), .instr_i(x_instr_q),
+    .retire_i(retire ? x_mask_q : '0), .trap_i(trap), .trap_cause_i(trap_cause), .trap_value_i(trap_value),
+    .write_i(rf_write && state_q != Clear ? rf_mask : '0), .row_i(rf_row), .data_i(rf_data)
+  );
 `endif
 
   // ---- Life of a kernel
 
-  logic empty;
-
-  assign begin_kernel = state_q == Clear && clear_q == 16'(ClearCycles - 1);
-  assign clear_units_n = rst_ni && !(state_q == Clear && !begin_kernel);
-  assign fault_now = (go && trap != '0 && mtvec == '0) || dc_error || ic_error;
   assign empty = !d_q && !x_q && !w_q && !ic_busy && !dc_rsp && !md_rsp && !fp_rsp;
-  assign running_o = state_q != Idle;
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      state_q <= Idle;
-      clear_q <= '0;
-      halt_q <= 1'b0;
-      fault_o <= 1'b0;
-      fault_cause_o <= '0;
-      fault_pc_o <= '0;
-      fault_value_o <= '0;
-    end else begin
-      unique case (state_q)
-        Idle: begin
-          clear_q <= '0;
-          halt_q <= 1'b0;
-          if (start_i) begin
-            state_q <= Clear;
-            fault_o <= 1'b0;
-            fault_cause_o <= '0;
-            fault_pc_o <= '0;
-            fault_value_o <= '0;
-          end
-        end
-        Clear: begin
-          clear_q <= clear_q + 16'd1;
-          if (begin_kernel) state_q <= Run;
-        end
-        Run: begin
-          if (stop_i) halt_q <= 1'b1;
-          if ((active == '0 || halt_q) && empty && (quiet || halt_q)) state_q <= Drain;
-        end
-        default: if (dc_idle) state_q <= Idle;
-      endcase
-      if ((state_q == Run || state_q == Drain) && fault_now && !fault_o) begin
-        halt_q <= 1'b1;
-        fault_o <= 1'b1;
-        if (dc_error || ic_error) begin
-          fault_cause_o <= ic_error ? CauseFetchFault : dc_error_store ? CauseStoreFault : CauseLoadFault;
-          fault_pc_o <= '0;
-          fault_value_o <= ic_error ? ic_error_addr : dc_error_addr;
-        end else begin
-          fault_cause_o <= trap_cause;
-          fault_pc_o <= x_pc_q;
-          fault_value_o <= trap_top;
-        end
-      end
-    end
-  end
+  gpu_life #(.ClearCycles(ClearCycles)) u_life (
+    .clk_i, .rst_ni, .start_i, .stop_i,
+    .work_left_i(active != '0 || !quiet), .empty_i(empty), .drained_i(dc_idle),
+    .trap_i(go && trap != '0 && mtvec == '0), .trap_cause_i(trap_cause), .trap_pc_i(x_pc_q), .trap_value_i(trap_top),
+    .fetch_error_i(ic_error), .fetch_addr_i(ic_error_addr),
+    .data_error_i(dc_error), .data_store_i(dc_error_store), .data_addr_i(dc_error_addr),
+    .state_o(state_q), .clear_o(clear_q), .begin_o(begin_kernel), .halt_o(halt_q), .running_o,
+    .fault_o, .fault_cause_o, .fault_pc_o, .fault_value_o
+  );
+
+  assign clear_units_n = rst_ni && !(state_q == Clear && !begin_kernel);
 
   // ---- Counters
 

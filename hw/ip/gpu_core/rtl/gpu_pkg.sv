@@ -10,6 +10,9 @@ package gpu_pkg;
   parameter int unsigned LineOffset = $clog2(LineBytes);
   parameter int unsigned LineAddrWidth = 32 - LineOffset;
 
+  /// Where a core is in the life of a kernel.
+  typedef enum logic [1:0] { Idle, Clear, Run, Drain } state_e;
+
   /// Who executes an instruction.
   typedef enum logic [3:0] {
     UnitIllegal = 4'd0,

@@ -1,0 +1,185 @@
+/// Where the lanes of a warp go from an instruction, and how their conditions change. Purely combinational.
+///
+/// docs/reference/gpu-isa.md defines what tmc, pred, join and bar do to the lanes.
+module gpu_flow
+  import gpu_pkg::*;
+#(
+  parameter int unsigned Threads = 4,
+  parameter int unsigned DepthWidth = 6,
+  localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1
+) (
+  input  logic                    go_i,
+  /// The instruction ends: it neither traps nor comes again.
+  input  logic                    retire_i,
+  input  logic                    replay_i,
+  /// The executing lanes are all the running lanes of the warp.
+  input  logic                    alone_i,
+  input  unit_e                   unit_i,
+  input  logic [2:0]              sub_i,
+  input  logic [31:0]             pc_i,
+  input  logic [4:0]              rd_i,
+  input  logic [4:0]              rs1_number_i,
+  input  logic [DepthWidth-1:0]   depth_i,
+  input  logic [Threads-1:0]      mask_i,
+  input  logic [Threads-1:0]      taken_i,
+  input  logic [31:0]             target_i,
+  input  logic [31:0]             address_i [Threads],
+  input  logic [LaneWidth-1:0]    top_lane_i,
+  input  logic [31:0]             rs1_i [Threads],
+  /// Scalar operands, as masks.
+  input  logic [Threads-1:0]      scalar1_i,
+  input  logic [Threads-1:0]      scalar2_i,
+  /// Conditions of the warp's lanes, before and after; `lane_pc_i` is that of lanes that wait.
+  input  logic [Threads-1:0]      live_i,
+  input  logic [Threads-1:0]      joined_i,
+  input  logic [Threads-1:0]      at_bar_i,
+  input  logic [31:0]             lane_pc_i [Threads],
+  input  logic [Threads-1:0]      trap_i,
+  input  logic [31:0]             mtvec_i,
+  input  logic [31:0]             mepc_i [Threads],
+  input  logic [DepthWidth-1:0]   mdepth_i [Threads],
+  /// All lanes go on at `next_pc_o`; otherwise those of `lane_write_o` each at its own.
+  output logic                    uniform_o,
+  output logic [31:0]             next_pc_o,
+  output logic [DepthWidth-1:0]   next_depth_o,
+  output logic [31:0]             next_lane_pc_o [Threads],
+  output logic [DepthWidth-1:0]   next_lane_depth_o [Threads],
+  output logic [Threads-1:0]      lane_write_o,
+  output logic [Threads-1:0]      new_live_o,
+  output logic [Threads-1:0]      new_join_o,
+  output logic [Threads-1:0]      new_bar_o,
+  output logic                    bar_write_o
+);
+
+  typedef logic [Threads-1:0] mask_t;
+
+  logic split_branch, link_in, link_out;
+  mask_t jumping;
+
+  function automatic logic is_link(logic [4:0] number);
+    return number == 5'd1 || number == 5'd5;
+  endfunction
+
+  assign link_in = (unit_i inside {UnitJal, UnitJalr}) && is_link(rd_i);
+  assign link_out = unit_i == UnitJalr && rd_i == '0 && is_link(rs1_number_i);
+
+  always_comb begin
+    next_pc_o = pc_i + 32'd4;
+    next_depth_o = depth_i;
+    jumping = '0;
+    split_branch = 1'b0;
+    if (go_i) begin
+      unique case (unit_i)
+        UnitBranch: begin
+          jumping = taken_i;
+          split_branch = taken_i != '0 && taken_i != mask_i;
+          if (taken_i == mask_i) next_pc_o = target_i;
+        end
+        UnitJal: next_pc_o = target_i;
+        UnitJalr: begin
+          next_pc_o = {address_i[top_lane_i][31:2], 2'b00};
+          for (int t = 0; t < int'(Threads); t++) begin
+            if (mask_i[t] && address_i[t][31:2] != address_i[top_lane_i][31:2]) split_branch = 1'b1;
+          end
+        end
+        UnitSystem: begin
+          if (sub_i == SysMret) begin
+            split_branch = 1'b1;
+          end
+        end
+        default: ;
+      endcase
+      if (link_in && depth_i != '1 && !(unit_i == UnitJalr && rs1_number_i != rd_i &&
+          is_link(rs1_number_i))) next_depth_o = depth_i + 1'b1;
+      if (link_out && depth_i != '0) next_depth_o = depth_i - 1'b1;
+    end
+  end
+
+  // Lane state, for instructions that change it.
+  mask_t enabled, together;
+  logic changes, bar_now, join_done;
+
+  always_comb begin
+    new_live_o = live_i;
+    new_join_o = joined_i;
+    new_bar_o = at_bar_i;
+    enabled = '0;
+    together = '0;
+    changes = 1'b0;
+    bar_now = 1'b0;
+    join_done = 1'b1;
+    if (retire_i && unit_i == UnitWarp) begin
+      unique case (sub_i)
+        WarpTmc, WarpPred: begin
+          automatic mask_t wanted, holds;
+          wanted = scalar1_i;
+          if (sub_i == WarpPred) begin
+            for (int t = 0; t < int'(Threads); t++) holds[t] = mask_i[t] && (rs1_i[t][0] ^ rd_i[0]);
+            wanted = (holds != '0) ? holds : scalar2_i;
+          end
+          enabled = wanted & ~live_i;
+          new_live_o = (live_i & ~mask_i) | (mask_i & wanted) | enabled;
+          changes = new_live_o != live_i;
+          // Lanes that wait for one that is gone look again.
+          if (changes) new_join_o = '0;
+        end
+        WarpJoin: begin
+          // The token is the set of lanes that split; those still alive wait here for each other.
+          together = (scalar1_i & live_i) | mask_i;
+          for (int t = 0; t < int'(Threads); t++) begin
+            if (together[t] && !mask_i[t] && !(joined_i[t] && lane_pc_i[t] == pc_i)) join_done = 1'b0;
+          end
+          if (join_done) new_join_o = joined_i & ~together;
+          else new_join_o = joined_i | mask_i;
+          changes = !join_done || together != mask_i;
+        end
+        WarpBar: begin
+          bar_now = 1'b1;
+          new_bar_o = at_bar_i | mask_i;
+          changes = 1'b1;
+        end
+        default: ;
+      endcase
+    end
+  end
+
+  assign uniform_o = go_i && !replay_i && alone_i && !split_branch && trap_i == '0 && !changes;
+  assign bar_write_o = bar_now;
+
+  always_comb begin
+    lane_write_o = '0;
+    for (int t = 0; t < int'(Threads); t++) begin
+      next_lane_pc_o[t] = next_pc_o;
+      next_lane_depth_o[t] = next_depth_o;
+    end
+    if (go_i && !uniform_o) begin
+      lane_write_o = mask_i | enabled;
+      if (!join_done) begin
+        for (int t = 0; t < int'(Threads); t++) next_lane_pc_o[t] = pc_i;
+      end else begin
+        lane_write_o |= together;
+      end
+      if (unit_i == UnitBranch && split_branch) begin
+        for (int t = 0; t < int'(Threads); t++) next_lane_pc_o[t] = jumping[t] ? target_i : pc_i + 32'd4;
+      end
+      if (unit_i == UnitJalr) begin
+        for (int t = 0; t < int'(Threads); t++) next_lane_pc_o[t] = {address_i[t][31:2], 2'b00};
+      end
+      if (unit_i == UnitSystem && sub_i == SysMret) begin
+        for (int t = 0; t < int'(Threads); t++) begin
+          next_lane_pc_o[t] = mepc_i[t];
+          next_lane_depth_o[t] = mdepth_i[t];
+        end
+      end
+      if (trap_i != '0) begin
+        // Only the lanes that trap_i leave; the others execute the instruction again, without them. The handler's
+        // lanes run first: theirs is the greatest depth.
+        for (int t = 0; t < int'(Threads); t++) begin
+          next_lane_pc_o[t] = trap_i[t] ? mtvec_i : pc_i;
+          next_lane_depth_o[t] = trap_i[t] ? '1 : depth_i;
+        end
+      end
+    end
+  end
+
+endmodule

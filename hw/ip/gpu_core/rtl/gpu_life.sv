@@ -1,0 +1,103 @@
+/// The life of a kernel on a core, and why it ended early.
+///
+/// `start_i` -> Clear, for `ClearCycles` -> Run, until no work is left and nothing is under way -> Drain, until every store
+/// has landed -> Idle. A fault or `stop_i` halts: nothing more is issued, and what is under way ends.
+module gpu_life
+  import gpu_pkg::*;
+#(
+  /// What the slowest memory takes to be zeroed, a row a cycle.
+  parameter int unsigned ClearCycles = 256
+) (
+  input  logic        clk_i,
+  /// Synchronous reset, active low.
+  input  logic        rst_ni,
+  input  logic        start_i,
+  input  logic        stop_i,
+  /// A warp lives, or an instruction is between issue and completion.
+  input  logic        work_left_i,
+  /// No stage of the pipeline and no unit holds anything.
+  input  logic        empty_i,
+  /// Every store has landed.
+  input  logic        drained_i,
+
+  // A trap without a handler
+  input  logic        trap_i,
+  input  logic [4:0]  trap_cause_i,
+  input  logic [31:0] trap_pc_i,
+  input  logic [31:0] trap_value_i,
+  // Lines that memory refused
+  input  logic        fetch_error_i,
+  input  logic [31:0] fetch_addr_i,
+  input  logic        data_error_i,
+  input  logic        data_store_i,
+  input  logic [31:0] data_addr_i,
+
+  output state_e      state_o,
+  /// Row to zero.
+  output logic [15:0] clear_o,
+  /// The last cycle of Clear.
+  output logic        begin_o,
+  output logic        halt_o,
+  output logic        running_o,
+  /// Sticky until the next start, as what goes with it.
+  output logic        fault_o,
+  output logic [4:0]  fault_cause_o,
+  output logic [31:0] fault_pc_o,
+  output logic [31:0] fault_value_o
+);
+
+  logic refused, fault;
+
+  assign refused = fetch_error_i || data_error_i;
+  assign fault = (state_o == Run || state_o == Drain) && (trap_i || refused) && !fault_o;
+  assign begin_o = state_o == Clear && clear_o == 16'(ClearCycles - 1);
+  assign running_o = state_o != Idle;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_o <= Idle;
+      clear_o <= '0;
+      halt_o <= 1'b0;
+    end else begin
+      unique case (state_o)
+        Idle: begin
+          clear_o <= '0;
+          halt_o <= 1'b0;
+          if (start_i) state_o <= Clear;
+        end
+        Clear: begin
+          clear_o <= clear_o + 16'd1;
+          if (stop_i) halt_o <= 1'b1;
+          if (begin_o) state_o <= Run;
+        end
+        Run: begin
+          if (stop_i) halt_o <= 1'b1;
+          if (empty_i && (halt_o || !work_left_i)) state_o <= Drain;
+        end
+        default: if (drained_i) state_o <= Idle;
+      endcase
+      if (fault) halt_o <= 1'b1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || (state_o == Idle && start_i)) begin
+      fault_o <= 1'b0;
+      fault_cause_o <= '0;
+      fault_pc_o <= '0;
+      fault_value_o <= '0;
+    end else if (fault) begin
+      fault_o <= 1'b1;
+      if (refused) begin
+        fault_cause_o <= fetch_error_i ? CauseFetchFault : data_store_i ? CauseStoreFault : CauseLoadFault;
+        fault_pc_o <= '0;
+        fault_value_o <= fetch_error_i ? fetch_addr_i : data_addr_i;
+      end else begin
+        fault_cause_o <= trap_cause_i;
+        fault_pc_o <= trap_pc_i;
+        fault_value_o <= trap_value_i;
+      end
+    end
+  end
+
+endmodule
