@@ -26,7 +26,8 @@ def table(kind: str, jobs: int = 20_000, hosts: int = 60) -> Floats:
         "kinds": size * deviation * per_class,
         "same": size * per_class,
     }
-    return times[kind].astype(np.float32)
+    chosen: Floats = times[kind].astype(np.float32)
+    return chosen
 
 
 @pytest.mark.parametrize(("kind", "within"), [("alike", 0.005), ("classes", 0.02), ("kinds", 0.03), ("same", 0.03)])
