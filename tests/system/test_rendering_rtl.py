@@ -1,0 +1,38 @@
+"""3D rendering end to end: a torus in two positions through the hypervisor's engine on the simulated board."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from eddy.board.factory import open_board
+from eddy.board.port import BoardPort
+from eddy.cli.demo_plan import Order
+from eddy.core.jobs import JobState
+from eddy.policy.dispatch import POLICIES
+from eddy_sim.reference import rendering
+from system.live_rig import Arrival, Live, measure
+
+pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("simulated board")]
+
+
+@pytest.fixture
+def board() -> Iterator[BoardPort]:
+    opened = open_board("rtl", "tiny")
+    yield opened
+    opened.shutdown()  # type: ignore[attr-defined]
+
+
+def test_the_torus_is_drawn_bit_for_bit(board: BoardPort, tmp_path: Path) -> None:
+    meshes = rendering.views()[1:3]
+    frames = np.stack([rendering.run_item({"triangles": mesh})["result"] for mesh in meshes])
+    order = Order("ada", "rendering", 3, {"triangles": np.stack(meshes)}, {"result": frames}, lambda _: "")
+    live = Live(board, POLICIES["nimblock"](), tmp_path)
+    (record,) = live.play([Arrival(0.0, order)])
+    assert record.state is JobState.SUCCEEDED
+    assert live.right(record, order)
+    taken = measure(live, [record])
+    print({module: round(takes_s * 1e6, 1) for module, takes_s in taken.latency_s.items()})
+    assert set(taken.latency_s) == {"render_project", "render_rasterise", "render_cull"}
