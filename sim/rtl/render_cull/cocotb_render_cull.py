@@ -1,5 +1,6 @@
 """The module render_cull against numpy."""
 
+import random
 from typing import Any
 
 import cocotb
@@ -21,9 +22,27 @@ def make(rng: np.random.Generator) -> trials.Trial:
     return trials.Trial(scalars, {"flat": flat, "spans": spans}, {"out": wanted})
 
 
+def largest(rng: np.random.Generator, count: int, side: int) -> trials.Trial:
+    """As many triangles, or as large a frame, as a run may have; the corners are covered, the last is nearest."""
+    flat = rng.integers(0, 256, (count, 8)).astype("u1")
+    flat[-2:] = [[0, 0, 255, 0, 0, 255, 1, 17], [255, 255, 255, 0, 0, 255, 0, 18]]
+    spans = rendering.rasterise(flat, side, side)
+    wanted = rendering.cull(flat, spans, side)
+    scalars = {"count": count, "width": side, "height": side}
+    return trials.Trial(scalars, {"flat": flat, "spans": spans}, {"out": wanted})
+
+
 @cocotb.test()
 async def matches_reference(dut: Any) -> None:
     await trials.matches_reference(dut, "render_cull", make)
+
+
+@cocotb.test()
+async def takes_the_largest(dut: Any) -> None:
+    harness = await trials.bring_up(dut, "render_cull")
+    data = np.random.default_rng(19)
+    for count, side in ((1024, 8), (3, 128)):
+        await trials.carry_out(harness, largest(data, count, side), random.Random(19))
 
 
 @cocotb.test()

@@ -1,5 +1,6 @@
 """The module render_rasterise against numpy."""
 
+import random
 from typing import Any
 
 import cocotb
@@ -20,9 +21,25 @@ def make(rng: np.random.Generator) -> trials.Trial:
     return trials.Trial({"count": count, "width": width, "height": height}, {"flat": flat}, {"spans": wanted})
 
 
+def largest(rng: np.random.Generator, count: int, side: int) -> trials.Trial:
+    """As many triangles, or as large a frame, as a run may have; the frame's corners are covered."""
+    flat = rng.integers(0, 256, (count, 8)).astype("u1")
+    flat[-2:, :6] = [[0, 0, 255, 0, 0, 255], [255, 255, 255, 0, 0, 255]]
+    wanted = rendering.rasterise(flat, side, side)
+    return trials.Trial({"count": count, "width": side, "height": side}, {"flat": flat}, {"spans": wanted})
+
+
 @cocotb.test()
 async def matches_reference(dut: Any) -> None:
     await trials.matches_reference(dut, "render_rasterise", make)
+
+
+@cocotb.test()
+async def takes_the_largest(dut: Any) -> None:
+    harness = await trials.bring_up(dut, "render_rasterise")
+    data = np.random.default_rng(19)
+    for count, side in ((1024, 8), (3, 128)):
+        await trials.carry_out(harness, largest(data, count, side), random.Random(19))
 
 
 @cocotb.test()
