@@ -48,6 +48,12 @@ class Cause(str, enum.Enum):
     """The slot does not hold what was loaded."""
     MODULE_ERROR = "module-error"
     """The module finished and says, in its status register, that it went wrong."""
+    ILLEGAL_INSTRUCTION = "illegal-instruction"
+    """A kernel executed an instruction, or named a CSR, that the cluster does not have."""
+    MISALIGNED_ACCESS = "misaligned-access"
+    """A kernel loaded or stored at an address that is not a multiple of the access's size."""
+    KERNEL_TRAP = "kernel-trap"
+    """A kernel trapped in another way: ecall, ebreak, a jump to nowhere; the core reports say which."""
     BOARD_RESTARTED = "board-restarted"
     """The privileged half died; the slot was closed."""
     INTERNAL_ERROR = "internal-error"
@@ -88,6 +94,24 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelLaunch:
+    """What a GPU cluster needs beside what every module does.
+
+    Attributes:
+        region: Id of the buffer that is the kernel's memory. Its first byte is at 0x8000_0000 as the cores see it
+            (`eddy.gpu.layout.REGION_BASE`); it must be granted to read and write, and is all the kernel can reach.
+        entry: First address of the program, as the cores see it.
+        argument: What warp 0 of each core finds in mscratch: the address of the launch block.
+        cores: Which cores of the cluster run it; () means all.
+    """
+
+    region: int
+    entry: int
+    argument: int
+    cores: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One item for the module a slot holds.
 
@@ -98,6 +122,7 @@ class Launch:
         time_limit_s: Board seconds after which it is stopped.
         status: Byte offset of the register in which the module says how it went, zero meaning well; -1 where it has
             none. Anything else there ends the item with `MODULE_ERROR`.
+        kernel: For a GPU cluster, instead of `registers` and `status`; None for every other module.
     """
 
     item: str
@@ -105,6 +130,34 @@ class Launch:
     grants: tuple[Grant, ...]
     time_limit_s: float
     status: int = -1
+    kernel: KernelLaunch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CoreReport:
+    """What one core of a GPU cluster counted and met while it ran a kernel.
+
+    Attributes:
+        core: Which core of the cluster.
+        cycles: Clock cycles of the slot's clock from its start to its end.
+        instructions: Instructions of warps.
+        total_active_cycles: TOTAL_ACTIVE_CYCLES of [000] Table 4.1: cycles in which a warp's instruction issued.
+        cycle_thread: CYCLE_THREAD_X for X = 1, 2, ..., lanes of a warp; their sum is `total_active_cycles`.
+        others: Whatever else it counts, by name: stalls by cause, cache hits, memory requests.
+        fault: Why it was stopped, a name of `eddy.gpu.executor.CAUSES`; empty where it came to its end, or was halted.
+        fault_pc: Address of the instruction at fault; 0 where memory refused.
+        fault_value: The instruction, or the address of the access (of its line where memory refused).
+    """
+
+    core: int
+    cycles: int
+    instructions: int
+    total_active_cycles: int
+    cycle_thread: tuple[int, ...]
+    others: tuple[tuple[str, int], ...] = ()
+    fault: str = ""
+    fault_pc: int = 0
+    fault_value: int = 0
 
 
 class EventKind(str, enum.Enum):
@@ -130,6 +183,7 @@ class BoardEvent:
         cause: Why it failed; `NONE` where it did not.
         detail: For people: the faulting address, the register that differed.
         started_s: Board time at which the load or the item began.
+        cores: For the end of a kernel on a GPU cluster: what each of its cores did.
     """
 
     seq: int
@@ -141,6 +195,7 @@ class BoardEvent:
     cause: Cause = Cause.NONE
     detail: str = ""
     started_s: float = 0.0
+    cores: tuple[CoreReport, ...] = ()
 
 
 class SlotPhase(str, enum.Enum):
