@@ -20,7 +20,8 @@ import numpy as np
 from eddy.core.errors import InvalidRequest
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import CoreCounters, Executor
-from eddy.gpu.launch import Array, Local, launch
+from eddy.gpu.launch import Array, launch
+from eddy.gpu.packing import Local
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _DTYPE = re.compile(r"[<|][iuf][1248]\Z")

@@ -1,0 +1,263 @@
+"""A launch's memory: where program, launch block, arguments, buffers, stacks and logs lie in its region.
+
+Whoever holds the memory, a bytearray here or a buffer of a board, asks the same `Packing` for sizes, for the bytes to
+put in before the first slice, for the launch block of each slice, and for where results and logs are afterwards.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eddy.core.errors import InvalidRequest, QuotaExceeded
+from eddy.gpu.layout import (
+    BLOCK,
+    BLOCK_MAGIC,
+    FLAG_BARRIER,
+    FLAG_GRID,
+    LOCAL_BASE,
+    REGION_BASE,
+    STACK_BYTES,
+    align,
+    context_bytes,
+    pack_block,
+    stack_stride,
+)
+from eddy.gpu.log import read_log
+from eddy.gpu.ndrange import Arrangement, arrange
+from eddy.gpu.program import Program
+from eddy.gpu.shape import ClusterShape
+from eddy.gpu.signature import Argument, Kernel
+
+MAX_REGION_BYTES = 1 << 30
+LOG_BYTES = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Argument for a `__local` pointer: so many bytes for each work-group."""
+
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """An array argument, as far as its place in memory goes.
+
+    Attributes:
+        key: Arguments with the same key are one array and share its memory.
+        bytes: Its size.
+        element: numpy's letter and size of an element, "f4"; with ">" before where its bytes are the other way round.
+        writeable: Whether a kernel may write it.
+    """
+
+    key: Hashable
+    bytes: int
+    element: str
+    writeable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An array in the region.
+
+    Attributes:
+        key: The extent's.
+        offset: Of its first byte, from the region's.
+        bytes: Its size.
+        written: Whether the kernel may have written it.
+    """
+
+    key: Hashable
+    offset: int
+    bytes: int
+    written: bool
+
+
+class Packing:
+    """How a launch lies in its region.
+
+    Args:
+        shape: The cluster.
+        program: From `Compiler.compile`.
+        kernel: Name of the kernel.
+        global_size: Work-items by dimension.
+        arguments: In the kernel's order: `Extent` or None for pointers, `Local` for `__local` ones, numbers, sequences
+            for vectors.
+        local_size: Work-group size; None for what suits the cluster.
+        offset: Global offset.
+        stack_bytes: Stack of each lane.
+        limit: Most bytes the region may have.
+
+    Attributes:
+        arrangement: How the ND-range fills the cluster.
+        bytes: Size of the region.
+        block_address: Of the launch block, as the cores see it.
+
+    Raises:
+        InvalidRequest: An argument or size does not fit.
+        QuotaExceeded: The region would be larger than `limit`.
+    """
+
+    def __init__(
+        self,
+        shape: ClusterShape,
+        program: Program,
+        kernel: str,
+        global_size: Sequence[int],
+        arguments: Sequence[object],
+        *,
+        local_size: Sequence[int] | None = None,
+        offset: Sequence[int] | None = None,
+        stack_bytes: int = STACK_BYTES,
+        limit: int = MAX_REGION_BYTES,
+    ) -> None:
+        found = program.kernel(kernel)
+        if program.fpu and not shape.fpu:
+            raise InvalidRequest("The program needs an FPU; compile it with fpu=False for this cluster.", field="fpu")
+        local = align(sum(align(a.bytes, 16) for a in arguments if isinstance(a, Local)), 16)
+        self.arrangement = arrange(shape, program, found, global_size, local_size, offset, local)
+        self._shape, self._image = shape, program.image()
+        offsets = found.offsets()
+        size = max((at + a.size for at, a in zip(offsets, found.arguments, strict=True)), default=0)
+        self.block_address = REGION_BASE + align(len(self._image))
+        self._argument_at = align(self.block_address + 4 * len(BLOCK))
+        self._end = align(self._argument_at + size)
+        self._placed: dict[Hashable, Placed] = {}
+        self._local_at = LOCAL_BASE + align(program.local_bytes, 16)
+        self._arguments = self._pack_all(found, arguments, offsets, size)
+        stride = stack_stride(stack_bytes)
+        stacks = self._take(shape.harts * stride)
+        self._log_base = self._take(shape.harts * LOG_BYTES) if program.prints else 0
+        self.bytes = self._end - REGION_BASE
+        if self.bytes > limit:
+            message = f"The launch needs {self.bytes} bytes of memory; {limit} at most."
+            raise QuotaExceeded(message, limit=limit, asked=self.bytes)
+        self._words = {
+            **_words(self.arrangement),
+            **{"magic": BLOCK_MAGIC, "entry": found.stub, "arguments": self._argument_at},
+            "global_end_0": self.arrangement.global_offset[0] + self.arrangement.global_size[0],
+            "flags": (FLAG_BARRIER if found.waits else 0) | (FLAG_GRID if self.arrangement.work_dim > 1 else 0),
+            "group_step": self.places,
+            "advance": self.places * self.arrangement.local_size[0],
+            "context_base": LOCAL_BASE + shape.local_bytes - context_bytes(shape.lanes),
+            **{"local_stride": local, "stack_base": stacks, "stack_stride": stride},
+            **{"log_base": self._log_base, "log_stride": LOG_BYTES if program.prints else 0},
+        }
+
+    @property
+    def places(self) -> int:
+        """Work-groups the whole cluster runs side by side."""
+        return self._shape.cores * self.arrangement.core_groups
+
+    @property
+    def arrays(self) -> tuple[Placed, ...]:
+        """Where the arrays are, in the order of the arguments that name them first."""
+        return tuple(self._placed.values())
+
+    @property
+    def prints(self) -> bool:
+        """Whether there is a log to read."""
+        return self._log_base != 0
+
+    def fixed(self) -> Iterator[tuple[int, bytes]]:
+        """What to put in before the first slice beside the arrays: offset and bytes; everything else is zero."""
+        yield 0, self._image
+        yield self._argument_at - REGION_BASE, self._arguments
+
+    def block(self, first: int, count: int) -> tuple[int, bytes]:
+        """The launch block of a slice, to be put in before it: offset and bytes.
+
+        Args:
+            first: Its first work-group.
+            count: How many it has.
+        """
+        core_groups, cores = self.arrangement.core_groups, self._shape.cores
+        strides = (core_groups, 1) if count >= self.places else (1, cores)
+        words = {
+            "first_group": first,
+            "group_end": first + count,
+            "core_stride": strides[0],
+            "place_stride": strides[1],
+        }
+        return self.block_address - REGION_BASE, pack_block({**self._words, **words})
+
+    def log(self, memory: bytes | bytearray) -> str:
+        """What was printed, from the region as the last slice left it."""
+        return read_log(memory, self._log_base, LOG_BYTES, self._shape.harts) if self._log_base else ""
+
+    def _take(self, size: int) -> int:
+        at, self._end = self._end, align(self._end + size)
+        return at
+
+    def _pack_all(self, kernel: Kernel, arguments: Sequence[object], offsets: Sequence[int], size: int) -> bytes:
+        """The packed arguments; places arrays as they come."""
+        if len(arguments) != len(kernel.arguments):
+            names = ", ".join(a.name for a in kernel.arguments)
+            message = f"Kernel {kernel.name!r} takes {len(kernel.arguments)} arguments ({names}), not {len(arguments)}."
+            raise InvalidRequest(message, field="arguments", allowed=len(kernel.arguments))
+        packed = bytearray(size)
+        for at, argument, value in zip(offsets, kernel.arguments, arguments, strict=True):
+            data = self._pack(argument, value)
+            packed[at : at + len(data)] = data
+        return bytes(packed)
+
+    def _pack(self, argument: Argument, value: object) -> bytes:
+        if argument.space == "local":
+            if not isinstance(value, Local) or value.bytes < 1:
+                raise _refused(argument, "Local(bytes)")
+            at, self._local_at = self._local_at, self._local_at + align(value.bytes, 16)
+            return struct.pack("<I", at)
+        if argument.is_pointer:
+            return struct.pack("<I", 0 if value is None else self._place(argument, value))
+        return _number(argument, value)
+
+    def _place(self, argument: Argument, value: object) -> int:
+        """The address of an array, given room where it has none yet."""
+        if not isinstance(value, Extent):
+            raise _refused(argument, "a numpy array or None")
+        if argument.element and value.element != argument.element:
+            raise _refused(argument, f"an array of {np.dtype(argument.element)}, not of {np.dtype(value.element)}")
+        written = not argument.const
+        if written and not value.writeable:
+            raise _refused(argument, "a writeable array: the kernel may write it")
+        known = self._placed.get(value.key)
+        if known is None:
+            known = Placed(value.key, self._take(max(1, value.bytes)) - REGION_BASE, value.bytes, False)
+        self._placed[value.key] = Placed(value.key, known.offset, known.bytes, known.written or written)
+        return REGION_BASE + known.offset
+
+
+def _words(arrangement: Arrangement) -> dict[str, int]:
+    """The words of the launch block that say how the ND-range fills the cluster."""
+    words = {
+        **{"work_dim": arrangement.work_dim, "group_items": arrangement.group_items},
+        **{"group_warps": arrangement.group_warps, "core_groups": arrangement.core_groups},
+    }
+    for name in ("global_size", "global_offset", "local_size", "num_groups"):
+        words |= {f"{name}_{k}": size for k, size in enumerate(getattr(arrangement, name))}
+    return words
+
+
+def _number(argument: Argument, value: object) -> bytes:
+    """A scalar or vector in the kernel's type."""
+    try:
+        array = np.atleast_1d(np.asarray(value))
+    except ValueError:
+        raise _refused(argument, argument.type) from None
+    wanted = np.dtype("<" + argument.element)
+    if array.shape != (argument.count,) or array.dtype.kind not in "biuf":
+        raise _refused(argument, argument.type)
+    with np.errstate(all="ignore"):
+        cast = array.astype(wanted)
+    if wanted.kind != "f" and not np.array_equal(cast, array):
+        raise _refused(argument, f"values of {argument.type}")
+    return bytes(cast.tobytes()).ljust(argument.size, b"\0")
+
+
+def _refused(argument: Argument, allowed: str) -> InvalidRequest:
+    message = f"Argument {argument.name!r} ({argument.type}) takes {allowed}."
+    return InvalidRequest(message, field=f"arguments.{argument.name}", allowed=allowed)
