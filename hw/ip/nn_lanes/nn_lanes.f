@@ -1,0 +1,1 @@
+rtl/nn_lanes.sv
