@@ -44,7 +44,7 @@ class Live:
 
     def __init__(self, board: BoardPort, policy: DispatchPolicy, folder: Path) -> None:
         self.store = Store(folder / "eddy.sqlite")
-        self.engine = Engine(board, policy, self.store, CATALOGUE.applications, CATALOGUE.modules)
+        self.engine = Engine(board, policy, self.store, CATALOGUE.applications, CATALOGUE.modules, CATALOGUE.constants)
         self.engine.start()
         # The board may have a past; its time goes on.
         self.engine.step(0.0)

@@ -1,8 +1,11 @@
 """Application packages: what is read, and what is refused."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from eddy.api.catalogue import load_catalogue
 from eddy.core.errors import InvalidRequest
 from eddy.store.applications import parse_application
 
@@ -68,3 +71,19 @@ def test_a_name_given_twice_is_refused() -> None:
     task = raw()["tasks"][0]
     with pytest.raises(InvalidRequest, match="second stands twice"):
         parse_application(raw(tasks=[task, task], edges=[]))
+
+
+def test_a_package_ships_constants_of_their_size(tmp_path: Path) -> None:
+    constants = {name: {"role": "constant", "dtype": "<i2", "shape": [2]} for name in ("weights", "labels")}
+    folder = tmp_path / "applications" / "app"
+    folder.mkdir(parents=True)
+    package = raw(buffers={**raw()["buffers"], **constants})
+    folder.with_suffix(".yaml").write_text(yaml.safe_dump(package), encoding="utf-8")
+    (folder / "weights.bin").write_bytes(b"\1\2\3\4")
+    (folder / "a.bin").write_bytes(b"no constant")
+    catalogue = load_catalogue(tmp_path)
+    assert catalogue.constants == {("app", "weights"): b"\1\2\3\4"}
+    assert catalogue.shipped("app") == {"weights"}
+    (folder / "weights.bin").write_bytes(b"\1\2")
+    with pytest.raises(InvalidRequest, match=r"weights\.bin has 2 bytes; buffer weights takes 4"):
+        load_catalogue(tmp_path)

@@ -10,7 +10,7 @@ from typing import Any
 from eddy.board.manifest import ModuleManifest, load_module_manifest
 from eddy.core.applications import Application
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
-from eddy.store.applications import load_application, parse_application
+from eddy.store.applications import load_application, load_constants, parse_application
 
 
 class Catalogue:
@@ -98,11 +98,17 @@ class Catalogue:
 
 
 def load_catalogue(bitstreams: Path, added: Path | None = None) -> Catalogue:
-    """The catalogue of a `bitstreams/` directory: `<module>/manifest.yaml` and `applications/*.yaml`.
+    """The catalogue of a `bitstreams/` directory: `<module>/manifest.yaml`, `applications/*.yaml`, and their constants.
 
     Raises:
         InvalidRequest: A manifest or a package is wrong; the message names the file.
     """
     modules = {path.parent.name: load_module_manifest(path) for path in sorted(bitstreams.glob("*/manifest.yaml"))}
-    applications = [load_application(path) for path in sorted((bitstreams / "applications").glob("*.yaml"))]
-    return Catalogue(modules, {application.name: application for application in applications}, added=added)
+    applications: dict[str, Application] = {}
+    constants: dict[tuple[str, str], bytes] = {}
+    for path in sorted((bitstreams / "applications").glob("*.yaml")):
+        application = load_application(path)
+        applications[application.name] = application
+        shipped = load_constants(path, application)
+        constants |= {(application.name, buffer): data for buffer, data in shipped.items()}
+    return Catalogue(modules, applications, constants, added)

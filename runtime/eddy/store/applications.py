@@ -55,6 +55,27 @@ def load_application(path: str | Path) -> Application:
     return parse_application(raw)
 
 
+def load_constants(path: str | Path, application: Application) -> dict[str, bytes]:
+    """What a package ships for constant buffers: `<name>/<buffer>.bin` beside its `<name>.yaml`; the rest tenants give.
+
+    Args:
+        path: The package's `.yaml`.
+        application: What `load_application` read from it.
+
+    Raises:
+        InvalidRequest: A file has not its buffer's size.
+    """
+    found = {}
+    for spec in application.buffers:
+        file = Path(path).with_suffix("") / f"{spec.name}.bin"
+        if spec.role is BufferRole.CONSTANT and file.is_file():
+            found[spec.name] = file.read_bytes()
+            if len(found[spec.name]) != spec.bytes:
+                message = f"{file} has {len(found[spec.name])} bytes; buffer {spec.name} takes {spec.bytes}"
+                raise InvalidRequest(message, field=f"buffers.{spec.name}", allowed=spec.bytes)
+    return found
+
+
 def parse_application(raw: Any) -> Application:
     """Turn a package's mapping (from YAML or JSON) into an application.
 
