@@ -1,0 +1,2 @@
+rtl/flow_pkg.sv
+rtl/flow_window.sv
