@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
 
 
@@ -38,6 +39,9 @@ class JobRequest:
         priority: One of `eddy.core.jobs.PRIORITIES`.
         deadline_s: Board seconds after arrival by which it should end, or None.
         idempotency_key: The same key with the same request names the same job; "" for none.
+        kernel: For a kernel job, instead of `application`, `batch`, `inputs` and `constants`: source, ND-range and
+            arguments as `eddy.gpu.request.KernelRequest.to_json` has them.
+        time_limit_s: For a kernel job: board seconds one slice may take; None for what the hypervisor allows at most.
     """
 
     tenant: str
@@ -48,6 +52,48 @@ class JobRequest:
     priority: int = 1
     deadline_s: float | None = None
     idempotency_key: str = ""
+    kernel: Mapping[str, Any] | None = None
+    time_limit_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOutput:
+    """An array a kernel may write.
+
+    Attributes:
+        name: The argument's.
+        argument: Its place among the arguments, from 0.
+        dtype: numpy's name of an element, byte order included.
+        shape: The array's.
+    """
+
+    name: str
+    argument: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRecord:
+    """What a kernel job is, and what its cores counted so far.
+
+    Attributes:
+        name: The kernel's.
+        module: The cluster it was compiled for and runs on.
+        groups: Work-groups of its ND-range.
+        slice_groups: Work-groups of a slice, which is an item of the job; the last slice may have fewer.
+        outputs: The arrays it may write.
+        cores: Of each core of the cluster, the sum over the slices that ended.
+        log_bytes: Bytes of text it printed, known once it has ended.
+    """
+
+    name: str
+    module: str
+    groups: int
+    slice_groups: int
+    outputs: tuple[KernelOutput, ...] = ()
+    cores: tuple[CoreCounters, ...] = ()
+    log_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +103,8 @@ class JobRecord:
     Attributes:
         id: Grows with every submission on a hypervisor.
         tenant: Whose it is.
-        application: Name of the application.
-        batch: Number of items.
+        application: Name of the application; "kernel:" and the kernel's name for a kernel job.
+        batch: Number of items; slices of the ND-range for a kernel job.
         priority: One of `eddy.core.jobs.PRIORITIES`.
         state: Where it is in its life.
         submitted_unix_s: Wall time of acceptance.
@@ -77,6 +123,7 @@ class JobRecord:
         detail: For people: which task, item and slot, and what the board said.
         failed_task: Task that failed, or None.
         failed_item: Item that failed, or None.
+        kernel: For a kernel job, what it is and counted; else None.
     """
 
     id: int
@@ -101,6 +148,12 @@ class JobRecord:
     detail: str = ""
     failed_task: int | None = None
     failed_item: int | None = None
+    kernel: KernelRecord | None = None
+
+    @property
+    def kind(self) -> str:
+        """``"application"`` or ``"kernel"``."""
+        return "application" if self.kernel is None else "kernel"
 
     @property
     def response_s(self) -> float | None:

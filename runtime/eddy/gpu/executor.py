@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
+from eddy.core.counters import CoreCounters, added
 from eddy.gpu.shape import ClusterShape
+
+__all__ = ["CAUSES", "CoreCounters", "Execution", "Executor", "Fault", "total"]
 
 CAUSES: Mapping[int, str] = MappingProxyType(
     {
@@ -23,35 +26,6 @@ CAUSES: Mapping[int, str] = MappingProxyType(
     }
 )
 """Names of trap causes, as hw/regs/gpu_cluster.rdl has them."""
-
-
-@dataclass(frozen=True, slots=True)
-class CoreCounters:
-    """What one core counted while it ran a kernel.
-
-    Attributes:
-        cycles: Clock cycles from its start to its end; 0 where the executor has no clock.
-        instructions: Instructions of warps.
-        total_active_cycles: TOTAL_ACTIVE_CYCLES of [000] Table 4.1.
-        cycle_thread: CYCLE_THREAD_X for X = 1, 2, ..., lanes of a warp.
-        others: Whatever else it counts, by name.
-    """
-
-    cycles: int
-    instructions: int
-    total_active_cycles: int
-    cycle_thread: tuple[int, ...]
-    others: Mapping[str, int] = field(default_factory=dict)
-
-    def plus(self, other: CoreCounters) -> CoreCounters:
-        """Both runs of this core, one after the other."""
-        return CoreCounters(
-            self.cycles + other.cycles,
-            self.instructions + other.instructions,
-            self.total_active_cycles + other.total_active_cycles,
-            tuple(a + b for a, b in zip(self.cycle_thread, other.cycle_thread, strict=True)),
-            {name: self.others.get(name, 0) + other.others.get(name, 0) for name in {**self.others, **other.others}},
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,5 +84,5 @@ def total(runs: Iterable[Execution]) -> tuple[CoreCounters, ...]:
     """The counters of several runs of the same cluster, added up core by core."""
     summed: tuple[CoreCounters, ...] = ()
     for run in runs:
-        summed = tuple(a.plus(b) for a, b in zip(summed, run.counters, strict=True)) if summed else run.counters
+        summed = added(summed, run.counters)
     return summed

@@ -5,12 +5,14 @@ from __future__ import annotations
 import enum
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from eddy.core.applications import Application
+from eddy.core.counters import CoreCounters, added
 from eddy.core.jobs import TRANSITIONS, JobState
-from eddy.core.records import JobRecord, WaitCause
+from eddy.core.records import JobRecord, KernelRecord, WaitCause
 from eddy.hypervisor.messages import JobSpec
 from eddy.policy.dispatch.view import JobView, TaskView
 
@@ -97,6 +99,9 @@ class Job:
         self.cause = self.detail = ""
         self.failed_task: int | None = None
         self.failed_item: int | None = None
+        self.cores: tuple[CoreCounters, ...] = ()
+        """Of a kernel job: what its cores counted, over the slices that ended."""
+        self.log_bytes = 0
         self._task_views: list[TaskView | None] = [None] * count
         self._view: JobView | None = None
 
@@ -175,6 +180,11 @@ class Job:
             self.committed += 1
         return finished
 
+    def count(self, cores: tuple[CoreCounters, ...]) -> None:
+        """Add what the cores of a cluster counted during one slice."""
+        if cores:
+            self.cores = added(self.cores, cores)
+
     def touch(self, task: int) -> None:
         """Forget the cached view of a task that changed."""
         self._task_views[task] = None
@@ -252,7 +262,12 @@ class Job:
             detail=self.detail,
             failed_task=self.failed_task,
             failed_item=self.failed_item,
+            kernel=self._kernel(),
         )
+
+    def _kernel(self) -> KernelRecord | None:
+        kernel = self.spec.kernel
+        return None if kernel is None else replace(kernel, cores=self.cores, log_bytes=self.log_bytes)
 
     # Persistence --------------------------------------------------------------------------------------------------
 
@@ -280,7 +295,8 @@ class Job:
             record: What had happened.
             snapshot: As `snapshot` gave it; empty for a job that was only accepted.
             has_memory: Whether all its buffers are still there. If not, every task begins again after the last item
-                whose results are committed, because what lies between tasks is gone.
+                whose results are committed, because what lies between tasks is gone; and a kernel begins again from
+                its first slice on the arrays as they were submitted, because slices update them in place.
         """
         job = cls(spec, graph)
         job.state, job.started_s = record.state, record.started_s
@@ -296,8 +312,9 @@ class Job:
         job.ending = JobState(snapshot["ending"]) if snapshot["ending"] else None
         job.bucket, job.since_s = snapshot["bucket"], snapshot["since_s"]
         kept = has_memory or not spec.needs_memory
-        job.done = list(snapshot["done"]) if kept else [record.items_done] * len(job.done)
+        job.committed = record.items_done if kept or spec.kernel is None else 0
+        job.done = list(snapshot["done"]) if kept else [job.committed] * len(job.done)
         job.memory = Memory.HELD if kept else Memory.NONE
-        job.committed = record.items_done
+        job.cores = record.kernel.cores if kept and record.kernel is not None else ()
         job.left = [sum(1 for count in job.done if count <= item) for item in range(spec.batch)]
         return job

@@ -6,7 +6,7 @@ day of board time in seconds; and because it is plain and deterministic, the sam
 
 What it promises, whatever the policy decides:
 
-- one load at a time; no two tasks in a slot; only slots of the pool it was given;
+- one load at a time, over all pools; no two tasks in a slot; every job in slots of its own pool;
 - an item of a task starts after every predecessor's same item (in bulk mode, after all their items), items in order;
 - a slot is taken from a job only between items, and what is finished stays finished;
 - a module that served one tenant is loaded again before it serves another, unless it is known to scrub itself;
@@ -17,11 +17,11 @@ What it promises, whatever the policy decides:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 from eddy.board.port import Cause
 from eddy.core.jobs import JobState
 from eddy.core.records import What
+from eddy.core.slots import Pool
 from eddy.hypervisor.books import Books
 from eddy.hypervisor.job import Fits, Job, Memory
 from eddy.hypervisor.messages import (
@@ -46,6 +46,7 @@ from eddy.hypervisor.messages import (
     Stop,
     Wake,
 )
+from eddy.hypervisor.pools import PoolSlots, PoolState
 from eddy.hypervisor.slot import Phase, Slot
 from eddy.policy.dispatch.view import (
     Configure,
@@ -65,9 +66,10 @@ class Machine(Books):
 
     Args:
         slots: Index to expected load time in seconds, of the `pipeline` pool.
-        policy: Who gets which slot.
+        policy: Who gets which slot of it.
         fits: Module to slot to image.
         scrubbed: Modules that may serve another tenant without a load.
+        gpu: The `gpu` pool, which kernel jobs run in; None where the board has none.
     """
 
     def __init__(
@@ -76,15 +78,26 @@ class Machine(Books):
         policy: DispatchPolicy,
         fits: Fits,
         scrubbed: Collection[str] = (),
+        gpu: PoolSlots | None = None,
     ) -> None:
-        super().__init__(Slot(index, load_s) for index, load_s in sorted(slots.items()))
-        self.policy = policy
-        self.wake_s: float | None = None
-        self._fits = {module: {s: i for s, i in images.items() if s in slots} for module, images in fits.items()}
+        every = {**slots, **(gpu.slots if gpu is not None else {})}
+        super().__init__(Slot(index, load_s) for index, load_s in sorted(every.items()))
+        self._pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, policy, slots, fits)}
+        if gpu is not None:
+            self._pools[Pool.GPU] = PoolState(Pool.GPU, gpu.policy, gpu.slots, fits)
         self._scrubbed = frozenset(scrubbed)
-        self._memory: Any = policy.initial()
-        self._observations: list[Observation] = []
+        self._loaded_last: Pool | None = None
         self._dropped: tuple[object, ...] = ()
+
+    @property
+    def policy(self) -> DispatchPolicy:
+        """Who gets which slot of the `pipeline` pool."""
+        return self._pools[Pool.PIPELINE].policy
+
+    @property
+    def wake_s(self) -> float | None:
+        """Board time at which a policy wants to be asked again, or None."""
+        return min((pool.wake_s for pool in self._pools.values() if pool.wake_s is not None), default=None)
 
     def step(self, now_s: float, inputs: Iterable[Input]) -> Outcome:
         """Take in what happened, in order, and answer what is to be done.
@@ -138,7 +151,8 @@ class Machine(Books):
             for job in [job for job in self.jobs.values() if job.ending is not None]:
                 self._end(job, job.ending or JobState.FAILED, self._now_s, job.cause, job.detail)
         elif isinstance(message, Wake):
-            self.wake_s = None
+            for pool in self._pools.values():
+                pool.wake_s = None
 
     @property
     def busy(self) -> bool:
@@ -227,12 +241,13 @@ class Machine(Books):
         self._log(
             job, slot, message.at_s, What.CONFIGURATION_FAILED, detail=f"{message.cause} {message.detail}".strip()
         )
+        images = self._pools[job.spec.pool].fits.get(module, {})
         if message.refused:
-            self._fits.get(module, {}).pop(slot.index, None)
+            images.pop(slot.index, None)
             for each in self.jobs.values():
                 each.touch_all()
         self._release(slot, job, message.at_s, What.RELEASE)
-        hopeless = not self._fits.get(module) or job.attempts[task] >= MAX_LOAD_ATTEMPTS
+        hopeless = not images or job.attempts[task] >= MAX_LOAD_ATTEMPTS
         if job.ending is None and hopeless:
             job.failed_task = task
             where = f"task {self._name(job, task)}, slot {slot.index}: {message.detail}".rstrip(": ")
@@ -248,6 +263,7 @@ class Machine(Books):
         good = message.cause is Cause.NONE
         job.running -= 1
         job.held += 1
+        job.count(message.cores)
         what = What.ITEM_DONE if good else What.ITEM_FAILED
         detail = "" if good else f"{message.cause.value} {message.detail}".strip()
         self._log(job, slot, message.at_s, what, item=item, started_s=message.started_s, detail=detail)
@@ -277,7 +293,7 @@ class Machine(Books):
     def _count(self, job: Job, task: int, message: ItemEnded) -> None:
         """Book a finished item, and let the outputs of items that are complete be collected."""
         module = job.spec.application.tasks[task].module
-        self._observations.append(Observation(module, message.at_s - message.started_s))
+        self._pools[job.spec.pool].observations.append(Observation(module, message.at_s - message.started_s))
         for finished in job.finish_item(task):
             self._out.commands.append(Collect(job.spec.id, finished))
             self._note(job, message.at_s, What.RESULT, item=finished)
@@ -289,7 +305,7 @@ class Machine(Books):
             if slot.phase is not Phase.HELD or slot.job is None or slot.task is None or slot.index in waiting:
                 continue
             job = self.jobs[slot.job]
-            item = job.next_item(slot.task, self.policy.pipelined)
+            item = job.next_item(slot.task, self._pools[job.spec.pool].policy.pipelined)
             if item is None:
                 continue
             slot.item = item
@@ -302,53 +318,71 @@ class Machine(Books):
     # What the policy decides --------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        """Ask the policy; again as long as what it decided changes the world at once."""
+        """Ask the policies; again as long as what they decided changes the world at once.
+
+        The pool that was loaded last is asked last, so that neither keeps the configuration port from the other.
+        """
         for _ in range(2 * len(self.slots) + len(self.jobs) + 2):
-            dispatch = self.policy.decide(self.view())
-            self._observations.clear()
-            self._memory, self.wake_s = dispatch.memory, self._wake(dispatch.wake_s)
             again = False
-            for decision in dispatch.decisions:
-                again = self._carry_out(decision) or again
+            for pool in sorted(self._pools.values(), key=lambda pool: pool.pool is self._loaded_last):
+                again = self._ask_policy(pool) or again
             if not again:
                 return
             self._launch_ready()
 
-    def _wake(self, asked_s: float | None) -> float | None:
-        """When to ask the policy again if nothing happens: as it asked, or when a slot has rested."""
-        rested = [slot.rests_until_s for slot in self.slots.values() if slot.rests_until_s > self._now_s]
+    def _ask_policy(self, pool: PoolState) -> bool:
+        """Let a pool's policy decide, and carry it out; answers whether that changed the world at once."""
+        dispatch = pool.policy.decide(self.view(pool.pool))
+        pool.observations.clear()
+        pool.memory, pool.wake_s = dispatch.memory, self._wake(pool, dispatch.wake_s)
+        again = False
+        for decision in dispatch.decisions:
+            again = self._carry_out(decision, pool) or again
+        return again
+
+    def _wake(self, pool: PoolState, asked_s: float | None) -> float | None:
+        """When to ask a policy again if nothing happens: as it asked, or when a slot has rested."""
+        slots = (self.slots[index] for index in pool.slots)
+        rested = [slot.rests_until_s for slot in slots if slot.rests_until_s > self._now_s]
         return min([*rested, *(() if asked_s is None else (asked_s,))], default=None)
 
-    def view(self) -> DispatchView:
-        """What the policy sees now. Jobs that wait for memory, and slots that rest after failed loads, are not shown:
-        nothing could be decided about them."""
-        every = len(self.slots)
+    def view(self, which: Pool = Pool.PIPELINE) -> DispatchView:
+        """What a pool's policy sees now: its slots, and the jobs that run in them. Jobs that wait for memory, and slots
+        that rest after failed loads, are not shown: nothing could be decided about them."""
+        pool = self._pools[which]
         return DispatchView(
             now_s=self._now_s,
             jobs=tuple(
-                job.view(self._fits, every)
+                job.view(pool.fits, len(pool.slots))
                 for job in self.jobs.values()
-                if job.ending is None and job.spec.id not in self._blocked
+                if job.spec.pool is which and job.ending is None and job.spec.id not in self._blocked
             ),
-            slots=tuple(slot.view() for slot in self.slots.values() if slot.rests_until_s <= self._now_s),
+            slots=tuple(
+                slot.view()
+                for slot in self.slots.values()
+                if slot.index in pool.slots and slot.rests_until_s <= self._now_s
+            ),
             port_busy=self._loading is not None,
-            observations=tuple(self._observations),
-            memory=self._memory,
+            observations=tuple(pool.observations),
+            memory=pool.memory,
         )
 
-    def _carry_out(self, decision: Configure | Preempt | Prefetch) -> bool:
+    def _carry_out(self, decision: Configure | Preempt | Prefetch, pool: PoolState) -> bool:
         """Carry out one decision; answers whether a slot was given or freed, or a job hidden, at once."""
         if isinstance(decision, Configure):
-            return self._configure(decision)
+            return self._configure(decision, pool)
         if isinstance(decision, Preempt):
-            return self._preempt(decision)
-        image = self._fits.get(decision.module, {}).get(decision.slot)
+            return self._preempt(decision, pool)
+        image = pool.fits.get(decision.module, {}).get(decision.slot)
         if image is not None:
             self._out.commands.append(Fetch(image))
         return False
 
-    def _configure(self, decision: Configure) -> bool:
-        job, slot = self.jobs.get(decision.job), self.slots.get(decision.slot)
+    def _configure(self, decision: Configure, pool: PoolState) -> bool:
+        job = self.jobs.get(decision.job)
+        if job is not None and job.spec.pool is not pool.pool:
+            return False
+        slot = self.slots.get(decision.slot)
         reason = self._objection(job, slot, decision.task)
         if reason or job is None or slot is None:
             self._drop(job, decision, reason)
@@ -373,10 +407,10 @@ class Machine(Books):
             return True
         job.loading += 1
         job.reconfigurations += 1
-        self._loading = slot
+        self._loading, self._loaded_last = slot, pool.pool
         slot.enter(Phase.LOADING, self._now_s)
         self._log(job, slot, self._now_s, What.CONFIGURE)
-        self._out.commands.append(Load(slot.index, self._fits[module][slot.index]))
+        self._out.commands.append(Load(slot.index, pool.fits[module][slot.index]))
         return False
 
     def _objection(self, job: Job | None, slot: Slot | None, task: int) -> str:
@@ -391,7 +425,7 @@ class Machine(Books):
             return "the task has a slot"
         if job.done[task] == job.spec.batch:
             return "the task has no items left"
-        if slot.index not in self._fits.get(job.spec.application.tasks[task].module, {}):
+        if slot.index not in self._pools[job.spec.pool].fits.get(job.spec.application.tasks[task].module, {}):
             return "no image of the module for this slot"
         return ""
 
@@ -405,8 +439,8 @@ class Machine(Books):
             job.started_s = self._now_s
         self._dropped = ()
 
-    def _preempt(self, decision: Preempt) -> bool:
-        slot = self.slots.get(decision.slot)
+    def _preempt(self, decision: Preempt, pool: PoolState) -> bool:
+        slot = self.slots.get(decision.slot) if decision.slot in pool.slots else None
         job = self.jobs.get(slot.job) if slot is not None and slot.job is not None else None
         if slot is None or job is None or job.ending is not None:
             self._drop(job, decision, "nothing to preempt in that slot")

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 from eddy.board.port import Cause
 from eddy.core.applications import Application
-from eddy.core.records import JobEvent
+from eddy.core.counters import CoreCounters
+from eddy.core.records import JobEvent, KernelRecord
+from eddy.core.slots import Pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class JobSpec:
         arrival_s: Board time of acceptance.
         deadline_s: Board time by which it should end, or None.
         needs_memory: Whether buffers must be allocated before it may run.
+        kernel: For a kernel job, what it is. Its items are slices that work on one memory in place: they count only
+            as long as that memory is there.
     """
 
     id: int
@@ -32,6 +36,12 @@ class JobSpec:
     arrival_s: float = 0.0
     deadline_s: float | None = None
     needs_memory: bool = False
+    kernel: KernelRecord | None = None
+
+    @property
+    def pool(self) -> Pool:
+        """The pool whose slots it runs in."""
+        return Pool.PIPELINE if self.kernel is None else Pool.GPU
 
 
 # Inputs ---------------------------------------------------------------------------------------------------------------
@@ -97,13 +107,14 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True)
 class ItemEnded:
-    """An item ended; with `Cause.NONE`, well."""
+    """An item ended; with `Cause.NONE`, well. `cores` is what the cores of a GPU cluster counted."""
 
     slot: int
     at_s: float
     started_s: float
     cause: Cause = Cause.NONE
     detail: str = ""
+    cores: tuple[CoreCounters, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eddy.board.port import BoardDescription, BoardEvent, EventKind
+from eddy.core.counters import CoreCounters
 from eddy.core.slots import Image, Pool
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.messages import Configured, Input, ItemEnded, LoadFailed
@@ -34,13 +35,26 @@ def to_input(event: BoardEvent, machine: Machine) -> Input | None:
         return LoadFailed(event.slot, event.at_s, event.cause.value, event.detail)
     if event.item != running_name(slot):
         return None
-    return ItemEnded(event.slot, event.at_s, event.started_s, event.cause, event.detail)
+    return ItemEnded(event.slot, event.at_s, event.started_s, event.cause, event.detail, _counters(event))
+
+
+def _counters(event: BoardEvent) -> tuple[CoreCounters, ...]:
+    """What the cores of a cluster counted, in order of cores."""
+    return tuple(
+        CoreCounters(core.cycles, core.instructions, core.total_active_cycles, core.cycle_thread, dict(core.others))
+        for core in sorted(event.cores, key=lambda core: core.core)
+    )
+
+
+def pool_slots(description: BoardDescription, pool: Pool) -> dict[int, float]:
+    """The slots of a pool, with the load time to expect: image bytes over the port's rate."""
+    rate = description.configuration_bytes_per_s
+    return {s.index: s.image_bytes / rate for s in description.slots if s.pool is pool}
 
 
 def pipeline_slots(description: BoardDescription) -> dict[int, float]:
-    """The slots dispatch owns, with the load time to expect: image bytes over the port's rate."""
-    rate = description.configuration_bytes_per_s
-    return {s.index: s.image_bytes / rate for s in description.slots if s.pool is Pool.PIPELINE}
+    """The slots of the `pipeline` pool."""
+    return pool_slots(description, Pool.PIPELINE)
 
 
 def fits(images: Iterable[Image], slots: Iterable[int]) -> dict[str, dict[int, str]]:

@@ -10,8 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, JobRequest, What
+from eddy.core.records import JobEvent, JobRecord, JobRequest, KernelOutput, KernelRecord, What
+
+LOG = "/log"
+"""Name under which the results hold what a kernel job printed; no argument of a kernel can be called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +65,12 @@ class Commit:
 
 
 def dump_request(request: JobRequest) -> str:
-    """A request as canonical JSON, without its idempotency key."""
+    """A request as canonical JSON, without its idempotency key, and without what only kernel jobs have for others."""
     body = dataclasses.asdict(request)
     del body["idempotency_key"]
+    for name in ("kernel", "time_limit_s"):
+        if body[name] is None:
+            del body[name]
     return json.dumps(body, sort_keys=True)
 
 
@@ -84,6 +91,10 @@ def dump_record(record: JobRecord) -> str:
     body = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
     body["state"] = record.state.value
     body["waiting_s"] = dict(record.waiting_s)
+    if record.kernel is None:
+        del body["kernel"]
+    else:
+        body["kernel"] = dataclasses.asdict(record.kernel)
     return json.dumps(body)
 
 
@@ -91,7 +102,15 @@ def load_record(text: str) -> JobRecord:
     """The inverse of `dump_record`; fields a newer version added get their defaults."""
     body = json.loads(text)
     body["state"] = JobState(body["state"])
+    if body.get("kernel") is not None:
+        body["kernel"] = _kernel(body["kernel"])
     return JobRecord(**body)
+
+
+def _kernel(body: dict[str, Any]) -> KernelRecord:
+    outputs = tuple(KernelOutput(**{**output, "shape": tuple(output["shape"])}) for output in body["outputs"])
+    cores = tuple(CoreCounters(**{**core, "cycle_thread": tuple(core["cycle_thread"])}) for core in body["cores"])
+    return KernelRecord(**{**body, "outputs": outputs, "cores": cores})
 
 
 def event_values(event: JobEvent) -> tuple[object, ...]:

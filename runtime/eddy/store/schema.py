@@ -83,6 +83,12 @@ MIGRATIONS: tuple[str, ...] = (
         value TEXT NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE program (
+        job INTEGER PRIMARY KEY REFERENCES job (id),
+        body TEXT NOT NULL
+    );
+    """,
 )
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sqlite3
 import time
 from pathlib import Path
 
 from eddy.core.errors import Conflict, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, JobRequest, Quota, What
+from eddy.core.records import JobEvent, JobRecord, JobRequest, KernelRecord, Quota, What
 from eddy.store.blobs import Blobs
 from eddy.store.database import Database
 from eddy.store.rows import (
+    LOG,
     Commit,
     StoredJob,
     dump_record,
@@ -53,12 +55,16 @@ class Store(Tenants, Blobs):
 
     # Jobs ---------------------------------------------------------------------------------------------------------
 
-    def add_job(self, request: JobRequest, arrival_s: float) -> tuple[JobRecord, bool]:
+    def add_job(
+        self, request: JobRequest, arrival_s: float, kernel: KernelRecord | None = None, program: str = ""
+    ) -> tuple[JobRecord, bool]:
         """Accept a job durably.
 
         Args:
-            request: Already checked against its application.
+            request: Already checked against its application, or compiled.
             arrival_s: Board time.
+            kernel: For a kernel job, what it is.
+            program: And what it was compiled to, kept until it has ended.
 
         Returns:
             The record, and whether it is new: with a known idempotency key it is the job of the first request.
@@ -71,17 +77,18 @@ class Store(Tenants, Blobs):
             known = self.known(request)
             if known is not None:
                 return known, False
-            self._check_job_quota(request.tenant)
+            self.check_job_quota(request.tenant)
             record = JobRecord(
                 id=0,
                 tenant=request.tenant,
-                application=request.application,
-                batch=request.batch,
+                application=request.application if kernel is None else f"kernel:{kernel.name}",
+                batch=request.batch if kernel is None else -(-kernel.groups // kernel.slice_groups),
                 priority=request.priority,
                 state=JobState.QUEUED,
                 submitted_unix_s=time.time(),
                 arrival_s=arrival_s,
                 deadline_s=None if request.deadline_s is None else arrival_s + request.deadline_s,
+                kernel=kernel,
             )
             values = (request.tenant, record.state.value, dump_request(request), dump_record(record))
             cursor = db.execute("INSERT INTO job (tenant, state, request, record) VALUES (?, ?, ?, ?)", values)
@@ -89,6 +96,8 @@ class Store(Tenants, Blobs):
             if request.idempotency_key:
                 key = (request.tenant, request.idempotency_key, request_hash(request), number)
                 db.execute("INSERT INTO idempotency VALUES (?, ?, ?, ?)", key)
+            if kernel is not None:
+                db.execute("INSERT INTO program VALUES (?, ?)", (number, program))
             db.execute(_INSERT_EVENT, event_values(JobEvent(0, number, request.tenant, arrival_s, What.SUBMITTED)))
             return self.job(request.tenant, number), True
 
@@ -109,7 +118,12 @@ class Store(Tenants, Blobs):
             )
         return self.job(request.tenant, row["job"])
 
-    def _check_job_quota(self, tenant: str) -> None:
+    def check_job_quota(self, tenant: str) -> None:
+        """Check that a tenant may have one more job.
+
+        Raises:
+            QuotaExceeded: It has as many as it may.
+        """
         limit = self.quota(tenant).max_jobs
         row = self._db.row("SELECT count(*) AS n FROM job WHERE tenant = ? AND final = 0", tenant)
         if row is not None and row["n"] >= limit:
@@ -140,6 +154,17 @@ class Store(Tenants, Blobs):
         if row is None:
             raise NotFound(f"no job {job} of tenant {tenant}", field="job", asked=job)
         return load_request(row["request"])
+
+    def program(self, job: int) -> str:
+        """What the kernel of a job that has not ended was compiled to.
+
+        Raises:
+            NotFound: There is none: no kernel job, or it has ended.
+        """
+        row = self._db.row("SELECT body FROM program WHERE job = ?", job)
+        if row is None:
+            raise NotFound(f"no program of job {job}", field="job", asked=job)
+        return str(row["body"])
 
     def jobs(
         self, tenant: str | None, state: JobState | None = None, limit: int = 50, after: int | None = None
@@ -227,7 +252,7 @@ class Store(Tenants, Blobs):
             Conflict: Not all items are done.
         """
         record = self.job(tenant, job)
-        rows = self._db.rows("SELECT data FROM result WHERE job = ? AND name = ? ORDER BY item", job, name)
+        rows = self._results(job, name)
         if record.items_done < record.batch:
             raise Conflict(
                 f"job {job} is {record.state.value}: {record.items_done} of {record.batch} items are done;"
@@ -242,9 +267,22 @@ class Store(Tenants, Blobs):
             )
         return b"".join(row["data"] for row in rows)
 
+    def log(self, tenant: str, job: int) -> str:
+        """What a kernel job printed; "" where it printed nothing, or has not ended.
+
+        Raises:
+            NotFound: No such job of this tenant.
+        """
+        self.job(tenant, job)
+        return b"".join(row["data"] for row in self._results(job, LOG)).decode(errors="replace")
+
+    def _results(self, job: int, name: str) -> list[sqlite3.Row]:
+        return self._db.rows("SELECT data FROM result WHERE job = ? AND name = ? ORDER BY item", job, name)
+
     def outputs(self, job: int) -> list[str]:
         """Names of the outputs a job has left."""
-        return [r["name"] for r in self._db.rows("SELECT DISTINCT name FROM result WHERE job = ? ORDER BY name", job)]
+        query = "SELECT DISTINCT name FROM result WHERE job = ? AND name <> ? ORDER BY name"
+        return [row["name"] for row in self._db.rows(query, job, LOG)]
 
     # What the hypervisor writes -----------------------------------------------------------------------------------
 
@@ -256,6 +294,8 @@ class Store(Tenants, Blobs):
                 db.execute(
                     "UPDATE job SET state = ?, final = ?, record = ?, snapshot = ? WHERE id = ?", (*values, record.id)
                 )
+            over = [(record.id,) for record, _ in commit.jobs if record.kernel is not None and record.state.is_final]
+            db.executemany("DELETE FROM program WHERE job = ?", over)
             db.executemany(_INSERT_EVENT, [event_values(event) for event in commit.events])
             db.executemany(
                 "INSERT INTO result (job, name, item, data) VALUES (?, ?, ?, ?)",

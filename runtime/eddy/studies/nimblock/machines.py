@@ -5,6 +5,7 @@ from __future__ import annotations
 from eddy.core.records import What
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.pools import PoolState
 from eddy.hypervisor.slot import Slot
 from eddy.policy.dispatch.view import Configure
 
@@ -16,11 +17,11 @@ class StudyMachine(Machine):
     port is idle, so that configurations in a trace never overlap.
     """
 
-    def _configure(self, decision: Configure) -> bool:
+    def _configure(self, decision: Configure, pool: PoolState) -> bool:
         if self._loading is not None:
             self._drop(self.jobs.get(decision.job), decision, "the configuration port is busy")
             return False
-        return super()._configure(decision)
+        return super()._configure(decision, pool)
 
 
 class ReloadingMachine(StudyMachine):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from eddy.board import port
 from eddy.board.model import ModelBoard
 from eddy.core.records import JobEvent, JobRecord, What
+from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.slot import Phase, Slot
 from eddy.hypervisor.translate import fits, item_name, to_input
@@ -46,7 +47,7 @@ class PolledMachine(ReloadingMachine):
 
     def step(self, now_s: float, inputs: Iterable[m.Input]) -> m.Outcome:
         """One turn of the loop; see `Machine.step`."""
-        out, before = self._begin(now_s), self._memory
+        out, before = self._begin(now_s), self._pools[Pool.PIPELINE].memory
         ended: dict[int, m.ItemEnded] = {}
         for message in inputs:
             if isinstance(message, m.ItemEnded):
@@ -58,7 +59,7 @@ class PolledMachine(ReloadingMachine):
         self._now_s = self.console.write(self._now_s, RETIREMENT * len(out.ended))
         self._decide()
         self._settle_all()
-        self.again = bool(ended) or self._memory != before
+        self.again = bool(ended) or self._pools[Pool.PIPELINE].memory != before
         self.until_s = self._now_s
         return out
 
@@ -85,13 +86,14 @@ class PolledMachine(ReloadingMachine):
 
     def _decide(self) -> None:
         """Ask the policy once; what it says and what a preemption says is printed before a load begins."""
-        before, dispatch = self._memory, self.policy.decide(self.view())
-        self._observations.clear()
-        self._memory, self.wake_s = dispatch.memory, dispatch.wake_s
+        pool = self._pools[Pool.PIPELINE]
+        before, dispatch = pool.memory, pool.policy.decide(self.view())
+        pool.observations.clear()
+        pool.memory, pool.wake_s = dispatch.memory, dispatch.wake_s
         preempts = any(isinstance(decision, Preempt) for decision in dispatch.decisions)
         self._now_s = self.console.write(self._now_s, printed(before, dispatch.memory))
         for decision in dispatch.decisions:
-            self._carry_out(decision)
+            self._carry_out(decision, pool)
         if preempts:
             self._now_s = self.console.write(self._now_s, PREEMPTION)
 
