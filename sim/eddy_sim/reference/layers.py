@@ -87,3 +87,18 @@ def pack(weights: Int8, bias: Int32) -> npt.NDArray[np.uint8]:
 def _taps(kernel: Int8) -> Int8:
     """One output's weights in the order of the walk."""
     return map_bytes(kernel).reshape(-1)
+
+
+def unpack(data: npt.NDArray[np.uint8], shape: tuple[int, ...]) -> tuple[Int8, Int32]:
+    """Weights of a shape and biases, from what `pack` gives in any shape."""
+    outputs, *taps = shape
+    groups = data.reshape(outputs // LANES, -1)
+    bias = np.ascontiguousarray(groups[:, : 4 * LANES]).view("<i4").reshape(-1)
+    walked = groups[:, 4 * LANES :].view(np.int8).reshape(outputs // LANES, -1, LANES)
+    weights = walked.transpose(0, 2, 1).reshape(outputs, -1)
+    if len(taps) == 1:
+        return np.ascontiguousarray(weights), bias
+    channels, *kernel = taps
+    planes, lanes = (1, channels) if channels < LANES else (channels // LANES, LANES)
+    moved = weights.reshape(outputs, planes, *kernel, lanes).transpose(0, 1, 4, 2, 3)
+    return np.ascontiguousarray(moved).reshape(shape), bias

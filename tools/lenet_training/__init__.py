@@ -1,0 +1,1 @@
+"""Training of the packaged LeNet: the network in floating point, and its way into 8-bit integers."""
