@@ -168,7 +168,7 @@ def test_relative_thresholds_follow_the_best_seen() -> None:
     answers = []
     for utility in (0.8, 0.2):
         view = PriceView(0, weights, np.array([[utility]]), np.zeros((1, 1)), Purse(np.ones(1), 0, memory))
-        least, memory = thresholds.ask(view, np.ones(1))
+        least, memory = thresholds.ask(view, np.ones(1), np.array([utility]))
         answers.append(float(least[0]))
     assert answers == pytest.approx([0.4, 0.5 * 0.99 * 0.8])
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -75,11 +76,61 @@ class Actor:
         """Nobody has seen anything."""
         return np.zeros(len(weights))
 
-    def ask(self, view: PriceView, budgets: Floats) -> tuple[Floats, Floats]:
-        """The median level, as a fraction of the agent's peak."""
-        peak = risen(view.memory.thresholds, view.utilities)
-        logits = forward(self.layers, state(view.utilities, peak, budgets, view.weights))
-        return median(np.exp(logits)) * peak, peak
+    def ask(self, view: PriceView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
+        """The median level, as a fraction of the agent's peak.
+
+        What `median` says of `forward` of `state`, in half the time: a column for each agent, so that numpy runs along
+        the agents; what follows from the weights alone is kept from round to round; medians by a matrix product; and
+        products by `dot`, whose call costs half of that of `@`.
+        """
+        utilities = view.utilities
+        even = _even(utilities.shape[1])
+        peak = risen(view.memory.thresholds, best)
+        per_token, first, offsets, rest = _prepared(self, np.asarray(view.weights, np.float64).tobytes())
+        inputs = np.empty((FEATURES - 1, len(budgets)))
+        np.multiply(np.maximum(budgets, 0.0), per_token, out=inputs[0])
+        inputs[0] /= max(float(budgets.sum()), _LITTLE)
+        inputs[1] = peak
+        inputs[:2] /= inputs[:2] + 1.0
+        inputs[2] = best
+        inputs[3] = utilities.dot(even)
+        np.sqrt(np.square(utilities).dot(even), out=inputs[4])
+        inputs[2:5] /= np.maximum(peak, _LITTLE)
+        inputs[5] = (utilities >= (0.5 * peak)[:, None]).dot(even)
+        x = first.dot(inputs)
+        x += offsets
+        for layer, more in rest:
+            x = layer.dot(np.tanh(x, out=x))
+            x += more
+        np.exp(x, out=x)
+        return LEVELS.take((_HALVES.dot(x) < 0.0).sum(axis=0)) * peak, peak
+
+
+_HALVES = np.tri(len(LEVELS)) - 0.5
+"""What is below a level, less half of all: negative for the levels below the median."""
+
+
+@lru_cache(maxsize=64)
+def _even(parts: int) -> Floats:
+    """So many equal parts of 1."""
+    return np.full(parts, 1.0 / parts)
+
+
+@lru_cache(maxsize=64)
+def _prepared(actor: Actor, weights: bytes) -> tuple[Floats, Floats, Floats, Layers]:
+    """What `Actor.ask` needs and what changes with the agents' weights only.
+
+    Returns:
+        What a token is worth to each agent: 1 over its entitlement; the first layer's weights for the inputs
+        in `ask`'s order, (units, FEATURES - 1); its offsets for each agent, in which its weight is already,
+        (units, agents); the other layers, transposed.
+    """
+    entitlements = entitled(np.frombuffer(weights), 1.0)
+    part = entitlements * len(entitlements)
+    (first, offsets), *rest = actor.layers
+    mine = offsets[:, None] + np.outer(first[5], part / (1.0 + part))
+    layers = tuple((np.ascontiguousarray(layer.T), more[:, None]) for layer, more in rest)
+    return 1.0 / entitlements, np.ascontiguousarray(first[[0, 6, 1, 2, 3, 4]].T), mine, layers
 
 
 def median(chances: Floats) -> Floats:
@@ -111,20 +162,25 @@ class Hedge:
     Attributes:
         chances: (budget states, levels), rows sum to 1.
         name: For tables.
+        levels: The median of each row.
     """
 
     chances: Floats
     name: str = "hedge"
+    levels: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The medians do not change from round to round."""
+        object.__setattr__(self, "levels", median(self.chances))
 
     def initial(self, weights: Floats, accelerators: int) -> Floats:
         """Nobody has seen anything."""
         return np.zeros(len(weights))
 
-    def ask(self, view: PriceView, budgets: Floats) -> tuple[Floats, Floats]:
+    def ask(self, view: PriceView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
         """The median level of the budget's state, as a fraction of the agent's peak."""
-        peak = risen(view.memory.thresholds, view.utilities)
-        levels = median(self.chances)
-        return levels[budget_state(budgets, view.weights, len(levels))] * peak, peak
+        peak = risen(view.memory.thresholds, best)
+        return self.levels[budget_state(budgets, view.weights, len(self.levels))] * peak, peak
 
 
 def budget_state(budgets: Floats, weights: Floats, states: int) -> Ints:

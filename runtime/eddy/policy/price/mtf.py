@@ -14,18 +14,21 @@ What the document leaves open is decided here:
 
 from __future__ import annotations
 
-import heapq
+import math
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from eddy.policy.price.thresholds import Fixed, Thresholds
-from eddy.policy.price.view import NOBODY, Floats, PriceView, Shares
+from eddy.policy.price.thresholds import Fixed, Thresholds, highest
+from eddy.policy.price.view import NOBODY, Floats, Ints, PriceView, Shares
 
 _LITTLE = 1e-300
-_TIE = 1e-12
+_LAST = (math.inf, 0)
+_AT_ONCE = 16
+"""Agents whose preferences are ranked in one call: calls cost more than comparisons, and few agents come to pay."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,69 +72,105 @@ class MostTokenFirst:
         purse: Purse = view.memory
         if self.urgent:
             view = replace(view, utilities=view.urgent)
-        least, learned = self.thresholds.ask(view, purse.budgets)
-        owner, budgets, turn = play(view.utilities, view.weights, least, purse.budgets, purse.turn)
-        return Shares(np.array(owner), Purse(budgets, turn, learned))
+        best = highest(view.utilities)
+        least, learned = self.thresholds.ask(view, purse.budgets, best)
+        owner, budgets, turn = play(view.utilities, view.weights, least, purse.budgets, purse.turn, best)
+        return Shares(owner, Purse(budgets, turn, learned))
 
 
 def play(
-    utilities: Floats, weights: Floats, least: Floats, budgets: Floats, turn: int
-) -> tuple[list[int], Floats, int]:
+    utilities: Floats, weights: Floats, least: Floats, budgets: Floats, turn: int, best: Floats | None = None
+) -> tuple[Ints, Floats, int]:
     """One round: sell, give the tokens back, deal the remainder.
+
+    Args:
+        utilities: (agents, accelerators).
+        weights: Of the agents.
+        least: Threshold of each agent.
+        budgets: Tokens before the round; (agents,).
+        turn: Whose turn it is.
+        best: `highest(utilities)`, where it is known already.
 
     Returns:
         Owner of each accelerator, tokens after the round, whose turn is next.
     """
-    owner, left = sell(utilities, least, budgets, turn)
-    paid = len(owner) - owner.count(NOBODY)
-    left += weights * (paid / weights.sum())
-    return owner, left, deal(utilities, owner, turn)
+    owner, left = sell(utilities, least, budgets, turn, best)
+    free = owner.count(NOBODY)
+    left += weights * ((len(owner) - free) / weights.sum())
+    if free:
+        turn = deal(utilities, owner, turn)
+    return np.array(owner), left, turn
 
 
-def sell(utilities: Floats, least: Floats, budgets: Floats, turn: int) -> tuple[list[int], Floats]:
+def sell(
+    utilities: Floats, least: Floats, budgets: Floats, turn: int, best: Floats | None = None
+) -> tuple[list[int], Floats]:
     """The paying part: one accelerator, one token, whoever has most of them first.
 
-    All preferences are ranked in one call, since in numpy calls cost more than comparisons; each agent's list is then
-    walked once. Utilities that differ by less than a billionth may count as equal.
+    Whoever paid has one token less, and comes again behind all who have more. So those who paid line up in the order
+    in which they did; this line and that of those who have not paid yet are merged, and nothing is sorted again.
 
     Args:
         utilities: (agents, accelerators).
         least: Threshold of each agent, in the units of `utilities`; (agents,). Nobody pays for what is of no use.
         budgets: Tokens before the round; (agents,).
         turn: Settles ties: the agent with this index goes first, then the next.
+        best: `highest(utilities)`, where it is known already.
 
     Returns:
         Owner of each accelerator, `NOBODY` where nobody paid; tokens after paying.
     """
-    agents, free = utilities.shape
-    liked = utilities >= np.maximum(least, _LITTLE)[:, None]
-    ranked = np.where(liked, np.arange(free) * _TIE - utilities, 1.0).argsort(axis=1)
-    count = np.count_nonzero(liked, axis=1).tolist()
-    left = budgets.tolist()
-    queue = [(-left[a], (a - turn) % agents, a) for a in range(agents) if count[a] and left[a] > 0]
-    heapq.heapify(queue)
+    free = utilities.shape[1]
+    least = np.maximum(least, _LITTLE)
+    keen = ((highest(utilities) if best is None else best) >= least).nonzero()[0]
+    soonest = keen.searchsorted(turn)
+    keen = np.concatenate((keen[soonest:], keen[:soonest]))
+    debts = -budgets.take(keen)
+    order = debts.argsort(kind="stable")
+    names = keen.tolist()
+    fresh = [*zip(debts.take(order).tolist(), order.tolist()), _LAST]  # noqa: B905 (its check costs microseconds)
+    again: deque[tuple[float, int, Iterator[int]]] = deque()
     owner = [NOBODY] * free
-    lists: list[Iterator[int] | None] = [None] * agents
-    while queue and free:
-        debt, place, agent = queue[0]
-        likes = lists[agent]
-        if likes is None:
-            likes = lists[agent] = iter(ranked[agent, : count[agent]].tolist())
-        for best in likes:
-            if owner[best] < 0:
+    left = budgets.tolist()
+    ranked: list[int] = []
+    ends: list[int] = []
+    started = 0
+    while free:
+        if again and again[0] < fresh[started]:
+            debt, place, likes = again.popleft()
+        else:
+            debt, place = fresh[started]
+            if debt >= 0:
+                break
+            batch = started % _AT_ONCE
+            if not batch:
+                asked = keen.take(order[started : started + _AT_ONCE])
+                ranked, ends = _ranked(utilities.take(asked, axis=0), least.take(asked))
+            likes = iter(ranked[ends[batch] : ends[batch + 1]])
+            started += 1
+        for liked in likes:
+            if owner[liked] < 0:
                 break
         else:
-            heapq.heappop(queue)
             continue
-        owner[best] = agent
+        agent = owner[liked] = names[place]
         free -= 1
         debt += 1.0
         left[agent] = -debt
         if debt < 0:
-            heapq.heapreplace(queue, (debt, place, agent))
-        else:
-            heapq.heappop(queue)
+            again.append((debt, place, likes))
     return owner, np.array(left)
+
+
+def _ranked(utilities: Floats, least: Floats) -> tuple[list[int], list[int]]:
+    """What each of some agents likes, best first, all in one list; where in it each agent's part begins, and its end.
+
+    Of equally good accelerators, the lowest index goes first.
+    """
+    likes = utilities >= least[:, None]
+    agent, liked = likes.nonzero()
+    ranked = liked.take(np.lexsort((-utilities[likes], agent)))
+    return ranked.tolist(), agent.searchsorted(np.arange(len(least) + 1)).tolist()
 
 
 def deal(utilities: Floats, owner: list[int], turn: int) -> int:

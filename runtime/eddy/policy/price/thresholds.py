@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 
-from eddy.policy.price.view import Floats, PriceView
+from eddy.policy.price.view import Floats, Ints, PriceView
 
 LEVELS = np.arange(10) / 10
 """What an agent may answer ([003] 4.2.1): 0.0, 0.1, ... 0.9 of the highest utility it can have."""
@@ -20,10 +21,10 @@ class Thresholds(Protocol):
         """Memory before the first round."""
         ...
 
-    def ask(self, view: PriceView, budgets: Floats) -> tuple[Floats, Any]:
+    def ask(self, view: PriceView, budgets: Floats, best: Floats) -> tuple[Floats, Any]:
         """Threshold of each agent in the units of `view.utilities`, (agents,), and what to remember.
 
-        `view.memory` is the purse; its `thresholds` is what was remembered.
+        `view.memory` is the purse; its `thresholds` is what was remembered. `best` is `highest(view.utilities)`.
         """
         ...
 
@@ -32,9 +33,30 @@ PEAK_FADE = 0.99
 """What of an agent's best utility counts in the next round."""
 
 
-def risen(peak: Floats, utilities: Floats) -> Floats:
-    """The best utility seen so far, fading, of which levels are fractions; (..., agents)."""
-    return np.asarray(np.maximum(PEAK_FADE * peak, utilities.max(axis=-1)))
+def highest(utilities: Floats) -> Floats:
+    """`utilities.max(axis=-1)`, by the position of the maximum: in numpy that takes half the time for short rows."""
+    rows, accelerators = utilities.shape[:-1], utilities.shape[-1]
+    at = utilities.argmax(axis=-1)
+    if len(rows) == 1:
+        best: Floats = utilities.ravel().take(at + _starts(rows[0], accelerators))
+        return best
+    return highest(utilities.reshape(-1, accelerators)).reshape(rows)
+
+
+@lru_cache(maxsize=64)
+def _starts(rows: int, columns: int) -> Ints:
+    """Where each row of a table begins."""
+    return np.arange(rows) * columns
+
+
+def risen(peak: Floats, best: Floats) -> Floats:
+    """The best utility seen so far, fading, of which levels are fractions; (..., agents).
+
+    Args:
+        peak: As it was a round ago.
+        best: The `highest` of this round.
+    """
+    return np.asarray(np.maximum(PEAK_FADE * peak, best))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +69,9 @@ class Relative:
         """Nobody has seen anything."""
         return np.zeros(len(weights))
 
-    def ask(self, view: PriceView, budgets: Floats) -> tuple[Floats, Floats]:
+    def ask(self, view: PriceView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
         """The level times the agent's peak."""
-        peak = risen(view.memory.thresholds, view.utilities)
+        peak = risen(view.memory.thresholds, best)
         return self.level * peak, peak
 
 
@@ -62,6 +84,6 @@ class Fixed:
     def initial(self, weights: Floats, accelerators: int) -> None:
         """Nothing to remember."""
 
-    def ask(self, view: PriceView, budgets: Floats) -> tuple[Floats, None]:
+    def ask(self, view: PriceView, budgets: Floats, best: Floats) -> tuple[Floats, None]:
         """The level."""
         return np.full(len(budgets), self.level), None

@@ -18,7 +18,7 @@ import numpy as np
 
 from eddy.policy.price.learned import budget_state
 from eddy.policy.price.mtf import play
-from eddy.policy.price.thresholds import LEVELS, risen
+from eddy.policy.price.thresholds import LEVELS, highest, risen
 from eddy.policy.price.view import Floats, Ints
 from eddy.studies.mtf import workload
 from eddy.studies.mtf.simulate import Worlds
@@ -103,7 +103,7 @@ def _episode(setting: Setting, seeds: range, scores: Floats, recipe: HedgeRecipe
     for _ in range(setting.rounds):
         worlds.arrive()
         offers = worlds.offers()
-        peak = risen(peak, offers)
+        peak = risen(peak, highest(offers))
         for w in range(len(seeds)):
             state = budget_state(budgets[w], weights, recipe.states)
             least = LEVELS[draw(chances(scores)[state], rng)] * peak[w]

@@ -14,7 +14,7 @@ import numpy as np
 
 from eddy.policy.price.learned import FEATURES, Layers, probabilities, state
 from eddy.policy.price.mtf import play
-from eddy.policy.price.thresholds import LEVELS, risen
+from eddy.policy.price.thresholds import LEVELS, highest, risen
 from eddy.policy.price.view import Floats, Ints
 from eddy.studies.mtf import workload
 from eddy.studies.mtf.network import Network
@@ -94,7 +94,7 @@ def episode(setting: Setting, seeds: Sequence[int], actor: Layers, tokens: float
     for r in range(setting.rounds):
         worlds.arrive()
         offers = worlds.offers()
-        peak = risen(peak, offers)
+        peak = risen(peak, highest(offers))
         states[r] = state(offers, peak, budgets, weights)
         actions[r] = draw(probabilities(actor, states[r]), rng)
         least = LEVELS[actions[r]] * peak
