@@ -190,22 +190,31 @@ module gpu_dcache
     if (valid_q && store_q) begin
       for (int t = 0; t < int'(Threads); t++) begin
         if (group[t]) begin
-          automatic logic [LineOffset-1:0] at;
-          at = addr_q[t][LineOffset-1:0];
+          // Each lane's datum on all the places of a word it may have, and the bytes of the word it takes.
+          automatic logic [3:0] bytes;
+          automatic logic [31:0] data, bits;
           unique case (size_q[1:0])
             2'd0: begin
-              store_data[{at, 3'd0}+:8] = data_q[t][7:0];
-              store_strb[at] = 1'b1;
+              data = {4{data_q[t][7:0]}};
+              bytes = 4'b0001 << addr_q[t][1:0];
             end
             2'd1: begin
-              store_data[{at[LineOffset-1:1], 4'd0}+:16] = data_q[t][15:0];
-              store_strb[{at[LineOffset-1:1], 1'b0}+:2] = 2'b11;
+              data = {2{data_q[t][15:0]}};
+              bytes = addr_q[t][1] ? 4'b1100 : 4'b0011;
             end
             default: begin
-              store_data[{at[LineOffset-1:2], 5'd0}+:32] = data_q[t];
-              store_strb[{at[LineOffset-1:2], 2'b00}+:4] = 4'b1111;
+              data = data_q[t];
+              bytes = 4'b1111;
             end
           endcase
+          bits = {{8{bytes[3]}}, {8{bytes[2]}}, {8{bytes[1]}}, {8{bytes[0]}}};
+          // Word by word: an indexed write would become a shifter of the whole line.
+          for (int w = 0; w < int'(LineBytes / 4); w++) begin
+            if (addr_q[t][LineOffset-1:2] == (LineOffset - 2)'(w)) begin
+              store_data[32*w+:32] = (store_data[32*w+:32] & ~bits) | (data & bits);
+              store_strb[4*w+:4] = store_strb[4*w+:4] | bytes;
+            end
+          end
         end
       end
     end
@@ -257,7 +266,7 @@ module gpu_dcache
       kept = write1 ? way1_ram[set] : local_hit && !fill ? local_ram[local_line] : way0_ram[set];
       if (fill) begin
         new_line = kept;
-        new_line[{beat_q, 6'd0}+:64] = rd_data_i;
+        for (int b = 0; b < int'(LineBytes / 8); b++) if (beat_q == BeatWidth'(b)) new_line[64*b+:64] = rd_data_i;
       end else begin
         for (int b = 0; b < int'(LineBytes); b++) mask[8*b+:8] = {8{store_strb[b]}};
         new_line = (kept & ~mask) | store_data;
