@@ -17,6 +17,7 @@ LISTS = sorted([*HW.glob("ip/*/*.f"), *HW.glob("top/*/*.f")])
 SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
     "shell": ({"NumSlots": 1}, {"NumSlots": 4}, {"NumSlots": 10}),
     "mem_xbar": ({}, {"NumSlots": 1}, {"NumSlots": 10}),
+    "system_cache": ({}, {"CacheBytes": 256, "Ways": 2, "Fetches": 2, "MaxWrites": 2, "MaxBeats": 2}),
     "ctrl_xbar": ({}, {"NumSlots": 10}),
     "gpu_cluster": ({}, {"Cores": 2, "Fpu": 1}),
 }
