@@ -47,6 +47,8 @@ class Server:
             return httpx.Response(202, json=self.submit(json.loads(request.content)))
         if parts[-1] == "events":
             return httpx.Response(200, text="", headers={"content-type": "text/event-stream"})
+        if parts[-1] == "log":
+            return httpx.Response(200, text=self.jobs[int(parts[2])]["log"])
         if "outputs" in parts:
             return httpx.Response(200, content=self.results[int(parts[2])][parts[4]])
         return httpx.Response(200, json=self.jobs[int(parts[2])])
@@ -61,7 +63,8 @@ class Server:
                 a.name
                 for a in compiler().compile(request.source, defines=request.defines).kernel(request.kernel).arguments
             ]
-            job["kernel"] = {"outputs": {name: names.index(name) for name in done.outputs}, "log": done.log}
+            job["kernel"] = {"outputs": {name: {"argument": names.index(name)} for name in done.outputs}}
+            job["log"] = done.log
             self.results[-1] = dict(done.outputs)
         except EddyError as error:
             job |= {"state": "failed", "error": {"message": error.message, "cause": error.code}}

@@ -9,8 +9,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from eddy.core.applications import Application, BufferRole
+from eddy.core.counters import CoreCounters
+from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES, JobState
-from eddy.core.records import JobEvent, JobRecord, SlotStatus, TenantRecord
+from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus, TenantRecord
+from eddy.model.parallel_fraction import Activity
 
 SHA256 = r"^[0-9a-f]{64}$"
 NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
@@ -45,10 +48,36 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class JobSubmission(Request):
-    """Run an application over a batch."""
+def _storable_list(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    _storable({"list": value})
+    return value
 
-    application: str = Field(min_length=1, max_length=64, examples=["image_compression"])
+
+Sizes = Annotated[list[Annotated[int, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=3)]
+
+
+class KernelSubmission(Request):
+    """An OpenCL C kernel over an ND-range; docs/reference/opencl.md has the language."""
+
+    source: str = Field(min_length=1, description="OpenCL C.")
+    kernel: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$", description="Name of the kernel.")
+    defines: dict[str, str] = Field(default_factory=dict, max_length=256, description="Macros.")
+    global_size: Sizes = Field(description="Work-items by dimension.")
+    local_size: Sizes | None = Field(default=None, description="Work-group size; null for what suits the cluster.")
+    offset: Sizes | None = Field(default=None, description="What `get_global_id` counts from; null for zeros.")
+    arguments: Annotated[list[dict[str, Any]], AfterValidator(_storable_list)] = Field(
+        default_factory=list,
+        max_length=64,
+        description='In the kernel\'s order: `{"buffer": sha256, "dtype": "<f4", "shape": [n]}`, `{"value": number}`, '
+        '`{"value": [numbers]}` for a vector, `{"local": bytes}`, `{"null": true}`.',
+    )
+
+
+class JobSubmission(Request):
+    """Run an application over a batch, or a kernel over an ND-range: exactly one of `application` and `kernel`."""
+
+    application: str | None = Field(default=None, min_length=1, max_length=64, examples=["image_compression"])
+    kernel: KernelSubmission | None = Field(default=None, description="Instead of `application`.")
     batch: int = Field(default=1, ge=1, le=_MAX_ITEMS, description="Number of items.")
     priority: Priority = Field(default=PRIORITIES[0], description="Higher comes first.")
     inputs: dict[str, Annotated[list[Digest], Field(min_length=1, max_length=_MAX_ITEMS)]] = Field(
@@ -57,6 +86,24 @@ class JobSubmission(Request):
     )
     constants: dict[str, Digest] = Field(default_factory=dict, description="Constant buffer to its blob.")
     deadline_s: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="After arrival.")
+    time_limit_s: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="Board seconds a slice of a kernel may take."
+    )
+
+    def check_kind(self) -> None:
+        """Check that it asks for one thing, and for nothing that goes with the other.
+
+        Raises:
+            InvalidRequest: It asks for both or neither, or has a field too many.
+        """
+        if (self.application is None) == (self.kernel is None):
+            there = "neither" if self.kernel is None else "both"
+            message = f"application: a job has exactly one of application and kernel; this has {there}."
+            raise InvalidRequest(message, field="application", allowed="exactly one of application, kernel")
+        wrong = {"batch", "inputs", "constants"} if self.kernel is not None else {"time_limit_s"}
+        for name in sorted(wrong & self.model_fields_set):
+            kind = "A kernel" if self.kernel is not None else "An application"
+            raise InvalidRequest(f"{kind} job takes no {name}.", field=name, allowed="leave it out")
 
 
 class QuotaBody(Request):
@@ -106,12 +153,43 @@ class JobError(Answer):
     item: int | None = None
 
 
+class KernelOutput(Answer):
+    """An array a kernel may write."""
+
+    argument: int = Field(description="Its place among the arguments, from 0.")
+    dtype: str
+    shape: list[int]
+
+
+class KernelCounters(Answer):
+    """What the cores counted over the slices that ended; [000] Table 4.1."""
+
+    cycles: int = Field(description="Clock cycles of the core that ran longest.")
+    instructions: int = Field(description="Instructions of warps, over all cores.")
+    total_active_cycles: int = Field(description="TOTAL_ACTIVE_CYCLES, over all cores.")
+    cycle_thread: list[int] = Field(description="CYCLE_THREAD_X for X = 1, 2, ..., over all cores.")
+
+
+class Kernel(Answer):
+    """What a kernel job runs, and what that showed."""
+
+    name: str
+    cluster: str = Field(description="The module it runs on.")
+    groups: int = Field(description="Work-groups of the ND-range.")
+    slice_groups: int = Field(description="Work-groups of a slice; slices are what `progress` counts.")
+    outputs: dict[str, KernelOutput] = Field(description="The arrays it may write, by argument name.")
+    counters: KernelCounters | None = Field(description="Null until a slice has ended.")
+    parallel_fraction: float | None = Field(description="F by (4.3) of [000]; null where the counters show nothing.")
+    log_bytes: int = Field(description="Bytes it printed, once it has ended; `links.log` has them.")
+
+
 class Job(Answer):
     """A job and what happened to it; every time in board seconds unless it says `unix`."""
 
     id: int
     tenant: str
-    application: str
+    kind: Literal["application", "kernel"]
+    application: str = Field(description='The application; "kernel:" and the kernel\'s name for a kernel job.')
     batch: int
     priority: int
     state: JobState
@@ -130,6 +208,7 @@ class Job(Answer):
     preemptions: int
     progress: Progress
     error: JobError | None
+    kernel: Kernel | None = Field(description="Of a kernel job; null for applications.")
     outputs: dict[str, str] = Field(description="Output buffer to where its bytes are; empty until it succeeded.")
     links: dict[str, str]
 
@@ -255,6 +334,7 @@ def job_answer(record: JobRecord, output_names: tuple[str, ...]) -> Job:
     return Job(
         id=record.id,
         tenant=record.tenant,
+        kind="application" if record.kernel is None else "kernel",
         application=record.application,
         batch=record.batch,
         priority=record.priority,
@@ -274,9 +354,45 @@ def job_answer(record: JobRecord, output_names: tuple[str, ...]) -> Job:
         preemptions=record.preemptions,
         progress=Progress(done=record.items_done, total=record.batch),
         error=_job_error(record),
+        kernel=None if record.kernel is None else _kernel(record.kernel),
         outputs={name: f"{here}/outputs/{name}" for name in output_names} if done else {},
-        links={"self": here, "events": f"{here}/events"},
+        links={"self": here, "events": f"{here}/events", **({"log": f"{here}/log"} if record.kernel else {})},
     )
+
+
+def _kernel(record: KernelRecord) -> Kernel:
+    return Kernel(
+        name=record.name,
+        cluster=record.module,
+        groups=record.groups,
+        slice_groups=record.slice_groups,
+        outputs={
+            output.name: KernelOutput(argument=output.argument, dtype=output.dtype, shape=list(output.shape))
+            for output in record.outputs
+        },
+        counters=_counters(record.cores),
+        parallel_fraction=_fraction(record.cores),
+        log_bytes=record.log_bytes,
+    )
+
+
+def _counters(cores: tuple[CoreCounters, ...]) -> KernelCounters | None:
+    if not cores:
+        return None
+    return KernelCounters(
+        cycles=max(core.cycles for core in cores),
+        instructions=sum(core.instructions for core in cores),
+        total_active_cycles=sum(core.total_active_cycles for core in cores),
+        cycle_thread=[sum(counts) for counts in zip(*(core.cycle_thread for core in cores), strict=True)],
+    )
+
+
+def _fraction(cores: tuple[CoreCounters, ...]) -> float | None:
+    """F of a kernel; None where no core was active, or a cluster of one lane shows no parallelism."""
+    if not any(core.total_active_cycles for core in cores):
+        return None
+    activity = Activity(tuple(core.cycle_thread for core in cores))
+    return activity.fraction if activity.elements > 1 else None
 
 
 def _job_error(record: JobRecord) -> JobError | None:

@@ -24,6 +24,7 @@ from eddy.board.port import BoardPort
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, NotFound
 from eddy.core.records import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
+from eddy.hypervisor.kernels import KernelLimits, Kernels
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
@@ -47,6 +48,8 @@ class ServerSettings:
     boardd: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8000
+    gpu_policy: str = "fcfs"
+    kernels: KernelLimits = field(default_factory=KernelLimits)
     api: ApiSettings = field(default_factory=ApiSettings)
     log_level: str = "warning"
 
@@ -123,10 +126,17 @@ class Server:
 
     def _make(self) -> uvicorn.Server:
         _logging(self.settings.log_level)
-        policy = _policy(self.settings.policy)
+        policy, gpu_policy = _policy(self.settings.policy, "policy"), _policy(self.settings.gpu_policy, "gpu_policy")
         catalogue = self.catalogue
         hypervisor = Hypervisor(
-            self.board, policy, self.store, catalogue.applications, catalogue.modules, catalogue.constants
+            self.board,
+            policy,
+            self.store,
+            catalogue.applications,
+            catalogue.modules,
+            catalogue.constants,
+            Kernels(catalogue.modules, limits=self.settings.kernels),
+            gpu_policy,
         )
         app = create_app(hypervisor, self.store, catalogue, self._hasher, self.settings.api, self._fail)
         config = uvicorn.Config(
@@ -174,10 +184,10 @@ def _operator(store: Store, hasher: KeyHasher, data: Path) -> tuple[Path, bool]:
     return path, False
 
 
-def _policy(name: str) -> DispatchPolicy:
+def _policy(name: str, setting: str) -> DispatchPolicy:
     if name not in POLICIES:
         allowed = sorted(POLICIES)
-        raise InvalidRequest(f"There is no policy {name!r}.", field="policy", allowed=allowed)
+        raise InvalidRequest(f"There is no policy {name!r}.", field=setting, allowed=allowed)
     return POLICIES[name]()
 
 

@@ -15,6 +15,7 @@ from eddy.core.errors import EddyError, InvalidRequest
 
 if TYPE_CHECKING:
     from eddy.api.server import Server
+    from eddy.hypervisor.kernels import KernelLimits
 
 Board = Annotated[str, option("board")]
 Profile = Annotated[str, option("profile")]
@@ -24,6 +25,9 @@ def serve(
     board: Board = BOARD,
     profile: Profile = PROFILE,
     policy: Annotated[str, option("policy")] = default("policy"),
+    gpu_policy: Annotated[str, option("gpu_policy")] = default("gpu_policy"),
+    kernel_slices: Annotated[int, option("kernel_slices")] = default("kernel_slices"),
+    kernel_time_limit_s: Annotated[float, option("kernel_time_limit_s")] = default("kernel_time_limit_s"),
     host: Annotated[str, option("host")] = default("host"),
     port: Annotated[int, option("port")] = default("port"),
     data: Annotated[str, option("data")] = default("data"),
@@ -52,6 +56,8 @@ def serve(
             boardd=Path(boardd) if boardd else None,
             host=host,
             port=port,
+            gpu_policy=gpu_policy,
+            kernels=_kernel_limits(kernel_slices, kernel_time_limit_s),
             api=ApiSettings(max_body_bytes, max_blob_bytes, heartbeat_s, page_size),
             log_level=log_level,
         )
@@ -66,6 +72,15 @@ def serve(
             say("eddy: the hypervisor stopped; the log above has the cause")
             raise typer.Exit(BOARD_FAILED)
         say("eddy: stopped; jobs that have not ended go on at the next start")
+
+
+def _kernel_limits(slices: int, time_limit_s: float) -> KernelLimits:
+    from eddy.hypervisor.kernels import KernelLimits
+
+    if slices < 1 or not time_limit_s > 0:
+        message = f"Kernels need at least one slice and some time: not {slices} slices of {time_limit_s:g} s."
+        raise InvalidRequest(message, field="kernel_slices" if slices < 1 else "kernel_time_limit_s")
+    return KernelLimits(slices, time_limit_s)
 
 
 def _announce(server: Server) -> None:

@@ -108,3 +108,8 @@ def output(data: bytes, buffer: BufferInfo, batch: int) -> Array:
         message = f"Output {buffer.name!r} came with {len(data)} bytes instead of {batch * buffer.bytes}."
         raise InvalidRequest(message, field=f"outputs.{buffer.name}")
     return np.frombuffer(data, buffer.dtype).reshape((batch, *buffer.shape)).copy()
+
+
+def written(data: bytes, output: Mapping[str, Any]) -> Array:
+    """An array a kernel has written, as the job object describes it."""
+    return np.frombuffer(data, np.dtype(output["dtype"])).reshape(tuple(output["shape"])).copy()

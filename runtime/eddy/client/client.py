@@ -174,7 +174,7 @@ class Client:
         return self.transport.request("GET", f"/v1/jobs/{job}/outputs/{name}").content
 
     def outputs(self, job: int) -> dict[str, Array]:
-        """Every output of a job as an array of shape ``(batch, *shape)``.
+        """Every output of a job as an array of shape ``(batch, *shape)``; of a kernel job, as the arguments were.
 
         Raises:
             Conflict: The job has not succeeded.
@@ -184,8 +184,19 @@ class Client:
         shown = self.show(job)
         if shown["state"] != "succeeded":
             raise Conflict(f"Job {job} is {shown['state']}; it has outputs once it has succeeded.", job=job)
+        if shown.get("kernel"):
+            written = shown["kernel"]["outputs"].items()
+            return {name: arrays.written(self.output_bytes(job, name), entry) for name, entry in written}
         wanted = [buffer for buffer in self.buffers(shown["application"]) if buffer.role == "output"]
         return {b.name: arrays.output(self.output_bytes(job, b.name), b, shown["batch"]) for b in wanted}
+
+    def log(self, job: int) -> str:
+        """What a kernel job printed; "" until it has ended.
+
+        Raises:
+            NotFound: You have no kernel job of that id.
+        """
+        return self.transport.request("GET", f"/v1/jobs/{job}/log").text
 
     # Blobs
 

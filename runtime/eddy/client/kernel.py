@@ -4,6 +4,8 @@
 
     saxpy = client.kernel(source, "saxpy")
     job = saxpy.launch(x.size, y, x, np.float32(2.5)).wait()   # y holds the result now
+
+`launch` does not wait: several launches may be under way at once, and each `wait` brings its own arrays up to date.
 """
 
 from __future__ import annotations
@@ -39,9 +41,13 @@ class Kernel:
         local_size: int | Sequence[int] | None = None,
         offset: int | Sequence[int] | None = None,
         priority: int = 1,
+        deadline_s: float | None = None,
+        time_limit_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> KernelJob:
-        """Submit a launch; the server has it durably when this returns.
+        """Submit a launch, without waiting for it; the server has it durably when this returns.
+
+        The arrays are copied now. Those the kernel may write are brought up to date by `KernelJob.wait`.
 
         Args:
             global_size: Work-items, by dimension.
@@ -50,6 +56,8 @@ class Kernel:
             local_size: Work-group size; None for what suits the cluster.
             offset: What `get_global_id` counts from.
             priority: One of 1, 3, 9.
+            deadline_s: Board seconds after arrival by which it should end.
+            time_limit_s: Board seconds one slice may take; None for what the server allows.
             idempotency_key: Names this submission; None for a new one.
 
         Raises:
@@ -71,7 +79,8 @@ class Kernel:
             if isinstance(argument, np.ndarray):
                 self._client.put_blob(np.ascontiguousarray(argument).tobytes())
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
-        body = {"kernel": request.to_json(), "priority": priority}
+        body: dict[str, Any] = {"kernel": request.to_json(), "priority": priority}
+        body |= {name: value for name, value in (("deadline_s", deadline_s), ("time_limit_s", time_limit_s)) if value}
         answer = self._client.transport.request("POST", "/v1/jobs", body=body, headers=headers).json()
         return KernelJob(self._client, answer, arguments)
 
@@ -109,8 +118,8 @@ class KernelJob(Job):
             WaitTimeout: It goes on, but the time is over.
         """
         super().wait(timeout_s, on_change)
-        for name, place in self._result().get("outputs", {}).items():
-            array = self._arguments[place]
+        for name, output in self._result().get("outputs", {}).items():
+            array = self._arguments[output["argument"]]
             if isinstance(array, np.ndarray):
                 data = self._client.output_bytes(self.id, name)
                 array[...] = np.frombuffer(data, array.dtype).reshape(array.shape)
@@ -121,8 +130,8 @@ class KernelJob(Job):
 
     @property
     def log(self) -> str:
-        """What the kernel printed."""
-        return str(self._result().get("log", ""))
+        """What the kernel printed, in the order of work-items; also of one that failed. Empty until it has ended."""
+        return self._client.log(self.id)
 
     @property
     def parallel_fraction(self) -> float | None:

@@ -48,6 +48,22 @@ class Admission:
         self._memory(request, application)
         return application
 
+    def check_kernel(self, request: JobRequest, store: Store) -> None:
+        """Check what a kernel job has like any other; the kernel itself is checked by `Kernels.prepare`.
+
+        Raises:
+            InvalidRequest: A field is wrong.
+            QuotaExceeded: The tenant has as many jobs as it may: nothing is compiled for it.
+        """
+        _one_of(request.priority, "priority", PRIORITIES)
+        _deadline(request.deadline_s)
+        for name in ("application", "inputs", "constants"):
+            if getattr(request, name):
+                raise InvalidRequest(
+                    f"A kernel job takes no {name}; its arguments say all.", field=name, allowed="none"
+                )
+        store.check_job_quota(request.tenant)
+
     def runnable(self, application: Application) -> str:
         """Why an application cannot run on this board; "" where it can."""
         for task in application.tasks:

@@ -22,8 +22,8 @@ EVERY_ITEM = -1
 
 Key = tuple[str, int]
 """Buffer name and item."""
-Content = Callable[[BufferSpec, int], bytes | None]
-"""What a buffer holds at first; None for zeros."""
+Content = Callable[[BufferSpec, int], Iterable[tuple[int, bytes]]]
+"""What a buffer holds at first, in pieces of offset and bytes; the rest is zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,8 @@ class JobBuffers:
         try:
             for need in needs:
                 held[need.key] = self._board.allocate(need.spec.bytes, owner_name(job, need.key))
-                data = content(need.spec, need.item)
-                if data is not None:
-                    self._board.write(held[need.key].id, 0, data)
+                for offset, data in content(need.spec, need.item):
+                    self._board.write(held[need.key].id, offset, data)
         except MemoryExhausted:
             self.free(job)
             raise
@@ -125,10 +124,14 @@ class JobBuffers:
         self._orphans = left
         return not left
 
-    def read(self, job: int, name: str, item: int) -> bytes:
-        """The bytes of one of a job's buffers."""
+    def read(self, job: int, name: str, item: int, offset: int = 0, size: int | None = None) -> bytes:
+        """The bytes of one of a job's buffers, or `size` of them from `offset` on."""
         buffer = self._maps[job][name, item]
-        return self._board.read(buffer.id, 0, buffer.bytes)
+        return self._board.read(buffer.id, offset, buffer.bytes if size is None else size)
+
+    def holds(self, job: int, name: str) -> bool:
+        """Whether a job has the buffer of that name that every item shares."""
+        return (name, EVERY_ITEM) in self._maps.get(job, {})
 
     def launch(
         self, job: int, application: Application, task: int, item: int, manifests: Mapping[str, ModuleManifest]
@@ -146,7 +149,7 @@ class JobBuffers:
             if isinstance(value, int):
                 values[name] = value
                 continue
-            buffer = self._find(job, value, item)
+            buffer = self.find(job, value, item)
             values[name] = buffer.address
             register = manifest.register(name)
             if register.kind is RegisterKind.POINTER and register.access is not None:
@@ -160,6 +163,11 @@ class JobBuffers:
             status=-1 if manifest.status is None else manifest.status.offset,
         )
 
-    def _find(self, job: int, name: str, item: int) -> Buffer:
+    def find(self, job: int, name: str, item: int = EVERY_ITEM) -> Buffer:
+        """The buffer of that name: the item's, or the one that every item shares.
+
+        Raises:
+            KeyError: The job has none.
+        """
         held = self._maps[job]
         return held.get((name, item)) or held[name, EVERY_ITEM]

@@ -15,23 +15,26 @@ import dataclasses
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from eddy.board.manifest import ModuleManifest
-from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause
+from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted
 from eddy.core.records import JobRecord, JobRequest, SlotStatus
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
-from eddy.hypervisor.buffers import EVERY_ITEM, JobBuffers, needed
+from eddy.hypervisor.buffers import EVERY_ITEM, Content, JobBuffers, needed
+from eddy.hypervisor.kernels import REGION, Kernels, Plan
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.recovery import recover
 from eddy.hypervisor.slot import Phase
-from eddy.hypervisor.translate import to_input
+from eddy.hypervisor.translate import item_name, to_input
+from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
-from eddy.store.rows import Commit, Result
+from eddy.store.rows import LOG, Commit, Result
 
 FOREVER = float("inf")
 _log = logging.getLogger(__name__)
@@ -55,6 +58,8 @@ class Engine:
         applications: By name.
         modules: Manifests by name.
         constants: What packages ship for constant buffers, by (application, buffer).
+        kernels: Compiles kernel jobs, and keeps what the board is told of them.
+        gpu_policy: Which kernel job gets which slot of the `gpu` pool; first come, first served by default.
     """
 
     def __init__(
@@ -65,8 +70,11 @@ class Engine:
         applications: Mapping[str, Application],
         modules: Mapping[str, ModuleManifest],
         constants: Mapping[tuple[str, str], bytes] | None = None,
+        kernels: Kernels | None = None,
+        gpu_policy: DispatchPolicy | None = None,
     ) -> None:
         self.board, self.policy, self.store, self.modules = board, policy, store, modules
+        self.kernels, self.gpu_policy = kernels or Kernels(modules), gpu_policy or FirstComeFirstServed()
         self.applications, self.constants = applications, constants or {}
         self.admission = Admission(applications, modules, self.constants)
         self.buffers = JobBuffers(board)
@@ -91,19 +99,33 @@ class Engine:
 
         Raises:
             InvalidRequest: A field is wrong.
+            CompilationFailed: A kernel's source was refused.
             Conflict: The idempotency key was used for another request.
             QuotaExceeded: The tenant has too many jobs.
         """
         known = self.store.known(request)
         if known is not None:
             return known
-        application = self.admission.check(request, self.store)
+        plan: Plan | None = None
+        if request.kernel is None:
+            application = self.admission.check(request, self.store)
+        else:
+            self.admission.check_kernel(request, self.store)
+            plan = self.kernels.prepare(request, self.store)
+            application = plan.application
         with self._door:
-            record, new = self.store.add_job(request, self.now_s)
+            record, new = self._add(request, plan)
             if new:
+                if plan is not None:
+                    self.kernels.keep(record.id, plan)
                 self.requests[record.id], self.submitted[record.id] = request, record.submitted_unix_s
                 self._inbox.append(m.Arrive(job_spec(record, application)))
         return record
+
+    def _add(self, request: JobRequest, plan: Plan | None) -> tuple[JobRecord, bool]:
+        if plan is None:
+            return self.store.add_job(request, self.now_s)
+        return self.store.add_job(request, self.now_s, plan.record, plan.program.to_json())
 
     def cancel(self, tenant: str, job: int) -> JobRecord:
         """Note durably that a job shall end; the next step ends it.
@@ -175,9 +197,14 @@ class Engine:
         return inputs
 
     def _shifted(self, event: BoardEvent) -> m.Input | None:
-        """A board event as the machine's input, on our time axis."""
+        """A board event as the machine's input, on our time axis, with what the cores of a cluster say of a fault."""
         at_s, started_s = event.at_s + self.offset_s, event.started_s + self.offset_s
-        return to_input(dataclasses.replace(event, at_s=at_s, started_s=started_s), self.machine)
+        message = to_input(dataclasses.replace(event, at_s=at_s, started_s=started_s), self.machine)
+        if isinstance(message, m.ItemEnded) and message.cause is not Cause.NONE and event.cores:
+            job = self.machine.slots[message.slot].job
+            why = self.kernels.plan(job).explain(event) if job is not None else ""
+            return dataclasses.replace(message, detail=why or message.detail)
+        return message
 
     def _run(self, inputs: list[m.Input]) -> None:
         """Step the machine until nothing comes of it at once; a load, which may block, comes last of all."""
@@ -206,6 +233,7 @@ class Engine:
     def _commit(self, outcome: m.Outcome) -> list[m.Input]:
         """Make durable what a step changed; answers the jobs that cannot go on because an output could not be read."""
         results, faults = self._collect(outcome)
+        results += self._logs(outcome)
         jobs = [self.machine.record(number) for number in sorted(outcome.jobs)]
         self.store.commit(
             Commit(
@@ -219,7 +247,31 @@ class Engine:
         for number in outcome.ended:
             self.requests.pop(number, None)
             self.submitted.pop(number, None)
+            self.kernels.forget(number)
         return faults
+
+    def _logs(self, outcome: m.Outcome) -> list[Result]:
+        """What the kernel jobs that ended printed, as far as it can be had."""
+        results: list[Result] = []
+        for number in outcome.ended:
+            job = self.machine.record(number)
+            if job.spec.kernel is None or not self.buffers.holds(number, REGION):
+                continue
+            try:
+                text = self.kernels.plan(number).log(self._reader(number))
+            except BoardUnreachable:
+                raise
+            except Exception as error:
+                explain(error, f"reading the log of job {number}")
+                continue
+            job.log_bytes = len(text)
+            if text:
+                results.append(Result(number, LOG, 0, text))
+        return results
+
+    def _reader(self, job: int) -> Callable[[int, int], bytes]:
+        """Reads from a kernel job's region: offset and size to bytes."""
+        return lambda offset, size: self.buffers.read(job, REGION, EVERY_ITEM, offset, size)
 
     def _collect(self, outcome: m.Outcome) -> tuple[list[Result], list[m.Input]]:
         """The outputs of every item that is done; a job whose outputs cannot be had fails, and no other."""
@@ -240,8 +292,14 @@ class Engine:
 
     def _outputs(self, command: m.Collect) -> list[Result]:
         """The outputs of an item every task is done with."""
-        application = self.machine.record(command.job).spec.application
-        names = [spec.name for spec in application.buffers if spec.role is BufferRole.OUTPUT]
+        spec = self.machine.record(command.job).spec
+        if spec.kernel is not None:
+            if command.item < spec.batch - 1:
+                return []
+            found = self.kernels.plan(command.job).outputs(self._reader(command.job))
+            return [Result(command.job, name, command.item, data) for name, data in found]
+        application = spec.application
+        names = [each.name for each in application.buffers if each.role is BufferRole.OUTPUT]
         read = self.buffers.read
         return [Result(command.job, name, command.item, read(command.job, name, command.item)) for name in names]
 
@@ -261,9 +319,7 @@ class Engine:
 
     def _command(self, command: m.Command) -> list[m.Input]:
         if isinstance(command, m.Launch):
-            application = self.machine.jobs[command.job].spec.application
-            launch = self.buffers.launch(command.job, application, command.task, command.item, self.modules)
-            self.board.launch(command.slot, launch)
+            self.board.launch(command.slot, self._launch(command))
         elif isinstance(command, m.Allocate):
             return self._allocate(command.job)
         elif isinstance(command, m.Load):
@@ -275,6 +331,15 @@ class Engine:
         elif isinstance(command, m.Fetch):
             self.board.prefetch(command.image)
         return []
+
+    def _launch(self, command: m.Launch) -> Launch:
+        """What the board is told of an item; for a slice of a kernel, its launch block is put in first."""
+        spec = self.machine.jobs[command.job].spec
+        if spec.kernel is None:
+            return self.buffers.launch(command.job, spec.application, command.task, command.item, self.modules)
+        plan, region = self.kernels.plan(command.job), self.buffers.find(command.job, REGION)
+        self.board.write(region.id, *plan.block(command.item))
+        return plan.launch(item_name(command.job, command.task, command.item), region)
 
     def _went_wrong(self, command: m.Command, error: Exception) -> list[m.Input]:
         """What the machine is told of a command that raised an error."""
@@ -310,9 +375,21 @@ class Engine:
             return [m.NoMemory(number, error.message)]
         return [m.Allocated(number)]
 
-    def _content(self, number: int) -> Callable[[BufferSpec, int], bytes | None]:
+    def _content(self, number: int) -> Content:
         """What a job's buffers hold at first."""
         request = self.requests[number]
+        if request.kernel is not None:
+            return lambda _spec, _item: self.kernels.plan(number).parts(partial(self.store.blob, request.tenant))
+        given = self._inputs_of(request)
+
+        def content(spec: BufferSpec, item: int) -> Iterable[tuple[int, bytes]]:
+            data = given(spec, item)
+            return () if data is None else ((0, data),)
+
+        return content
+
+    def _inputs_of(self, request: JobRequest) -> Callable[[BufferSpec, int], bytes | None]:
+        """What an application job's buffers hold at first; None for zeros."""
         whole: dict[str, bytes] = {}
 
         def content(spec: BufferSpec, item: int) -> bytes | None:
@@ -344,11 +421,12 @@ def job_spec(record: JobRecord, application: Application) -> m.JobSpec:
         arrival_s=record.arrival_s,
         deadline_s=record.deadline_s,
         needs_memory=bool(application.buffers),
+        kernel=record.kernel,
     )
 
 
 def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[SlotStatus, ...]:
-    """What every slot does, for people; slots of other pools are named only."""
+    """What every slot does, for people; slots nobody decides about are named only."""
     found = []
     for slot in description.slots:
         known = machine.slots.get(slot.index)

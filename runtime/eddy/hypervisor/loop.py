@@ -16,8 +16,12 @@ from eddy.core.applications import Application
 from eddy.core.errors import BoardUnreachable
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
 from eddy.hypervisor.engine import BoardRestarted, Engine
+from eddy.hypervisor.kernels import Kernels
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
+
+COMPILATIONS = 2
+"""Kernels that are compiled at the same time; more submissions wait for their turn, the others do not."""
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -44,6 +48,8 @@ class Hypervisor:
         applications: By name; may be added to while it runs.
         modules: Manifests by module name.
         constants: Bytes the packages ship for constant buffers, by (application, buffer).
+        kernels: Compiles kernel jobs; made over `modules` where it is left out.
+        gpu_policy: Which kernel job gets which slot of the `gpu` pool; first come, first served by default.
     """
 
     def __init__(
@@ -54,10 +60,13 @@ class Hypervisor:
         applications: Mapping[str, Application],
         modules: Mapping[str, ModuleManifest],
         constants: Mapping[tuple[str, str], bytes] | None = None,
+        kernels: Kernels | None = None,
+        gpu_policy: DispatchPolicy | None = None,
     ) -> None:
-        self._engine = Engine(board, policy, store, applications, modules, constants)
+        self._engine = Engine(board, policy, store, applications, modules, constants, kernels, gpu_policy)
         self._store = store
         self._limiter = anyio.CapacityLimiter(1)
+        self._compiling = anyio.CapacityLimiter(COMPILATIONS)
         self._wake = anyio.Event()
         self._changed = anyio.Event()
         self._ready = anyio.Event()
@@ -135,11 +144,13 @@ class Hypervisor:
 
         Raises:
             InvalidRequest: A field is wrong; `details` has `field` and `allowed`.
+            CompilationFailed: A kernel's source was refused; the message is the compiler's.
             Conflict: The idempotency key was used for another request.
-            QuotaExceeded: The tenant has too many jobs that have not ended.
+            QuotaExceeded: The tenant has too many jobs that have not ended, or compiling took too much.
         """
         await self._ready.wait()
-        record = await anyio.to_thread.run_sync(self._engine.accept, request)
+        limiter = None if request.kernel is None else self._compiling
+        record = await anyio.to_thread.run_sync(self._engine.accept, request, limiter=limiter)
         self._wake.set()
         return record
 

@@ -15,6 +15,7 @@ slot is held        idle, same module             it is held
 anything            anything else                 the slot is free, and what is in it is not trusted
 job has its buffers all of them are there         it goes on
 ..                  some are missing              they are freed; it begins again after its last committed item
+                                                  (a kernel, which updates its arrays in place: from its first slice)
 =================== ============================= ==========================================================
 
 An item that runs for nobody is stopped; buffers of jobs that ended, or are not known, are freed.
@@ -28,15 +29,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from eddy.board.port import BoardEvent, BoardState, Cause, EventKind, SlotPhase, SlotState
-from eddy.core.errors import BoardUnreachable
+from eddy.core.applications import Application
+from eddy.core.errors import BoardUnreachable, EddyError
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, What
+from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.buffers import needed
 from eddy.hypervisor.job import Job
+from eddy.hypervisor.kernels import available
 from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.pools import PoolSlots
 from eddy.hypervisor.slot import Phase, Slot
-from eddy.hypervisor.translate import fits, item_name, pipeline_slots
+from eddy.hypervisor.translate import fits, item_name, pool_slots
 from eddy.store.rows import Commit, StoredJob
 
 if TYPE_CHECKING:
@@ -53,12 +58,13 @@ def recover(engine: Engine) -> list[m.Input]:
     state = board.state()
     _set_clock(engine, state)
     events = [e for e in board.wait(state.now_s, engine.seen) if e.seq > engine.seen]
-    slots = pipeline_slots(engine.description)
+    slots, gpu = (pool_slots(engine.description, pool) for pool in (Pool.PIPELINE, Pool.GPU))
     images = board.images()
-    usable = fits(images, slots)
-    engine.admission.arena = engine.description.arena_bytes
-    engine.admission.available = frozenset(usable)
-    engine.machine = Machine(slots, engine.policy, usable)
+    engine.admission.arena = engine.kernels.arena = engine.description.arena_bytes
+    engine.admission.available = frozenset(fits(images, slots))
+    engine.kernels.available = available(fits(images, gpu), engine.modules)
+    shared = PoolSlots(gpu, engine.gpu_policy) if gpu else None
+    engine.machine = Machine(slots, engine.policy, fits(images, [*slots, *gpu]), gpu=shared)
     modules = {image.sha256: image.module for image in images}
     engine.buffers.adopt(state.buffers)
     inputs = _adopt_jobs(engine)
@@ -89,13 +95,12 @@ def _adopt_jobs(engine: Engine) -> list[m.Input]:
     inputs: list[m.Input] = []
     for stored in engine.store.unfinished():
         record = stored.record
-        application = engine.applications.get(record.application)
-        reason = "it is not installed any more" if application is None else engine.admission.runnable(application)
+        application, reason = _application(engine, stored)
         if application is None or reason:
-            _give_up(engine, stored, "application-gone", f"application {record.application}: {reason}")
+            _give_up(engine, stored, "application-gone", f"{record.kind} {record.application}: {reason}")
             continue
         try:
-            _adopt_job(engine, stored, application.buffers != ())
+            _adopt_job(engine, stored, application)
         except BoardUnreachable:
             raise
         except Exception as error:
@@ -108,11 +113,25 @@ def _adopt_jobs(engine: Engine) -> list[m.Input]:
     return inputs
 
 
-def _adopt_job(engine: Engine, stored: StoredJob, needs_memory: bool) -> None:
+def _application(engine: Engine, stored: StoredJob) -> tuple[Application | None, str]:
+    """What a job runs, or why it cannot any more."""
+    record = stored.record
+    if record.kernel is None:
+        application = engine.applications.get(record.application)
+        reason = "it is not installed any more" if application is None else engine.admission.runnable(application)
+        return application, reason
+    try:
+        plan = engine.kernels.restore(stored.request, record.kernel, engine.store.program(record.id))
+    except EddyError as error:
+        return None, error.message
+    engine.kernels.keep(record.id, plan)
+    return plan.application, ""
+
+
+def _adopt_job(engine: Engine, stored: StoredJob, application: Application) -> None:
     from eddy.hypervisor.engine import job_spec
 
-    record, machine = stored.record, engine.machine
-    application = engine.applications[record.application]
+    record, machine, needs_memory = stored.record, engine.machine, application.buffers != ()
     spec = job_spec(record, application)
     prepared = bool(stored.snapshot.get("memory"))
     has_memory = needs_memory and prepared and engine.buffers.complete(record.id, needed(application, record.batch))
@@ -133,7 +152,7 @@ def _give_up(engine: Engine, stored: StoredJob, cause: str, why: str) -> None:
 
 
 def _adopt_slots(engine: Engine, state: BoardState, events: list[BoardEvent], modules: Mapping[str, str]) -> None:
-    """Take up every slot of the pool, as far as board and store agree."""
+    """Take up every slot, as far as board and store agree."""
     snapshots = engine.store.slot_snapshots()
     for index, fresh in list(engine.machine.slots.items()):
         actual = state.slots[index]

@@ -12,9 +12,11 @@ from eddy.board import port
 from eddy.board.model import ModelBoard
 from eddy.core.errors import EddyError, ImageRefused
 from eddy.core.records import JobEvent, JobRecord
+from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.translate import fits, item_name, pipeline_slots, to_input
+from eddy.hypervisor.pools import PoolSlots
+from eddy.hypervisor.translate import fits, item_name, pipeline_slots, pool_slots, to_input
 from eddy.policy.dispatch.view import DispatchPolicy
 
 MAX_STEPS = 10_000_000
@@ -53,6 +55,7 @@ def run_virtual(
     load_s: Mapping[int, float] | None = None,
     arena_jobs: int | None = None,
     machine: Callable[..., Machine] = Machine,
+    gpu_policy: DispatchPolicy | None = None,
 ) -> VirtualRun:
     """Run jobs to their end.
 
@@ -65,11 +68,16 @@ def run_virtual(
         load_s: Load times the policy is told at first; else from the board's description.
         arena_jobs: How many jobs that need memory fit at once; None for any number.
         machine: What makes the state machine, from slots, policy, fits and scrubbed modules.
+        gpu_policy: Who gets which slot of the `gpu` pool; None leaves that pool out.
 
     Raises:
         Stalled: Jobs are left that the policy never gives a slot.
     """
-    return _Driver(board, policy, arrivals, cancels, scrubbed, load_s, arena_jobs, machine).run()
+    gpu = None if gpu_policy is None else PoolSlots(pool_slots(board.describe(), Pool.GPU), gpu_policy)
+    slots = {**pipeline_slots(board.describe()), **(load_s or {})}
+    known = fits(board.images(), [*slots, *(gpu.slots if gpu is not None else ())])
+    options = {} if gpu is None else {"gpu": gpu}
+    return _Driver(board, machine(slots, policy, known, scrubbed, **options), arrivals, cancels, arena_jobs).run()
 
 
 class _Driver:
@@ -78,16 +86,12 @@ class _Driver:
     def __init__(
         self,
         board: ModelBoard,
-        policy: DispatchPolicy,
+        machine: Machine,
         arrivals: Iterable[m.JobSpec],
         cancels: Iterable[tuple[float, int]],
-        scrubbed: Collection[str],
-        load_s: Mapping[int, float] | None,
         arena_jobs: int | None,
-        machine: Callable[..., Machine],
     ) -> None:
-        slots = {**pipeline_slots(board.describe()), **(load_s or {})}
-        self.board, self.machine = board, machine(slots, policy, fits(board.images(), slots), scrubbed)
+        self.board, self.machine = board, machine
         coming: list[tuple[float, int, m.Input]] = [(job.arrival_s, job.id, m.Arrive(job)) for job in arrivals]
         coming += [(at_s, job, m.Cancel(job)) for at_s, job in cancels]
         self.coming = sorted(

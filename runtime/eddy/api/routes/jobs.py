@@ -6,7 +6,7 @@ from typing import Annotated
 
 import anyio.to_thread
 from fastapi import APIRouter, Header, Path, Query, Response
-from fastapi.responses import StreamingResponse
+from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from eddy.api.context import Caller, Context, Ctx
@@ -51,6 +51,8 @@ def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
 
 def answer(context: Context, record: JobRecord) -> Job:
     """The job object, with its output links."""
+    if record.kernel is not None:
+        return job_answer(record, tuple(output.name for output in record.kernel.outputs))
     application = context.catalogue.applications.get(record.application)
     buffers = application.buffers if application else ()
     return job_answer(record, tuple(buffer.name for buffer in buffers if buffer.role is BufferRole.OUTPUT))
@@ -64,17 +66,23 @@ async def submit(
     tenant: Caller,
     idempotency_key: Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)] = None,
 ) -> Job:
-    """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job."""
+    """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job.
+
+    A kernel is compiled before the answer: 422 `compilation-failed` has the compiler's message, its line and column.
+    """
+    body.check_kind()
     context.require_running()
     request = JobRequest(
         tenant=tenant.id,
-        application=body.application,
+        application=body.application or "",
         batch=body.batch,
         inputs={name: tuple(blobs) for name, blobs in body.inputs.items()},
         constants=dict(body.constants),
         priority=body.priority,
         deadline_s=body.deadline_s,
         idempotency_key=idempotency_key or "",
+        kernel=None if body.kernel is None else body.kernel.model_dump(),
+        time_limit_s=body.time_limit_s,
     )
     record = await context.hypervisor.submit(request)
     response.headers["Location"] = f"/v1/jobs/{record.id}"
@@ -151,3 +159,17 @@ def output(job: JobId, name: Annotated[str, Path(max_length=64)], context: Ctx, 
     data = context.store.output(owner, job, name)
     headers = {"X-Content-Type-Options": "nosniff", "Content-Disposition": f'attachment; filename="{job}-{name}.bin"'}
     return Response(data, media_type="application/octet-stream", headers=headers)
+
+
+@router.get(
+    "/{job}/log",
+    summary="Read what a kernel printed",
+    response_class=PlainTextResponse,
+    responses={200: {"content": {"text/plain": {}}}},
+)
+def log(job: JobId, context: Ctx, viewer: Caller) -> PlainTextResponse:
+    """What a kernel job printed, in the order of work-items, also of one that failed; empty until it has ended."""
+    owner = owner_of(context, viewer, job)
+    if context.store.job(owner, job).kernel is None:
+        raise NotFound(f"Job {job} is an application job; kernels alone print.", field="job", asked=job)
+    return PlainTextResponse(context.store.log(owner, job), headers={"X-Content-Type-Options": "nosniff"})

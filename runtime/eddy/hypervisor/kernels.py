@@ -1,0 +1,312 @@
+"""Kernel jobs: a request becomes a plan when it is accepted, and the plan says what the board is told of each slice.
+
+To the state machine a kernel job is an application of one task, whose items are slices of the ND-range, and of one
+buffer, the kernel's region of memory. Every slice works on that region in place, so a slice that has ended is never
+run again while the region is there; where it is lost, the kernel begins again from the arrays as they were submitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from eddy.board.manifest import ModuleKind, ModuleManifest
+from eddy.board.port import Access, BoardEvent, Buffer, Grant, KernelLaunch, Launch
+from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
+from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.records import JobRequest, KernelOutput, KernelRecord
+from eddy.gpu.compiler import Compiler
+from eddy.gpu.executor import Fault
+from eddy.gpu.launch import describe
+from eddy.gpu.layout import REGION_BASE
+from eddy.gpu.packing import Extent, Packing, Placed
+from eddy.gpu.program import Program
+from eddy.gpu.request import Buffer as ArrayArgument
+from eddy.gpu.request import KernelRequest
+from eddy.gpu.shape import ClusterShape
+from eddy.store import Store
+
+REGION = "region"
+"""Name of a kernel job's one buffer."""
+ESTIMATE_S = 1e-3
+"""What policies are told a slice takes: no tool says, and nothing that is promised rests on it."""
+SLICE_WAVES = 8
+"""A slice fills every place for work-groups of the cluster so many times at least, so that starting it costs little."""
+MAX_LOG_BYTES = 256 << 10
+"""What is kept of a job's log."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLimits:
+    """Bounds of kernel jobs.
+
+    Attributes:
+        slices: Most slices a kernel is cut into.
+        time_limit_s: Most board seconds one slice may take.
+    """
+
+    slices: int = 16
+    time_limit_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A kernel job that can run.
+
+    Attributes:
+        request: What was asked for.
+        program: What it was compiled to.
+        packing: How it lies in its region.
+        record: What it is, for the job's record.
+        application: What it is to the state machine.
+    """
+
+    request: KernelRequest
+    program: Program
+    packing: Packing
+    record: KernelRecord
+    application: Application
+
+    def parts(self, fetch: Callable[[str], bytes]) -> Iterator[tuple[int, bytes]]:
+        """What the region holds before the first slice, everything else being zero: offset and bytes.
+
+        Args:
+            fetch: Gives the bytes of a digest.
+        """
+        yield from self.packing.fixed()
+        for placed in self.packing.arrays:
+            yield placed.offset, fetch(self._array(placed).digest)
+
+    def block(self, item: int) -> tuple[int, bytes]:
+        """The launch block of a slice: offset in the region and bytes."""
+        first = item * self.record.slice_groups
+        return self.packing.block(first, min(self.record.slice_groups, self.record.groups - first))
+
+    def launch(self, name: str, region: Buffer) -> Launch:
+        """What the board is told of a slice; the launch block was put in before."""
+        kernel = KernelLaunch(region.id, REGION_BASE, self.packing.block_address)
+        limit_s = self.application.tasks[0].time_limit_s
+        return Launch(name, (), (Grant(region.id, Access.READ_WRITE),), limit_s, kernel=kernel)
+
+    def outputs(self, read: Callable[[int, int], bytes]) -> Iterator[tuple[str, bytes]]:
+        """The arrays the kernel may have written, by argument name.
+
+        Args:
+            read: Gives the bytes from an offset on in the region.
+        """
+        at = {placed.key: placed for placed in self.packing.arrays}
+        for output in self.record.outputs:
+            placed = at[output.argument]
+            yield output.name, read(placed.offset, placed.bytes)
+
+    def log(self, read: Callable[[int, int], bytes]) -> bytes:
+        """What the kernel printed, bounded; b"" where it never prints."""
+        if not self.packing.prints:
+            return b""
+        text = self.packing.log(read(0, self.packing.bytes)).encode()
+        if len(text) <= MAX_LOG_BYTES:
+            return text
+        kept = text[:MAX_LOG_BYTES].decode(errors="ignore").encode()
+        return kept + f"\n[{len(text) - len(kept)} more bytes were not kept]\n".encode()
+
+    def explain(self, event: BoardEvent) -> str:
+        """Why a slice failed, in words; "" where the cores say nothing about it."""
+        for core in event.cores:
+            if core.fault:
+                return describe(Fault(core.core, core.fault, core.fault_pc, core.fault_value), self.program)
+        return ""
+
+    def _array(self, placed: Placed) -> ArrayArgument:
+        value = self.request.arguments[int(str(placed.key))]
+        assert isinstance(value, ArrayArgument)
+        return value
+
+
+class Kernels:
+    """Makes plans of requests, and keeps those of jobs that have not ended.
+
+    Args:
+        modules: Manifests by name.
+        compiler: With which kernels are compiled.
+        limits: Bounds.
+
+    Attributes:
+        available: Modules with an image for some slot of the `gpu` pool.
+        arena: Bytes of the board's arena.
+    """
+
+    def __init__(
+        self,
+        modules: Mapping[str, ModuleManifest],
+        compiler: Compiler | None = None,
+        limits: KernelLimits | None = None,
+    ) -> None:
+        self._modules, self._compiler = modules, compiler or Compiler()
+        self.limits = limits or KernelLimits()
+        self.available: frozenset[str] = frozenset()
+        self.arena = 0
+        self._plans: dict[int, Plan] = {}
+
+    def clusters(self) -> dict[str, ClusterShape]:
+        """The GPU clusters the board can hold, by module, the one with most lanes first."""
+        found = [m for name in self.available if (m := self._modules.get(name)) and m.kind is ModuleKind.GPU]
+        shapes = {manifest.module: cluster_shape(manifest) for manifest in found}
+        return dict(sorted(shapes.items(), key=lambda entry: (-entry[1].harts, entry[0])))
+
+    def prepare(self, request: JobRequest, store: Store) -> Plan:
+        """Check a request and compile it; nothing is kept. Takes up to seconds: not for the board's thread.
+
+        Raises:
+            InvalidRequest: A field is wrong, or the kernel needs more memory than the board has.
+            CompilationFailed: The source was refused; the message is the compiler's.
+            QuotaExceeded: Compiling took too much.
+        """
+        kernel = KernelRequest.from_json(request.kernel or {})
+        limit_s = self._limit_s(request)
+        module, shape = self._cluster()
+        for place, value in enumerate(kernel.arguments):
+            if isinstance(value, ArrayArgument):
+                _check_blob(store, request.tenant, value, f"kernel.arguments[{place}]")
+        program = self._compiler.compile(kernel.source, fpu=shape.fpu, defines=kernel.defines)
+        if kernel.kernel not in program.kernels:
+            allowed = sorted(program.kernels)
+            message = f"The source has no kernel {kernel.kernel!r}; it has: {', '.join(allowed)}."
+            raise InvalidRequest(message, field="kernel.kernel", allowed=allowed)
+        packing = self._pack(kernel, program, shape)
+        groups = packing.arrangement.groups
+        size = slice_groups(groups, packing.places, self.limits.slices)
+        record = KernelRecord(kernel.kernel, module, groups, size, _outputs(kernel, program))
+        return Plan(kernel, program, packing, record, _application(record, packing.bytes, limit_s))
+
+    def restore(self, request: JobRequest, record: KernelRecord, program: str) -> Plan:
+        """The plan of a job that was accepted in an earlier life.
+
+        Raises:
+            NotFound: The board has no image of its cluster any more.
+        """
+        if record.module not in self.available:
+            raise NotFound(f"there is no bitstream of {record.module} for a slot of the gpu pool", field="module")
+        kernel, compiled = KernelRequest.from_json(request.kernel or {}), Program.from_json(program)
+        packing = self._pack(kernel, compiled, cluster_shape(self._modules[record.module]))
+        application = _application(record, packing.bytes, self._limit_s(request))
+        return Plan(kernel, compiled, packing, record, application)
+
+    def keep(self, job: int, plan: Plan) -> None:
+        """Keep a job's plan until it ends."""
+        self._plans[job] = plan
+
+    def plan(self, job: int) -> Plan:
+        """A job's plan.
+
+        Raises:
+            KeyError: It is no kernel job, or has ended.
+        """
+        return self._plans[job]
+
+    def forget(self, job: int) -> None:
+        """Let go of what a job needed; nothing where it was no kernel job."""
+        self._plans.pop(job, None)
+
+    def _cluster(self) -> tuple[str, ClusterShape]:
+        for module, shape in self.clusters().items():
+            return module, shape
+        message = "This board has no GPU cluster: no slot of the gpu pool has an image of one."
+        raise InvalidRequest(message, field="kernel", allowed="application jobs")
+
+    def _limit_s(self, request: JobRequest) -> float:
+        asked_s, most_s = request.time_limit_s, self.limits.time_limit_s
+        if asked_s is None:
+            return most_s
+        if not 0 < asked_s <= most_s:
+            message = f"time_limit_s is {asked_s:g}; a slice of a kernel may take up to {most_s:g} board seconds."
+            raise InvalidRequest(message, field="time_limit_s", allowed=f"up to {most_s:g}")
+        return asked_s
+
+    def _pack(self, kernel: KernelRequest, program: Program, shape: ClusterShape) -> Packing:
+        """Lay a request out; what it refuses is named as in the request."""
+        values = [_extent(place, value) for place, value in enumerate(kernel.arguments)]
+        try:
+            return Packing(
+                shape,
+                program,
+                kernel.kernel,
+                kernel.global_size,
+                values,
+                local_size=kernel.local_size,
+                offset=kernel.offset,
+                limit=self.arena,
+            )
+        except QuotaExceeded as error:
+            message = f"The kernel needs {error.details['asked']} bytes of board memory, and there are {self.arena}."
+            raise InvalidRequest(
+                message, field="kernel.arguments", asked=error.details["asked"], allowed=self.arena
+            ) from error
+        except InvalidRequest as error:
+            details = {**error.details, "field": f"kernel.{error.details.get('field', 'arguments')}"}
+            raise InvalidRequest(error.message, **details) from error
+
+
+def cluster_shape(manifest: ModuleManifest) -> ClusterShape:
+    """What a GPU cluster is made of, as its manifest's parameters say; what they leave out is as in the RTL."""
+    given = {name: int(value, 0) for name, value in manifest.parameters}
+    return ClusterShape(
+        cores=given.get("Cores", 1),
+        warps=given.get("Warps", 4),
+        threads=given.get("Threads", 4),
+        fpu=bool(given.get("Fpu", 0)),
+        local_bytes=given.get("LocalBytes", 16384),
+    )
+
+
+def slice_groups(groups: int, places: int, most: int) -> int:
+    """Work-groups of a slice: as few as make `most` slices, but `SLICE_WAVES` for every place of the cluster.
+
+    Args:
+        groups: Work-groups in all.
+        places: How many the cluster runs side by side.
+        most: Slices at most.
+    """
+    least = max(-(-groups // most), SLICE_WAVES * places)
+    return min(groups, -(-least // places) * places)
+
+
+def _application(record: KernelRecord, region_bytes: int, limit_s: float) -> Application:
+    """A kernel as the state machine sees it."""
+    region = BufferSpec(REGION, BufferRole.CONSTANT, region_bytes, "u1", (region_bytes,))
+    task = TaskSpec(0, record.name, record.module, (), ESTIMATE_S, limit_s)
+    count = -(-record.groups // record.slice_groups)
+    return Application(f"kernel:{record.name}", (task,), (), (region,), max_batch=count, goal_slots=1)
+
+
+def _outputs(kernel: KernelRequest, program: Program) -> tuple[KernelOutput, ...]:
+    """The arrays a kernel may write."""
+    named = zip(program.kernel(kernel.kernel).arguments, kernel.arguments, strict=True)
+    return tuple(
+        KernelOutput(argument.name, place, value.dtype, value.shape)
+        for place, (argument, value) in enumerate(named)
+        if isinstance(value, ArrayArgument) and not argument.const
+    )
+
+
+def _extent(place: int, value: object) -> object:
+    """An argument as packing sees it; every array has memory of its own."""
+    if isinstance(value, ArrayArgument):
+        return Extent(place, value.bytes, value.dtype.lstrip("<|="))
+    return value
+
+
+def _check_blob(store: Store, tenant: str, value: ArrayArgument, place: str) -> None:
+    actual = store.blob_bytes(tenant, value.digest)
+    if actual is None:
+        message = f"{place}: no blob {value.digest} of yours; put it up first, then submit"
+        raise InvalidRequest(message, field=place, allowed="sha256 of a blob that was put up")
+    if actual != value.bytes:
+        message = (
+            f"{place}: the blob has {actual} bytes; {value.dtype} of shape {list(value.shape)} takes {value.bytes}"
+        )
+        raise InvalidRequest(message, field=place, allowed=value.bytes)
+
+
+def available(usable: Iterable[str], modules: Mapping[str, ModuleManifest]) -> frozenset[str]:
+    """The GPU clusters among the modules there are images of."""
+    return frozenset(name for name in usable if name in modules and modules[name].kind is ModuleKind.GPU)

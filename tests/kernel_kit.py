@@ -1,0 +1,157 @@
+"""What the tests of kernel jobs share: a model board whose clusters compute, on the model of the instruction set."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from eddy.board.manifest import ModuleKind, ModuleManifest
+from eddy.board.model import SHELL, ModelBoard, ModelFaults, model_images
+from eddy.board.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
+from eddy.core.records import JobRequest
+from eddy.core.slots import Pool, SlotDescription
+from eddy.gpu.executor import Fault
+from eddy.gpu.request import Buffer, KernelRequest
+from eddy.gpu.shape import ClusterShape
+from eddy.hypervisor.kernels import KernelLimits, Kernels, cluster_shape
+from eddy.store import Store
+from eddy_sim.gpu.executors import IsaExecutor
+from hypervisor_kit import BEHAVIOURS, LATENCY, MODULES, put
+from unit.gpu_kit import compiler
+
+GPU = "gpu_1c4w4t"
+SHAPE = ClusterShape(1, 4, 4)
+MANIFEST = ModuleManifest(
+    GPU,
+    ModuleKind.GPU,
+    "gpu_cluster",
+    Path("gpu_cluster.f"),
+    (1, 0),
+    1e8,
+    (),
+    parameters=(("Cores", "1"), ("Warps", "4"), ("Threads", "4"), ("Fpu", "1")),
+)
+ALL_MODULES: Mapping[str, ModuleManifest] = {**MODULES, GPU: MANIFEST}
+SLICE_S = 1e-3
+MAX_INSTRUCTIONS = 2_000_000
+
+STEP = """
+kernel void step(global uint *y, global const uint *x, uint n) {
+  uint i = get_global_id(0);
+  for (uint k = 0; k < n; k++) y[i] = y[i] * 1664525u + x[i];
+  if (i % 64 == 1) printf("%u\\n", i);
+}
+kernel void wild(global uint *y) { *(global volatile uint *)0x70000000u = 1; y[0] = 1; }
+kernel void spin(global volatile uint *y) { while (y[0] == 0) {} }
+kernel void crooked(global uint *y) { *(global volatile uint *)((uint)y + 2) = 1; }
+"""
+CAUSES = {
+    "illegal": Cause.ILLEGAL_INSTRUCTION,
+    "load_misaligned": Cause.MISALIGNED_ACCESS,
+    "store_misaligned": Cause.MISALIGNED_ACCESS,
+    "load_fault": Cause.READ_OUTSIDE_WINDOW,
+    "store_fault": Cause.WRITE_OUTSIDE_WINDOW,
+}
+
+
+class ComputingBoard(ModelBoard):
+    """A model board on which kernels compute: all of a slice when it is launched, its event when its time has come."""
+
+    def __init__(self, description: BoardDescription, faults: dict[str, Cause] | None = None) -> None:
+        self._bad = dict(faults or {})
+        latency = {**LATENCY, GPU: SLICE_S}
+        images = model_images(description, latency)
+        super().__init__(description, images, latency, behaviours=BEHAVIOURS, faults=ModelFaults(self._bad))
+        self._counted: dict[str, tuple[CoreReport, ...]] = {}
+
+    def launch(self, slot: int, launch: Launch) -> None:
+        """See the port."""
+        if launch.kernel is not None and launch.item not in self._bad:
+            self._compute(launch)
+        super().launch(slot, launch)
+
+    def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
+        """See the port."""
+        return tuple(
+            dataclasses.replace(event, cores=self._counted[event.item])
+            if event.kind in (EventKind.ITEM_DONE, EventKind.ITEM_FAILED) and event.item in self._counted
+            else event
+            for event in super().wait(until_s, acknowledge)
+        )
+
+    def _compute(self, launch: Launch) -> None:
+        kernel = launch.kernel
+        assert kernel is not None
+        buffer = next(b for b in self.state().buffers if b.id == kernel.region)
+        region = bytearray(self.read(buffer.id, 0, buffer.bytes))
+        run = IsaExecutor(SHAPE).execute(region, kernel.entry, kernel.argument, MAX_INSTRUCTIONS)
+        self.write(buffer.id, 0, bytes(region))
+        faults = {fault.core: fault for fault in run.faults}
+        if faults:
+            self._bad[launch.item] = CAUSES.get(next(iter(faults.values())).cause, Cause.KERNEL_TRAP)
+        elif not run.finished:
+            self._bad[launch.item] = Cause.TIME_LIMIT
+        self._counted[launch.item] = tuple(
+            _report(core, counters, faults.get(core)) for core, counters in enumerate(run.counters)
+        )
+
+
+def _report(core: int, counters: Any, fault: Fault | None) -> CoreReport:
+    counted = (counters.instructions, counters.total_active_cycles, counters.cycle_thread)
+    told = (fault.cause, fault.pc, fault.value) if fault is not None else ("", 0, 0)
+    return CoreReport(core, counters.instructions, *counted, (), *told)
+
+
+def description(gpu: int = 1, arena: int = 1 << 20, pipeline: int = 2) -> BoardDescription:
+    """A board with some pipeline slots and some for clusters."""
+    pools = [Pool.PIPELINE] * pipeline + [Pool.GPU] * gpu
+    slots = tuple(SlotDescription(i, f"slot{i}", pool, 1000 + 100 * i, 1e8) for i, pool in enumerate(pools))
+    return BoardDescription("model", "test", SHELL, 1e8, slots, arena, 1e6, False)
+
+
+def kernel_board(gpu: int = 1, faults: dict[str, Cause] | None = None, arena: int = 1 << 20) -> ComputingBoard:
+    """A board that runs `CHAIN` and kernels."""
+    return ComputingBoard(description(gpu, arena), faults)
+
+
+def kernels(slices: int = 4) -> Kernels:
+    """Compiles with the cache all tests share."""
+    return Kernels(ALL_MODULES, compiler(), KernelLimits(slices, 5e-2))
+
+
+def step_arrays(count: int = 512, salt: int = 1) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """What `step` works on: y, x."""
+    x = np.arange(count, dtype="u4") * np.uint32(2 * salt + 1)
+    return np.full(count, salt, "u4"), x
+
+
+def stepped(y: npt.NDArray[np.uint32], x: npt.NDArray[np.uint32], n: int) -> npt.NDArray[np.uint32]:
+    """What `step` makes of y."""
+    for _ in range(n):
+        y = y * np.uint32(1664525) + x
+    return y
+
+
+def buffer(store: Store, tenant: str, array: npt.NDArray[Any]) -> Buffer:
+    """Put an array up."""
+    return Buffer(put(store, tenant, array.tobytes()), array.dtype.str, array.shape)
+
+
+def step_request(store: Store, tenant: str = "alice", salt: int = 1, count: int = 512, n: int = 2) -> JobRequest:
+    """A request for `step` whose arrays are put up."""
+    y, x = step_arrays(count, salt)
+    arguments = (buffer(store, tenant, y), buffer(store, tenant, x), n)
+    return JobRequest(tenant, "", kernel=KernelRequest(STEP, "step", (count,), arguments).to_json())
+
+
+def bad_request(store: Store, name: str, tenant: str = "alice") -> JobRequest:
+    """A request for one of the kernels that go wrong."""
+    arguments = (buffer(store, tenant, np.zeros(64, "u4")),)
+    return JobRequest(tenant, "", kernel=KernelRequest(STEP, name, (4,), arguments).to_json())
+
+
+assert cluster_shape(MANIFEST) == SHAPE
