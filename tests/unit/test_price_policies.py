@@ -10,7 +10,7 @@ from eddy.policy.price import POLICIES as SHIPPED
 from eddy.policy.price.deadline_prices import DeadlinePrices
 from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.max_weight import MaxWeight
-from eddy.policy.price.mtf import MostTokenFirst, Purse, deal, sell
+from eddy.policy.price.mtf import MostTokenFirst, Purse, deal, play, sold
 from eddy.policy.price.themis import Themis, level
 from eddy.policy.price.thresholds import Fixed, Relative
 from eddy.policy.price.view import NOBODY, Floats, PricePolicy, PriceView, Shares
@@ -32,27 +32,31 @@ def rounds(policy: PricePolicy, utilities: Floats, weights: Floats, count: int) 
 
 def test_the_richest_takes_its_favourite_first() -> None:
     utilities = np.array([[0.9, 0.8], [0.9, 0.1]])
-    owner, left = sell(utilities, np.zeros(2), np.array([1.0, 2.0]), turn=0)
-    assert owner == [1, 0]
-    assert left.tolist() == [0.0, 1.0]
+    assert sold(utilities, np.zeros(2), np.array([1.0, 2.0]), turn=0) == [1, 0]
 
 
 def test_ties_go_by_turn() -> None:
     utilities = np.full((3, 2), 0.5)
-    assert sell(utilities, np.zeros(3), np.ones(3), turn=0)[0] == [0, 1]
-    assert sell(utilities, np.zeros(3), np.ones(3), turn=2)[0] == [2, 0]
+    assert sold(utilities, np.zeros(3), np.ones(3), turn=0) == [0, 1]
+    assert sold(utilities, np.zeros(3), np.ones(3), turn=2) == [2, 0]
 
 
 def test_nobody_pays_below_its_threshold() -> None:
     utilities = np.array([[0.9, 0.4], [0.3, 0.3]])
-    owner, left = sell(utilities, np.array([0.5, 0.5]), np.array([5.0, 5.0]), turn=0)
-    assert owner == [0, NOBODY]
-    assert left.tolist() == [4.0, 5.0]
+    assert sold(utilities, np.array([0.5, 0.5]), np.array([5.0, 5.0]), turn=0) == [0, NOBODY]
 
 
 def test_nobody_pays_without_tokens_nor_for_what_is_of_no_use() -> None:
-    assert sell(np.array([[0.9]]), np.zeros(1), np.zeros(1), turn=0)[0] == [NOBODY]
-    assert sell(np.array([[0.0]]), np.zeros(1), np.ones(1), turn=0)[0] == [NOBODY]
+    assert sold(np.array([[0.9]]), np.zeros(1), np.zeros(1), turn=0) == [NOBODY]
+    assert sold(np.array([[0.0]]), np.zeros(1), np.ones(1), turn=0) == [NOBODY]
+
+
+def test_who_paid_has_a_token_less_and_what_was_dealt_is_free() -> None:
+    utilities = np.array([[0.9, 0.4], [0.3, 0.3]])
+    owner, left, turn = play(utilities, np.array([1.0, 3.0]), np.array([0.5, 0.5]), np.array([5.0, 5.0]), turn=0)
+    assert owner.tolist() == [0, 0]
+    assert left.tolist() == [4.25, 5.75]
+    assert turn == 1
 
 
 def test_the_remainder_goes_round_and_passes_over_who_has_no_use() -> None:

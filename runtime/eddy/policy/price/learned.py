@@ -88,10 +88,9 @@ class Actor:
         peak = risen(view.memory.thresholds, best)
         per_token, first, offsets, rest = _prepared(self, np.asarray(view.weights, np.float64).tobytes())
         inputs = np.empty((FEATURES - 1, len(budgets)))
-        np.multiply(np.maximum(budgets, 0.0), per_token, out=inputs[0])
-        inputs[0] /= max(float(budgets.sum()), _LITTLE)
-        inputs[1] = peak
-        inputs[:2] /= inputs[:2] + 1.0
+        held = np.maximum(budgets, 0.0) * per_token
+        np.divide(held, held + max(float(budgets.sum()), _LITTLE), out=inputs[0])
+        np.divide(peak, peak + 1.0, out=inputs[1])
         inputs[2] = best
         inputs[3] = utilities.dot(even)
         np.sqrt(np.square(utilities).dot(even), out=inputs[4])
@@ -103,7 +102,7 @@ class Actor:
             x = layer.dot(np.tanh(x, out=x))
             x += more
         np.exp(x, out=x)
-        return LEVELS.take((_HALVES.dot(x) < 0.0).sum(axis=0)) * peak, peak
+        return LEVELS.take(np.add.reduce(_HALVES.dot(x) < 0.0)) * peak, peak
 
 
 _HALVES = np.tri(len(LEVELS)) - 0.5

@@ -29,6 +29,7 @@ _LITTLE = 1e-300
 _LAST = (math.inf, 0)
 _AT_ONCE = 16
 """Agents whose preferences are ranked in one call: calls cost more than comparisons, and few agents come to pay."""
+_ROWS = np.arange(_AT_ONCE + 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,17 +95,18 @@ def play(
     Returns:
         Owner of each accelerator, tokens after the round, whose turn is next.
     """
-    owner, left = sell(utilities, least, budgets, turn, best)
+    owner = sold(utilities, least, budgets, turn, best)
     free = owner.count(NOBODY)
+    held = np.array(owner)
+    left = budgets - np.bincount(held[held >= 0] if free else held, minlength=len(budgets))
     left += weights * ((len(owner) - free) / weights.sum())
     if free:
         turn = deal(utilities, owner, turn)
-    return np.array(owner), left, turn
+        held = np.array(owner)
+    return held, left, turn
 
 
-def sell(
-    utilities: Floats, least: Floats, budgets: Floats, turn: int, best: Floats | None = None
-) -> tuple[list[int], Floats]:
+def sold(utilities: Floats, least: Floats, budgets: Floats, turn: int, best: Floats | None = None) -> list[int]:
     """The paying part: one accelerator, one token, whoever has most of them first.
 
     Whoever paid has one token less, and comes again behind all who have more. So those who paid line up in the order
@@ -118,20 +120,20 @@ def sell(
         best: `highest(utilities)`, where it is known already.
 
     Returns:
-        Owner of each accelerator, `NOBODY` where nobody paid; tokens after paying.
+        Owner of each accelerator, `NOBODY` where nobody paid; each has cost its owner one token.
     """
-    free = utilities.shape[1]
     least = np.maximum(least, _LITTLE)
     keen = ((highest(utilities) if best is None else best) >= least).nonzero()[0]
-    soonest = keen.searchsorted(turn)
-    keen = np.concatenate((keen[soonest:], keen[:soonest]))
+    if turn:
+        soonest = keen.searchsorted(turn)
+        keen = np.concatenate((keen[soonest:], keen[:soonest]))
     debts = -budgets.take(keen)
     order = debts.argsort(kind="stable")
     names = keen.tolist()
     fresh = [*zip(debts.take(order).tolist(), order.tolist()), _LAST]  # noqa: B905 (its check costs microseconds)
     again: deque[tuple[float, int, Iterator[int]]] = deque()
+    free = utilities.shape[1]
     owner = [NOBODY] * free
-    left = budgets.tolist()
     ranked: list[int] = []
     ends: list[int] = []
     started = 0
@@ -153,13 +155,12 @@ def sell(
                 break
         else:
             continue
-        agent = owner[liked] = names[place]
+        owner[liked] = names[place]
         free -= 1
         debt += 1.0
-        left[agent] = -debt
         if debt < 0:
             again.append((debt, place, likes))
-    return owner, np.array(left)
+    return owner
 
 
 def _ranked(utilities: Floats, least: Floats) -> tuple[list[int], list[int]]:
@@ -170,7 +171,7 @@ def _ranked(utilities: Floats, least: Floats) -> tuple[list[int], list[int]]:
     likes = utilities >= least[:, None]
     agent, liked = likes.nonzero()
     ranked = liked.take(np.lexsort((-utilities[likes], agent)))
-    return ranked.tolist(), agent.searchsorted(np.arange(len(least) + 1)).tolist()
+    return ranked.tolist(), agent.searchsorted(_ROWS).tolist()
 
 
 def deal(utilities: Floats, owner: list[int], turn: int) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from eddy.policy.price import metrics
-from eddy.policy.price.mtf import deal, sell
-from eddy.policy.price.view import NOBODY, Floats, Ints
+from eddy.policy.price.mtf import play
+from eddy.policy.price.view import Floats, Ints
 
 UTILITIES = np.array(
     [
@@ -53,8 +53,7 @@ def algorithm_1() -> Ints:
     """The owners by Algorithm 1 from `BUDGETS` and `THRESHOLDS`; (rounds, accelerators)."""
     owners = []
     for r, (budgets, thresholds) in enumerate(zip(BUDGETS, THRESHOLDS, strict=True)):
-        owner, _ = sell(UTILITIES[:, r], np.array(thresholds), np.array(budgets), turn=0)
-        deal(UTILITIES[:, r], owner, turn=0)
+        owner, _, _ = play(UTILITIES[:, r], np.ones(2), np.array(thresholds), np.array(budgets), turn=0)
         owners.append(owner)
     return np.array(owners)
 
@@ -74,10 +73,8 @@ def reachable(total: float, steps: int = 3) -> set[tuple[float, float]]:
         after = set()
         for first, second, turn, *gained in states:
             for least in np.array(np.meshgrid(*options)).reshape(2, -1).T:
-                owner, left = sell(UTILITIES[:, r], least, np.array([first, second]), turn)
-                back = (len(owner) - owner.count(NOBODY)) / 2
-                then = deal(UTILITIES[:, r], owner, turn)
-                gain = [float(UTILITIES[a, r][np.array(owner) == a].sum()) for a in (0, 1)]
-                after.add((*(left + back), then, round(gained[0] + gain[0], 3), round(gained[1] + gain[1], 3)))
+                owner, left, then = play(UTILITIES[:, r], np.ones(2), least, np.array([first, second]), turn)
+                gain = [float(UTILITIES[a, r][owner == a].sum()) for a in (0, 1)]
+                after.add((*left, then, round(gained[0] + gain[0], 3), round(gained[1] + gain[1], 3)))
         states = after
     return {(one, two) for *_, one, two in states}

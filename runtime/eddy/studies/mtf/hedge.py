@@ -61,7 +61,7 @@ def worth(
     for k, level in enumerate(LEVELS):
         other[agent] = level * peak
         owner, left, _ = play(utilities, weights, other, budgets, turn)
-        held = np.array(owner) == agent
+        held = owner == agent
         out[k] = utilities[agent, held].sum() + value * mean * (left[agent] - budgets[agent])
     return out
 

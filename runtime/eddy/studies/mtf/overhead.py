@@ -14,7 +14,7 @@ from eddy.studies.mtf.workload import Setting
 
 
 def microseconds(
-    policies: Mapping[str, PricePolicy], agents: int, accelerators: int, rounds: int = 40, repeats: int = 7
+    policies: Mapping[str, PricePolicy], agents: int, accelerators: int, rounds: int = 40, repeats: int = 15
 ) -> dict[str, float]:
     """Mean over rounds of the time for one decision, all policies on the very same rounds.
 
