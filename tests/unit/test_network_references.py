@@ -5,7 +5,7 @@ from math import floor
 
 import numpy as np
 import pytest
-from eddy_sim.reference import layers, lenet
+from eddy_sim.reference import alexnet, layers, lenet
 
 
 def test_convolution_is_the_sum_over_what_lies_under_the_kernel() -> None:
@@ -87,3 +87,19 @@ def test_an_image_is_the_digit_in_squares_of_three() -> None:
     assert np.array_equal(image[4:28:3, 6:28:3], 7 * digits.reshape(8, 8))
     assert not image[:4].any()
     assert not image[:, 28:].any()
+
+
+def test_alexnet_keeps_its_range_and_tells_images_apart() -> None:
+    images = alexnet.images()
+    assert len(images) == 48
+    given = alexnet.constants()
+    results = []
+    for image in images[::12]:
+        buffers = alexnet.forward(image, given)
+        for layer in alexnet.LAYERS[:-1]:
+            activations = buffers[layer.name].astype(int)
+            assert 0.2 < np.mean(activations > 0) < 0.9, layer.name
+            assert np.mean(activations == 127) < 0.1, layer.name
+        results.append(buffers["result"])
+    assert len({result.tobytes() for result in results}) == len(results)
+    assert min(np.mean(results[0] != other) for other in results[1:]) > 0.5
