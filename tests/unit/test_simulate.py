@@ -35,7 +35,8 @@ def simulate(
 ) -> dict[str, Any]:
     workload = parse_workload(document)
     sequence = parse_events(events, workload)
-    return report(workload, sequence, run(workload, sequence, make_player(policy, variant), setting))
+    result = run(workload, sequence, make_player(policy, variant), setting)
+    return report(workload, sequence, result, setting.measured)
 
 
 @st.composite
@@ -109,6 +110,28 @@ def test_single_slot_time_is_a_load_a_task_and_the_batch_in_a_row() -> None:
     assert answer["events"][0]["single_slot_ms"] == pytest.approx(4 * 2.5 + 2 * 4 * 3.0)
 
 
+def test_slots_do_not_change_hands_for_ever_where_a_load_takes_no_time() -> None:
+    """A task that would wait in its slot must not ask for one as if it worked there."""
+    tasks = [{"id": i, "estimate_us": estimate_us} for i, estimate_us in enumerate((20_000, 30_000, 20_000))]
+    document: dict[str, Any] = {
+        "apps": {"chain": {"tasks": tasks, "edges": [[0, 1], [0, 2], [1, 2]]}},
+        "hardware": {"reconfiguration_ms_measured_per_slot": [0.0] * 5},
+    }
+    events = [{"app": "chain", "batch": batch, "priority": 3, "arrival_ms": 0.0} for batch in (2, 5)]
+    answer = simulate(document, events, "eddy", "thesis", Setting(blocking=False))
+    assert not problems_of(document["apps"], events, answer, bulk=False)
+    items = sum(row["what"] == "item_done" for row in answer["trace"])
+    assert sum(row["what"] == "configured" for row in answer["trace"]) < items
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_alone_in_one_slot_a_job_takes_its_single_slot_time(measured: bool) -> None:
+    document = {**DOCUMENT, "hardware": {"reconfiguration_ms_measured_per_slot": [2.0]}}
+    event = {"app": "diamond", "batch": 3, "priority": 1, "arrival_ms": 7.0}
+    row = simulate(document, [event], "exclusive", "thesis", Setting(measured))["events"][0]
+    assert row["response_ms"] == pytest.approx(row["single_slot_ms"])
+
+
 @pytest.mark.parametrize(
     ("event", "field"),
     [
@@ -116,6 +139,7 @@ def test_single_slot_time_is_a_load_a_task_and_the_batch_in_a_row() -> None:
         ({"app": "diamond", "batch": 0, "priority": 1, "arrival_ms": 0}, "batch"),
         ({"app": "diamond", "batch": 1, "priority": 1, "arrival_ms": -1}, "arrival_ms"),
         ({"app": "nothing", "batch": 1, "priority": 1, "arrival_ms": 0}, "app"),
+        ({"app": ["diamond"], "batch": 1, "priority": 1, "arrival_ms": 0}, "app"),
     ],
 )
 def test_a_wrong_event_is_named(event: dict[str, Any], field: str) -> None:
@@ -127,7 +151,16 @@ def test_a_wrong_event_is_named(event: dict[str, Any], field: str) -> None:
 def test_wrong_applications_are_named() -> None:
     circle = {"tasks": SINGLE["tasks"], "edges": [[7, 7]]}
     unknown = {"tasks": SINGLE["tasks"], "edges": [[7, 8]]}
-    wrong: list[dict[str, Any]] = [{"x": circle}, {"x": unknown}, {"x": {"tasks": []}}, {}]
+    unhashable = {"tasks": SINGLE["tasks"], "edges": [[[7], 7]]}
+    no_id = {"tasks": [{"id": [7], "estimate_us": 1.0}]}
+    wrong: list[dict[str, Any]] = [
+        {"x": circle},
+        {"x": unknown},
+        {"x": unhashable},
+        {"x": no_id},
+        {"x": {"tasks": []}},
+        {},
+    ]
     for apps in wrong:
         with pytest.raises(InvalidRequest) as caught:
             parse_workload({"apps": apps})
@@ -149,3 +182,18 @@ def test_the_command_writes_events_and_trace(tmp_path: Path) -> None:
     refused = CliRunner().invoke(app, ["simulate", *files, "--policy", "nimblock"])
     assert refused.exit_code == 4
     assert "events[0].priority" in refused.output
+
+
+def test_a_part_of_a_slot_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_workload({**DOCUMENT, "hardware": {"slots": 2.5}})
+    assert caught.value.details["field"] == "hardware.slots"
+
+
+def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(DOCUMENT))
+    (tmp_path / "e.json").write_text("[]")
+    files = ["--apps", str(tmp_path / "a.json"), "--events", str(tmp_path / "e.json"), "--out", str(tmp_path)]
+    refused = CliRunner().invoke(app, ["simulate", *files, "--policy", "fcfs"])
+    assert refused.exit_code == 4
+    assert "cannot be written" in refused.output

@@ -12,11 +12,12 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from eddy.core.errors import EddyError
+from eddy.core.errors import EddyError, InvalidRequest
 
 OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD = 0, 1, 2, 3, 4, 5
 """Exit codes: done; a job or check failed; wrong arguments; nothing answers; the server refused; the board failed."""
@@ -77,6 +78,19 @@ def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
     except KeyboardInterrupt:
         say("eddy: interrupted")
         raise typer.Exit(130) from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file a command was told to write, with the folders above it.
+
+    Raises:
+        InvalidRequest: It cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be written: {error.strerror}", field=str(path)) from None
 
 
 def _allowed(error: EddyError) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from eddy.cli.options import AsJson, one_of
-from eddy.cli.output import errors_in_one_line, print_json, seconds
+from eddy.cli.output import errors_in_one_line, print_json, seconds, write_text
 
 POLICY_NAMES = ("eddy", "nimblock", "prema", "round_robin", "fcfs", "exclusive")
 VARIANTS = ("thesis", "artefact")
@@ -47,10 +47,10 @@ def simulate(
         workload = parse_workload(read_json(apps), slots, load_ms)
         sequence = parse_events(read_json(events), workload)
         setting = Setting(measured=latency == "measured", blocking=loads == "blocking")
-        document = report(workload, sequence, run(workload, sequence, make_player(policy, variant), setting))
+        result = run(workload, sequence, make_player(policy, variant), setting)
+        document = report(workload, sequence, result, setting.measured)
         if out is not None:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            out.write_text(json.dumps(document) + "\n", encoding="utf-8")
+            write_text(out, json.dumps(document) + "\n")
     if as_json:
         print_json(document)
     else:

@@ -85,7 +85,8 @@ def _look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: 
     for task in tasks_to_place(job, pipelined):
         items = items_ready(job, task)
         enough = items + task.items_done >= job.batch or items * latency_s[task.id] >= 0.5 * load_s
-        (ready if enough else early).append(task)
+        # Without items it would wait, however short a load is; what is taken for waiting must not ask as if it worked.
+        (ready if enough and items > 0 else early).append(task)
     left = incomplete_tasks(job)
     work_s = sum([(job.batch - task.items_done) * latency_s[task.id] for task in left])
     work_s += load_s * sum([task.slot is None for task in left])

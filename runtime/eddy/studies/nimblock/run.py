@@ -9,7 +9,7 @@ from typing import Any
 
 from eddy.board.model import SHELL, Latency, LoadTime, ModelBoard, model_images
 from eddy.board.port import BoardDescription
-from eddy.core.records import JobEvent, What
+from eddy.core.records import JobEvent, JobRecord, What
 from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.messages import JobSpec
@@ -114,10 +114,10 @@ def responses_s(result: VirtualRun, events: Sequence[Event]) -> list[float]:
     return [(result.jobs[i].ended_s or 0.0) - event.arrival_s for i, event in enumerate(events)]
 
 
-def report(workload: Workload, events: Sequence[Event], result: VirtualRun) -> dict[str, Any]:
-    """The document `eddy simulate` writes."""
+def report(workload: Workload, events: Sequence[Event], result: VirtualRun, measured: bool = True) -> dict[str, Any]:
+    """The document `eddy simulate` writes; `measured` says which latencies the run had, as in `Setting`."""
     return {
-        "events": [_event_row(workload, event, number, result) for number, event in enumerate(events)],
+        "events": [_event_row(workload, event, result.jobs[n], measured) for n, event in enumerate(events)],
         "trace": trace(workload, events, result),
     }
 
@@ -129,8 +129,7 @@ def trace(workload: Workload, events: Sequence[Event], result: VirtualRun) -> li
     return [_trace_row(workload, events, entry) for entry in rows]
 
 
-def _event_row(workload: Workload, event: Event, number: int, result: VirtualRun) -> dict[str, Any]:
-    record = result.jobs[number]
+def _event_row(workload: Workload, event: Event, record: JobRecord, measured: bool) -> dict[str, Any]:
     assert record.started_s is not None
     assert record.ended_s is not None
     return {
@@ -138,7 +137,7 @@ def _event_row(workload: Workload, event: Event, number: int, result: VirtualRun
         "first_configuration_ms": record.started_s * 1e3,
         "completion_ms": record.ended_s * 1e3,
         "response_ms": (record.ended_s - event.arrival_s) * 1e3,
-        "single_slot_ms": workload.single_slot_s(event) * 1e3,
+        "single_slot_ms": workload.single_slot_s(event, measured) * 1e3,
         "preemptions": record.preemptions,
     }
 

@@ -45,9 +45,9 @@ class App:
     measured_s: tuple[float, ...]
     goal_slots: int
 
-    def service_s(self, batch: int) -> float:
-        """Seconds of work in a batch, all items of all tasks laid end to end."""
-        return batch * sum(self.measured_s)
+    def service_s(self, batch: int, measured: bool = True) -> float:
+        """Seconds of work in a batch, all items of all tasks laid end to end, as measured or as estimated."""
+        return batch * sum(self.measured_s if measured else (task.estimate_s for task in self.application.tasks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,15 @@ class Workload:
         """What a load takes, on average over slots."""
         return sum(self.load_s) / len(self.load_s)
 
-    def single_slot_s(self, event: Event) -> float:
-        """An event's time on a slot of its own ([004] 3.2.3): a load a task, then its whole batch, in a row."""
+    def single_slot_s(self, event: Event, measured: bool = True) -> float:
+        """An event's time on a slot of its own ([004] 3.2.3): a load a task, then its whole batch, in a row.
+
+        Args:
+            event: What arrives.
+            measured: Whether items take what was measured; else what was estimated.
+        """
         app = self.apps[event.app]
-        return len(app.ids) * self.mean_load_s + app.service_s(event.batch)
+        return len(app.ids) * self.mean_load_s + app.service_s(event.batch, measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +142,7 @@ def _event(number: int, raw: Any, workload: Workload) -> Event:
     at = f"events[{number}]"
     entry = _mapping(raw, at)
     app = entry.get("app")
-    if app not in workload.apps:
+    if not isinstance(app, str) or app not in workload.apps:
         raise InvalidRequest(f"{at}.app: no application {app!r}", field=f"{at}.app", allowed=sorted(workload.apps))
     batch, priority = entry.get("batch", 1), entry.get("priority", PRIORITIES[0])
     if not isinstance(batch, int) or isinstance(batch, bool) or batch < 1:
@@ -157,9 +162,9 @@ def _load_times(hardware: Mapping[str, Any], slots: int | None, load_ms: float |
     if not isinstance(measured, list):
         raise InvalidRequest("hardware.reconfiguration_ms_measured_per_slot is not a list", field="hardware")
     known = [_number(value, f"hardware.reconfiguration_ms[{i}]") for i, value in enumerate(measured)]
-    count = slots if slots is not None else int(_number(hardware.get("slots", len(known) or SLOTS), "hardware.slots"))
-    if count < 1:
-        raise InvalidRequest(f"{count} slots: at least one is needed", field="slots")
+    count = slots if slots is not None else hardware.get("slots", len(known) or SLOTS)
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise InvalidRequest(f"hardware.slots: {count!r} is not a whole number from 1", field="hardware.slots")
     port_ms = _number(hardware.get("port_ms", PORT_MS), "hardware.port_ms")
     if load_ms is not None:
         known = [_number(load_ms, "load-ms")] * count
@@ -175,7 +180,7 @@ def _app(name: str, raw: Any) -> App:
     if not isinstance(tasks, list) or not tasks:
         raise InvalidRequest(f"{at}.tasks: a list of at least one task is needed", field=f"{at}.tasks")
     rows = [_mapping(task, f"{at}.tasks[{i}]") for i, task in enumerate(tasks)]
-    ids = [row.get("id", i) for i, row in enumerate(rows)]
+    ids = [_id(row.get("id", i), f"{at}.tasks[{i}].id") for i, row in enumerate(rows)]
     if len(set(ids)) != len(ids):
         raise InvalidRequest(f"{at}.tasks: two tasks have the same id", field=f"{at}.tasks")
     edges = _edges(at, entry.get("edges", []), {task: i for i, task in enumerate(ids)})
@@ -200,7 +205,8 @@ def _edges(at: str, raw: Any, place: Mapping[Any, int]) -> list[tuple[int, int]]
         raise InvalidRequest(f"{at}.edges is not a list", field=f"{at}.edges")
     edges = []
     for number, edge in enumerate(raw):
-        if not isinstance(edge, list) or len(edge) != 2 or any(end not in place for end in edge):
+        ends = edge if isinstance(edge, list) and len(edge) == 2 else [None]
+        if any(isinstance(end, bool) or not isinstance(end, (int, str)) or end not in place for end in ends):
             raise InvalidRequest(
                 f"{at}.edges[{number}]: {edge!r} is not a pair of task ids", field=f"{at}.edges[{number}]"
             )
@@ -233,6 +239,12 @@ def _topological(at: str, count: int, edges: Sequence[tuple[int, int]]) -> list[
 def _mapping(value: Any, at: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidRequest(f"{at}: an object is needed", field=at)
+    return value
+
+
+def _id(value: Any, at: str) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise InvalidRequest(f"{at}: {value!r} is neither a whole number nor a name", field=at)
     return value
 
 
