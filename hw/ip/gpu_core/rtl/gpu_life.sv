@@ -1,7 +1,8 @@
 /// The life of a kernel on a core, and why it ended early.
 ///
 /// `start_i` -> Clear, for `ClearCycles` -> Run, until no work is left and nothing is under way -> Drain, until every store
-/// has landed -> Idle. A fault or `stop_i` halts: nothing more is issued, and what is under way ends.
+/// has landed -> Idle. A fault or `stop_i` halts: nothing more is issued, and what is under way ends. A halt lasts until the
+/// next kernel runs, because only Clear makes the warps forget what they were doing.
 module gpu_life
   import gpu_pkg::*;
 #(
@@ -46,7 +47,7 @@ module gpu_life
   output logic [31:0] fault_value_o
 );
 
-  logic refused, fault;
+  logic refused, fault, stopped_q;
 
   assign refused = fetch_error_i || data_error_i;
   assign fault = (state_o == Run || state_o == Drain) && (trap_i || refused) && !fault_o;
@@ -58,17 +59,21 @@ module gpu_life
       state_o <= Idle;
       clear_o <= '0;
       halt_o <= 1'b0;
+      stopped_q <= 1'b0;
     end else begin
       unique case (state_o)
         Idle: begin
           clear_o <= '0;
-          halt_o <= 1'b0;
+          stopped_q <= 1'b0;
           if (start_i) state_o <= Clear;
         end
         Clear: begin
           clear_o <= clear_o + 16'd1;
-          if (stop_i) halt_o <= 1'b1;
-          if (begin_o) state_o <= Run;
+          if (stop_i) stopped_q <= 1'b1;
+          if (begin_o) begin
+            state_o <= Run;
+            halt_o <= stopped_q || stop_i;
+          end
         end
         Run: begin
           if (stop_i) halt_o <= 1'b1;

@@ -1,0 +1,57 @@
+"""A kernel that was stopped, by the host or by a fault, has stopped: its core does nothing more until the next start."""
+
+from __future__ import annotations
+
+import pytest
+from eddy_sim.gpu import cluster as regs
+from eddy_sim.gpu.assemble import program
+from eddy_sim.gpu.cluster import Cluster, Stop
+from eddy_sim.gpu.cluster_build import Shape
+from eddy_sim.gpu.programs import OUT
+
+pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_core")]
+
+SHAPE = Shape()
+STATUS, IRQ = 0x08, 0x04
+END = ".insn r 0x0b, 0, 0, x0, x0, x0\n"
+COUNT = f"li a1, {OUT:#x}\n1: addi a0, a0, 1\nsw a0, 0(a1)\nfence\nj 1b\n"
+ENDINGS = {
+    "halted": COUNT,
+    "illegal instruction": f"li a1, {OUT:#x}\nsw a1, 0(a1)\n.word 0xffffffff\n" + COUNT,
+    "environment call": "ecall\n" + COUNT,
+    "load outside": "li a0, 0x40000000\nlw a1, 0(a0)\n" + COUNT,
+}
+
+
+def text(source: str) -> str:
+    return ".section .text.init\n.globl _start\n_start:\n" + source
+
+
+def word(cluster: Cluster) -> int:
+    return int.from_bytes(cluster.read(OUT, 4), "little")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_nothing_happens_after_the_end(ending: str) -> None:
+    cluster = Cluster(SHAPE, trace=True)
+    bad = program(text(ENDINGS[ending]))
+    cluster.load(bad)
+    cluster.window(0x80000000, 0x8000FFFF)
+    cluster.window(OUT, OUT + 0xFFF)
+    cluster.start(bad.entry)
+    if cluster.run(2000) is Stop.LIMIT:
+        cluster.poke(regs.HALT, 1)
+        assert cluster.run(2000) is Stop.IDLE
+    assert cluster.peek(STATUS) == 0
+    cluster.poke(IRQ, 0)
+    written, counted = word(cluster), cluster.counters()
+    assert cluster.run(3000) is Stop.LIMIT, "no core ends, because none runs"
+    assert word(cluster) == written
+    assert cluster.counters() == counted, "neither instructions nor accesses to memory"
+    good = program(text(f"li a1, {OUT:#x}\nli a0, 77\nsw a0, 0(a1)\n" + END))
+    cluster.load(good)
+    cluster.start(good.entry)
+    assert cluster.run(3000) is Stop.IDLE
+    assert word(cluster) == 77
+    assert not cluster.faults()
+    assert cluster.counters()["fetch_misses"] == cluster.counters()["line_reads"] == 1, "no line of the last kernel's"
