@@ -65,7 +65,8 @@ class SlotCtrl(Bank):
         super().__init__(description)
         # CONTROL is only ever written from here, so its word is known without reading it back.
         self._control = self._get(regs.CONTROL.offset)
-        self._enabled = regs.WINDOW_BASE.count
+        self._windows: list[PageWindow | None] = [None] * regs.WINDOW_BASE.count
+        self._known = False
 
     def _change(self, **values: int) -> None:
         for name, value in values.items():
@@ -137,19 +138,26 @@ class SlotCtrl(Bank):
     def set_windows(self, windows: Sequence[PageWindow]) -> None:
         """Make these the slot's windows: the first ones in order, all others disabled.
 
+        A window that is as it was, in the same place, is not touched: bursts that use it go on.
+
         Raises:
             ValueError: More than the firewall has.
         """
         if len(windows) > self.window_count:
             raise ValueError(f"{len(windows)} windows asked for, the firewall has {self.window_count}")
-        for index in range(max(len(windows), self._enabled)):
+        wanted = [*windows, *([None] * (self.window_count - len(windows)))]
+        changed = [index for index, window in enumerate(wanted) if not self._known or window != self._windows[index]]
+        for index in changed:
             self._put(regs.WINDOW_FLAGS.at(index), 0)
-        for index, window in enumerate(windows):
+        for index in changed:
+            window = wanted[index]
+            if window is None:
+                continue
             self._put(regs.WINDOW_BASE.at(index), window.first)
             self._put(regs.WINDOW_LAST.at(index), window.last)
             flags = regs.WINDOW_FLAGS.encode(read=window.read, write=window.write, contexts=window.contexts)
             self._put(regs.WINDOW_FLAGS.at(index), flags)
-        self._enabled = len(windows)
+        self._windows, self._known = wanted, True
 
     def set_regulator(self, bytes_per_cycle: float | None, burst_bytes: int = 4096) -> None:
         """Bound the slot's memory traffic.

@@ -15,10 +15,14 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from contract.fake_cluster import FakeCluster, Surroundings
 from eddy.board.clock import run_due
-from eddy.board.fabric import Fault, Identity, SlotFabric, Snapshot, Window
+from eddy.board.fabric import Cluster, Fault, Identity, SlotFabric, Snapshot, Window
+from eddy.board.model import cluster_shape
+from eddy.board.overlay import ClusterControl
 from eddy.board.port import Cause
 from eddy.board.profile import Profile
+from eddy_drivers.gpu_cluster import GpuCluster
 from eddy_sim import bitfile
 from eddy_sim.memory import CacheView
 
@@ -148,7 +152,8 @@ class FakeSlot:
         self.has_clock = True
         self.drains = True
         self.behaviour = "empty"
-        self.build = ""
+        self.module = self.build = ""
+        self.cluster: Cluster | None = None
         self.registers: dict[int, int] = {}
         self.finished_flag = False
         self._fault = Fault(Cause.NONE)
@@ -245,13 +250,42 @@ class FakeSlot:
             self.raise_fault(Cause.CONTROL_TIMEOUT, "control-timeout at register offset 0xf000")
             return Identity(0xDEAD0002, 0xDEAD, 0, 2, "dead0002dead0002")
         build = "0" * 16 if self.behaviour == "wrong-identity" else self.build
+        if cluster_shape(self.module) is not None:
+            self.bank = FakeCluster(self._surroundings())
+            self.cluster = ClusterControl(GpuCluster(self.bank.description()), lambda: None)
+            return Identity(0x45444459, 2, 1, 0, build)
+        self.cluster = None
         return Identity(0x45444459, 9 if self.behaviour == "unknown-kind" else 1, 1, 0, build)
 
     def understands(self, identity: Identity) -> bool:
-        return (identity.kind, identity.map_major) == (1, 1)
+        return (identity.kind, identity.map_major) in ((1, 1), (2, 1))
 
     def quiesce(self) -> None:
         self._note("quiesce")
+        if isinstance(self.cluster, ClusterControl):
+            self.cluster.quiesce()
+
+    def _surroundings(self) -> Surroundings:
+        time, memory = self.fabric.time, self.fabric.memory
+
+        def read(address: int, size: int) -> bytes:
+            at = address - memory.address
+            return memory.cache.device[at : at + size].tobytes()
+
+        def load(address: int, context: int) -> None:
+            self._outside(address, 1, context, Cause.READ_OUTSIDE_WINDOW)
+
+        def interrupt(level: bool) -> None:
+            self.done.level = level and self.control_open
+
+        return Surroundings(
+            access=time.access,
+            at=lambda delay_s, what: time.at(time.now_s() + delay_s, what),
+            read=read,
+            store=self.store,
+            load=load,
+            interrupt=interrupt,
+        )
 
     def read(self, offset: int) -> int:
         assert not self.fenced
@@ -278,23 +312,32 @@ class FakeSlot:
 
     # What it does
 
-    def raise_fault(self, cause: Cause, detail: str) -> None:
+    def raise_fault(self, cause: Cause, detail: str, context: int = 0) -> None:
         if self._fault.cause is Cause.NONE:
-            self._fault = Fault(cause, detail)
+            self._fault = Fault(cause, detail, context)
         self.fault_line.level = True
 
-    def store(self, address: int, data: bytes) -> None:
+    def store(self, address: int, data: bytes, context: int = 0) -> None:
         """A write burst of the module, through the firewall."""
-        first, last = address // 4096, (address + len(data) - 1) // 4096
         if not self.memory_open or self.quiet:
             return
-        if not any(w.write and w.first_page <= first and last <= w.last_page for w in self.windows):
-            self.raise_fault(Cause.WRITE_OUTSIDE_WINDOW, f"write-outside-window at address {address:#x}, context 0")
+        if self._outside(address, len(data), context, Cause.WRITE_OUTSIDE_WINDOW):
             return
         at = address - self.fabric.memory.address
         self.fabric.memory.cache.device[at : at + len(data)] = np.frombuffer(data, np.uint8)
         self.counts["write_bytes"] += len(data)
         self.counts["write_requests"] += 1
+
+    def _outside(self, address: int, size: int, context: int, cause: Cause) -> bool:
+        """Whether a burst leaves every window of its context; if so, the fault is recorded."""
+        first, last = address // 4096, (address + size - 1) // 4096
+        read = cause is Cause.READ_OUTSIDE_WINDOW
+        for window in self.windows:
+            allowed = window.contexts >> context & 1 and (window.read if read else window.write)
+            if allowed and window.first_page <= first and last <= window.last_page:
+                return False
+        self.raise_fault(cause, f"{cause.value} at address {address:#x}, context {context}", context)
+        return True
 
     def _act(self) -> None:
         if not self.running or self.behaviour == "hang":
@@ -342,7 +385,8 @@ class FakeFabric:
         slot.log.append("download")
         if behaviour == "refused":
             raise OSError("the port refused the image")
-        slot.build = bitfile.identity_of(bitfile.read_bit(file)[1]).build
+        identity = bitfile.identity_of(bitfile.read_bit(file)[1])
+        slot.module, slot.build = identity.module, identity.build
         slot.behaviour = "garbage" if behaviour == "fails" else behaviour
         slot.has_clock = behaviour != "no-clock"
         self._error = behaviour == "fails"

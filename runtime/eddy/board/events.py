@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from eddy.board.port import BoardEvent, Cause, EventKind
+from eddy.board.port import BoardEvent, Cause, CoreReport, EventKind
 
 
 class EventLog:
@@ -34,9 +34,10 @@ class EventLog:
         image: str = "",
         cause: Cause = Cause.NONE,
         detail: str = "",
+        cores: tuple[CoreReport, ...] = (),
     ) -> BoardEvent:
         """Record something that ended."""
-        event = BoardEvent(self._next, at_s, kind, slot, item, image, cause, detail, started_s)
+        event = BoardEvent(self._next, at_s, kind, slot, item, image, cause, detail, started_s, cores)
         self._next += 1
         self._kept.append(event)
         return event

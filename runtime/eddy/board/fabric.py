@@ -14,7 +14,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from eddy.board.port import Cause
+from eddy.board.port import Cause, CoreReport
+from eddy.gpu.shape import ClusterShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class Fault:
 
     cause: Cause
     detail: str = ""
+    context: int = 0
+    """Memory context of the burst, where it was one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,10 @@ class Window:
     write: bool
     contexts: int = 1
     """Bit mask over the context numbers it holds for; a module that serves one tenant drives context 0."""
+
+
+NO_WINDOW = Window(0, 0, read=False, write=False, contexts=0)
+"""Lets nothing through: keeps the windows behind it in their places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,35 @@ class Identity:
     map_minor: int
     build: str
     """16 hex digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelStart:
+    """What a cluster is told of a kernel.
+
+    Attributes:
+        entry: First address of the program, as the cores see it.
+        argument: What warp 0 of each core finds in mscratch.
+        address: Physical address of the region, a multiple of 4096.
+        bytes: Its size.
+        cores: Which cores run it.
+        context: Memory context of its bursts.
+    """
+
+    entry: int
+    argument: int
+    address: int
+    bytes: int
+    cores: tuple[int, ...]
+    context: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEnd:
+    """A kernel that has ended, by the ticket its start gave, and what its cores say."""
+
+    ticket: int
+    cores: tuple[CoreReport, ...]
 
 
 class ShellControl(Protocol):
@@ -112,7 +148,7 @@ class SlotControl(Protocol):
         """Forget the cause, so that the next one is recorded."""
 
     def set_windows(self, windows: tuple[Window, ...]) -> None:
-        """Make these the slot's windows and disable all others."""
+        """Make these the slot's windows and disable all others; one that stays as and where it was holds throughout."""
 
     @property
     def window_count(self) -> int:
@@ -139,6 +175,23 @@ class SlotClock(Protocol):
         """Whether the output is stable."""
 
 
+class Cluster(Protocol):
+    """A GPU cluster: kernels on disjoint sets of its cores, each with a memory context of its own."""
+
+    @property
+    def shape(self) -> ClusterShape:
+        """What it is made of."""
+
+    def start(self, kernel: KernelStart) -> int:
+        """Start a kernel on idle cores, their ends raising the interrupt; answer its ticket."""
+
+    def poll(self) -> tuple[KernelEnd, ...]:
+        """Take the interrupt away; say which kernels have ended since this was last asked."""
+
+    def halt(self, ticket: int) -> None:
+        """Ask a kernel's cores to stop; its end comes with `poll`."""
+
+
 class Module(Protocol):
     """The module in a slot, through its control window."""
 
@@ -157,6 +210,10 @@ class Module(Protocol):
 
     def understands(self, identity: Identity) -> bool:
         """Whether there is a driver for this kind and register-map version."""
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The module as a GPU cluster; None where the identity read last is none's."""
 
     def quiesce(self) -> None:
         """Ask the module to stop: no restart after this item, no interrupts."""

@@ -4,6 +4,9 @@ Nothing is computed that was not asked for: an item takes what a table says, a l
 through the configuration port, memory is real bytes or only booked. Time stands still but in `wait` and, where loads
 block, in `load`. The same calls in the same order give the same events, times and addresses.
 
+A module whose name says that it is a GPU cluster (`cluster_shape`), or that the board was told is one, takes kernels:
+they take the time the latency table says, and report cycles of that time and nothing counted.
+
 It is calibrated from the `rtl` board or from measurements on a real one (item latencies per module, load times per
 slot); where a profile is all there is, loads take image bytes over the profile's two rates.
 """
@@ -12,11 +15,13 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from eddy.board.model_memory import ModelMemory, Window
+from eddy.board.kernels import check_apart, check_kernel
+from eddy.board.model_memory import PAGE, ModelMemory, Window
 from eddy.board.port import (
     Access,
     BoardDescription,
@@ -24,6 +29,7 @@ from eddy.board.port import (
     BoardState,
     Buffer,
     Cause,
+    CoreReport,
     EventKind,
     Launch,
     SlotCounters,
@@ -31,8 +37,9 @@ from eddy.board.port import (
     SlotState,
 )
 from eddy.board.profile import Profile
-from eddy.core.errors import Conflict, ImageRefused, ModuleFault, NotFound
+from eddy.core.errors import Conflict, ImageRefused, InvalidRequest, ModuleFault, NotFound
 from eddy.core.slots import Image
+from eddy.gpu.shape import ClusterShape
 
 SHELL = "0" * 16
 """Identity of the modelled shell."""
@@ -42,7 +49,11 @@ BURST_BYTES = 128
 Latency = Mapping[str, float] | Callable[[str, str], float]
 """Seconds an item takes: by module, or a function of module and item name."""
 Behaviour = Callable[[Mapping[int, int], Window], None]
-"""What a module does with its registers and the memory it was granted."""
+"""What a module does with its registers and the memory it was granted.
+
+A GPU cluster's registers are those of the first core that runs the kernel (`KERNEL_REGISTERS`)."""
+KERNEL_REGISTERS: Mapping[str, int] = {"entry": 0x100, "argument": 0x104, "region": 0x118}
+"""Byte offsets of a kernel's entry, its argument, and the page of its region (hw/regs/gpu_cluster.rdl, core 0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +77,25 @@ class ModelFaults:
     loads: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """Something that runs: how it will end, and the cores it takes of a GPU cluster."""
+
+    launch: Launch
+    started_s: float
+    verdict: Cause
+    cores: frozenset[int]
+
+
 @dataclass(slots=True)
 class _Slot:
     phase: SlotPhase = SlotPhase.EMPTY
     image: str = ""
-    item: str = ""
     since_s: float = 0.0
-    launch: Launch | None = None
-    verdict: Cause = Cause.NONE
-    """How the item that runs will end."""
-    ticket: int = 0
-    """Changes with every load, launch and stop: an end that was planned under another ticket is void."""
+    items: dict[int, _Item] = field(default_factory=dict)
+    """What runs, by the number of its planned end: an end whose number is not here is void."""
+    load: int = -1
+    """Number of the planned end of the load under way."""
     loaded_s: float = 0.0
     read_bytes: int = 0
     write_bytes: int = 0
@@ -95,6 +114,7 @@ class ModelBoard:
         real_memory: Whether buffers hold bytes; otherwise they are only booked, and reads give zeros.
         behaviours: By module; what an item does to its buffers when it ends. Needs `real_memory`.
         faults: What goes wrong.
+        clusters: Which modules are GPU clusters of which shape, beside those whose names say so.
     """
 
     def __init__(
@@ -109,6 +129,7 @@ class ModelBoard:
         real_memory: bool = True,
         behaviours: Mapping[str, Behaviour] | None = None,
         faults: ModelFaults | None = None,
+        clusters: Mapping[str, ClusterShape] | None = None,
     ) -> None:
         self._description = description
         self._images = {image.sha256: image for image in images}
@@ -118,10 +139,11 @@ class ModelBoard:
         self._cache = _ImageCache(cache_bytes)
         self._behaviours = dict(behaviours or {})
         self._faults = faults or ModelFaults()
+        self._clusters = dict(clusters or {})
         self._arena = ModelMemory(0x4000_0000, description.arena_bytes, real_memory)
         self._slots = [_Slot() for _ in description.slots]
-        self._agenda: list[tuple[float, int, int, int]] = []
-        """Heap of (time, order, slot, ticket): what ends when."""
+        self._agenda: list[tuple[float, int, int]] = []
+        """Heap of (time, number, slot): what ends when."""
         self._order = 0
         self._events: list[BoardEvent] = []
         self._seq = 0
@@ -165,7 +187,7 @@ class ModelBoard:
 
     def state(self) -> BoardState:
         """Say what is loaded, what runs, and which buffers are whose."""
-        slots = tuple(SlotState(i, s.phase, s.image, s.item, s.since_s) for i, s in enumerate(self._slots))
+        slots = tuple(_state(index, slot) for index, slot in enumerate(self._slots))
         return BoardState(self._now_s, self._seq, slots, self._arena.buffers())
 
     def now_s(self) -> float:
@@ -188,10 +210,11 @@ class ModelBoard:
         if any(s.phase is SlotPhase.LOADING for s in self._slots):
             raise Conflict("the configuration port is busy: wait for its event", slot=slot)
         if state.phase is SlotPhase.RUNNING:
-            raise Conflict(f"slot {slot} runs item {state.item}: wait for it, or stop it", slot=slot)
+            item = next(iter(state.items.values())).launch.item
+            raise Conflict(f"slot {slot} runs item {item}: wait for it, or stop it", slot=slot)
         ends_s = self._fetched_s(known) + self._load_time(slot).port_s
         self._enter(state, SlotPhase.LOADING, image=image)
-        self._plan(ends_s, slot, state)
+        state.load = self._plan(ends_s, slot)
         if self._blocking:
             self._advance(ends_s)
 
@@ -222,14 +245,32 @@ class ModelBoard:
     def launch(self, slot: int, launch: Launch) -> None:
         """Start an item; see the port."""
         state = self._slot(slot)
-        if state.phase is not SlotPhase.IDLE:
+        shape = self._cluster(self._images[state.image].module) if state.image else None
+        beside = state.phase is SlotPhase.RUNNING and shape is not None
+        if state.phase is not SlotPhase.IDLE and not beside:
             raise Conflict(f"slot {slot} is {state.phase.value}, not idle", slot=slot)
+        cores = self._check(slot, state, launch, shape)
+        takes_s, verdict = self._foresee(self._images[state.image].module, launch)
+        number = self._plan(self._now_s + takes_s, slot)
+        self._enter(state, SlotPhase.RUNNING, state.image, items=state.items)
+        state.items[number] = _Item(launch, self._now_s, verdict, frozenset(cores))
+
+    def _check(self, slot: int, state: _Slot, launch: Launch, shape: ClusterShape | None) -> tuple[int, ...]:
+        """Refuse what the module cannot take; answer the cores it takes of a cluster."""
         for grant in launch.grants:
             self._arena.buffer(grant.buffer)
-        takes_s, verdict = self._foresee(self._images[state.image].module, launch)
-        self._enter(state, SlotPhase.RUNNING, image=state.image, item=launch.item, launch=launch)
-        state.verdict = verdict
-        self._plan(self._now_s + takes_s, slot, state)
+        if (launch.kernel is None) != (shape is None):
+            kind = "no GPU cluster" if shape is None else "a GPU cluster"
+            raise InvalidRequest(f"slot {slot} holds {kind}; item {launch.item} is for another", field="kernel")
+        if launch.kernel is None or shape is None:
+            return ()
+        cores = check_kernel(launch, launch.kernel, self._arena.buffer(launch.kernel.region).bytes, shape.cores)
+        for item in state.items.values():
+            check_apart(launch.kernel, cores, item.launch, item.cores)
+        return cores
+
+    def _cluster(self, module: str) -> ClusterShape | None:
+        return self._clusters.get(module) or cluster_shape(module)
 
     def _foresee(self, module: str, launch: Launch) -> tuple[float, Cause]:
         """How long an item will take, and how it will end: a fault comes half way, a hang at the limit."""
@@ -239,11 +280,12 @@ class ModelBoard:
             return launch.time_limit_s, Cause.TIME_LIMIT
         return (takes_s, fault) if fault is Cause.NONE else (takes_s / 2, fault)
 
-    def stop(self, slot: int) -> None:
-        """Stop the item a slot runs; nothing where none runs."""
+    def stop(self, slot: int, item: str = "") -> None:
+        """Stop what a slot runs, or one of its items; nothing where it does not run."""
         state = self._slot(slot)
-        if state.phase is SlotPhase.RUNNING:
-            self._end_item(slot, state, self._now_s, Cause.STOPPED, "stopped on request")
+        for number, running in list(state.items.items()):
+            if item in ("", running.launch.item):
+                self._end_item(slot, state, number, self._now_s, Cause.STOPPED, "stopped on request")
 
     def close(self, slot: int) -> None:
         """Close a slot; see the port."""
@@ -268,22 +310,24 @@ class ModelBoard:
             self._now_s = until_s
         return tuple(self._events)
 
-    def _plan(self, at_s: float, slot: int, state: _Slot) -> None:
+    def _plan(self, at_s: float, slot: int) -> int:
+        """Put an end on the agenda; answer its number."""
         self._order += 1
-        heapq.heappush(self._agenda, (at_s, self._order, slot, state.ticket))
+        heapq.heappush(self._agenda, (at_s, self._order, slot))
+        return self._order
 
     def _advance(self, until_s: float) -> None:
         """Let everything happen that is due, and time pass."""
         while self._agenda and self._agenda[0][0] <= until_s:
-            at_s, _, slot, ticket = heapq.heappop(self._agenda)
+            at_s, number, slot = heapq.heappop(self._agenda)
             state = self._slots[slot]
-            if state.ticket != ticket:
+            if number != state.load and number not in state.items:
                 continue
             self._now_s = max(self._now_s, at_s)
-            if state.phase is SlotPhase.LOADING:
+            if number == state.load:
                 self._end_load(slot, state, at_s)
             else:
-                self._finish_item(slot, state, at_s)
+                self._finish_item(slot, state, number, at_s)
         self._now_s = max(self._now_s, until_s)
 
     def _end_load(self, slot: int, state: _Slot, at_s: float) -> None:
@@ -298,55 +342,70 @@ class ModelBoard:
         state.loaded_s, state.read_bytes, state.write_bytes = at_s, 0, 0
         self._emit(at_s, EventKind.CONFIGURED, slot, started_s, image=image)
 
-    def _finish_item(self, slot: int, state: _Slot, at_s: float) -> None:
+    def _finish_item(self, slot: int, state: _Slot, number: int, at_s: float) -> None:
         """An item's time has come: it did its work, or met its fault, or its limit."""
-        launch = state.launch
-        assert launch is not None
-        if state.verdict is not Cause.NONE:
-            detail = f"no end within {launch.time_limit_s:g} s" if state.verdict is Cause.TIME_LIMIT else "injected"
-            self._end_item(slot, state, at_s, state.verdict, detail)
-            return
-        fault, detail = self._behave(self._images[state.image].module, launch)
-        if fault is not Cause.NONE:
-            self._end_item(slot, state, at_s, fault, detail)
+        item = state.items[number]
+        launch, verdict, detail = item.launch, item.verdict, "injected"
+        if verdict is Cause.TIME_LIMIT:
+            detail = f"no end within {launch.time_limit_s:g} s"
+        if verdict is Cause.NONE:
+            verdict, detail = self._behave(self._images[state.image].module, launch)
+        if verdict is not Cause.NONE:
+            self._end_item(slot, state, number, at_s, verdict, detail)
             return
         for grant in launch.grants:
             size = self._arena.buffer(grant.buffer).bytes
             state.read_bytes += size if grant.access is not Access.WRITE else 0
             state.write_bytes += size if grant.access is not Access.READ else 0
-        started_s = state.since_s
-        self._enter(state, SlotPhase.IDLE, image=state.image, at_s=at_s)
-        self._emit(at_s, EventKind.ITEM_DONE, slot, started_s, item=launch.item)
+        cores = self._reports(slot, state, item, at_s)
+        del state.items[number]
+        if not state.items:
+            self._enter(state, SlotPhase.IDLE, image=state.image, at_s=at_s)
+        self._emit(at_s, EventKind.ITEM_DONE, slot, item.started_s, item=launch.item, cores=cores)
 
     def _behave(self, module: str, launch: Launch) -> tuple[Cause, str]:
         """Let the module's behaviour work on the granted memory; a step outside is a fault, as on the shell."""
         behaviour = self._behaviours.get(module)
         if behaviour is None:
             return Cause.NONE, ""
+        registers, kernel = dict(launch.registers), launch.kernel
+        if kernel is not None:
+            page = self._arena.buffer(kernel.region).address // PAGE
+            values = {"entry": kernel.entry, "argument": kernel.argument, "region": page}
+            registers = {KERNEL_REGISTERS[name]: value for name, value in values.items()}
         try:
-            behaviour(dict(launch.registers), self._arena.window(launch.grants))
+            behaviour(registers, self._arena.window(launch.grants))
         except ModuleFault as fault:
             return Cause(fault.details["cause"]), fault.message
         return Cause.NONE, ""
 
-    def _end_item(self, slot: int, state: _Slot, at_s: float, cause: Cause, detail: str) -> None:
-        """An item ended badly: the slot is closed."""
-        item, started_s = state.item, state.since_s
-        self._enter(state, SlotPhase.FAULTED, at_s=at_s)
-        self._emit(at_s, EventKind.ITEM_FAILED, slot, started_s, item=item, cause=cause, detail=detail)
+    def _reports(self, slot: int, state: _Slot, item: _Item, at_s: float) -> tuple[CoreReport, ...]:
+        """What the cores of a kernel report: the cycles of its time; no instruction was executed."""
+        module = self._images[state.image]
+        shape = self._cluster(module.module)
+        cycles = round((at_s - item.started_s) * module.clk_hz)
+        lanes = (0,) * (shape.threads if shape else 0)
+        return tuple(CoreReport(core, cycles, 0, 0, lanes) for core in sorted(item.cores))
+
+    def _end_item(self, slot: int, state: _Slot, number: int, at_s: float, cause: Cause, detail: str) -> None:
+        """An item ended badly: the slot is closed, unless others go on in it."""
+        item, cores = state.items[number], self._reports(slot, state, state.items[number], at_s)
+        del state.items[number]
+        if not state.items:
+            self._enter(state, SlotPhase.FAULTED, at_s=at_s)
+        kind, name = EventKind.ITEM_FAILED, item.launch.item
+        self._emit(at_s, kind, slot, item.started_s, item=name, cause=cause, detail=detail, cores=cores)
 
     def _enter(
         self,
         state: _Slot,
         phase: SlotPhase,
         image: str = "",
-        item: str = "",
-        launch: Launch | None = None,
+        items: dict[int, _Item] | None = None,
         at_s: float | None = None,
     ) -> None:
-        state.phase, state.image, state.item, state.launch = phase, image, item, launch
+        state.phase, state.image, state.items, state.load = phase, image, items or {}, -1
         state.since_s = self._now_s if at_s is None else at_s
-        state.ticket += 1
 
     def _emit(
         self,
@@ -359,8 +418,9 @@ class ModelBoard:
         image: str = "",
         cause: Cause = Cause.NONE,
         detail: str = "",
+        cores: tuple[CoreReport, ...] = (),
     ) -> None:
-        self._events.append(BoardEvent(self._seq, at_s, kind, slot, item, image, cause, detail, started_s))
+        self._events.append(BoardEvent(self._seq, at_s, kind, slot, item, image, cause, detail, started_s, cores))
         self._seq += 1
 
     # Counters and memory ------------------------------------------------------------------------------------------
@@ -391,7 +451,8 @@ class ModelBoard:
     def free(self, buffer: int) -> None:
         """Give a buffer back; see the port."""
         for index, state in enumerate(self._slots):
-            if state.launch is not None and any(grant.buffer == buffer for grant in state.launch.grants):
+            grants = (grant for item in state.items.values() for grant in item.launch.grants)
+            if any(grant.buffer == buffer for grant in grants):
                 raise Conflict(f"buffer {buffer} is used by the item that runs in slot {index}", slot=index)
         self._arena.free(buffer)
 
@@ -407,6 +468,17 @@ class ModelBoard:
         if not 0 <= slot < len(self._slots):
             raise NotFound(f"no slot {slot}: this board has 0 to {len(self._slots) - 1}", field="slot", asked=slot)
         return self._slots[slot]
+
+
+def _state(index: int, slot: _Slot) -> SlotState:
+    items = tuple(item.launch.item for item in slot.items.values())
+    return SlotState(index, slot.phase, slot.image, items[0] if items else "", slot.since_s, items)
+
+
+def cluster_shape(module: str) -> ClusterShape | None:
+    """The GPU cluster that a module's name says it is, as ``gpu_1c4w4t``; None where it says nothing of the kind."""
+    found = re.fullmatch(r"gpu_(\d+)c(\d+)w(\d+)t(x?)", module)
+    return ClusterShape(int(found[1]), int(found[2]), int(found[3]), fpu=not found[4]) if found else None
 
 
 class _ImageCache:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pynq
+from eddy_drivers import gpu_cluster
 from eddy_drivers.clocking_wizard import ClockingWizard
 from eddy_drivers.hls_accelerator import KIND as HLS_KIND
 from eddy_drivers.hls_accelerator import MAP_MAJOR as HLS_MAP_MAJOR
@@ -23,10 +25,11 @@ from eddy_drivers.shell import Shell
 from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
 
 from eddy.board.clock import run_due
-from eddy.board.fabric import Fault, Identity, SlotFabric, Snapshot, Window
-from eddy.board.port import Cause
+from eddy.board.fabric import Fault, Identity, KernelEnd, KernelStart, SlotFabric, Snapshot, Window
+from eddy.board.port import Cause, CoreReport
 from eddy.board.profile import Profile
 from eddy.core.errors import BoardFault, Conflict
+from eddy.gpu.shape import ClusterShape
 
 FAULT_INPUT = 16
 """Input k of the interrupt controller is slot k's module, input 16 + k slot k's fault (hw/regs/axi_intc.rdl)."""
@@ -74,7 +77,7 @@ class OverlayFabric:
             SlotFabric(
                 control=_Control(bank, profile),
                 clock=_Clock(wizard, profile),
-                module=_Module(module),
+                module=_Module(*module),
                 done=self._line(pins, index),
                 fault=self._line(pins, FAULT_INPUT + index),
             )
@@ -140,11 +143,12 @@ def _only(overlay: Any, kind: type) -> Any:
     return found[0]
 
 
-def _at(overlay: Any, address: int) -> HlsAccelerator:
-    """The register window at an address, whatever its metadata calls what is in it."""
+def _at(overlay: Any, address: int) -> tuple[HlsAccelerator, dict[str, Any]]:
+    """The register window at an address, whatever its metadata calls what is in it, and what drivers of it are told."""
     for name, details in overlay.ip_dict.items():
         if details.get("phys_addr") == address:
-            return HlsAccelerator({**details, "fullpath": name, "device": overlay.device, "interrupts": {}, "gpio": {}})
+            description = {**details, "fullpath": name, "device": overlay.device, "interrupts": {}, "gpio": {}}
+            return HlsAccelerator(description), description
     raise BoardFault(f"the overlay's metadata has no register window at {address:#x}", cause="metadata")
 
 
@@ -179,7 +183,8 @@ class _Control:
             return Fault(Cause.NONE)
         cause = Cause(first.cause.name.lower().replace("_", "-"))
         if cause in _ADDRESS_CAUSES:
-            return Fault(cause, f"{cause.value} at address {first.address:#x}, context {first.context}")
+            where = f"{cause.value} at address {first.address:#x}, context {first.context}"
+            return Fault(cause, where, first.context)
         return Fault(cause, f"{cause.value} at register offset {first.address:#x}")
 
     def set_windows(self, windows: tuple[Window, ...]) -> None:
@@ -203,10 +208,14 @@ class _Clock:
 
 
 class _Module:
-    """A module's register window behind a fence in software."""
+    """A module's register window behind a fence in software.
 
-    def __init__(self, driver: HlsAccelerator) -> None:
-        self._driver = driver
+    Which driver speaks to it follows from the identity read last; both stand on the same window.
+    """
+
+    def __init__(self, driver: HlsAccelerator, description: dict[str, Any]) -> None:
+        self._driver, self._description = driver, description
+        self.cluster: ClusterControl | None = None
         self.fenced = True
 
     def fence(self) -> None:
@@ -217,13 +226,20 @@ class _Module:
 
     def identity(self) -> Identity:
         found = read_identity(self._driver.get)
+        is_cluster = (found.kind, found.major) == (gpu_cluster.KIND, gpu_cluster.MAP_MAJOR)
+        # A new driver every time: what the last one knew of its kernels ended with the module it spoke to.
+        self.cluster = ClusterControl(gpu_cluster.GpuCluster(self._description), self._check) if is_cluster else None
         return Identity(found.magic, found.kind, found.major, found.minor, found.build)
 
     def understands(self, identity: Identity) -> bool:
-        return identity.kind == HLS_KIND and identity.map_major == HLS_MAP_MAJOR
+        known = ((HLS_KIND, HLS_MAP_MAJOR), (gpu_cluster.KIND, gpu_cluster.MAP_MAJOR))
+        return (identity.kind, identity.map_major) in known
 
     def quiesce(self) -> None:
-        self._driver.quiesce()
+        if self.cluster is not None:
+            self.cluster.quiesce()
+        else:
+            self._driver.quiesce()
 
     def read(self, offset: int) -> int:
         self._check()
@@ -246,6 +262,59 @@ class _Module:
             raise Conflict(
                 f"the register window at {self._driver.mmio.base_addr:#x} is fenced: its slot is closed", field="slot"
             )
+
+
+class ClusterControl:
+    """A GPU cluster as the board sees it.
+
+    Args:
+        driver: Its driver.
+        check: Raises where register accesses are fenced.
+    """
+
+    def __init__(self, driver: gpu_cluster.GpuCluster, check: Callable[[], None]) -> None:
+        self._driver, self._check = driver, check
+        self.quiesce = driver.quiesce
+
+    @property
+    def shape(self) -> ClusterShape:
+        """What it is made of."""
+        self._check()
+        made = self._driver.configuration
+        return ClusterShape(made.cores, made.warps, made.threads, made.fpu, made.local_bytes)
+
+    def start(self, kernel: KernelStart) -> int:
+        """Start a kernel; its ticket."""
+        self._check()
+        asked = gpu_cluster.Kernel(
+            kernel.entry, kernel.argument, kernel.address, kernel.bytes, kernel.cores, kernel.context
+        )
+        return self._driver.launch(asked)
+
+    def poll(self) -> tuple[KernelEnd, ...]:
+        """Take the interrupt away; what has ended."""
+        self._check()
+        return tuple(KernelEnd(end.ticket, tuple(map(_report, end.cores))) for end in self._driver.poll())
+
+    def halt(self, ticket: int) -> None:
+        """Ask a kernel's cores to stop."""
+        self._check()
+        self._driver.halt(ticket)
+
+
+def _report(end: gpu_cluster.CoreEnd) -> CoreReport:
+    counted, fault = end.counters, end.fault
+    return CoreReport(
+        core=end.core,
+        cycles=counted.cycles,
+        instructions=counted.instructions,
+        total_active_cycles=counted.total_active_cycles,
+        cycle_thread=counted.cycle_thread,
+        others=tuple(counted.others.items()),
+        fault=fault.cause.name.lower() if fault else "",
+        fault_pc=fault.pc if fault else 0,
+        fault_value=fault.value if fault else 0,
+    )
 
 
 class _Line:

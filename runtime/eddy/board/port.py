@@ -213,13 +213,17 @@ class SlotPhase(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class SlotState:
-    """What one slot is doing now."""
+    """What one slot is doing now.
+
+    `items` names everything it runs: kernels on disjoint cores of a GPU cluster run at once. `item` is the first.
+    """
 
     index: int
     phase: SlotPhase
     image: str = ""
     item: str = ""
     since_s: float = 0.0
+    items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,15 +299,19 @@ class BoardPort(Protocol):
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
 
     def launch(self, slot: int, launch: Launch) -> None:
-        """Start an item on an idle slot.
+        """Start an item on an idle slot, or a kernel on idle cores of a GPU cluster.
 
         Raises:
-            Conflict: The slot is not idle.
+            Conflict: The slot, or a core, is not idle; or the kernel's region is another one's that runs.
             NotFound: A granted buffer does not exist.
+            InvalidRequest: The launch is not one for the module in the slot.
         """
 
-    def stop(self, slot: int) -> None:
-        """Stop the item a slot runs; an `ITEM_FAILED` with cause `STOPPED` follows and the slot is closed."""
+    def stop(self, slot: int, item: str = "") -> None:
+        """Stop what a slot runs, or one of its items; an `ITEM_FAILED` with cause `STOPPED` follows for each.
+
+        The slot is closed, unless kernels beside the one stopped go on. Nothing happens where it does not run.
+        """
 
     def close(self, slot: int) -> None:
         """Close a slot: decouple, hold reset. What it held must be loaded again."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import logging
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -18,6 +20,7 @@ from eddy.board.clock import Clock
 from eddy.board.events import EventLog
 from eddy.board.fabric import Fabric, Fault, SlotFabric, Window
 from eddy.board.images import ImageStore
+from eddy.board.kernels import Ended, Kernels, SlotFailed
 from eddy.board.port import (
     Access,
     BoardDescription,
@@ -57,6 +60,22 @@ class _Slot:
     """What the windows were made of; they stay open between the items of a batch."""
     idle_fault: Fault = NO_FAULT
     """Why it was closed while it ran nothing: there was no item to say it of, so the next launch says it."""
+    kernels: Kernels | None = None
+    """What runs on it, where it holds a GPU cluster; `launch` and what goes with it are for every other module."""
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """What it runs: one item, or kernels on disjoint cores."""
+        if self.kernels is not None:
+            return self.kernels.launches
+        return () if self.launch is None else (self.launch,)
+
+    @property
+    def limit_s(self) -> float:
+        """Board time at which the first time limit of what it runs comes."""
+        if self.kernels is not None:
+            return self.kernels.next_limit_s()
+        return float("inf") if self.launch is None else self.started_s + self.launch.time_limit_s
 
 
 @dataclass
@@ -158,12 +177,10 @@ class PynqBoard:
         found, file = self._store.admit(image, self._profile.slots[slot], self._shell, self._trust)
         if self._load is not None:
             raise Conflict(f"slot {self._load.slot} is being loaded; one load at a time", field="slot")
-        if target.launch is not None:
-            raise Conflict(
-                f"slot {slot} runs item {target.launch.item}; stop it or wait for it before you load the slot",
-                field="slot",
-                item=target.launch.item,
-            )
+        if target.launches:
+            item = target.launches[0].item
+            message = f"slot {slot} runs item {item}; stop it or wait for it before you load the slot"
+            raise Conflict(message, field="slot", item=item)
         context = self._context(target, found)
         region = self._profile.slots[slot].region
         started_s = self._clock.now_s()
@@ -179,11 +196,17 @@ class PynqBoard:
     # Items
 
     def launch(self, slot: int, launch: Launch) -> None:
-        """Open the granted windows, write the registers and start."""
+        """Open the granted windows, write the registers and start; a kernel starts beside those that run."""
         target = self._slot(slot)
-        if target.phase is not SlotPhase.IDLE:
+        if target.phase is not SlotPhase.IDLE and not (target.kernels is not None and target.launches):
             raise _not_idle(slot, target)
         self._check_launch(launch)
+        if (launch.kernel is None) != (target.kernels is None):
+            raise _wrong_kind(slot, launch)
+        if target.kernels is not None:
+            target.kernels.start(launch)
+            self._move(target, SlotPhase.RUNNING, image=target.image)
+            return
         windows = self._windows(target, launch)
         if windows != target.windows:
             target.hardware.control.set_windows(windows)
@@ -196,9 +219,13 @@ class PynqBoard:
         target.launch, target.started_s = launch, self._clock.now_s()
         target.hardware.module.start()
 
-    def stop(self, slot: int) -> None:
-        """Stop the item a slot runs: `ITEM_FAILED` with cause `STOPPED`, the slot closed. Nothing where none runs."""
-        if self._slot(slot).launch is not None:
+    def stop(self, slot: int, item: str = "") -> None:
+        """Stop what a slot runs, or the one item: `ITEM_FAILED` with cause `STOPPED`. Nothing where it does not run."""
+        target = self._slot(slot)
+        if target.kernels is not None:
+            kernels = target.kernels
+            self._see_to(slot, target, lambda: kernels.stop(item), SlotPhase.EMPTY)
+        elif target.launch is not None and item in ("", target.launch.item):
             self._fail(slot, Cause.STOPPED, "stopped on request", SlotPhase.EMPTY)
 
     def close(self, slot: int) -> None:
@@ -226,7 +253,7 @@ class PynqBoard:
     @property
     def busy(self) -> bool:
         """Whether an item runs or a slot is being loaded."""
-        return self._load is not None or any(slot.launch is not None for slot in self._slots)
+        return self._load is not None or any(slot.launches for slot in self._slots)
 
     def report_lost(self, slot: int, item: str = "", image: str = "") -> None:
         """Record that an item, or a load, was lost with the process that had the board before."""
@@ -246,15 +273,11 @@ class PynqBoard:
         """Give a buffer back; it is scrubbed before anyone else gets it."""
         self._arena.get(buffer)
         for index, slot in enumerate(self._slots):
+            for launch in slot.launches:
+                if any(grant.buffer == buffer for grant in launch.grants):
+                    raise _still_granted(buffer, index, launch)
             if buffer not in slot.buffers:
                 continue
-            if slot.launch is not None:
-                raise Conflict(
-                    f"buffer {buffer} is granted to item {slot.launch.item} on slot {index}, which still runs;"
-                    " stop it or wait for it",
-                    field="buffer",
-                    item=slot.launch.item,
-                )
             # The module is idle, but not trusted: what it may reach must not become somebody else's memory.
             slot.hardware.control.set_windows(())
             slot.windows, slot.buffers = (), frozenset()
@@ -301,8 +324,7 @@ class PynqBoard:
         self._service()
 
     def _next_limit_s(self) -> float:
-        running = (slot for slot in self._slots if slot.launch is not None)
-        return min((_limit_s(slot) for slot in running), default=float("inf"))
+        return min((slot.limit_s for slot in self._slots), default=float("inf"))
 
     def _service(self) -> None:
         if self._load is not None and self._load.download.done():
@@ -315,17 +337,71 @@ class PynqBoard:
                 self._give_up(index, slot, f"{type(error).__name__}: {error}")
 
     def _service_slot(self, index: int, slot: _Slot) -> None:
-        if slot.hardware.fault.take():
+        fault, done = slot.hardware.fault.take(), slot.hardware.done.take()
+        if slot.kernels is not None and slot.launches:
+            self._service_kernels(index, slot, slot.kernels, fault or done)
+            return
+        if fault:
             self._on_fault(index, slot)
-        if slot.hardware.done.take():
+        if done:
             self._on_done(index, slot)
-        if slot.launch is not None and self._clock.now_s() >= _limit_s(slot):
+        if slot.launch is not None and self._clock.now_s() >= slot.limit_s:
             self._on_limit(index, slot)
+
+    def _service_kernels(self, index: int, slot: _Slot, kernels: Kernels, woken: bool) -> None:
+        late = self._clock.now_s() >= slot.limit_s
+        if woken or late:
+            self._see_to(index, slot, kernels.settle, SlotPhase.FAULTED)
+        if late and slot.launches:
+            self._see_to(index, slot, kernels.end_late, SlotPhase.FAULTED)
+        if slot.phase in (SlotPhase.IDLE, SlotPhase.RUNNING):
+            slot.hardware.fault.arm()
+
+    def _see_to(self, index: int, slot: _Slot, what: Callable[[], None], phase: SlotPhase) -> None:
+        """Do something that may end kernels, and record which ended.
+
+        A kernel that failed beside others leaves the slot to them; alone, it leaves it closed, in `phase`.
+        """
+        assert slot.kernels is not None
+        kernels = slot.kernels
+        try:
+            what()
+        except SlotFailed as failed:
+            kernels.give_up(failed.cause, failed.detail)
+            phase = SlotPhase.FAULTED
+        # The end is when it was noticed; closing the slot may take until the drain's bound.
+        at_s, ended = self._clock.now_s(), kernels.take_ended()
+        if not ended:
+            return
+        try:
+            if not kernels.launches and ended[-1].cause is not Cause.NONE:
+                self._shut(slot, phase)
+            elif not kernels.launches:
+                self._move(slot, SlotPhase.IDLE, image=slot.image)
+        finally:
+            for end in ended:
+                self._record_end(index, end, at_s)
+
+    def _record_end(self, index: int, end: Ended, at_s: float) -> None:
+        kind = EventKind.ITEM_DONE if end.cause is Cause.NONE else EventKind.ITEM_FAILED
+        self._log.add(
+            kind,
+            index,
+            at_s=at_s,
+            started_s=end.started_s,
+            item=end.launch.item,
+            cause=end.cause,
+            detail=end.detail,
+            cores=end.cores,
+        )
 
     def _give_up(self, index: int, slot: _Slot, detail: str) -> None:
         """Close a slot whose driver failed, without letting the others notice; it can be loaded again."""
         with contextlib.suppress(Exception):
-            if slot.launch is not None:
+            if slot.kernels is not None and slot.launches:
+                give_up = functools.partial(slot.kernels.give_up, Cause.INTERNAL_ERROR, detail)
+                self._see_to(index, slot, give_up, SlotPhase.FAULTED)
+            elif slot.launch is not None:
                 self._fail(index, Cause.INTERNAL_ERROR, detail, SlotPhase.FAULTED)
             elif slot.phase is SlotPhase.IDLE:
                 self._shut(slot, SlotPhase.FAULTED)
@@ -336,6 +412,8 @@ class PynqBoard:
         try:
             _take_download(load)
             swap.finish(load.swap)
+            cluster = target.hardware.module.cluster
+            target.kernels = Kernels(target.hardware, cluster, self._clock, self._arena) if cluster else None
         except swap.StepFailed as error:
             self._fail_load(load, error.cause, error.detail)
             return
@@ -427,6 +505,8 @@ class PynqBoard:
             slot.windows, slot.buffers = (), frozenset()
 
     def _move(self, slot: _Slot, phase: SlotPhase, image: str = "") -> None:
+        if phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):
+            slot.kernels = None
         slot.phase, slot.image, slot.launch, slot.since_s = phase, image, None, self._clock.now_s()
         slot.idle_fault = NO_FAULT
 
@@ -439,7 +519,7 @@ class PynqBoard:
             _check_offset(launch.status, "status")
         if not launch.time_limit_s > 0:
             raise InvalidRequest("a time limit is more than zero seconds", field="time_limit_s", allowed="> 0")
-        if any(slot.launch is not None and slot.launch.item == launch.item for slot in self._slots):
+        if any(running.item == launch.item for slot in self._slots for running in slot.launches):
             raise Conflict(f"an item called {launch.item} runs already", field="item")
 
     def _windows(self, slot: _Slot, launch: Launch) -> tuple[Window, ...]:
@@ -472,6 +552,22 @@ def _not_idle(index: int, slot: _Slot) -> Conflict:
     )
 
 
+def _wrong_kind(index: int, launch: Launch) -> InvalidRequest:
+    """A kernel for an accelerator, or an accelerator's item for a GPU cluster."""
+    if launch.kernel is None:
+        message = f"slot {index} holds a GPU cluster, which takes kernels; item {launch.item} has none"
+    else:
+        message = f"slot {index} holds no GPU cluster; item {launch.item} is a kernel and needs one"
+    return InvalidRequest(message, field="kernel")
+
+
+def _still_granted(buffer: int, index: int, launch: Launch) -> Conflict:
+    message = (
+        f"buffer {buffer} is granted to item {launch.item} on slot {index}, which still runs; stop it or wait for it"
+    )
+    return Conflict(message, field="buffer", item=launch.item)
+
+
 def _check_offset(offset: int, field: str) -> None:
     if offset % 4 or not 0x10 <= offset < CONTROL_BYTES:
         raise InvalidRequest(
@@ -482,12 +578,8 @@ def _check_offset(offset: int, field: str) -> None:
 
 
 def _state(index: int, slot: _Slot) -> SlotState:
-    return SlotState(index, slot.phase, slot.image, slot.launch.item if slot.launch else "", slot.since_s)
-
-
-def _limit_s(slot: _Slot) -> float:
-    assert slot.launch is not None
-    return slot.started_s + slot.launch.time_limit_s
+    items = tuple(launch.item for launch in slot.launches)
+    return SlotState(index, slot.phase, slot.image, items[0] if items else "", slot.since_s, items)
 
 
 def _take_download(load: _Load) -> None:

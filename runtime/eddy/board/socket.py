@@ -85,9 +85,9 @@ class SocketBoard:
         """Start an item on an idle slot."""
         self._call("launch", slot=slot, launch=launch)
 
-    def stop(self, slot: int) -> None:
-        """Stop the item a slot runs."""
-        self._call("stop", slot=slot)
+    def stop(self, slot: int, item: str = "") -> None:
+        """Stop what a slot runs, or one of its items."""
+        self._call("stop", slot=slot, item=item)
 
     def close(self, slot: int) -> None:
         """Close a slot."""

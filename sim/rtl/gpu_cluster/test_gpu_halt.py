@@ -1,4 +1,4 @@
-"""A kernel that was stopped, by the host or by a fault, has stopped: its core does nothing more until the next start."""
+"""A kernel that was stopped, by the host or by a fault, has stopped: its core does nothing until the next start."""
 
 from __future__ import annotations
 

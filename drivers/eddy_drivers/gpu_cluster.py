@@ -1,0 +1,392 @@
+"""A GPU cluster's register bank (hw/regs/gpu_cluster.rdl): kernels started, watched, halted, and counted.
+
+Nothing here waits for a kernel. `launch` answers at once with a ticket: the kernel starts if its cores are free, and
+queues otherwise. Whoever gets the cluster's interrupt, or a turn, calls `poll`: it takes the interrupt back, tells what
+has ended, and starts what can start now. Kernels on disjoint cores run side by side, each with a memory context and a
+region of its own. `wait` is `poll` with a bound, for scripts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pynq import DefaultIP
+
+from eddy_drivers.regs import gpu_cluster as regs
+from eddy_drivers.regs.base import Register
+
+KIND = 2
+"""The identity block's kind for a cluster."""
+MAP_MAJOR = 1
+"""The register-map version this driver was made for."""
+DEPTH = 16
+"""Kernels that may wait for their cores, unless said otherwise."""
+PAGE = 4096
+REGION_AT = 0x8000_0000
+"""Where a kernel sees the first byte of its region (register CORE_BASE2)."""
+REGION_MOST = 1 << 30
+"""Bytes of the cores' address space that one base register places."""
+NOWHERE = (1 << 28) - (REGION_MOST // PAGE)
+"""Page that the other base registers get: the last gibibyte of 40-bit addresses, which no memory is at."""
+
+COUNTERS = (
+    *("cycles", "instructions", "loads", "stores", "fetch_misses", "data_hits", "data_misses"),
+    *("line_reads", "line_writes", "stall_fetch", "stall_memory", "stall_unit", "stall_barrier", "stall_pipeline"),
+    *("replays", "total_active_cycles"),
+)
+"""Names of a core's counters, in the order of COUNTER; CYCLE_THREAD_X for X = 1, 2, ... follow."""
+_NAMED = ("cycles", "instructions", "total_active_cycles")
+
+TrapCause = regs.TrapCause
+
+
+class QueueFull(RuntimeError):
+    """As many kernels wait as may."""
+
+
+class RegionOverlap(ValueError):
+    """Two kernels that may run at once would share memory."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a cluster is made of; sizes in bytes, of one core."""
+
+    cores: int
+    warps: int
+    threads: int
+    fpu: bool
+    icache_bytes: int
+    dcache_bytes: int
+    local_bytes: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What to run.
+
+    Attributes:
+        entry: First address of the program, as the cores see it.
+        argument: What warp 0 of each core finds in mscratch.
+        address: Physical address of the region, which the cores see at `REGION_AT`; a multiple of 4096.
+        bytes: Its size.
+        cores: Which cores run it; the kernel sees them numbered from 0 in this order.
+        context: Memory context, in AxUSER of every burst.
+    """
+
+    entry: int
+    argument: int
+    address: int
+    bytes: int
+    cores: tuple[int, ...]
+    context: int = 0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a core was stopped: cause, the instruction's address (0 where memory refused), instruction or address."""
+
+    cause: TrapCause
+    pc: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a core counted, in one instant; `cycle_thread[x - 1]` is CYCLE_THREAD_x."""
+
+    cycles: int
+    instructions: int
+    total_active_cycles: int
+    cycle_thread: tuple[int, ...]
+    others: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CoreEnd:
+    """How a kernel ended on one core."""
+
+    core: int
+    counters: Counters
+    fault: Fault | None
+
+
+@dataclass(frozen=True)
+class End:
+    """How a kernel ended: on each core; `halted` where it was asked to, `cores` empty where it had not begun."""
+
+    ticket: int
+    cores: tuple[CoreEnd, ...]
+    halted: bool = False
+
+
+@dataclass
+class _Entry:
+    """A kernel that waits or runs."""
+
+    kernel: Kernel
+    mask: int
+    halted: bool = False
+
+
+class GpuCluster(DefaultIP):  # type: ignore[misc]
+    """Driver of one cluster's register window.
+
+    Args:
+        description: What PYNQ knows of the window. Nothing is read or written while this is made.
+        depth: Kernels that may wait for their cores.
+    """
+
+    bindto = ["eddy:gpu:gpu_1c4w4t:1.0"]  # noqa: RUF012 - the form PYNQ reads
+
+    def __init__(self, description: dict[str, Any], depth: int = DEPTH) -> None:
+        super().__init__(description=description)
+        self.depth = depth
+        self._configuration: Configuration | None = None
+        self._waiting: dict[int, _Entry] = {}
+        self._running: dict[int, _Entry] = {}
+        self._ended: list[End] = []
+        self._fenced_cores = 0
+        self._interrupts = False
+        self._next = 1
+
+    # What it is
+
+    @property
+    def configuration(self) -> Configuration:
+        """What the cluster is made of; read once."""
+        if self._configuration is None:
+            shape, sizes = self._fields(regs.CONFIG), self._fields(regs.LIMITS)
+            self._configuration = Configuration(
+                cores=shape["cores"],
+                warps=shape["warps"],
+                threads=shape["threads"],
+                fpu=bool(shape["fpu"]),
+                icache_bytes=1 << sizes["icache"],
+                dcache_bytes=1 << sizes["dcache"],
+                local_bytes=1 << sizes["local_memory"],
+            )
+        return self._configuration
+
+    @property
+    def free(self) -> int:
+        """How many more kernels may wait."""
+        return self.depth - len(self._waiting)
+
+    @property
+    def running(self) -> tuple[int, ...]:
+        """Tickets of kernels that have started and were not reported as ended."""
+        return tuple(self._running)
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """Tickets of kernels that wait for their cores, in order."""
+        return tuple(self._waiting)
+
+    def busy_cores(self) -> tuple[int, ...]:
+        """Cores that run, or drain their stores."""
+        status = self._get(regs.STATUS.offset)
+        return tuple(core for core in range(self.configuration.cores) if status >> core & 1)
+
+    # Kernels
+
+    def launch(self, kernel: Kernel) -> int:
+        """Start a kernel, or queue it until its cores are free; never waits.
+
+        Returns:
+            Its ticket, by which `poll` reports its end.
+
+        Raises:
+            ValueError: It names cores or addresses that are not there, or a context another kernel uses.
+            RegionOverlap: Its region overlaps that of a kernel that may run at the same time.
+            QueueFull: `depth` kernels wait already; poll, and try again.
+        """
+        self._check(kernel)
+        mask = sum(1 << core for core in kernel.cores)
+        for ticket, other in (*self._running.items(), *self._waiting.items()):
+            # Kernels that share a core never run at once: their order of arrival is the order of their starts.
+            if not other.mask & mask:
+                _check_apart(kernel, other.kernel, ticket)
+        if self.free <= 0:
+            raise QueueFull(f"{self.depth} kernels wait for their cores; poll until one has started")
+        ticket, self._next = self._next, self._next + 1
+        self._waiting[ticket] = _Entry(kernel, mask)
+        self._start_ready()
+        return ticket
+
+    def poll(self) -> tuple[End, ...]:
+        """Take the interrupt back and tell which kernels have ended since the last call; start what can start.
+
+        A kernel ends when all its cores have. If one of them was stopped by a fault, the others are halted.
+        """
+        # First the interrupt, then the status: an end in between raises the interrupt again.
+        self._put(regs.INTERRUPT_STATUS.offset, 0)
+        status = self._get(regs.STATUS.offset)
+        for ticket, entry in list(self._running.items()):
+            if not status & entry.mask:
+                self._ended.append(self._collect(ticket, entry))
+                del self._running[ticket]
+            elif status & entry.mask != entry.mask and not entry.halted:
+                self._halt_after_fault(entry, status)
+        self._start_ready()
+        ended, self._ended = self._ended, []
+        return tuple(ended)
+
+    def wait(self, ticket: int, polls: int = 100_000) -> End:
+        """Poll until a kernel has ended; what else ends meanwhile is kept for `poll`.
+
+        Raises:
+            ValueError: No such kernel.
+            TimeoutError: It has not ended after so many polls; `halt` it.
+        """
+        self._entry(ticket)
+        kept: list[End] = []
+        for _ in range(polls):
+            ended = self.poll()
+            kept += [end for end in ended if end.ticket != ticket]
+            found = [end for end in ended if end.ticket == ticket]
+            if found:
+                self._ended = kept + self._ended
+                return found[0]
+        self._ended = kept + self._ended
+        raise TimeoutError(f"kernel {ticket} has not ended after {polls} polls; halt it")
+
+    def halt(self, ticket: int) -> None:
+        """Ask a kernel to stop: its cores issue nothing more, what is on its way to memory lands, others go on.
+
+        `poll` reports the end. One that still waits ends without having begun.
+
+        Raises:
+            ValueError: No such kernel.
+        """
+        entry = self._entry(ticket)
+        entry.halted = True
+        if ticket in self._waiting:
+            del self._waiting[ticket]
+            self._ended.append(End(ticket, (), halted=True))
+        else:
+            self._put(regs.HALT.offset, regs.HALT.encode(mask=entry.mask))
+
+    def quiesce(self) -> None:
+        """No interrupt any more; stop every core, forget every kernel."""
+        self._put(regs.INTERRUPT_ENABLE.offset, 0)
+        self._put(regs.HALT.offset, regs.HALT_MASK.mask)
+        self._put(regs.INTERRUPT_STATUS.offset, 0)
+        self._interrupts = False
+        self._waiting, self._running, self._ended = {}, {}, []
+
+    # Counters and faults
+
+    def counters(self, core: int) -> Counters:
+        """What a core has counted since its kernel began, all in one instant; it may be running."""
+        self._put(regs.SNAPSHOT.offset, regs.SNAPSHOT.encode(core=core))
+        values = {name: self._counter(index) for index, name in enumerate(COUNTERS)}
+        lanes = tuple(self._counter(len(COUNTERS) + x) for x in range(self.configuration.threads))
+        named = [values.pop(name) for name in _NAMED]
+        return Counters(named[0], named[1], named[2], lanes, values)
+
+    def fault(self, core: int) -> Fault | None:
+        """Why a core's last kernel was stopped; None where it was not."""
+        word = regs.CORE_CAUSE.decode(self._get(regs.CORE_CAUSE.at(core)))
+        if not word["fault"]:
+            return None
+        pc, value = self._get(regs.CORE_FAULT_PC.at(core)), self._get(regs.CORE_FAULT_VALUE.at(core))
+        return Fault(TrapCause(word["cause"]), pc, value)
+
+    # Behind the calls
+
+    def _check(self, kernel: Kernel) -> None:
+        cores = self.configuration.cores
+        if not kernel.cores or len(set(kernel.cores)) != len(kernel.cores):
+            raise ValueError(f"a kernel runs on one or more different cores, not on {list(kernel.cores)}")
+        if not all(0 <= core < cores for core in kernel.cores):
+            raise ValueError(f"the cluster has cores 0 to {cores - 1}, not {list(kernel.cores)}")
+        if kernel.address % PAGE or not 0 < kernel.bytes <= REGION_MOST:
+            raise ValueError(
+                f"a region begins at a multiple of {PAGE} and has 1 to {REGION_MOST} bytes,"
+                f" not {kernel.bytes} at {kernel.address:#x}"
+            )
+        if kernel.entry % 4 or not REGION_AT <= kernel.entry < REGION_AT + kernel.bytes:
+            raise ValueError(
+                f"a program begins at a multiple of 4 in its region, {REGION_AT:#x} to"
+                f" {REGION_AT + kernel.bytes - 1:#x}, not at {kernel.entry:#x}"
+            )
+        regs.CORE_CONTEXT.encode(memory_context=kernel.context)
+        regs.CORE_ARGUMENT.encode(value=kernel.argument)
+
+    def _entry(self, ticket: int) -> _Entry:
+        entry = self._running.get(ticket) or self._waiting.get(ticket)
+        if entry is None:
+            raise ValueError(f"no kernel {ticket} runs or waits here; its end was reported, or it never was")
+        return entry
+
+    def _start_ready(self) -> None:
+        """Start what waits and whose cores nobody has or waited for earlier."""
+        if not self._waiting:
+            return
+        taken = sum(entry.mask for entry in self._running.values())
+        # A core may still drain what a program before this one left running.
+        taken |= self._get(regs.STATUS.offset)
+        for ticket, entry in list(self._waiting.items()):
+            if not taken & entry.mask:
+                del self._waiting[ticket]
+                self._running[ticket] = entry
+                self._start(entry)
+            taken |= entry.mask
+
+    def _start(self, entry: _Entry) -> None:
+        kernel = entry.kernel
+        for place, core in enumerate(kernel.cores):
+            if not self._fenced_cores >> core & 1:
+                for base in (regs.CORE_BASE0, regs.CORE_BASE1, regs.CORE_BASE3):
+                    self._put(base.at(core), NOWHERE)
+                self._fenced_cores |= 1 << core
+            self._put(regs.CORE_BASE2.at(core), kernel.address // PAGE)
+            self._put(regs.CORE_START.at(core), kernel.entry)
+            self._put(regs.CORE_ARGUMENT.at(core), kernel.argument)
+            self._put(regs.CORE_CONTEXT.at(core), kernel.context)
+            self._put(regs.CORE_PLACE.at(core), regs.CORE_PLACE.encode(id=place, count=len(kernel.cores)))
+        if not self._interrupts:
+            every = (1 << self.configuration.cores) - 1
+            self._put(regs.INTERRUPT_ENABLE.offset, regs.INTERRUPT_ENABLE.encode(cores=every))
+            self._interrupts = True
+        self._put(regs.LAUNCH.offset, regs.LAUNCH.encode(mask=entry.mask))
+
+    def _halt_after_fault(self, entry: _Entry, status: int) -> None:
+        ended: Sequence[int] = [core for core in entry.kernel.cores if not status >> core & 1]
+        if any(self.fault(core) is not None for core in ended):
+            self._put(regs.HALT.offset, regs.HALT.encode(mask=entry.mask & status))
+
+    def _collect(self, ticket: int, entry: _Entry) -> End:
+        cores = tuple(CoreEnd(core, self.counters(core), self.fault(core)) for core in entry.kernel.cores)
+        return End(ticket, cores, entry.halted)
+
+    def _counter(self, index: int) -> int:
+        return self._get(regs.COUNTER_HI.at(index)) << 32 | self._get(regs.COUNTER_LO.at(index))
+
+    def _get(self, offset: int) -> int:
+        return int(self.mmio.read(offset))
+
+    def _put(self, offset: int, word: int) -> None:
+        self.mmio.write(offset, int(word))
+
+    def _fields(self, register: Register) -> dict[str, int]:
+        return register.decode(self._get(register.offset))
+
+
+def _check_apart(kernel: Kernel, other: Kernel, ticket: int) -> None:
+    """Refuse what kernels that run at the same time must not share."""
+    if kernel.address < _end(other) and other.address < _end(kernel):
+        raise RegionOverlap(
+            f"the region {kernel.address:#x} to {_end(kernel) - 1:#x} overlaps that of kernel {ticket},"
+            f" {other.address:#x} to {_end(other) - 1:#x}, which may run at the same time"
+        )
+    if kernel.context == other.context:
+        raise ValueError(f"kernel {ticket} has memory context {kernel.context}; kernels side by side need their own")
+
+
+def _end(kernel: Kernel) -> int:
+    """One past the last byte of the last page: what a window lets through are whole pages."""
+    return kernel.address + -(-kernel.bytes // PAGE) * PAGE
