@@ -85,6 +85,7 @@ _ALL = (
     Setting("kernel_slices", 16, "slices", "Most slices an ND-range is cut into; between them others may run.",
             "server"),
     Setting("kernel_time_limit_s", 1.0, "s", "Most board time a slice of a kernel may take.", "server"),
+    Setting("kernel_cache", "", "", "Directory of compiled kernels; empty is the user's cache.", "server"),
     Setting("host", "127.0.0.1", "", "Address the API listens on; anything but loopback needs a TLS proxy.", "server"),
     Setting("port", 8000, "", "TCP port the API listens on; 0 takes any free one.", "server"),
     Setting("data", "~/.local/share/eddy", "", "Directory of the job store, blobs, results and keys.", "server"),

@@ -20,6 +20,8 @@ from typer.testing import CliRunner
 NOBODY = {"EDDY_URL": "http://127.0.0.1:9", "EDDY_HTTP_RETRIES": "0", "EDDY_KEY": "k", "COLUMNS": "80"}
 COMMANDS = (
     "submit",
+    "kernel",
+    "log",
     "jobs",
     "job",
     "cancel",

@@ -23,6 +23,7 @@ from eddy.board.factory import connect, open_board
 from eddy.board.port import BoardPort
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, NotFound
 from eddy.core.records import Quota, TenantRecord
+from eddy.gpu.compiler import Compiler
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.kernels import KernelLimits, Kernels
 from eddy.policy.dispatch import POLICIES
@@ -50,6 +51,7 @@ class ServerSettings:
     port: int = 8000
     gpu_policy: str = "fcfs"
     kernels: KernelLimits = field(default_factory=KernelLimits)
+    kernel_cache: Path | None = None
     api: ApiSettings = field(default_factory=ApiSettings)
     log_level: str = "warning"
 
@@ -135,7 +137,7 @@ class Server:
             catalogue.applications,
             catalogue.modules,
             catalogue.constants,
-            Kernels(catalogue.modules, limits=self.settings.kernels),
+            Kernels(catalogue.modules, Compiler(self.settings.kernel_cache), self.settings.kernels),
             gpu_policy,
         )
         app = create_app(hypervisor, self.store, catalogue, self._hasher, self.settings.api, self._fail)

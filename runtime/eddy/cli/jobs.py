@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 _STATES = [state.value for state in JobState]
 _LEVELS = ", ".join(map(str, PRIORITIES))
+Priority = Annotated[
+    int, typer.Option("--priority", "-p", callback=one_of(PRIORITIES), help=f"One of {_LEVELS}; higher comes first.")
+]
+Deadline = Annotated[float | None, typer.Option("--deadline", min=0, help="Board seconds after arrival.")]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Directory for the outputs, as .npy files.")]
 
 
@@ -29,12 +34,9 @@ def submit(
     batch: Annotated[
         int | None, typer.Option("--batch", "-b", min=1, help="Items; default: as the files have.")
     ] = None,
-    priority: Annotated[
-        int,
-        typer.Option("--priority", "-p", callback=one_of(PRIORITIES), help=f"One of {_LEVELS}; higher comes first."),
-    ] = PRIORITIES[0],
-    deadline: Annotated[float | None, typer.Option("--deadline", min=0, help="Board seconds after arrival.")] = None,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")] = True,
+    priority: Priority = PRIORITIES[0],
+    deadline: Deadline = None,
+    wait: Wait = True,
     out: Out = None,
     url: Url = URL,
     key: Key = KEY,
@@ -49,9 +51,9 @@ def submit(
         job = client.submit(application, arrays, batch=batch, priority=priority, deadline_s=deadline)
         say(f"job {job.id} submitted")
         if wait or out is not None:
-            _wait(job)
-        files = _save(client, job, out) if out is not None else {}
-        _show(job.data, as_json, files)
+            wait_for(job)
+        files = save(client, job, out) if out is not None else {}
+        show(job.data, as_json, files)
 
 
 def jobs(
@@ -92,7 +94,7 @@ def job(
             for event in handle.events():
                 say(_event_line(event.kind, event.data))
             handle.refresh()
-        _show(handle.data, as_json, {})
+        show(handle.data, as_json, {})
 
 
 def cancel(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
@@ -113,7 +115,7 @@ def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json:
 
     with errors_in_one_line(as_json), Client(url, key) as client:
         handle = client.job(job)
-        files = _save(client, handle, out or Path(f"job-{job}"))
+        files = save(client, handle, out or Path(f"job-{job}"))
     if as_json:
         print_json({"job": job, "outputs": files})
     else:
@@ -121,7 +123,7 @@ def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json:
             print(f"{name}: {file}")
 
 
-def _wait(job: Job) -> None:
+def wait_for(job: Job) -> None:
     """Wait with a progress bar; an interrupted wait leaves the job to go on, and says so."""
     from eddy.cli.progress import watching
 
@@ -133,7 +135,7 @@ def _wait(job: Job) -> None:
         raise typer.Exit(130) from None
 
 
-def _save(client: Client, job: Job, folder: Path) -> dict[str, str]:
+def save(client: Client, job: Job, folder: Path) -> dict[str, str]:
     """Write every output as `<folder>/<name>.npy`; answers name to path."""
     import numpy as np
 
@@ -168,7 +170,8 @@ def _row(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _show(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> None:
+def show(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> None:
+    """Print a job, as JSON or for people; `files` says where its outputs were written."""
     if as_json:
         print_json({**data, "files": dict(files)} if files else data)
         return
@@ -182,12 +185,29 @@ def _show(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> N
         ("reconfiguring", f"{seconds(data['reconfiguring_s'])}  ({loads})"),
         ("running", seconds(data["running_s"])),
         ("response", seconds(data["response_s"])),
+        *_kernel_lines(data["kernel"]),
         ("error", f"{error['cause']}: {error['message']}" if error else ""),
         ("outputs", ", ".join(files.values()) or ", ".join(data["outputs"])),
     ]
     for name, text in lines:
         if text:
             print(f"{name:<14}{text}")
+
+
+def _kernel_lines(kernel: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """What a kernel job's counters say, for people."""
+    if kernel is None:
+        return []
+    lines = [("kernel", f"{kernel['name']} on {kernel['cluster']}, {kernel['groups']} work-groups")]
+    counters, fraction = kernel["counters"], kernel["parallel_fraction"]
+    if counters:
+        lines.append(("counters", f"{counters['cycles']} cycles, {counters['instructions']} instructions"))
+        lines.append(("cycle_thread", " ".join(map(str, counters["cycle_thread"]))))
+    if fraction is not None:
+        lines.append(("parallel", f"fraction F = {fraction:.4f}"))
+    if kernel["log_bytes"]:
+        lines.append(("log", f"{kernel['log_bytes']} bytes"))
+    return lines
 
 
 def _event_line(kind: str, data: Mapping[str, Any]) -> str:

@@ -6,7 +6,21 @@ from collections.abc import Callable
 
 import typer
 
-from eddy.cli import board, demo, gpu, jobs, module, place, replay, reproduce, resources, saturate, serve, simulate
+from eddy.cli import (
+    board,
+    demo,
+    gpu,
+    jobs,
+    kernel,
+    module,
+    place,
+    replay,
+    reproduce,
+    resources,
+    saturate,
+    serve,
+    simulate,
+)
 
 HELP = """Share an FPGA board between tenants: submit jobs, follow them, run the hypervisor.
 
@@ -17,7 +31,7 @@ failed, 2 wrong arguments, 3 nothing answers, 4 refused, 5 the board failed.
 app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Jobs": (jobs.submit, jobs.jobs, jobs.job, jobs.cancel, jobs.result),
+    "Jobs": (jobs.submit, kernel.kernel, jobs.jobs, jobs.job, kernel.log, jobs.cancel, jobs.result),
     "What there is": (resources.apps, resources.slots, board.bitstreams),
     "Operate": (serve.serve, serve.boardd, board.doctor),
     "Try": (demo.demo,),

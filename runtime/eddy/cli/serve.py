@@ -28,6 +28,7 @@ def serve(
     gpu_policy: Annotated[str, option("gpu_policy")] = default("gpu_policy"),
     kernel_slices: Annotated[int, option("kernel_slices")] = default("kernel_slices"),
     kernel_time_limit_s: Annotated[float, option("kernel_time_limit_s")] = default("kernel_time_limit_s"),
+    kernel_cache: Annotated[str, option("kernel_cache")] = default("kernel_cache"),
     host: Annotated[str, option("host")] = default("host"),
     port: Annotated[int, option("port")] = default("port"),
     data: Annotated[str, option("data")] = default("data"),
@@ -58,6 +59,7 @@ def serve(
             port=port,
             gpu_policy=gpu_policy,
             kernels=_kernel_limits(kernel_slices, kernel_time_limit_s),
+            kernel_cache=Path(kernel_cache).expanduser() if kernel_cache else None,
             api=ApiSettings(max_body_bytes, max_blob_bytes, heartbeat_s, page_size),
             log_level=log_level,
         )

@@ -90,7 +90,6 @@ class Packing:
         local_size: Work-group size; None for what suits the cluster.
         offset: Global offset.
         stack_bytes: Stack of each lane.
-        limit: Most bytes the region may have.
 
     Attributes:
         arrangement: How the ND-range fills the cluster.
@@ -99,7 +98,7 @@ class Packing:
 
     Raises:
         InvalidRequest: An argument or size does not fit.
-        QuotaExceeded: The region would be larger than `limit`.
+        QuotaExceeded: The region would be larger than the cores can see.
     """
 
     def __init__(
@@ -113,7 +112,6 @@ class Packing:
         local_size: Sequence[int] | None = None,
         offset: Sequence[int] | None = None,
         stack_bytes: int = STACK_BYTES,
-        limit: int = MAX_REGION_BYTES,
     ) -> None:
         found = program.kernel(kernel)
         if program.fpu and not shape.fpu:
@@ -133,9 +131,9 @@ class Packing:
         stacks = self._take(shape.harts * stride)
         self._log_base = self._take(shape.harts * LOG_BYTES) if program.prints else 0
         self.bytes = self._end - REGION_BASE
-        if self.bytes > limit:
-            message = f"The launch needs {self.bytes} bytes of memory; {limit} at most."
-            raise QuotaExceeded(message, limit=limit, asked=self.bytes)
+        if self.bytes > MAX_REGION_BYTES:
+            message = f"The launch needs {self.bytes} bytes of memory; {MAX_REGION_BYTES} at most."
+            raise QuotaExceeded(message, limit=MAX_REGION_BYTES, asked=self.bytes)
         self._words = {
             **_words(self.arrangement),
             **{"magic": BLOCK_MAGIC, "entry": found.stub, "arguments": self._argument_at},

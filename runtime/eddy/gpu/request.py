@@ -180,7 +180,8 @@ def _argument_json(value: ArgumentValue) -> dict[str, Any]:
 
 def _argument(place: int, raw: object) -> ArgumentValue:
     where = f"arguments[{place}]"
-    if not isinstance(raw, dict):
+    forms = ({"null"}, {"local"}, {"value"}, {"buffer", "dtype", "shape"})
+    if not isinstance(raw, dict) or raw.keys() not in forms:
         raise _wrong(where, "one of buffer, value, local, null")
     if raw.get("null") is True:
         return None

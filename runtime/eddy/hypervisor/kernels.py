@@ -8,12 +8,13 @@ run again while the region is there; where it is lost, the kernel begins again f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from eddy.board.manifest import ModuleKind, ModuleManifest
 from eddy.board.port import Access, BoardEvent, Buffer, Grant, KernelLaunch, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
-from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
 from eddy.core.records import JobRequest, KernelOutput, KernelRecord
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import Fault
@@ -167,7 +168,8 @@ class Kernels:
         for place, value in enumerate(kernel.arguments):
             if isinstance(value, ArrayArgument):
                 _check_blob(store, request.tenant, value, f"kernel.arguments[{place}]")
-        program = self._compiler.compile(kernel.source, fpu=shape.fpu, defines=kernel.defines)
+        with _named_as_asked():
+            program = self._compiler.compile(kernel.source, fpu=shape.fpu, defines=kernel.defines)
         if kernel.kernel not in program.kernels:
             allowed = sorted(program.kernels)
             message = f"The source has no kernel {kernel.kernel!r}; it has: {', '.join(allowed)}."
@@ -225,8 +227,8 @@ class Kernels:
     def _pack(self, kernel: KernelRequest, program: Program, shape: ClusterShape) -> Packing:
         """Lay a request out; what it refuses is named as in the request."""
         values = [_extent(place, value) for place, value in enumerate(kernel.arguments)]
-        try:
-            return Packing(
+        with _named_as_asked():
+            packing = Packing(
                 shape,
                 program,
                 kernel.kernel,
@@ -234,16 +236,23 @@ class Kernels:
                 values,
                 local_size=kernel.local_size,
                 offset=kernel.offset,
-                limit=self.arena,
             )
-        except QuotaExceeded as error:
-            message = f"The kernel needs {error.details['asked']} bytes of board memory, and there are {self.arena}."
-            raise InvalidRequest(
-                message, field="kernel.arguments", asked=error.details["asked"], allowed=self.arena
-            ) from error
-        except InvalidRequest as error:
-            details = {**error.details, "field": f"kernel.{error.details.get('field', 'arguments')}"}
-            raise InvalidRequest(error.message, **details) from error
+        if packing.bytes > self.arena:
+            message = f"The kernel needs {packing.bytes} bytes of board memory, and there are {self.arena}."
+            raise InvalidRequest(message, field="kernel.arguments", asked=packing.bytes, allowed=self.arena)
+        return packing
+
+
+@contextmanager
+def _named_as_asked() -> Iterator[None]:
+    """Name fields that are refused as the request has them, below ``kernel``."""
+    try:
+        yield
+    except CompilationFailed:
+        raise
+    except InvalidRequest as error:
+        details = {**error.details, "field": f"kernel.{error.details.get('field', 'arguments')}"}
+        raise InvalidRequest(error.message, **details) from error
 
 
 def cluster_shape(manifest: ModuleManifest) -> ClusterShape:

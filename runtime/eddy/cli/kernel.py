@@ -1,0 +1,162 @@
+"""`eddy kernel | log`: OpenCL C from a file, with arrays from files, on the board's GPU clusters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from eddy.cli.jobs import Deadline, Out, Priority, Wait, save, show, wait_for
+from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url
+from eddy.cli.output import errors_in_one_line, print_json, say
+from eddy.core.errors import InvalidRequest
+from eddy.core.jobs import PRIORITIES
+
+if TYPE_CHECKING:
+    from eddy.client.kernel import KernelJob
+
+_KERNEL = re.compile(r"\b(?:__)?kernel\s+void\s+(\w+)\s*\(")
+_ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
+ARGUMENTS = "FILE.npy, zeros:f4:1024, a number, 1,2,3,4 for a vector, local:BYTES or null"
+
+
+def kernel(
+    file: Annotated[Path, typer.Argument(metavar="FILE.cl", help="OpenCL C.", exists=True, dir_okay=False)],
+    size: Annotated[str, typer.Option("--global", "-g", metavar="NxM", help="Work-items: 1024, or 64x32.")],
+    name: Annotated[str, typer.Option("--name", "-k", help="Kernel; default: the file's only one.")] = "",
+    arguments: Annotated[
+        list[str] | None, typer.Option("--arg", "-a", metavar="VALUE", help=f"In the kernel's order: {ARGUMENTS}.")
+    ] = None,
+    local: Annotated[str, typer.Option("--local", metavar="NxM", help="Work-group size.")] = "",
+    offset: Annotated[str, typer.Option("--offset", metavar="NxM", help="What global ids count from.")] = "",
+    defines: Annotated[
+        list[str] | None, typer.Option("--define", "-D", metavar="NAME[=TEXT]", help="A macro; repeatable.")
+    ] = None,
+    priority: Priority = PRIORITIES[0],
+    deadline: Deadline = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", min=0, help="Board seconds a slice may take.")
+    ] = None,
+    wait: Wait = True,
+    out: Out = None,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Submit an OpenCL C kernel, and wait for it; arrays it wrote go to --out."""
+    with errors_in_one_line(as_json):
+        from eddy.client import Client
+
+        source = file.read_text(encoding="utf-8")
+        values = [argument(place, text) for place, text in enumerate(arguments or [])]
+        with Client(url, key) as client:
+            made = client.kernel(source, name or only_kernel(source), macros(defines or []))
+            job = made.launch(
+                sizes("global", size),
+                *values,
+                local_size=sizes("local", local) if local else None,
+                offset=sizes("offset", offset) if offset else None,
+                priority=priority,
+                deadline_s=deadline,
+                time_limit_s=time_limit,
+            )
+            say(f"job {job.id} submitted")
+            if wait or out is not None:
+                wait_for(job)
+            files = save(client, job, out) if out is not None else {}
+            _tell(job, files, as_json)
+
+
+def log(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Print what a kernel job printed."""
+    from eddy.client import Client
+
+    with errors_in_one_line(as_json), Client(url, key) as client:
+        text = client.log(job)
+    if as_json:
+        print_json({"job": job, "log": text})
+    else:
+        print(text, end="")
+
+
+def _tell(job: KernelJob, files: dict[str, str], as_json: bool) -> None:
+    text = job.log if job.ended else ""
+    if as_json:
+        print_json({**job.data, "log": text, **({"files": files} if files else {})})
+        return
+    show(job.data, False, files)
+    print(text, end="")
+
+
+def argument(place: int, text: str) -> Any:
+    """One `--arg` as the client takes it.
+
+    Raises:
+        InvalidRequest: It is none of the forms there are.
+    """
+    import numpy as np
+
+    kind, _, rest = text.partition(":")
+    try:
+        if text == "null":
+            return None
+        if kind == "local":
+            return _local(int(rest))
+        if kind == "zeros":
+            dtype, _, shape = rest.partition(":")
+            return np.zeros(sizes("arg", shape), np.dtype(dtype).newbyteorder("<"))
+        if text.endswith(".npy"):
+            return np.load(text, allow_pickle=False)
+        if "," in text:
+            return tuple(_number(part) for part in text.split(","))
+        return _number(text)
+    except (ValueError, TypeError, OSError) as failure:
+        message = f"--arg {place}: {text!r} is none of {ARGUMENTS} ({failure})."
+        raise InvalidRequest(message, field=f"arguments[{place}]") from failure
+
+
+def sizes(name: str, text: str) -> tuple[int, ...]:
+    """``"64x32"`` to ``(64, 32)``.
+
+    Raises:
+        InvalidRequest: It is not one to three whole numbers.
+    """
+    parts = text.split("x")
+    if len(parts) > 3 or not all(part.isdecimal() for part in parts):
+        raise InvalidRequest(f"--{name} is {text!r}; give one to three whole numbers, such as 64x32.", field=name)
+    return tuple(int(part) for part in parts)
+
+
+def macros(texts: Sequence[str]) -> dict[str, str]:
+    """``["N=4", "FAST"]`` to ``{"N": "4", "FAST": "1"}``, as compilers read them."""
+    pairs = (text.partition("=") for text in texts)
+    return {name: value if equals else "1" for name, equals, value in pairs}
+
+
+def only_kernel(source: str) -> str:
+    """The one kernel a source defines, as far as can be seen without compiling it.
+
+    Raises:
+        InvalidRequest: It defines none, or several.
+    """
+    names = list(dict.fromkeys(_KERNEL.findall(_ATTRIBUTE.sub(" ", source))))
+    if len(names) != 1:
+        found = f"defines {', '.join(names)}" if names else "defines none that can be seen"
+        raise InvalidRequest(f"Say which kernel with --name: the file {found}.", field="name", allowed=names)
+    return str(names[0])
+
+
+def _local(size: int) -> Any:
+    from eddy.client.kernel import Local
+
+    return Local(size)
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return float(text)

@@ -1,0 +1,382 @@
+"""Kernel jobs through the whole engine, on a model board whose clusters compute: results, sharing, deaths."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from eddy.board.port import Cause
+from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.jobs import JobState
+from eddy.core.records import JobRequest, Quota, TenantRecord, What
+from eddy.gpu.request import KernelRequest
+from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.kernels import slice_groups
+from eddy.policy.dispatch import POLICIES
+from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchPolicy, DispatchView, Preempt
+from eddy.store import Store
+from hypervisor_kit import CHAIN, TENANT, expected, request
+from kernel_kit import (
+    ALL_MODULES,
+    ComputingBoard,
+    bad_request,
+    buffer,
+    kernel_board,
+    kernels,
+    step_arrays,
+    step_request,
+    stepped,
+)
+from system.test_hypervisor_crash import Killed, Killer, Mortal
+
+
+class TurnAbout:
+    """After every slice the slot goes to the other job."""
+
+    name = "turn about"
+    pipelined = True
+
+    def initial(self) -> int:
+        return -1
+
+    def decide(self, view: DispatchView) -> Dispatch:
+        decisions: list[Decision] = []
+        last = int(view.memory)
+        for slot in view.slots:
+            others = [job for job in view.jobs if job.tasks[0].slot is None]
+            if slot.job is not None and slot.running and others:
+                decisions.append(Preempt(slot.index))
+            elif slot.job is None and others and not view.port_busy:
+                chosen = next((job for job in others if job.id != last), others[0])
+                decisions.append(Configure(chosen.id, 0, slot.index))
+                last = chosen.id
+        return Dispatch(tuple(decisions), last)
+
+
+def engine_over(board: Any, store: Any, gpu_policy: DispatchPolicy | None = None) -> Engine:
+    applications = {CHAIN.name: CHAIN}
+    return Engine(board, POLICIES["fcfs"](), store, applications, ALL_MODULES, None, kernels(), gpu_policy)
+
+
+def finish(engine: Engine) -> None:
+    while not engine.idle:
+        engine.step()
+    assert not engine.stalled
+
+
+def check_steps(store: Store, tenant: str, job: int, salt: int, n: int = 2) -> None:
+    """A `step` job's record, output and log."""
+    record = store.job(tenant, job)
+    assert (record.state, record.cause) == (JobState.SUCCEEDED, "")
+    y, x = step_arrays(salt=salt)
+    np.testing.assert_array_equal(np.frombuffer(store.output(tenant, job, "y"), "u4"), stepped(y, x, n))
+    assert store.log(tenant, job) == "".join(f"{i}\n" for i in range(1, y.size, 64))
+    assert record.response_s is not None
+    assert record.waited_s + record.reconfiguring_s + record.running_s == pytest.approx(record.response_s)
+
+
+def submit(board: ComputingBoard, store: Store) -> None:
+    """Two tenants' kernels, one that is doomed, and an application job beside them."""
+    engine = engine_over(board, store)
+    engine.start()
+    engine.accept(step_request(store, TENANT, salt=1))
+    engine.accept(step_request(store, "bob", salt=3))
+    engine.accept(bad_request(store, "crooked", "carol"))
+    engine.accept(request(store, batch=2))
+
+
+def check_all(store: Store, board: ComputingBoard, clean: bool = True) -> None:
+    check_steps(store, TENANT, 1, 1)
+    check_steps(store, "bob", 2, 3)
+    bad = store.job("carol", 3)
+    assert (bad.state, bad.cause, bad.items_done) == (JobState.FAILED, "misaligned-access", 0)
+    assert "store_misaligned in crooked+0x" in bad.detail
+    assert store.job(TENANT, 4).state is JobState.SUCCEEDED
+    assert store.output(TENANT, 4, "out") == expected(batch=2)
+    assert board.state().buffers == ()
+    for number in (1, 2, 3):
+        with pytest.raises(NotFound):
+            store.program(number)
+        log = store.events(None, number)
+        done = Counter(event.item for event in log if event.what is What.ITEM_DONE)
+        assert not clean or set(done.values()) <= {1}, "a slice was booked twice"
+        assert {event.slot for event in log if event.slot is not None} == {2}, "outside its pool"
+    assert {event.slot for event in store.events(None, 4) if event.slot is not None} <= {0, 1}
+
+
+def test_kernels_of_two_tenants_run_beside_an_application() -> None:
+    board, store = kernel_board(), Store(":memory:")
+    submit(board, store)
+    engine = engine_over(board, store)
+    engine.start()
+    finish(engine)
+    check_all(store, board)
+    record = store.job(TENANT, 1)
+    assert (record.batch, record.items_done, record.reconfigurations) == (4, 4, 1)
+    assert record.kernel is not None
+    (core,) = record.kernel.cores
+    assert sum(core.cycle_thread) == core.total_active_cycles > 0
+    assert core.instructions >= core.total_active_cycles
+    assert store.job("bob", 2).reconfigurations == 1, "another tenant's cluster is loaded anew"
+    for event in store.events(None, 1):
+        assert event.item is None or event.item < 4
+
+
+def test_the_same_tenant_finds_its_cluster_loaded() -> None:
+    board, store = kernel_board(), Store(":memory:")
+    engine = engine_over(board, store)
+    engine.start()
+    engine.accept(step_request(store, salt=1))
+    engine.accept(step_request(store, salt=3))
+    finish(engine)
+    check_steps(store, TENANT, 1, 1)
+    check_steps(store, TENANT, 2, 3)
+    assert (store.job(TENANT, 2).reconfigurations, store.job(TENANT, 2).reuses) == (0, 1)
+
+
+def test_between_slices_another_tenants_kernel_runs_and_the_region_is_kept() -> None:
+    board, store = kernel_board(), Store(":memory:")
+    engine = engine_over(board, store, TurnAbout())
+    engine.start()
+    engine.accept(step_request(store, TENANT, salt=1, n=3))
+    engine.accept(step_request(store, "bob", salt=3, n=3))
+    finish(engine)
+    check_steps(store, TENANT, 1, 1, n=3)
+    check_steps(store, "bob", 2, 3, n=3)
+    done = [event.job for event in store.events(None, None) if event.what is What.ITEM_DONE]
+    assert done == [1, 2] * 4
+    assert store.job(TENANT, 1).preemptions == 3
+    assert store.job(TENANT, 1).reconfigurations == 4
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_death_between_any_two_effects_loses_nothing_and_runs_no_slice_twice(after: bool) -> None:
+    def play(killer: Killer) -> tuple[Store, ComputingBoard, int]:
+        store, board, deaths = Store(":memory:"), kernel_board(), 0
+        submit(board, store)
+        for _ in range(3):
+            engine = engine_over(Mortal(board, killer), Mortal(store, killer))
+            try:
+                engine.start()
+                finish(engine)
+                break
+            except Killed:
+                deaths += 1
+        return store, board, deaths
+
+    counting = Killer()
+    store, board, deaths = play(counting)
+    assert deaths == 0
+    check_all(store, board)
+    assert counting.count > 100
+    for at in range(counting.count):
+        killer = Killer(at, after)
+        store, board, deaths = play(killer)
+        assert deaths == 1
+        check_all(store, board)
+        assert set(killer.launched.values()) == {1}, "a slice ran twice over its own results"
+        store.close()
+
+
+@pytest.mark.parametrize("at", range(5, 150, 12))
+def test_a_new_board_begins_a_kernel_again_on_the_arrays_as_submitted(at: int) -> None:
+    old, store, killer = kernel_board(), Store(":memory:"), Killer(at)
+    submit(old, store)
+    engine = engine_over(Mortal(old, killer), store)
+    try:
+        engine.start()
+        finish(engine)
+    except Killed:
+        pass
+    board = kernel_board()
+    engine = engine_over(board, store)
+    engine.start()
+    finish(engine)
+    check_all(store, board, clean=False)
+    one = store.job(TENANT, 1).kernel
+    assert one is not None
+    fresh = Store(":memory:")
+    submit(board, fresh)
+    engine = engine_over(board, fresh)
+    engine.start()
+    finish(engine)
+    other = fresh.job(TENANT, 1).kernel
+    assert other is not None
+    assert one.cores == other.cores, "what was counted in the lost life does not count"
+
+
+def test_a_failing_slice_ends_its_job_alone_and_keeps_its_log() -> None:
+    board, store = kernel_board(faults={"1.0.2": Cause.READ_OUTSIDE_WINDOW}), Store(":memory:")
+    engine = engine_over(board, store)
+    engine.start()
+    engine.accept(step_request(store))
+    engine.accept(step_request(store, "bob", salt=3))
+    finish(engine)
+    record = store.job(TENANT, 1)
+    assert (record.state, record.cause, record.items_done, record.failed_item) == (
+        JobState.FAILED,
+        "read-outside-window",
+        2,
+        2,
+    )
+    assert store.log(TENANT, 1) == "1\n65\n129\n193\n"
+    assert record.kernel is not None
+    assert record.kernel.log_bytes == 13
+    with pytest.raises(Conflict):
+        store.output(TENANT, 1, "y")
+    check_steps(store, "bob", 2, 3)
+    assert store.job("bob", 2).reconfigurations == 1, "what the fault left is not trusted"
+
+
+def test_a_cancelled_kernel_is_stopped_and_its_memory_freed() -> None:
+    board, store = kernel_board(), Store(":memory:")
+    engine = engine_over(board, store)
+    engine.start()
+    engine.accept(step_request(store))
+    while engine.machine.jobs.get(1) is None or engine.machine.jobs[1].committed < 2:
+        engine.step()
+    engine.cancel(TENANT, 1)
+    finish(engine)
+    assert store.job(TENANT, 1).state is JobState.CANCELLED
+    assert board.state().buffers == ()
+
+
+def changed(store: Store, **changes: Any) -> JobRequest:
+    """A good request with fields of its kernel changed."""
+    good = step_request(store)
+    return JobRequest(TENANT, "", kernel={**(good.kernel or {}), **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "allowed"),
+    [
+        ({"kernel": "stepp"}, "kernel.kernel", ["crooked", "spin", "step", "wild"]),
+        ({"local_size": [32]}, "kernel.local_size", 16),
+        ({"local_size": [3]}, "kernel.local_size", "divisors of the global size"),
+        ({"global_size": [0]}, "kernel.global_size", "1 to 3 sizes, product at most 2147483648"),
+        ({"arguments": []}, "kernel.arguments", 3),
+        ({"arguments": [{"value": 1}, {"null": True}, {"value": 1}]}, "kernel.arguments.y", "a numpy array or None"),
+        ({"arguments": [{"null": True}, {"null": True}, {"value": 1.5}]}, "kernel.arguments.n", "values of uint"),
+        (
+            {"arguments": [{"buffer": "0" * 64, "dtype": "<u4", "shape": [1]}]},
+            "kernel.arguments[0]",
+            "sha256 of a blob that was put up",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_kept(
+    changes: dict[str, Any], field: str, allowed: object
+) -> None:
+    store = Store(":memory:")
+    engine = engine_over(kernel_board(), store)
+    engine.start()
+    with pytest.raises(InvalidRequest) as caught:
+        engine.accept(changed(store, **changes))
+    assert (caught.value.details["field"], caught.value.details["allowed"]) == (field, allowed)
+    assert store.jobs(None) == ()
+    assert engine.idle
+
+
+def test_errors_of_the_compiler_are_the_answer() -> None:
+    store = Store(":memory:")
+    engine = engine_over(kernel_board(), store)
+    engine.start()
+    with pytest.raises(CompilationFailed, match=r"kernel\.cl:2:3: error: use of undeclared identifier 'z'") as caught:
+        engine.accept(changed(store, source="kernel void step(global uint *y) {\n  z[0] = 1;\n}\n"))
+    assert caught.value.details["diagnostics"][0]["line"] == 2
+    assert store.jobs(None) == ()
+
+
+def test_a_kernel_too_large_for_the_board_is_refused_with_what_there_is() -> None:
+    store = Store(":memory:")
+    engine = engine_over(kernel_board(arena=1 << 16), store)
+    engine.start()
+    with pytest.raises(InvalidRequest, match=r"needs \d+ bytes of board memory, and there are 65536") as caught:
+        engine.accept(step_request(store, count=16384))
+    assert caught.value.details["field"] == "kernel.arguments"
+    assert caught.value.details["allowed"] == 65536
+
+
+def test_a_board_without_a_cluster_takes_no_kernels_and_a_full_tenant_compiles_none() -> None:
+    store = Store(":memory:")
+    engine = engine_over(kernel_board(gpu=0), store)
+    engine.start()
+    with pytest.raises(InvalidRequest, match="no GPU cluster"):
+        engine.accept(step_request(store))
+    engine = engine_over(kernel_board(), store)
+    engine.start()
+    store.put_tenant(TenantRecord(TENANT, quota=Quota(max_jobs=1)))
+    engine.accept(step_request(store))
+    with pytest.raises(QuotaExceeded):
+        engine.accept(changed(store, source="does not compile"))
+
+
+def test_a_time_limit_is_at_most_the_servers() -> None:
+    store = Store(":memory:")
+    engine = engine_over(kernel_board(), store)
+    engine.start()
+    asked = step_request(store)
+    with pytest.raises(InvalidRequest, match=r"up to 0\.05") as caught:
+        engine.accept(JobRequest(TENANT, "", kernel=asked.kernel, time_limit_s=1.0))
+    assert caught.value.details["field"] == "time_limit_s"
+    engine.accept(JobRequest(TENANT, "", kernel=asked.kernel, time_limit_s=5e-4))
+    finish(engine)
+    assert store.job(TENANT, 1).cause == "time-limit"
+
+
+def test_one_key_is_one_job() -> None:
+    store = Store(":memory:")
+    engine = engine_over(kernel_board(), store)
+    engine.start()
+    asked = step_request(store)
+    again = JobRequest(TENANT, "", kernel=asked.kernel, idempotency_key="k")
+    assert engine.accept(again).id == engine.accept(again).id
+    other = JobRequest(TENANT, "", kernel=step_request(store, salt=3).kernel, idempotency_key="k")
+    with pytest.raises(Conflict):
+        engine.accept(other)
+    finish(engine)
+    check_steps(store, TENANT, 1, 1)
+
+
+def test_a_cluster_that_is_gone_fails_its_jobs() -> None:
+    store = Store(":memory:")
+    engine = engine_over(kernel_board(), store)
+    engine.start()
+    engine.accept(step_request(store))
+    engine = engine_over(kernel_board(gpu=0), store)
+    engine.start()
+    record = store.job(TENANT, 1)
+    assert (record.state, record.cause) == (JobState.FAILED, "application-gone")
+    assert "gpu_1c4w4t" in record.detail
+
+
+def test_arrays_of_any_type_and_shape_come_back() -> None:
+    source = """kernel void turn(global char *a, global const short *b, global float *c, int4 v) {
+      uint i = get_global_id(0), j = get_global_id(1);
+      a[j * 3 + i] += b[i] + v.w; c[j * 3 + i] = a[j * 3 + i] / 2.0f;
+    }"""
+    store = Store(":memory:")
+    engine = engine_over(kernel_board(), store)
+    engine.start()
+    a, b, c = np.arange(6, dtype="i1").reshape(2, 3), np.array([1, -2, 3], "i2"), np.zeros((2, 3), "f4")
+    first, second, third = (buffer(store, TENANT, array) for array in (a, b, c))
+    arguments = (first, second, third, (0, 0, 0, 5))
+    engine.accept(JobRequest(TENANT, "", kernel=KernelRequest(source, "turn", (3, 2), arguments).to_json()))
+    finish(engine)
+    a = a + (b + 5).astype("i1")
+    assert store.output(TENANT, 1, "a") == a.tobytes()
+    assert store.output(TENANT, 1, "c") == (a / np.float32(2)).astype("f4").tobytes()
+    assert store.outputs(1) == ["a", "c"]
+    assert store.job(TENANT, 1).batch == 1
+
+
+@pytest.mark.parametrize(
+    ("groups", "places", "most", "wanted"),
+    [(1, 4, 16, 1), (31, 4, 16, 31), (64, 4, 16, 32), (250, 4, 16, 32), (10_000, 4, 16, 628), (10_000, 4, 1, 10_000)],
+)
+def test_slices_are_neither_many_nor_small(groups: int, places: int, most: int, wanted: int) -> None:
+    assert slice_groups(groups, places, most) == wanted
+    assert -(-groups // wanted) <= most
+
