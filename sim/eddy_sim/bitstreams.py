@@ -111,7 +111,7 @@ def folder_of(profile: str) -> Path:
 
 def shell_identity(profile: Profile) -> str:
     """Identity of the static region of a profile, 16 hex digits, as its registers read."""
-    return f"{build.shell_build_hash(len(profile.slots)):016x}"
+    return f"{build.shell_build_hash(len(profile.slots), profile.cache_bytes):016x}"
 
 
 def modules(progress: Progress = silent) -> tuple[ModuleManifest, ...]:
@@ -168,7 +168,7 @@ def list_or_build(
 def build_models(profile: str | Profile, progress: Progress = silent) -> None:
     """Verilate the shell of a profile and what its slots may hold, where missing; loads then take no time for it."""
     board = load_profile(profile) if isinstance(profile, str) else profile
-    build.build_shell(len(board.slots), progress)
+    build.build_shell(len(board.slots), progress, board.cache_bytes)
     for module in modules(progress):
         if any(fits(module, slot) for slot in board.slots):
             build.build_module(module.module, progress)

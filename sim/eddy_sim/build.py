@@ -77,13 +77,18 @@ class _Rtl:
         return int.from_bytes(digest.digest()[:8], "big")
 
 
-def build_shell(num_slots: int, progress: Progress = silent) -> Path:
+def build_shell(num_slots: int, progress: Progress = silent, cache_bytes: int = 0) -> Path:
     """The shell for `num_slots` slots as a shared object, built where missing.
+
+    Args:
+        num_slots: How many slots.
+        progress: Told what is being built.
+        cache_bytes: Size of the shared cache; 0 for none.
 
     Raises:
         BuildFailed: A tool refused its input; the message holds what it said.
     """
-    rtl = _shell_rtl(num_slots)
+    rtl = _shell_rtl(num_slots, cache_bytes)
     with_hash = _takes_build_hash(rtl)
     wrapper = shims.wrapper_source(with_hash)
     key = _key(
@@ -103,14 +108,14 @@ def build_shell(num_slots: int, progress: Progress = silent) -> Path:
     return _product(f"shell{num_slots}-{key}.so", make, progress)
 
 
-def shell_build_hash(num_slots: int) -> int:
+def shell_build_hash(num_slots: int, cache_bytes: int = 0) -> int:
     """The 64-bit build hash that the shell's registers show."""
-    return _shell_rtl(num_slots).build_hash()
+    return _shell_rtl(num_slots, cache_bytes).build_hash()
 
 
-def _shell_rtl(num_slots: int) -> _Rtl:
+def _shell_rtl(num_slots: int, cache_bytes: int) -> _Rtl:
     files = read_filelist(ROOT / "hw" / "top" / "shell" / "shell.f")
-    return _Rtl("shell", tuple(files), (f"NumSlots={num_slots}",))
+    return _Rtl("shell", tuple(files), (f"NumSlots={num_slots}", f"CacheBytes={cache_bytes}"))
 
 
 def _takes_build_hash(rtl: _Rtl) -> bool:

@@ -138,11 +138,12 @@ def wrapper_source(with_build_hash: bool) -> str:
     plain += [s.name for s in (*CPU_DOWN, *CPU_UP, *MEMORY_UP, *MEMORY_DOWN, *CONFIGURATION)]
     connections = [f"    .{name}({name})" for name in plain]
     connections += [f"    .{name}({name}_p)" for name, _ in (*slot_in, *slot_out)]
-    parameters = ".NumSlots(NumSlots)" + (", .BuildHash(BuildHash)" if with_build_hash else "")
+    parameters = ".NumSlots(NumSlots), .CacheBytes(CacheBytes)" + (", .BuildHash(BuildHash)" if with_build_hash else "")
     return "\n".join(
         [
             f"module {WRAPPER_TOP} #(",
             "  parameter int unsigned NumSlots = 4,",
+            "  parameter int unsigned CacheBytes = 0,",
             "  parameter logic [63:0] BuildHash = '0",
             ") (",
             ",\n".join(ports),

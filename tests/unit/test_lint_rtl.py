@@ -15,7 +15,7 @@ from eddy_sim.toolchain import verilator_root
 HW = Path(__file__).resolve().parents[2] / "hw"
 LISTS = sorted([*HW.glob("ip/*/*.f"), *HW.glob("top/*/*.f")])
 SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
-    "shell": ({"NumSlots": 1}, {"NumSlots": 4}, {"NumSlots": 10}),
+    "shell": ({"NumSlots": 1}, {"NumSlots": 4}, {"NumSlots": 10}, {"NumSlots": 4, "CacheBytes": 32768}),
     "mem_xbar": ({}, {"NumSlots": 1}, {"NumSlots": 10}),
     "system_cache": ({}, {"CacheBytes": 256, "Ways": 2, "Fetches": 2, "MaxWrites": 2, "MaxBeats": 2}),
     "ctrl_xbar": ({}, {"NumSlots": 10}),

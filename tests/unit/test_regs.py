@@ -30,7 +30,7 @@ def test_a_stale_file_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         (tmp_path / path).write_text(text)
     assert regs.stale(tmp_path) == []
     source = tmp_path / "hw/regs/shell.rdl"
-    source.write_text(source.read_text().replace("minor[7:0] = 0", "minor[7:0] = 1"))
+    source.write_text(source.read_text().replace("minor[7:0] = 1", "minor[7:0] = 2"))
     (tmp_path / "hw/regs/generated/gone_regs_pkg.sv").write_text("")
     found = regs.stale(tmp_path)
     assert "stale: hw/regs/generated/shell_regs.sv" in found

@@ -14,7 +14,7 @@ ID_MAJOR = Field("major", 8, 8)
 """Map version: changes when a driver must change."""
 ID_BLOCK = Field("block", 16, 16)
 """Block id."""
-ID = Register("ID", 0x0, 0xED010100, (ID_MINOR, ID_MAJOR, ID_BLOCK))
+ID = Register("ID", 0x0, 0xED010101, (ID_MINOR, ID_MAJOR, ID_BLOCK))
 """Block id and map version. Read before anything else: a driver refuses a map it was not made for."""
 
 CONFIG_SLOTS = Field("slots", 0, 8)
@@ -74,6 +74,65 @@ BAD_ADDRESS_OFFSET = Field("offset", 0, 24)
 BAD_ADDRESS = Register("BAD_ADDRESS", 0x24, 0x0, (BAD_ADDRESS_OFFSET,))
 """First bad address."""
 
+CACHE_LOG2_BYTES = Field("log2_bytes", 0, 8)
+"""Bytes, as a power of two; 0: there is none, and the registers below do nothing."""
+CACHE_WAYS = Field("ways", 8, 8)
+"""Ways of a set."""
+CACHE = Register("CACHE", 0x28, 0x0, (CACHE_LOG2_BYTES, CACHE_WAYS))
+"""Shared cache: what was built."""
 
-REGISTERS: tuple[Register, ...] = (ID, CONFIG, BUILD_LO, BUILD_HI, CYCLES_LO, CYCLES_HI, CFG_STATUS, CFG_IRQ, BAD_ACCESS, BAD_ADDRESS,)
+CACHE_FORCE_SLOTS = Field("slots", 0, 16)
+"""Bit k: what slot k reads is kept although its AxCACHE asks for no allocation, where it may be modified (AxCACHE bit 1)."""
+CACHE_FORCE = Register("CACHE_FORCE", 0x2C, 0xFFFF, (CACHE_FORCE_SLOTS,))
+"""Shared cache: slots whose reads are kept unasked."""
+
+CACHE_FLUSH_FIRST_PAGE = Field("page", 0, 28)
+"""Number of a 4 KiB page."""
+CACHE_FLUSH_FIRST = Register("CACHE_FLUSH_FIRST", 0x30, 0x0, (CACHE_FLUSH_FIRST_PAGE,))
+"""Shared cache: first page to flush."""
+
+CACHE_FLUSH_LAST_PAGE = Field("page", 0, 28)
+"""Number of a 4 KiB page, included."""
+CACHE_FLUSH_LAST = Register("CACHE_FLUSH_LAST", 0x34, 0x0, (CACHE_FLUSH_LAST_PAGE,))
+"""Shared cache: last page to flush."""
+
+CACHE_FLUSH_START = Field("start", 0, 1)
+"""Write 1 to flush the pages above. Not heard while busy."""
+CACHE_FLUSH_BUSY = Field("busy", 8, 1)
+"""A flush is under way."""
+CACHE_FLUSH = Register("CACHE_FLUSH", 0x38, 0x0, (CACHE_FLUSH_START, CACHE_FLUSH_BUSY))
+"""Shared cache: flush. Over when no line of the pages is held that was there before, and every write memory had taken is answered."""
+
+CACHE_COUNT_SLOT = Field("slot", 0, 4)
+"""Slot whose lines the next registers count."""
+CACHE_COUNT = Register("CACHE_COUNT", 0x3C, 0x0, (CACHE_COUNT_SLOT,))
+"""Shared cache: whose counters."""
+
+CACHE_HITS_LO_LINES = Field("lines", 0, 32)
+"""Bits 31 to 0."""
+CACHE_HITS_LO = Register("CACHE_HITS_LO", 0x40, 0x0, (CACHE_HITS_LO_LINES,))
+"""Shared cache: lines found, low word. Lines that reads of the slot found in the cache, or on their way into it. Reading this word latches the high word."""
+
+CACHE_HITS_HI_LINES = Field("lines", 0, 32)
+"""Bits 63 to 32."""
+CACHE_HITS_HI = Register("CACHE_HITS_HI", 0x44, 0x0, (CACHE_HITS_HI_LINES,))
+"""Shared cache: lines found, high word. As it was when CACHE_HITS_LO was last read."""
+
+CACHE_MISSES_LO_LINES = Field("lines", 0, 32)
+"""Bits 31 to 0."""
+CACHE_MISSES_LO = Register("CACHE_MISSES_LO", 0x48, 0x0, (CACHE_MISSES_LO_LINES,))
+"""Shared cache: lines fetched, low word. Lines that were asked of memory for reads of the slot. Reading this word latches the high word."""
+
+CACHE_MISSES_HI_LINES = Field("lines", 0, 32)
+"""Bits 63 to 32."""
+CACHE_MISSES_HI = Register("CACHE_MISSES_HI", 0x4C, 0x0, (CACHE_MISSES_HI_LINES,))
+"""Shared cache: lines fetched, high word. As it was when CACHE_MISSES_LO was last read."""
+
+CACHE_FLUSHES_FLUSHES = Field("flushes", 0, 32)
+"""Flushes that were started since reset."""
+CACHE_FLUSHES = Register("CACHE_FLUSHES", 0x50, 0x0, (CACHE_FLUSHES_FLUSHES,))
+"""Shared cache: flushes."""
+
+
+REGISTERS: tuple[Register, ...] = (ID, CONFIG, BUILD_LO, BUILD_HI, CYCLES_LO, CYCLES_HI, CFG_STATUS, CFG_IRQ, BAD_ACCESS, BAD_ADDRESS, CACHE, CACHE_FORCE, CACHE_FLUSH_FIRST, CACHE_FLUSH_LAST, CACHE_FLUSH, CACHE_COUNT, CACHE_HITS_LO, CACHE_HITS_HI, CACHE_MISSES_LO, CACHE_MISSES_HI, CACHE_FLUSHES,)
 """Every register of the map, by offset."""

@@ -37,7 +37,22 @@ module shell_regs (
   input  logic bad_access_seen_set_i,
   output logic bad_access_seen_o,
   output logic bad_access_slverr_o,
-  input  logic [23:0] bad_address_offset_i
+  input  logic [23:0] bad_address_offset_i,
+  input  logic [7:0] cache_log2_bytes_i,
+  input  logic [7:0] cache_ways_i,
+  output logic [15:0] cache_force_slots_o,
+  output logic [27:0] cache_flush_first_page_o,
+  output logic [27:0] cache_flush_last_page_o,
+  output logic cache_flush_start_o,
+  input  logic cache_flush_busy_i,
+  output logic [3:0] cache_count_slot_o,
+  input  logic [31:0] cache_hits_lo_lines_i,
+  output logic cache_hits_lo_lines_swacc_o,
+  input  logic [31:0] cache_hits_hi_lines_i,
+  input  logic [31:0] cache_misses_lo_lines_i,
+  output logic cache_misses_lo_lines_swacc_o,
+  input  logic [31:0] cache_misses_hi_lines_i,
+  input  logic [31:0] cache_flushes_flushes_i
 );
 
   logic cfg_status_done_seen_q;
@@ -46,6 +61,11 @@ module shell_regs (
   logic cfg_irq_error_q;
   logic bad_access_seen_q;
   logic bad_access_slverr_q;
+  logic [15:0] cache_force_slots_q;
+  logic [27:0] cache_flush_first_page_q;
+  logic [27:0] cache_flush_last_page_q;
+  logic cache_flush_start_q;
+  logic [3:0] cache_count_slot_q;
   logic ack_q, err_q, err_d;
   logic [31:0] rdata_q, rdata_d;
 
@@ -56,7 +76,7 @@ module shell_regs (
     if (sel_i) begin
       case (addr_i[15:2])
         14'h0: begin
-          rdata_d[7:0] = 8'h0;
+          rdata_d[7:0] = 8'h1;
           rdata_d[15:8] = 8'h1;
           rdata_d[31:16] = 16'hed01;
         end
@@ -93,6 +113,40 @@ module shell_regs (
         14'h9: begin
           rdata_d[23:0] = bad_address_offset_i;
         end
+        14'ha: begin
+          rdata_d[7:0] = cache_log2_bytes_i;
+          rdata_d[15:8] = cache_ways_i;
+        end
+        14'hb: begin
+          rdata_d[15:0] = cache_force_slots_q;
+        end
+        14'hc: begin
+          rdata_d[27:0] = cache_flush_first_page_q;
+        end
+        14'hd: begin
+          rdata_d[27:0] = cache_flush_last_page_q;
+        end
+        14'he: begin
+          rdata_d[8:8] = cache_flush_busy_i;
+        end
+        14'hf: begin
+          rdata_d[3:0] = cache_count_slot_q;
+        end
+        14'h10: begin
+          rdata_d[31:0] = cache_hits_lo_lines_i;
+        end
+        14'h11: begin
+          rdata_d[31:0] = cache_hits_hi_lines_i;
+        end
+        14'h12: begin
+          rdata_d[31:0] = cache_misses_lo_lines_i;
+        end
+        14'h13: begin
+          rdata_d[31:0] = cache_misses_hi_lines_i;
+        end
+        14'h14: begin
+          rdata_d[31:0] = cache_flushes_flushes_i;
+        end
         default: begin
           err_d = 1'b1;
         end
@@ -111,7 +165,13 @@ module shell_regs (
       cfg_irq_error_q <= 1'h0;
       bad_access_seen_q <= 1'h0;
       bad_access_slverr_q <= 1'h0;
+      cache_force_slots_q <= 16'hffff;
+      cache_flush_first_page_q <= 28'h0;
+      cache_flush_last_page_q <= 28'h0;
+      cache_flush_start_q <= 1'h0;
+      cache_count_slot_q <= 4'h0;
     end else begin
+      cache_flush_start_q <= '0;
       ack_q <= sel_i;
       if (sel_i) begin
         rdata_q <= rdata_d;
@@ -130,6 +190,28 @@ module shell_regs (
           14'h8: begin
             if (wstrb_i[0]) bad_access_seen_q <= bad_access_seen_q & ~wdata_i[0];
             if (wstrb_i[1]) bad_access_slverr_q <= wdata_i[8];
+          end
+          14'hb: begin
+            if (wstrb_i[0]) cache_force_slots_q[7:0] <= wdata_i[7:0];
+            if (wstrb_i[1]) cache_force_slots_q[15:8] <= wdata_i[15:8];
+          end
+          14'hc: begin
+            if (wstrb_i[0]) cache_flush_first_page_q[7:0] <= wdata_i[7:0];
+            if (wstrb_i[1]) cache_flush_first_page_q[15:8] <= wdata_i[15:8];
+            if (wstrb_i[2]) cache_flush_first_page_q[23:16] <= wdata_i[23:16];
+            if (wstrb_i[3]) cache_flush_first_page_q[27:24] <= wdata_i[27:24];
+          end
+          14'hd: begin
+            if (wstrb_i[0]) cache_flush_last_page_q[7:0] <= wdata_i[7:0];
+            if (wstrb_i[1]) cache_flush_last_page_q[15:8] <= wdata_i[15:8];
+            if (wstrb_i[2]) cache_flush_last_page_q[23:16] <= wdata_i[23:16];
+            if (wstrb_i[3]) cache_flush_last_page_q[27:24] <= wdata_i[27:24];
+          end
+          14'he: begin
+            if (wstrb_i[0]) cache_flush_start_q <= wdata_i[0];
+          end
+          14'hf: begin
+            if (wstrb_i[0]) cache_count_slot_q[3:0] <= wdata_i[3:0];
           end
           default: ;
         endcase
@@ -150,6 +232,13 @@ module shell_regs (
   assign cfg_irq_error_o = cfg_irq_error_q;
   assign bad_access_seen_o = bad_access_seen_q;
   assign bad_access_slverr_o = bad_access_slverr_q;
+  assign cache_force_slots_o = cache_force_slots_q;
+  assign cache_flush_first_page_o = cache_flush_first_page_q;
+  assign cache_flush_last_page_o = cache_flush_last_page_q;
+  assign cache_flush_start_o = cache_flush_start_q;
+  assign cache_count_slot_o = cache_count_slot_q;
+  assign cache_hits_lo_lines_swacc_o = sel_i && !write_i && {addr_i[$high(addr_i):2], 2'b0} == 'h40;
+  assign cache_misses_lo_lines_swacc_o = sel_i && !write_i && {addr_i[$high(addr_i):2], 2'b0} == 'h48;
 
 endmodule
 // verilator lint_on UNUSEDPARAM

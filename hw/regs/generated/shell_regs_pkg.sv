@@ -6,7 +6,7 @@
 /// Offsets and values of the map `shell`.
 package shell_regs_pkg;
   parameter logic [15:0] IdOffset = 16'h0000;
-  parameter logic [31:0] IdReset = 32'hed010100;
+  parameter logic [31:0] IdReset = 32'hed010101;
   parameter logic [15:0] ConfigOffset = 16'h0004;
   parameter logic [15:0] BuildLoOffset = 16'h0008;
   parameter logic [15:0] BuildHiOffset = 16'h000c;
@@ -16,6 +16,18 @@ package shell_regs_pkg;
   parameter logic [15:0] CfgIrqOffset = 16'h001c;
   parameter logic [15:0] BadAccessOffset = 16'h0020;
   parameter logic [15:0] BadAddressOffset = 16'h0024;
+  parameter logic [15:0] CacheOffset = 16'h0028;
+  parameter logic [15:0] CacheForceOffset = 16'h002c;
+  parameter logic [31:0] CacheForceReset = 32'h0000ffff;
+  parameter logic [15:0] CacheFlushFirstOffset = 16'h0030;
+  parameter logic [15:0] CacheFlushLastOffset = 16'h0034;
+  parameter logic [15:0] CacheFlushOffset = 16'h0038;
+  parameter logic [15:0] CacheCountOffset = 16'h003c;
+  parameter logic [15:0] CacheHitsLoOffset = 16'h0040;
+  parameter logic [15:0] CacheHitsHiOffset = 16'h0044;
+  parameter logic [15:0] CacheMissesLoOffset = 16'h0048;
+  parameter logic [15:0] CacheMissesHiOffset = 16'h004c;
+  parameter logic [15:0] CacheFlushesOffset = 16'h0050;
 
 endpackage
 // verilator lint_on UNUSEDPARAM

@@ -2,4 +2,5 @@
 -f ../../ip/shell_bank/shell_bank.f
 -f ../../ip/axi_intc/axi_intc.f
 -f ../../ip/mem_xbar/mem_xbar.f
+-f ../../ip/system_cache/system_cache.f
 rtl/shell.sv

@@ -86,6 +86,7 @@ class Profile:
         memory_share: What one slot may take of the shell's memory port, where there is more than one slot: a fraction
             of what the port moves. The slots' regulators are set to it.
         requires_signature: Whether only signed images may be loaded.
+        cache_bytes: Size of the cache that the slots share, in front of memory; 0 where there is none.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Profile:
     arena: Arena
     memory_share: float
     requires_signature: bool
+    cache_bytes: int = 0
 
 
 def profile_names() -> tuple[str, ...]:
@@ -141,6 +143,7 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
             arena=Arena(**data["arena"]),
             memory_share=float(data["memory_share"]),
             requires_signature=bool(data["requires_signature"]),
+            cache_bytes=int(data.get("cache_bytes", 0)),
         )
     except KeyError as error:
         raise InvalidRequest(f"profile {name}: field {error} is missing", field=str(error.args[0])) from error
@@ -172,6 +175,12 @@ def _check(profile: Profile) -> None:
             f"profile {profile.name}: memory_share is a fraction of what the port moves, not {profile.memory_share}",
             field="memory_share",
             allowed="above 0, up to 1",
+        )
+    if profile.cache_bytes and (profile.cache_bytes < 512 or profile.cache_bytes & (profile.cache_bytes - 1)):
+        raise InvalidRequest(
+            f"profile {profile.name}: cache_bytes is a power of two, not {profile.cache_bytes}",
+            field="cache_bytes",
+            allowed="0, or a power of two of at least 512",
         )
     arena_end, dram_end = profile.arena.base + profile.arena.bytes, profile.dram.base + profile.dram.bytes
     if profile.arena.base < profile.dram.base or arena_end > dram_end:

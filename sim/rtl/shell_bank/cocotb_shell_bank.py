@@ -20,6 +20,8 @@ CONFIG = ("avail", "prdone", "prerror")
 async def start(dut: Any, levels: int = 0) -> None:
     for name in ("sel_i", "write_i", "addr_i", "wdata_i", "wstrb_i", "miss_i", "miss_addr_i"):
         getattr(dut, name).value = 0
+    for name in ("flush_busy", "hits", "misses"):
+        getattr(dut, f"cache_{name}_i").value = 0
     for bit, name in enumerate(CONFIG):
         getattr(dut, f"cfg_{name}_i").value = levels >> bit & 1
     dut.rst_ni.value = 0
@@ -198,3 +200,40 @@ async def a_level_from_before_the_reset_is_no_event(dut: Any) -> None:
     await FallingEdge(dut.clk_i)
     status = await get(dut, shell.CFG_STATUS)
     assert status == {"avail": 1, "prdone": 1, "prerror": 1, "done_seen": 0, "error_seen": 0}
+
+
+@cocotb.test()
+async def the_cache_is_told_what_to_flush_and_whom_to_keep(dut: Any) -> None:
+    await start(dut)
+    assert await get(dut, shell.CACHE) == {"log2_bytes": 12, "ways": 4}
+    assert (dut.cache_force_o.value, dut.cache_flush_o.value) == (0xFFFF, 0)
+    await put(dut, shell.CACHE_FORCE, slots=0x0155)
+    assert dut.cache_force_o.value == 0x0155
+    await put(dut, shell.CACHE_FLUSH_FIRST, page=0x0ABCDEF)
+    await put(dut, shell.CACHE_FLUSH_LAST, page=0xFEDCBA9)
+    for flushes, busy in ((1, 0), (1, 1), (2, 0)):
+        dut.cache_flush_busy_i.value = busy
+        assert (await get(dut, shell.CACHE_FLUSH))["busy"] == busy
+        dut.sel_i.value, dut.write_i.value, dut.addr_i.value, dut.wdata_i.value = 1, 1, shell.CACHE_FLUSH.offset, 1
+        await FallingEdge(dut.clk_i)
+        dut.sel_i.value = 0
+        assert dut.cache_flush_o.value == 1
+        assert (int(dut.cache_flush_first_o.value), int(dut.cache_flush_last_o.value)) == (0x0ABCDEF, 0xFEDCBA9)
+        await FallingEdge(dut.clk_i)
+        assert dut.cache_flush_o.value == 0, "a pulse"
+        assert (await get(dut, shell.CACHE_FLUSHES))["flushes"] == flushes
+
+
+@cocotb.test()
+async def the_cache_counters_are_read_whole(dut: Any) -> None:
+    await start(dut)
+    await put(dut, shell.CACHE_COUNT, slot=6)
+    assert dut.cache_slot_o.value == 6
+    for name, low, high in (
+        ("hits", shell.CACHE_HITS_LO, shell.CACHE_HITS_HI),
+        ("misses", shell.CACHE_MISSES_LO, shell.CACHE_MISSES_HI),
+    ):
+        getattr(dut, f"cache_{name}_i").value = 0x12_FFFF_FFFF
+        first = (await get(dut, low))["lines"]
+        getattr(dut, f"cache_{name}_i").value = 0x13_0000_0000
+        assert (await get(dut, high))["lines"] << 32 | first == 0x12_FFFF_FFFF

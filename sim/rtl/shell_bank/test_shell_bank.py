@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 BENCH = Bench(
     "shell_bank",
     ROOT / "hw/ip/shell_bank/shell_bank.f",
-    parameters={"NumSlots": 7, "BuildHash": "64'h0123_4567_89AB_CDEF"},
+    parameters={"NumSlots": 7, "BuildHash": "64'h0123_4567_89AB_CDEF", "CacheBytes": 4096, "CacheWays": 4},
 )
 
 

@@ -1,11 +1,14 @@
-/// The shell's own bank: identity, the board's time, bad accesses, and the state of the configuration port.
+/// The shell's own bank: identity, the board's time, bad accesses, the state of the configuration port, the shared cache.
 ///
 /// `cycles_q` is the one register of the shell that changes in an idle cycle; a simulator that skips idle cycles adds
 /// their number to it.
 module shell_bank #(
   parameter int unsigned NumSlots = 1,
   /// Hash of sources and toolchain.
-  parameter logic [63:0] BuildHash = '0
+  parameter logic [63:0] BuildHash = '0,
+  /// Bytes of the shared cache, 0 for none, and its ways.
+  parameter int unsigned CacheBytes = 0,
+  parameter int unsigned CacheWays = 0
 ) (
   input  logic        clk_i,
   /// Synchronous reset, active low.
@@ -33,14 +36,24 @@ module shell_bank #(
   input  logic        cfg_avail_i,
   input  logic        cfg_prdone_i,
   input  logic        cfg_prerror_i,
-  output logic        cfg_irq_o
+  output logic        cfg_irq_o,
+
+  /// The shared cache: slots kept unasked; pulse: flush these pages; whose counters are shown, and what they are.
+  output logic [15:0] cache_force_o,
+  output logic        cache_flush_o,
+  output logic [27:0] cache_flush_first_o,
+  output logic [27:0] cache_flush_last_o,
+  input  logic        cache_flush_busy_i,
+  output logic [ 3:0] cache_slot_o,
+  input  logic [63:0] cache_hits_i,
+  input  logic [63:0] cache_misses_i
 );
 
   logic [63:0] cycles_q  /*verilator public_flat_rw*/;
-  logic [31:0] cycles_high_q;
+  logic [31:0] cycles_high_q, hits_high_q, misses_high_q, flushes_q;
   logic [23:0] bad_offset_q;
   logic avail, prdone, prerror, prdone_q, prerror_q;
-  logic done_seen, error_seen, irq_done, irq_error, cycles_read, bad_seen;
+  logic done_seen, error_seen, irq_done, irq_error, cycles_read, bad_seen, hits_read, misses_read;
 
   sync_bit u_avail (
     .clk_i,
@@ -89,7 +102,22 @@ module shell_bank #(
     .bad_access_seen_set_i(miss_i),
     .bad_access_seen_o(bad_seen),
     .bad_access_slverr_o(slverr_o),
-    .bad_address_offset_i(bad_offset_q)
+    .bad_address_offset_i(bad_offset_q),
+    .cache_log2_bytes_i(CacheBytes == 0 ? 8'd0 : 8'($clog2(CacheBytes))),
+    .cache_ways_i(CacheBytes == 0 ? 8'd0 : 8'(CacheWays)),
+    .cache_force_slots_o(cache_force_o),
+    .cache_flush_first_page_o(cache_flush_first_o),
+    .cache_flush_last_page_o(cache_flush_last_o),
+    .cache_flush_start_o(cache_flush_o),
+    .cache_flush_busy_i,
+    .cache_count_slot_o(cache_slot_o),
+    .cache_hits_lo_lines_i(cache_hits_i[31:0]),
+    .cache_hits_lo_lines_swacc_o(hits_read),
+    .cache_hits_hi_lines_i(hits_high_q),
+    .cache_misses_lo_lines_i(cache_misses_i[31:0]),
+    .cache_misses_lo_lines_swacc_o(misses_read),
+    .cache_misses_hi_lines_i(misses_high_q),
+    .cache_flushes_flushes_i(flushes_q)
   );
 
   always_ff @(posedge clk_i) begin
@@ -109,6 +137,18 @@ module shell_bank #(
       if (miss_i && !bad_seen) bad_offset_q <= miss_addr_i;
       prdone_q <= prdone;
       prerror_q <= prerror;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || CacheBytes == 0) begin
+      hits_high_q <= '0;
+      misses_high_q <= '0;
+      flushes_q <= '0;
+    end else begin
+      if (hits_read) hits_high_q <= cache_hits_i[63:32];
+      if (misses_read) misses_high_q <= cache_misses_i[63:32];
+      if (cache_flush_o && !cache_flush_busy_i) flushes_q <= flushes_q + 32'd1;
     end
   end
 

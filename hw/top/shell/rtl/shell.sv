@@ -13,7 +13,10 @@ module shell
   /// Slots, 1 to 10.
   parameter int unsigned NumSlots = 4,
   /// Hash of sources and toolchain, for software to check.
-  parameter logic [63:0] BuildHash = '0
+  parameter logic [63:0] BuildHash = '0,
+  /// Bytes of the cache that the slots share, a power of two; 0: none. And its ways.
+  parameter int unsigned CacheBytes = 0,
+  parameter int unsigned CacheWays = 4
 ) (
   input  logic clk_i,
   /// Synchronous reset, active low.
@@ -180,9 +183,25 @@ module shell
   w_t mem_w [NumSlots];
   logic [NumSlots-1:0] mem_aw_valid, mem_aw_ready, mem_w_valid, mem_w_ready, mem_b_valid;
   logic [NumSlots-1:0] mem_ar_valid, mem_ar_ready, mem_r_valid;
+  w_t w;
+
+  // Between the crossbar and memory, or the cache: requests, and answers with whose they are.
   ax_t aw, ar;
   logic [3:0] aw_slot, ar_slot;
-  w_t w;
+  logic aw_valid, aw_ready, ar_valid, ar_ready;
+  r_t r;
+  logic [3:0] r_slot;
+  logic r_valid;
+  ax_t mem_out_aw, mem_out_ar;
+  logic [3:0] mem_out_aw_slot, mem_out_ar_slot;
+  logic [NumSlots-1:0] path_wake;
+
+  // The cache's registers.
+  logic [15:0] cache_force;
+  logic cache_flush, cache_flush_busy;
+  logic [27:0] cache_flush_first, cache_flush_last;
+  logic [3:0] cache_slot;
+  logic [63:0] cache_hits, cache_misses;
 
   assign bus_wake_o = !rst_ni || ack != '0;
 
@@ -227,7 +246,9 @@ module shell
 
   shell_bank #(
     .NumSlots(NumSlots),
-    .BuildHash(BuildHash)
+    .BuildHash(BuildHash),
+    .CacheBytes(CacheBytes),
+    .CacheWays(CacheWays)
   ) u_shell_bank (
     .clk_i,
     .rst_ni,
@@ -246,7 +267,15 @@ module shell
     .cfg_avail_i,
     .cfg_prdone_i,
     .cfg_prerror_i,
-    .cfg_irq_o(cfg_irq)
+    .cfg_irq_o(cfg_irq),
+    .cache_force_o(cache_force),
+    .cache_flush_o(cache_flush),
+    .cache_flush_first_o(cache_flush_first),
+    .cache_flush_last_o(cache_flush_last),
+    .cache_flush_busy_i(cache_flush_busy),
+    .cache_slot_o(cache_slot),
+    .cache_hits_i(cache_hits),
+    .cache_misses_i(cache_misses)
   );
 
   always_comb begin
@@ -306,7 +335,7 @@ module shell
       .slot_mem_req_i(slot_req),
       .slot_mem_rsp_o(slot_rsp),
       .slot_irq_i(slot_irq_i[k]),
-      .wake_o(path_wake_o[k])
+      .wake_o(path_wake[k])
     );
 
     assign mem_aw[k] = mem_req.aw;
@@ -320,7 +349,7 @@ module shell
     assign mem_rsp.b = {m_axi_bid[3:0], m_axi_bresp};
     assign mem_rsp.b_valid = mem_b_valid[k];
     assign mem_rsp.ar_ready = mem_ar_ready[k];
-    assign mem_rsp.r = {m_axi_rid[3:0], m_axi_rdata, m_axi_rresp, m_axi_rlast};
+    assign mem_rsp.r = r;
     assign mem_rsp.r_valid = mem_r_valid[k];
 
 `ifndef SYNTHESIS
@@ -399,7 +428,6 @@ module shell
     assign slot_m_axi_rvalid[k] = slot_rsp.r_valid;
   end
 
-  // A shared cache takes its place between this and the port.
   mem_xbar #(
     .NumSlots(NumSlots)
   ) u_mem_xbar (
@@ -418,8 +446,8 @@ module shell
     .slot_r_valid_o(mem_r_valid),
     .aw_o(aw),
     .aw_slot_o(aw_slot),
-    .aw_valid_o(m_axi_awvalid),
-    .aw_ready_i(m_axi_awready),
+    .aw_valid_o(aw_valid),
+    .aw_ready_i(aw_ready),
     .w_o(w),
     .w_valid_o(m_axi_wvalid),
     .w_ready_i(m_axi_wready),
@@ -428,33 +456,100 @@ module shell
     .b_ready_o(m_axi_bready),
     .ar_o(ar),
     .ar_slot_o(ar_slot),
-    .ar_valid_o(m_axi_arvalid),
-    .ar_ready_i(m_axi_arready),
-    .r_slot_i(m_axi_rid[7:4]),
-    .r_valid_i(m_axi_rvalid),
+    .ar_valid_o(ar_valid),
+    .ar_ready_i(ar_ready),
+    .r_slot_i(r_slot),
+    .r_valid_i(r_valid),
     .r_ready_o(m_axi_rready)
   );
 
-  assign m_axi_awid = {aw_slot, aw.id};
-  assign m_axi_awuser = {aw_slot, aw.user};
-  assign m_axi_awaddr = aw.addr;
-  assign m_axi_awlen = aw.len;
-  assign m_axi_awsize = aw.size;
-  assign m_axi_awburst = aw.burst;
-  assign m_axi_awcache = aw.cache;
-  assign m_axi_awprot = aw.prot;
-  assign m_axi_awqos = aw.qos;
+  if (CacheBytes == 0) begin : gen_no_cache
+    assign mem_out_aw = aw;
+    assign mem_out_aw_slot = aw_slot;
+    assign m_axi_awvalid = aw_valid;
+    assign aw_ready = m_axi_awready;
+    assign mem_out_ar = ar;
+    assign mem_out_ar_slot = ar_slot;
+    assign m_axi_arvalid = ar_valid;
+    assign ar_ready = m_axi_arready;
+    assign r = {m_axi_rid[3:0], m_axi_rdata, m_axi_rresp, m_axi_rlast};
+    assign r_slot = m_axi_rid[7:4];
+    assign r_valid = m_axi_rvalid;
+    assign path_wake_o = path_wake;
+    assign cache_flush_busy = 1'b0;
+    assign cache_hits = '0;
+    assign cache_misses = '0;
+
+    logic unused;
+    assign unused = ^{cache_force, cache_flush, cache_flush_first, cache_flush_last, cache_slot};
+  end else begin : gen_cache
+    system_cache #(
+      .CacheBytes(CacheBytes),
+      .Ways(CacheWays)
+    ) u_system_cache (
+      .clk_i,
+      .rst_ni,
+      .aw_i(aw),
+      .aw_slot_i(aw_slot),
+      .aw_valid_i(aw_valid),
+      .aw_ready_o(aw_ready),
+      .ar_i(ar),
+      .ar_slot_i(ar_slot),
+      .ar_valid_i(ar_valid),
+      .ar_ready_o(ar_ready),
+      .r_o(r),
+      .r_slot_o(r_slot),
+      .r_valid_o(r_valid),
+      .aw_o(mem_out_aw),
+      .aw_slot_o(mem_out_aw_slot),
+      .aw_valid_o(m_axi_awvalid),
+      .aw_ready_i(m_axi_awready),
+      .b_valid_i(m_axi_bvalid),
+      .b_id_i(m_axi_bid),
+      .ar_o(mem_out_ar),
+      .ar_slot_o(mem_out_ar_slot),
+      .ar_valid_o(m_axi_arvalid),
+      .ar_ready_i(m_axi_arready),
+      .r_i({m_axi_rid[3:0], m_axi_rdata, m_axi_rresp, m_axi_rlast}),
+      .r_slot_i(m_axi_rid[7:4]),
+      .r_valid_i(m_axi_rvalid),
+      .force_i(cache_force),
+      .flush_i(cache_flush),
+      .flush_first_i(cache_flush_first),
+      .flush_last_i(cache_flush_last),
+      .flush_busy_o(cache_flush_busy),
+      .show_i(sel[0]),
+      .show_slot_i(cache_slot),
+      .hits_o(cache_hits),
+      .misses_o(cache_misses)
+    );
+
+    // Answers come from inside the shell: whoever leaves out edges of a path cannot see them coming at the port.
+    for (genvar k = 0; k < NumSlots; k++) begin : gen_wake
+      assign path_wake_o[k] = path_wake[k] || (r_valid && r_slot == 4'(k));
+    end
+  end
+
+  assign m_axi_awid = {mem_out_aw_slot, mem_out_aw.id};
+  assign m_axi_awuser = {mem_out_aw_slot, mem_out_aw.user};
+  assign m_axi_awaddr = mem_out_aw.addr;
+  assign m_axi_awlen = mem_out_aw.len;
+  assign m_axi_awsize = mem_out_aw.size;
+  assign m_axi_awburst = mem_out_aw.burst;
+  assign m_axi_awcache = mem_out_aw.cache;
+  assign m_axi_awprot = mem_out_aw.prot;
+  assign m_axi_awqos = mem_out_aw.qos;
   assign m_axi_wdata = w.data;
   assign m_axi_wstrb = w.strb;
   assign m_axi_wlast = w.last;
-  assign m_axi_arid = {ar_slot, ar.id};
-  assign m_axi_aruser = {ar_slot, ar.user};
-  assign m_axi_araddr = ar.addr;
-  assign m_axi_arlen = ar.len;
-  assign m_axi_arsize = ar.size;
-  assign m_axi_arburst = ar.burst;
-  assign m_axi_arcache = ar.cache;
-  assign m_axi_arprot = ar.prot;
-  assign m_axi_arqos = ar.qos;
+  assign m_axi_arid = {mem_out_ar_slot, mem_out_ar.id};
+  assign m_axi_aruser = {mem_out_ar_slot, mem_out_ar.user};
+  assign m_axi_araddr = mem_out_ar.addr;
+  assign m_axi_arlen = mem_out_ar.len;
+  assign m_axi_arsize = mem_out_ar.size;
+  assign m_axi_arburst = mem_out_ar.burst;
+  assign m_axi_arcache = mem_out_ar.cache;
+  assign m_axi_arprot = mem_out_ar.prot;
+  assign m_axi_arqos = mem_out_ar.qos;
 
 endmodule
