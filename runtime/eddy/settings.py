@@ -80,7 +80,7 @@ _ALL = (
     Setting("http_retries", 4, "tries", "Repeats of a request that met no answer.", "client"),
     Setting("board", "rtl", "", "Which board adapter to run on.", "server", ("rtl", "model", "pynq")),
     Setting("profile", "kv260", "", "Board profile: slots, clocks, configuration port, memory.", "server"),
-    Setting("policy", "fcfs", "", "Dispatch policy: which task goes into which slot.", "server"),
+    Setting("policy", "eddy", "", "Dispatch policy: which task goes into which slot.", "server"),
     Setting("gpu_policy", "fcfs", "", "Dispatch policy of kernel jobs over the slots of the gpu pool.", "server"),
     Setting("kernel_slices", 16, "slices", "Most slices an ND-range is cut into; between them others may run.",
             "server"),

@@ -107,7 +107,7 @@ def check(store: Store, board: ModelBoard, launched: Counter[str]) -> None:
         assert record.waited_s + record.reconfiguring_s + record.running_s == pytest.approx(record.response_s)
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "nimblock"])
+@pytest.mark.parametrize("policy", ["eddy", "fcfs", "nimblock"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_death_between_any_two_effects_changes_no_result(policy: str, after: bool) -> None:
     store, board, killer = Store(":memory:"), model_board(faults=FAULTS), Killer()
