@@ -124,11 +124,12 @@ class End:
 
 @dataclass
 class _Entry:
-    """A kernel that waits or runs."""
+    """A kernel that waits or runs; `stopping` once its cores were told to stop, `halted` if somebody asked for it."""
 
     kernel: Kernel
     mask: int
     halted: bool = False
+    stopping: bool = False
 
 
 class GpuCluster(DefaultIP):  # type: ignore[misc]
@@ -228,7 +229,7 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
             if not status & entry.mask:
                 self._ended.append(self._collect(ticket, entry))
                 del self._running[ticket]
-            elif status & entry.mask != entry.mask and not entry.halted:
+            elif status & entry.mask != entry.mask and not entry.stopping:
                 self._halt_after_fault(entry, status)
         self._start_ready()
         ended, self._ended = self._ended, []
@@ -262,7 +263,7 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
             ValueError: No such kernel.
         """
         entry = self._entry(ticket)
-        entry.halted = True
+        entry.halted = entry.stopping = True
         if ticket in self._waiting:
             del self._waiting[ticket]
             self._ended.append(End(ticket, (), halted=True))
@@ -357,6 +358,7 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
     def _halt_after_fault(self, entry: _Entry, status: int) -> None:
         ended: Sequence[int] = [core for core in entry.kernel.cores if not status >> core & 1]
         if any(self.fault(core) is not None for core in ended):
+            entry.stopping = True
             self._put(regs.HALT.offset, regs.HALT.encode(mask=entry.mask & status))
 
     def _collect(self, ticket: int, entry: _Entry) -> End:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from contract.gpu_harness import ACCELERATOR, CLUSTER, GpuHarness, opened
-from contract.kernels import BAD, CORES, MODULE, THREADS, kernel
+from contract.kernels import BAD, CORES, MODULE, REGION_BYTES, THREADS, kernel, name_of
 from eddy.board.port import Access, BoardEvent, Cause, EventKind, Grant, Launch, SlotPhase
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 
@@ -101,7 +101,8 @@ def test_kernels_run_side_by_side_on_disjoint_cores(gpu: GpuHarness) -> None:
 
 @pytest.mark.parametrize("program", ["store-outside", "illegal", "spin"])
 def test_a_bad_neighbour_harms_only_itself(gpu: GpuHarness, program: str) -> None:
-    good, bad = gpu.region("count"), gpu.region(program)
+    # The page behind the bad one's region is the good one's program.
+    bad, good = gpu.region(program), gpu.region("count")
     gpu.launch(good, item="good slow", cores=(1,))
     gpu.launch(bad, item="bad", cores=(0,), limit_s=6e-5)
     events = {event.item: event for event in (gpu.next_event(), gpu.next_event())}
@@ -110,6 +111,8 @@ def test_a_bad_neighbour_harms_only_itself(gpu: GpuHarness, program: str) -> Non
     assert events["good slow"].kind is EventKind.ITEM_DONE
     assert gpu.results(good)[0] == 7
     assert phase(gpu) is SlotPhase.IDLE, "the slot was the neighbour's"
+    assert good.address == bad.address + REGION_BYTES
+    assert name_of(gpu.board.read(good.id, 0, 256)) == "count"
     # The cores of the bad one serve again at once.
     region = gpu.region("mark")
     gpu.launch(region, item="after")
