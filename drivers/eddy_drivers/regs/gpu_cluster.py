@@ -82,7 +82,9 @@ LIMITS_DCACHE = Field("dcache", 8, 5)
 """log2 of a core's data cache in bytes."""
 LIMITS_LOCAL_MEMORY = Field("local_memory", 16, 5)
 """log2 of a core's local memory in bytes."""
-LIMITS = Register("LIMITS", 0x1C, 0x0, (LIMITS_ICACHE, LIMITS_DCACHE, LIMITS_LOCAL_MEMORY))
+LIMITS_L2 = Field("l2", 24, 5)
+"""log2 of the second-level cache in bytes; 0 where there is none."""
+LIMITS = Register("LIMITS", 0x1C, 0x0, (LIMITS_ICACHE, LIMITS_DCACHE, LIMITS_LOCAL_MEMORY, LIMITS_L2))
 """Sizes."""
 
 LAUNCH_MASK = Field("mask", 0, 8)
@@ -118,6 +120,41 @@ SNAPSHOT_CORE = Field("core", 0, 8)
 """The core."""
 SNAPSHOT = Register("SNAPSHOT", 0x34, 0x0, (SNAPSHOT_CORE,))
 """Counter snapshot. Writing copies all counters of a core, in one cycle, to COUNTER."""
+
+L2_BASE_LO_ADDRESS = Field("address", 0, 32)
+"""Bits 31 to 0 of the first address."""
+L2_BASE_LO = Register("L2_BASE_LO", 0x38, 0x0, (L2_BASE_LO_ADDRESS,))
+"""Second-level cache: where to flush, low word. The registers of the second-level cache read zero where there is none. Addresses here are physical."""
+
+L2_BASE_HI_ADDRESS = Field("address", 0, 8)
+"""Bits 39 to 32 of the first address."""
+L2_BASE_HI = Register("L2_BASE_HI", 0x3C, 0x0, (L2_BASE_HI_ADDRESS,))
+"""Second-level cache: where to flush, high word."""
+
+L2_BYTES_BYTES = Field("bytes", 0, 32)
+"""Bytes; 0: all that follows the first address. Lines of 64 bytes touched by the range go whole."""
+L2_BYTES = Register("L2_BYTES", 0x40, 0x0, (L2_BYTES_BYTES,))
+"""Second-level cache: how much to flush."""
+
+L2_FLUSH_BUSY = Field("busy", 0, 1)
+"""Write 1: drop the lines of the range; ignored while busy. Reads 1 until they are gone and every store that had left its core before is in memory."""
+L2_FLUSH = Register("L2_FLUSH", 0x44, 0x0, (L2_FLUSH_BUSY,))
+"""Second-level cache: flush."""
+
+L2_HITS_COUNT = Field("count", 0, 32)
+"""Bits 31 to 0."""
+L2_HITS = Register("L2_HITS", 0x48, 0x0, (L2_HITS_COUNT,))
+"""Second-level cache: lines read that were there, low word. Counts since reset. Reading keeps the high word that belongs to it in L2_COUNT_HI."""
+
+L2_MISSES_COUNT = Field("count", 0, 32)
+"""Bits 31 to 0."""
+L2_MISSES = Register("L2_MISSES", 0x4C, 0x0, (L2_MISSES_COUNT,))
+"""Second-level cache: lines read that were not there, low word. Counts since reset. Reading keeps the high word that belongs to it in L2_COUNT_HI."""
+
+L2_COUNT_HI_COUNT = Field("count", 0, 32)
+"""Bits 63 to 32 of L2_HITS or L2_MISSES."""
+L2_COUNT_HI = Register("L2_COUNT_HI", 0x50, 0x0, (L2_COUNT_HI_COUNT,))
+"""High word of the count that was read last."""
 
 CORE_START_ADDRESS = Field("address", 0, 32)
 """GPU address of the first instruction; bits 1:0 are ignored."""
@@ -189,5 +226,5 @@ COUNTER_HI = Register("COUNTER_HI", 0x404, 0x0, (COUNTER_HI_COUNT,), count=32, s
 """Counter of the snapshot, high word."""
 
 
-REGISTERS: tuple[Register, ...] = (ENABLE_RESET, INTERRUPT_STATUS, STATUS, START, CORES, CAP, CONFIG, LIMITS, LAUNCH, ARGUMENT, HALT, DONE, INTERRUPT_ENABLE, SNAPSHOT, CORE_START, CORE_ARGUMENT, CORE_CONTEXT, CORE_PLACE, CORE_BASE0, CORE_BASE1, CORE_BASE2, CORE_BASE3, CORE_CAUSE, CORE_FAULT_PC, CORE_FAULT_VALUE, COUNTER_LO, COUNTER_HI,)
+REGISTERS: tuple[Register, ...] = (ENABLE_RESET, INTERRUPT_STATUS, STATUS, START, CORES, CAP, CONFIG, LIMITS, LAUNCH, ARGUMENT, HALT, DONE, INTERRUPT_ENABLE, SNAPSHOT, L2_BASE_LO, L2_BASE_HI, L2_BYTES, L2_FLUSH, L2_HITS, L2_MISSES, L2_COUNT_HI, CORE_START, CORE_ARGUMENT, CORE_CONTEXT, CORE_PLACE, CORE_BASE0, CORE_BASE1, CORE_BASE2, CORE_BASE3, CORE_CAUSE, CORE_FAULT_PC, CORE_FAULT_VALUE, COUNTER_LO, COUNTER_HI,)
 """Every register of the map, by offset."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,7 @@ class Shape:
         icache_bytes: Size of a core's instruction cache.
         dcache_bytes: Size of a core's data cache.
         local_bytes: Size of a core's local memory.
+        l2_bytes: Size of the second-level cache that the cores share, 0 for none.
         starve_bound: Instructions a group of lanes may execute while others of its warp wait.
     """
 
@@ -53,7 +55,23 @@ class Shape:
     icache_bytes: int = 4096
     dcache_bytes: int = 8192
     local_bytes: int = 16384
+    l2_bytes: int = 0
     starve_bound: int = 4096
+
+    @classmethod
+    def parse(cls, name: str, **others: int) -> Shape:
+        """The shape of a name as `name()` gives it; `others` are the numbers a name does not say.
+
+        Raises:
+            InvalidRequest: It is no such name, or such a cluster cannot be built.
+        """
+        found = re.fullmatch(r"(\d+)c(\d+)w(\d+)t(x?)(?:-l2-(\d+))?", name)
+        if not found:
+            raise InvalidRequest(f"{name!r} is no shape; write 2c4w8t, 2c4w8tx without floating point, 2c4w8t-l2-65536")
+        cores, warps, threads = (int(found[k]) for k in (1, 2, 3))
+        shape = cls(cores, warps, threads, not found[4], l2_bytes=int(found[5] or 0), **others)
+        shape.check()
+        return shape
 
     def check(self) -> None:
         """Refuse what cannot be built.
@@ -64,6 +82,9 @@ class Shape:
         for name, value, most in (("cores", self.cores, 8), ("warps", self.warps, 16), ("threads", self.threads, 16)):
             if not 1 <= value <= most:
                 raise InvalidRequest(f"{name} must be 1 to {most}, not {value}", field=name, allowed=[1, most])
+        if self.l2_bytes and (self.l2_bytes < 256 or self.l2_bytes & (self.l2_bytes - 1)):
+            allowed = "0 or a power of two from 256"
+            raise InvalidRequest(f"l2_bytes must be {allowed}, not {self.l2_bytes}", field="l2_bytes")
 
     def parameters(self) -> tuple[str, ...]:
         """Overrides of the top's parameters."""
@@ -75,13 +96,15 @@ class Shape:
             "IcacheBytes": self.icache_bytes,
             "DcacheBytes": self.dcache_bytes,
             "LocalBytes": self.local_bytes,
+            "L2Bytes": self.l2_bytes,
             "StarveBound": self.starve_bound,
         }
         return tuple(f"{name}={value}" for name, value in values.items())
 
     def name(self) -> str:
-        """Short: 1c4w4t, with x for a cluster without floating point."""
-        return f"{self.cores}c{self.warps}w{self.threads}t{'' if self.fpu else 'x'}"
+        """Short: 1c4w4t; 1c4w4tx without floating point; 1c4w4t-l2-65536 with a second-level cache."""
+        l2 = f"-l2-{self.l2_bytes}" if self.l2_bytes else ""
+        return f"{self.cores}c{self.warps}w{self.threads}t{'' if self.fpu else 'x'}{l2}"
 
 
 def build_cluster(

@@ -38,7 +38,16 @@ module gpu_bank
 
   output logic [Cores-1:0]        snapshot_o,
   output logic [5:0]              counter_index_o,
-  input  logic [63:0]             counter_i [Cores]
+  input  logic [63:0]             counter_i [Cores],
+
+  /// Registers of the second-level cache: accesses to their offsets, and what they read.
+  output logic                    l2_write_o,
+  output logic [7:0]              l2_waddr_o,
+  output logic [31:0]             l2_wdata_o,
+  output logic [31:0]             l2_wmask_o,
+  output logic                    l2_read_o,
+  output logic [7:0]              l2_raddr_o,
+  input  logic [31:0]             l2_rdata_i
 );
 
   localparam int unsigned CoreWidth = (Cores > 1) ? $clog2(Cores) : 1;
@@ -47,6 +56,10 @@ module gpu_bank
 
   localparam logic [7:0] MapMajor = 8'd1;
   localparam logic [7:0] MapMinor = 8'd0;
+
+  function automatic logic is_l2(logic [15:0] addr);
+    return addr >= L2BaseLoOffset && addr <= L2CountHiOffset;
+  endfunction
 
   // ---- Requests: address and data of a write are held as they come; reads and writes take turns by themselves.
 
@@ -103,6 +116,13 @@ module gpu_bank
       end
     end
   end
+
+  assign l2_write_o = write && is_l2(waddr_q);
+  assign l2_waddr_o = waddr_q[7:0];
+  assign l2_wdata_o = wdata_q;
+  assign l2_wmask_o = wmask;
+  assign l2_read_o = read && is_l2(raddr);
+  assign l2_raddr_o = raddr[7:0];
 
   // ---- Storage
 
@@ -255,7 +275,9 @@ module gpu_bank
         identity_regs_pkg::BuildLoOffset: rdata = BuildHash[31:0];
         identity_regs_pkg::BuildHiOffset: rdata = BuildHash[63:32];
         default: begin
-          if (raddr[15:8] == CounterLoOffset[15:8]) begin
+          if (is_l2(raddr)) begin
+            rdata = l2_rdata_i;
+          end else if (raddr[15:8] == CounterLoOffset[15:8]) begin
             rdata = raddr[2] ? counter[63:32] : counter[31:0];
           end else if (raddr >= CoreStartOffset && raddr < CoreStartOffset + 16'(64 * Cores)) begin
             unique case (rfield)

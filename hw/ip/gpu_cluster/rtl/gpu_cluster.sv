@@ -17,6 +17,8 @@ module gpu_cluster
   parameter int unsigned IcacheBytes = 4096,
   parameter int unsigned DcacheBytes = 8192,
   parameter int unsigned LocalBytes = 16384,
+  /// Size of the second-level cache that all cores share, a power of two of at least 256; 0: none.
+  parameter int unsigned L2Bytes = 0,
   parameter int unsigned StarveBound = 4096,
   /// Shown in the identity block.
   parameter logic [63:0] BuildHash = '0
@@ -94,8 +96,8 @@ module gpu_cluster
 
   lite_req_t lite_in, lite;
   lite_rsp_t lite_out, lite_answer;
-  axi_req_t axi, axi_out;
-  axi_rsp_t axi_answer, axi_in;
+  axi_req_t lines, axi, axi_out;
+  axi_rsp_t lines_answer, axi_answer, axi_in;
 
   assign lite_in = '{
     aw: '{addr: s_axil_awaddr, prot: s_axil_awprot}, aw_valid: s_axil_awvalid,
@@ -151,7 +153,7 @@ module gpu_cluster
 
   localparam logic [31:0] Config = {7'd0, 1'(Fpu), 3'd0, 5'(Threads), 3'd0, 5'(Warps), 4'd0, 4'(Cores)};
   localparam logic [31:0] Limits = {
-    11'd0, 5'($clog2(LocalBytes)), 3'd0, 5'($clog2(DcacheBytes)), 3'd0, 5'($clog2(IcacheBytes))
+    3'd0, (L2Bytes > 0) ? 5'($clog2(L2Bytes)) : 5'd0, 3'd0, 5'($clog2(LocalBytes)), 3'd0, 5'($clog2(DcacheBytes)), 3'd0, 5'($clog2(IcacheBytes))
   };
   // What applications ask for first: an FPU (bit 0) and the data cache's size (bits 15:8, a power of two).
   localparam logic [31:0] CapReset = {16'd0, 8'($clog2(DcacheBytes)), 7'd0, 1'(Fpu)};
@@ -170,6 +172,9 @@ module gpu_cluster
   logic [31:0] fault_value [Cores];
   logic [5:0] counter_index;
   logic [63:0] counter [Cores];
+  logic l2_write, l2_read;
+  logic [7:0] l2_waddr, l2_raddr;
+  logic [31:0] l2_wdata, l2_wmask, l2_rdata;
 
   gpu_bank #(
     .Cores(Cores), .Config(Config), .Limits(Limits), .CapReset(CapReset), .BuildHash(BuildHash)
@@ -180,7 +185,9 @@ module gpu_cluster
     .core_id_o(core_id), .num_cores_o(num_cores), .cap_o(cap),
     .running_i(running), .fault_i(fault), .fault_cause_i(fault_cause), .fault_pc_i(fault_pc),
     .fault_value_i(fault_value),
-    .snapshot_o(snapshot), .counter_index_o(counter_index), .counter_i(counter)
+    .snapshot_o(snapshot), .counter_index_o(counter_index), .counter_i(counter),
+    .l2_write_o(l2_write), .l2_waddr_o(l2_waddr), .l2_wdata_o(l2_wdata), .l2_wmask_o(l2_wmask), .l2_read_o(l2_read),
+    .l2_raddr_o(l2_raddr), .l2_rdata_i(l2_rdata)
   );
 
   // ---- Cores
@@ -227,8 +234,42 @@ module gpu_cluster
     .rd_last_o(rd_last), .rd_error_o(rd_error),
     .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_line_i(wr_line), .wr_data_i(wr_data), .wr_strb_i(wr_strb),
     .wr_done_o(wr_done), .wr_error_o(wr_error),
-    .axi_o(axi), .axi_i(axi_answer)
+    .axi_o(lines), .axi_i(lines_answer)
   );
+
+  // ---- Second-level cache
+
+  if (L2Bytes > 0) begin : gen_l2
+    localparam int unsigned LineWidth = AddrWidth - LineOffset;
+    logic [2**ContextWidth-1:0] forget;
+    logic flush, flush_busy, hit_event, miss_event;
+    logic [LineWidth-1:0] flush_first, flush_last;
+
+    // A core that begins a kernel finds nothing of what was there before.
+    always_comb begin
+      forget = '0;
+      for (int c = 0; c < int'(Cores); c++) if (start[c]) forget[ctx[c]] = 1'b1;
+    end
+
+    gpu_l2 #(.Bytes(L2Bytes), .Readers(2 * Cores)) u_l2 (
+      .clk_i, .rst_ni, .req_i(lines), .rsp_o(lines_answer), .req_o(axi), .rsp_i(axi_answer), .forget_i(forget),
+      .flush_i(flush), .flush_first_i(flush_first), .flush_last_i(flush_last), .flush_busy_o(flush_busy),
+      .hit_event_o(hit_event), .miss_event_o(miss_event)
+    );
+
+    gpu_l2_bank u_l2_bank (
+      .clk_i, .rst_ni, .write_i(l2_write), .waddr_i(l2_waddr), .wdata_i(l2_wdata), .wmask_i(l2_wmask),
+      .read_i(l2_read), .raddr_i(l2_raddr), .rdata_o(l2_rdata), .flush_o(flush), .flush_first_o(flush_first),
+      .flush_last_o(flush_last), .flush_busy_i(flush_busy), .hit_event_i(hit_event), .miss_event_i(miss_event)
+    );
+  end else begin : gen_no_l2
+    assign axi = lines;
+    assign lines_answer = axi_answer;
+    assign l2_rdata = '0;
+
+    logic unused_l2;
+    assign unused_l2 = ^{l2_write, l2_waddr, l2_wdata, l2_wmask, l2_read, l2_raddr};
+  end
 
   // ---- Barriers across the cores of one context.
   // A core has arrived when all its active warps have. A barrier opens when as many cores as it counts have arrived,
