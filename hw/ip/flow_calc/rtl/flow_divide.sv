@@ -24,16 +24,12 @@ module flow_divide #(
   localparam int unsigned RemainderWidth = 64 + Shift + 1;
 
   logic [Stages-1:0][63:0] divisor_q;
-  /// Quotients beyond the bits there are.
-  logic [1:0] too_large;
 
   for (genvar way = 0; way < 2; way++) begin : gen_way
     logic [Stages-1:0][RemainderWidth-1:0] remainder_q, remainder;
     logic [Stages-1:0][Bits-1:0] quotient_q, quotient;
-    logic [Stages-1:0] negative_q, too_large_q;
+    logic [Stages-1:0] negative_q;
     logic [Bits-1:0] rounded;
-
-    assign too_large[way] = {{Shift{1'b0}}, dividend_i[way]} >= {divisor_i, {Shift{1'b0}}};
 
     for (genvar s = 0; s < Stages; s++) begin : gen_stage
       flow_divide_step #(.Width(64), .Shift(Shift), .QuotientWidth(Bits)) u_step (
@@ -50,16 +46,16 @@ module flow_divide #(
           remainder_q <= {remainder[Stages-2:0], {1'b0, {Shift{1'b0}}, dividend_i[way]}};
           quotient_q  <= {quotient[Stages-2:0], {Bits{1'b0}}};
           negative_q  <= {negative_q[Stages-2:0], negative_i[way]};
-          too_large_q <= {too_large_q[Stages-2:0], too_large[way]};
         end
       end
     end
 
     assign rounded = (quotient[Stages-1] >> 1) + Bits'(quotient[Stages-1][0]);
 
+    // A dividend beyond the bits there are sets the first of them, and is saturated whatever the others are.
     always_comb begin
       quotient_o[way] = rounded[15:0];
-      if (too_large_q[Stages-1] || rounded > Bits'(32767)) quotient_o[way] = 16'd32767;
+      if (rounded > Bits'(32767)) quotient_o[way] = 16'd32767;
       if (negative_q[Stages-1]) quotient_o[way] = -quotient_o[way];
       if (divisor_q[Stages-1] == '0) quotient_o[way] = '0;
     end
