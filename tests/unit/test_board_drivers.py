@@ -12,7 +12,7 @@ from eddy_drivers.clocking_wizard import ClockingWizard
 from eddy_drivers.hls_accelerator import HlsAccelerator
 from eddy_drivers.regs import shell as shell_regs
 from eddy_drivers.regs import slot_ctrl as regs
-from eddy_drivers.shell import Shell
+from eddy_drivers.shell import FlushFailed, Shell
 from eddy_drivers.slot_ctrl import COUNTERS, PageWindow, SlotCtrl
 
 
@@ -59,6 +59,66 @@ def test_shell_build_is_sixteen_digits(registers: Registers) -> None:
     registers.words[shell_regs.BUILD_LO.offset // 4] = 0xABC
     registers.words[shell_regs.BUILD_HI.offset // 4] = 0x1
     assert Shell(registers.description()).build() == "0000000100000abc"
+
+
+class Flushing(Registers):
+    """A shell with a cache of 4 KiB whose flush takes some reads of its register."""
+
+    def __init__(self, busy_reads: int) -> None:
+        super().__init__()
+        self.words[0] = shell_regs.ID.reset
+        self.words[shell_regs.CACHE.offset // 4] = shell_regs.CACHE.encode(log2_bytes=12, ways=4)
+        self.busy_reads = busy_reads
+        self.flushed: list[tuple[int, int]] = []
+
+    def mmap(self, base: int, length: int) -> Any:
+        return self
+
+    def __getitem__(self, word: int) -> int:
+        if word == shell_regs.CACHE_FLUSH.offset // 4:
+            self.busy_reads -= 1
+            return shell_regs.CACHE_FLUSH.encode(busy=int(self.busy_reads >= 0))
+        return int(self.words[word])
+
+    def __setitem__(self, word: int, value: int) -> None:
+        self.words[word] = value
+        if word == shell_regs.CACHE_FLUSH.offset // 4:
+            first, last = (
+                self.words[r.offset // 4] for r in (shell_regs.CACHE_FLUSH_FIRST, shell_regs.CACHE_FLUSH_LAST)
+            )
+            self.flushed.append((int(first), int(last)))
+
+
+def test_a_flush_covers_every_page_and_waits() -> None:
+    registers = Flushing(busy_reads=5)
+    shell = Shell(registers.description())
+    assert shell.cache_bytes == 4096
+    shell.flush(0x1FFF, 2)
+    assert registers.flushed == [(1, 2)]
+    assert registers.busy_reads < 0
+    shell.flush(0x3000, 4096)
+    shell.flush(0x3000, 0)
+    assert registers.flushed == [(1, 2), (3, 3)]
+
+
+def test_a_flush_that_does_not_end_is_told() -> None:
+    registers = Flushing(busy_reads=100_000)
+    with pytest.raises(FlushFailed, match="from 0x3000"):
+        Shell(registers.description()).flush(0x3000, 64)
+
+
+def test_a_shell_without_a_cache_flushes_nothing(registers: Registers) -> None:
+    registers.words[0] = shell_regs.ID.reset
+    shell = Shell(registers.description())
+    shell.flush(0x3000, 64)
+    assert shell.cache_bytes == 0
+    assert not registers.words[1:].any()
+
+
+def test_a_shell_of_before_has_no_cache(registers: Registers) -> None:
+    registers.words[0] = shell_regs.ID.reset - 1
+    registers.words[shell_regs.CACHE.offset // 4] = 0xDEAD0001
+    assert Shell(registers.description()).cache_bytes == 0
 
 
 def test_opening_never_couples_memory_before_control(registers: Registers) -> None:

@@ -84,7 +84,7 @@ class OverlayFabric:
             for index, (bank, wizard, module) in enumerate(zip(banks, wizards, modules, strict=True))
         )
         # One allocation for as long as the process lives: memory that a slot may still write to never goes back.
-        self.memory = _Memory(pynq.allocate((profile.arena.bytes,), dtype="u1", target=overlay.device))
+        self.memory = _Memory(pynq.allocate((profile.arena.bytes,), dtype="u1", target=overlay.device), self.shell)
 
     def download(self, region: str, file: Path) -> None:
         """Push a partial bitstream through the configuration port.
@@ -347,16 +347,18 @@ class _Line:
 
 
 class _Memory:
-    """The arena: one PYNQ buffer."""
+    """The arena: one PYNQ buffer. What leaves the CPU's cache must leave the one that the slots share, too."""
 
-    def __init__(self, buffer: Any) -> None:
+    def __init__(self, buffer: Any, shell: Shell) -> None:
         self._buffer = buffer
+        self._shell = shell
         self.address = int(buffer.device_address)
         self.bytes: npt.NDArray[np.uint8] = np.asarray(buffer)
 
     def flush(self, start: int, end: int) -> None:
         if end > start:
             self._buffer[start:end].flush()
+            self._shell.flush(self.address + start, end - start)
 
     def invalidate(self, start: int, end: int) -> None:
         if end > start:
