@@ -138,9 +138,14 @@ def model(tmp: Path) -> GpuHarness:
     return GpuHarness(Harness(board, lambda *_: None, lambda: board, None), "alpha", switch)
 
 
-def _manifest_path(module: str, known: Callable[[str], Path]) -> Path:
-    path = MODULES / module / "manifest.yaml"
-    return path if path.is_file() else known(module)
+def manifest_path(known: Callable[[str], Path]) -> Callable[[str], Path]:
+    """Where manifests are: the tests' modules, and those that `known` knows."""
+
+    def find(module: str) -> Path:
+        path = MODULES / module / "manifest.yaml"
+        return path if path.is_file() else known(module)
+
+    return find
 
 
 @contextlib.contextmanager
@@ -149,8 +154,7 @@ def opened(kind: str, tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gp
     if kind.endswith("rtl"):
         from eddy_sim import build
 
-        known = build.manifest_path
-        monkeypatch.setattr(build, "manifest_path", lambda module: _manifest_path(module, known))
+        monkeypatch.setattr(build, "manifest_path", manifest_path(build.manifest_path))
     maker = {"model": model, "fake": fake, "rtl": rtl}.get(kind)
     harness = maker(tmp) if maker else rtl(tmp, behind_socket=True)
     try:
