@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from eddy.store.applications import load_application
 from eddy_sim.reference import optical_flow
 
+PACKAGE = Path(__file__).resolve().parents[2] / "bitstreams/applications/optical_flow.yaml"
 Real = npt.NDArray[np.float64]
 
 SEQUENCES = list(zip(optical_flow.MOTIONS, optical_flow.sequences(), strict=True))
@@ -116,3 +121,11 @@ def test_windows_zero_what_lies_outside() -> None:
     assert across[0, :, 0].tolist() == [0] * 3 + [round(1000 * 1105 / 1024)] * 10 + [0] * 3
     assert not down[..., 3].any()
     assert not across[..., 3].any()
+
+
+def test_tasks_and_edges_are_the_published_ones() -> None:
+    text = files("eddy.studies.judge").joinpath("workload.json").read_text(encoding="utf-8")
+    published = json.loads(text)["apps"]["optical_flow"]
+    application = load_application(PACKAGE)
+    assert [f"{task.name}_module" for task in application.tasks] == [task["name"] for task in published["tasks"]]
+    assert [list(edge) for edge in application.edges] == published["edges"]
