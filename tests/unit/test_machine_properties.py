@@ -12,7 +12,7 @@ from eddy.board.model import SHELL, LoadTime, ModelBoard, ModelFaults, model_ima
 from eddy.board.port import BoardDescription, Cause
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.jobs import TRANSITIONS, JobState
-from eddy.core.records import JobEvent, What
+from eddy.core.records import JobEvent, KernelRecord, What
 from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
@@ -24,11 +24,17 @@ from hypothesis import strategies as st
 
 MODULES = ("m0", "m1", "m2", "m3")
 TENANTS = ("a", "b")
+MISCHIEF = 60
+"""Calls after which it ends."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Mischief:
-    """First come first served, with preemptions, nonsense and prefetches thrown in; ends its mischief after a while."""
+    """First come first served, with preemptions, nonsense and prefetches thrown in; ends its mischief after a while.
+
+    It may give the last slot to a task whose predecessor has none, so it asks to be called again until it has put right
+    what it did: the last thing it does is to take every slot in which nothing runs.
+    """
 
     seed: int
     pipelined: bool
@@ -42,11 +48,14 @@ class Mischief:
         sane = FirstComeFirstServed(self.pipelined).decide(dataclasses.replace(view, memory=inner))
         decisions = list(sane.decisions)
         rng = random.Random(self.seed * 1_000_003 + count)
-        if count < 200 and view.jobs:
+        if count < MISCHIEF and view.jobs:
             job, slot = rng.choice(view.jobs), rng.randrange(len(view.slots) + 2)
             wild = (Preempt(slot), Configure(job.id, rng.randrange(9), slot), Prefetch(rng.choice(MODULES), slot))
             decisions.insert(rng.randrange(len(decisions) + 1), rng.choice(wild))
-        return Dispatch(tuple(decisions), memory=(count + 1, sane.memory), wake_s=None)
+        elif count == MISCHIEF:
+            decisions = [Preempt(slot.index) for slot in view.slots if slot.job is not None and not slot.running]
+        wake_s = view.now_s + 1e-3 if count <= MISCHIEF and view.jobs else None
+        return Dispatch(tuple(decisions), memory=(count + 1, sane.memory), wake_s=wake_s)
 
 
 @st.composite
@@ -72,9 +81,12 @@ class Scenario:
     cancels: tuple[tuple[float, int], ...]
     arena_jobs: int | None
     policy: DispatchPolicy
+    gpu_slots: int = 0
+    gpu_policy: DispatchPolicy | None = None
 
     def run(self) -> VirtualRun:
-        slots = tuple(SlotDescription(i, f"slot{i}", Pool.PIPELINE, 1000, 1e8) for i in range(self.slots))
+        pools = [Pool.PIPELINE] * self.slots + [Pool.GPU] * self.gpu_slots
+        slots = tuple(SlotDescription(i, f"slot{i}", pool, 1000, 1e8) for i, pool in enumerate(pools))
         board = BoardDescription("model", "test", SHELL, 1e8, slots, 1 << 20, 1e6, False)
         images = model_images(board, MODULES)
         model = ModelBoard(
@@ -86,11 +98,39 @@ class Scenario:
             cache_bytes=3000,
             faults=self.faults,
         )
-        return run_virtual(model, self.policy, self.jobs, cancels=self.cancels, arena_jobs=self.arena_jobs)
+        return run_virtual(
+            model,
+            self.policy,
+            self.jobs,
+            cancels=self.cancels,
+            arena_jobs=self.arena_jobs,
+            gpu_policy=self.gpu_policy,
+        )
+
+    def policy_of(self, job: JobSpec) -> DispatchPolicy:
+        """Who decides about a job."""
+        return self.policy if job.kernel is None or self.gpu_policy is None else self.gpu_policy
+
+    def pool(self, slot: int) -> Pool:
+        """Whose a slot is."""
+        return Pool.PIPELINE if slot < self.slots else Pool.GPU
+
+
+def kernel_job(number: int, tenant: str, slices: int, arrival_s: float, module: str, memory: bool) -> JobSpec:
+    """A kernel job of so many slices."""
+    record = KernelRecord("k", module, 4 * slices, 4)
+    app = Application(f"kernel:{module}", (TaskSpec(0, "k", module, (), 1e-3, 1.0),), ())
+    return JobSpec(number, tenant, app, slices, 1, arrival_s, None, memory, record)
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, faulty: bool) -> Scenario:
+def policies(draw: st.DrawFn, pipelined: bool) -> DispatchPolicy:
+    chosen = draw(st.sampled_from(["mischief", *sorted(POLICIES)]))
+    return Mischief(draw(st.integers(0, 999)), pipelined) if chosen == "mischief" else POLICIES[chosen](pipelined)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn, faulty: bool, gpu: bool = False) -> Scenario:
     apps = [draw(applications(f"app{i}")) for i in range(draw(st.integers(1, 3)))]
     times = st.sampled_from([0.001, 0.002, 0.005, 0.02, 0.05])
     jobs, arrival_s = [], 0.0
@@ -98,8 +138,11 @@ def scenarios(draw: st.DrawFn, faulty: bool) -> Scenario:
         arrival_s += draw(st.sampled_from([0.0, 0.001, 0.03]))
         app, batch = draw(st.sampled_from(apps)), draw(st.integers(1, 4))
         tenant, memory = draw(st.sampled_from(TENANTS)), draw(st.booleans())
-        jobs.append(JobSpec(number, tenant, app, batch, 1, arrival_s, None, memory))
-    slots = draw(st.integers(1, 4))
+        if gpu and draw(st.booleans()):
+            jobs.append(kernel_job(number, tenant, batch, arrival_s, draw(st.sampled_from(MODULES)), memory))
+        else:
+            jobs.append(JobSpec(number, tenant, app, batch, 1, arrival_s, None, memory))
+    slots, gpu_slots = draw(st.integers(1, 4)), draw(st.integers(1, 2)) if gpu else 0
     items = [f"{j.id}.{t.id}.{i}" for j in jobs for t in j.application.tasks for i in range(j.batch)]
     causes = st.sampled_from([Cause.TIME_LIMIT, Cause.CLOCK_LOST, Cause.ILLEGAL_BURST])
     faults, cancels = ModelFaults(), tuple[tuple[float, int], ...]()
@@ -107,24 +150,25 @@ def scenarios(draw: st.DrawFn, faulty: bool) -> Scenario:
         bad = draw(st.dictionaries(st.sampled_from(items), causes, max_size=2))
         faults = ModelFaults(bad, frozenset(draw(st.sets(st.integers(0, 12), max_size=5))))
         cancels = tuple((draw(times) + arrival_s, job.id) for job in jobs if draw(st.integers(0, 3)) == 0)
-    pipelined = draw(st.booleans())
-    chosen = draw(st.sampled_from(["mischief", *sorted(POLICIES)]))
-    policy = Mischief(draw(st.integers(0, 999)), pipelined) if chosen == "mischief" else POLICIES[chosen](pipelined)
+    policy = draw(policies(draw(st.booleans())))
     return Scenario(
         jobs=tuple(jobs),
         slots=slots,
         latency={module: draw(times) for module in MODULES},
-        loads={i: LoadTime(draw(times), draw(times)) for i in range(slots)},
+        loads={i: LoadTime(draw(times), draw(times)) for i in range(slots + gpu_slots)},
         blocking=draw(st.booleans()),
         faults=faults,
         cancels=cancels,
         arena_jobs=draw(st.sampled_from([None, 1, 2])),
         policy=policy,
+        gpu_slots=gpu_slots,
+        gpu_policy=draw(policies(True)) if gpu else None,
     )
 
 
 def check_slots(scenario: Scenario, log: tuple[JobEvent, ...]) -> None:
-    """One load at a time; one task in a slot; taken only between items; no tenant finds another's module."""
+    """One load at a time; one task in a slot of its pool; taken between items; no tenant finds another's module."""
+    pools = {job.id: job.pool for job in scenario.jobs}
     holder: dict[int, tuple[int, int]] = {}
     runs: set[int] = set()
     modules = {(job.id, task.id): task.module for job in scenario.jobs for task in job.application.tasks}
@@ -134,6 +178,7 @@ def check_slots(scenario: Scenario, log: tuple[JobEvent, ...]) -> None:
         slot, key = event.slot, (event.job, event.task or 0)
         if slot is None:
             continue
+        assert scenario.pool(slot) is pools[event.job], "a slot of the other pool"
         if event.what is What.CONFIGURE:
             assert slot not in holder, "two tasks in a slot"
             holder[slot] = key
@@ -173,7 +218,7 @@ def check_items(scenario: Scenario, run: VirtualRun) -> None:
         spec, task = jobs[event.job], event.task
         if event.what is What.LAUNCH and task is not None:
             assert event.item == done[event.job][task], "out of order, or run twice"
-            needed = event.item + 1 if scenario.policy.pipelined else spec.batch
+            needed = event.item + 1 if scenario.policy_of(spec).pipelined else spec.batch
             for before in spec.application.predecessors(task):
                 assert done[event.job][before] >= needed, "started before its predecessor was done"
         elif event.what is What.ITEM_DONE and task is not None:
@@ -225,6 +270,40 @@ def test_with_faults_and_cancellations_every_job_ends_and_the_promises_hold(scen
     if not scenario.faults.loads:
         for number, record in run.jobs.items():
             assert record.state is JobState.SUCCEEDED or number in touched, "a fault disturbed another job"
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(scenarios(faulty=False, gpu=True))
+def test_two_pools_keep_every_promise(scenario: Scenario) -> None:
+    run = check(scenario)
+    assert {record.state for record in run.jobs.values()} == {JobState.SUCCEEDED}
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(scenarios(faulty=True, gpu=True))
+def test_two_pools_keep_every_promise_when_things_go_wrong(scenario: Scenario) -> None:
+    check(scenario)
+
+
+def test_neither_pool_keeps_the_configuration_port_from_the_other() -> None:
+    apps = [Application(f"app{i}", (TaskSpec(0, "t", MODULES[i], (), 1e-3, 1.0),), ()) for i in range(2)]
+    jobs = [JobSpec(i, TENANTS[i % 2], apps[i % 2], 1, 1, 0.0) for i in range(12)]
+    jobs += [kernel_job(12 + i, TENANTS[i % 2], 1, 0.0, "m2", False) for i in range(4)]
+    scenario = Scenario(
+        jobs=tuple(jobs),
+        slots=1,
+        latency=dict.fromkeys(MODULES, 1e-4),
+        loads={0: LoadTime(0.0, 0.01), 1: LoadTime(0.0, 0.01)},
+        blocking=False,
+        faults=ModelFaults(),
+        cancels=(),
+        arena_jobs=None,
+        policy=POLICIES["fcfs"](),
+        gpu_slots=1,
+        gpu_policy=POLICIES["fcfs"](),
+    )
+    loads = [event.slot for event in check(scenario).log if event.what is What.CONFIGURE]
+    assert loads[:8] == [0, 1] * 4
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
