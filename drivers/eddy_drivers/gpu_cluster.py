@@ -52,7 +52,7 @@ class RegionOverlap(ValueError):
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a cluster is made of; sizes in bytes, of one core."""
+    """What a cluster is made of; sizes in bytes, of one core. `l2_bytes` is what the cores share, 0 for nothing."""
 
     cores: int
     warps: int
@@ -61,6 +61,7 @@ class Configuration:
     icache_bytes: int
     dcache_bytes: int
     local_bytes: int
+    l2_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,7 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
                 icache_bytes=1 << sizes["icache"],
                 dcache_bytes=1 << sizes["dcache"],
                 local_bytes=1 << sizes["local_memory"],
+                l2_bytes=1 << sizes["l2"] if sizes["l2"] else 0,
             )
         return self._configuration
 

@@ -90,6 +90,7 @@ def test_pynq_binds_the_driver_and_its_interrupt_ends_a_kernel(overlay: Any) -> 
 
 
 def test_kernels_queue_for_their_cores_and_run_beside_others(overlay: Any, driver: GpuCluster) -> None:
+    assert (driver.configuration.cores, driver.configuration.l2_bytes) == (2, 4096)
     buffers = [region(overlay, "count") for _ in range(3)]
     both = driver.launch(kernel(buffers[0], (0, 1), argument=1))
     left = driver.launch(kernel(buffers[1], (0,), argument=2))
