@@ -88,6 +88,13 @@ def test_local_memory_and_work_groups(ada: Client) -> None:
     np.testing.assert_array_equal(out, x.reshape(4, 8).sum(axis=1))
 
 
+def test_an_array_given_twice_is_one_array(ada: Client) -> None:
+    y, _ = step_arrays(20)
+    wanted = y * np.uint32(1664525) + y
+    ada.kernel(STEP, "step").launch(20, y, y, 1).wait(timeout_s=30)
+    np.testing.assert_array_equal(y, wanted)
+
+
 def test_refusals_are_problems_with_place_and_number(ada: Client) -> None:
     with pytest.raises(CompilationFailed, match=r"kernel\.cl:1:36: error: use of undeclared identifier 'z'") as caught:
         ada.kernel("kernel void k(global int *y) { y = z; }", "k").launch(1, np.zeros(1, "i4"))

@@ -11,7 +11,7 @@ import pytest
 from eddy.client import Client, JobFailed
 from eddy.client.kernel import Local
 from eddy.core.errors import EddyError, InvalidRequest
-from eddy.gpu.request import Buffer, KernelRequest, execute
+from eddy.gpu.request import Buffer, KernelRequest, Same, execute
 from unit.gpu_kit import cluster, compiler
 
 SOURCE = """
@@ -63,13 +63,20 @@ class Server:
                 a.name
                 for a in compiler().compile(request.source, defines=request.defines).kernel(request.kernel).arguments
             ]
-            job["kernel"] = {"outputs": {name: {"argument": names.index(name)} for name in done.outputs}}
+            places = {name: names.index(name) for name in done.outputs}
+            job["kernel"] = {"outputs": {name: output(request, place) for name, place in places.items()}}
             job["log"] = done.log
             self.results[-1] = dict(done.outputs)
         except EddyError as error:
             job |= {"state": "failed", "error": {"message": error.message, "cause": error.code}}
         self.jobs.append(job)
         return job
+
+
+def output(request: KernelRequest, place: int) -> dict[str, Any]:
+    array = request.array(place)
+    assert array is not None
+    return {"argument": place, "dtype": array.dtype, "shape": list(array.shape)}
 
 
 @pytest.fixture
@@ -93,6 +100,20 @@ def test_groups_local_memory_and_vectors(client: Client) -> None:
     np.testing.assert_array_equal(out, (x + 5).reshape(3, 8).sum(axis=1))
 
 
+def test_arrays_of_the_other_byte_order_and_with_gaps_come_back(client: Client) -> None:
+    x, y = np.arange(8, dtype=">f4"), np.ones(16, "f4")[::2]
+    wanted = 2 * x.astype("f4") + y
+    client.kernel(SOURCE, "saxpy", {"N": 0}).launch(8, y, x, 2.0).wait(timeout_s=10)
+    np.testing.assert_array_equal(y, wanted)
+
+
+def test_an_array_given_twice_is_one_array(client: Client) -> None:
+    y = np.arange(8, dtype="f4")
+    wanted = np.float32(2) * y + y
+    client.kernel(SOURCE, "saxpy", {"N": 0}).launch(8, y, y, 2.0).wait(timeout_s=10)
+    np.testing.assert_array_equal(y, wanted)
+
+
 def test_a_failure_says_why(client: Client) -> None:
     with pytest.raises(JobFailed, match=r"kernel\.cl:4:28: error: use of undeclared identifier 'N'") as caught:
         client.kernel(SOURCE, "saxpy").launch(4, np.zeros(4, "f4"), np.zeros(4, "f4"), 1.0).wait(timeout_s=10)
@@ -105,7 +126,7 @@ REQUEST = KernelRequest(
     "source",
     "k",
     (4, 2),
-    (Buffer("0" * 64, "<f4", (2, 3)), Local(8), 1.5, 7, (1.0, 2.0), None),
+    (Buffer("0" * 64, "<f4", (2, 3)), Local(8), 1.5, 7, (1.0, 2.0), None, Same(0)),
     (2, 1),
     None,
     {"A": "1"},
@@ -134,6 +155,10 @@ def test_requests_survive_json() -> None:
         ("arguments", [{"buffer": "0" * 64, "dtype": "<f4", "shape": [-1]}]),
         ("arguments", [{"local": -1}]),
         ("arguments", [{"value": []}]),
+        ("arguments", [{"null": True, "value": 1}]),
+        ("arguments", [{"argument": 0}]),
+        ("arguments", [{"value": 1}, {"argument": 0}]),
+        ("arguments", [{"value": 1}, {"argument": True}]),
         ("arguments", [{"null": True}] * 65),
     ],
 )

@@ -19,9 +19,10 @@ import numpy as np
 from eddy.client.job import Job
 from eddy.core.errors import InvalidRequest
 from eddy.gpu.launch import Local
-from eddy.gpu.request import ArgumentValue, Buffer, KernelRequest
+from eddy.gpu.request import ArgumentValue, Buffer, KernelRequest, Same
 
 if TYPE_CHECKING:
+    from eddy.client.arrays import Array
     from eddy.client.client import Client
 
 __all__ = ["Kernel", "KernelJob", "Local"]
@@ -52,7 +53,7 @@ class Kernel:
         Args:
             global_size: Work-items, by dimension.
             arguments: In the kernel's order: arrays (or None) for pointers, `Local(bytes)` for `__local` ones, numbers,
-                tuples for vectors.
+                tuples for vectors. An array that is given twice is one array to the kernel too.
             local_size: Work-group size; None for what suits the cluster.
             offset: What `get_global_id` counts from.
             priority: One of 1, 3, 9.
@@ -64,7 +65,7 @@ class Kernel:
             CompilationFailed: The source was refused; the message is the compiler's.
             InvalidRequest: An argument or size does not fit.
         """
-        values = tuple(self._value(k, argument) for k, argument in enumerate(arguments))
+        values = tuple(self._value(arguments, place) for place in range(len(arguments)))
         sizes = _tuple(global_size)
         request = KernelRequest(
             self.source,
@@ -77,21 +78,25 @@ class Kernel:
         )
         for argument in arguments:
             if isinstance(argument, np.ndarray):
-                self._client.put_blob(np.ascontiguousarray(argument).tobytes())
+                self._client.put_blob(_little(argument).tobytes())
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
         body: dict[str, Any] = {"kernel": request.to_json(), "priority": priority}
         body |= {name: value for name, value in (("deadline_s", deadline_s), ("time_limit_s", time_limit_s)) if value}
         answer = self._client.transport.request("POST", "/v1/jobs", body=body, headers=headers).json()
         return KernelJob(self._client, answer, arguments)
 
-    def _value(self, place: int, argument: object) -> ArgumentValue:
+    def _value(self, arguments: Sequence[object], place: int) -> ArgumentValue:
         from eddy.client import arrays
 
+        argument = arguments[place]
         if argument is None or isinstance(argument, Local):
             return argument
         if isinstance(argument, np.ndarray) and argument.ndim:
-            data = np.ascontiguousarray(argument)
-            return Buffer(arrays.digest(data.tobytes()), data.dtype.newbyteorder("<").str, data.shape)
+            first = next(k for k, known in enumerate(arguments) if known is argument)
+            if first < place:
+                return Same(first)
+            data = _little(argument)
+            return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape)
         if isinstance(argument, (int, float, np.integer, np.floating)):
             return argument.item() if isinstance(argument, np.generic) else argument
         if isinstance(argument, (tuple, list)):
@@ -117,12 +122,13 @@ class KernelJob(Job):
             JobFailed: It ended otherwise; the message says why.
             WaitTimeout: It goes on, but the time is over.
         """
+        from eddy.client import arrays
+
         super().wait(timeout_s, on_change)
         for name, output in self._result().get("outputs", {}).items():
             array = self._arguments[output["argument"]]
             if isinstance(array, np.ndarray):
-                data = self._client.output_bytes(self.id, name)
-                array[...] = np.frombuffer(data, array.dtype).reshape(array.shape)
+                array[...] = arrays.written(self._client.output_bytes(self.id, name), output)
         return self
 
     def _result(self) -> Mapping[str, Any]:
@@ -138,6 +144,11 @@ class KernelJob(Job):
         """F, as the counters of this launch show it; None where they show nothing."""
         found = self._result().get("parallel_fraction")
         return None if found is None else float(found)
+
+
+def _little(array: Array) -> Array:
+    """An array in C order with the cores' byte order."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
 
 
 def _tuple(sizes: int | Sequence[int]) -> tuple[int, ...]:

@@ -5,7 +5,9 @@
     {"source": "...", "kernel": "saxpy", "defines": {"N": "4"},
      "global_size": [1024], "local_size": null, "offset": null,
      "arguments": [{"buffer": "<sha256>", "dtype": "<f4", "shape": [1024]}, {"value": 2.5},
-                   {"local": 64}, {"null": true}]}
+                   {"local": 64}, {"null": true}, {"argument": 0}]}
+
+The last form is the array of an earlier argument once more: both share its memory.
 """
 
 from __future__ import annotations
@@ -48,7 +50,18 @@ class Buffer:
         return int(np.dtype(self.dtype).itemsize * np.prod(self.shape, dtype=np.int64))
 
 
-ArgumentValue = Buffer | Local | float | int | tuple[float, ...] | None
+@dataclass(frozen=True, slots=True)
+class Same:
+    """The array of an earlier argument once more.
+
+    Attributes:
+        argument: Its place, from 0.
+    """
+
+    argument: int
+
+
+ArgumentValue = Buffer | Same | Local | float | int | tuple[float, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,12 @@ class KernelRequest:
     local_size: tuple[int, ...] | None = None
     offset: tuple[int, ...] | None = None
     defines: Mapping[str, str] = field(default_factory=dict)
+
+    def array(self, place: int) -> Buffer | None:
+        """The array at a place of the arguments, or None where there is none."""
+        value = self.arguments[place]
+        value = self.arguments[value.argument] if isinstance(value, Same) else value
+        return value if isinstance(value, Buffer) else None
 
     def to_json(self) -> dict[str, Any]:
         """As it travels."""
@@ -100,6 +119,9 @@ class KernelRequest:
         if sizes is None:
             raise _wrong("global_size", "1 to 3 whole numbers")
         values = tuple(_argument(k, value) for k, value in enumerate(arguments))
+        for place, value in enumerate(values):
+            if isinstance(value, Same) and not isinstance(values[value.argument], Buffer):
+                raise _wrong(f"arguments[{place}].argument", "the place of an array, a buffer itself")
         local, offset = _sizes(raw, "local_size"), _sizes(raw, "offset")
         return cls(raw["source"], raw["kernel"], sizes, values, local, offset, defines)
 
@@ -141,7 +163,10 @@ def execute(
         EddyError: As `Compiler.compile` and `launch`; and `InvalidRequest` where bytes and shape disagree.
     """
     program = compiler.compile(request.source, fpu=executor.shape.fpu, defines=request.defines)
-    values = [_array(v, fetch(v.digest)) if isinstance(v, Buffer) else v for v in request.arguments]
+    values: list[object] = []
+    for value in request.arguments:
+        made = _array(value, fetch(value.digest)) if isinstance(value, Buffer) else value
+        values.append(values[value.argument] if isinstance(value, Same) else made)
     done = launch(
         executor,
         program,
@@ -173,6 +198,8 @@ def _argument_json(value: ArgumentValue) -> dict[str, Any]:
         return {"buffer": value.digest, "dtype": value.dtype, "shape": list(value.shape)}
     if isinstance(value, Local):
         return {"local": value.bytes}
+    if isinstance(value, Same):
+        return {"argument": value.argument}
     if value is None:
         return {"null": True}
     return {"value": list(value) if isinstance(value, tuple) else value}
@@ -180,9 +207,13 @@ def _argument_json(value: ArgumentValue) -> dict[str, Any]:
 
 def _argument(place: int, raw: object) -> ArgumentValue:
     where = f"arguments[{place}]"
-    forms = ({"null"}, {"local"}, {"value"}, {"buffer", "dtype", "shape"})
+    forms = ({"null"}, {"local"}, {"value"}, {"argument"}, {"buffer", "dtype", "shape"})
     if not isinstance(raw, dict) or raw.keys() not in forms:
-        raise _wrong(where, "one of buffer, value, local, null")
+        raise _wrong(where, "one of buffer, value, local, null, argument")
+    if "argument" in raw:
+        if type(raw["argument"]) is not int or not 0 <= raw["argument"] < place:
+            raise _wrong(f"{where}.argument", "the place of an earlier argument")
+        return Same(raw["argument"])
     if raw.get("null") is True:
         return None
     if isinstance(raw.get("local"), int) and raw["local"] > 0:
@@ -194,7 +225,7 @@ def _argument(place: int, raw: object) -> ArgumentValue:
         return tuple(value)
     digest, dtype, shape = raw.get("buffer"), raw.get("dtype"), raw.get("shape")
     if not isinstance(digest, str) or not _SHA256.match(digest):
-        raise _wrong(where, "one of buffer (a SHA-256), value, local, null")
+        raise _wrong(where, "one of buffer (a SHA-256), value, local, null, argument")
     if not isinstance(dtype, str) or not _DTYPE.match(dtype):
         raise _wrong(f"{where}.dtype", "a numpy type such as <f4")
     if not isinstance(shape, list) or not all(isinstance(n, int) and 0 <= n < 1 << 31 for n in shape) or len(shape) > 8:

@@ -20,10 +20,10 @@ from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import Fault
 from eddy.gpu.launch import describe
 from eddy.gpu.layout import REGION_BASE
-from eddy.gpu.packing import Extent, Packing, Placed
+from eddy.gpu.packing import Extent, Packing
 from eddy.gpu.program import Program
 from eddy.gpu.request import Buffer as ArrayArgument
-from eddy.gpu.request import KernelRequest
+from eddy.gpu.request import KernelRequest, Same
 from eddy.gpu.shape import ClusterShape
 from eddy.store import Store
 
@@ -76,7 +76,9 @@ class Plan:
         """
         yield from self.packing.fixed()
         for placed in self.packing.arrays:
-            yield placed.offset, fetch(self._array(placed).digest)
+            array = self.request.array(int(str(placed.key)))
+            assert array is not None
+            yield placed.offset, fetch(array.digest)
 
     def block(self, item: int) -> tuple[int, bytes]:
         """The launch block of a slice: offset in the region and bytes."""
@@ -97,7 +99,8 @@ class Plan:
         """
         at = {placed.key: placed for placed in self.packing.arrays}
         for output in self.record.outputs:
-            placed = at[output.argument]
+            value = self.request.arguments[output.argument]
+            placed = at[value.argument if isinstance(value, Same) else output.argument]
             yield output.name, read(placed.offset, placed.bytes)
 
     def log(self, read: Callable[[int, int], bytes]) -> bytes:
@@ -116,11 +119,6 @@ class Plan:
             if core.fault:
                 return describe(Fault(core.core, core.fault, core.fault_pc, core.fault_value), self.program)
         return ""
-
-    def _array(self, placed: Placed) -> ArrayArgument:
-        value = self.request.arguments[int(str(placed.key))]
-        assert isinstance(value, ArrayArgument)
-        return value
 
 
 class Kernels:
@@ -226,7 +224,7 @@ class Kernels:
 
     def _pack(self, kernel: KernelRequest, program: Program, shape: ClusterShape) -> Packing:
         """Lay a request out; what it refuses is named as in the request."""
-        values = [_extent(place, value) for place, value in enumerate(kernel.arguments)]
+        values = [_extent(kernel, place) for place in range(len(kernel.arguments))]
         with _named_as_asked():
             packing = Packing(
                 shape,
@@ -289,19 +287,22 @@ def _application(record: KernelRecord, region_bytes: int, limit_s: float) -> App
 
 def _outputs(kernel: KernelRequest, program: Program) -> tuple[KernelOutput, ...]:
     """The arrays a kernel may write."""
-    named = zip(program.kernel(kernel.kernel).arguments, kernel.arguments, strict=True)
+    named = enumerate(program.kernel(kernel.kernel).arguments)
+    arrays = [(place, argument, kernel.array(place)) for place, argument in named if not argument.const]
     return tuple(
-        KernelOutput(argument.name, place, value.dtype, value.shape)
-        for place, (argument, value) in enumerate(named)
-        if isinstance(value, ArrayArgument) and not argument.const
+        KernelOutput(argument.name, place, array.dtype, array.shape)
+        for place, argument, array in arrays
+        if array is not None
     )
 
 
-def _extent(place: int, value: object) -> object:
-    """An argument as packing sees it; every array has memory of its own."""
-    if isinstance(value, ArrayArgument):
-        return Extent(place, value.bytes, value.dtype.lstrip("<|="))
-    return value
+def _extent(kernel: KernelRequest, place: int) -> object:
+    """An argument as packing sees it; every array has memory of its own, whatever it holds."""
+    value, array = kernel.arguments[place], kernel.array(place)
+    if array is None:
+        return value
+    key = value.argument if isinstance(value, Same) else place
+    return Extent(key, array.bytes, array.dtype.lstrip("<|="))
 
 
 def _check_blob(store: Store, tenant: str, value: ArrayArgument, place: str) -> None:
