@@ -82,6 +82,7 @@ async def takes_the_corners(dut: Any) -> None:
     data = np.random.default_rng(19)
     corners = (
         Layer(2, 128, 128, 1, 1, stride=4, shift=8),
+        Layer(1, 128, 8, 1, 1, shift=5),
         Layer(256, 2, 2, 2, 1, shift=9),
         Layer(8, 1, 5, 1, 1, stride=4, shift=24),
         Layer(8, 11, 12, 11, 1, shift=9, relu=0),
