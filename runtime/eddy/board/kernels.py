@@ -19,6 +19,7 @@ from eddy.gpu.layout import REGION_BASE
 HALT_BOUND_S = 1e-3
 """How long halted cores may take to let their last stores land: as long as a slot may take to drain."""
 MOST_REGION_BYTES = 1 << 30
+DEAF = "a core that was halted did not stop"
 
 _CAUSES = {
     "illegal": Cause.ILLEGAL_INSTRUCTION,
@@ -260,7 +261,9 @@ class Kernels:
             self._poll()
         while running.ticket not in self._ends:
             if self._clock.now_s() >= deadline_s:
-                raise SlotFailed(cause, f"{detail}; a core did not stop when it was halted")
+                del self._running[running.launch.item]
+                self._ended.append(Ended(running.launch, running.started_s, cause, f"{detail}; {DEAF}"))
+                raise SlotFailed(Cause.MODULE_ERROR, f"{DEAF}, and the slot was closed")
             self._poll()
         fault = self._hardware.control.fault()
         if fault.cause not in (Cause.NONE, *_ONE_KERNELS):
