@@ -47,7 +47,7 @@ class Cause(str, enum.Enum):
     IDENTITY_MISMATCH = "identity-mismatch"
     """The slot does not hold what was loaded."""
     MODULE_ERROR = "module-error"
-    """The module finished and says, in its status register, that it went wrong; or a cluster does not stop when told."""
+    """The module says in its status register that it went wrong; or a cluster does not stop when it is told to."""
     ILLEGAL_INSTRUCTION = "illegal-instruction"
     """A kernel executed an instruction, or named a CSR, that the cluster does not have."""
     MISALIGNED_ACCESS = "misaligned-access"
