@@ -115,6 +115,26 @@ def test_sending_and_computing_against_the_optimum() -> None:
     assert np.mean(over) < 0.01
 
 
+def test_where_sizes_and_times_have_nothing_to_do_with_each_other() -> None:
+    """Sending and computing, sizes and times drawn apart: orders matter as in a flow shop."""
+    over = []
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        jobs, hosts, requesters = 3 + seed % 2, 1 + seed % 2, 1 + seed % 3
+        it = Instance(
+            random.exponential(0.2, (jobs, hosts)),
+            random.exponential(2e8, jobs),
+            random.integers(0, requesters, jobs),
+            1e9 * random.uniform(0.5, 2, requesters),
+            1e9 * random.uniform(0.5, 2, hosts),
+        )
+        best, default = joint_optimum(it), METHODS["default"](it)
+        assert default.lower_bound_s <= best * (1 + 1e-6)
+        over.append(default.makespan_s / best - 1)
+    assert min(over) >= -1e-6
+    assert np.mean(over) < 0.01
+
+
 def times(jobs: int, hosts: int) -> st.SearchStrategy[Floats]:
     cell = st.floats(0.01, 10, allow_nan=False)
     row = st.lists(cell, min_size=hosts, max_size=hosts)

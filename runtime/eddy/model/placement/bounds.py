@@ -19,8 +19,9 @@ def single_job(time_s: Floats, ready_s: Floats) -> float:
     """
     if not ready_s.any():
         return float(time_s.min(axis=1).max())
+    # In the table's own precision, since it may be large; what rounding can have added is taken off.
     ends = np.where(time_s > 0, time_s + ready_s.astype(time_s.dtype), 0)
-    return float(ends.min(axis=1).max())
+    return float(ends.min(axis=1).max()) * (1 - 4 * float(np.finfo(ends.dtype).eps))
 
 
 def from_prices(price: Floats, priced_work: float, ready_s: Floats) -> float:

@@ -83,8 +83,9 @@ def _overruns(name: str, port: Ints, limit: Floats, begin: Floats, end: Floats, 
     total = np.cumsum(change)
     first = np.flatnonzero(np.r_[True, both[1:] != both[:-1]]) if len(both) else np.zeros(0, np.int64)
     before = np.repeat(total[first] - change[first], np.diff(np.r_[first, len(both)]))
-    # An overrun that lasts no time is rounding of equal instants.
-    lasts = np.r_[(at[1:] - at[:-1] > 1e-12 * np.abs(at[1:])) | (both[1:] != both[:-1]), True] if len(at) else at > 0
+    # An overrun that lasts no time is rounding of equal instants, by a clock that counts to the last of them.
+    least = np.maximum(1e-12 * at[1:], 1e-14 * at.max(initial=0.0))
+    lasts = np.r_[(at[1:] - at[:-1] > least) | (both[1:] != both[:-1]), True] if len(at) else at > 0
     over = lasts & (total - before > limit[both] * (1 + TOLERANCE))
     return [f"{name} {p} is above its rate" for p in np.unique(both[over])[:5].tolist()]
 

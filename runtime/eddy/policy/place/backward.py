@@ -44,9 +44,30 @@ class Order:
 
 def heaviest_requester_first(instance: Instance) -> Order:
     """Of a requester the job with the shortest computation first; over all, the longest way to the end first."""
-    size, requester, egress, _ = parts(instance)
     shortest = instance.time_s.min(axis=1).astype(np.float64)
-    order = np.lexsort((-shortest, requester))
+    tail = _tails(instance, np.argsort(shortest, kind="stable"))
+    return Order(np.lexsort((-shortest, -tail)), tail)
+
+
+def as_in_a_flow_shop(instance: Instance) -> Order:
+    """Johnson's rule, seen backward, where sending is the first machine and computing the second.
+
+    The best order for one port and one accelerator: a job that is sent in less time than it computes goes early, the
+    quickly sent first of all; the others late, the quickly computed last of all.
+    """
+    size, requester, egress, ingress = parts(instance)
+    shortest = instance.time_s.min(axis=1).astype(np.float64)
+    send = size / np.minimum(egress[requester], ingress[instance.host_of].max())
+    late = send >= shortest
+    jobs = np.lexsort((np.where(late, shortest, -send), ~late))
+    return Order(jobs, _tails(instance, jobs))
+
+
+def _tails(instance: Instance, jobs: Ints) -> Floats:
+    """What each job's requester has still to send from this job on, where jobs are placed in the order given."""
+    size, requester, egress, _ = parts(instance)
+    behind = jobs[::-1]
+    order = behind[np.argsort(requester[behind], kind="stable")]
     send = (size / egress[requester])[order]
     owner = requester[order]
     sums = np.cumsum(send)
@@ -54,7 +75,11 @@ def heaviest_requester_first(instance: Instance) -> Order:
     before = np.repeat(sums[first] - send[first], np.diff(np.r_[first, len(owner)]))
     tail = np.empty(instance.jobs)
     tail[order] = sums - before
-    return Order(np.lexsort((-shortest, -tail)), tail)
+    return tail
+
+
+ORDERS = (heaviest_requester_first, as_in_a_flow_shop)
+"""What is tried, better ones for many accelerators first."""
 
 
 class Backward:
@@ -80,7 +105,8 @@ class Backward:
         self.through = instance.ready_s.astype(np.float64).copy()
         self.received = np.zeros(len(self.ingress))
         self.host: Ints = np.zeros(instance.jobs, np.int64)
-        self.computes = instance.time_s.min(axis=1) > 0
+        own = instance.time_s.min(axis=1) if fixed is None else instance.time_s[np.arange(instance.jobs), fixed]
+        self.computes = own > 0
         self.end: Floats = np.zeros(instance.jobs)
 
     def run(self) -> Placement | None:
@@ -103,8 +129,8 @@ class Backward:
 
     def _place(self, i: int) -> float:
         time_s = self.it.time_s[i]
-        # A job that computes for no time waits for no accelerator.
-        computed = self.through + time_s if self.computes[i] else self.it.ready_s
+        # A job that computes for no time waits for no accelerator, and goes where it does so.
+        computed = self.through + time_s if self.computes[i] else np.where(time_s > 0, np.inf, self.it.ready_s)
         nearest = self._nearest(i, computed) if self.fixed is None else self.fixed[i : i + 1]
         behind = self.order.tail_s[i] - self.size[i] / self.egress[self.requester[i]]
         best: tuple[float, int, list[Segment]] | None = None
@@ -145,7 +171,9 @@ class Backward:
         return earliest(one, other, float(self.size[i]), begin)
 
 
-def backward(instance: Instance, price: Floats, bound_s: float, limit_s: float = np.inf) -> Placement | None:
+def backward(
+    instance: Instance, price: Floats, bound_s: float, order: Order, limit_s: float = np.inf
+) -> Placement | None:
     """The best backward schedule over the aims; stops at the first that meets its aim.
 
     None where earlier batches send and no aim could be met.
@@ -154,12 +182,12 @@ def backward(instance: Instance, price: Floats, bound_s: float, limit_s: float =
         instance: The batch.
         price: (accelerators,) per second.
         bound_s: Lower bound on the make-span.
+        order: In which jobs are placed.
         limit_s: A make-span already found; aims beyond it are not tried.
     """
-    order = heaviest_requester_first(instance)
     best: Placement | None = None
     for aim in (*AIMS, *LATE) if len(instance.busy) else AIMS:
-        if best is not None and bound_s * aim >= min(best.makespan_s, limit_s):
+        if bound_s * aim >= min(limit_s if best is None else best.makespan_s, limit_s):
             break
         found = Backward(instance, price, order, bound_s * aim).run()
         if found is not None and (best is None or found.makespan_s < best.makespan_s):

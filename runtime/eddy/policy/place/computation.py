@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement
 from eddy.policy.place.relaxation import relax
 from eddy.policy.place.rounding import round_shares
@@ -9,9 +11,16 @@ from eddy.policy.place.schedule import makespan_of, placed
 
 
 def assign(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
-    """Assignment and bound; raises AssertionError if Theorem 1 does not hold (it cannot, so a bug is found early)."""
-    relaxed = relax(time_s, ready_s)
-    host = round_shares(relaxed, len(time_s))
+    """Assignment and bound; raises AssertionError if Theorem 1 does not hold (it cannot, so a bug is found early).
+
+    A job that some accelerator computes in no time is placed there, and the program is about the others.
+    """
+    host = time_s.argmin(axis=1)
+    computes = time_s.min(axis=1) > 0
+    if not computes.any():
+        return host, 0.0
+    relaxed = relax(time_s[computes].astype(np.float64), ready_s)
+    host[computes] = round_shares(relaxed, int(computes.sum()))
     makespan = makespan_of(time_s, host, ready_s)
     if makespan > 2 * relaxed.value_s * (1 + 1e-6):
         raise AssertionError(f"[002] Theorem 1 is broken: make-span {makespan:g} s, bound {relaxed.value_s:g} s")

@@ -10,7 +10,7 @@ import numpy as np
 from eddy.core.errors import InvalidRequest
 from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place import few
-from eddy.policy.place.backward import backward
+from eddy.policy.place.backward import ORDERS, backward
 from eddy.policy.place.balanced import BASELINE_JOBS, balance, balanced
 from eddy.policy.place.joint import finished, joint_bound, just_in_time, network_of
 from eddy.policy.place.network import at_constant_rates, beside_earlier, hosts_of, network_times
@@ -57,9 +57,12 @@ def _constant(instance: Instance) -> Placement:
 
 def _joint(instance: Instance, bound_s: float) -> Iterable[Placement]:
     price = search(instance.time_s, instance.ready_s).price
-    answer = backward(instance, price, bound_s)
-    if answer is not None:
-        yield answer
+    found = np.inf
+    for order in ORDERS:
+        answer = backward(instance, price, bound_s, order(instance), found)
+        if answer is not None:
+            found = min(found, answer.makespan_s)
+            yield answer
     host, _ = balance(instance.time_s, instance.ready_s)
     net = network_of(instance)
     start = just_in_time(instance, host, net)

@@ -11,7 +11,8 @@ from eddy.model.placement import bounds
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement, Rate
 from eddy.policy.place.balanced import lower_bound as computation_bound
 from eddy.policy.place.network import parts
-from eddy.policy.place.ports import Port, Segment, earliest, port, use, within
+from eddy.policy.place.ports import Port, Segment, earliest, port, use, whole, within
+from eddy.policy.place.schedule import as_data_arrives
 
 
 @dataclass(slots=True)
@@ -50,10 +51,22 @@ def joint_bound(instance: Instance) -> float:
 
 
 def finished(instance: Instance, host: Ints, start_s: Floats, net: Network, bound_s: float, method: str) -> Placement:
-    """The placement of starts and segments."""
+    """The placement of starts and segments.
+
+    Where the last job ends earlier if accelerators take their jobs as data arrives, they do.
+    """
+    size, _, _, _ = parts(instance)
     own = instance.time_s[np.arange(instance.jobs), host].astype(np.float64)
-    makespan = float((start_s + own).max())
-    rates = tuple(Rate(i, *segment) for i in sorted(net.sent) for segment in net.sent[i])
+    arrived = np.zeros(instance.jobs)
+    sent = {i: whole(net.sent[i], float(size[i])) for i in sorted(net.sent)}
+    for i, segments in sent.items():
+        arrived[i] = max((end for begin, end, bps in segments if end > begin and bps > 0), default=0.0)
+    start_s = np.maximum(start_s, arrived)  # what `whole` adds is rounding
+    prompt = as_data_arrives(own, host, arrived, instance.ready_s)
+    makespan, other = float((start_s + own).max()), float((prompt + own).max())
+    if other < makespan * (1 - 1e-9):
+        start_s, makespan = prompt, other
+    rates = tuple(Rate(i, *segment) for i, segments in sent.items() for segment in segments)
     return Placement(host, start_s, makespan, min(bound_s, makespan), rates, method)
 
 

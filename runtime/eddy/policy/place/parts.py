@@ -78,12 +78,12 @@ def waves(instance: Instance, methods: Sequence[Method], bound_s: float) -> Plac
     """A batch of mixed jobs: those that only compute first, those that only send last ([002] 3.5).
 
     Args:
-        instance: A batch with a network; a job without bits only computes, one that takes no time only sends.
+        instance: A batch with a network; a job without bits only computes, one that takes no time anywhere only sends.
         methods: For those that only compute, for those that do both, for those that only send.
         bound_s: Lower bound on the whole batch.
     """
     assert instance.size_bits is not None
-    sends, computes = instance.size_bits > 0, instance.time_s.min(axis=1) > 0
+    sends, computes = instance.size_bits > 0, instance.time_s.max(axis=1) > 0
     kinds = (computes & ~sends, computes & sends, ~computes)
     turns = [(np.flatnonzero(kind), place) for kind, place in zip(kinds, methods, strict=True) if kind.any()]
     return in_turn(instance, turns, bound_s, "waves")

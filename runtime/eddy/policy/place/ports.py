@@ -5,7 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, nextafter
+
+EXACT = 3e-7
+"""Sums of bits that differ by no more than this share are equal."""
 
 Segment = tuple[float, float, float]
 """From, to, bits per second."""
@@ -82,9 +85,12 @@ def earliest(one: Port, other: Port, bits: float, begin: float) -> tuple[float, 
             continue
         if bps * (end - now) >= left or end - now == inf:
             done = now + left / bps
-            # A residue too small to advance the clock is rounding, not data.
+            # A residue too small to advance the clock is rounding, unless it is all there is.
             if done > now:
                 used.append((now, done, bps))
+            elif not used:
+                done = nextafter(now, inf)
+                used.append((now, done, left / (done - now)))
             return done, used
         used.append((now, end, bps))
         left -= bps * (end - now)
@@ -106,6 +112,24 @@ def within(one: Port, other: Port, bits: float, deadline: float) -> list[Segment
         return None
     share = bits / room if room else 0.0
     return [(begin, end, bps * share) for begin, end, bps in pieces]
+
+
+def whole(segments: list[Segment], bits: float) -> list[Segment]:
+    """The same segments, so that their bits sum to `bits` although late and short times are rounded.
+
+    The widest segment is made longer by what is missing, then all rates are lowered to fit: none is raised.
+    """
+    sent = sum((end - begin) * bps for begin, end, bps in segments)
+    if not segments or abs(sent - bits) <= EXACT * bits:
+        return segments
+    widest = max(range(len(segments)), key=lambda k: segments[k][2])
+    begin, end, bps = segments[widest]
+    others = sent - (end - begin) * bps
+    while others + (end - begin) * bps < bits:
+        end = nextafter(max(end, begin + (bits - others) / bps), inf)
+    share = bits / (others + (end - begin) * bps)
+    made = [*segments[:widest], (begin, end, bps), *segments[widest + 1 :]]
+    return [(a, b, r * share) for a, b, r in made]
 
 
 def use(one: Port, other: Port, segments: list[Segment]) -> None:

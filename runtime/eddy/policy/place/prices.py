@@ -109,7 +109,8 @@ def _divided(finite: Floats, cost: Floats, least: Floats, tau: float) -> Floats:
     """(accelerators,) the load where every job spreads over its cheaper places; `cost` is used up."""
     tiny = np.finfo(cost.dtype).tiny
     cost -= least[:, None]
-    cost *= (-1.0 / np.maximum(tau * least, tiny))[:, None].astype(cost.dtype)
+    with np.errstate(over="ignore"):  # beside a place that costs nothing all others are as far as can be
+        cost *= (-1.0 / np.maximum(tau * least, tiny))[:, None].astype(cost.dtype)
     np.maximum(cost, -FARTHEST, out=cost)
     np.exp(cost, out=cost)
     share = 1.0 / cost.sum(axis=1)

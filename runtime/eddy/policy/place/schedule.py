@@ -14,12 +14,16 @@ def loads_of(time_s: Floats, host: Ints, ready_s: Floats) -> Floats:
 
 
 def makespan_of(time_s: Floats, host: Ints, ready_s: Floats) -> float:
-    """When the last job of the batch ends; hosts without a job of it do not count."""
-    return float(loads_of(time_s, host, ready_s)[np.unique(host)].max())
+    """When the last job of the batch ends; accelerators on which none of it computes do not count."""
+    computes = time_s[np.arange(len(host)), host] > 0
+    return float(loads_of(time_s, host, ready_s)[np.unique(host[computes])].max(initial=0.0))
 
 
 def back_to_back(time_s: Floats, host: Ints, ready_s: Floats) -> Floats:
-    """Starts, each accelerator running its jobs shortest first (the average completion is then least)."""
+    """Starts, each accelerator running its jobs shortest first (the average completion is then least).
+
+    A job that computes for no time waits for nobody.
+    """
     own = time_s[np.arange(len(host)), host].astype(np.float64)
     order = np.lexsort((own, host))
     ends = np.cumsum(own[order])
@@ -28,6 +32,21 @@ def back_to_back(time_s: Floats, host: Ints, ready_s: Floats) -> Floats:
     before = np.repeat(ends[first] - own[order][first], np.diff(np.r_[first, len(host)]))
     start = np.empty(len(host))
     start[order] = ends - own[order] - before + ready_s[sorted_host]
+    return np.where(own > 0, start, 0.0)
+
+
+def as_data_arrives(own: Floats, host: Ints, arrived_s: Floats, ready_s: Floats) -> Floats:
+    """Starts where each accelerator takes its jobs in the order in which their data is there.
+
+    No other order ends an accelerator's work earlier (it idles only while none of its waiting jobs is there).
+    """
+    start = arrived_s.astype(np.float64).copy()
+    free = ready_s.astype(np.float64).tolist()
+    lasts, at, there = own.tolist(), host.tolist(), start.tolist()
+    for i in np.lexsort((np.arange(len(host)), start)).tolist():
+        if lasts[i] > 0:
+            start[i] = begin = max(free[at[i]], there[i])
+            free[at[i]] = begin + lasts[i]
     return start
 
 

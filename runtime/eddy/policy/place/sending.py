@@ -119,8 +119,10 @@ class Rush:
         self._note(segments, u, h, now)
         self.waiting[job] = False
         self.host[job] = j
-        self.start[job] = max(arrived, self.through[j])
-        self.through[j] = self.start[job] + float(self.it.time_s[job, j])
+        own = float(self.it.time_s[job, j])
+        # A job that computes for no time keeps no accelerator; the next job is taken as if it had.
+        self.start[job] = max(arrived, self.through[j]) if own else arrived
+        self.through[j] = max(arrived, self.through[j]) + own
         return float(self.start[job] if self.prefetch else self.through[j])
 
     def _note(self, segments: list[Segment], u: int, h: int, now: float) -> None:
