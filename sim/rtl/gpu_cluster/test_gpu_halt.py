@@ -12,7 +12,8 @@ from eddy_sim.gpu.programs import OUT
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_core")]
 
 SHAPE = Shape()
-STATUS, IRQ = 0x08, 0x04
+TWO = Shape(2, 3, 3, fpu=False, icache_bytes=64, dcache_bytes=128, local_bytes=4096, starve_bound=17)
+STATUS, IRQ, DONE = 0x08, 0x04, 0x2C
 END = ".insn r 0x0b, 0, 0, x0, x0, x0\n"
 COUNT = f"li a1, {OUT:#x}\n1: addi a0, a0, 1\nsw a0, 0(a1)\nfence\nj 1b\n"
 ENDINGS = {
@@ -55,3 +56,36 @@ def test_nothing_happens_after_the_end(ending: str) -> None:
     assert word(cluster) == 77
     assert not cluster.faults()
     assert cluster.counters()["fetch_misses"] == cluster.counters()["line_reads"] == 1, "no line of the last kernel's"
+
+
+def test_an_end_is_seen_whatever_starts_or_is_acknowledged_at_that_moment() -> None:
+    """Core 0 ends while core 1 is started, or its own old end cleared, at every distance that can meet."""
+    cluster = Cluster(TWO, trace=True)
+    short = program(text("li a0, 20\n1: addi a0, a0, -1\nbnez a0, 1b\n" + END))
+    cluster.load(short)
+    for core in (0, 1):
+        cluster.poke(regs.CORE + core * regs.CORE_STRIDE, short.entry)
+    cluster.poke(regs.LAUNCH, 3)
+    run_out(cluster)
+    cluster.poke(regs.LAUNCH, 1)
+    begin = cluster.cycles
+    assert cluster.run(5000) is Stop.IDLE
+    length = cluster.cycles - begin
+    cluster.poke(IRQ, 0)
+    for register, value in ((regs.LAUNCH, 2), (DONE, 2)):
+        # An access takes a few cycles on the bus, so it is begun before the end comes.
+        for wait in range(length - 12, length + 2):
+            cluster.poke(DONE, 3)
+            cluster.poke(regs.LAUNCH, 1)
+            cluster.run(wait)
+            cluster.poke(register, value)
+            run_out(cluster)
+            assert cluster.peek(DONE) & 1, f"the end of core 0 got lost, {wait} cycles after its start"
+
+
+def run_out(cluster: Cluster) -> None:
+    """Run until no core does, and take the interrupt away."""
+    while cluster.peek(STATUS):
+        cluster.poke(IRQ, 0)
+        cluster.run(1000)
+    cluster.poke(IRQ, 0)

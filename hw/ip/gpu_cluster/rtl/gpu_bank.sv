@@ -131,10 +131,11 @@ module gpu_bank
   logic [Cores-1:0] start_q, stop_q, snapshot_q;
   logic [31:0] cap_q, start_reg_q, arg_reg_q;
   core_t counter_core_q;
-  logic [Cores-1:0] ended;
+  logic [Cores-1:0] ended, done_clear;
   logic cluster_idles;
 
   assign ended = running_q & ~running_i;
+  assign done_clear = (write && waddr_q == DoneOffset) ? Cores'(wdata_q & wmask) : '0;
   assign cluster_idles = running_q != '0 && running_i == '0;
 
   logic core_window;
@@ -209,7 +210,6 @@ module gpu_bank
             keep_q <= wdata_q[31] && wstrb_q[3];
           end
           HaltOffset: stop_q <= Cores'(wdata_q & wmask);
-          DoneOffset: done_q <= done_q & ~Cores'(wdata_q & wmask);
           InterruptEnableOffset: begin
             irq_cores_q <= Cores'(merged(32'(irq_cores_q)));
             if (wstrb_q[3]) irq_idle_q <= wdata_q[31];
@@ -234,9 +234,8 @@ module gpu_bank
           endcase
         end
       end
-      // Where an event and an access meet, the event wins.
-      if (ended != '0) done_q <= done_q | ended;
-      if (start_q != '0) done_q <= done_q & ~start_q;
+      // Where an event and an access meet, the event wins, of each core for itself.
+      done_q <= (done_q & ~done_clear & ~start_q) | ended;
       if ((ended & irq_cores_q) != '0 || (cluster_idles && irq_idle_q)) pending_q <= 1'b1;
     end
   end
