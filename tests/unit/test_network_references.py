@@ -33,7 +33,7 @@ def test_halves_are_rounded_up_and_the_rest_is_cut(shift: int) -> None:
 
 
 def test_sums_wrap_at_32_bits() -> None:
-    assert layers.requantise(np.array([(1 << 31) + 5, -(1 << 31) - 3]), 24, False).tolist() == [-128, 127]
+    assert layers.requantise(np.array([(1 << 31) + 5, -(1 << 31) - (1 << 24)]), 24, False).tolist() == [-128, 127]
 
 
 def test_the_largest_of_four_is_kept_and_odd_ends_are_left_out() -> None:

@@ -1,8 +1,8 @@
 """Layers of 8-bit integer inference by their definitions, and the bytes that the modules of them read and write.
 
-An activation or a weight is a signed byte; a sum of products and a bias has 32 bits (and wraps); it is turned into a
-byte by a shift to the right, halves rounded up, then cut to -128..127, after a ReLU to 0..127. The RTL walks taps with
-counters; here whole arrays are multiplied, and both must give the same bits.
+An activation or a weight is a signed byte; a sum of products, a bias and, for rounding, half a unit of the result has
+32 bits (and wraps); it is turned into a byte by a shift to the right, then cut to -128..127, after a ReLU to 0..127.
+The RTL walks taps with counters; here whole arrays are multiplied, and both must give the same bits.
 
 Shapes: a map of activations is (channels, height, width), a convolution's weights (outputs, channels, kernel, kernel),
 a fully connected layer's (outputs, inputs), biases (outputs,).
@@ -21,9 +21,9 @@ LANES = 8
 
 
 def requantise(sums: npt.NDArray[np.int64], shift: int, relu: bool) -> Int8:
-    """Sums to bytes: floor(sum / 2^shift + 1/2), cut."""
-    wrapped = (sums + (1 << 31)) % (1 << 32) - (1 << 31)
-    rounded = (wrapped + (1 << shift) // 2) >> shift
+    """Sums to bytes: floor(sum / 2^shift + 1/2), with the sum at 32 bits, cut."""
+    wrapped = (sums + (1 << shift) // 2 + (1 << 31)) % (1 << 32) - (1 << 31)
+    rounded = wrapped >> shift
     return np.clip(rounded, 0 if relu else -128, 127).astype(np.int8)
 
 

@@ -1,7 +1,7 @@
 /// One convolution layer: a map of activations is kept, then eight output channels at a time are computed from it.
 ///
 /// In: the map's words; then for each group of eight output channels four words of biases and one word of eight weights
-/// for each tap. Out: a word of eight channels for each pixel, row by row, group by group. One tap a cycle, 8 cycles
+/// for each tap. Out: a word of eight channels for each pixel, row by row, group by group. One tap a cycle, 7 cycles
 /// a convolved pixel and one a word out beside. Pixels beyond the map's edge count as zero.
 ///
 /// The map: `channels_i` bytes a pixel, row by row, where there are fewer than eight channels; else one such plane of
@@ -49,7 +49,7 @@ module conv_pool_core #(
   typedef logic [WordWidth+2:0] byte_addr_t;
   typedef logic signed [9:0] place_t;
   /// Cycles between the last step and the cycle of the result.
-  localparam logic [2:0] DrainCycles = 3'd4;
+  localparam logic [2:0] DrainCycles = 3'd3;
 
   typedef enum logic [3:0] {
     StMap, StBias, StWeights, StPixel, StBase, StScale, StTaps, StDrain, StMerge, StEmit

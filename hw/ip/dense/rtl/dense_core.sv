@@ -2,7 +2,7 @@
 ///
 /// In: the activations' words; then for each group of eight outputs four words of biases and one word of eight weights
 /// for each activation; then the same of the second layer, whose activations are the first one's outputs. Out: a
-/// word of eight outputs a group of the last layer. One word of weights a cycle, 5 cycles a group beside.
+/// word of eight outputs a group of the last layer. One word of weights a cycle, 4 cycles a group beside.
 module dense_core #(
   /// Activations of the first layer, eight times a power of two.
   parameter int unsigned MaxInputs = 4096,
@@ -33,7 +33,7 @@ module dense_core #(
   localparam int unsigned InputWidth = $clog2(MaxInputs);
   localparam int unsigned GroupWidth = $clog2(MaxGroups);
   /// Cycles between the last step and the cycle of the result.
-  localparam logic [2:0] DrainCycles = 3'd4;
+  localparam logic [2:0] DrainCycles = 3'd3;
 
   typedef enum logic [2:0] {StInput, StBias, StWeights, StDrain, StEmit} state_e;
   state_e state_q;
