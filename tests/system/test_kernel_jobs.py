@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
+import anyio
 import numpy as np
 import pytest
 from eddy.board.port import Cause
 from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest, Quota, TenantRecord, What
+from eddy.gpu.compiler import Compiler
+from eddy.gpu.program import Program
 from eddy.gpu.request import KernelRequest
+from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.kernels import slice_groups
+from eddy.hypervisor.kernels import Kernels, slice_groups
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchPolicy, DispatchView, Preempt
 from eddy.store import Store
 from hypervisor_kit import CHAIN, TENANT, expected, request
 from kernel_kit import (
     ALL_MODULES,
+    STEP,
     ComputingBoard,
     bad_request,
     buffer,
@@ -30,6 +37,7 @@ from kernel_kit import (
     stepped,
 )
 from system.test_hypervisor_crash import Killed, Killer, Mortal
+from unit.gpu_kit import CACHE
 
 
 class TurnAbout:
@@ -380,3 +388,51 @@ def test_slices_are_neither_many_nor_small(groups: int, places: int, most: int, 
     assert slice_groups(groups, places, most) == wanted
     assert -(-groups // wanted) <= most
 
+
+class Waiting(Compiler):
+    """A compiler that needs very long for some sources: until it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(CACHE)
+        self.go = threading.Event()
+        self.under_way = 0
+
+    def compile(self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None) -> Program:
+        if "slow" in source:
+            self.under_way += 1
+            assert self.go.wait(20)
+        return super().compile(source.replace("slow", ""), fpu=fpu, defines=defines)
+
+
+def test_one_tenants_long_compilations_keep_nobody_waiting() -> None:
+    store, board, compiler = Store(":memory:"), kernel_board(), Waiting()
+    slow = [
+        JobRequest(TENANT, "", kernel={**(step_request(store, salt=k).kernel or {}), "source": STEP + "/*slow*/"})
+        for k in range(4)
+    ]
+
+    async def play() -> None:
+        hypervisor = Hypervisor(
+            board, POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, ALL_MODULES, None, Kernels(ALL_MODULES, compiler)
+        )
+        async with anyio.create_task_group() as group:
+            group.start_soon(hypervisor.run)
+            async with anyio.create_task_group() as submissions:
+                for each in slow:
+                    submissions.start_soon(hypervisor.submit, each)
+                while not compiler.under_way:
+                    await anyio.sleep(0.005)
+                with anyio.fail_after(10):
+                    application = await hypervisor.submit(request(store, tenant="carol"))
+                    kernel = await hypervisor.submit(step_request(store, "bob"))
+                    for record in (application, kernel):
+                        async for _ in hypervisor.follow(record.tenant, record.id):
+                            pass
+                assert compiler.under_way == 1, "a tenant has one kernel compiled at a time"
+                compiler.go.set()
+            group.cancel_scope.cancel()
+
+    anyio.run(play)
+    assert compiler.under_way == len(slow)
+    check_steps(store, "bob", 2, 1)
+    assert store.output("carol", 1, "out") == expected()

@@ -65,6 +65,7 @@ class Server:
             ]
             places = {name: names.index(name) for name in done.outputs}
             job["kernel"] = {"outputs": {name: output(request, place) for name, place in places.items()}}
+            job["kernel"]["log_bytes"] = len(done.log)
             job["log"] = done.log
             self.results[-1] = dict(done.outputs)
         except EddyError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -127,6 +129,16 @@ def test_a_damaged_cache_entry_is_compiled_anew(tmp_path: Path) -> None:
     first = shared.compile(SAXPY)
     (tmp_path / f"{first.digest}.json").write_text('{"digest": 1')
     assert shared.compile(SAXPY) == first
+
+
+def test_the_cache_forgets_what_was_not_used_for_longest(tmp_path: Path) -> None:
+    program = compiled(SAXPY)
+    bounded = Compiler(tmp_path, cache_bytes=5 * len(program.to_json()) // 2)
+    for age, name in ((3, "a"), (1, "b"), (2, "c")):
+        bounded._keep(replace(program, digest=name))
+        os.utime(tmp_path / f"{name}.json", (1000 - age, 1000 - age))
+    bounded._keep(replace(program, digest="d"))
+    assert {file.stem for file in tmp_path.glob("*.json")} == {"b", "d"}
 
 
 def test_both_variants_and_definitions_have_names_of_their_own() -> None:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eddy.client.job import Job
-from eddy.core.errors import InvalidRequest
+from eddy.core.errors import EddyError, InvalidRequest
 from eddy.gpu.launch import Local
 from eddy.gpu.request import ArgumentValue, Buffer, KernelRequest, Same
 
@@ -111,6 +112,7 @@ class KernelJob(Job):
     def __init__(self, client: Client, data: Mapping[str, Any], arguments: Sequence[object]) -> None:
         super().__init__(client, data)
         self._arguments = arguments
+        self._printed: str | None = None
 
     def __repr__(self) -> str:
         return f"<KernelJob {self.id} {self.state}>"
@@ -124,7 +126,12 @@ class KernelJob(Job):
         """
         from eddy.client import arrays
 
-        super().wait(timeout_s, on_change)
+        try:
+            super().wait(timeout_s, on_change)
+        finally:
+            if self.ended:
+                with suppress(EddyError):  # why the job failed matters more
+                    self._printed = self._fetch_log()
         for name, output in self._result().get("outputs", {}).items():
             array = self._arguments[output["argument"]]
             if isinstance(array, np.ndarray):
@@ -137,7 +144,10 @@ class KernelJob(Job):
     @property
     def log(self) -> str:
         """What the kernel printed, in the order of work-items; also of one that failed. Empty until it has ended."""
-        return self._client.log(self.id)
+        return self._fetch_log() if self._printed is None else self._printed
+
+    def _fetch_log(self) -> str:
+        return self._client.log(self.id) if self._result().get("log_bytes") else ""
 
     @property
     def parallel_fraction(self) -> float | None:

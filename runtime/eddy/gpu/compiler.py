@@ -25,6 +25,7 @@ from eddy.gpu.sandbox import Ended, Limits
 from eddy.gpu.signature import read_kernels, stubs, without_saves
 
 MAX_SOURCE_BYTES = 1 << 20
+CACHE_BYTES = 256 << 20
 _DIAGNOSTIC = re.compile(r"^(kernel\.cl|[\w.<> ]+):(?:(\d+):(\d+):)? ?(fatal error|error|warning|note): (.*)$", re.M)
 _LOCAL_TOO_LARGE = re.compile(r"section \.local at 0x\w+ of size (0x\w+) exceeds available address space")
 _NOISE = re.compile(r"^(zig|clang|lld|ld\.lld): (warning|note): .*\n?", re.M)
@@ -36,11 +37,13 @@ class Compiler:
     Args:
         cache: Folder of compiled programs; None for the user's cache.
         limits: What one step of one compilation may use.
+        cache_bytes: What programs may take in the folder; the ones not used for longest leave first.
     """
 
-    def __init__(self, cache: Path | None = None, limits: Limits | None = None) -> None:
+    def __init__(self, cache: Path | None = None, limits: Limits | None = None, cache_bytes: int = CACHE_BYTES) -> None:
         self.cache = cache or library.default_cache()
         self.limits = limits or Limits()
+        self._cache_bytes = cache_bytes
 
     def compile(self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None) -> Program:
         """The program of a source.
@@ -134,8 +137,10 @@ class Compiler:
         raise CompilationFailed(message, diagnostics=diagnostics)
 
     def _kept(self, digest: str) -> Program | None:
+        file = self.cache / f"{digest}.json"
         try:
-            return Program.from_json((self.cache / f"{digest}.json").read_text(encoding="utf-8"))
+            os.utime(file)
+            return Program.from_json(file.read_text(encoding="utf-8"))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -144,6 +149,20 @@ class Compiler:
         with tempfile.NamedTemporaryFile("w", dir=self.cache, delete=False, encoding="utf-8") as file:
             file.write(program.to_json())
         os.replace(file.name, self.cache / f"{program.digest}.json")
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Remove the programs not used for longest, as far as there are too many bytes of them."""
+        found = []
+        for file in self.cache.glob("*.json"):
+            with suppress(OSError):
+                status = file.stat()
+                found.append((status.st_mtime_ns, status.st_size, file))
+        room = self._cache_bytes
+        for _, size, file in sorted(found, reverse=True):
+            room -= size
+            if room < 0:
+                file.unlink(missing_ok=True)
 
 
 def _clean(message: bytes) -> str:

@@ -12,6 +12,7 @@ The last form is the array of an earlier argument once more: both share its memo
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +48,7 @@ class Buffer:
     @property
     def bytes(self) -> int:
         """Its size."""
-        return int(np.dtype(self.dtype).itemsize * np.prod(self.shape, dtype=np.int64))
+        return np.dtype(self.dtype).itemsize * math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)

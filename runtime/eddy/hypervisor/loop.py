@@ -67,6 +67,8 @@ class Hypervisor:
         self._store = store
         self._limiter = anyio.CapacityLimiter(1)
         self._compiling = anyio.CapacityLimiter(COMPILATIONS)
+        self._compiling_for: dict[str, anyio.CapacityLimiter] = {}
+        """By tenant: each has one kernel compiled at a time, so that none keeps the others waiting."""
         self._wake = anyio.Event()
         self._changed = anyio.Event()
         self._ready = anyio.Event()
@@ -149,8 +151,11 @@ class Hypervisor:
             QuotaExceeded: The tenant has too many jobs that have not ended, or compiling took too much.
         """
         await self._ready.wait()
-        limiter = None if request.kernel is None else self._compiling
-        record = await anyio.to_thread.run_sync(self._engine.accept, request, limiter=limiter)
+        if request.kernel is None:
+            record = await anyio.to_thread.run_sync(self._engine.accept, request)
+        else:
+            async with self._compiling_for.setdefault(request.tenant, anyio.CapacityLimiter(1)):
+                record = await anyio.to_thread.run_sync(self._engine.accept, request, limiter=self._compiling)
         self._wake.set()
         return record
 
