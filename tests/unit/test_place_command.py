@@ -62,6 +62,18 @@ def test_what_the_method_does_not_need_may_be_absent(tmp_path: Path) -> None:
     assert run(written(tmp_path, sending), "--method", "network").exit_code == 0
 
 
+def test_senders_may_be_absent_where_they_are_no_bottleneck(tmp_path: Path) -> None:
+    """Without them only hosts' ports limit; one sender needs no list; sizes alone do not count."""
+    anyone = {name: JOINT[name] for name in ("time_s", "size_bits", "ingress_bps")}
+    spelled_out = {**anyone, "requester": [0, 1, 2, 3], "egress_bps": [1e9] * 4}
+    one, other = (json.loads(run(written(tmp_path, raw), "--json").stdout) for raw in (anyone, spelled_out))
+    assert one == other
+    assert run(written(tmp_path, {**anyone, "egress_bps": [1e9]})).exit_code == 0
+    alone = json.loads(run(written(tmp_path, {name: JOINT[name] for name in ("time_s", "size_bits")}), "--json").stdout)
+    assert not alone["rates"]
+    assert alone["makespan_s"] == pytest.approx(0.5)
+
+
 def test_groups_and_reconfiguration(tmp_path: Path) -> None:
     path = written(tmp_path, {"time_s": JOINT["time_s"]})
     plain, loaded = (json.loads(run(path, "--json", *more).stdout) for more in ((), ("--reconfigure-s", "1")))
@@ -78,7 +90,16 @@ def test_groups_and_reconfiguration(tmp_path: Path) -> None:
         ({"time_s": [[1, 2], [3]]}, "time_s"),
         ({"time_s": [[1, None]]}, "NaN"),
         ({"time_s": [[1]], "times": [1]}, "times"),
+        ({}, "time_s"),
+        ({"time_s": []}, "time_s"),
+        ({"time_s": [[-1.0]]}, "negative"),
+        ({"time_s": [[float("inf")]]}, "no host"),
+        ({"time_s": [[10**400]]}, "time_s"),
         ({**JOINT, "requester": [0, 0, 1, 2]}, "requester"),
+        ({**JOINT, "requester": [0, 0, 1, float("nan")]}, "requester"),
+        ({**JOINT, "requester": [0, 0, 1, 0.5]}, "requester"),
+        ({name: JOINT[name] for name in JOINT if name != "requester"}, "requester"),
+        ({**JOINT, "size_bits": [1e8, -1, 1, 1]}, "size_bits"),
         ({**JOINT, "ingress_bps": [1e9, 0]}, "ingress_bps"),
         ({**JOINT, "size_bits": [1e8]}, "size_bits"),
     ],

@@ -121,7 +121,7 @@ def test_work_of_earlier_batches_raises_the_water() -> None:
         ({"time_s": [[1, float("nan")]]}, "time_s"),
         ({"time_s": [[float("inf")]]}, "time_s"),
         ({"time_s": [[1]], "speed": 1}, "speed"),
-        ({"time_s": [[1]], "size_bits": [1]}, "size_bits"),
+        ({"time_s": [[1]], "size_bits": [1], "requester": [0]}, "size_bits"),
         ({"time_s": "abc"}, "time_s"),
         (
             {"time_s": [[1]], "size_bits": [1], "requester": [1], "egress_bps": [1], "ingress_bps": [1]},

@@ -121,7 +121,8 @@ class Placement:
 def instance_from(raw: Mapping[str, Any]) -> Instance:
     """An instance from arrays or nested lists by the names of `ARRAYS`; what a method does not need may be absent.
 
-    Without `time_s` computation takes no time, and there is one accelerator for every host of `ingress_bps`.
+    Without `time_s` computation takes no time, and there is one accelerator for every host of `ingress_bps`. Without
+    `requester` and `egress_bps` senders are no bottleneck; without `ingress_bps` too, sizes do not count.
 
     Raises:
         InvalidRequest: a name is unknown, an array has the wrong shape, or a value makes no sense.
@@ -136,6 +137,7 @@ def instance_from(raw: Mapping[str, Any]) -> Instance:
             raise InvalidRequest("An instance needs time_s, or size_bits and ingress_bps.", field="time_s")
         columns = len(raw.get("host_of", floats["ingress_bps"]))
         time_s = np.zeros((len(floats["size_bits"]), columns))
+    _fill_in(floats)
     return Instance(
         time_s=time_s,
         size_bits=floats.get("size_bits"),
@@ -148,11 +150,26 @@ def instance_from(raw: Mapping[str, Any]) -> Instance:
     )
 
 
+def _fill_in(floats: dict[str, Floats]) -> None:
+    """What may be left out of the network: all of it; who sends, where it is one; the senders, where none is slow."""
+    given = {name for name in ("size_bits", "requester", "egress_bps", "ingress_bps") if name in floats}
+    size, ingress = floats.get("size_bits"), floats.get("ingress_bps")
+    if given == {"size_bits"}:
+        del floats["size_bits"]
+    elif size is not None and ingress is not None and ingress.size:
+        if given == {"size_bits", "ingress_bps"}:
+            # Everybody sends alone, and faster than any host receives.
+            floats["requester"] = np.arange(size.size, dtype=np.float64)
+            floats["egress_bps"] = np.full(max(size.size, 1), ingress.max())
+        elif "requester" not in given and floats["egress_bps"].shape == (1,):
+            floats["requester"] = np.zeros(size.size)
+
+
 def _floats(name: str, value: Any) -> Floats:
     try:
         array = np.asarray(value)
         return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidRequest(f"{name} is not an array of numbers.", field=name) from None
 
 
@@ -160,10 +177,9 @@ def _indices(name: str, floats: Mapping[str, Floats]) -> Ints | None:
     array = floats.get(name)
     if array is None:
         return None
-    whole = array.astype(np.int64)
-    if not np.array_equal(whole, array):
+    if not (np.abs(array) < 2**53).all() or (array % 1).any():  # NaN is not below anything
         raise InvalidRequest(f"{name} holds indices, whole numbers from 0.", field=name)
-    return whole
+    return array.astype(np.int64)
 
 
 def _check(it: Instance) -> None:
@@ -188,7 +204,9 @@ def _check(it: Instance) -> None:
     size, requester, egress, ingress = network
     if size is None or requester is None or egress is None or ingress is None:
         raise InvalidRequest(
-            "size_bits, requester, egress_bps and ingress_bps go together: give all four, or none.", field="size_bits"
+            "size_bits, requester, egress_bps and ingress_bps go together: give all four, or none "
+            "(or sizes and ingress_bps alone, where senders are no bottleneck).",
+            field="size_bits",
         )
     _shape("size_bits", size, jobs)
     _shape("requester", requester, jobs)

@@ -13,10 +13,13 @@ from eddy.policy.place.schedule import makespan_of, placed
 def assign(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
     """Assignment and bound; raises AssertionError if Theorem 1 does not hold (it cannot, so a bug is found early).
 
-    A job that some accelerator computes in no time is placed there, and the program is about the others.
+    A job that some accelerators compute in no time is placed there, in turns, and the program is about the others.
     """
-    host = time_s.argmin(axis=1)
     computes = time_s.min(axis=1) > 0
+    host = np.zeros(len(time_s), np.int64)
+    for turn, i in enumerate(np.flatnonzero(~computes).tolist()):
+        free = np.flatnonzero(time_s[i] == 0)
+        host[i] = free[turn % len(free)]
     if not computes.any():
         return host, 0.0
     relaxed = relax(time_s[computes].astype(np.float64), ready_s)
