@@ -92,7 +92,35 @@ async def test_methods_that_do_not_fit(server: Any) -> None:
             for method in set(METHODS) - methods:
                 answer = await client.request(method, fill(path))
                 check(answer, 405, "method-not-allowed")
-                assert answer.headers["allow"]
+                assert methods <= set(answer.headers["allow"].split(", "))
+
+
+async def test_options_and_head_fit_what_a_path_answers(server: Any) -> None:
+    known: dict[str, set[str]] = {}
+    for method, path in operations(server):
+        known.setdefault(path, set()).add(method)
+    async with server.client() as client:
+        for path, methods in known.items():
+            answer = await client.options(fill(path))
+            assert answer.status_code == 204
+            assert methods <= set(answer.headers["allow"].split(", "))
+        for path in ("/healthz", "/metrics", "/v1/jobs", "/v1/apps", "/v1/slots", "/v1/jobs/999"):
+            answer, whole = await client.head(path), await client.get(path)
+            assert (answer.status_code, answer.content) == (whole.status_code, b"")
+            assert answer.headers["content-type"] == whole.headers["content-type"]
+        check(await client.options("/v1/nothing"), 404, "not-found")
+        assert "HEAD" not in (await client.options("/v1/jobs/999/events")).headers["allow"]
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded"])
+async def test_a_body_that_does_not_say_it_is_json(server: Any, kind: str | None) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    async with server.client() as client:
+        answer = await client.post("/v1/jobs", content=b'{"application": "invert"}', headers=headers)
+        assert check(answer, 415, "unsupported-media-type")["allowed"] == ["application/json"]
+        accepted = {"Content-Type": "application/json; charset=utf-8"}
+        answer = await client.post("/v1/jobs", content=b'{"application": "nothing"}', headers=accepted)
+        check(answer, 422, "invalid-request")
 
 
 async def test_bodies_that_are_not_json_objects(server: Any) -> None:

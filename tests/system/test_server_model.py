@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -129,6 +131,22 @@ def test_the_client_raises_the_servers_errors(ada: Client, server: Server) -> No
         stranger.jobs()
     with Client("http://127.0.0.1:9", retries=0) as nobody, pytest.raises(ServerUnreachable, match="eddy serve"):
         nobody.jobs()
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_client_that_sends_far_too_much_gets_the_answer_and_no_reset(server: Server, declared: bool) -> None:
+    body = b"{" + b" " * (24 << 20) + b"}"
+    content = body if declared else (body[at : at + 65536] for at in range(0, len(body), 65536))
+    headers = {"Authorization": f"Bearer {server.key_file.read_text().strip()}", "Content-Type": "application/json"}
+    chunked = {} if declared else {"Transfer-Encoding": "chunked"}
+    url = urlsplit(server.url)
+    # This client sends all it has before it reads, and does not forgive a connection that was closed meanwhile.
+    connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=30)
+    connection.request("POST", "/v1/jobs", content, {**headers, **chunked}, encode_chunked=not declared)
+    answer = connection.getresponse()
+    assert answer.status == 413
+    assert json.loads(answer.read())["code"] == "payload-too-large"
+    connection.close()
 
 
 def test_a_failed_job_raises_with_its_cause(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from eddy.api.catalogue import Catalogue
 from eddy.api.context import ApiSettings, Context
 from eddy.api.keys import KeyHasher
 from eddy.api.limits import BodyLimit
+from eddy.api.methods import Methods
 from eddy.api.metrics import Measured, Metrics
 from eddy.api.routes import admin, apps, blobs, jobs, slots, system
 from eddy.core.errors import EddyError
@@ -62,6 +63,7 @@ def create_app(
     problems.install(app)
     for part in (jobs, blobs, apps, slots, admin, system):
         app.include_router(part.router)
+    app.add_middleware(Methods)
     app.add_middleware(Measured, metrics=app.state.metrics)
     app.add_middleware(
         BodyLimit, limit_bytes=context.settings.max_body_bytes, blob_limit_bytes=context.settings.max_blob_bytes

@@ -8,6 +8,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eddy.api.problems import MEDIA_TYPE, BodyTooLarge, document
 
+DRAIN_BYTES = 64 << 20
+"""Most of a refused body that is waited for before the connection is closed on the rest."""
+
 
 class BodyLimit:
     """Answer 413 to a body over the bound, by its declared length or, where that is missing or a lie, as it arrives.
@@ -31,9 +34,10 @@ class BodyLimit:
         limit = self._blob_limit_bytes if scope["path"].startswith("/v1/blobs/") else self._limit_bytes
         declared = _declared_length(scope)
         if declared is not None and declared > limit:
+            await _drain(scope, receive)
             await _refuse(scope, send, BodyTooLarge(limit, declared))
         else:
-            await self._app(scope, _counted(receive, limit), send)
+            await self._app(scope, _counted(scope, receive, limit), send)
 
 
 def _declared_length(scope: Scope) -> int | None:
@@ -43,7 +47,19 @@ def _declared_length(scope: Scope) -> int | None:
     return None
 
 
-def _counted(receive: Receive, limit: int) -> Receive:
+async def _drain(scope: Scope, receive: Receive) -> None:
+    """Take what a client is about to send anyway, and throw it away: closing on it would reset the connection, and the
+    client would see that instead of the answer. One that waits to be told to go on (`Expect`) sends nothing yet."""
+    if any(name == b"expect" for name, _ in scope["headers"]):
+        return
+    taken, more = 0, True
+    while more and taken < DRAIN_BYTES:
+        message = await receive()
+        taken += len(message.get("body", b""))
+        more = message.get("more_body", False)
+
+
+def _counted(scope: Scope, receive: Receive, limit: int) -> Receive:
     seen = 0
 
     async def counting() -> Message:
@@ -51,6 +67,8 @@ def _counted(receive: Receive, limit: int) -> Receive:
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > limit:
+            if message.get("more_body", False):
+                await _drain(scope, receive)
             raise BodyTooLarge(limit)
         return message
 

@@ -19,6 +19,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from eddy.api.paths import allowed
 from eddy.core.errors import EddyError
 
 MEDIA_TYPE = "application/problem+json"
@@ -163,7 +164,10 @@ async def _on_http(request: Request, failure: Exception) -> JSONResponse:
     }
     detail = by_status.get(failure.status_code, str(failure.detail))
     extra = failure.extra if isinstance(failure, BodyTooLarge) else {}
-    return respond(request, code, detail, headers=failure.headers, **extra)
+    headers = dict(failure.headers or {})
+    if failure.status_code == 405:  # the router names the methods of the first route only that has the path
+        headers["Allow"] = ", ".join(allowed(request.app, request.url.path))
+    return respond(request, code, detail, headers=headers, **extra)
 
 
 async def _on_anything(request: Request, failure: Exception) -> JSONResponse:

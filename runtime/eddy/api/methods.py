@@ -1,0 +1,58 @@
+"""What HTTP asks of every resource, in one place: HEAD where there is GET, OPTIONS, `Allow`, the type of a body."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from eddy.api import problems
+from eddy.api.paths import allowed, answers
+
+
+class Methods:
+    """Answers OPTIONS, makes a HEAD of every GET, and refuses bodies that do not say they are JSON.
+
+    Args:
+        app: The application behind it, of which `scope["app"]` knows the routes.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        app, path, method = scope["app"], scope["path"], scope["method"]
+        methods = allowed(app, path) if method in ("OPTIONS", "HEAD") else []
+        if methods and method == "OPTIONS":
+            await Response(status_code=204, headers={"Allow": ", ".join(methods)})(scope, receive, send)
+        elif method == "HEAD" and "HEAD" in methods and not answers(app, "HEAD", path):
+            await self._app({**scope, "method": "GET"}, receive, _without_body(send))
+        elif method == "POST" and not _says_json(scope) and answers(app, "POST", path):
+            request = Request(scope)
+            detail = f"A body of type {request.headers.get('content-type') or '(none)'} is not understood."
+            answer = problems.respond(
+                request, "unsupported-media-type", detail, field="Content-Type", allowed=["application/json"]
+            )
+            await answer(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _says_json(scope: Scope) -> bool:
+    """Whether there is no body, or one that says it is JSON."""
+    headers = Request(scope).headers
+    if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+        return True
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def _without_body(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return sending
