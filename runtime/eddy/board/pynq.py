@@ -18,11 +18,10 @@ from eddy.board import swap
 from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.events import EventLog
-from eddy.board.fabric import Fabric, Fault, SlotFabric, Window
+from eddy.board.fabric import Fabric
 from eddy.board.images import ImageStore
 from eddy.board.kernels import Ended, Kernels, SlotFailed
 from eddy.board.port import (
-    Access,
     BoardDescription,
     BoardEvent,
     BoardState,
@@ -32,50 +31,23 @@ from eddy.board.port import (
     Launch,
     SlotCounters,
     SlotPhase,
-    SlotState,
 )
 from eddy.board.profile import Profile
 from eddy.board.signing import Trust
+from eddy.board.slot import (
+    NO_FAULT,
+    BoardSlot,
+    check_launch,
+    not_idle,
+    state_of,
+    still_granted,
+    windows_of,
+    wrong_kind,
+)
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.slots import Image
 
-CONTROL_BYTES = 0xF000
-"""Registers a launch may write lie below the identity block."""
-NO_FAULT = Fault(Cause.NONE)
 _log = logging.getLogger(__name__)
-
-
-@dataclass
-class _Slot:
-    """What the board knows about a slot beyond its hardware."""
-
-    hardware: SlotFabric
-    phase: SlotPhase = SlotPhase.EMPTY
-    image: str = ""
-    since_s: float = 0.0
-    launch: Launch | None = None
-    started_s: float = 0.0
-    windows: tuple[Window, ...] = ()
-    buffers: frozenset[int] = frozenset()
-    """What the windows were made of; they stay open between the items of a batch."""
-    idle_fault: Fault = NO_FAULT
-    """Why it was closed while it ran nothing: there was no item to say it of, so the next launch says it."""
-    kernels: Kernels | None = None
-    """What runs on it, where it holds a GPU cluster; `launch` and what goes with it are for every other module."""
-
-    @property
-    def launches(self) -> tuple[Launch, ...]:
-        """What it runs: one item, or kernels on disjoint cores."""
-        if self.kernels is not None:
-            return self.kernels.launches
-        return () if self.launch is None else (self.launch,)
-
-    @property
-    def limit_s(self) -> float:
-        """Board time at which the first time limit of what it runs comes."""
-        if self.kernels is not None:
-            return self.kernels.next_limit_s()
-        return float("inf") if self.launch is None else self.started_s + self.launch.time_limit_s
 
 
 @dataclass
@@ -111,7 +83,7 @@ class PynqBoard:
                 field="profile",
             )
         self._fabric, self._clock, self._profile, self._store, self._trust = fabric, clock, profile, store, trust
-        self._slots = [_Slot(hardware) for hardware in fabric.slots]
+        self._slots = [BoardSlot(hardware) for hardware in fabric.slots]
         for slot in self._slots:
             # Whoever had the board before may have left a slot open: nothing is handed out until all are closed.
             swap.close(self._context(slot))
@@ -146,7 +118,7 @@ class PynqBoard:
         return BoardState(
             now_s=self._clock.now_s(),
             next_seq=self._log.next_seq,
-            slots=tuple(_state(index, slot) for index, slot in enumerate(self._slots)),
+            slots=tuple(state_of(index, slot) for index, slot in enumerate(self._slots)),
             buffers=self._arena.buffers(),
         )
 
@@ -199,15 +171,15 @@ class PynqBoard:
         """Open the granted windows, write the registers and start; a kernel starts beside those that run."""
         target = self._slot(slot)
         if target.phase is not SlotPhase.IDLE and not (target.kernels is not None and target.launches):
-            raise _not_idle(slot, target)
-        self._check_launch(launch)
+            raise not_idle(slot, target)
+        check_launch(launch, (running.item for each in self._slots for running in each.launches))
         if (launch.kernel is None) != (target.kernels is None):
-            raise _wrong_kind(slot, launch)
+            raise wrong_kind(slot, launch)
         if target.kernels is not None:
             target.kernels.start(launch)
             self._move(target, SlotPhase.RUNNING, image=target.image)
             return
-        windows = self._windows(target, launch)
+        windows = windows_of(launch, self._arena, target.hardware.control.window_count)
         if windows != target.windows:
             target.hardware.control.set_windows(windows)
         target.windows, target.buffers = windows, frozenset(grant.buffer for grant in launch.grants)
@@ -275,7 +247,7 @@ class PynqBoard:
         for index, slot in enumerate(self._slots):
             for launch in slot.launches:
                 if any(grant.buffer == buffer for grant in launch.grants):
-                    raise _still_granted(buffer, index, launch)
+                    raise still_granted(buffer, index, launch)
             if buffer not in slot.buffers:
                 continue
             # The module is idle, but not trusted: what it may reach must not become somebody else's memory.
@@ -304,12 +276,12 @@ class PynqBoard:
 
     # Behind the calls
 
-    def _slot(self, index: int) -> _Slot:
+    def _slot(self, index: int) -> BoardSlot:
         if not 0 <= index < len(self._slots):
             raise NotFound(f"no slot {index}", field="slot", allowed=f"0..{len(self._slots) - 1}")
         return self._slots[index]
 
-    def _context(self, slot: _Slot, image: Image | None = None) -> swap.SwapContext:
+    def _context(self, slot: BoardSlot, image: Image | None = None) -> swap.SwapContext:
         was_open = slot.phase in (SlotPhase.IDLE, SlotPhase.RUNNING)
         return swap.SwapContext(slot.hardware, self._fabric, self._clock, image, was_open)
 
@@ -336,7 +308,7 @@ class PynqBoard:
                 _log.exception("unforeseen error while seeing to slot %d", index)
                 self._give_up(index, slot, f"{type(error).__name__}: {error}")
 
-    def _service_slot(self, index: int, slot: _Slot) -> None:
+    def _service_slot(self, index: int, slot: BoardSlot) -> None:
         fault, done = slot.hardware.fault.take(), slot.hardware.done.take()
         if slot.kernels is not None and slot.launches:
             self._service_kernels(index, slot, slot.kernels, fault or done)
@@ -348,7 +320,7 @@ class PynqBoard:
         if slot.launch is not None and self._clock.now_s() >= slot.limit_s:
             self._on_limit(index, slot)
 
-    def _service_kernels(self, index: int, slot: _Slot, kernels: Kernels, woken: bool) -> None:
+    def _service_kernels(self, index: int, slot: BoardSlot, kernels: Kernels, woken: bool) -> None:
         late = self._clock.now_s() >= slot.limit_s
         if woken or late:
             self._see_to(index, slot, kernels.settle, SlotPhase.FAULTED)
@@ -357,7 +329,7 @@ class PynqBoard:
         if slot.phase in (SlotPhase.IDLE, SlotPhase.RUNNING):
             slot.hardware.fault.arm()
 
-    def _see_to(self, index: int, slot: _Slot, what: Callable[[], None], phase: SlotPhase) -> None:
+    def _see_to(self, index: int, slot: BoardSlot, what: Callable[[], None], phase: SlotPhase) -> None:
         """Do something that may end kernels, and record which ended.
 
         A kernel that failed beside others leaves the slot to them; alone, it leaves it closed, in `phase`.
@@ -395,7 +367,7 @@ class PynqBoard:
             cores=end.cores,
         )
 
-    def _give_up(self, index: int, slot: _Slot, detail: str) -> None:
+    def _give_up(self, index: int, slot: BoardSlot, detail: str) -> None:
         """Close a slot whose driver failed, without letting the others notice; it can be loaded again."""
         with contextlib.suppress(Exception):
             if slot.kernels is not None and slot.launches:
@@ -437,11 +409,11 @@ class PynqBoard:
         image = load.image.sha256
         self._log.add(kind, load.slot, at_s=now_s, started_s=load.started_s, image=image, cause=cause, detail=detail)
 
-    def _on_done(self, index: int, slot: _Slot) -> None:
+    def _on_done(self, index: int, slot: BoardSlot) -> None:
         if slot.launch is not None and not self._settle(index, slot):
             slot.hardware.done.arm()
 
-    def _on_fault(self, index: int, slot: _Slot) -> None:
+    def _on_fault(self, index: int, slot: BoardSlot) -> None:
         if slot.phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):
             return
         fault = slot.hardware.control.fault()
@@ -453,13 +425,13 @@ class PynqBoard:
             self._shut(slot, SlotPhase.FAULTED)
             slot.idle_fault = fault
 
-    def _on_limit(self, index: int, slot: _Slot) -> None:
+    def _on_limit(self, index: int, slot: BoardSlot) -> None:
         assert slot.launch is not None
         if not self._settle(index, slot):
             detail = f"not done after {slot.launch.time_limit_s:g} s of board time"
             self._fail(index, Cause.TIME_LIMIT, detail, SlotPhase.FAULTED)
 
-    def _settle(self, index: int, slot: _Slot) -> bool:
+    def _settle(self, index: int, slot: BoardSlot) -> bool:
         """End the item if it has ended; answer whether it had."""
         assert slot.launch is not None
         module, register = slot.hardware.module, slot.launch.status
@@ -476,7 +448,7 @@ class PynqBoard:
             self._succeed(index, slot)
         return fault.cause is not Cause.NONE or finished
 
-    def _succeed(self, index: int, slot: _Slot) -> None:
+    def _succeed(self, index: int, slot: BoardSlot) -> None:
         assert slot.launch is not None
         item, started_s = slot.launch.item, slot.started_s
         self._move(slot, SlotPhase.IDLE, image=slot.image)
@@ -494,7 +466,7 @@ class PynqBoard:
             kind = EventKind.ITEM_FAILED
             self._log.add(kind, index, at_s=at_s, started_s=started_s, item=item, cause=cause, detail=detail)
 
-    def _shut(self, slot: _Slot, phase: SlotPhase) -> None:
+    def _shut(self, slot: BoardSlot, phase: SlotPhase) -> None:
         try:
             swap.close(self._context(slot))
         except BaseException:
@@ -504,82 +476,11 @@ class PynqBoard:
             self._move(slot, phase)
             slot.windows, slot.buffers = (), frozenset()
 
-    def _move(self, slot: _Slot, phase: SlotPhase, image: str = "") -> None:
+    def _move(self, slot: BoardSlot, phase: SlotPhase, image: str = "") -> None:
         if phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):
             slot.kernels = None
         slot.phase, slot.image, slot.launch, slot.since_s = phase, image, None, self._clock.now_s()
         slot.idle_fault = NO_FAULT
-
-    def _check_launch(self, launch: Launch) -> None:
-        for offset, value in launch.registers:
-            _check_offset(offset, "registers")
-            if not 0 <= value < 1 << 32:
-                raise InvalidRequest(f"register value {value} has more than 32 bits", field="registers")
-        if launch.status != -1:
-            _check_offset(launch.status, "status")
-        if not launch.time_limit_s > 0:
-            raise InvalidRequest("a time limit is more than zero seconds", field="time_limit_s", allowed="> 0")
-        if any(running.item == launch.item for slot in self._slots for running in slot.launches):
-            raise Conflict(f"an item called {launch.item} runs already", field="item")
-
-    def _windows(self, slot: _Slot, launch: Launch) -> tuple[Window, ...]:
-        """One window a grant; the same buffer twice is one window with both rights."""
-        rights: dict[int, tuple[bool, bool]] = {}
-        for grant in launch.grants:
-            read, write = rights.get(grant.buffer, (False, False))
-            rights[grant.buffer] = (read or grant.access is not Access.WRITE, write or grant.access is not Access.READ)
-        windows = tuple(Window(*self._arena.pages(buffer), read, write) for buffer, (read, write) in rights.items())
-        limit = slot.hardware.control.window_count
-        if len(windows) > limit:
-            raise InvalidRequest(
-                f"{len(windows)} buffers are granted, a slot has {limit} windows; put small buffers into one",
-                field="grants",
-                allowed=f"<= {limit}",
-            )
-        return windows
-
-
-def _not_idle(index: int, slot: _Slot) -> Conflict:
-    """Why nothing can be launched on a slot; `details["cause"]` where the module in it misbehaved on its own."""
-    phase, fault = slot.phase.value, slot.idle_fault
-    if fault.cause is Cause.NONE:
-        return Conflict(f"slot {index} is {phase}, not idle", field="slot", phase=phase)
-    return Conflict(
-        f"slot {index} was closed while it ran nothing ({fault.detail}); load it again",
-        field="slot",
-        phase=phase,
-        cause=fault.cause.value,
-    )
-
-
-def _wrong_kind(index: int, launch: Launch) -> InvalidRequest:
-    """A kernel for an accelerator, or an accelerator's item for a GPU cluster."""
-    if launch.kernel is None:
-        message = f"slot {index} holds a GPU cluster, which takes kernels; item {launch.item} has none"
-    else:
-        message = f"slot {index} holds no GPU cluster; item {launch.item} is a kernel and needs one"
-    return InvalidRequest(message, field="kernel")
-
-
-def _still_granted(buffer: int, index: int, launch: Launch) -> Conflict:
-    message = (
-        f"buffer {buffer} is granted to item {launch.item} on slot {index}, which still runs; stop it or wait for it"
-    )
-    return Conflict(message, field="buffer", item=launch.item)
-
-
-def _check_offset(offset: int, field: str) -> None:
-    if offset % 4 or not 0x10 <= offset < CONTROL_BYTES:
-        raise InvalidRequest(
-            f"register offset {offset:#x} is not an argument's",
-            field=field,
-            allowed="multiples of 4 from 0x10 to below 0xF000",
-        )
-
-
-def _state(index: int, slot: _Slot) -> SlotState:
-    items = tuple(launch.item for launch in slot.launches)
-    return SlotState(index, slot.phase, slot.image, items[0] if items else "", slot.since_s, items)
 
 
 def _take_download(load: _Load) -> None:

@@ -1,0 +1,148 @@
+"""What the PYNQ adapter keeps of a slot, and what it refuses to launch on one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from eddy.board.arena import Arena
+from eddy.board.fabric import Fault, SlotFabric, Window
+from eddy.board.kernels import Kernels
+from eddy.board.port import Access, Cause, Launch, SlotPhase, SlotState
+from eddy.core.errors import Conflict, InvalidRequest
+
+CONTROL_BYTES = 0xF000
+"""Registers a launch may write lie below the identity block."""
+NO_FAULT = Fault(Cause.NONE)
+
+
+@dataclass
+class BoardSlot:
+    """What the board knows about a slot beyond its hardware.
+
+    Attributes:
+        hardware: Its blocks.
+        phase: What it is doing.
+        image: sha256 of what it holds.
+        since_s: Board time at which its phase began.
+        launch: The item it runs, where it holds no GPU cluster.
+        started_s: Board time at which that began.
+        windows: The firewall's windows, which stay open between the items of a batch.
+        buffers: What they were made of.
+        idle_fault: Why it was closed while it ran nothing: there was no item to say it of, so the next launch says it.
+        kernels: What runs on the GPU cluster it holds; None where it holds another module.
+    """
+
+    hardware: SlotFabric
+    phase: SlotPhase = SlotPhase.EMPTY
+    image: str = ""
+    since_s: float = 0.0
+    launch: Launch | None = None
+    started_s: float = 0.0
+    windows: tuple[Window, ...] = ()
+    buffers: frozenset[int] = frozenset()
+    idle_fault: Fault = NO_FAULT
+    kernels: Kernels | None = None
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """What it runs: one item, or kernels on disjoint cores."""
+        if self.kernels is not None:
+            return self.kernels.launches
+        return () if self.launch is None else (self.launch,)
+
+    @property
+    def limit_s(self) -> float:
+        """Board time at which the first time limit of what it runs comes."""
+        if self.kernels is not None:
+            return self.kernels.next_limit_s()
+        return float("inf") if self.launch is None else self.started_s + self.launch.time_limit_s
+
+
+def check_launch(launch: Launch, running: Iterable[str]) -> None:
+    """Check what every launch must be.
+
+    Args:
+        launch: The launch.
+        running: Names of the items that run on the board.
+
+    Raises:
+        InvalidRequest: A register, its value or the time limit cannot be.
+        Conflict: An item of that name runs.
+    """
+    for offset, value in launch.registers:
+        _check_offset(offset, "registers")
+        if not 0 <= value < 1 << 32:
+            raise InvalidRequest(f"register value {value} has more than 32 bits", field="registers")
+    if launch.status != -1:
+        _check_offset(launch.status, "status")
+    if not launch.time_limit_s > 0:
+        raise InvalidRequest("a time limit is more than zero seconds", field="time_limit_s", allowed="> 0")
+    if launch.item in running:
+        raise Conflict(f"an item called {launch.item} runs already", field="item")
+
+
+def windows_of(launch: Launch, arena: Arena, limit: int) -> tuple[Window, ...]:
+    """One window a grant; the same buffer twice is one window with both rights.
+
+    Raises:
+        InvalidRequest: More than `limit`, which is how many a slot has.
+        NotFound: A granted buffer is not there.
+    """
+    rights: dict[int, tuple[bool, bool]] = {}
+    for grant in launch.grants:
+        read, write = rights.get(grant.buffer, (False, False))
+        rights[grant.buffer] = (read or grant.access is not Access.WRITE, write or grant.access is not Access.READ)
+    windows = tuple(Window(*arena.pages(buffer), read, write) for buffer, (read, write) in rights.items())
+    if len(windows) > limit:
+        raise InvalidRequest(
+            f"{len(windows)} buffers are granted, a slot has {limit} windows; put small buffers into one",
+            field="grants",
+            allowed=f"<= {limit}",
+        )
+    return windows
+
+
+def not_idle(index: int, slot: BoardSlot) -> Conflict:
+    """Why nothing can be launched on a slot; `details["cause"]` where the module in it misbehaved on its own."""
+    phase, fault = slot.phase.value, slot.idle_fault
+    if fault.cause is Cause.NONE:
+        return Conflict(f"slot {index} is {phase}, not idle", field="slot", phase=phase)
+    return Conflict(
+        f"slot {index} was closed while it ran nothing ({fault.detail}); load it again",
+        field="slot",
+        phase=phase,
+        cause=fault.cause.value,
+    )
+
+
+def wrong_kind(index: int, launch: Launch) -> InvalidRequest:
+    """A kernel for an accelerator, or an accelerator's item for a GPU cluster."""
+    if launch.kernel is None:
+        message = f"slot {index} holds a GPU cluster, which takes kernels; item {launch.item} has none"
+    else:
+        message = f"slot {index} holds no GPU cluster; item {launch.item} is a kernel and needs one"
+    return InvalidRequest(message, field="kernel")
+
+
+def still_granted(buffer: int, index: int, launch: Launch) -> Conflict:
+    """A buffer that an item may touch is not to be given back."""
+    message = (
+        f"buffer {buffer} is granted to item {launch.item} on slot {index}, which still runs; stop it or wait for it"
+    )
+    return Conflict(message, field="buffer", item=launch.item)
+
+
+def _check_offset(offset: int, field: str) -> None:
+    if offset % 4 or not 0x10 <= offset < CONTROL_BYTES:
+        raise InvalidRequest(
+            f"register offset {offset:#x} is not an argument's",
+            field=field,
+            allowed="multiples of 4 from 0x10 to below 0xF000",
+        )
+
+
+def state_of(index: int, slot: BoardSlot) -> SlotState:
+    """What `state` says of a slot."""
+    items = tuple(launch.item for launch in slot.launches)
+    return SlotState(index, slot.phase, slot.image, items[0] if items else "", slot.since_s, items)
