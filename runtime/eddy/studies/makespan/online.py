@@ -68,7 +68,12 @@ def figure_5(out: Path, seed: int, quick: bool) -> list[Row]:
                 for scheme, value in made.items()
             ]
     write_csv(out / "figure_5.csv", records)
-    chart(out / "figure_5.png", records, "batches_per_s", "jobs_per_s", "kind", ("batches a second", "jobs a second"))
+    published = (
+        "[002] figure 5: more jobs a second than SJF by 22.88 to 35.64 % (computation), 20.17 to 36.05 % (network), "
+        "16.47 to 27.57 % (joint)"
+    )
+    labels = ("batches a second", "jobs a second")
+    chart(out / "figure_5.png", records, "batches_per_s", "jobs_per_s", "kind", labels, published)
     return [row for kind in KINDS for row in _rows(records, kind)]
 
 

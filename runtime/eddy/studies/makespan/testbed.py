@@ -54,5 +54,6 @@ def figure_2(out: Path, seed: int, quick: bool) -> list[Row]:
             ours = f"[002] {gain:.2%}; default {best:.2%}"
             rows.append(Row(name, f"improvement over {rival.upper()}", f"{value:.2%}", ours, note))
     write_csv(out / "figure_2.csv", records)
-    bars(out / "figure_2.png", records, "figure", "makespan_s", "make-span, s")
+    published = "[002] figure 2, under SJF and LJF: by 19.56 and 33.72 % (2a), by 25.80 and 0 % (2b)"
+    bars(out / "figure_2.png", records, "figure", "makespan_s", "make-span, s", published)
     return rows

@@ -67,7 +67,8 @@ def figure_7(out: Path, seed: int, quick: bool) -> list[Row]:
         for key, name in (("makespan_s", "make-span"), ("mean_s", "average completion"))
         for r in records
     ]
-    chart(out / "figure_7.png", panels, "groups", "seconds", "what", ("groups", "seconds"))
+    published = "[002] figure 7: with six groups SJF's average completion, at a make-span 7.2 % shorter than SJF's"
+    chart(out / "figure_7.png", panels, "groups", "seconds", "what", ("groups", "seconds"), published)
     return rows
 
 
