@@ -26,6 +26,9 @@ REGION_BYTES = 0x2000
 
 @pytest.fixture(scope="module")
 def overlay() -> Iterator[Any]:
+    # PYNQ registers its interrupts with the thread's loop; the one of a board before this may be closed.
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "manifest_path", manifest_path(build.manifest_path))
         tiny = profile()
@@ -44,6 +47,7 @@ def overlay() -> Iterator[Any]:
             del Device._active_device
         else:
             Device.active_device = before
+    loop.close()
 
 
 @pytest.fixture
