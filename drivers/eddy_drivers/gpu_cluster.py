@@ -37,6 +37,7 @@ COUNTERS = (
     *("replays", "total_active_cycles"),
 )
 """Names of a core's counters, in the order of COUNTER; CYCLE_THREAD_X for X = 1, 2, ... follow."""
+_CYCLES = COUNTERS.index("cycles")
 _NAMED = ("cycles", "instructions", "total_active_cycles")
 
 TrapCause = regs.TrapCause
@@ -285,8 +286,10 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
     def counters(self, core: int) -> Counters:
         """What a core has counted since its kernel began, all in one instant; it may be running."""
         self._put(regs.SNAPSHOT.offset, regs.SNAPSHOT.encode(core=core))
-        values = {name: self._counter(index) for index, name in enumerate(COUNTERS)}
-        lanes = tuple(self._counter(len(COUNTERS) + x) for x in range(self.configuration.threads))
+        # Nothing counts faster than cycles: while those have no high word, no counter has.
+        wide = self._get(regs.COUNTER_HI.at(_CYCLES)) != 0
+        values = {name: self._counter(index, wide) for index, name in enumerate(COUNTERS)}
+        lanes = tuple(self._counter(len(COUNTERS) + x, wide) for x in range(self.configuration.threads))
         named = [values.pop(name) for name in _NAMED]
         return Counters(named[0], named[1], named[2], lanes, values)
 
@@ -367,8 +370,9 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
         cores = tuple(CoreEnd(core, self.counters(core), self.fault(core)) for core in entry.kernel.cores)
         return End(ticket, cores, entry.halted)
 
-    def _counter(self, index: int) -> int:
-        return self._get(regs.COUNTER_HI.at(index)) << 32 | self._get(regs.COUNTER_LO.at(index))
+    def _counter(self, index: int, wide: bool) -> int:
+        high = self._get(regs.COUNTER_HI.at(index)) if wide else 0
+        return high << 32 | self._get(regs.COUNTER_LO.at(index))
 
     def _get(self, offset: int) -> int:
         return int(self.mmio.read(offset))

@@ -127,6 +127,15 @@ def test_counters_are_sixty_four_bits_and_of_one_instant(world: World) -> None:
     assert snapshots == [0], "one snapshot for all of them"
 
 
+def test_high_words_are_read_where_there_are_any(world: World) -> None:
+    assert world.driver.configuration.threads == 2
+    for cycles, accesses in ((5, 1 + 1 + 18), (5 + (1 << 32), 1 + 1 + 2 * 18)):
+        world.bank._cores[0].counters[0] = cycles
+        before_s = world.now_s
+        assert world.driver.counters(0).cycles == cycles
+        assert world.now_s - before_s == pytest.approx(accesses * STEP_S)
+
+
 def test_kernels_on_disjoint_cores_run_at_once(world: World) -> None:
     slow = world.driver.launch(world.kernel("count", (0,)))
     quick = world.driver.launch(world.kernel("mark", (1,), place=1))
