@@ -194,3 +194,16 @@ def test_launches_no_cluster_can_take_are_refused(gpu: GpuHarness) -> None:
         gpu.board.launch(CLUSTER, gone)
     gpu.board.launch(CLUSTER, good)
     assert gpu.next_event().kind is EventKind.ITEM_DONE
+
+
+@pytest.mark.parametrize("kind", ["fake", "model", pytest.param("rtl", marks=RTL)])
+def test_runs_repeat_exactly(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    for turn in ("a", "b"):
+        folder = tmp_path / turn
+        folder.mkdir()
+        with opened(kind, folder, monkeypatch) as gpu:
+            for core, program in enumerate(("count", "store-outside")):
+                gpu.launch(gpu.region(program), item=f"slow {program}", cores=(core,))
+            seen.append([gpu.next_event(), gpu.next_event()])
+    assert seen[0] == seen[1]

@@ -13,10 +13,14 @@ from contract.kernels import MODULE
 from eddy.board.fabric import NO_WINDOW, Window
 from eddy.board.kernels import HALT_BOUND_S
 from eddy.board.model import cluster_shape
+from eddy.board.overlay import _Module
 from eddy.board.port import Buffer, Cause, EventKind, SlotPhase
 from eddy.board.pynq import PynqBoard
 from eddy.core.errors import Conflict
+from eddy_drivers.hls_accelerator import HlsAccelerator
 from eddy_drivers.regs import gpu_cluster as regs
+from eddy_drivers.regs import identity
+from unit.test_board_drivers import Registers
 
 
 @pytest.fixture
@@ -129,6 +133,37 @@ def test_a_load_forgets_what_the_last_cluster_ran(gpu: GpuHarness) -> None:
     assert gpu.board.state().slots[CLUSTER].items == ()
     gpu.launch(gpu.region("mark"), item="mark")
     assert gpu.next_event().kind is EventKind.ITEM_DONE
+
+
+@pytest.mark.parametrize(
+    ("kind", "major", "known", "cluster"),
+    [(1, 1, True, False), (2, 1, True, True), (2, 2, False, False), (1, 2, False, False), (3, 1, False, False)],
+)
+def test_the_identity_chooses_the_driver(kind: int, major: int, known: bool, cluster: bool) -> None:
+    registers = Registers()
+    description = registers.description()
+    module = _Module(HlsAccelerator(description), description)
+    for offset, word in (
+        (identity.MAGIC, 0x45444459),
+        (identity.KIND, kind << 16 | major << 8),
+        (regs.CONFIG, 0x20202),
+    ):
+        registers.words[offset.offset // 4] = word
+    assert module.cluster is None
+    found = module.identity()
+    assert module.understands(found) is known
+    assert (module.cluster is not None) is cluster
+    if module.cluster is None:
+        return
+    with pytest.raises(Conflict, match="fenced"):
+        module.cluster.poll()
+    module.unfence()
+    assert module.cluster.shape.cores == 2
+    before, _ = module.cluster, module.identity()
+    assert module.cluster is not before, "what the last driver knew ended with the module"
+    registers.words[:] = 0
+    module.quiesce()
+    assert registers.words[regs.HALT.offset // 4] == 0xFF
 
 
 def test_names_that_say_what_a_cluster_is() -> None:
