@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from eddy.policy.price import metrics
@@ -70,6 +72,38 @@ def test_a_swap_that_helps_both_is_found() -> None:
     assert metrics.improves(utilities, np.array([0, 1]))
     assert not metrics.improves(utilities, np.array([1, 0]))
     assert metrics.improves(utilities, np.array([1, -1]))
+
+
+def test_pareto_against_every_allocation() -> None:
+    """Tiny rounds, all allocations tried: the exact check agrees, and single swaps never claim too much."""
+    random = np.random.default_rng(0)
+    found = {True: 0, False: 0}
+    for _ in range(60):
+        agents, accelerators = int(random.integers(2, 4)), int(random.integers(1, 5))
+        utilities = random.integers(0, 5, (agents, accelerators)) / 4
+        owner = random.integers(0, agents, accelerators)
+        every = np.array(list(product(range(agents), repeat=accelerators)))
+        gains = np.stack([(utilities[a] * (every == a)).sum(axis=1) for a in range(agents)], axis=1)
+        mine = np.array([(utilities[a] * (owner == a)).sum() for a in range(agents)])
+        dominated = metrics.dominated_by(mine, list(gains)) is not None
+        better = metrics.improvement(utilities, owner)
+        assert (better is not None) == dominated
+        if better is not None:
+            then = np.array([(utilities[a] * (better == a)).sum() for a in range(agents)])
+            assert metrics.dominated_by(mine, [then]) is then
+        assert dominated or not metrics.improves(utilities, owner)
+        found[dominated] += 1
+    assert min(found.values()) > 5
+
+
+def test_three_that_pass_round_are_no_swap() -> None:
+    """Each likes what the next holds: no two want to exchange, all three do."""
+    utilities = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 2.0], [2.0, 0.0, 1.0]])
+    owner = np.array([0, 1, 2])
+    assert not metrics.improves(utilities, owner)
+    better = metrics.improvement(utilities, owner)
+    assert better is not None
+    assert better.tolist() == [2, 0, 1]
 
 
 def test_phi_of_who_expected_nothing_is_one() -> None:

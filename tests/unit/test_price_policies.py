@@ -149,6 +149,16 @@ def test_themis_serves_whoever_is_furthest_behind() -> None:
     assert owners.count(1) == pytest.approx(50, abs=3)
 
 
+def test_themis_as_written_knows_no_weights() -> None:
+    """Shares of 1/n: who has three times the weight is given no more than the other."""
+    utilities, weights = np.ones((2, 4)), np.array([1.0, 3.0])
+    held = [
+        np.mean([s.owner == 1 for s in rounds(policy, utilities, weights, 40)])
+        for policy in (Themis(), Themis(weighted=False))
+    ]
+    assert held == pytest.approx([0.75, 0.5], abs=0.02)
+
+
 def test_max_weight_is_the_rounds_best_welfare() -> None:
     utilities = np.array([[0.5, 0.1], [0.2, 0.9]])
     (shares,) = rounds(MaxWeight(), utilities, np.array([1.0, 3.0]), 1)

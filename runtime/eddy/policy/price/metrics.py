@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from eddy.policy.price.view import Floats
+from eddy.policy.price.view import Floats, Ints
 
 
 def gained(utilities: Floats, allocation: Floats) -> float:
@@ -54,10 +54,11 @@ def dominated_by(utilities: Floats, others: Iterable[Floats]) -> Floats | None:
     return None
 
 
-def improves(utilities: Floats, owner: Floats) -> bool:
+def improves(utilities: Floats, owner: Ints) -> bool:
     """Whether giving one accelerator to somebody else, or swapping two, makes someone better off and nobody worse.
 
-    A necessary check of Pareto efficiency (3.6) in a round for additive utilities, exact for single moves and swaps.
+    A necessary check of Pareto efficiency (3.6) in a round for additive utilities, exact for single moves and swaps;
+    `improvement` looks at every allocation.
 
     Args:
         utilities: (agents, accelerators).
@@ -72,6 +73,39 @@ def improves(utilities: Floats, owner: Floats) -> bool:
     take = np.where((owner >= 0)[:, None], utilities[np.maximum(owner, 0)], 0.0) - held[:, None]
     other = take.T
     return bool(np.any((take >= 0) & (other >= 0) & (take + other > 1e-12) & (owner[:, None] != owner[None, :])))
+
+
+def improvement(utilities: Floats, owner: Ints) -> Ints | None:
+    """An allocation in which nobody is worse off and somebody is better off (3.6), over all there are; or None.
+
+    Exact for one round of additive utilities: an integer program (HiGHS), for studies and tests, not for a board.
+
+    Args:
+        utilities: (agents, accelerators).
+        owner: Of each accelerator; -1 for nobody.
+
+    Returns:
+        The owner of each accelerator in the allocation that gains most, -1 where nobody has a use for it.
+    """
+    import highspy
+
+    agents, accelerators = utilities.shape
+    held = np.zeros(agents)
+    owned = np.flatnonzero(owner >= 0)
+    np.add.at(held, owner[owned], utilities[owner[owned], owned])
+    model = highspy.Highs()
+    model.setOptionValue("output_flag", False)
+    given = [[model.addBinary() for _ in range(accelerators)] for _ in range(agents)]
+    gains = [sum(float(utilities[a, c]) * given[a][c] for c in range(accelerators)) for a in range(agents)]
+    for c in range(accelerators):
+        model.addConstr(sum(given[a][c] for a in range(agents)) <= 1)
+    for gain, least in zip(gains, held, strict=True):
+        model.addConstr(gain >= float(least))
+    model.maximize(sum(gains))
+    chosen = np.array([[model.val(given[a][c]) for c in range(accelerators)] for a in range(agents)]) > 0.5
+    if float((utilities * chosen).sum()) <= held.sum() + 1e-6 * max(float(utilities.max()), 1e-300):
+        return None
+    return np.where((utilities * chosen).max(axis=0) > 0, chosen.argmax(axis=0), -1)
 
 
 def welfare(utilities: Floats, weights: Floats) -> float:

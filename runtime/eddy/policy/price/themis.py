@@ -33,9 +33,12 @@ class Themis:
 
     Attributes:
         fade: What of the past counts in the next round.
+        weighted: Whether a share is in proportion to the weight. The document says 1/n, whatever the weights; that is
+            the same where they are equal, and much weaker where they are not.
     """
 
     fade: float = 0.95
+    weighted: bool = True
     name: str = "themis"
 
     def initial(self, weights: Floats, accelerators: int) -> Past:
@@ -45,7 +48,8 @@ class Themis:
     def decide(self, view: PriceView) -> Shares:
         """Largest ratio first; of equal ones, the agent whose turn comes sooner."""
         past: Past = view.memory
-        portion = view.weights / view.weights.sum()
+        weights = view.weights if self.weighted else np.ones_like(view.weights)
+        portion = weights / weights.sum()
         share = self.fade * past.share + portion * view.utilities.sum(axis=1)
         owner, served = level(view.utilities, share, self.fade * past.served, past.turn)
         return Shares(owner, Past(share, served, (past.turn + 1) % len(share)))

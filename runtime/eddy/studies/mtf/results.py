@@ -12,6 +12,7 @@ import numpy as np
 from eddy.policy.price import POLICIES, metrics, trained
 from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.mtf import MostTokenFirst
+from eddy.policy.price.themis import Themis
 from eddy.policy.price.view import Floats, PricePolicy
 from eddy.studies.mtf import workload
 from eddy.studies.mtf.simulate import simulate, simulate_share
@@ -22,6 +23,9 @@ STRIDE_SHARE = "stride share"
 
 TIME_SHARE = "time share"
 """What one's part of the time of every accelerator in every round would give (3.2's expected utility)."""
+
+THEMIS_AS_WRITTEN = "themis, 1/n"
+"""Themis whose shares are 1/n whatever the weights, as 5.1 has it."""
 
 _STUDENT_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
@@ -58,6 +62,8 @@ def policy(name: str) -> PricePolicy:
     """By its name in `POLICIES`; `mtf, T tokens` is MTF with T tokens an agent."""
     if name == STRIDE_SHARE:
         return GandivaFair(work_conserving=False)
+    if name == THEMIS_AS_WRITTEN:
+        return Themis(weighted=False, name=name)
     if name.startswith("mtf, "):
         return MostTokenFirst(trained("actor"), tokens_per_agent=float(name.split()[1]))
     return POLICIES[name]()
