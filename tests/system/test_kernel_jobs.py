@@ -23,6 +23,7 @@ from eddy.hypervisor.kernels import Kernels, slice_groups
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchPolicy, DispatchView, Preempt
 from eddy.store import Store
+from eddy.studies.replay import read_trace
 from hypervisor_kit import CHAIN, TENANT, expected, request
 from kernel_kit import (
     ALL_MODULES,
@@ -130,6 +131,9 @@ def test_kernels_of_two_tenants_run_beside_an_application() -> None:
     assert store.job("bob", 2).reconfigurations == 1, "another tenant's cluster is loaded anew"
     for event in store.events(None, 1):
         assert event.item is None or event.item < 4
+    trace = read_trace(store, {CHAIN.name: CHAIN})
+    assert ([job.id for job in trace.jobs], trace.left_out) == ([4], 3), "a replay leaves kernels out"
+    assert set(trace.load_s) <= {0, 1}, "and so their slots"
 
 
 def test_the_same_tenant_finds_its_cluster_loaded() -> None:

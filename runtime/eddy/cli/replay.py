@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 
 POLICY_NAMES = ("eddy", "nimblock", "prema", "round_robin", "fcfs", "exclusive")
 DATABASE = "eddy.sqlite3"
-_NAMES = ("job", "application", "tenant", "priority", "recorded", "replayed", "change", "preemptions", "loads")
-_COLUMNS = tuple(Column(name, name, name in ("job", "priority", "recorded", "replayed", "change")) for name in _NAMES)
+_COLUMNS = (
+    Column("Job", "job", right=True),
+    Column("Application", "application"),
+    Column("Tenant", "tenant"),
+    Column("Pri", "priority", right=True),
+    Column("Then", "recorded", right=True),
+    Column("Now", "replayed", right=True),
+    Column("Change", "change", right=True),
+    Column("Taken", "preemptions", right=True),
+    Column("Loads", "loads", right=True),
+)
+"""Numbers are as wide as they get; names give way, see `_short`."""
 
 
 def replay(
@@ -54,15 +64,19 @@ def replay(
 def _row(row: Replayed) -> dict[str, object]:
     return {
         "job": row.job,
-        "application": row.application,
-        "tenant": row.tenant,
+        "application": _short(row.application, 19),
+        "tenant": _short(row.tenant, 10),
         "priority": row.priority,
         "recorded": seconds(row.response_s),
         "replayed": seconds(row.replayed_s),
         "change": f"{row.replayed_s / row.response_s - 1:+.1%}" if row.response_s else "-",
-        "preemptions": f"{row.preemptions} -> {row.preemptions_replayed}",
-        "loads": f"{row.reconfigurations} -> {row.reconfigurations_replayed}",
+        "preemptions": f"{row.preemptions}>{row.preemptions_replayed}",
+        "loads": f"{row.reconfigurations}>{row.reconfigurations_replayed}",
     }
+
+
+def _short(name: str, width: int) -> str:
+    return name if len(name) <= width else name[: width - 1] + "…"
 
 
 def _summary(rows: tuple[Replayed, ...], left_out: int) -> None:
@@ -75,4 +89,4 @@ def _summary(rows: tuple[Replayed, ...], left_out: int) -> None:
         late, late_now = sum(bool(row.late) for row in due), sum(bool(row.late_replayed) for row in due)
         print(f"late           {late} -> {late_now} of {len(due)}")
     if left_out:
-        print(f"left out       {left_out} jobs that did not succeed")
+        print(f"left out       {left_out} jobs that did not succeed, or ran kernels")

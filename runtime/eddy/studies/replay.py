@@ -33,8 +33,8 @@ class Trace:
     """What a hypervisor recorded.
 
     Attributes:
-        jobs: That succeeded, oldest first.
-        left_out: How many did not, or had not ended.
+        jobs: Of applications that succeeded, oldest first.
+        left_out: How many did not, had not ended, or ran kernels, which slots of another pool take.
         item_s: Seconds each item took, by its name on the board.
         module_s: Mean of that, by module.
         load_s: Mean seconds of a load, by slot.
@@ -91,9 +91,10 @@ def read_trace(store: Store, applications: Mapping[str, Application]) -> Trace:
         InvalidRequest: Nothing in it succeeded, or a job's application is not known.
     """
     every = store.jobs(None, limit=1 << 31)
-    jobs = tuple(sorted((r for r in every if r.state is JobState.SUCCEEDED), key=lambda record: record.id))
+    done = (record for record in every if record.state is JobState.SUCCEEDED and record.kernel is None)
+    jobs = tuple(sorted(done, key=lambda record: record.id))
     if not jobs:
-        raise InvalidRequest("no job of this trace succeeded: there is nothing to replay", field="trace")
+        raise InvalidRequest("no application job of this trace succeeded: there is nothing to replay", field="trace")
     missing = sorted({record.application for record in jobs} - set(applications))
     if missing:
         message = f"the trace has jobs of {', '.join(missing)}; say where their packages are with --bitstreams"
@@ -101,7 +102,13 @@ def read_trace(store: Store, applications: Mapping[str, Application]) -> Trace:
     item_s, load_s = {}, defaultdict[int, list[float]](list)
     by_module = defaultdict[str, list[float]](list)
     known = {record.id: applications[record.application] for record in jobs}
+    kernels = {record.id for record in every if record.kernel is not None}
+    others: set[int] = set()
     for event in _events(store):
+        if event.job in kernels:
+            if event.slot is not None:
+                others.add(event.slot)
+            continue
         if event.slot is None or event.task is None or event.started_s is None:
             continue
         took_s = event.at_s - event.started_s
@@ -111,7 +118,7 @@ def read_trace(store: Store, applications: Mapping[str, Application]) -> Trace:
             item_s[item_name(event.job, event.task, event.item)] = took_s
             by_module[known[event.job].tasks[event.task].module].append(took_s)
     mean_s = fmean(took_s for loads in load_s.values() for took_s in loads) if load_s else 0.0
-    slots = {*load_s, *store.slot_snapshots()}
+    slots = {*load_s, *store.slot_snapshots()} - others
     return Trace(
         jobs,
         len(every) - len(jobs),
