@@ -23,7 +23,7 @@ def test_the_demonstration_prints_one_json_object_and_leaves_timeline_and_trace(
     report = json.loads(done.stdout)
     jobs: list[dict[str, Any]] = report["jobs"]
     assert {job["tenant"] for job in jobs} == {"ada", "grace", "edsger"}
-    assert {job["application"] for job in jobs} == {"image_compression", "digit_recognition"}
+    assert {job["application"] for job in jobs} == {"image_compression", "digit_recognition", "kernel:sgemm"}
     assert all(job["verified"] is True and job["state"] == "succeeded" for job in jobs)
     assert all(job["batch"] > 0 and job["running_s"] > 0 and job["waiting_s"] >= 0 for job in jobs)
     assert all(job["reconfiguring_s"] > 0 for job in jobs if job["reconfigurations"] > 0)
@@ -36,7 +36,7 @@ def test_the_demonstration_prints_one_json_object_and_leaves_timeline_and_trace(
 def check_trace(trace: dict[str, Any], jobs: list[dict[str, Any]]) -> None:
     """One span a load and an item; a slot does one thing at a time, the configuration port too."""
     spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
-    tasks = {"image_compression": 6, "digit_recognition": 3}
+    tasks = {"image_compression": 6, "digit_recognition": 3, "kernel:sgemm": 1}
     assert sum(span["cat"] == "run" for span in spans) == sum(tasks[job["application"]] * job["batch"] for job in jobs)
     assert sum(span["cat"] == "reconfigure" for span in spans) == sum(job["reconfigurations"] for job in jobs)
     rows = [[span for span in spans if span["tid"] == row] for row in {span["tid"] for span in spans}]

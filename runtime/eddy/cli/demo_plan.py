@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,25 @@ import numpy.typing as npt
 from eddy_sim.reference import digit_recognition, image_compression
 
 Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """A launch of a kernel.
+
+    Attributes:
+        source: OpenCL C.
+        name: The kernel in it.
+        global_size: Work-items by dimension.
+        arguments: In the kernel's order.
+        defines: Macros.
+    """
+
+    source: str
+    name: str
+    global_size: tuple[int, ...]
+    arguments: Sequence[object]
+    defines: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +44,7 @@ class Order:
         inputs: By buffer name; inputs ``(batch, *shape)``, constants ``shape``.
         expected: Output name to what the reference gives, ``(batch, *shape)``.
         quality: Says how good the outputs are, in a few characters.
+        kernel: For a kernel job, what is launched instead of the application.
     """
 
     tenant: str
@@ -33,6 +53,7 @@ class Order:
     inputs: Mapping[str, Array]
     expected: Mapping[str, Array]
     quality: Callable[[Mapping[str, Array]], str]
+    kernel: KernelCall | None = None
 
     @property
     def batch(self) -> int:
@@ -66,18 +87,35 @@ def digits(tenant: str, priority: int, first: int, last: int) -> Order:
     return Order(tenant, "digit_recognition", priority, inputs, _stacked(references), quality)
 
 
+def product(tenant: str, priority: int, side: int) -> Order:
+    """Multiply two square matrices of binary32 on the GPU cluster."""
+    from eddy.gpu.workloads.basic import sgemm
+
+    work = sgemm(side, side, side)
+    (step,) = work.steps
+    values = [work.buffers[name] if isinstance(name, str) else name for name in step.arguments]
+    exact = work.buffers["a"].astype(np.float64) @ work.buffers["b"].astype(np.float64)
+
+    def quality(outputs: Mapping[str, Array]) -> str:
+        return f"+-{float(np.max(np.abs(outputs['c'] - exact))):.0e}"
+
+    call = KernelCall(work.text(), step.kernel, step.global_size, values, work.defines)
+    return Order(tenant, f"kernel:{step.kernel}", priority, {}, work.expected, quality, call)
+
+
 def _stacked(references: list[Mapping[str, Array]] | list[dict[str, Array]]) -> dict[str, Array]:
     return {name: np.stack([reference[name] for reference in references]) for name in references[0]}
 
 
 def orders() -> tuple[Order, ...]:
-    """The jobs of the demonstration, in order of submission: three tenants, five jobs."""
+    """The jobs of the demonstration, in order of submission: three tenants, six jobs, one of them a kernel."""
     return (
         photograph("ada", 3, 0, 15),
         digits("grace", 1, 0, 8),
         photograph("edsger", 9, 5, 9),
         digits("edsger", 3, 8, 12),
         photograph("grace", 1, 0, 2),
+        product("grace", 1, 32),
     )
 
 

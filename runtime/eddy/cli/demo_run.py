@@ -140,7 +140,11 @@ def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -
 
 
 def _submit(client: Client, order: Order) -> Job:
-    return client.submit(order.application, order.inputs, batch=order.batch, priority=order.priority)
+    call = order.kernel
+    if call is None:
+        return client.submit(order.application, order.inputs, batch=order.batch, priority=order.priority)
+    kernel = client.kernel(call.source, call.name, call.defines)
+    return kernel.launch(call.global_size, *call.arguments, priority=order.priority)
 
 
 def _finish(client: Client, order: Order, job: Job, watch: Callable[[Job], None]) -> Outcome:
@@ -151,7 +155,8 @@ def _finish(client: Client, order: Order, job: Job, watch: Callable[[Job], None]
         if event.kind in ("state", "result"):
             watch(job.refresh())
     watch(job.refresh())
-    tasks = [task["name"] for task in client.app(order.application)["tasks"]]
+    called = None if order.kernel is None else order.kernel.name
+    tasks = [called] if called else [task["name"] for task in client.app(order.application)["tasks"]]
     return Outcome(order, job.data, events, tasks, job.outputs if job.state == "succeeded" else {})
 
 

@@ -87,6 +87,8 @@ class Machine(Books):
             self._pools[Pool.GPU] = PoolState(Pool.GPU, gpu.policy, gpu.slots, fits)
         self._scrubbed = frozenset(scrubbed)
         self._loaded_last: Pool | None = None
+        self._promised: Pool | None = None
+        """The pool whose job just asked for memory, to be loaded as soon as it has it: the port is not for others."""
         self._dropped: tuple[object, ...] = ()
 
     @property
@@ -322,6 +324,7 @@ class Machine(Books):
 
         The pool that was loaded last is asked last, so that neither keeps the configuration port from the other.
         """
+        self._promised = None
         for _ in range(2 * len(self.slots) + len(self.jobs) + 2):
             again = False
             for pool in sorted(self._pools.values(), key=lambda pool: pool.pool is self._loaded_last):
@@ -362,7 +365,7 @@ class Machine(Books):
                 for slot in self.slots.values()
                 if slot.index in pool.slots and slot.rests_until_s <= self._now_s
             ),
-            port_busy=self._loading is not None,
+            port_busy=self._loading is not None or self._promised not in (None, which),
             observations=tuple(pool.observations),
             memory=pool.memory,
         )
@@ -390,6 +393,8 @@ class Machine(Books):
         if job.memory is not Memory.HELD:
             if job.memory is Memory.NONE:
                 self._ask(job)
+            if job.memory is Memory.ASKED and self._loading is None and self._promised is None:
+                self._promised = pool.pool
             # A job sent to the end of the queue for memory is not shown any more: the slot is for another.
             return job.memory is Memory.BLOCKED
         module = job.spec.application.tasks[decision.task].module
