@@ -69,7 +69,7 @@ class Watched:
 class Pools(Scenario):
     """A scenario on a board some of whose slots belong to the `gpu` pool."""
 
-    pools: tuple[Pool, ...]
+    pools: tuple[Pool, ...] = ()
 
     def run(self) -> VirtualRun:
         slots = tuple(SlotDescription(i, f"slot{i}", pool, 1000, 1e8) for i, pool in enumerate(self.pools))
