@@ -296,6 +296,8 @@ class SimDevice(OverlayTables):
         if bitstream.partial:
             self._download_partial(identity, body)
         else:
+            if parser is None:  # `Bitstream(...).download()`: PYNQ then asks for the name of a file it never set
+                parser = self.get_bitfile_metadata(bitstream.bitfile_name)
             self._download_full(body)
         super().post_download(bitstream, parser, self.name)
 

@@ -60,6 +60,13 @@ def test_a_failed_load_leaves_the_slot_closed_and_the_others_alone(overlay: Any,
     assert load(overlay, files, 0).mmio.read(IDENTITY) == MAGIC
 
 
+def test_a_full_bitstream_needs_no_overlay(overlay: Any, files: BitstreamSet) -> None:
+    device = SimDevice("tiny", coherent=False)
+    pynq.Bitstream(str(files.overlay), device=device).download()
+    assert set(device.ip_dict) == set(overlay.ip_dict)
+    assert device.timestamp
+
+
 def test_a_slow_port_takes_its_time(overlay: Any, files: BitstreamSet) -> None:
     begin_s = overlay.device.now_s
     load(overlay, files, 0)
