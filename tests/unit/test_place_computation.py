@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from eddy.core.errors import InvalidRequest
-from eddy.model.placement.bounds import from_prices, single_job
+from eddy.model.placement.bounds import from_prices, pigeonholes, single_job
 from eddy.model.placement.instance import Instance, as_document, instance_from
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
@@ -111,6 +111,15 @@ def test_work_of_earlier_batches_raises_the_water() -> None:
     # Two seconds of work never reach the busy one.
     assert from_prices(np.ones(2), 2.0, np.array([0.0, 3.0])) == pytest.approx(2.0)
     assert single_job(np.array([[2.0, 1.0]]), np.array([0.0, 3.0])) == pytest.approx(2.0)
+
+
+def test_jobs_that_are_alike_do_not_divide() -> None:
+    """Seven jobs on three accelerators: one has three, although two and a third would do if jobs could be cut."""
+    assert pigeonholes(np.full((7, 3), 0.7)) == pytest.approx(2.1)
+    assert METHODS["default"](Instance(np.full((7, 3), 0.7))).lower_bound_s == pytest.approx(2.1)
+    # Of three jobs on two accelerators two share one, at best the two shorter ones.
+    assert pigeonholes(np.array([[5.0, 5.0], [2.0, 2.0], [1.0, 1.0]])) == pytest.approx(5.0)
+    assert pigeonholes(np.array([[3.0, 4.0], [3.0, 3.0], [2.0, 9.0]])) == pytest.approx(5.0)
 
 
 @pytest.mark.parametrize(

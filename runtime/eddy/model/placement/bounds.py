@@ -24,6 +24,19 @@ def single_job(time_s: Floats, ready_s: Floats) -> float:
     return float(ends.min(axis=1).max()) * (1 - 4 * float(np.finfo(ends.dtype).eps))
 
 
+def pigeonholes(time_s: Floats) -> float:
+    """What indivisible jobs cost: of m q + 1 jobs some accelerator of m computes q + 1 or more, for every q.
+
+    Of the m q + 1 jobs with the largest shortest times it has at least the sum of the q + 1 least. Where all jobs are
+    alike, this is how long the accelerator with one job more than others takes.
+    """
+    jobs, accelerators = time_s.shape
+    shortest = np.sort(time_s.min(axis=1).astype(np.float64))[::-1]
+    sums = np.r_[0.0, np.cumsum(shortest)]
+    q = np.arange((jobs - 1) // accelerators + 1)
+    return float((sums[accelerators * q + 1] - sums[accelerators * q - q]).max()) * (1 - 1e-12)
+
+
 def from_prices(price: Floats, priced_work: float, ready_s: Floats) -> float:
     """The Lagrangian bound at `price` (one per host, >= 0), `priced_work` being sum_i min_j price_j time_ij.
 

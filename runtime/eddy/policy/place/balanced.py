@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eddy.model.placement.bounds import single_job
+from eddy.model.placement.bounds import pigeonholes, single_job
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement
 from eddy.policy.place import listing, stream
 from eddy.policy.place.improve import improve
@@ -36,7 +36,7 @@ def balance(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
     ready = ready_s / scale
     found = search(table, ready)
     single = single_job(time_s, ready_s)
-    bound = max(found.bound_s * scale, single)
+    bound = max(found.bound_s * scale, single, pigeonholes(time_s))
     # Where one long job decides there is room for all others, and nothing need be given away.
     slacks = (0.0, *SLACKS) if single > 1.01 * found.bound_s * scale else SLACKS
     best_host, best = None, np.inf
@@ -90,4 +90,4 @@ def lower_bound(instance: Instance) -> float:
     """What no placement can be better than, where only computation counts."""
     table, scale = _compact(instance.time_s)
     priced = search(table, instance.ready_s / scale).bound_s * scale
-    return max(single_job(instance.time_s, instance.ready_s), priced)
+    return max(single_job(instance.time_s, instance.ready_s), pigeonholes(instance.time_s), priced)
