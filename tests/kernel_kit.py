@@ -120,7 +120,7 @@ def kernel_board(gpu: int = 1, faults: dict[str, Cause] | None = None, arena: in
 
 def kernels(slices: int = 4) -> Kernels:
     """Compiles with the cache all tests share."""
-    return Kernels(ALL_MODULES, compiler(), KernelLimits(slices, 5e-2))
+    return Kernels(ALL_MODULES, compiler(), KernelLimits(slices, 5e-2, waves=8))
 
 
 def step_arrays(count: int = 512, salt: int = 1) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:

@@ -19,7 +19,7 @@ from eddy.gpu.program import Program
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.kernels import Kernels, slice_groups
+from eddy.hypervisor.kernels import KernelLimits, Kernels, slice_groups
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchPolicy, DispatchView, Preempt
 from eddy.store import Store
@@ -389,7 +389,7 @@ def test_arrays_of_any_type_and_shape_come_back() -> None:
     [(1, 4, 16, 1), (31, 4, 16, 31), (64, 4, 16, 32), (250, 4, 16, 32), (10_000, 4, 16, 628), (10_000, 4, 1, 10_000)],
 )
 def test_slices_are_neither_many_nor_small(groups: int, places: int, most: int, wanted: int) -> None:
-    assert slice_groups(groups, places, most) == wanted
+    assert slice_groups(groups, places, KernelLimits(most, waves=8)) == wanted
     assert -(-groups // wanted) <= most
 
 

@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder, limits = tmp_path_factory.mktemp("data"), KernelLimits(4, 5e-3)
+    folder, limits = tmp_path_factory.mktemp("data"), KernelLimits(4, 5e-3, waves=8)
     settings = ServerSettings(
         "rtl", "kv260", "fcfs", folder, ROOT / "bitstreams", port=0, kernels=limits, kernel_cache=CACHE
     )

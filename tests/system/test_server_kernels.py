@@ -41,7 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         tmp_path_factory.mktemp("data"),
         ROOT / "bitstreams",
         port=0,
-        kernels=KernelLimits(4, 5e-2),
+        kernels=KernelLimits(4, 5e-2, waves=8),
         kernel_cache=CACHE,
     )
     with Server(settings, board=kernel_board()).background() as running:

@@ -115,7 +115,7 @@ def orders() -> tuple[Order, ...]:
         photograph("edsger", 9, 5, 9),
         digits("edsger", 3, 8, 12),
         photograph("grace", 1, 0, 2),
-        product("grace", 1, 32),
+        product("grace", 1, 40),
     )
 
 

@@ -31,8 +31,6 @@ REGION = "region"
 """Name of a kernel job's one buffer."""
 ESTIMATE_S = 1e-3
 """What policies are told a slice takes: no tool says, and nothing that is promised rests on it."""
-SLICE_WAVES = 8
-"""A slice fills every place for work-groups of the cluster so many times at least, so that starting it costs little."""
 MAX_LOG_BYTES = 256 << 10
 """What is kept of a job's log."""
 
@@ -44,10 +42,12 @@ class KernelLimits:
     Attributes:
         slices: Most slices a kernel is cut into.
         time_limit_s: Most board seconds one slice may take.
+        waves: Times a slice fills every place for work-groups of the cluster, at least: starting it costs some 25 us.
     """
 
     slices: int = 16
     time_limit_s: float = 1.0
+    waves: int = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Kernels:
             raise InvalidRequest(message, field="kernel.kernel", allowed=allowed)
         packing = self._pack(kernel, program, shape)
         groups = packing.arrangement.groups
-        size = slice_groups(groups, packing.places, self.limits.slices)
+        size = slice_groups(groups, packing.places, self.limits)
         record = KernelRecord(kernel.kernel, module, groups, size, _outputs(kernel, program))
         return Plan(kernel, program, packing, record, _application(record, packing.bytes, limit_s))
 
@@ -265,15 +265,15 @@ def cluster_shape(manifest: ModuleManifest) -> ClusterShape:
     )
 
 
-def slice_groups(groups: int, places: int, most: int) -> int:
-    """Work-groups of a slice: as few as make `most` slices, but `SLICE_WAVES` for every place of the cluster.
+def slice_groups(groups: int, places: int, limits: KernelLimits) -> int:
+    """Work-groups of a slice: as few as the bounds allow, whole waves.
 
     Args:
         groups: Work-groups in all.
         places: How many the cluster runs side by side.
-        most: Slices at most.
+        limits: Bounds.
     """
-    least = max(-(-groups // most), SLICE_WAVES * places)
+    least = max(-(-groups // limits.slices), limits.waves * places)
     return min(groups, -(-least // places) * places)
 
 
