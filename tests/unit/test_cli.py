@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from eddy.cli import output
 from eddy.cli.inputs import gather, split
 from eddy.cli.main import app
+from eddy.cli.resources import app_lines
 from eddy.client.arrays import BufferInfo
 from eddy.core import errors
 from typer.testing import CliRunner
@@ -94,9 +96,27 @@ def test_doctor_reports_every_check_and_fails_without_a_server() -> None:
     done = run("doctor", "--json")
     assert done.exit_code == 1
     checks = {entry["check"]: entry for entry in json.loads(done.stdout)["checks"]}
-    assert set(checks) == {"python", "serve", "board", "sim", "disk", "server"}
+    extras, machine = {"serve", "board", "sim"}, {"python", "venv", "tools", "compiler", "memory", "disk"}
+    assert set(checks) == extras | machine | {"profile", "builds", "data", "port", "server"}
     assert not checks["server"]["ok"]
     assert checks["python"]["ok"]
+    assert all(entry["advice"] for entry in checks.values() if not entry["ok"])
+
+
+def test_doctor_names_what_is_wrong_and_what_helps(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = run("doctor", "--json", "--profile", "nothing", "--port", port, "--data", str(tmp_path / "file" / "x"))
+    checks = {entry["check"]: entry for entry in json.loads(done.stdout)["checks"]}
+    assert "kv260" in checks["profile"]["found"]
+    assert port in checks["port"]["found"]
+    assert "--data" in checks["data"]["advice"]
+    assert not any(checks[name]["ok"] for name in ("profile", "port", "data"))
+    plain = run("doctor", "--profile", "tiny", "--port", "0").stdout
+    assert max(map(len, plain.splitlines())) <= 80
 
 
 def test_exit_codes_tell_the_kinds_of_failure_apart() -> None:
@@ -135,6 +155,14 @@ def test_tables_stay_within_80_columns_whatever_they_hold(capsys: pytest.Capture
     columns = [output.Column(f"Column {number}", "value") for number in range(8)]
     output.table("title", columns, [{"value": "x" * 60}])
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_an_application_of_many_tasks_stays_within_80_columns() -> None:
+    tasks = [{"name": f"convolution_{number}"} for number in range(38)]
+    buffer = {"role": "input", "name": "image", "dtype": "u1", "shape": [96, 96, 3], "shipped": False}
+    lines = app_lines({"name": "net", "max_batch": 8, "tasks": tasks, "buffers": [buffer]})
+    assert max(map(len, lines)) <= 80
+    assert " ".join(lines).count("convolution_") == 38
 
 
 IMAGE = BufferInfo("image", "input", 4, np.dtype("u1"), (2, 2), False)

@@ -9,6 +9,7 @@ import typer
 from eddy.cli import (
     board,
     demo,
+    doctor,
     gpu,
     jobs,
     kernel,
@@ -33,7 +34,7 @@ app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Jobs": (jobs.submit, kernel.kernel, jobs.jobs, jobs.job, kernel.log, jobs.cancel, jobs.result),
     "What there is": (resources.apps, resources.slots, board.bitstreams),
-    "Operate": (serve.serve, serve.boardd, board.doctor),
+    "Operate": (serve.serve, serve.boardd, doctor.doctor),
     "Try": (demo.demo,),
     "Policies without a board": (place.place, simulate.simulate, replay.replay, saturate.saturate),
 }

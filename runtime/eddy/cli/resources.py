@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import textwrap
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -22,14 +24,21 @@ def apps(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
         print_json({"apps": found})
         return
     for app in found:
-        print(f"{app['name']}  (batch up to {app['max_batch']})")
-        print("  tasks  " + " ".join(task["name"] for task in app["tasks"]))
-        for buffer in app["buffers"]:
-            if buffer["role"] != "intermediate":
-                note = "  ships with the package" if buffer["shipped"] else ""
-                print(f"  {buffer['role']:<9}{buffer['name']}  {buffer['dtype']}{buffer['shape']}{note}")
+        print("\n".join(app_lines(app)))
     if not found:
         say("no applications")
+
+
+def app_lines(app: Mapping[str, Any]) -> list[str]:
+    """An application for people, in lines of at most 80 characters."""
+    tasks = textwrap.wrap(" ".join(task["name"] for task in app["tasks"]), width=70)
+    lines = [f"{app['name']}  (batch up to {app['max_batch']})"]
+    lines += [f"  {'tasks' if number == 0 else '':<7}{line}" for number, line in enumerate(tasks)]
+    for buffer in app["buffers"]:
+        if buffer["role"] != "intermediate":
+            note = "  ships with the package" if buffer["shipped"] else ""
+            lines.append(f"  {buffer['role']:<9}{buffer['name']}  {buffer['dtype']}{buffer['shape']}{note}")
+    return lines
 
 
 _SLOTS = (

