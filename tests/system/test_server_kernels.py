@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -216,6 +220,41 @@ def test_the_command_says_what_is_wrong(server: Server, keys: dict[str, str], tm
         failed = run(server, keys, "kernel", tmp_path / "k.cl", *arguments)
         assert failed.exit_code == 4
         assert hint in failed.stderr
+
+
+TUTORIAL = (ROOT / "docs" / "tutorials" / "first-kernel.md").read_text()
+
+
+def program(name: str, after: str) -> str:
+    """A program of the tutorial, as it is to be saved."""
+    return textwrap.dedent(TUTORIAL.split(f"`{name}`:\n\n")[1].split(after)[0])
+
+
+def python(code: str, script: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    script.write_text(code)
+    command = [sys.executable, str(script)]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+
+
+def test_the_tutorials_program_runs(server: Server, keys: dict[str, str], tmp_path: Path) -> None:
+    code, where = program("hello.py", "\nand run it:"), {"EDDY_URL": server.url, "EDDY_KEY": keys["ada"]}
+    done = python(code, tmp_path / "hello.py", **where)
+    assert done.returncode == 0, done.stderr
+    promised = TUTORIAL.split("It prints\n\n")[1].splitlines()[0].strip()
+    assert done.stdout.startswith(promised + "\n")
+    wrong = python(code.replace("y[i] = a", "z[i] = a"), tmp_path / "wrong.py", **where)
+    assert next(line.strip() for line in TUTORIAL.splitlines() if "CompilationFailed" in line) in wrong.stderr
+
+
+@pytest.mark.rtl
+@pytest.mark.xdist_group("simulated board")
+def test_the_tutorials_program_without_a_server_runs(tmp_path: Path) -> None:
+    code = program("alone.py", "`done.counters").replace(
+        "Compiler()", f"Compiler(__import__('pathlib').Path({str(CACHE)!r}))"
+    )
+    done = python(code, tmp_path / "alone.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("[0. 2. 4.]")
 
 
 def test_the_only_kernel_of_a_file_is_found() -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -62,21 +59,6 @@ def test_a_figure_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     rows = study.reproduce(tmp_path, 1, True, lambda text: None, figure="5.2")
     assert {row.figure for row in rows} == {"5.2"}
     assert not (tmp_path / "figure_5_1.csv").exists()
-
-
-def test_the_tutorials_program_runs(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "tutorials" / "first-kernel.md").read_text()
-    code = textwrap.dedent(text.split("`hello.py`:\n\n")[1].split("\nand run it:")[0])
-    script = tmp_path / "hello.py"
-    script.write_text(code)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert "item 3: 8.5" in done.stdout
-    wrong = script.with_name("wrong.py")
-    wrong.write_text(code.replace("y[i] = a", "z[i] = a"))
-    failed = subprocess.run([sys.executable, str(wrong)], capture_output=True, text=True, check=False, cwd=ROOT)
-    promised = next(line.strip() for line in text.splitlines() if "CompilationFailed" in line)
-    assert promised in failed.stderr
 
 
 def test_figures_that_do_not_exist_are_refused(tmp_path: Path) -> None:
