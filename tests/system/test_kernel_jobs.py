@@ -19,7 +19,7 @@ from eddy.gpu.program import Program
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.kernels import KernelLimits, Kernels, slice_groups
+from eddy.hypervisor.kernels import MAX_LOG_BYTES, KernelLimits, Kernels, slice_groups
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchPolicy, DispatchView, Preempt
 from eddy.store import Store
@@ -440,3 +440,32 @@ def test_one_tenants_long_compilations_keep_nobody_waiting() -> None:
     assert compiler.under_way == len(slow)
     check_steps(store, "bob", 2, 1)
     assert store.output("carol", 1, "out") == expected()
+
+
+def test_a_log_is_bounded_and_says_what_is_missing() -> None:
+    store = Store(":memory:")
+    engine = engine_over(kernel_board(), store)
+    engine.start()
+    source = 'kernel void talk() { printf("%999d\\n", 1); }'
+    engine.accept(JobRequest(TENANT, "", kernel=KernelRequest(source, "talk", (1024,), ()).to_json()))
+    finish(engine)
+    text = store.log(TENANT, 1)
+    assert MAX_LOG_BYTES < len(text) < MAX_LOG_BYTES + 100
+    assert text.endswith(" more bytes were not kept]\n")
+    record = store.job(TENANT, 1).kernel
+    assert record is not None
+    assert record.log_bytes == len(text)
+
+
+def test_a_kernels_arrays_are_kept_while_it_may_need_them() -> None:
+    store = Store(":memory:")
+    engine = engine_over(kernel_board(), store)
+    engine.start()
+    asked = step_request(store)
+    engine.accept(asked)
+    digest = KernelRequest.from_json(asked.kernel or {}).array(0)
+    assert digest is not None
+    with pytest.raises(Conflict, match="job 1 still needs"):
+        store.drop_blob(TENANT, digest.digest)
+    finish(engine)
+    store.drop_blob(TENANT, digest.digest)
