@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from eddy_sim.gpu import isa_model
-from eddy_sim.gpu.cluster import Cluster, Stop
+from eddy_sim.gpu.cluster import CORE, CORE_START, CORE_STRIDE, LAUNCH, Cluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.elf import Program
 from eddy_sim.gpu.isa_model import Config, IsaModel, Records, describe
 
 CONTEXT = 6
+CORE_CONTEXT, CORE_BASE = 0x08, 0x10
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +116,73 @@ def _difference(got: Records, want: Records, threads: int) -> str:
     for name, records in (("RTL", got), ("model", want)):
         lines.append(f"  {name:6} {describe(records[at], threads) if at < len(records) else 'ended'}")
     return f"instruction {at} of {len(want)}:\n" + "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A program on a core of its own, in a memory context of its own.
+
+    Attributes:
+        program: What runs.
+        core: Where.
+        context: Its memory context.
+    """
+
+    program: Program
+    core: int
+    context: int
+
+    @property
+    def offset(self) -> int:
+        """Where its address space begins in memory."""
+        return self.core * 0x1000_0000
+
+
+def compare_tenants(
+    tenants: Sequence[Tenant],
+    shape: Shape,
+    *,
+    latency: int = 20,
+    stall: int = 0,
+    seed: int = 1,
+    regions: tuple[tuple[int, int], ...] = (),
+    max_cycles: int = 2_000_000,
+) -> str:
+    """Run programs at the same time on cores of one cluster, and each by itself on the model.
+
+    Every tenant has its own base pages and may touch nothing else; `regions` are in its own address space.
+
+    Returns:
+        The first difference in words; empty where there is none.
+    """
+    cluster = Cluster(shape, latency=latency, trace=True)
+    cluster.stall(stall, seed)
+    for tenant in tenants:
+        registers = CORE + CORE_STRIDE * tenant.core
+        for quarter in range(4):
+            first = (quarter << 30) + tenant.offset
+            cluster.poke(registers + CORE_BASE + 4 * quarter, first >> 12)
+            cluster.window(first, first + 0x0FFF_FFFF, 1 << tenant.context)
+        for segment in tenant.program.segments:
+            data = segment.data + bytes(segment.size - len(segment.data))
+            cluster.write(segment.address + tenant.offset, data)
+        cluster.poke(registers + CORE_CONTEXT, tenant.context)
+        cluster.poke(registers + CORE_START, tenant.program.entry)
+    cluster.poke(LAUNCH, sum(1 << tenant.core for tenant in tenants))
+    stop = cluster.run(max_cycles)
+    if stop is not Stop.IDLE:
+        return f"the cluster ended by {stop.name}"
+    return next(filter(None, (_tenant(tenant, cluster, shape, regions) for tenant in tenants)), "")
+
+
+def _tenant(tenant: Tenant, cluster: Cluster, shape: Shape, regions: tuple[tuple[int, int], ...]) -> str:
+    model = IsaModel(config_of(shape))
+    model.load(tenant.program)
+    model.start(tenant.program.entry, cores=(tenant.core,))
+    model.run(4_000_000)
+    got, want = cluster.trace(), model.trace()
+    text = _first_difference(got[got["core"] == tenant.core], want, shape)
+    for address, size in regions:
+        if cluster.read(address + tenant.offset, size) != model.read(address, size):
+            text = text or f"memory differs within {size} bytes from {address:#x}"
+    return f"core {tenant.core}: {text}" if text else ""
