@@ -140,3 +140,33 @@ def test_the_referee_sees_an_overrun_and_missing_bits() -> None:
     assert any("bits are sent" in text for text in problems_of(it, {**answer, "rates": answer["rates"][1:]}))
     faster = [{**rate, "bps": rate["bps"] * 2, "to_s": rate["to_s"] / 2} for rate in answer["rates"]]
     assert any("above its rate" in text for text in problems_of(it, {**answer, "rates": faster}))
+
+
+@pytest.mark.parametrize(
+    ("seconds_a_bit", "ingress_bps"), [(None, 1e9), (3e-9, 2e8)], ids=["computation decides", "one job decides"]
+)
+def test_where_neither_port_nor_place_is_alike_the_bound_is_met(
+    seconds_a_bit: float | None, ingress_bps: float
+) -> None:
+    """Times that sizes say nothing of; and one long job, sent through a narrow port before it computes."""
+    random = np.random.default_rng(0)
+    jobs, hosts = 200, 60
+    size = random.exponential(1e8, jobs)
+    mean = random.exponential(1, jobs) if seconds_a_bit is None else size * seconds_a_bit
+    it = Instance(
+        mean[:, None] * random.uniform(0.8, 1.2, (jobs, hosts)),
+        size,
+        random.integers(0, 40, jobs),
+        np.full(40, 1e9),
+        np.full(hosts, ingress_bps),
+    )
+    answer = METHODS["default"](it)
+    assert not problems_of(it, as_document(answer))
+    assert answer.makespan_s < 1.02 * answer.lower_bound_s
+
+
+def test_one_job_alone_bounds_the_make_span() -> None:
+    """Two seconds through the narrower port and three of computation, or one and five: five at the least."""
+    it = Instance(np.array([[3.0, 5.0]]), np.array([2e9]), np.zeros(1, np.int64), np.array([4e9]), np.array([1e9, 2e9]))
+    assert bounds.alone(it) == pytest.approx(5.0)
+    assert METHODS["default"](it).makespan_s == pytest.approx(5.0)

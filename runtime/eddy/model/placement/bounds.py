@@ -11,6 +11,9 @@ import numpy as np
 
 from eddy.model.placement.instance import Floats, Instance
 
+LONGEST = 256
+"""Jobs whose way through an empty pool is looked at."""
+
 
 def single_job(time_s: Floats, ready_s: Floats) -> float:
     """The longest of all jobs, each on the host that would end it first ([002] Algorithm 1, line 2).
@@ -103,6 +106,24 @@ def tails(instance: Instance) -> float:
     else:
         sent, received = bits / egress[owner], np.cumsum(size[falling]) / ingress[np.unique(instance.host_of)].sum()
     return max(float((sent + tail[order]).max()), float((received + tail[falling]).max()))
+
+
+def alone(instance: Instance) -> float:
+    """One job that has the pool for itself: sent at what both its ports allow, then computed, where that ends first.
+
+    Looked at are the jobs that take longest on a pool of its best parts; any choice of jobs gives a valid bound.
+    """
+    size, requester = instance.size_bits, instance.requester
+    egress, ingress = instance.egress_bps, instance.ingress_bps
+    if size is None or requester is None or egress is None or ingress is None:
+        return 0.0
+    into, out = ingress[instance.host_of], egress[requester]
+    at_best = size / np.minimum(out, into.max()) + instance.time_s.min(axis=1)
+    longest = np.argsort(-at_best, kind="stable")[:LONGEST]
+    own = instance.time_s[longest].astype(np.float64)
+    arrived = size[longest, None] / np.minimum(out[longest, None], into[None, :])
+    begin = np.where(own > 0, np.maximum(arrived, instance.ready_s), arrived)
+    return float((begin + own).min(axis=1).max()) * (1 - 1e-12)
 
 
 def free_from(instance: Instance, requester: int) -> Callable[[Floats], Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 from eddy.core.errors import InvalidRequest
 from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place import few
-from eddy.policy.place.backward import ORDERS, backward
+from eddy.policy.place.backward import ORDERS, Backward, backward
 from eddy.policy.place.balanced import BASELINE_JOBS, balance, balanced
 from eddy.policy.place.joint import finished, joint_bound, just_in_time, network_of
 from eddy.policy.place.network import at_constant_rates, beside_earlier, hosts_of, network_times
@@ -66,7 +66,15 @@ def _joint(instance: Instance, bound_s: float) -> Iterable[Placement]:
     host, _ = balance(instance.time_s, instance.ready_s)
     net = network_of(instance)
     start = just_in_time(instance, host, net)
-    yield finished(instance, host, start, net, bound_s, "default")
+    answer = finished(instance, host, start, net, bound_s, "default")
+    found = min(found, answer.makespan_s)
+    yield answer
+    # Where computation decides, places found for it alone are better than those found while sending.
+    aim = found if len(instance.busy) else bound_s
+    for order in ORDERS:
+        answer = Backward(instance, np.ones(instance.accelerators), order(instance), aim, host).run()
+        if answer is not None:
+            yield answer
 
 
 def rush(instance: Instance, order: Order, bound_s: float | None = None, prefetch: bool = True) -> Placement:

@@ -46,8 +46,9 @@ def mirrored(instance: Instance, end_s: float) -> Network:
 
 
 def joint_bound(instance: Instance) -> float:
-    """Computation alone, sending alone, and transmission plus tail: the largest ([002] 5.2 uses the first two)."""
-    return max(computation_bound(instance), bounds.network(instance), bounds.tails(instance))
+    """Computation alone, sending alone, transmission plus tail, one job alone: the largest ([002] 5.2 uses two)."""
+    both = max(bounds.tails(instance), bounds.alone(instance))
+    return max(computation_bound(instance), bounds.network(instance), both)
 
 
 def finished(instance: Instance, host: Ints, start_s: Floats, net: Network, bound_s: float, method: str) -> Placement:
