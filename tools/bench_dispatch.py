@@ -97,7 +97,7 @@ class World:
         if any(job.tasks[before].items_done <= task.items_done for before in task.predecessors):
             self.slots[slot.index] = dataclasses.replace(slot, running=False)
             return
-        self.seen.append(Observation(task.module, 2 * task.estimate_s))
+        self.seen.append(Observation(task.module, 2 * task.estimate_s, job.application, task.id, task.estimate_s))
         task = dataclasses.replace(task, items_done=task.items_done + 1)
         self._set(job.id, task)
         if task.items_done == job.batch:

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 import pytest
-from eddy.model.latency.learned import MEMORY, Latencies
 from eddy.policy.dispatch.eddy import Eddy, Memory
 from eddy.policy.dispatch.outlook import look
 from eddy.policy.dispatch.view import (
@@ -71,7 +70,7 @@ def test_what_was_seen_outweighs_estimates() -> None:
     claims_less, honest = job(0, 0.1, batch=5), job(1, 0.2, batch=5)
     jobs = [claims_less, honest, crowd()]
     assert decide(jobs, [slot(0)]).decisions == (Configure(0, 0, 0),)
-    seen = (Observation("m0_0", 0.9), Observation("m1_0", 0.2))
+    seen = (Observation("m0_0", 0.9, "app0", 0, 0.1), Observation("m1_0", 0.2, "app1", 0, 0.2))
     learned = decide(jobs, [slot(0)], seen=seen)
     assert learned.decisions == (Configure(1, 0, 0),)
     later = decide(jobs, [slot(0)], memory=learned.memory)
@@ -194,29 +193,10 @@ def test_an_outlook_is_kept_with_the_view_as_long_as_its_figures_hold() -> None:
     assert view == job(0, 1.0, 2.0, batch=3), "what is kept is no part of the value"
 
 
-def test_latencies_are_means_and_an_application_shares_its_factor() -> None:
-    learned = Latencies().observe([("a", 2.0), ("a", 4.0)])
-    assert learned.mean_s["a"] == 3.0
-    assert learned.predict([("a", 1.0), ("b", 10.0)]) == pytest.approx((learned.used_s["a"], 30.0), rel=0.05)
-    assert learned.predict([("x", 1.5)]) == (1.5,), "nothing is known of another application"
-
-
-def test_latencies_change_their_version_only_when_something_moved() -> None:
-    learned = Latencies().observe([("a", 1.0)])
-    assert learned.version == 1
-    assert learned.observe([("a", 1.01)]).version == 1
-    assert learned.observe([("a", 2.0)]).version == 2
-
-
-def test_latencies_follow_a_change() -> None:
-    learned = Latencies().observe([("a", 1.0)] * 1000).observe([("a", 2.0)] * (3 * MEMORY))
-    assert learned.mean_s["a"] > 1.9
-
-
 def test_nothing_to_do_still_learns() -> None:
-    idle = decide([], [slot(0)], seen=(Observation("m", 2.0),))
+    idle = decide([], [slot(0)], seen=(Observation("m", 2.0, "a", 0, 1.0),))
     assert idle.decisions == ()
-    assert idle.memory.learned.mean_s == {"m": 2.0}
+    assert idle.memory.learned.tasks["a"][0].mean_s == 2.0
     assert idle.wake_s is None
 
 

@@ -294,8 +294,10 @@ class Machine(Books):
 
     def _count(self, job: Job, task: int, message: ItemEnded) -> None:
         """Book a finished item, and let the outputs of items that are complete be collected."""
-        module = job.spec.application.tasks[task].module
-        self._pools[job.spec.pool].observations.append(Observation(module, message.at_s - message.started_s))
+        application = job.spec.application
+        graph, took_s = application.tasks[task], message.at_s - message.started_s
+        seen = Observation(graph.module, took_s, application.name, task, graph.estimate_s)
+        self._pools[job.spec.pool].observations.append(seen)
         for finished in job.finish_item(task):
             self._out.commands.append(Collect(job.spec.id, finished))
             self._note(job, message.at_s, What.RESULT, item=finished)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from eddy.model.latency.learned import Latencies
+from eddy.model.latency.learned import Item, Latencies
 from eddy.policy.dispatch.choice import fits, free_slots
 from eddy.policy.dispatch.outlook import KEPT, Outlook, items_ready, look, modules_and_estimates, modules_to_come
 from eddy.policy.dispatch.view import (
@@ -115,9 +115,14 @@ class Eddy:
 
     def _forget(self, memory: Memory, view: DispatchView) -> Memory:
         """What stays when no job is left."""
-        learned = memory.learned.observe([(o.module, o.duration_s) for o in view.observations])
+        learned = memory.learned.observe(_items(view))
         predicted = memory.predicted if learned.version == memory.learned.version else {}
         return Memory(learned, predicted, memory.load_s)
+
+
+def _items(view: DispatchView) -> list[Item]:
+    """Items that ended since the last call, as they are learned."""
+    return [Item(o.application, o.task, o.module, o.estimate_s, o.duration_s) for o in view.observations]
 
 
 class Held(NamedTuple):
@@ -159,7 +164,7 @@ class Round:
         """Whether a slot is kept for a task that waits for the port."""
         self.learned, predicted = memory.learned, memory.predicted
         if view.observations:
-            self.learned = self.learned.observe([(o.module, o.duration_s) for o in view.observations])
+            self.learned = self.learned.observe(_items(view))
         self.before = predicted
         self.predicted = dict(predicted) if self.learned.version == memory.learned.version else {}
         self.load_s = memory.load_s
@@ -199,7 +204,8 @@ class Round:
 
     def _predict(self, job: JobView) -> tuple[float, ...]:
         """Latencies of a job's application; the very same object as before where they are the same."""
-        fresh, before = self.learned.predict(modules_and_estimates(job)), self.before.get(job.application)
+        fresh = self.learned.predict(job.application, modules_and_estimates(job))
+        before = self.before.get(job.application)
         return before if before is not None and before == fresh else fresh
 
     def memory(self) -> Memory:

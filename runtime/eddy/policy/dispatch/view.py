@@ -94,10 +94,21 @@ class SlotView:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A finished item's true duration, for policies that learn."""
+    """A finished item's true duration, for policies that learn.
+
+    Attributes:
+        module: What it ran on.
+        duration_s: What it took.
+        application: Its application's name.
+        task: Its task's id there.
+        estimate_s: The designer's estimate for it.
+    """
 
     module: str
     duration_s: float
+    application: str
+    task: int
+    estimate_s: float
 
 
 @dataclass(frozen=True, slots=True)
