@@ -1,0 +1,45 @@
+"""A day of board time on the model board: how many seconds of this machine's it takes, policy by policy.
+
+Applications of [004], but for digit recognition, whose items take minutes, arrive at random at ten slots, one every 40 s
+on average.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+from eddy.policy.dispatch import POLICIES
+from eddy.studies.judge.sequences import workload
+from eddy.studies.nimblock.policies import make_player
+from eddy.studies.nimblock.run import Setting, run
+from eddy.studies.nimblock.workload import Event
+
+DAY_S, BETWEEN_S, SEED = 86_400.0, 40.0, 5
+APPS = {"lenet": 10, "image_compression": 10, "rendering_3d": 10, "optical_flow": 10, "alexnet": 1}
+"""Applications and their largest batch."""
+
+
+def events() -> list[Event]:
+    """A day's arrivals."""
+    drawn, found, now_s = random.Random(SEED), [], 0.0
+    while now_s < DAY_S:
+        app = drawn.choice(sorted(APPS))
+        found.append(Event(app, drawn.randint(1, APPS[app]), drawn.choice((1, 3, 9)), now_s))
+        now_s += drawn.expovariate(1 / BETWEEN_S)
+    return found
+
+
+def main() -> None:
+    """Run the day under every policy and print what it took."""
+    day = events()
+    for name in POLICIES:
+        begin = time.process_time()
+        result = run(workload(), day, make_player(name), Setting(blocking=False))
+        took_s = time.process_time() - begin
+        what = f"{name:<12} {len(day)} jobs, {len(result.log)} events"
+        print(f"a day of board time, {what}: {took_s:5.1f} s of this machine")
+
+
+if __name__ == "__main__":
+    main()
