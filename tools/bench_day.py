@@ -1,7 +1,7 @@
 """A day of board time on the model board: how many seconds of this machine's it takes, policy by policy.
 
-Applications of [004], but for digit recognition, whose items take minutes, arrive at random at ten slots, one every 40 s
-on average.
+Applications of [004] arrive at random at ten slots, one every 40 s on average; but for digit recognition, whose items
+take minutes.
 """
 
 from __future__ import annotations
