@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 
@@ -17,6 +17,7 @@ from eddy.cli.demo_plan import Order
 from eddy.core.records import JobEvent, JobRecord, JobRequest, What
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.messages import JobSpec
+from eddy.hypervisor.translate import task_name
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
@@ -99,27 +100,33 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was measured: seconds an item of each module takes, and a load of each slot."""
+    """What was measured: seconds an item of each module takes, and of each task, and a load of each slot."""
 
     latency_s: Mapping[str, float]
     load_s: Mapping[int, float]
+    task_s: Mapping[str, float] = field(default_factory=dict)
 
 
 def measure(live: Live, records: Sequence[JobRecord]) -> Calibration:
     """What the log of some jobs says of latencies and load times."""
     items: dict[str, list[float]] = defaultdict(list)
+    by_task: dict[str, list[float]] = defaultdict(list)
     loads: dict[int, list[float]] = defaultdict(list)
     for record in records:
-        tasks = CATALOGUE.application(record.application).tasks
+        application = CATALOGUE.application(record.application)
+        tasks = application.tasks
         for event in live.log(record):
             if event.started_s is None:
                 continue
             if event.what is What.ITEM_DONE and event.task is not None:
                 items[tasks[event.task].module].append(event.at_s - event.started_s)
+                by_task[task_name(application, event.task)].append(event.at_s - event.started_s)
             elif event.what is What.CONFIGURED and event.slot is not None and event.at_s > event.started_s:
                 loads[event.slot].append(event.at_s - event.started_s)
     return Calibration(
-        {module: mean(times) for module, times in items.items()}, {slot: mean(times) for slot, times in loads.items()}
+        {module: mean(times) for module, times in items.items()},
+        {slot: mean(times) for slot, times in loads.items()},
+        {task: mean(times) for task, times in by_task.items()},
     )
 
 
@@ -131,7 +138,7 @@ def predict(
     model = ModelBoard(
         description,
         model_images(description, calibration.latency_s),
-        calibration.latency_s,
+        {**calibration.latency_s, **calibration.task_s},
         load_times={slot: LoadTime(0.0, load_s) for slot, load_s in calibration.load_s.items()},
         real_memory=False,
     )

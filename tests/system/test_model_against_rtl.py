@@ -7,16 +7,18 @@ items took up to 1.7 times as long, and only the order of ends is compared (`tes
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import mean
 
 import pytest
 from eddy.board.factory import open_board
 from eddy.board.port import BoardPort
-from eddy.cli.demo_plan import digits, photograph
+from eddy.cli.demo_plan import Order, digits, photograph
 from eddy.core.records import JobRecord, What
+from eddy.hypervisor.translate import task_name
 from eddy.policy.dispatch import POLICIES
+from eddy_sim.reference import lenet, optical_flow
 from system.live_rig import CATALOGUE, Arrival, Calibration, Live, measure, predict
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("simulated board")]
@@ -30,6 +32,10 @@ def board() -> Iterator[BoardPort]:
     opened = open_board("rtl", "tiny")
     yield opened
     opened.shutdown()  # type: ignore[attr-defined]
+
+
+TASK_BOUND = 0.01
+"""How much a task's items may differ between the boards: they wait for memory, no two items alike."""
 
 
 def cycles_of(live: Live, records: Sequence[JobRecord], clocks: Sequence[float]) -> dict[str, list[float]]:
@@ -78,3 +84,42 @@ def test_items_and_swaps_take_what_the_model_says(board: BoardPort, tmp_path: Pa
     assert max(map(abs, items)) < 0.03
     assert max(map(abs, swaps)) < 0.01
     assert max(map(abs, responses)) < 0.05
+
+
+def digit(number: int) -> Order:
+    """A held-out digit for LeNet: four tasks, two on each of two modules."""
+    image = lenet.held_out()[0][number]
+    result = lenet.run_item({"image": image})["result"]
+    return Order("ada", "lenet", 3, {"image": image[None]}, {"result": result[None]}, lambda _: "")
+
+
+def motion(number: int) -> Order:
+    """Frames for optical flow: nine tasks on seven modules."""
+    pixels = optical_flow.sequences()[number]
+    flow = optical_flow.run_item({"pixels": pixels})["flow"]
+    return Order("ada", "optical_flow", 3, {"pixels": pixels[None]}, {"flow": flow[None]}, lambda _: "")
+
+
+@pytest.mark.parametrize(("of", "apart"), [(digit, 1.3), (motion, 1.0)])
+def test_tasks_that_share_a_module_each_take_what_the_model_says(
+    board: BoardPort, tmp_path: Path, of: Callable[[int], Order], apart: float
+) -> None:
+    learned, checked = Live(board, ALONE, tmp_path / "learned"), Live(board, ALONE, tmp_path / "checked")
+    calibration = measure(learned, learned.play([Arrival(0.0, of(0))]))
+    arrivals = [Arrival(0.0, of(3))]
+    records = checked.play(arrivals)
+    assert checked.right(records[0], arrivals[0].order)
+    true_s = measure(checked, records).task_s
+    application = CATALOGUE.application(records[0].application)
+    foretold_s: dict[str, float] = {}
+    for event in predict(board, calibration, ALONE, arrivals).log:
+        if event.what is What.ITEM_DONE and event.task is not None and event.started_s is not None:
+            foretold_s[task_name(application, event.task)] = event.at_s - event.started_s
+    errors = {task: foretold_s[task] / took_s - 1 for task, took_s in true_s.items()}
+    print(", ".join(f"{task} {true_s[task] * 1e6:.1f} us {error:+.2%}" for task, error in errors.items()))
+    assert len(errors) == len(application.tasks)
+    assert max(map(abs, errors.values())) < TASK_BOUND
+    shared: dict[str, list[float]] = defaultdict(list)
+    for task in application.tasks:
+        shared[task.module].append(true_s[task_name(application, task.id)])
+    assert max(max(times) / min(times) for times in shared.values()) > apart, "one figure a module would not do"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from eddy.board.manifest import ModuleManifest, load_module_manifest
 from eddy.core.applications import Application
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.hypervisor.translate import task_name
 from eddy.store.applications import load_application, load_constants, parse_application
 
 
@@ -55,6 +56,10 @@ class Catalogue:
         tasks = (task for application in self.applications.values() for task in application.tasks)
         return max((task.estimate_s for task in tasks if task.module == module), default=1e-3)
 
+    def estimates_s(self) -> Mapping[str, float]:
+        """Estimates of an item, by task (as `Launch.task`) and by module; applications added later are in it too."""
+        return _Estimates(self)
+
     def shipped(self, name: str) -> frozenset[str]:
         """The constant buffers an application's package brings."""
         return frozenset(buffer for application, buffer in self.constants if application == name)
@@ -95,6 +100,38 @@ class Catalogue:
                     allowed=sorted(self.modules),
                 )
             self.modules[task.module].check_task(task, application.buffers)
+
+
+class _Estimates(Mapping[str, float]):
+    """What a catalogue's applications estimate, as they are when asked.
+
+    Args:
+        catalogue: Whose.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+
+    def __getitem__(self, name: str) -> float:
+        """Seconds an item of a task, or of a module, takes."""
+        application = self._catalogue.applications.get(name.partition("/")[0])
+        if application is not None:
+            for task in application.tasks:
+                if task_name(application, task.id) == name:
+                    return task.estimate_s
+        if name in self._catalogue.modules:
+            return self._catalogue.estimate_s(name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Every task and every module."""
+        for application in self._catalogue.applications.values():
+            yield from (task_name(application, task.id) for task in application.tasks)
+        yield from self._catalogue.modules
+
+    def __len__(self) -> int:
+        """How many there are of both."""
+        return sum(1 for _ in self)
 
 
 def load_catalogue(bitstreams: Path, added: Path | None = None) -> Catalogue:

@@ -200,7 +200,7 @@ def _board(settings: ServerSettings, catalogue: Catalogue, progress: Progress) -
         settings.board,
         settings.profile,
         modules=sorted(catalogue.modules),
-        latency=lambda module, _item: catalogue.estimate_s(module),
+        latency=catalogue.estimates_s(),
         progress=progress,
     )
 

@@ -59,7 +59,7 @@ def open_board(
         trusted_keys: Folder of public keys whose signatures count.
         first_seq: Number of the first event.
         modules: For ``model``: the modules it has images of.
-        latency: For ``model``: seconds an item takes, by module, or a function of module and item.
+        latency: For ``model``: seconds an item takes, by task or module, or a function of module and item.
         progress: Told what is being built.
 
     Raises:

@@ -7,8 +7,8 @@ block, in `load`. The same calls in the same order give the same events, times a
 A module whose name says that it is a GPU cluster (`cluster_shape`), or that the board was told is one, takes kernels:
 they take the time the latency table says, and report cycles of that time and nothing counted.
 
-It is calibrated from the `rtl` board or from measurements on a real one (item latencies per module, load times per
-slot); where a profile is all there is, loads take image bytes over the profile's two rates.
+It is calibrated from the `rtl` board or from measurements on a real one (item latencies per task or module, load times
+per slot); where a profile is all there is, loads take image bytes over the profile's two rates.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BURST_BYTES = 128
 """What one request moves, for the counters: 16 beats of 8 bytes."""
 
 Latency = Mapping[str, float] | Callable[[str, str], float]
-"""Seconds an item takes: by module, or a function of module and item name."""
+"""Seconds an item takes: by task (`Launch.task`), or else by module; or a function of module and item name."""
 Behaviour = Callable[[Mapping[int, int], Window], None]
 """What a module does with its registers and the memory it was granted.
 
@@ -274,7 +274,11 @@ class ModelBoard:
 
     def _foresee(self, module: str, launch: Launch) -> tuple[float, Cause]:
         """How long an item will take, and how it will end: a fault comes half way, a hang at the limit."""
-        takes_s = self._latency(module, launch.item) if callable(self._latency) else self._latency[module]
+        known = self._latency
+        if callable(known):
+            takes_s = known(module, launch.item)
+        else:
+            takes_s = known[launch.task] if launch.task in known else known[module]
         fault = self._faults.items.get(launch.item, Cause.NONE)
         if fault is Cause.TIME_LIMIT or takes_s > launch.time_limit_s:
             return launch.time_limit_s, Cause.TIME_LIMIT

@@ -123,6 +123,7 @@ class Launch:
         status: Byte offset of the register in which the module says how it went, zero meaning well; -1 where it has
             none. Anything else there ends the item with `MODULE_ERROR`.
         kernel: For a GPU cluster, instead of `registers` and `status`; None for every other module.
+        task: Of what it is an item, as ``application/task``; "" where nobody says. Only a board that models time asks.
     """
 
     item: str
@@ -131,6 +132,7 @@ class Launch:
     time_limit_s: float
     status: int = -1
     kernel: KernelLaunch | None = None
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from eddy.board.manifest import ModuleManifest, RegisterKind
 from eddy.board.port import Access, BoardPort, Buffer, Grant, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import Conflict, MemoryExhausted, NotFound
-from eddy.hypervisor.translate import item_name
+from eddy.hypervisor.translate import item_name, task_name
 
 PAGE = 4096
 EVERY_ITEM = -1
@@ -161,6 +161,7 @@ class JobBuffers:
             grants=tuple(Grant(buffer, access) for buffer, access in grants.items()),
             time_limit_s=spec.time_limit_s,
             status=-1 if manifest.status is None else manifest.status.offset,
+            task=task_name(application, task),
         )
 
     def find(self, job: int, name: str, item: int = EVERY_ITEM) -> Buffer:

@@ -16,7 +16,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.pools import PoolSlots
-from eddy.hypervisor.translate import fits, item_name, pipeline_slots, pool_slots, to_input
+from eddy.hypervisor.translate import fits, item_name, pipeline_slots, pool_slots, task_name, to_input
 from eddy.policy.dispatch.view import DispatchPolicy
 
 MAX_STEPS = 10_000_000
@@ -151,9 +151,10 @@ class _Driver:
 
     def _carry_out(self, command: m.Command) -> list[m.Input]:
         if isinstance(command, m.Launch):
-            task = self.machine.jobs[command.job].spec.application.tasks[command.task]
+            application = self.machine.jobs[command.job].spec.application
             name = item_name(command.job, command.task, command.item)
-            self.board.launch(command.slot, port.Launch(name, (), (), task.time_limit_s))
+            limit_s, task = application.tasks[command.task].time_limit_s, task_name(application, command.task)
+            self.board.launch(command.slot, port.Launch(name, (), (), limit_s, task=task))
         elif isinstance(command, m.Stop):
             self.board.stop(command.slot)
         elif isinstance(command, m.Fetch):
