@@ -10,6 +10,7 @@ import pytest
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 import area  # noqa: E402
+from area_report.clusters import area_of, fits, label  # noqa: E402
 from area_report.page import FILL, fit, render, shell_of  # noqa: E402
 from area_report.synthesis import UnknownCell, count  # noqa: E402
 from area_report.tops import Device, Top, header, meaning, read_tops  # noqa: E402
@@ -121,3 +122,18 @@ def test_the_page_has_a_row_for_each_figure() -> None:
     page = render(figures, tops, [])
     for top in tops:
         assert f"| {figures['tops'][top.name]['lut']:,.0f} |" in page
+
+
+def test_a_cluster_is_its_cores_and_the_rest_and_fits_where_all_of_it_does() -> None:
+    have = {"core": {"lut": 100.0, "dsp": 3.0}, "rest": {"lut": 7.0, "dsp": 0.0}, "rest-l2": {"lut": 99.0, "dsp": 9.0}}
+    core = Top("core", "gpu", "gpu_core", Path(), {"Warps": 4, "Threads": 8, "Fpu": 0})
+    rests = [
+        Top("rest-l2", "gpu_rest", "gpu_cluster", Path(), {"Cores": 2, "L2Bytes": 1024}),
+        Top("rest", "gpu_rest", "gpu_cluster", Path(), {"Cores": 2}),
+    ]
+    assert label(core, 2) == "2c4w8t without FPU"
+    assert area_of(core, 2, have, rests) == {"lut": 207.0, "dsp": 6.0}
+    shell, others = {"lut": 50.0, "dsp": 0.0}, {"lut": 10.0, "dsp": 1.0}
+    for lut, dsp, answer in ((484, 14, "yes"), (483, 14, "no, LUT"), (484, 13, "no, DSP")):
+        device = Device("tiny", "X", {"lut": lut, "dsp": dsp}, "here")
+        assert fits({"lut": 207.0, "dsp": 6.0}, device, shell, others, 0.5) == answer

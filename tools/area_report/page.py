@@ -7,6 +7,8 @@ from typing import Any
 
 from eddy.board.profile import load_profile
 
+from area_report.clusters import TEXT as CLUSTERS
+from area_report.clusters import VORTEX, configurations
 from area_report.tops import RECIPE, Device, Top
 
 KINDS = {"lut": "LUT", "ff": "FF", "bram": "BRAM", "dsp": "DSP"}
@@ -22,6 +24,8 @@ def render(figures: Mapping[str, Any], tops: Sequence[Top], devices: Sequence[De
     sections = [_head(str(figures["tool"]))]
     sections += [_section(text, groups[group], have) for group, text in GROUPS.items() if groups[group]]
     if "slot_path" in have and groups["module"] and groups["shell"]:
+        if groups["gpu"] and groups["gpu_rest"]:
+            sections.append(_clusters(have, groups, devices))
         sections.append(_boards(have, groups, devices))
     return "\n".join(sections)
 
@@ -65,7 +69,17 @@ The modules under `bitstreams/`, each with its register file, readers and writer
 """,
     "gpu": """## GPU clusters
 
-Configurations of `gpu_cluster`.
+A core: pipeline, registers, caches of 4 and 8 KiB, 16 KiB of local memory; with floating point where Fpu is 1.
+Registers, instructions and local memory lie in block RAM, the data cache and the tags in distributed RAM.
+""",
+    "gpu_part": """### What a core is made of
+
+Of four lanes each.
+""",
+    "gpu_rest": """### The rest of a cluster
+
+`gpu_cluster` with its cores left out: registers, the way to memory, the slot's boundary, and the second-level cache
+where there is one.
 """,
 }
 """The tables, in order, and what stands above each."""
@@ -91,7 +105,7 @@ def _section(text: str, tops: Sequence[Top], have: Figures) -> str:
 
 
 def _boards(have: Figures, groups: Mapping[str, Sequence[Top]], devices: Sequence[Device]) -> str:
-    largest = {kind: max(have[top.name][kind] for top in groups["module"]) for kind in KINDS}
+    largest = largest_of(have, groups["module"])
     need = " ".join(f"{_number(value)} {KINDS[kind]}," for kind, value in largest.items()).rstrip(",")
     text = f"""## On the boards
 
@@ -110,6 +124,24 @@ included, up to the ten a shell can have.
     head = ["profile", "slots", *(f"shell {name}" for name in KINDS.values()), "room for"]
     sources = "; ".join(f"{device.device}: {device.source}" for device in devices)
     return f"{text}\n{_table(head, rows)}\nSizes of the devices: {sources}. The profile `de10pro` is another family.\n"
+
+
+def _clusters(have: Figures, groups: Mapping[str, Sequence[Top]], devices: Sequence[Device]) -> str:
+    largest = largest_of(have, groups["module"])
+
+    def room(device: Device) -> tuple[Mapping[str, float], Mapping[str, float]]:
+        slots = len(load_profile(device.profile).slots)
+        others = {kind: (slots - 1) * value for kind, value in largest.items()}
+        return shell_of(slots, have, groups["shell"]), others
+
+    rows = configurations(have, groups["gpu"], groups["gpu_rest"], devices, room, FILL)
+    head = ["cluster", *KINDS.values(), *(device.profile for device in devices)]
+    return CLUSTERS.format(fill=FILL) + "\n" + _table(head, rows) + VORTEX
+
+
+def largest_of(have: Figures, modules: Sequence[Top]) -> dict[str, float]:
+    """The most of each resource that any module of the pipeline takes."""
+    return {kind: max(have[top.name][kind] for top in modules) for kind in KINDS}
 
 
 def shell_of(slots: int, have: Figures, shells: Sequence[Top]) -> dict[str, float]:

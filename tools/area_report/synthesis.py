@@ -80,9 +80,13 @@ def synthesize(top: Top) -> Figures:
 
 def _script(top: Top, folder: Path) -> str:
     # Copies, named without their folders: Yosys in WebAssembly does not see every folder of the machine.
-    files = []
+    files, unset = [], []
     for path in read_filelist(top.filelist):
         source = path.read_text(encoding="utf-8")
+        if path.stem in top.boxes:
+            # An empty box has no parameters left; those set where it is used would be refused.
+            names = re.findall(r"\bparameter\s+[^=,)]*?(\w+)\s*=", header(source))
+            unset += [f"setparam {' '.join(f'-unset {name}' for name in names)} t:{path.stem}"] * bool(names)
         (folder / path.name).write_text(header(source) if path.stem in top.boxes else source, encoding="utf-8")
         files.append(path.name)
     parameters = "".join(f" -G {name}={value}" for name, value in top.parameters.items())
@@ -90,6 +94,7 @@ def _script(top: Top, folder: Path) -> str:
     return "\n".join(
         [
             f"read_slang --threads 1{boxes} {' '.join(files)} --top {top.top}{parameters}",
+            *unset,
             f"synth_xilinx -family xcup -noiopad -noclkbuf -flatten -top {top.top}",
             "tee -q -o stat.part stat -tech xilinx -json",
             "",

@@ -22,6 +22,7 @@ Cores = Annotated[int, typer.Option("--cores", min=1, max=8, help="Cores of the 
 Warps = Annotated[int, typer.Option("--warps", min=1, max=16, help="Warps a core.")]
 Threads = Annotated[int, typer.Option("--threads", min=1, max=16, help="Lanes of a warp.")]
 NoFpu = Annotated[bool, typer.Option("--no-fpu", help="Without floating point: its instructions are illegal.")]
+L2 = Annotated[int, typer.Option("--l2", metavar="BYTES", help="Second-level cache that the cores share; 0: none.")]
 AllCores = Annotated[bool, typer.Option("--all-cores", help="Start every core, not core 0 alone.")]
 MaxCycles = Annotated[int, typer.Option("--max-cycles", min=1, help="End the run after so many cycles.")]
 Latency = Annotated[int, typer.Option("--latency", min=1, max=10_000, help="Cycles memory takes to answer.")]
@@ -39,6 +40,7 @@ def run(
     warps: Warps = 4,
     threads: Threads = 4,
     no_fpu: NoFpu = False,
+    l2: L2 = 0,
     all_cores: AllCores = False,
     max_cycles: MaxCycles = MAX_CYCLES,
     latency: Latency = 20,
@@ -54,7 +56,7 @@ def run(
         from eddy_sim.gpu.elf import read_elf
         from eddy_sim.gpu.run import run_program
 
-        shape = Shape(cores=cores, warps=warps, threads=threads, fpu=not no_fpu)
+        shape = Shape(cores=cores, warps=warps, threads=threads, fpu=not no_fpu, l2_bytes=l2)
         elf = read_elf(program)
         result = run_program(elf, shape, max_cycles=max_cycles, all_cores=all_cores, latency=latency, progress=say)
     if as_json:
