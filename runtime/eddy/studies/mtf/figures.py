@@ -123,7 +123,7 @@ def _welfare_rows(runs: Runs, setup: Setup, settings: list[Setting]) -> list[Row
         ),
         Row(
             setup.welfare,
-            f"the same over Themis with shares of 1/n, as 5.1 has it, weights {weights}, load {load:.0%}",
+            f"MTF over Themis with shares of 1/n, as 5.1 has it, weights {weights}, load {load:.0%}",
             f"{published:.2f}",
             str(as_written),
             _against(as_written, published),
