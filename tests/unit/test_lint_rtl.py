@@ -19,7 +19,7 @@ SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
     "mem_xbar": ({}, {"NumSlots": 1}, {"NumSlots": 10}),
     "system_cache": ({}, {"CacheBytes": 256, "Ways": 2, "Fetches": 2, "MaxWrites": 2, "MaxBeats": 2}),
     "ctrl_xbar": ({}, {"NumSlots": 10}),
-    "gpu_cluster": ({}, {"Cores": 2, "Fpu": 1}),
+    "gpu_cluster": ({}, {"Cores": 2, "Fpu": 1}, {"Cores": 2, "L2Bytes": 1024}),
 }
 """Parameters a top is checked with, where its own are not all there is."""
 
