@@ -68,13 +68,15 @@ class Burst:
         return len({word * WORD // PAGE for word in self.words()}) == 1
 
 
-def random_burst(rng: random.Random, pages: int, slots: int, lengths: tuple[int, ...]) -> Burst:
-    """A legal burst of any kind, mostly wide and incrementing."""
+def random_burst(
+    rng: random.Random, pages: int, slots: int, lengths: tuple[int, ...], lines: tuple[int, ...] = ()
+) -> Burst:
+    """A legal burst of any kind, mostly wide and incrementing; beginning in one of these lines, where any are given."""
     while True:
         size = rng.choice((3, 3, 3, 3, 2, 1, 0))
         kind = rng.choice((INCR, INCR, INCR, INCR, WRAP, FIXED))
         length = rng.choice((1, 3, 7, 15)) if kind == WRAP else rng.choice(lengths) - 1
-        address = rng.randrange(pages * PAGE)
+        address = rng.choice(lines) * LINE + rng.randrange(LINE) if lines else rng.randrange(pages * PAGE)
         if kind == WRAP or rng.random() < 0.7:
             address = address >> size << size
         fields = {name: rng.getrandbits(WIDTHS[name]) for name in ("prot", "qos", "user")}

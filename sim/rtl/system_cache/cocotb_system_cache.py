@@ -32,6 +32,8 @@ from cocotb.triggers import ClockCycles, FallingEdge, Timer
 
 ALL = 0xFFFF
 PAGES, SLOTS = 2, 3
+HOT = (0, 8, 16, 24, 1)
+"""Lines that meet: all but one in one set of the small cache."""
 BAD = {0x1C3: SLVERR, 0x1C4: SLVERR, 0x3F0: DECERR}
 """Words that memory refuses."""
 
@@ -49,6 +51,7 @@ class Flow:
     flush: float = 0.0
     lengths: tuple[int, ...] = (1, 1, 2, 4, 8, 8, 16, 33)
     caches: tuple[int, ...] = (NORMAL, NORMAL, ALLOCATE)
+    lines: tuple[int, ...] = ()
 
 
 class Bench:
@@ -102,11 +105,11 @@ class Bench:
     def want(self, flow: Flow) -> None:
         rng = self.rng
         if not self.reads and rng.random() < flow.read:
-            burst = random_burst(rng, PAGES, SLOTS, flow.lengths)
+            burst = random_burst(rng, PAGES, SLOTS, flow.lengths, flow.lines)
             cache = rng.choice(flow.caches)
             self.reads.append(replace(burst, cache=cache))
         if not self.writes and rng.random() < flow.write:
-            self.writes.append(random_burst(rng, PAGES, SLOTS, flow.lengths))
+            self.writes.append(random_burst(rng, PAGES, SLOTS, flow.lengths, flow.lines))
         if rng.random() < flow.cpu:
             self.history.write(rng.randrange(PAGES * PAGE // WORD), self.time, behind=True)
         if self.flush is None and self.flush_request is None and rng.random() < flow.flush:
@@ -217,6 +220,10 @@ FLOWS = [
     Flow(write=0.1, cpu=0.3, flush=0.02),
     Flow(write=0.3, flush=0.05, lengths=(1, 8, 64, 256)),
     Flow(caches=(NORMAL, ALLOCATE, 0b0010, DEVICE, 0b0001)),
+    Flow(write=0.15, lengths=(1, 1, 2, 8), lines=HOT),
+    Flow(write=0.05, speed=0.4, lengths=(1, 1, 4), lines=HOT),
+    Flow(write=0.4, speed=0.95, take=0.7, lengths=(1,), lines=HOT[:2]),
+    Flow(write=0.05, cpu=0.2, flush=0.05, speed=0.9, lengths=(1, 3), lines=HOT[:3]),
 ]
 
 
