@@ -198,7 +198,7 @@ registers:
   status: {{offset: 0x38, width: 32, kind: status}}
 scrub: reload
 # A short legal run for `eddy module check`: bytes of each buffer, value of each scalar.
-example: {{in: 512, out: 512, words: 64, addend: 7}}
+example: {{in: 1600, out: 1600, words: 200, addend: 7}}
 """
 
 COCOTB = '''\

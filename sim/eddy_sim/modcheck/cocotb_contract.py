@@ -171,11 +171,12 @@ async def backpressure(dut: Any) -> None:
     values = _place(harness)
     await harness.run(values, MAX_CYCLES)
     wanted = _outputs(harness, values)
-    for chance in (0.3, 0.8):
+    for pause, chance, longer in ((harness.pause, 0.3, 20), (harness.pause, 0.8, 20), (harness.pause_writes, 0.9, 4)):
         values = _place(harness)
-        harness.pause(chance, seed=5)
-        await harness.run(values, 20 * MAX_CYCLES)
-        assert _outputs(harness, values) == wanted, f"results differ with pauses in {chance:.0%} of the cycles"
+        pause(chance, seed=5)
+        await harness.run(values, longer * MAX_CYCLES)
+        where = "" if pause == harness.pause else " that write"
+        assert _outputs(harness, values) == wanted, f"results differ with pauses in {chance:.0%} of the cycles{where}"
     found = harness.checker.of(("stable", "burst", "last"))
     assert not found, found[0]
 

@@ -121,6 +121,12 @@ class Harness:
                 channel.clear_pause_generator()
                 channel.pause = False
 
+    def pause_writes(self, chance: float, seed: int = 1) -> None:
+        """Pause memory's write side alone: what is read piles up inside the module, until its core is held up too."""
+        self.pause(0.0)
+        for i, channel in enumerate((self.slave.write_if.aw_channel, self.slave.write_if.w_channel)):
+            channel.set_pause_generator(pauses(seed * 16 + i, chance))
+
     async def read(self, offset: int) -> int:
         """Read a register."""
         return int(await self.registers.read_dword(offset))

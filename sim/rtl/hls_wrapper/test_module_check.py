@@ -27,6 +27,11 @@ def failing(tmp_path: Path, *defects: tuple[str, str, str]) -> set[str]:
         assert text.count(good) == 1, f"{file} has no {good!r} to break"
         path.write_text(text.replace(good, bad), encoding="utf-8")
     create("fresh", tmp_path, tmp_path)
+    return failing_checks(tmp_path)
+
+
+def failing_checks(tmp_path: Path) -> set[str]:
+    """The checks that the module `fresh` in a folder fails."""
     findings = check_module(tmp_path / "bitstreams/fresh/manifest.yaml")
     assert [f.check for f in findings] == list(CHECKS)
     assert all(f.passed or f.reason for f in findings)
@@ -48,3 +53,16 @@ def test_defects_are_found(tmp_path: Path) -> None:
 @pytest.mark.rtl
 def test_page_crossing_and_stuck_done_are_found(tmp_path: Path) -> None:
     assert {"protocol", "hls"} <= failing(tmp_path, PAGE_CROSSING, STUCK_DONE)
+
+
+@pytest.mark.rtl
+def test_a_core_that_drops_words_under_backpressure_is_found(tmp_path: Path) -> None:
+    """The skeleton's example moves more words than the wrapper keeps, so that the core is held up, too."""
+    for block in (WRAPPER, PACKAGE):
+        shutil.copytree(ROOT / block, tmp_path / block)
+    create("fresh", tmp_path, tmp_path)
+    core = tmp_path / "hw/ip/fresh/rtl/fresh_core.sv"
+    text, good = core.read_text(encoding="utf-8"), "assign in_ready_o = !out_valid_o || out_ready_i;"
+    assert text.count(good) == 1
+    core.write_text(text.replace(good, "assign in_ready_o = 1'b1;"), encoding="utf-8")
+    assert "backpressure" in failing_checks(tmp_path)
