@@ -176,6 +176,7 @@ class Memory:
         self.reads: list[PendingRead] = []
         self.writes: list[PendingWrite] = []
         self.asked: list[Burst] = []
+        self.write_speed = speed
         self.refuse_writes = 0.0
         self.in_order = False
 
@@ -193,7 +194,7 @@ class Memory:
     def step(self, time: int) -> tuple[tuple[int, int, int, bool] | None, int | None]:
         """One cycle: a read beat (key, data, response, last) and a write's key, where there are any."""
         for write in self.writes:
-            if not write.performed and self.rng.random() < self.speed:
+            if not write.performed and self.rng.random() < self.write_speed:
                 write.performed = True
                 if self.rng.random() >= self.refuse_writes:
                     for word in write.burst.words():

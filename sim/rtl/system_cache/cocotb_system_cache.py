@@ -32,8 +32,8 @@ from cocotb.triggers import ClockCycles, FallingEdge, Timer
 
 ALL = 0xFFFF
 PAGES, SLOTS = 2, 3
-HOT = (0, 8, 16, 24, 1)
-"""Lines that meet: all but one in one set of the small cache."""
+HOT = (0, 8, 16, 1, 9, 17)
+"""Lines that meet: three in each of two sets of the small cache."""
 BAD = {0x1C3: SLVERR, 0x1C4: SLVERR, 0x3F0: DECERR}
 """Words that memory refuses."""
 
@@ -52,6 +52,8 @@ class Flow:
     lengths: tuple[int, ...] = (1, 1, 2, 4, 8, 8, 16, 33)
     caches: tuple[int, ...] = (NORMAL, NORMAL, ALLOCATE)
     lines: tuple[int, ...] = ()
+    late: bool = False
+    """Whether memory takes its time to perform writes."""
 
 
 class Bench:
@@ -222,6 +224,8 @@ FLOWS = [
     Flow(caches=(NORMAL, ALLOCATE, 0b0010, DEVICE, 0b0001)),
     Flow(write=0.15, lengths=(1, 1, 2, 8), lines=HOT),
     Flow(write=0.05, speed=0.4, lengths=(1, 1, 4), lines=HOT),
+    Flow(write=0.03, speed=0.9, lengths=(1,), lines=HOT[3:], late=True),
+    Flow(write=0.0, speed=0.5, lengths=(1, 1, 2), lines=HOT),
     Flow(write=0.4, speed=0.95, take=0.7, lengths=(1,), lines=HOT[:2]),
     Flow(write=0.05, cpu=0.2, flush=0.05, speed=0.9, lengths=(1, 3), lines=HOT[:3]),
 ]
@@ -237,6 +241,8 @@ async def every_word_was_there_while_it_was_read(dut: Any, number: int) -> None:
     flow = FLOWS[number]
     bench = Bench(dut, seed=60 + number, speed=flow.speed)
     bench.memory.refuse_writes = 0.1
+    if flow.late:
+        bench.memory.write_speed = 0.04
     # Slot 1 gets only what it asks for.
     await bench.start(force=ALL & ~2)
     for _ in range(2500):
@@ -318,7 +324,7 @@ async def a_flush_ends_within_its_bound_whatever_is_written(dut: Any) -> None:
 async def a_flush_waits_for_the_writes_of_before_and_for_no_later_ones(dut: Any) -> None:
     bench = Bench(dut, seed=74)
     await bench.start()
-    bench.memory.speed = 0.0
+    bench.memory.speed = bench.memory.write_speed = 0.0
     bench.writes.append(Burst(0, 0, 0x100, 7))
     for _ in range(10):
         await bench.cycle(IDLE)
@@ -331,7 +337,7 @@ async def a_flush_waits_for_the_writes_of_before_and_for_no_later_ones(dut: Any)
     for _ in range(10):
         await bench.cycle(IDLE)
     first, second = bench.memory.writes
-    bench.memory.writes, bench.memory.speed = [first], 1.0
+    bench.memory.writes, bench.memory.speed, bench.memory.write_speed = [first], 1.0, 1.0
     for _ in range(6):
         await bench.cycle(IDLE)
     assert bench.flush is None
