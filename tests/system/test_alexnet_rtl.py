@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
 import pytest
-from eddy.board.factory import open_board
 from eddy.board.port import BoardPort
 from eddy.cli.demo_plan import Order
 from eddy.core.jobs import JobState
@@ -17,13 +15,6 @@ from eddy_sim.reference import alexnet
 from system.live_rig import Arrival, Live
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("simulated board")]
-
-
-@pytest.fixture
-def board() -> Iterator[BoardPort]:
-    opened = open_board("rtl", "tiny")
-    yield opened
-    opened.shutdown()  # type: ignore[attr-defined]
 
 
 def test_a_patch_goes_through_bit_for_bit(board: BoardPort, tmp_path: Path) -> None:
