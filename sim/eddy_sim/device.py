@@ -155,7 +155,7 @@ class SimDevice(OverlayTables):
 
     def _bus(self) -> tuple[Read32, Write32]:
         """Register accesses that keep out of the way of a thread that steps the board; short, for they are many."""
-        lock, read32, write32 = self._lock, self.sim.read32, self.sim.write32
+        lock, read32, write32, touch = self._lock, self.sim.read32, self.sim.write32, self.line.touch
 
         def read(offset: int) -> int:
             with lock:
@@ -164,6 +164,7 @@ class SimDevice(OverlayTables):
         def write(offset: int, value: int) -> None:
             with lock:
                 write32(offset, value)
+            touch()
 
         return read, write
 

@@ -54,7 +54,15 @@ class InterruptLine:
     def add_event(self, event: Settable, number: int) -> None:
         """Wake `event` once when the line is high; `number` is not used, as with a UIO file."""
         self._waiting.append(event)
-        if self._board.clocked:
+        self.touch()
+
+    def touch(self) -> None:
+        """Let the loop that runs now, if there is one, advance the board for whoever waits.
+
+        PYNQ's interrupt controller waits here once, whoever waits on it. When that one gave up and their loop is gone,
+        the next one to wait only writes the controller's registers: the device calls this on every write.
+        """
+        if not self._waiting or self._board.clocked:
             return
         try:
             self._schedule(asyncio.get_running_loop())

@@ -216,6 +216,34 @@ def test_registers_go_over_the_bus(device: SimDevice) -> None:
         pynq.MMIO(0x9000_0000, 16)
 
 
+def test_registers_are_an_array_as_on_a_board(device: SimDevice) -> None:
+    array = pynq.MMIO(PL_BASE, 0x1000).array
+    assert isinstance(array, np.ndarray)
+    assert (array.dtype, array.shape, array.nbytes, array.ndim) == (np.uint32, (0x400,), 0x1000, 1)
+    array[8:12] = [1, 2, 3, 0xFFFF_FFFF]
+    part = array[8:12]
+    assert isinstance(part, np.ndarray)
+    assert part.tolist() == [1, 2, 3, 0xFFFF_FFFF]
+    for read in (np.array, np.asarray, np.copy, lambda registers: registers.copy()):
+        assert read(part).tolist() == [1, 2, 3, 0xFFFF_FFFF]
+    assert part.view("u8").tolist() == [2 << 32 | 1, 0xFFFF_FFFF << 32 | 3]
+    assert part.view("u8")[1] == 0xFFFF_FFFF << 32 | 3
+    assert (part[[0, 2]].tolist(), part[::2].tolist(), part[-1]) == ([1, 3], [1, 3], 0xFFFF_FFFF)
+    assert (part + 1).tolist() == [2, 3, 4, 0]
+    assert (part & 2).any()
+    assert int(np.sum(part[:3])) == int(part[:3].sum()) == 6
+    part[1] |= 0x10
+    part[:1] += 4
+    assert array[8:11].tolist() == [5, 0x12, 3]
+    part.fill(7)
+    assert np.array_equal(part, [7] * 4)
+    with pytest.raises(TypeError, match="not as float32"):
+        part.view("f4")
+    before = fake(device).cycle
+    array[16:32]
+    assert fake(device).cycle == before, "a slice alone accesses nothing"
+
+
 def test_memory_can_be_mapped(device: SimDevice) -> None:
     buffer = pynq.allocate(16)
     buffer[:] = range(16)
@@ -362,6 +390,25 @@ def test_waiting_with_nothing_to_come_can_be_given_up(device: SimDevice, overlay
     with pytest.raises(asyncio.TimeoutError):
         asyncio.run(run())
     assert fake(device).cycle > 0
+
+
+def test_a_wait_given_up_leaves_later_loops_alone(device: SimDevice, overlay: Any) -> None:
+    """What waited in vain stays with PYNQ's controller; the next loop still gets its own interrupt, in bounded time."""
+
+    async def in_vain() -> None:
+        await asyncio.wait_for(pynq.Interrupt("slot0/module/interrupt").wait(), 0.01)
+
+    async def once(slot: int) -> None:
+        pin = pynq.Interrupt(f"slot{slot}/module/interrupt")
+        device.sim.write32(MODULE_OFFSET + slot * 0x1_0000, 1)
+        await asyncio.wait_for(pin.wait(), 20)
+        device.sim.write32(MODULE_OFFSET + slot * 0x1_0000 + 0xC, 1)
+
+    for slot in (1, 0):
+        with pytest.raises(asyncio.TimeoutError):
+            asyncio.run(in_vain())
+        asyncio.run(once(slot))
+        asyncio.run(asyncio.sleep(0))
 
 
 @pytest.mark.parametrize("flip", [150, 300, 5000, 19000])
