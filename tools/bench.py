@@ -1,4 +1,8 @@
-"""Run every benchmark of the project (`tools/bench_*.py`) and print what it measured."""
+"""Run every benchmark of the project (`tools/bench_*.py`) and print what it measured.
+
+First of all it says how fast the machine is beside the one the goals were set on; every goal is a ratio to something
+measured in the same run (see `tools/yardstick.py`).
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ def main() -> int:
         names = ", ".join(script.stem.removeprefix("bench_") for script in scripts)
         print(f"no such benchmark; there are: {names}", file=sys.stderr)
         return 1
+    subprocess.run([sys.executable, str(FOLDER / "yardstick.py")], stdout=sys.stderr, check=True)
     codes = [subprocess.run([sys.executable, str(script), *options], check=False).returncode for script in chosen]
     return int(any(codes))
 

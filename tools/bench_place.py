@@ -2,8 +2,9 @@
 
 Every figure stands beside what it should be. Small ones are the best of several runs in seconds of processor time, so
 that other programs on the machine disturb them least; large ones are given in seconds of the clock and of the
-processor, over one run: the two threads of a large placement share two cores. `--json` prints one object. The large
-tables take 6 GB of memory and are left out where there is not enough.
+processor, over one run: the two threads of a large placement share two cores. Goals are ratios: small batches to plain
+list scheduling of the same jobs, large ones to one pass over the table that finds each row's least. `--json` prints one
+object. The large tables take 6 GB of memory and are left out where there is not enough.
 """
 
 from __future__ import annotations
@@ -48,20 +49,38 @@ def best_ms(work: Callable[[], object], runs: int = 9) -> float:
     return float(least) * 1e3
 
 
+def plain(it: Instance) -> None:
+    """List scheduling as one would write it down: the longest job first, each to where it ends first."""
+    ends = it.ready_s.astype(it.time_s.dtype)
+    for job in np.argsort(-it.time_s.min(axis=1)):
+        ends_with = ends + it.time_s[job]
+        where = ends_with.argmin()
+        ends[where] = ends_with[where]
+
+
 def small() -> list[Figure]:
     """1,000 jobs on 150 accelerators, computation only: [002] 5.2's batches, float32."""
-    whole, first, gaps = [], [], []
+    whole, first, listed, gaps = [], [], [], []
     for seed in SEEDS:
         it = Instance(batch(Shape(), "computation", seed).time_s.astype(np.float32))
         whole.append(best_ms(partial(METHODS["default"], it)))
         first.append(best_ms(partial(first_answer, it.time_s, it.ready_s)))
+        listed.append(best_ms(partial(plain, it)))
         answer = METHODS["default"](it)
         gaps.append(answer.makespan_s / answer.lower_bound_s - 1)
     return [
-        {"what": "1,000 x 150: default, ms (slowest of the seeds)", "value": max(whole), "at_most": 10.0},
-        {"what": "1,000 x 150: first answer, ms (slowest of the seeds)", "value": max(first), "at_most": 1.0},
+        {"what": "1,000 x 150: plain list scheduling, ms (median of the seeds)", "value": float(np.median(listed))},
+        {"what": "1,000 x 150: default, ms (median)", "value": float(np.median(whole))},
+        {"what": "1,000 x 150: first answer, ms (median)", "value": float(np.median(first))},
+        {"what": "1,000 x 150: default over list scheduling", "value": over(whole, listed), "at_most": 9.0},
+        {"what": "1,000 x 150: first answer over list scheduling", "value": over(first, listed), "at_most": 1.5},
         {"what": "1,000 x 150: default over the bound (worst of the seeds)", "value": max(gaps), "at_most": 0.01},
     ]
+
+
+def over(times: list[float], others: list[float]) -> float:
+    """Ratio of times, seed by seed, at the median."""
+    return float(np.median(np.array(times) / np.array(others)))
 
 
 def sending(kind: Kind) -> list[Figure]:
@@ -101,27 +120,31 @@ def large() -> list[Figure]:
     table = np.empty((JOBS, ACCELERATORS), np.float32)
     classes = 2.0 ** np.random.default_rng(5).integers(0, 5, ACCELERATORS)
     figures: list[Figure] = []
-    for name, speed, seconds, gap in (
-        ("independent +-20 %", 1.0, 5.0, 0.005),
-        ("classes with 16x spread, +-20 %", classes.astype(np.float32), 15.0, 0.03),
+    for name, speed, passes, gap in (
+        ("independent +-20 %", 1.0, 6.0, 0.005),
+        ("classes with 16x spread, +-20 %", classes.astype(np.float32), 12.0, 0.03),
     ):
         tell(f"1,000,000 x 1,500, {name}: the table")
         halves = (slice(0, JOBS // 2), slice(JOBS // 2, JOBS))
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(partial(fill, table, speed), (1, 2), halves))
+        begin = time.perf_counter()
+        table.argmin(axis=1)
+        once = time.perf_counter() - begin
         tell("placing")
         clock, processor = time.perf_counter(), time.process_time()
         it = Instance(table)
         answer = METHODS["default"](it)
         clock, processor = time.perf_counter() - clock, time.process_time() - processor
-        over = answer.makespan_s / answer.lower_bound_s - 1
+        gap_found = answer.makespan_s / answer.lower_bound_s - 1
         figures += [
-            {"what": f"1,000,000 x 1,500, {name}: seconds", "value": clock, "at_most": seconds},
+            {"what": f"1,000,000 x 1,500, {name}: seconds", "value": clock},
+            {"what": f"1,000,000 x 1,500, {name}: passes over the table", "value": clock / once, "at_most": passes},
             {
                 "what": f"1,000,000 x 1,500, {name}: seconds of the processor, halved",
                 "value": processor / 2,
             },
-            {"what": f"1,000,000 x 1,500, {name}: over the bound", "value": over, "at_most": gap},
+            {"what": f"1,000,000 x 1,500, {name}: over the bound", "value": gap_found, "at_most": gap},
         ]
     return figures
 

@@ -17,7 +17,8 @@ from eddy.policy.price.thresholds import Fixed
 from eddy.policy.price.view import PricePolicy
 from eddy.studies.mtf.overhead import microseconds
 
-GOAL_US = 100.0
+GOALS = {"themis": 1.3, "gandiva": 5.0}
+"""How many times as long as these a round of MTF may take, for 60 agents and 40 accelerators, in the same run."""
 SIZES = ((20, 40), (40, 40), (60, 40), (20, 20), (20, 60))
 
 
@@ -35,20 +36,24 @@ def contestants() -> dict[str, PricePolicy]:
 
 
 def main() -> int:
-    """Measure, print, and exit 1 where a round of MTF for 60 agents and 40 accelerators takes longer than the goal."""
+    """Measure, print, and exit 1 where a round of MTF takes longer beside its rivals than the goals say."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", dest="as_json")
     as_json: bool = parser.parse_args().as_json
     found = {f"{n} agents x {m} accelerators": microseconds(contestants(), n, m) for n, m in SIZES}
     if as_json:
-        print(json.dumps({"price": {"goal_us": GOAL_US, "microseconds": found}}))
+        print(json.dumps({"price": {"mtf_at_most_times": GOALS, "microseconds": found}}))
     else:
         for size, times in found.items():
             print(f"price: {size}: " + ", ".join(f"{name} {us:.1f} us" for name, us in times.items()))
-    missed = found["60 agents x 40 accelerators"]["mtf"] >= GOAL_US
-    if missed:
-        print(f"price: a round of mtf takes {GOAL_US:.0f} us or more", file=sys.stderr)
-    return int(missed)
+    times = found["60 agents x 40 accelerators"]
+    missed = [name for name, goal in GOALS.items() if times["mtf"] > goal * times[name]]
+    for name in missed:
+        took = times["mtf"] / times[name]
+        print(
+            f"price: a round of mtf takes {took:.2f} times as long as {name}'s; at most {GOALS[name]}", file=sys.stderr
+        )
+    return int(bool(missed))
 
 
 if __name__ == "__main__":

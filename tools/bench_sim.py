@@ -33,10 +33,14 @@ from eddy_sim.shims import WRAPPER_TOP, wrapper_source
 FOLDER = Path(__file__).resolve().parent
 PROFILE = "kv260"
 GOALS = {
-    "evaluated idle, cycles/s": 2e6,
-    "skipping idle, cycles/s": 20e6,
-    "pynq.MMIO reads/s": 150e3,
+    "evaluated idle, cycles/s": 100,
+    "evaluated flooded, cycles/s": 15,
+    "evaluated 4 slots flooded, cycles/s": 5,
+    "skipping idle, cycles/s": 1000,
+    "skipping now and then, cycles/s": 100,
+    "pynq.MMIO reads/s": 40,
 }
+"""How many times as many a second as through cocotb on the same shell, in the same run."""
 BANK, MODULE = 0x04_0000, 0x10_0000
 CYCLE_FS = 10**7
 
@@ -159,26 +163,35 @@ def through_cocotb() -> dict[str, float]:
     return rates
 
 
+def ratio(rates: dict[str, float], name: str) -> float:
+    """How many times as many a second as through cocotb."""
+    return rates[name] / rates["cocotb reads/s" if "reads" in name else "cocotb idle, cycles/s"]
+
+
+def missed(rates: dict[str, float]) -> list[str]:
+    """The figures below their goals."""
+    return [name for name, goal in GOALS.items() if ratio(rates, name) < goal]
+
+
 def rows(rates: dict[str, float]) -> list[str]:
     """The table: rate, ratio to cocotb doing the same, goal."""
-    lines = []
+    lines, low = [], missed(rates)
     for name, rate in rates.items():
-        rival = "cocotb reads/s" if "reads" in name else "cocotb idle, cycles/s"
-        ratio = "" if name.startswith("cocotb") else f"{rate / rates[rival]:>12,.0f}x cocotb"
+        beside = "" if name.startswith("cocotb") else f"{ratio(rates, name):>12,.0f}x cocotb"
         goal = GOALS.get(name)
-        verdict = "" if goal is None else f"   goal {goal:,.0f}: {'met' if rate >= goal else 'MISSED'}"
-        lines.append(f"  {name:<54}{rate:>18,.0f}{ratio}{verdict}")
+        verdict = "" if goal is None else f"   goal {goal:,.0f}x: {'MISSED' if name in low else 'met'}"
+        lines.append(f"  {name:<54}{rate:>18,.0f}{beside}{verdict}")
     return lines
 
 
 def main() -> int:
-    """Measure, print; the exit status says nothing about the goals, which depend on the machine."""
+    """Measure and print; exit 1 where a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     options = parser.parse_args()
     rates = {**evaluated(), **skipping(), **register_reads(), **through_cocotb()}
     print(json.dumps(rates) if options.json else "\n".join(["simulated board, 4 slots:", *rows(rates)]))
-    return 0
+    return int(bool(missed(rates)))
 
 
 if __name__ == "__main__":
