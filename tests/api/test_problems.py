@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog
 from eddy.api.problems import KINDS
 
 pytestmark = pytest.mark.anyio
@@ -246,15 +247,24 @@ async def test_tenants_may_not_do_the_operators_part(server: Any) -> None:
         check(await client.post("/v1/apps", json={}), 403, "forbidden")
 
 
-async def test_a_failure_inside_is_a_problem_without_the_inside(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failure_inside_is_one_line_of_log_and_a_problem_without_the_inside(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("secret inside")
 
     monkeypatch.setattr(server.store, "jobs", broken)
-    async with server.client() as client:
-        answer = await client.get("/v1/jobs")
-    check(answer, 500, "internal-error")
+    # What leaves the application, the web server logs once more: nothing may.
+    transport = httpx.ASGITransport(app=server.app, raise_app_exceptions=True)
+    headers = {"Authorization": f"Bearer {server.keys['ada']}"}
+    async with httpx.AsyncClient(transport=transport, base_url="http://eddy", headers=headers) as client:
+        with structlog.testing.capture_logs() as lines:
+            answer = await client.get("/v1/jobs")
+    body = check(answer, 500, "internal-error")
     assert "secret" not in answer.text
+    (line,) = lines
+    assert (line["event"], line["request_id"], line["path"]) == ("unhandled", body["request_id"], "/v1/jobs")
+    assert str(line["exc_info"]) == "secret inside"
 
 
 async def test_every_code_has_its_page(server: Any) -> None:

@@ -10,7 +10,7 @@ import structlog
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from eddy.api import problems
+from eddy.api import openapi, problems
 from eddy.api.catalogue import Catalogue
 from eddy.api.context import ApiSettings, Context
 from eddy.api.keys import KeyHasher
@@ -64,11 +64,12 @@ def create_app(
     for part in (jobs, blobs, apps, slots, admin, system):
         app.include_router(part.router)
     app.add_middleware(Methods)
+    app.add_middleware(problems.Failures)
     app.add_middleware(Measured, metrics=app.state.metrics)
     app.add_middleware(
         BodyLimit, limit_bytes=context.settings.max_body_bytes, blob_limit_bytes=context.settings.max_blob_bytes
     )
-    problems.describe(app)
+    openapi.describe(app)
     return app
 
 

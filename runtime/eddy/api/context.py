@@ -75,7 +75,7 @@ def context_of(request: Request) -> Context:
 
 Ctx = Annotated[Context, Depends(context_of)]
 _bearer = HTTPBearer(
-    auto_error=False, scheme_name="API key", description="A tenant's key, as `eddy tenant add` shows it."
+    auto_error=False, scheme_name="api_key", description="A tenant's key, as `eddy tenant add` shows it."
 )
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from eddy.api.schemas import event_data
+from eddy.api.rendering import event_data
 from eddy.core.records import JobEvent
 
 HEARTBEAT = ": still here\n\n"

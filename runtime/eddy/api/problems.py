@@ -8,6 +8,8 @@ that this server answers with a page about the code.
 
 from __future__ import annotations
 
+import math
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -18,7 +20,10 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from eddy.api.bodies import UnfitValue, printable
 from eddy.api.paths import allowed
 from eddy.core.errors import EddyError
 
@@ -44,6 +49,9 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "forbidden": Kind(403, "This key may not do that", "Use the operator's key."),
         "not-found": Kind(404, "There is no such thing", "List what there is; another tenant's things do not show."),
         "method-not-allowed": Kind(405, "The method does not fit the address", "Use one of the methods in `Allow`."),
+        "request-timeout": Kind(
+            408, "The request came too slowly", "Send it without long pauses, on a new connection."
+        ),
         "conflict": Kind(409, "The state of the thing forbids the request", "Look at its present state first."),
         "payload-too-large": Kind(413, "The body is too large", "Send at most `limit` bytes."),
         "unsupported-media-type": Kind(415, "The content type is not understood", "Send `application/json`."),
@@ -58,13 +66,15 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "memory-exhausted": Kind(503, "The board's memory arena is full", "Submit a smaller batch, or retry later."),
         "compiler-missing": Kind(503, "There is no kernel compiler here", "Install `eddy[serve]` on the server."),
         "sandbox-unavailable": Kind(503, "The kernel compiler cannot be confined", "`detail` says what is missing."),
+        "too-many-connections": Kind(503, "Too many connections are open", "Close some, or wait."),
         "board-unreachable": Kind(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
     }
 )
 """Every code an answer of this API may carry."""
 
 _HTTP_CODES = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed",
-               413: "payload-too-large", 415: "unsupported-media-type", 422: "invalid-request"}  # fmt: skip
+               408: "request-timeout", 413: "payload-too-large", 415: "unsupported-media-type",
+               422: "invalid-request"}  # fmt: skip
 
 
 class Forbidden(EddyError):
@@ -90,7 +100,21 @@ def document(code: str, detail: str, instance: str, **extra: Any) -> dict[str, A
     code = code if code in KINDS else "internal-error"
     kind = KINDS[code]
     body = {"type": f"/problems/{code}", "title": kind.title, "status": kind.status, "code": code}
-    return {**body, "detail": detail, "instance": instance, **extra}
+    whole: dict[str, Any] = _writable({**body, "detail": detail, "instance": instance, **extra})
+    return whole
+
+
+def _writable(value: Any) -> Any:
+    """`value` as JSON in UTF-8 can have it: an answer about something unfit must not be unfit itself."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {printable(str(name)): _writable(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_writable(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, (bool, int, float)) else printable(str(value))
 
 
 def respond(
@@ -101,6 +125,8 @@ def respond(
     extra_headers = dict(headers or {})
     if body["status"] == 401:
         extra_headers.setdefault("WWW-Authenticate", "Bearer")
+    if code == "board-unreachable":
+        extra_headers.setdefault("Retry-After", "1")
     return JSONResponse(body, status_code=body["status"], media_type=MEDIA_TYPE, headers=extra_headers)
 
 
@@ -163,16 +189,49 @@ async def _on_http(request: Request, failure: Exception) -> JSONResponse:
         405: f"{request.method} does not fit {request.url.path}.",
     }
     detail = by_status.get(failure.status_code, str(failure.detail))
-    extra = failure.extra if isinstance(failure, BodyTooLarge) else {}
+    extra = failure.extra if isinstance(failure, (BodyTooLarge, UnfitValue)) else {}
     headers = dict(failure.headers or {})
     if failure.status_code == 405:  # the router names the methods of the first route only that has the path
         headers["Allow"] = ", ".join(allowed(request.app, request.url.path))
     return respond(request, code, detail, headers=headers, **extra)
 
 
-async def _on_anything(request: Request, failure: Exception) -> JSONResponse:
-    _log.error("unhandled", path=request.url.path, exc_info=failure)
-    return respond(request, "internal-error", "Something failed inside the server.")
+class Failures:
+    """Turns what no route foresaw into a 500, and one line of the log with the answer's `request_id`.
+
+    Starlette's own handler answers too, but raises again, and the server logs the same traceback a second time.
+
+    Args:
+        app: The application behind it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; answer where it fails before its answer has begun."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except ClientDisconnect:  # nobody is left to be answered
+            return
+        except Exception as failure:
+            name = secrets.token_hex(8)
+            _log.error("unhandled", request_id=name, method=scope["method"], path=scope["path"], exc_info=failure)
+            if begun:  # nothing but closing the connection can tell the client now; the server does
+                return
+            detail = f"Something failed inside the server; its log has the cause beside {name}."
+            answer = respond(Request(scope), "internal-error", detail, request_id=name)
+            await answer(scope, receive, send)
 
 
 def install(app: FastAPI) -> None:
@@ -180,43 +239,3 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _on_validation)
     app.add_exception_handler(EddyError, _on_eddy_error)
     app.add_exception_handler(HTTPException, _on_http)
-    app.add_exception_handler(Exception, _on_anything)
-
-
-def describe(app: FastAPI) -> None:
-    """Let every operation of the OpenAPI page say that its errors are problem documents."""
-    plain = app.openapi
-
-    def with_problems() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            schema = plain()
-            schema.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _SCHEMA
-            for operations in schema["paths"].values():
-                for operation in operations.values():
-                    operation["responses"].pop("422", None)
-                    operation["responses"]["default"] = {
-                        "description": "What went wrong",
-                        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-                    }
-            app.openapi_schema = schema
-        return app.openapi_schema
-
-    app.openapi = with_problems  # type: ignore[method-assign]
-
-
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "description": "RFC 9457 problem details.",
-    "required": ["type", "title", "status", "code", "detail", "instance"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "code": {"type": "string", "enum": sorted(KINDS)},
-        "detail": {"type": "string"},
-        "instance": {"type": "string"},
-        "field": {"type": "string", "description": "The field to blame, dotted."},
-        "allowed": {"description": "What the field may be."},
-        "errors": {"type": "array", "items": {"type": "object"}},
-    },
-}

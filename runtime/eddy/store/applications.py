@@ -108,9 +108,9 @@ def parse_application(raw: Any) -> Application:
 
 
 def _goals(raw: Any) -> tuple[tuple[int, int], ...]:
-    """Saturation points by batch."""
+    """Saturation points by batch; JSON has it as text."""
     pairs = [
-        (_integer(batch, "goals", 1, 1 << 20), _integer(goal, f"goals.{batch}", 1, 64))
+        (_integer(_whole(batch), "goals", 1, 1 << 20), _integer(goal, f"goals.{batch}", 1, 64))
         for batch, goal in _mapping(raw, "goals").items()
     ]
     return tuple(sorted(pairs))
@@ -192,9 +192,9 @@ def _choice(value: Any, field: str, allowed: Sequence[Any]) -> Any:
 
 
 def _name(value: Any, field: str) -> str:
-    if not isinstance(value, str) or not value.isidentifier() or len(value) > 64:
+    if not isinstance(value, str) or not (value.isascii() and value.isidentifier()) or len(value) > 64:
         raise InvalidRequest(
-            f"{field} is {value!r}; a name has letters, digits and underscores, at most 64", field=field
+            f"{field} is {value!r}; a name has ASCII letters, digits and underscores, at most 64", field=field
         )
     return value
 
@@ -211,6 +211,11 @@ def _integer(value: Any, field: str, low: int, high: int) -> int:
             f"{field} is {value!r}; allowed: integers from {low} to {high}", field=field, allowed=f"{low}..{high}"
         )
     return value
+
+
+def _whole(value: Any) -> Any:
+    """The number a short text of digits is; anything else as it is."""
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else value
 
 
 def _positive(value: Any, field: str) -> float:

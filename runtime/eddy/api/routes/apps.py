@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Response
+from fastapi import APIRouter, Path, Response
 
+from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Ctx, Operator
-from eddy.api.schemas import App, AppList, app_answer
+from eddy.api.openapi import LOCATION, refusals
+from eddy.api.rendering import app_answer
+from eddy.api.schemas import App, AppList
+from eddy.api.submissions import AppSubmission
 
-router = APIRouter(prefix="/v1/apps", tags=["applications"])
+router = APIRouter(prefix="/v1/apps", tags=["applications"], route_class=JsonRoute)
 
 
-@router.get("", response_model=AppList, summary="List applications")
+@router.get("", operation_id="list_apps", response_model=AppList, summary="List applications")
 def list_apps(context: Ctx, tenant: Caller) -> AppList:
     """Every application, by name."""
     catalogue = context.catalogue
@@ -20,16 +24,29 @@ def list_apps(context: Ctx, tenant: Caller) -> AppList:
     return AppList(apps=[app_answer(app, catalogue.shipped(app.name)) for app in apps])
 
 
-@router.get("/{name}", response_model=App, summary="Show an application")
-def show(name: Annotated[str, Path(max_length=64)], context: Ctx, tenant: Caller) -> App:
+@router.get(
+    "/{name}", operation_id="show_app", response_model=App, summary="Show an application", responses=refusals(404)
+)
+def show(name: Annotated[str, Path(max_length=64, description="Its name.")], context: Ctx, tenant: Caller) -> App:
     """One application: tasks, edges, and the buffers to fill."""
     return app_answer(context.catalogue.application(name), context.catalogue.shipped(name))
 
 
-@router.post("", status_code=201, response_model=App, summary="Add an application (operator)")
-def add(body: Annotated[dict[str, Any], Body()], response: Response, context: Ctx, operator: Operator) -> App:
+@router.post(
+    "",
+    operation_id="add_app",
+    status_code=201,
+    response_model=App,
+    summary="Add an application (operator)",
+    responses={
+        200: {"model": App, "description": "It was there already.", "headers": LOCATION},
+        201: {"headers": LOCATION},
+        **refusals(403, 409),
+    },
+)
+def add(body: AppSubmission, response: Response, context: Ctx, operator: Operator) -> App:
     """Add a task graph over the modules that are there, in the form of `bitstreams/applications/*.yaml`, as JSON."""
-    application, new = context.catalogue.add(body)
+    application, new = context.catalogue.add(body.package())
     response.status_code = 201 if new else 200
     response.headers["Location"] = f"/v1/apps/{application.name}"
     return app_answer(application, context.catalogue.shipped(application.name))

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import quote
 
 import anyio.to_thread
 from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from eddy.api import examples
+from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.events import server_sent
-from eddy.api.schemas import IDEMPOTENCY_KEY, Job, JobPage, JobSubmission, job_answer
+from eddy.api.openapi import LOCATION, content, refusals
+from eddy.api.rendering import job_answer
+from eddy.api.schemas import Job, JobPage
+from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission
 from eddy.core.applications import BufferRole
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest, TenantRecord
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 
 _LARGEST_ID = (1 << 63) - 1
+Output = Annotated[str, Path(max_length=256, description="Name of the output.")]
 JobId = Annotated[int, Path(ge=1, le=_LARGEST_ID, description="Job id.")]
 
 
@@ -43,7 +50,7 @@ def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
     if not viewer.admin:
         context.store.job(viewer.id, job)
         return viewer.id
-    found = context.store.jobs(None, limit=1, after=job + 1)
+    found = context.store.jobs(None, limit=1, after=min(job + 1, _LARGEST_ID))
     if not found or found[0].id != job:
         raise NotFound(f"There is no job {job}.", field="job", asked=job)
     return found[0].tenant
@@ -58,13 +65,22 @@ def answer(context: Context, record: JobRecord) -> Job:
     return job_answer(record, tuple(buffer.name for buffer in buffers if buffer.role is BufferRole.OUTPUT))
 
 
-@router.post("", status_code=202, response_model=Job, summary="Submit a job")
+@router.post(
+    "",
+    operation_id="submit_job",
+    status_code=202,
+    response_model=Job,
+    summary="Submit a job",
+    responses={202: {"headers": LOCATION}, **refusals(409, 429, 502)},
+)
 async def submit(
     body: JobSubmission,
     response: Response,
     context: Ctx,
     tenant: Caller,
-    idempotency_key: Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)] = None,
+    idempotency_key: Annotated[
+        str | None, Header(pattern=IDEMPOTENCY_KEY, description="Names this submission.", examples=["order-17"])
+    ] = None,
 ) -> Job:
     """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job.
 
@@ -89,7 +105,7 @@ async def submit(
     return answer(context, record)
 
 
-@router.get("", response_model=JobPage, summary="List jobs, newest first")
+@router.get("", operation_id="list_jobs", response_model=JobPage, summary="List jobs, newest first")
 def list_jobs(query: Annotated[Listing, Query()], context: Ctx, viewer: Caller) -> JobPage:
     """One page of your jobs; `next` is the cursor of the page after it."""
     if query.tenant is not None and not viewer.admin and query.tenant != viewer.id:
@@ -103,13 +119,20 @@ def list_jobs(query: Annotated[Listing, Query()], context: Ctx, viewer: Caller) 
     return JobPage(jobs=[answer(context, record) for record in page], next=following)
 
 
-@router.get("/{job}", response_model=Job, summary="Show a job")
+@router.get("/{job}", operation_id="show_job", response_model=Job, summary="Show a job", responses=refusals(404))
 def show(job: JobId, context: Ctx, viewer: Caller) -> Job:
     """One job: its state, its times by cause, its outputs."""
     return answer(context, context.store.job(owner_of(context, viewer, job), job))
 
 
-@router.delete("/{job}", status_code=202, response_model=Job, summary="Cancel a job")
+@router.delete(
+    "/{job}",
+    operation_id="cancel_job",
+    status_code=202,
+    response_model=Job,
+    summary="Cancel a job",
+    responses=refusals(404, 409),
+)
 async def cancel(job: JobId, context: Ctx, viewer: Caller) -> Job:
     """Ask for a job's end. Cancelling twice is cancelling; a job that has ended otherwise answers 409."""
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
@@ -119,18 +142,20 @@ async def cancel(job: JobId, context: Ctx, viewer: Caller) -> Job:
 
 @router.get(
     "/{job}/events",
+    operation_id="follow_job",
     summary="Follow a job",
     response_class=StreamingResponse,
     responses={
-        200: {"content": {"text/event-stream": {}}},
+        200: content("text/event-stream", "Events, until the job has ended.", examples.EVENTS),
         204: {"description": "Ended, and nothing is left to tell."},
+        **refusals(404),
     },
 )
 async def events(
     job: JobId,
     context: Ctx,
     viewer: Caller,
-    last_event_id: Annotated[int | None, Header(ge=0, le=_LARGEST_ID)] = None,
+    last_event_id: Annotated[int | None, Header(ge=0, le=_LARGEST_ID, description="The last event seen.")] = None,
 ) -> Response:
     """Server-sent events from the first, or after `Last-Event-ID`, until the job has ended; then one of kind `end`."""
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
@@ -145,11 +170,12 @@ async def events(
 
 @router.get(
     "/{job}/outputs/{name}",
+    operation_id="fetch_output",
     summary="Fetch an output",
     response_class=Response,
-    responses={200: {"content": {"application/octet-stream": {}}}},
+    responses={200: content("application/octet-stream", "The bytes, item after item."), **refusals(404, 409)},
 )
-def output(job: JobId, name: Annotated[str, Path(max_length=64)], context: Ctx, viewer: Caller) -> Response:
+def output(job: JobId, name: Output, context: Ctx, viewer: Caller) -> Response:
     """The bytes of an output buffer of all items, end to end, in item order; 409 until the job has succeeded."""
     owner = owner_of(context, viewer, job)
     record = context.store.job(owner, job)
@@ -157,15 +183,19 @@ def output(job: JobId, name: Annotated[str, Path(max_length=64)], context: Ctx, 
         message = f"Job {job} is {record.state.value}; outputs can be fetched once it has succeeded."
         raise Conflict(message, field="job", state=record.state.value)
     data = context.store.output(owner, job, name)
-    headers = {"X-Content-Type-Options": "nosniff", "Content-Disposition": f'attachment; filename="{job}-{name}.bin"'}
+    headers = {
+        "X-Content-Type-Options": "nosniff",
+        "Content-Disposition": f'attachment; filename="{job}-{quote(name)}.bin"',
+    }
     return Response(data, media_type="application/octet-stream", headers=headers)
 
 
 @router.get(
     "/{job}/log",
+    operation_id="fetch_log",
     summary="Read what a kernel printed",
     response_class=PlainTextResponse,
-    responses={200: {"content": {"text/plain": {}}}},
+    responses={200: content("text/plain", "What it printed."), **refusals(404)},
 )
 def log(job: JobId, context: Ctx, viewer: Caller) -> PlainTextResponse:
     """What a kernel job printed, in the order of work-items, also of one that failed; empty until it has ended."""

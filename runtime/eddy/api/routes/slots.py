@@ -5,12 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from eddy.api.context import Caller, Ctx
-from eddy.api.schemas import SlotList, slot_answer
+from eddy.api.rendering import slot_answer
+from eddy.api.schemas import SlotList
 
 router = APIRouter(prefix="/v1/slots", tags=["slots"])
 
 
-@router.get("", response_model=SlotList, summary="List slots")
+@router.get("", operation_id="list_slots", response_model=SlotList, summary="List slots")
 async def list_slots(context: Ctx, viewer: Caller) -> SlotList:
     """Every slot, by index; what another tenant does in one does not show."""
     statuses = sorted(context.hypervisor.slots(), key=lambda status: status.slot)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
 
 from eddy.api.context import Ctx
+from eddy.api.openapi import content, refusals
 from eddy.api.problems import KINDS
 from eddy.api.schemas import Health, ProblemKind
 from eddy.core.errors import NotFound
@@ -12,13 +15,19 @@ from eddy.core.errors import NotFound
 router = APIRouter(tags=["system"])
 
 
-@router.get("/healthz", response_model=Health, summary="Is the server alive?")
+@router.get("/healthz", operation_id="health", response_model=Health, summary="Is the server alive?")
 async def healthz() -> Health:
     """200 whenever the server answers at all."""
     return Health(status="ok")
 
 
-@router.get("/readyz", response_model=Health, summary="Can it take jobs?", responses={503: {"model": Health}})
+@router.get(
+    "/readyz",
+    operation_id="readiness",
+    response_model=Health,
+    summary="Can it take jobs?",
+    responses={503: {"model": Health, "description": "It cannot now; `detail` says why."}},
+)
 async def readyz(response: Response, context: Ctx) -> Health:
     """200 where the hypervisor runs; 503 while it starts, or after it has stopped."""
     if context.failure:
@@ -32,9 +41,10 @@ async def readyz(response: Response, context: Ctx) -> Health:
 
 @router.get(
     "/metrics",
+    operation_id="metrics",
     summary="Metrics",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text format"}},
+    responses={200: content("text/plain", "Prometheus text format.")},
 )
 def metrics(request: Request) -> Response:
     """Counters and gauges in the Prometheus text format; sums over tenants, never one tenant's."""
@@ -42,8 +52,14 @@ def metrics(request: Request) -> Response:
     return Response(body, headers={"Content-Type": media_type})
 
 
-@router.get("/problems/{code}", response_model=ProblemKind, summary="What a problem code means")
-async def problem(code: str) -> ProblemKind:
+@router.get(
+    "/problems/{code}",
+    operation_id="show_problem",
+    response_model=ProblemKind,
+    summary="What a problem code means",
+    responses=refusals(404),
+)
+async def problem(code: Annotated[str, Path(description="The code.")]) -> ProblemKind:
     """The page the `type` of a problem document refers to."""
     if code not in KINDS:
         raise NotFound(f"There is no problem code {code!r}.", field="code", allowed=sorted(KINDS))

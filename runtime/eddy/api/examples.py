@@ -1,0 +1,130 @@
+"""Examples the OpenAPI page shows: one of each body, and of the answers people read first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_DIGEST = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+JOB_OF_APPLICATION: dict[str, Any] = {
+    "application": "image_compression",
+    "batch": 1,
+    "priority": 3,
+    "inputs": {"image": [_DIGEST]},
+    "deadline_s": 2.5,
+}
+JOB_OF_KERNEL: dict[str, Any] = {
+    "kernel": {
+        "source": "kernel void scale(global float *y, float a) { y[get_global_id(0)] *= a; }",
+        "kernel": "scale",
+        "global_size": [64],
+        "arguments": [{"buffer": _DIGEST, "dtype": "<f4", "shape": [64]}, {"value": 2.5}],
+    }
+}
+APPLICATION: dict[str, Any] = {
+    "application": "shift_only",
+    "max_batch": 8,
+    "goal_slots": 1,
+    "buffers": {
+        "image": {"role": "input", "dtype": "u1", "shape": [128, 128]},
+        "shifted": {"role": "output", "dtype": "<i2", "shape": [256, 8, 8]},
+    },
+    "tasks": [
+        {
+            "name": "level_shift",
+            "module": "level_shift",
+            "arguments": {"in": "image", "out": "shifted", "width": 128, "height": 128},
+            "estimate_us": 50,
+            "time_limit_ms": 20,
+        }
+    ],
+    "edges": [],
+}
+TENANT_SUBMISSION: dict[str, Any] = {"id": "ada", "quota": {"max_jobs": 8, "max_blob_bytes": 67108864}}
+TENANT: dict[str, Any] = {
+    "id": "ada",
+    "admin": False,
+    "quota": {"max_jobs": 8, "max_blob_bytes": 67108864},
+    "attributes": {},
+}
+JOB: dict[str, Any] = {
+    "id": 17,
+    "tenant": "ada",
+    "kind": "application",
+    "application": "image_compression",
+    "batch": 1,
+    "priority": 3,
+    "state": "succeeded",
+    "submitted_unix_s": 1767225600.25,
+    "arrival_s": 0.0,
+    "deadline_s": 2.5,
+    "started_s": 0.0,
+    "ended_s": 0.0153,
+    "response_s": 0.0153,
+    "waiting_s": 0.0,
+    "waiting": {"slot": 0.0, "memory": 0.0, "preempted": 0.0},
+    "reconfiguring_s": 0.0144,
+    "running_s": 0.0009,
+    "reconfigurations": 3,
+    "reuses": 0,
+    "preemptions": 0,
+    "progress": {"done": 1, "total": 1},
+    "error": None,
+    "kernel": None,
+    "outputs": {"result": "/v1/jobs/17/outputs/result"},
+    "links": {"self": "/v1/jobs/17", "events": "/v1/jobs/17/events"},
+}
+BLOB: dict[str, Any] = {"sha256": _DIGEST, "bytes": 3}
+SLOT: dict[str, Any] = {
+    "slot": 0,
+    "region": "slot0",
+    "pool": "pipeline",
+    "phase": "running",
+    "since_s": 0.0144,
+    "mine": True,
+    "module": "dct",
+    "tenant": "ada",
+    "job": 17,
+    "task": 1,
+    "item": 0,
+}
+APP: dict[str, Any] = {
+    "name": "shift_only",
+    "max_batch": 8,
+    "goal_slots": 1,
+    "tasks": [
+        {
+            "id": 0,
+            "name": "level_shift",
+            "module": "level_shift",
+            "arguments": {"in": "image", "out": "shifted", "width": 128, "height": 128},
+            "estimate_s": 5e-05,
+            "time_limit_s": 0.02,
+        }
+    ],
+    "edges": [],
+    "buffers": [
+        {"name": "image", "role": "input", "bytes": 16384, "dtype": "u1", "shape": [128, 128], "shipped": False},
+        {"name": "shifted", "role": "output", "bytes": 32768, "dtype": "<i2", "shape": [256, 8, 8], "shipped": False},
+    ],
+}
+EVENTS = """retry: 1000
+
+id: 41
+event: state
+data: {"job":17,"what":"state","at_s":0.0153,"state":"succeeded"}
+
+event: end
+data: {}
+
+"""
+PROBLEM: dict[str, Any] = {
+    "type": "/problems/invalid-request",
+    "title": "The request is not valid",
+    "status": 422,
+    "code": "invalid-request",
+    "detail": "priority: must be one of 1, 3, 9",
+    "instance": "/v1/jobs",
+    "field": "priority",
+    "allowed": [1, 3, 9],
+}

@@ -1,0 +1,134 @@
+"""The OpenAPI page: every status a route can give, with its body and headers, and no catch-all beside them.
+
+A route says by `refusals` what is its own; what follows from its kind (a key, parameters, a JSON body) or from being
+served at all is added by `describe`, so that it cannot be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI
+
+from eddy.api import examples
+from eddy.api.problems import KINDS, MEDIA_TYPE
+
+Responses = dict[int | str, dict[str, Any]]
+
+ANYWHERE = (400, 408, 413, 500, 503)
+"""What any request may meet: it cannot be read, comes too slowly, is too large, Eddy failed, or the server is full."""
+WITH_KEY = (401,)
+WITH_FIELDS = (422,)
+WITH_JSON = (415,)
+
+_TEXT = {"type": "string"}
+LOCATION: dict[str, Any] = {"Location": {"description": "Address of it.", "required": True, "schema": _TEXT}}
+_HEADERS: Mapping[int, dict[str, Any]] = {
+    401: {"WWW-Authenticate": {"description": "`Bearer`.", "required": True, "schema": _TEXT}},
+    503: {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}},
+}
+
+
+def refusals(*statuses: int) -> Responses:
+    """Entries of a route's `responses`: problem documents of these statuses."""
+    return {status: _refusal(status) for status in statuses}
+
+
+def content(media_type: str, description: str, example: str | None = None) -> dict[str, Any]:
+    """An entry of a route's `responses` for an answer that is not JSON."""
+    shown = {} if example is None else {"example": example}
+    return {"description": description, "content": {media_type: {"schema": _TEXT, **shown}}}
+
+
+def _refusal(status: int) -> dict[str, Any]:
+    codes = [f"`{code}`: {kind.title}." for code, kind in KINDS.items() if kind.status == status]
+    answer: dict[str, Any] = {
+        "description": " ".join(codes),
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    return {**answer, "headers": _HEADERS[status]} if status in _HEADERS else answer
+
+
+def operation_names(app: FastAPI) -> dict[str, tuple[str, str]]:
+    """Operation id to (method, path template)."""
+    paths = app.openapi()["paths"]
+    return {entry["operationId"]: (method, path) for path, by in paths.items() for method, entry in by.items()}
+
+
+def describe(app: FastAPI) -> None:
+    """Complete an application's page."""
+    plain = app.openapi
+
+    def complete() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = plain()
+            known = schema.setdefault("components", {}).setdefault("schemas", {})
+            for name in ("HTTPValidationError", "ValidationError"):
+                known.pop(name, None)
+            known["Problem"] = PROBLEM
+            for operations in schema["paths"].values():
+                for operation in operations.values():
+                    _complete(operation)
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = complete  # type: ignore[method-assign]
+
+
+def _complete(operation: dict[str, Any]) -> None:
+    """Add to an operation's answers those it need not name."""
+    responses = operation["responses"]
+    responses.pop("default", None)
+    body = operation.get("requestBody", {}).get("content", {})
+    wanted = list(ANYWHERE)
+    wanted += WITH_KEY if operation.get("security") else ()
+    wanted += WITH_FIELDS if operation.get("parameters") or "application/json" in body else ()
+    wanted += WITH_JSON if "application/json" in body else ()
+    for status in wanted:
+        generated = "HTTPValidationError" in str(responses.get(str(status), ""))
+        if generated or str(status) not in responses:
+            responses[str(status)] = _refusal(status)
+    operation["responses"] = dict(sorted(responses.items()))
+
+
+def _property(kind: str, description: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "description": description, **more}
+
+
+PROBLEM: dict[str, Any] = {
+    "type": "object",
+    "title": "Problem",
+    "description": "RFC 9457 problem details.",
+    "required": ["type", "title", "status", "code", "detail", "instance"],
+    "properties": {
+        "type": _property("string", "Reference to a page about the code."),
+        "title": _property("string", "What the code means."),
+        "status": _property("integer", "The HTTP status.", minimum=400, maximum=599),
+        "code": _property("string", "Stable name of the problem.", enum=sorted(KINDS)),
+        "detail": _property("string", "What is wrong this time, and what to do."),
+        "instance": _property("string", "Path of the request."),
+        "field": _property("string", "The field to blame, dotted as in the request."),
+        "allowed": {"description": "What the field may be."},
+        "asked": {"description": "What it was."},
+        "limit": _property("integer", "The bound that is reached."),
+        "cause": _property("string", "Name from the board's cause register."),
+        "request_id": _property("string", "Names this failure in the server's log; only with 500."),
+        "diagnostics": _property("array", "What the compiler said, with lines and columns.", items={"type": "object"}),
+        "errors": _property(
+            "array",
+            "Every field that is wrong.",
+            items={
+                "type": "object",
+                "required": ["field", "message"],
+                "properties": {
+                    "field": _property("string", "The field, dotted."),
+                    "message": _property("string", "What is wrong with it."),
+                    "allowed": {"description": "What it may be."},
+                },
+            },
+        ),
+    },
+    "additionalProperties": True,
+    "examples": [examples.PROBLEM],
+}

@@ -1,0 +1,160 @@
+"""Records of the core into the answers the API shows."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from eddy.api.schemas import (
+    App,
+    Buffer,
+    Job,
+    JobError,
+    Kernel,
+    KernelCounters,
+    KernelOutput,
+    Progress,
+    Slot,
+    Task,
+    Tenant,
+    TenantQuota,
+    Waiting,
+)
+from eddy.core.applications import Application
+from eddy.core.counters import CoreCounters
+from eddy.core.jobs import JobState
+from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus, TenantRecord
+from eddy.model.parallel_fraction import Activity
+
+
+def job_answer(record: JobRecord, output_names: tuple[str, ...]) -> Job:
+    """The job object of a record; output links appear once the job has succeeded."""
+    here = f"/v1/jobs/{record.id}"
+    done = record.state is JobState.SUCCEEDED
+    waiting = {cause: record.waiting_s.get(cause, 0.0) for cause in Waiting.model_fields}
+    return Job(
+        id=record.id,
+        tenant=record.tenant,
+        kind="application" if record.kernel is None else "kernel",
+        application=record.application,
+        batch=record.batch,
+        priority=record.priority,
+        state=record.state,
+        submitted_unix_s=record.submitted_unix_s,
+        arrival_s=record.arrival_s,
+        deadline_s=record.deadline_s,
+        started_s=record.started_s,
+        ended_s=record.ended_s,
+        response_s=record.response_s,
+        waiting_s=record.waited_s,
+        waiting=Waiting(**waiting),
+        reconfiguring_s=record.reconfiguring_s,
+        running_s=record.running_s,
+        reconfigurations=record.reconfigurations,
+        reuses=record.reuses,
+        preemptions=record.preemptions,
+        progress=Progress(done=record.items_done, total=record.batch),
+        error=_job_error(record),
+        kernel=None if record.kernel is None else _kernel(record.kernel),
+        outputs={name: f"{here}/outputs/{quote(name)}" for name in output_names} if done else {},
+        links={"self": here, "events": f"{here}/events", **({"log": f"{here}/log"} if record.kernel else {})},
+    )
+
+
+def _kernel(record: KernelRecord) -> Kernel:
+    return Kernel(
+        name=record.name,
+        cluster=record.module,
+        groups=record.groups,
+        slice_groups=record.slice_groups,
+        outputs={
+            output.name: KernelOutput(argument=output.argument, dtype=output.dtype, shape=list(output.shape))
+            for output in record.outputs
+        },
+        counters=_counters(record.cores),
+        parallel_fraction=_fraction(record.cores),
+        log_bytes=record.log_bytes,
+    )
+
+
+def _counters(cores: tuple[CoreCounters, ...]) -> KernelCounters | None:
+    if not cores:
+        return None
+    return KernelCounters(
+        cycles=max(core.cycles for core in cores),
+        instructions=sum(core.instructions for core in cores),
+        total_active_cycles=sum(core.total_active_cycles for core in cores),
+        cycle_thread=[sum(counts) for counts in zip(*(core.cycle_thread for core in cores), strict=True)],
+    )
+
+
+def _fraction(cores: tuple[CoreCounters, ...]) -> float | None:
+    """F of a kernel; None where no core was active, or a cluster of one lane shows no parallelism."""
+    if not any(core.total_active_cycles for core in cores):
+        return None
+    activity = Activity(tuple(core.cycle_thread for core in cores))
+    return activity.fraction if activity.elements > 1 else None
+
+
+def _job_error(record: JobRecord) -> JobError | None:
+    if record.state is not JobState.FAILED and not record.cause:
+        return None
+    cause = record.cause or "unknown"
+    return JobError(code=f"job-{record.state.value}", cause=cause, message=record.detail or f"The job ended: {cause}.",
+                    task=record.failed_task, item=record.failed_item)  # fmt: skip
+
+
+def app_answer(application: Application, shipped: frozenset[str]) -> App:
+    """The application object; `shipped` names the constants its package brings."""
+    buffers = [
+        Buffer(name=b.name, role=b.role, bytes=b.bytes, dtype=b.dtype, shape=list(b.shape), shipped=b.name in shipped)
+        for b in application.buffers
+    ]
+    tasks = [
+        Task(id=t.id, name=t.name, module=t.module, arguments=dict(t.arguments), estimate_s=t.estimate_s,
+             time_limit_s=t.time_limit_s)
+        for t in application.tasks
+    ]  # fmt: skip
+    return App(name=application.name, max_batch=application.max_batch, goal_slots=application.goal_slots, tasks=tasks,
+               edges=list(application.edges), buffers=buffers)  # fmt: skip
+
+
+def slot_answer(status: SlotStatus, viewer: TenantRecord) -> Slot:
+    """A slot as `viewer` may see it: whole for the operator, otherwise only what is the viewer's own."""
+    mine = status.tenant == viewer.id
+    seen = mine or viewer.admin
+    return Slot(
+        slot=status.slot,
+        region=status.region,
+        pool=status.pool,
+        phase=status.phase,
+        since_s=status.since_s,
+        mine=mine,
+        module=(status.module or None) if seen else None,
+        tenant=(status.tenant or None) if seen else None,
+        job=status.job if seen else None,
+        task=status.task if seen else None,
+        item=status.item if seen else None,
+    )
+
+
+def tenant_answer(record: TenantRecord) -> Tenant:
+    """A tenant without its key's hash."""
+    quota = TenantQuota(max_jobs=record.quota.max_jobs, max_blob_bytes=record.quota.max_blob_bytes)
+    return Tenant(id=record.id, admin=record.admin, quota=quota, attributes=dict(record.attributes))
+
+
+def event_data(event: JobEvent) -> dict[str, Any]:
+    """The `data` of a server-sent event: the entry of the log without what is not meant."""
+    data = {
+        "job": event.job,
+        "what": event.what.value,
+        "at_s": event.at_s,
+        "state": event.state.value if event.state else None,
+        "slot": event.slot,
+        "task": event.task,
+        "item": event.item,
+        "started_s": event.started_s,
+        "detail": event.detail or None,
+    }
+    return {key: value for key, value in data.items() if value is not None}

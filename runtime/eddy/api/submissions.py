@@ -1,0 +1,236 @@
+"""What comes in over HTTP: request bodies, strict, with unknown fields refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from eddy.api import examples
+from eddy.core.errors import InvalidRequest
+from eddy.core.jobs import PRIORITIES
+from eddy.store.applications import DTYPES, MAX_BUFFER_BYTES
+
+SHA256 = r"^[0-9a-f]{64}$"
+NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
+IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
+IDEMPOTENCY_KEY = r"^[!-~]{1,128}$"
+_MAX_ITEMS = 1 << 20
+_MAX_SECONDS = 1e9
+
+Digest = Annotated[str, Field(pattern=SHA256, description="sha256 of a blob, 64 lower-case hex digits.")]
+
+
+def _priority(value: int) -> int:
+    if value not in PRIORITIES:
+        text = ", ".join(map(str, PRIORITIES))
+        raise PydanticCustomError("one_of", f"must be one of {text}", {"allowed": list(PRIORITIES)})
+    return value
+
+
+Priority = Annotated[int, AfterValidator(_priority), Field(json_schema_extra={"enum": list(PRIORITIES)})]
+Sizes = Annotated[list[Annotated[int, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=3)]
+
+
+def _shown(name: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    """The JSON schema of one form of an argument."""
+    return {"type": "object", "title": name, "properties": properties, "required": required,
+            "additionalProperties": False}  # fmt: skip
+
+
+_NUMBER = {"type": "number"}
+_ARGUMENT_SCHEMA: dict[str, Any] = {
+    "description": "One argument of a kernel.",
+    "oneOf": [
+        _shown(
+            "Array",
+            {
+                "buffer": {"type": "string", "pattern": SHA256, "description": "sha256 of its bytes, in C order."},
+                "dtype": {"type": "string", "pattern": "^[<|][iuf][1248]$", "description": "numpy's name."},
+                "shape": {
+                    "type": "array",
+                    "items": {"type": "integer", "minimum": 0, "maximum": (1 << 31) - 1},
+                    "maxItems": 8,
+                    "description": "Its shape.",
+                },
+            },
+            ["buffer", "dtype", "shape"],
+        ),
+        _shown(
+            "Value",
+            {
+                "value": {
+                    "description": "A number, or the numbers of a vector.",
+                    "anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1, "maxItems": 16}],
+                }
+            },
+            ["value"],
+        ),
+        _shown(
+            "Local",
+            {"local": {"type": "integer", "minimum": 1, "maximum": 1 << 31, "description": "Bytes of local memory."}},
+            ["local"],
+        ),
+        _shown("Null", {"null": {"type": "boolean", "enum": [True], "description": "A null pointer."}}, ["null"]),
+        _shown(
+            "Same",
+            {
+                "argument": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "maximum": 63,
+                    "description": "Place of an earlier argument, whose array this is too.",
+                }
+            },
+            ["argument"],
+        ),
+    ],
+}
+Argument = Annotated[dict[str, Any], WithJsonSchema(_ARGUMENT_SCHEMA)]
+
+
+class Request(BaseModel):
+    """Base of bodies: no unknown fields, no coercion between types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class KernelSubmission(Request):
+    """An OpenCL C kernel over an ND-range; docs/reference/opencl.md has the language."""
+
+    source: str = Field(min_length=1, description="OpenCL C.")
+    kernel: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$", description="Name of the kernel.")
+    defines: dict[str, str] = Field(default_factory=dict, max_length=256, description="Macros, name to text.")
+    global_size: Sizes = Field(description="Work-items by dimension.")
+    local_size: Sizes | None = Field(default=None, description="Work-group size; null for what suits the cluster.")
+    offset: Sizes | None = Field(default=None, description="What `get_global_id` counts from; null for zeros.")
+    arguments: list[Argument] = Field(
+        default_factory=list,
+        max_length=64,
+        description='In the kernel\'s order: `{"buffer": sha256, "dtype": "<f4", "shape": [n]}`, `{"value": number}`, '
+        '`{"value": [numbers]}` for a vector, `{"local": bytes}`, `{"null": true}`, `{"argument": place}` for the '
+        "array of an earlier one.",
+    )
+
+
+class JobSubmission(Request):
+    """Run an application over a batch, or a kernel over an ND-range: exactly one of `application` and `kernel`."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.JOB_OF_APPLICATION, examples.JOB_OF_KERNEL]})
+
+    application: str | None = Field(
+        default=None, min_length=1, max_length=64, description="Name of the application; `GET /v1/apps` lists them."
+    )
+    kernel: KernelSubmission | None = Field(default=None, description="A kernel, instead of `application`.")
+    batch: int = Field(default=1, ge=1, le=_MAX_ITEMS, description="Number of items.")
+    priority: Priority = Field(default=PRIORITIES[0], description="Higher comes first.")
+    inputs: dict[str, Annotated[list[Digest], Field(min_length=1, max_length=_MAX_ITEMS)]] = Field(
+        default_factory=dict,
+        description="Input buffer to the blobs that fill it: one for each item, or one with all items end to end.",
+    )
+    constants: dict[str, Digest] = Field(default_factory=dict, description="Constant buffer to its blob.")
+    deadline_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=_MAX_SECONDS,
+        allow_inf_nan=False,
+        description="Board seconds after arrival by which it should end; null for none.",
+    )
+    time_limit_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=_MAX_SECONDS,
+        allow_inf_nan=False,
+        description="Board seconds a slice of a kernel may take; null for what the server allows.",
+    )
+
+    def check_kind(self) -> None:
+        """Check that it asks for one thing, and for nothing that goes with the other. Null is as good as left out.
+
+        Raises:
+            InvalidRequest: It asks for both or neither, or has a field too many.
+        """
+        if (self.application is None) == (self.kernel is None):
+            there = "neither" if self.kernel is None else "both"
+            message = f"application: a job has exactly one of application and kernel; this has {there}."
+            raise InvalidRequest(message, field="application", allowed="exactly one of application, kernel")
+        wrong = {"batch", "inputs", "constants"} if self.kernel is not None else {"time_limit_s"}
+        for name in sorted(wrong & self.model_fields_set):
+            if getattr(self, name) is None:
+                continue
+            kind = "A kernel" if self.kernel is not None else "An application"
+            raise InvalidRequest(f"{kind} job takes no {name}.", field=name, allowed="leave it out")
+
+
+class BufferSubmission(Request):
+    """A named buffer of an application."""
+
+    role: Literal["input", "output", "intermediate", "constant"] = Field(
+        description="Filled from a submission, handed back, between tasks, or one for all items."
+    )
+    dtype: str = Field(pattern=f"^({'|'.join(DTYPES)})$", description="numpy's name of an element.")
+    shape: list[Annotated[int, Field(ge=1, le=MAX_BUFFER_BYTES)]] = Field(
+        max_length=8, description="Shape of one item's array."
+    )
+
+
+class TaskSubmission(Request):
+    """One task of an application: a module, and what its registers are given."""
+
+    name: str = Field(pattern=IDENTIFIER, description="Unique in the application.")
+    module: str | None = Field(default=None, pattern=IDENTIFIER, description="Module; null for one of the task's name.")
+    arguments: dict[str, str | int] = Field(
+        default_factory=dict, max_length=256, description="Register of the module to a buffer's name, or a number."
+    )
+    estimate_us: float = Field(gt=0, le=1e12, description="Board microseconds an item is expected to take.")
+    time_limit_ms: float = Field(gt=0, le=1e9, description="Board milliseconds after which an item is stopped.")
+
+
+class AppSubmission(Request):
+    """A task graph over the modules that are there; the form of `bitstreams/applications/*.yaml`, as JSON."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.APPLICATION]})
+
+    application: str = Field(pattern=IDENTIFIER, description="Its name.")
+    summary: str = Field(default="", max_length=1000, description="What it does, for people.")
+    max_batch: int = Field(default=30, ge=1, le=_MAX_ITEMS, description="Most items of a job.")
+    goal_slots: int = Field(default=3, ge=1, le=64, description="Slots beyond which it gets no faster.")
+    goals: dict[Annotated[str, Field(pattern=r"^[0-9]{1,7}$")], Annotated[int, Field(ge=1, le=64)]] = Field(
+        default_factory=dict, max_length=64, description="The same by batch, where it was measured."
+    )
+    buffers: dict[Annotated[str, Field(pattern=IDENTIFIER)], BufferSubmission] = Field(
+        max_length=512, description="Buffers by name."
+    )
+    tasks: list[TaskSubmission] = Field(min_length=1, max_length=256, description="Tasks, in any order.")
+    edges: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(
+        default_factory=list, max_length=4096, description="Pairs of tasks: the second needs the first's item."
+    )
+
+    def package(self) -> dict[str, Any]:
+        """As `eddy.store.applications.parse_application` reads it, without what was left out."""
+        raw = self.model_dump(exclude_unset=True)
+        for task in raw["tasks"]:
+            if task.get("module") is None:
+                task.pop("module", None)
+        return raw
+
+
+class QuotaSubmission(Request):
+    """Bounds of a tenant; what is left out takes the default."""
+
+    max_jobs: int = Field(default=64, ge=1, le=1 << 20, description="Jobs that have not ended, at once.")
+    max_blob_bytes: int = Field(default=1 << 30, ge=0, le=1 << 50, description="Bytes of blobs kept.")
+
+
+class TenantSubmission(Request):
+    """A new tenant."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.TENANT_SUBMISSION]})
+
+    id: str = Field(pattern=NAME, description="Its name: letters, digits, `_`, `.` and `-`, a letter first.")
+    admin: bool = Field(default=False, description="Whether it may do what the operator may.")
+    quota: QuotaSubmission = Field(default_factory=QuotaSubmission, description="Its bounds.")
+    attributes: dict[str, Any] = Field(
+        default_factory=dict, max_length=32, description="Whatever the operator wants to keep with it."
+    )
