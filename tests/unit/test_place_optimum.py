@@ -91,6 +91,36 @@ def makespan_of_order(it: Instance, host: Ints, order: tuple[int, ...], known: f
     return float(solver.val(end))
 
 
+def computing_optimum(it: Instance) -> float:
+    """The least makespan over every placement, where only computation counts."""
+    best = np.inf
+    for host in everywhere(it):
+        own = it.time_s[np.arange(it.jobs), host]
+        ends = [it.ready_s[j] + own[host == j].sum() for j in set(host.tolist())]
+        best = min(best, max(ends))
+    return float(best)
+
+
+@pytest.mark.parametrize("kind", ["related", "unrelated", "whole numbers", "ready late", "some cannot run"])
+def test_few_jobs_are_placed_as_well_as_can_be(kind: str) -> None:
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        jobs, accelerators = int(random.integers(4, 8)), int(random.integers(2, 4))
+        time_s = random.uniform(1, 10, (jobs, accelerators))
+        ready_s = random.uniform(0, 25, accelerators) if kind == "ready late" else np.zeros(accelerators)
+        if kind == "related":
+            time_s = random.exponential(1, (jobs, 1)) * random.uniform(0.5, 1.5, (1, accelerators))
+        elif kind == "whole numbers":
+            time_s = random.integers(1, 10, (jobs, accelerators)).astype(float)
+        elif kind == "some cannot run":
+            time_s[random.random((jobs, accelerators)) < 0.3] = np.inf
+            time_s[np.isinf(time_s).all(axis=1), 0] = 3.0
+        it = Instance(time_s, ready_s=ready_s)
+        answer = METHODS["default"](it)
+        assert answer.makespan_s == pytest.approx(computing_optimum(it), rel=1e-7), (kind, seed)
+        assert answer.lower_bound_s == pytest.approx(answer.makespan_s, rel=1e-7), (kind, seed)
+
+
 def test_sending_alone_is_within_twice_the_optimum_and_one_percent() -> None:
     over = []
     for seed in range(40):

@@ -7,6 +7,7 @@ import numpy as np
 from eddy.model.placement.bounds import pigeonholes, single_job
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement
 from eddy.policy.place import listing, stream
+from eddy.policy.place.branch_and_bound import JOBS, branch_and_bound
 from eddy.policy.place.improve import improve
 from eddy.policy.place.packing import pack
 from eddy.policy.place.prices import search
@@ -48,6 +49,9 @@ def balance(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
         if best <= bound * (1 + min(CLOSE, max(slack, 1e-9) * 1.3)):
             break
     assert best_host is not None
+    if len(time_s) <= JOBS and best > bound * (1 + 1e-9):
+        best_host, proven = branch_and_bound(time_s, ready_s, found.price, best_host, bound)
+        bound = makespan_of(time_s, best_host, ready_s) if proven else bound
     return best_host, bound
 
 
