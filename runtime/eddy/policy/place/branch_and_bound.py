@@ -36,7 +36,7 @@ class _Search:
         self.loads: list[float] = loads_s.tolist()
         self.best_s, self.best_host, self.nodes_left = best_s, list[int](), NODES
         self.host = [0] * len(self.rows)
-        jobs, accelerators = time_s.shape
+        accelerators = time_s.shape[1]
         weights = np.stack([np.full(accelerators, 1 / accelerators), price])
         able = np.isfinite(time_s)
         added = weights[:, None, :] * np.where(able, time_s, 0)
