@@ -23,6 +23,7 @@ from eddy.gpu.prelude import complete
 from eddy.gpu.program import Program, local_bytes, symbols
 from eddy.gpu.sandbox import Ended, Limits
 from eddy.gpu.signature import read_kernels, stubs, without_saves
+from eddy.gpu.stack_bound import lines, with_stacks
 
 MAX_SOURCE_BYTES = 1 << 20
 CACHE_BYTES = 256 << 20
@@ -54,7 +55,8 @@ class Compiler:
             defines: Macros.
 
         Raises:
-            CompilationFailed: The compiler refused it; the message is the compiler's.
+            CompilationFailed: The compiler refused it, and the message is the compiler's; or its stack has no bound, or
+                needs more than `MAX_STACK_BYTES`.
             QuotaExceeded: It is too long, or compiling takes too much time, memory or output.
             SandboxUnavailable: The compiler cannot be confined here.
             CompilerMissing: It is not installed.
@@ -72,7 +74,8 @@ class Compiler:
 
     def _compile(self, text: bytes, fpu: bool, digest: str) -> Program:
         clang = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.CODE, *toolchain.OPENCL)
-        read = self._step((*clang, "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", "-o", "-", "-"), text)
+        asked = ("-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-S", "-emit-llvm", "-o", "-", "-")
+        read = self._step((*clang, *asked), text)
         ir = read.output.decode(errors="replace")
         kernels = read_kernels(ir)
         if not kernels:
@@ -84,6 +87,7 @@ class Compiler:
         elf = self._link({"kernel.o": code}, fpu)
         at = symbols(elf)
         placed = {name: replace(kernel, stub=at[f"eddy_call_{name}"]) for name, kernel in kernels.items()}
+        placed = with_stacks(placed, elf, lines(ir))
         return Program(digest, elf, fpu, placed, local_bytes(elf), "@printf" in ir, _clean(read.message))
 
     def _step(self, argv: tuple[str, ...], text: bytes) -> Ended:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from eddy.core.errors import ModuleFault, QuotaExceeded
 from eddy.gpu.executor import CoreCounters, Execution, Executor, Fault, total
-from eddy.gpu.layout import REGION_BASE, STACK_BYTES
+from eddy.gpu.layout import REGION_BASE
 from eddy.gpu.ndrange import Arrangement, slices
 from eddy.gpu.packing import Extent, Local, Packing
 from eddy.gpu.program import Program, symbols
@@ -51,7 +51,7 @@ def launch(
     local_size: Sequence[int] | None = None,
     offset: Sequence[int] | None = None,
     slice_groups: int | None = None,
-    stack_bytes: int = STACK_BYTES,
+    stack_bytes: int = 0,
     limit: int = DEFAULT_LIMIT,
 ) -> LaunchResult:
     """Run a kernel; arrays it may write are updated in place.
@@ -66,7 +66,7 @@ def launch(
         local_size: Work-group size; None for what suits the cluster.
         offset: Global offset.
         slice_groups: Work-groups a run takes at most; None for all in one.
-        stack_bytes: Stack of each lane.
+        stack_bytes: Stack of each lane, at least; the kernel's need counts where it is more.
         limit: Clock cycles (or instructions) for one slice.
 
     Raises:

@@ -70,7 +70,9 @@ ROW_LANES = 16
 ROW_BYTES = 4 * ROW_LANES
 LINE_BYTES = 64
 STACK_BYTES = 2048
-"""Stack of one lane unless a launch asks for more."""
+"""Stack of one lane, at least."""
+MAX_STACK_BYTES = 256 << 10
+"""Stack of one lane, at most: private variables, and what called functions need beside them."""
 LOG_WORDS = ("length", "format", "global_id_0", "global_id_1", "global_id_2")
 """Head of a printf record; `length` counts the record's bytes, the arguments follow."""
 

@@ -20,7 +20,6 @@ from eddy.gpu.layout import (
     FLAG_GRID,
     LOCAL_BASE,
     REGION_BASE,
-    STACK_BYTES,
     align,
     context_bytes,
     pack_block,
@@ -89,11 +88,12 @@ class Packing:
             for vectors.
         local_size: Work-group size; None for what suits the cluster.
         offset: Global offset.
-        stack_bytes: Stack of each lane.
+        stack_bytes: Stack of each lane, at least; the kernel's need counts where it is more.
 
     Attributes:
         arrangement: How the ND-range fills the cluster.
         bytes: Size of the region.
+        stack_bytes: What the stacks of all lanes take of it.
         block_address: Of the launch block, as the cores see it.
 
     Raises:
@@ -111,7 +111,7 @@ class Packing:
         *,
         local_size: Sequence[int] | None = None,
         offset: Sequence[int] | None = None,
-        stack_bytes: int = STACK_BYTES,
+        stack_bytes: int = 0,
     ) -> None:
         found = program.kernel(kernel)
         if program.fpu and not shape.fpu:
@@ -127,12 +127,15 @@ class Packing:
         self._placed: dict[Hashable, Placed] = {}
         self._local_at = LOCAL_BASE + align(program.local_bytes, 16)
         self._arguments = self._pack_all(found, arguments, offsets, size)
-        stride = stack_stride(stack_bytes)
-        stacks = self._take(shape.harts * stride)
+        stride = stack_stride(max(stack_bytes, found.stack_bytes))
+        self.stack_bytes = shape.harts * stride
+        stacks = self._take(self.stack_bytes)
         self._log_base = self._take(shape.harts * LOG_BYTES) if program.prints else 0
         self.bytes = self._end - REGION_BASE
         if self.bytes > MAX_REGION_BYTES:
-            message = f"The launch needs {self.bytes} bytes of memory; {MAX_REGION_BYTES} at most."
+            message = (
+                f"The launch needs {self.bytes} bytes of memory, and {MAX_REGION_BYTES} are allowed; {self.stacks}."
+            )
             raise QuotaExceeded(message, limit=MAX_REGION_BYTES, asked=self.bytes)
         self._words = {
             **_words(self.arrangement),
@@ -145,6 +148,11 @@ class Packing:
             **{"local_stride": local, "stack_base": stacks, "stack_stride": stride},
             **{"log_base": self._log_base, "log_stride": LOG_BYTES if program.prints else 0},
         }
+
+    @property
+    def stacks(self) -> str:
+        """The stacks' part of the region, in words."""
+        return f"stacks of {self._shape.harts} lanes take {self.stack_bytes} of them"
 
     @property
     def places(self) -> int:

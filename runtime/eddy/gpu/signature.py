@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eddy.core.errors import CompilationFailed
+from eddy.gpu.layout import STACK_BYTES
 
 Space = Literal["value", "global", "constant", "local"]
 
@@ -65,6 +66,7 @@ class Kernel:
         waits: Whether work-items of a group may wait for each other: it has barriers or local memory.
         local_variables: Whether it has `__local` variables; then a core runs one of its work-groups at a time.
         stub: Address of what unpacks the arguments and calls it.
+        stack_bytes: Stack a work-item needs.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Kernel:
     waits: bool = False
     local_variables: bool = False
     stub: int = 0
+    stack_bytes: int = STACK_BYTES
 
     def offsets(self) -> tuple[int, ...]:
         """Where each argument lies in the packed arguments: aligned to its size, 16 at most."""

@@ -19,6 +19,8 @@ CODE = (
     # Two roundings everywhere, so that a kernel gives the same bits with and without an FPU.
     "-ffp-contract=off",
     *("-ffunction-sections", "-fdata-sections", "-msmall-data-limit=0"),
+    # What bounds the stacks (gpu/stack.py) follows every way through a program, so none goes over a computed address.
+    *("-fno-jump-tables", "-mllvm", "-enable-machine-outliner=never"),
     # gp holds the launch block, tp the lane's context.
     *("-ffixed-x3", "-ffixed-x4"),
     # Blocks in the order of the source: lanes that part meet again where their ways do, since the lowest address goes

@@ -236,7 +236,8 @@ class Kernels:
                 offset=kernel.offset,
             )
         if packing.bytes > self.arena:
-            message = f"The kernel needs {packing.bytes} bytes of board memory, and there are {self.arena}."
+            needed = f"The kernel needs {packing.bytes} bytes of board memory, and there are {self.arena}"
+            message = f"{needed}; {packing.stacks}."
             raise InvalidRequest(message, field="kernel.arguments", asked=packing.bytes, allowed=self.arena)
         return packing
 

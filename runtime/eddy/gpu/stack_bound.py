@@ -1,0 +1,62 @@
+"""Stacks of kernels: as large as they need; one that needs too much, or without bound, is refused with its line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from eddy.core.errors import CompilationFailed
+from eddy.gpu.layout import MAX_STACK_BYTES, STACK_BYTES
+from eddy.gpu.program import flat_image, symbols
+from eddy.gpu.signature import Kernel
+from eddy.gpu.stack import StackNeeds, Unbounded
+
+_FUNCTION = re.compile(
+    r'^!\d+ = distinct !DISubprogram\(name: "(\w+)"(?:, linkageName: "(\w+)")?.*?, line: (\d+)', re.M
+)
+_PREFIXES = re.compile(r"^(?:__clang_ocl_kern_imp_|eddy_call_)")
+
+
+def lines(ir: str) -> dict[str, tuple[str, int]]:
+    """Name in the program to name and line in the source, of the functions of a module with line tables."""
+    return {linked or name: (name, int(line)) for name, linked, line in _FUNCTION.findall(ir)}
+
+
+def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, places: Mapping[str, tuple[str, int]]) -> dict[str, Kernel]:
+    """Kernels with the stack their work-items need.
+
+    Args:
+        kernels: By name, their stubs known.
+        elf: The program.
+        places: Name and line of its functions in the source.
+
+    Raises:
+        CompilationFailed: A need has no bound or is above `MAX_STACK_BYTES`; `details` has `asked`, bytes or
+            "unbounded", and `allowed`, bytes.
+    """
+    needs = StackNeeds(flat_image(elf), symbols(elf))
+    made = {}
+    for name, kernel in kernels.items():
+        try:
+            asked = needs.of_kernel(kernel.stub)
+        except Unbounded as error:
+            function = needs.name(int(error.details["function"]))
+            raise _refused(f"{error.message}; at most {MAX_STACK_BYTES} bytes are allowed", function, places) from error
+        if asked > MAX_STACK_BYTES:
+            why = f"needs {asked} bytes of stack a work-item, and {MAX_STACK_BYTES} are allowed; use global memory"
+            raise _refused(why, name, places, asked)
+        made[name] = replace(kernel, stack_bytes=max(asked, STACK_BYTES))
+    return made
+
+
+def _refused(
+    why: str, function: str, places: Mapping[str, tuple[str, int]], asked: int | str = "unbounded"
+) -> CompilationFailed:
+    linked = _PREFIXES.sub("", function)
+    name, line = places.get(linked, (linked, 0))
+    message = f"'{name}' {why}"
+    entry = {"file": "kernel.cl", "line": line, "column": int(line > 0), "severity": "error", "message": message}
+    where = f"kernel.cl:{line}:1" if line else "kernel.cl"
+    said = f"{where}: error: {message}"
+    return CompilationFailed(said, diagnostics=[entry], asked=asked, allowed=MAX_STACK_BYTES)
