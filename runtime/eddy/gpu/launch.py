@@ -101,7 +101,8 @@ def launch(
             data = np.frombuffer(memory[placed.offset : placed.offset + placed.bytes], array.dtype)
             array[...] = data.reshape(array.shape)
     cycles = sum(run.cycles for run in runs)
-    return LaunchResult(total(runs), cycles, packing.log(memory), len(runs), packing.arrangement)
+    log = packing.log(lambda at, size: bytes(memory[at : at + size]))
+    return LaunchResult(total(runs), cycles, log, len(runs), packing.arrangement)
 
 
 def extent(array: Array) -> Extent:

@@ -25,7 +25,7 @@ from eddy.gpu.layout import (
     pack_block,
     stack_stride,
 )
-from eddy.gpu.log import read_log
+from eddy.gpu.log import Logs, Read, read_log
 from eddy.gpu.ndrange import Arrangement, arrange
 from eddy.gpu.program import Program
 from eddy.gpu.shape import ClusterShape
@@ -191,9 +191,15 @@ class Packing:
         }
         return self.block_address - REGION_BASE, pack_block({**self._words, **words})
 
-    def log(self, memory: bytes | bytearray) -> str:
-        """What was printed, from the region as the last slice left it."""
-        return read_log(memory, self._log_base, LOG_BYTES, self._shape.harts) if self._log_base else ""
+    def log(self, read: Read) -> str:
+        """What was printed, in bounded time and memory, from the region as the last slice left it.
+
+        Args:
+            read: Gives so many bytes from an offset on in the region.
+        """
+        if not self._log_base:
+            return ""
+        return read_log(read, self._image, self.bytes, Logs(self._log_base, LOG_BYTES, self._shape.harts))
 
     def _take(self, size: int) -> int:
         at, self._end = self._end, align(self._end + size)

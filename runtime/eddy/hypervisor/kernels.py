@@ -20,6 +20,7 @@ from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import Fault
 from eddy.gpu.launch import describe
 from eddy.gpu.layout import REGION_BASE
+from eddy.gpu.log import MAX_LOG_BYTES as MAX_LOG_BYTES
 from eddy.gpu.packing import Extent, Packing
 from eddy.gpu.program import Program
 from eddy.gpu.request import Buffer as ArrayArgument
@@ -31,8 +32,6 @@ REGION = "region"
 """Name of a kernel job's one buffer."""
 ESTIMATE_S = 1e-3
 """What policies are told a slice takes: no tool says, and nothing that is promised rests on it."""
-MAX_LOG_BYTES = 256 << 10
-"""What is kept of a job's log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +103,12 @@ class Plan:
             yield output.name, read(placed.offset, placed.bytes)
 
     def log(self, read: Callable[[int, int], bytes]) -> bytes:
-        """What the kernel printed, bounded; b"" where it never prints."""
-        if not self.packing.prints:
-            return b""
-        text = self.packing.log(read(0, self.packing.bytes)).encode()
-        if len(text) <= MAX_LOG_BYTES:
-            return text
-        kept = text[:MAX_LOG_BYTES].decode(errors="ignore").encode()
-        return kept + f"\n[{len(text) - len(kept)} more bytes were not kept]\n".encode()
+        """What the kernel printed, bounded; b"" where it never prints.
+
+        Args:
+            read: Gives so many bytes from an offset on in the region.
+        """
+        return self.packing.log(read).encode()
 
     def explain(self, event: BoardEvent) -> str:
         """Why a slice failed, in words; "" where the cores say nothing about it."""

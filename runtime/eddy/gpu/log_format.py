@@ -1,0 +1,145 @@
+"""One printf record after the other into a text with bounds on its bytes and on the work it takes."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+MAX_STRING = 4096
+"""Bytes of one format, or of one string it names."""
+_CONVERSION = re.compile(rb"%([-+ #0]{0,8})(\d*)(\.\d*)?(hh|hl|h|l)?([a-zA-Z%])")
+_WIDTH, _PRECISION = 3, 4
+"""Characters of a width, and of a precision with its point, that are heeded: 999 at most."""
+_PIECE_BYTES = 64
+_INTEGER, _LONG, _FLOAT = struct.Struct("<i"), struct.Struct("<q"), struct.Struct("<f")
+_UNSIGNED, _UNSIGNED_LONG = struct.Struct("<I"), struct.Struct("<Q")
+
+
+class Full(Exception):
+    """A bound is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What stands before a conversion, and the conversion.
+
+    Attributes:
+        before: As it is printed.
+        kind: Its letter; "" behind the last one.
+        spec: Python's for it.
+        word: How its argument is read.
+    """
+
+    before: bytes
+    kind: str = ""
+    spec: str = ""
+    word: struct.Struct = _UNSIGNED
+
+
+class Text:
+    """A text that grows by records until a bound is reached.
+
+    Args:
+        limit: Bytes.
+        pieces: Units of work: a record, a conversion, 64 bytes of format or of text each count as one.
+        string: Gives the string at an address, at most `MAX_STRING` bytes.
+    """
+
+    def __init__(self, limit: int, pieces: int, string: Callable[[int], bytes]) -> None:
+        self._limit, self._pieces, self._string = limit, pieces, string
+        self._text = bytearray()
+        self._formats: dict[int, tuple[_Part, ...]] = {}
+
+    def __str__(self) -> str:
+        return self._text.decode(errors="replace")
+
+    def note(self, words: str) -> None:
+        """Words behind the text, beyond its bounds."""
+        self._text = bytearray(self._text.decode(errors="ignore").encode()) + words.encode()
+
+    def record(self, address: int, arguments: bytes) -> None:
+        """Put a record behind the text.
+
+        Raises:
+            Full: It did not fit; what of it fits is kept.
+        """
+        parts = self._formats.get(address) or self._parsed(address)
+        self._work(len(parts))
+        at = 0
+        for part in parts:
+            self._put(part.before)
+            if part.kind:
+                fits = at + part.word.size <= len(arguments)
+                value = part.word.unpack_from(arguments, at)[0] if fits else 0
+                at += part.word.size
+                shown = self._shown(part, value)
+                self._work(len(shown) // _PIECE_BYTES)
+                self._put(shown)
+
+    def _parsed(self, address: int) -> tuple[_Part, ...]:
+        """The parts of a format; kept, which the work it counts as bounds."""
+        template = self._string(address)
+        self._work(1 + len(template) // _PIECE_BYTES)
+        parts, done = [], 0
+        for match in _CONVERSION.finditer(template):
+            self._work(1)
+            parts.append(_part(_printable(template[done : match.start()]), match))
+            done = match.end()
+        parts.append(_Part(_printable(template[done:])))
+        return self._formats.setdefault(address, tuple(parts))
+
+    def _put(self, part: bytes) -> None:
+        room = self._limit - len(self._text)
+        self._text += part[:room]
+        if len(part) >= room:
+            raise Full
+
+    def _work(self, pieces: int) -> None:
+        self._pieces -= pieces
+        if self._pieces < 0:
+            raise Full
+
+    def _shown(self, part: _Part, value: float) -> bytes:
+        """A conversion of the value in its words."""
+        if part.kind == "s":
+            text = self._string(int(value)).decode(errors="replace")
+            return _printable((part.spec % text).encode())
+        if part.kind == "c":
+            return (part.spec % chr(int(value) & 0xFF)).encode()
+        if part.kind in "aA":
+            return _hexadecimal(value, part.kind)
+        if part.kind == "p":
+            return b"0x%08x" % int(value)
+        return (part.spec % value).encode() if part.spec else b""
+
+
+def _part(before: bytes, match: re.Match[bytes]) -> _Part:
+    flags, width, precision, length, kind = (part.decode() if part else "" for part in match.groups())
+    if kind == "%":
+        return _Part(before + b"%")
+    spec = "%" + flags + width[:_WIDTH] + precision[:_PRECISION]
+    wide = length == "l"
+    if kind in "di":
+        return _Part(before, kind, spec + "d", _LONG if wide else _INTEGER)
+    if kind in "fFeEgGaA":
+        return _Part(before, kind, spec + kind, _FLOAT)
+    word = _UNSIGNED_LONG if wide else _UNSIGNED
+    if kind in "ouxX":
+        return _Part(before, kind, spec + ("d" if kind == "u" else kind), word)
+    if kind in "cs":
+        return _Part(before, kind, (spec if kind == "s" else spec.partition(".")[0]) + kind, word)
+    return _Part(before, kind, "", word)
+
+
+def _printable(part: bytes) -> bytes:
+    """As UTF-8; what is none takes three bytes a byte, and counts as such."""
+    return part if part.isascii() else part.decode(errors="replace").encode()
+
+
+def _hexadecimal(value: float, kind: str) -> bytes:
+    """As C writes it: no zeros that say nothing."""
+    head, mark, exponent = value.hex().partition("p")
+    text = (head.rstrip("0").rstrip(".") if "." in head else head) + mark + exponent
+    return (text.upper() if kind == "A" else text).encode()
