@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help demo test check fast sim lint types regs formal area bench docs clean
+.PHONY: help demo test check fast sim lint types regs formal area bench fuzz docs clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ area: $(STAMP) ## Synthesize what changed; LUT, FF, BRAM and DSP into docs/refer
 
 bench: $(STAMP) ## Speeds of the simulated board, printed with their ratios
 	@$(PY) tools/bench.py $(ARGS)
+
+fuzz: $(STAMP) ## Schemathesis against the HTTP API, as operator and as tenant, ten minutes each
+	@$(PY) tools/fuzz.py $(ARGS)
 
 clean: ## Remove what was built (not the virtual environment)
 	rm -rf build out

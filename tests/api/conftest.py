@@ -68,10 +68,15 @@ class ScriptedHypervisor(Hypervisor):
         self.clock_s = 1.0
         self.statuses: tuple[SlotStatus, ...] = ()
         self.crash: Exception | None = None
+        self.lost = ""
 
     @property
     def ready(self) -> bool:
         return self.up
+
+    @property
+    def away(self) -> str:
+        return self.lost
 
     async def run(self) -> None:
         if self.crash is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ from eddy.api import examples, schemas, submissions
 from eddy.api.problems import KINDS, MEDIA_TYPE
 from pydantic import BaseModel
 
+pytestmark = pytest.mark.anyio
 METHODS = {"get", "put", "post", "delete", "head", "patch"}
 SNAKE = re.compile(r"[a-z]+(_[a-z]+)*\Z")
 
@@ -116,3 +118,20 @@ def test_every_body_and_answer_has_an_example(page: dict[str, Any]) -> None:
 )
 def test_examples_fit_their_schemas(model: type[BaseModel], example: dict[str, Any]) -> None:
     model.model_validate(example)
+
+
+async def test_the_events_of_a_stream_fit_their_schema(server: Any, page: dict[str, Any]) -> None:
+    job = await server.submit()
+    server.hypervisor.finish(server.store.job("ada", job["id"]), result=bytes(6))
+    answer = page["paths"]["/v1/jobs/{job}/events"]["get"]["responses"]["200"]["content"]["text/event-stream"]
+    async with server.client() as client:
+        text = (await client.get(f"/v1/jobs/{job['id']}/events")).text
+    events = [
+        dict(line.split(": ", 1) for line in block.splitlines()) for block in text.split("\n\n") if "data" in block
+    ]
+    assert len(events) > 2
+    for event in events:
+        assert set(answer["schema"]["required"]) <= set(event) <= set(answer["schema"]["properties"])
+        assert event["event"] in answer["schema"]["properties"]["event"]["enum"]
+        known = answer["schema"]["properties"]["data"]["contentSchema"]["properties"]
+        assert set(json.loads(event["data"])) <= set(known)

@@ -267,6 +267,20 @@ async def test_health_readiness_and_a_hypervisor_that_stops(start: Any) -> None:
             assert (await client.get("/v1/jobs")).status_code == 200
 
 
+async def test_a_board_that_is_away_shows_everywhere_and_jobs_are_kept_for_it(server: Any) -> None:
+    server.hypervisor.lost = "The board is away: no boardd answers."
+    async with server.client(None) as client:
+        ready = await client.get("/readyz")
+        assert (ready.status_code, ready.json()["status"]) == (503, "unavailable")
+        assert "no boardd answers" in ready.json()["detail"]
+        assert "\neddy_up 0.0" in (await client.get("/metrics")).text
+        assert (await client.get("/healthz")).status_code == 200
+        assert (await server.submit())["state"] == "queued"
+        server.hypervisor.lost = ""
+        assert (await client.get("/readyz")).json() == {"status": "ok", "detail": ""}
+        assert "\neddy_up 1.0" in (await client.get("/metrics")).text
+
+
 async def test_metrics_count_jobs_slots_and_requests(server: Any) -> None:
     await server.submit()
     server.hypervisor.statuses = (SlotStatus(0, "pipeline", "slot0", phase="running"),)

@@ -62,8 +62,13 @@ class Context:
 
     @property
     def ready(self) -> bool:
-        """Whether jobs are taken at this moment."""
+        """Whether jobs are taken at this moment; also while the board is away: they are durable, and wait for it."""
         return self.running and not self.failure and self.hypervisor.ready
+
+    @property
+    def unavailable(self) -> str:
+        """Why jobs would not run at this moment, though the server has started; "" where they would."""
+        return self.failure or self.hypervisor.away
 
 
 def context_of(request: Request) -> Context:

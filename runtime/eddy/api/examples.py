@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-_DIGEST = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+_PICTURE = "4fe7b59af6de3b665b67788cc2f99892ab827efae3a467342b3bb4e3bc8e5bfe"
+"""sha256 of 16,384 zeros."""
+_ARRAY = "5341e6b2646979a70e57653007a1f310169421ec9bdd9f1a5648f75ade005af1"
+"""sha256 of 256 zeros."""
 
 JOB_OF_APPLICATION: dict[str, Any] = {
     "application": "image_compression",
     "batch": 1,
     "priority": 3,
-    "inputs": {"image": [_DIGEST]},
+    "inputs": {"image": [_PICTURE]},
     "deadline_s": 2.5,
 }
 JOB_OF_KERNEL: dict[str, Any] = {
@@ -18,7 +21,7 @@ JOB_OF_KERNEL: dict[str, Any] = {
         "source": "kernel void scale(global float *y, float a) { y[get_global_id(0)] *= a; }",
         "kernel": "scale",
         "global_size": [64],
-        "arguments": [{"buffer": _DIGEST, "dtype": "<f4", "shape": [64]}, {"value": 2.5}],
+        "arguments": [{"buffer": _ARRAY, "dtype": "<f4", "shape": [64]}, {"value": 2.5}],
     }
 }
 APPLICATION: dict[str, Any] = {
@@ -74,7 +77,7 @@ JOB: dict[str, Any] = {
     "outputs": {"result": "/v1/jobs/17/outputs/result"},
     "links": {"self": "/v1/jobs/17", "events": "/v1/jobs/17/events"},
 }
-BLOB: dict[str, Any] = {"sha256": _DIGEST, "bytes": 3}
+BLOB: dict[str, Any] = {"sha256": _ARRAY, "bytes": 256}
 SLOT: dict[str, Any] = {
     "slot": 0,
     "region": "slot0",

@@ -17,7 +17,7 @@ from eddy.api.context import Context
 from eddy.core.jobs import JobState
 
 _UNFINISHED = tuple(state.value for state in JobState if not state.is_final)
-_PHASES = ("empty", "loading", "idle", "running", "waiting", "faulted")
+_PHASES = ("empty", "loading", "idle", "running", "waiting", "faulted", "unknown")
 
 
 class _State(Collector):
@@ -30,8 +30,8 @@ class _State(Collector):
         """The gauges of this moment."""
         hypervisor, store = self._context.hypervisor, self._context.store
         yield GaugeMetricFamily("eddy_board_seconds", "Board time, as last seen.", value=hypervisor.now_s())
-        up = float(self._context.ready)
-        yield GaugeMetricFamily("eddy_up", "1 while the hypervisor takes jobs.", value=up)
+        up = float(self._context.ready and not self._context.unavailable)
+        yield GaugeMetricFamily("eddy_up", "1 while the hypervisor takes jobs and its board answers.", value=up)
         jobs = Tally(job.record.state.value for job in store.unfinished())
         yield _gauge("eddy_jobs", "Jobs that have not ended, by state.", "state", _UNFINISHED, jobs)
         phases = Tally(status.phase for status in hypervisor.slots())

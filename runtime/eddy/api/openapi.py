@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from eddy.api import examples
 from eddy.api.problems import KINDS, MEDIA_TYPE
+from eddy.core.records import What
 
 Responses = dict[int | str, dict[str, Any]]
 
@@ -39,6 +40,11 @@ def content(media_type: str, description: str, example: str | None = None) -> di
     """An entry of a route's `responses` for an answer that is not JSON."""
     shown = {} if example is None else {"example": example}
     return {"description": description, "content": {media_type: {"schema": _TEXT, **shown}}}
+
+
+def stream(description: str, example: str) -> dict[str, Any]:
+    """An entry of a route's `responses` for server-sent events; the schema is that of one event."""
+    return {"description": description, "content": {"text/event-stream": {"schema": EVENT, "example": example}}}
 
 
 def _refusal(status: int) -> dict[str, Any]:
@@ -96,6 +102,35 @@ def _property(kind: str, description: str, **more: Any) -> dict[str, Any]:
     return {"type": kind, "description": description, **more}
 
 
+EVENT: dict[str, Any] = {
+    "type": "object",
+    "description": "One event of the stream.",
+    "required": ["event", "data"],
+    "properties": {
+        "id": _property("string", "Number of the event, for `Last-Event-ID`; `end` has none.", pattern="^[0-9]+$"),
+        "event": _property("string", "What happened; `end` is the last.", enum=[*(what.value for what in What), "end"]),
+        "data": _property(
+            "string",
+            "The rest, as JSON.",
+            contentMediaType="application/json",
+            contentSchema={
+                "type": "object",
+                "properties": {
+                    "job": _property("integer", "The job."),
+                    "what": _property("string", "As `event`."),
+                    "at_s": _property("number", "Board time."),
+                    "state": _property("string", "The job's new state."),
+                    "slot": _property("integer", "The slot it is about."),
+                    "task": _property("integer", "The task it is about."),
+                    "item": _property("integer", "The item it is about."),
+                    "started_s": _property("number", "Board time at which what has ended began."),
+                    "detail": _property("string", "More, for people."),
+                },
+            },
+        ),
+        "retry": _property("integer", "Milliseconds to wait before connecting again."),
+    },
+}
 PROBLEM: dict[str, Any] = {
     "type": "object",
     "title": "Problem",

@@ -180,7 +180,9 @@ class Slot(Answer):
     slot: int = Field(description="Its index, from 0.")
     region: str = Field(description="Name of its partition.")
     pool: str = Field(description="`pipeline` for applications, `gpu` for kernels.")
-    phase: str = Field(description="`empty`, `loading`, `idle`, `running`, `waiting` or `faulted`.")
+    phase: str = Field(
+        description="`empty`, `loading`, `idle`, `running`, `waiting` or `faulted`; `unknown` while the board is away."
+    )
     since_s: float = Field(description="Board time since when.")
     mine: bool = Field(description="Whether it works for you.")
     module: str | None = Field(description="Module in it; null for none, or where it is not yours.")

@@ -34,6 +34,8 @@ SEND_TIMEOUT_S = 5.0
 """Wall time a client may take to read an answer; the loop stands still meanwhile."""
 TICK_S = 0.005
 """Wall time between looks at a board whose time passes by itself, while no client waits."""
+REPLY_WITHIN_S = 1.0
+"""Wall time after which a wait is answered though nothing happened, so that the client knows that boardd lives."""
 _SLICE_WALL_S = (0.02, 0.1)
 """A wait is cut into slices of board time that take this much wall time, so that a new client is not kept waiting."""
 
@@ -46,12 +48,14 @@ class _Client:
         connection: Its socket.
         greeted: Whether the hello was exchanged.
         waiting: Arguments of a `wait` that has not been answered yet.
+        asked_s: Wall time at which it came.
     """
 
     connection: socket.socket
     decoder: wire.Decoder = field(default_factory=wire.Decoder)
     greeted: bool = False
     waiting: tuple[float, int] | None = None
+    asked_s: float = 0.0
 
 
 class Boardd:
@@ -146,6 +150,9 @@ class Boardd:
         if events or self._board.now_s() >= until_s:
             client.waiting = None
             self._send(client, wire.Frame({"result": wire.to_json(events)}))
+        elif time.monotonic() - client.asked_s > REPLY_WITHIN_S:
+            client.waiting = None
+            self._send(client, wire.Frame({"result": [], "again": True}))
 
     # Sockets
 
@@ -248,6 +255,7 @@ class Boardd:
             if name == "wait":
                 self._acknowledge(arguments["acknowledge"])
                 client.waiting = (arguments["until_s"], arguments["acknowledge"])
+                client.asked_s = time.monotonic()
                 return None
             if name == "read" and arguments["bytes"] > wire.CHUNK:
                 raise InvalidRequest(f"one read moves at most {wire.CHUNK} bytes", field="bytes", allowed=wire.CHUNK)

@@ -27,6 +27,12 @@ from eddy.core.slots import Image
 
 _Bytes = bytes
 """The type, where an argument of the port has its name."""
+CALL_TIMEOUT_S = 60.0
+"""Wall time a call may take that does something: the longest move megabytes."""
+PATIENCE_S = 10.0
+"""Wall time boardd may be silent where it has nothing to do but answer: greetings, questions, and waits, which it
+answers within `boardd.REPLY_WITHIN_S` whatever happens."""
+_PROMPT = ("describe", "now_s", "state", "wait")
 
 
 class SocketBoard:
@@ -34,13 +40,14 @@ class SocketBoard:
 
     Args:
         path: Where `eddy boardd` listens.
+        patience_s: Wall time after which a silent boardd counts as lost, with its connection.
 
     Raises:
         BoardUnreachable: Nobody listens there, another client has the board, or it speaks another protocol.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, patience_s: float = PATIENCE_S) -> None:
+        self._path, self._patience_s = path, patience_s
         self._socket: socket.socket | None = None
         self._decoder = wire.Decoder()
         self.instance = ""
@@ -95,8 +102,13 @@ class SocketBoard:
 
     def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
         """Events not yet acknowledged, in order, once there is one; or () at board time `until_s`."""
-        result: tuple[BoardEvent, ...] = self._call("wait", until_s=until_s, acknowledge=acknowledge)
-        return result
+        while True:
+            reply = self._reply("wait", until_s=until_s, acknowledge=acknowledge)
+            if not reply.head.get("again"):
+                result: tuple[BoardEvent, ...] = wire.from_json(
+                    wire.calls()["wait"].result, reply.head["result"], "wait"
+                )
+                return result
 
     def counters(self, slot: int, context: int | None = None) -> SlotCounters:
         """Read a slot's monitor."""
@@ -130,12 +142,13 @@ class SocketBoard:
     def _connect(self) -> socket.socket:
         self._decoder = wire.Decoder()
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(self._patience_s)
         try:
             connection.connect(str(self._path))
         except OSError as error:
             connection.close()
             raise BoardUnreachable(
-                f"no boardd answers at {self._path} ({error.strerror}); start `eddy boardd --socket {self._path}`,"
+                f"no boardd answers at {self._path} ({error.strerror or error}); start `eddy boardd --socket {self._path}`,"
                 " or check that you may open the socket"
             ) from error
         self._socket = connection
@@ -152,12 +165,16 @@ class SocketBoard:
         self.instance = str(hello.get("instance"))
         return connection
 
-    def _call(self, name: str, payload: bytes = b"", **arguments: Any) -> Any:
-        if self._socket is None:
-            self._connect()
+    def _reply(self, name: str, payload: bytes = b"", **arguments: Any) -> wire.Frame:
+        connection = self._socket or self._connect()
+        connection.settimeout(self._patience_s if name in _PROMPT else max(self._patience_s, CALL_TIMEOUT_S))
         reply = self._exchange(wire.Frame({"call": name, "args": wire.to_json(arguments)}, payload))
         if "error" in reply.head:
             raise wire.error_from_json(reply.head["error"])
+        return reply
+
+    def _call(self, name: str, payload: bytes = b"", **arguments: Any) -> Any:
+        reply = self._reply(name, payload, **arguments)
         kind = wire.calls()[name].result
         if kind is bytes:
             return reply.payload

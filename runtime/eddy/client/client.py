@@ -191,10 +191,10 @@ class Client:
         return {b.name: arrays.output(self.output_bytes(job, b.name), b, shown["batch"]) for b in wanted}
 
     def log(self, job: int) -> str:
-        """What a kernel job printed; "" until it has ended.
+        """What a kernel job printed; "" until it has ended, and for application jobs.
 
         Raises:
-            NotFound: You have no kernel job of that id.
+            NotFound: You have no job of that id.
         """
         return self.transport.request("GET", f"/v1/jobs/{job}/log").text
 

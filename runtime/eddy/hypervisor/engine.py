@@ -150,6 +150,14 @@ class Engine:
         self._inbox.clear()
         self._run(recover(self))
 
+    def probe(self) -> None:
+        """Ask the board for its time, to see whether it answers; no board time passes.
+
+        Raises:
+            BoardUnreachable: It does not.
+        """
+        self.board.now_s()
+
     @property
     def idle(self) -> bool:
         """Whether nothing will happen before a request comes: board time stands still then."""

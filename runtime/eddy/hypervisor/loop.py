@@ -17,6 +17,7 @@ from eddy.core.errors import BoardUnreachable
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
 from eddy.hypervisor.engine import BoardRestarted, Engine
 from eddy.hypervisor.kernels import Kernels
+from eddy.hypervisor.watch import PROBE_S, BoardWatch
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 
@@ -73,6 +74,7 @@ class Hypervisor:
         self._changed = anyio.Event()
         self._ready = anyio.Event()
         self._quantum_s = FIRST_QUANTUM_S
+        self._watch = BoardWatch()
 
     async def run(self) -> None:
         """Run until cancelled: take up what the store and the board hold, then serve requests.
@@ -93,7 +95,10 @@ class Hypervisor:
                 await self._work()
                 await self._turn()
                 failures = 0
-            except (BoardUnreachable, BoardRestarted):
+            except BoardUnreachable as failure:
+                started = False
+                self._watch.lost(failure.message)
+            except BoardRestarted:
                 started = False
             except Exception:
                 started, failures = False, failures + 1
@@ -108,8 +113,12 @@ class Hypervisor:
         if self._engine.stalled:
             _log.warning("stalled: the policy gives jobs %s no slot", self._engine.stalled)
         while self._engine.idle:
-            await self._wake.wait()
-            self._wake = anyio.Event()
+            woken = False
+            with anyio.move_on_after(PROBE_S):
+                await self._wake.wait()
+                self._wake, woken = anyio.Event(), True
+            if not woken:
+                await self._on_board(self._engine.probe)
 
     async def _start(self) -> None:
         """Take up store and board, as soon as the board answers."""
@@ -117,8 +126,10 @@ class Hypervisor:
             try:
                 await self._on_board(self._engine.start)
                 break
-            except BoardUnreachable:
+            except BoardUnreachable as failure:
+                self._watch.lost(failure.message)
                 await anyio.sleep(RETRY_S)
+        self._watch.found()
         self._ready.set()
         self._tell()
 
@@ -176,9 +187,19 @@ class Hypervisor:
         """Whether it has taken up store and board, and serves requests."""
         return self._ready.is_set()
 
+    @property
+    def away(self) -> str:
+        """Why the board does not answer at this moment; "" where it does, or has not been asked yet."""
+        return self._watch.away
+
     def slots(self) -> tuple[SlotStatus, ...]:
-        """What every slot does now."""
-        return self._engine.status
+        """What every slot does now; while the board is away nobody knows, and the phase says so."""
+        if not self.away:
+            return self._engine.status
+        return tuple(
+            SlotStatus(status.slot, status.pool, status.region, phase="unknown", since_s=self.now_s())
+            for status in self._engine.status
+        )
 
     def now_s(self) -> float:
         """Board time as last seen."""

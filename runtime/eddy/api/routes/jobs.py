@@ -14,7 +14,7 @@ from eddy.api import examples
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.events import server_sent
-from eddy.api.openapi import LOCATION, content, refusals
+from eddy.api.openapi import LOCATION, content, refusals, stream
 from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
 from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission
@@ -146,7 +146,7 @@ async def cancel(job: JobId, context: Ctx, viewer: Caller) -> Job:
     summary="Follow a job",
     response_class=StreamingResponse,
     responses={
-        200: content("text/event-stream", "Events, until the job has ended.", examples.EVENTS),
+        200: stream("Events, until the job has ended.", examples.EVENTS),
         204: {"description": "Ended, and nothing is left to tell."},
         **refusals(404),
     },
@@ -198,8 +198,7 @@ def output(job: JobId, name: Output, context: Ctx, viewer: Caller) -> Response:
     responses={200: content("text/plain", "What it printed."), **refusals(404)},
 )
 def log(job: JobId, context: Ctx, viewer: Caller) -> PlainTextResponse:
-    """What a kernel job printed, in the order of work-items, also of one that failed; empty until it has ended."""
+    """What a kernel job printed, in the order of work-items, also of one that failed; empty until it has ended, and for
+    application jobs, which print nothing."""
     owner = owner_of(context, viewer, job)
-    if context.store.job(owner, job).kernel is None:
-        raise NotFound(f"Job {job} is an application job; kernels alone print.", field="job", asked=job)
     return PlainTextResponse(context.store.log(owner, job), headers={"X-Content-Type-Options": "nosniff"})

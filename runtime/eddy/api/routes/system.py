@@ -29,10 +29,10 @@ async def healthz() -> Health:
     responses={503: {"model": Health, "description": "It cannot now; `detail` says why."}},
 )
 async def readyz(response: Response, context: Ctx) -> Health:
-    """200 where the hypervisor runs; 503 while it starts, or after it has stopped."""
-    if context.failure:
+    """200 where jobs run; 503 while the hypervisor starts, while its board does not answer, or after it has stopped."""
+    if context.unavailable:
         response.status_code = 503
-        return Health(status="unavailable", detail=context.failure)
+        return Health(status="unavailable", detail=context.unavailable)
     if not context.ready:
         response.status_code = 503
         return Health(status="starting")

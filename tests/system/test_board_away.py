@@ -1,0 +1,101 @@
+"""boardd dies, hangs and comes back while the hypervisor has nothing to do: readiness, metrics, slots and log say it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from eddy.api.server import Server, ServerSettings
+from eddy.board.socket import SocketBoard
+
+BITSTREAMS = Path(__file__).parents[2] / "bitstreams"
+SCRIPT = Path(__file__).parents[1] / "contract" / "boardd_process.py"
+PATIENCE_S = 0.5
+Start = Callable[[], "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def boardd(tmp_path: Path) -> Iterator[tuple[Start, Path]]:
+    from eddy_sim import bitstreams
+
+    images, path = tmp_path / "images", tmp_path / "boardd.sock"
+    shutil.copytree(bitstreams.list_or_build("tiny").overlay.parent, images)
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(path), str(images)], stdout=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start, path
+    for process in started:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def until(client: httpx.Client, status: int, patience_s: float = 30.0) -> dict[str, str]:
+    """Ask for readiness until it has that status."""
+    deadline = time.monotonic() + patience_s
+    while (answer := client.get("/readyz")).status_code != status:
+        assert time.monotonic() < deadline, answer.text
+        time.sleep(0.05)
+    found: dict[str, str] = answer.json()
+    return found
+
+
+def shown(client: httpx.Client, key: str) -> tuple[set[str], bool]:
+    """The phases of the slots, and whether `eddy_up` is 1."""
+    slots = client.get("/v1/slots", headers={"Authorization": f"Bearer {key}"}).json()["slots"]
+    return {slot["phase"] for slot in slots}, "\neddy_up 1.0" in client.get("/metrics").text
+
+
+@pytest.mark.rtl
+@pytest.mark.xdist_group("board-rtl")
+def test_a_boardd_that_dies_hangs_or_comes_back_is_noticed(
+    boardd: tuple[Start, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    start, path = boardd
+    first = start()
+    settings = ServerSettings("rtl", "tiny", "fcfs", tmp_path / "data", BITSTREAMS, boardd=path, port=0)
+    board = SocketBoard(path, patience_s=PATIENCE_S)
+    with (
+        caplog.at_level(logging.WARNING, "eddy.hypervisor"),
+        Server(settings, board=board).background() as server,
+        httpx.Client(base_url=server.url) as client,
+    ):
+        key = server.key_file.read_text().strip()
+        until(client, 200)
+        assert shown(client, key) == ({"empty"}, True)
+
+        os.kill(first.pid, signal.SIGSTOP)
+        assert "away" in until(client, 503)["detail"]
+        assert shown(client, key) == ({"unknown"}, False)
+        os.kill(first.pid, signal.SIGCONT)
+        until(client, 200)
+        assert shown(client, key) == ({"empty"}, True)
+
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+        assert "boardd" in until(client, 503)["detail"]
+        assert shown(client, key) == ({"unknown"}, False)
+        start()
+        until(client, 200)
+        assert shown(client, key) == ({"empty"}, True)
+    lines = [record.getMessage() for record in caplog.records if "board is" in record.getMessage()]
+    assert len(lines) == 4, lines
+    assert ["away" in line for line in lines] == [True, False, True, False]
