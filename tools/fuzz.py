@@ -1,7 +1,7 @@
 """`make fuzz`: schemathesis against a server on the model board, as the operator and as a tenant, with all checks.
 
-Schemathesis gets a virtual environment of its own below `build/`: its dependencies do not fit those of PYNQ. It is no part
-of `make test`; what it has found is held by plain tests in `tests/api`.
+Schemathesis gets a virtual environment of its own below `build/`: its dependencies do not fit those of PYNQ. It is no
+part of `make test`; what it has found is held by plain tests in `tests/api`.
 """
 
 from __future__ import annotations
@@ -100,11 +100,10 @@ def main() -> int:
     HOME.mkdir(parents=True, exist_ok=True)
     program, failed = schemathesis(), 0
     for role in arguments.roles or ["operator", "tenant"]:
-        with tempfile.TemporaryDirectory(prefix="eddy-fuzz-") as data:
-            with server(Path(data), HOME / f"{role}.server.log") as started:
-                key = keys(started)[role]
-                failed |= attack(program, started, role, key, arguments.minutes, arguments.more)
-        unhandled = (HOME / f"{role}.server.log").read_text().count("unhandled")
+        log = HOME / f"{role}.server.log"
+        with tempfile.TemporaryDirectory(prefix="eddy-fuzz-") as data, server(Path(data), log) as started:
+            failed |= attack(program, started, role, keys(started)[role], arguments.minutes, arguments.more)
+        unhandled = log.read_text().count("unhandled")
         print(f"fuzz: {role}: the server logged {unhandled} unhandled errors", flush=True)
         failed |= unhandled
     return 1 if failed else 0

@@ -1,4 +1,4 @@
-"""boardd dies, hangs and comes back while the hypervisor has nothing to do: readiness, metrics, slots and log say it."""
+"""boardd dies, hangs or comes back, and nothing runs: readiness, metrics, slots and log say it."""
 
 from __future__ import annotations
 

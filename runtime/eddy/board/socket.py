@@ -105,9 +105,8 @@ class SocketBoard:
         while True:
             reply = self._reply("wait", until_s=until_s, acknowledge=acknowledge)
             if not reply.head.get("again"):
-                result: tuple[BoardEvent, ...] = wire.from_json(
-                    wire.calls()["wait"].result, reply.head["result"], "wait"
-                )
+                kind = wire.calls()["wait"].result
+                result: tuple[BoardEvent, ...] = wire.from_json(kind, reply.head["result"], "wait")
                 return result
 
     def counters(self, slot: int, context: int | None = None) -> SlotCounters:
@@ -148,8 +147,8 @@ class SocketBoard:
         except OSError as error:
             connection.close()
             raise BoardUnreachable(
-                f"no boardd answers at {self._path} ({error.strerror or error}); start `eddy boardd --socket {self._path}`,"
-                " or check that you may open the socket"
+                f"no boardd answers at {self._path} ({error.strerror or error}); start"
+                f" `eddy boardd --socket {self._path}`, or check that you may open the socket"
             ) from error
         self._socket = connection
         hello = self._exchange(wire.Frame({"hello": wire.NAME, "protocol": wire.PROTOCOL})).head
