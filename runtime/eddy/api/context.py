@@ -71,8 +71,8 @@ class Context:
         return self.failure or self.hypervisor.away
 
 
-def context_of(request: Request) -> Context:
-    """The server's context."""
+async def context_of(request: Request) -> Context:
+    """The server's context. Like every dependency that waits for nothing it is `async`: others cost a thread's turn."""
     context = request.app.state.context
     assert isinstance(context, Context)
     return context
@@ -84,7 +84,7 @@ _bearer = HTTPBearer(
 )
 
 
-def caller(
+async def caller(
     context: Ctx, credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 ) -> TenantRecord:
     """Who is asking.
@@ -103,7 +103,7 @@ def caller(
 Caller = Annotated[TenantRecord, Depends(caller)]
 
 
-def operator(tenant: Caller) -> TenantRecord:
+async def operator(tenant: Caller) -> TenantRecord:
     """Whoever is asking, where that is the operator.
 
     Raises:

@@ -15,7 +15,7 @@ import dataclasses
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from eddy.board.manifest import ModuleManifest
@@ -35,6 +35,7 @@ from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.rows import LOG, Commit, Result
+from eddy.store.submissions import Submission
 
 FOREVER = float("inf")
 _log = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ class BoardRestarted(EddyError):
 class Engine:
     """One board's jobs.
 
-    Everything but `accept` and `cancel`, which any thread may call, belongs to one thread.
+    Everything but `accept`, `prepare`, `accept_all` and `cancel`, which any thread may call, belongs to one thread.
 
     Args:
         board: The board.
@@ -103,29 +104,53 @@ class Engine:
             Conflict: The idempotency key was used for another request.
             QuotaExceeded: The tenant has too many jobs.
         """
-        known = self.store.known(request)
-        if known is not None:
-            return known
-        plan: Plan | None = None
         if request.kernel is None:
-            application = self.admission.check(request, self.store)
+            (outcome,) = self.accept_all([(request, None)])
         else:
-            self.admission.check_kernel(request, self.store)
-            plan = self.kernels.prepare(request, self.store)
-            application = plan.application
-        with self._door:
-            record, new = self._add(request, plan)
-            if new:
-                if plan is not None:
-                    self.kernels.keep(record.id, plan)
-                self.requests[record.id], self.submitted[record.id] = request, record.submitted_unix_s
-                self._inbox.append(m.Arrive(job_spec(record, application)))
-        return record
+            known = self.store.known(request)
+            (outcome,) = [known] if known is not None else self.accept_all([(request, self.prepare(request))])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-    def _add(self, request: JobRequest, plan: Plan | None) -> tuple[JobRecord, bool]:
-        if plan is None:
-            return self.store.add_job(request, self.now_s)
-        return self.store.add_job(request, self.now_s, plan.record, plan.program.to_json())
+    def prepare(self, request: JobRequest) -> Plan:
+        """Compile a kernel job; takes up to seconds, and keeps nothing.
+
+        Raises:
+            InvalidRequest: A field is wrong.
+            CompilationFailed: The source was refused.
+            QuotaExceeded: The tenant has too many jobs, or compiling took too much.
+        """
+        self.admission.check_kernel(request, self.store)
+        return self.kernels.prepare(request, self.store)
+
+    def accept_all(self, waiting: Sequence[tuple[JobRequest, Plan | None]]) -> list[JobRecord | Exception]:
+        """Keep what waits durably, in this order and in one transaction; the next step takes it in.
+
+        Args:
+            waiting: Requests; those for kernel jobs with what `prepare` made of them.
+
+        Returns:
+            For each its job, or why it was refused, as `accept` raises it.
+        """
+        submissions = [_submission(request, plan) for request, plan in waiting]
+        with self._door:
+            outcomes = self.store.add_jobs(submissions, self.now_s, self._check)
+            for (request, plan), outcome in zip(waiting, outcomes, strict=True):
+                if not isinstance(outcome, Exception) and outcome[1]:
+                    self._arrived(request, plan, outcome[0])
+        return [outcome if isinstance(outcome, Exception) else outcome[0] for outcome in outcomes]
+
+    def _check(self, submission: Submission) -> None:
+        if submission.kernel is None:
+            self.admission.check(submission.request, self.store)
+
+    def _arrived(self, request: JobRequest, plan: Plan | None, record: JobRecord) -> None:
+        if plan is not None:
+            self.kernels.keep(record.id, plan)
+        application = self.applications[request.application] if plan is None else plan.application
+        self.requests[record.id], self.submitted[record.id] = request, record.submitted_unix_s
+        self._inbox.append(m.Arrive(job_spec(record, application)))
 
     def cancel(self, tenant: str, job: int) -> JobRecord:
         """Note durably that a job shall end; the next step ends it.
@@ -416,6 +441,13 @@ class Engine:
             return whole[spec.name][item * spec.bytes : (item + 1) * spec.bytes]
 
         return content
+
+
+def _submission(request: JobRequest, plan: Plan | None) -> Submission:
+    """A request as the store takes it."""
+    if plan is None:
+        return Submission(request)
+    return Submission(request, plan.record, plan.program.to_json())
 
 
 def job_spec(record: JobRecord, application: Application) -> m.JobSpec:

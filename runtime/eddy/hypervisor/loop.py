@@ -15,8 +15,9 @@ from eddy.board.port import BoardPort
 from eddy.core.applications import Application
 from eddy.core.errors import BoardUnreachable
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
+from eddy.hypervisor.door import Door
 from eddy.hypervisor.engine import BoardRestarted, Engine
-from eddy.hypervisor.kernels import Kernels
+from eddy.hypervisor.kernels import Kernels, Plan
 from eddy.hypervisor.watch import PROBE_S, BoardWatch
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
@@ -70,6 +71,7 @@ class Hypervisor:
         self._compiling = anyio.CapacityLimiter(COMPILATIONS)
         self._compiling_for: dict[str, anyio.CapacityLimiter] = {}
         """By tenant: each has one kernel compiled at a time, so that none keeps the others waiting."""
+        self._door: Door[tuple[JobRequest, Plan | None], JobRecord] = Door(self._engine.accept_all, self._awaken)
         self._wake = anyio.Event()
         self._changed = anyio.Event()
         self._ready = anyio.Event()
@@ -163,12 +165,17 @@ class Hypervisor:
         """
         await self._ready.wait()
         if request.kernel is None:
-            record = await anyio.to_thread.run_sync(self._engine.accept, request)
-        else:
-            async with self._compiling_for.setdefault(request.tenant, anyio.CapacityLimiter(1)):
-                record = await anyio.to_thread.run_sync(self._engine.accept, request, limiter=self._compiling)
+            return await self._door.put((request, None))
+        known = await anyio.to_thread.run_sync(self._store.known, request)
+        if known is not None:
+            return known
+        async with self._compiling_for.setdefault(request.tenant, anyio.CapacityLimiter(1)):
+            plan = await anyio.to_thread.run_sync(self._engine.prepare, request, limiter=self._compiling)
+        return await self._door.put((request, plan))
+
+    def _awaken(self) -> None:
+        """There is something to do."""
         self._wake.set()
-        return record
 
     async def cancel(self, tenant: str, job: int) -> JobRecord:
         """Ask for a job's end; answers at once, the job reaches `cancelled` when its slots are given back.

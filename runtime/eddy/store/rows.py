@@ -16,6 +16,8 @@ from eddy.core.records import JobEvent, JobRecord, JobRequest, KernelOutput, Ker
 
 LOG = "/log"
 """Name under which the results hold what a kernel job printed; no argument of a kernel can be called so."""
+INSERT_EVENTS = "INSERT INTO event (job, tenant, at_s, what, state, slot, task, item, started_s, detail)"
+"""What `event_values` fills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +68,25 @@ class Commit:
 
 def dump_request(request: JobRequest) -> str:
     """A request as canonical JSON, without its idempotency key, and without what only kernel jobs have for others."""
-    body = dataclasses.asdict(request)
-    del body["idempotency_key"]
-    for name in ("kernel", "time_limit_s"):
-        if body[name] is None:
-            del body[name]
+    body = {
+        "application": request.application,
+        "batch": request.batch,
+        "constants": dict(request.constants),
+        "deadline_s": request.deadline_s,
+        "inputs": {name: list(hashes) for name, hashes in request.inputs.items()},
+        "priority": request.priority,
+        "tenant": request.tenant,
+    }
+    if request.kernel is not None:
+        body["kernel"] = request.kernel
+    if request.time_limit_s is not None:
+        body["time_limit_s"] = request.time_limit_s
     return json.dumps(body, sort_keys=True)
 
 
-def request_hash(request: JobRequest) -> str:
-    """What tells two requests with the same idempotency key apart."""
-    return hashlib.sha256(dump_request(request).encode()).hexdigest()
+def text_hash(text: str) -> str:
+    """What tells two requests with the same idempotency key apart, of what `dump_request` made of them."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load_request(text: str) -> JobRequest:

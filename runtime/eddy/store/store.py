@@ -9,35 +9,30 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
-import time
 from pathlib import Path
 
-from eddy.core.errors import Conflict, NotFound, QuotaExceeded
+from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, JobRequest, KernelRecord, Quota, What
+from eddy.core.records import JobEvent, JobRecord, JobRequest, Quota
 from eddy.store.blobs import Blobs
-from eddy.store.database import Database
+from eddy.store.database import Database, insert
 from eddy.store.rows import (
+    INSERT_EVENTS,
     LOG,
     Commit,
     StoredJob,
     dump_record,
-    dump_request,
     event_values,
     load_event,
     load_record,
     load_request,
-    request_hash,
 )
+from eddy.store.submissions import Submissions
+from eddy.store.tally import Tally
 from eddy.store.tenants import Tenants
 
-_INSERT_EVENT = (
-    "INSERT INTO event (job, tenant, at_s, what, state, slot, task, item, started_s, detail)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
 
-
-class Store(Tenants, Blobs):
+class Store(Tenants, Blobs, Submissions):
     """Jobs, events, results, blobs and tenants.
 
     Args:
@@ -48,90 +43,15 @@ class Store(Tenants, Blobs):
     def __init__(self, path: str | Path, quota: Quota | None = None) -> None:
         self._db = Database(path)
         self._default_quota = quota or Quota()
+        self._tenants_known = self._read_tenants()
+        jobs = self._db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
+        self._tally = Tally((row["id"], row["tenant"], row["state"]) for row in jobs)
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
     # Jobs ---------------------------------------------------------------------------------------------------------
-
-    def add_job(
-        self, request: JobRequest, arrival_s: float, kernel: KernelRecord | None = None, program: str = ""
-    ) -> tuple[JobRecord, bool]:
-        """Accept a job durably.
-
-        Args:
-            request: Already checked against its application, or compiled.
-            arrival_s: Board time.
-            kernel: For a kernel job, what it is.
-            program: And what it was compiled to, kept until it has ended.
-
-        Returns:
-            The record, and whether it is new: with a known idempotency key it is the job of the first request.
-
-        Raises:
-            Conflict: The key was used for another request.
-            QuotaExceeded: The tenant has as many jobs as it may.
-        """
-        with self._db.transaction() as db:
-            known = self.known(request)
-            if known is not None:
-                return known, False
-            self.check_job_quota(request.tenant)
-            record = JobRecord(
-                id=0,
-                tenant=request.tenant,
-                application=request.application if kernel is None else f"kernel:{kernel.name}",
-                batch=request.batch if kernel is None else -(-kernel.groups // kernel.slice_groups),
-                priority=request.priority,
-                state=JobState.QUEUED,
-                submitted_unix_s=time.time(),
-                arrival_s=arrival_s,
-                deadline_s=None if request.deadline_s is None else arrival_s + request.deadline_s,
-                kernel=kernel,
-            )
-            values = (request.tenant, record.state.value, dump_request(request), dump_record(record))
-            cursor = db.execute("INSERT INTO job (tenant, state, request, record) VALUES (?, ?, ?, ?)", values)
-            number = int(cursor.lastrowid or 0)
-            if request.idempotency_key:
-                key = (request.tenant, request.idempotency_key, request_hash(request), number)
-                db.execute("INSERT INTO idempotency VALUES (?, ?, ?, ?)", key)
-            if kernel is not None:
-                db.execute("INSERT INTO program VALUES (?, ?)", (number, program))
-            db.execute(_INSERT_EVENT, event_values(JobEvent(0, number, request.tenant, arrival_s, What.SUBMITTED)))
-            return self.job(request.tenant, number), True
-
-    def known(self, request: JobRequest) -> JobRecord | None:
-        """The job an idempotency key already names, if any."""
-        if not request.idempotency_key:
-            return None
-        query = "SELECT job, body FROM idempotency WHERE tenant = ? AND key = ?"
-        row = self._db.row(query, request.tenant, request.idempotency_key)
-        if row is None:
-            return None
-        if row["body"] != request_hash(request):
-            raise Conflict(
-                f"idempotency key {request.idempotency_key!r} was used for another request (job {row['job']}):"
-                " take a new key",
-                field="Idempotency-Key",
-                job=row["job"],
-            )
-        return self.job(request.tenant, row["job"])
-
-    def check_job_quota(self, tenant: str) -> None:
-        """Check that a tenant may have one more job.
-
-        Raises:
-            QuotaExceeded: It has as many as it may.
-        """
-        limit = self.quota(tenant).max_jobs
-        row = self._db.row("SELECT count(*) AS n FROM job WHERE tenant = ? AND final = 0", tenant)
-        if row is not None and row["n"] >= limit:
-            raise QuotaExceeded(
-                f"tenant {tenant} has {row['n']} jobs that have not ended and may have {limit}: wait, or cancel one",
-                limit=limit,
-                asked=row["n"] + 1,
-            )
 
     def job(self, tenant: str, job: int) -> JobRecord:
         """One job.
@@ -296,16 +216,20 @@ class Store(Tenants, Blobs):
                 )
             over = [(record.id,) for record, _ in commit.jobs if record.kernel is not None and record.state.is_final]
             db.executemany("DELETE FROM program WHERE job = ?", over)
-            db.executemany(_INSERT_EVENT, [event_values(event) for event in commit.events])
-            db.executemany(
-                "INSERT INTO result (job, name, item, data) VALUES (?, ?, ?, ?)",
-                [(r.job, r.name, r.item, r.data) for r in commit.results],
-            )
-            db.executemany(
-                "INSERT OR REPLACE INTO slot (slot, snapshot) VALUES (?, ?)",
-                [(slot, json.dumps(snapshot)) for slot, snapshot in commit.slots.items()],
-            )
-            db.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", list(commit.meta.items()))
+            insert(db, INSERT_EVENTS, [event_values(event) for event in commit.events])
+            results = [(r.job, r.name, r.item, r.data) for r in commit.results]
+            insert(db, "INSERT INTO result (job, name, item, data)", results)
+            slots = [(slot, json.dumps(snapshot)) for slot, snapshot in commit.slots.items()]
+            insert(db, "INSERT OR REPLACE INTO slot (slot, snapshot)", slots)
+            insert(db, "INSERT OR REPLACE INTO meta (key, value)", list(commit.meta.items()))
+            self._db.after_commit(lambda: self._moved(commit))
+
+    def _moved(self, commit: Commit) -> None:
+        for record, _ in commit.jobs:
+            if record.state.is_final:
+                self._tally.drop(record.id)
+            else:
+                self._tally.note(record.id, record.tenant, record.state.value)
 
     def slot_snapshots(self) -> dict[int, dict[str, object]]:
         """What the hypervisor last wrote about each slot."""

@@ -106,7 +106,7 @@ async def submit(
 
 
 @router.get("", operation_id="list_jobs", response_model=JobPage, summary="List jobs, newest first")
-def list_jobs(query: Annotated[Listing, Query()], context: Ctx, viewer: Caller) -> JobPage:
+async def list_jobs(query: Annotated[Listing, Query()], context: Ctx, viewer: Caller) -> JobPage:
     """One page of your jobs; `next` is the cursor of the page after it."""
     if query.tenant is not None and not viewer.admin and query.tenant != viewer.id:
         raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[viewer.id])
@@ -120,7 +120,7 @@ def list_jobs(query: Annotated[Listing, Query()], context: Ctx, viewer: Caller) 
 
 
 @router.get("/{job}", operation_id="show_job", response_model=Job, summary="Show a job", responses=refusals(404))
-def show(job: JobId, context: Ctx, viewer: Caller) -> Job:
+async def show(job: JobId, context: Ctx, viewer: Caller) -> Job:
     """One job: its state, its times by cause, its outputs."""
     return answer(context, context.store.job(owner_of(context, viewer, job), job))
 

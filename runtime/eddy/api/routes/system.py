@@ -46,8 +46,11 @@ async def readyz(response: Response, context: Ctx) -> Health:
     response_class=Response,
     responses={200: content("text/plain", "Prometheus text format.")},
 )
-def metrics(request: Request) -> Response:
-    """Counters and gauges in the Prometheus text format; sums over tenants, never one tenant's."""
+async def metrics(request: Request) -> Response:
+    """Counters and gauges in the Prometheus text format; sums over tenants, never one tenant's.
+
+    It needs no key: what it shows is how busy the machine is, at a cost that does not grow with the number of jobs.
+    """
     body, media_type = request.app.state.metrics.render()
     return Response(body, headers={"Content-Type": media_type})
 

@@ -1,0 +1,229 @@
+"""Submissions: many that wait together become durable together, in one transaction; each is decided for itself."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from eddy.core.errors import Conflict, QuotaExceeded
+from eddy.core.jobs import JobState
+from eddy.core.records import JobEvent, JobRecord, JobRequest, KernelRecord, Quota, What
+from eddy.store.database import Database, insert
+from eddy.store.rows import INSERT_EVENTS, dump_record, dump_request, event_values, text_hash
+from eddy.store.tally import Tally
+
+MOST_KEYS = 400
+"""Idempotency keys that are looked up by one statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A request that is ready to be kept.
+
+    Attributes:
+        request: What is asked for.
+        kernel: For a kernel job, what it is.
+        program: And what it was compiled to, kept until it has ended.
+    """
+
+    request: JobRequest
+    kernel: KernelRecord | None = None
+    program: str = ""
+
+
+Check = Callable[[Submission], object]
+"""Raises where a submission cannot be accepted, mostly an `EddyError`. It is called within the transaction, so that
+what it saw of the store still holds when the job is kept."""
+Outcome = tuple[JobRecord, bool] | Exception
+"""The job and whether it is new, or why there is none."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """What one transaction adds.
+
+    Attributes:
+        at_s: Board time of acceptance.
+        number: Id of the next job.
+        known: Body's hash and job, by tenant and idempotency key.
+        added: New jobs: record, request as text, submission.
+        keys: Rows of idempotency keys.
+        tenants: New jobs by tenant.
+    """
+
+    at_s: float
+    number: int
+    known: dict[tuple[str, str], tuple[str, JobRecord]]
+    added: list[tuple[JobRecord, str, Submission]]
+    keys: list[tuple[str, str, str, int]]
+    tenants: Counter[str] = field(default_factory=Counter)
+
+
+class Submissions:
+    """The part of the store that jobs come in by."""
+
+    _db: Database
+    _tally: Tally
+
+    def quota(self, tenant: str) -> Quota:
+        """A tenant's bounds."""
+        raise NotImplementedError
+
+    def job(self, tenant: str, job: int) -> JobRecord:
+        """One job."""
+        raise NotImplementedError
+
+    def add_job(
+        self, request: JobRequest, arrival_s: float, kernel: KernelRecord | None = None, program: str = ""
+    ) -> tuple[JobRecord, bool]:
+        """Accept one job durably; see `add_jobs`.
+
+        Raises:
+            Conflict: The key was used for another request.
+            QuotaExceeded: The tenant has as many jobs as it may.
+        """
+        (outcome,) = self.add_jobs([Submission(request, kernel, program)], arrival_s)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def add_jobs(
+        self, submissions: Sequence[Submission], arrival_s: float, check: Check = lambda _: None
+    ) -> list[Outcome]:
+        """Accept jobs durably, in this order; one that is refused changes nothing for the others.
+
+        Args:
+            submissions: What waits.
+            arrival_s: Board time.
+            check: Asked about each that is new.
+
+        Returns:
+            For each, the record and whether it is new (with a known idempotency key it is the job of the first
+            request), or why it was refused: `Conflict` where the key was used for another request, `QuotaExceeded`
+            where the tenant has as many jobs as it may, or what `check` raised.
+        """
+        try:
+            return self._add_group(submissions, arrival_s, check)
+        except Exception as failure:
+            if len(submissions) == 1:
+                return [failure]
+            # What one of them breaks, a value that cannot be written or a full disk, must not harm those that fit.
+            return [self.add_jobs([each], arrival_s, check)[0] for each in submissions]
+
+    def _add_group(self, submissions: Sequence[Submission], arrival_s: float, check: Check) -> list[Outcome]:
+        with self._db.transaction() as db:
+            group = _Group(arrival_s, self._next_id(), self._known(submissions), [], [])
+            outcomes = [self._decide(submission, group, check) for submission in submissions]
+            jobs = [(r.id, r.tenant, r.state.value, text, dump_record(r)) for r, text, _ in group.added]
+            insert(db, "INSERT INTO job (id, tenant, state, request, record)", jobs)
+            insert(db, "INSERT INTO idempotency (tenant, key, body, job)", group.keys)
+            programs = [(record.id, each.program) for record, _, each in group.added if each.kernel is not None]
+            insert(db, "INSERT INTO program (job, body)", programs)
+            events = [JobEvent(0, record.id, record.tenant, arrival_s, What.SUBMITTED) for record, _, _ in group.added]
+            insert(db, INSERT_EVENTS, [event_values(event) for event in events])
+            self._db.after_commit(lambda: self._count(record for record, _, _ in group.added))
+        return outcomes
+
+    def _next_id(self) -> int:
+        row = self._db.row("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
+        return 1 if row is None else int(row["seq"]) + 1
+
+    def _count(self, records: Iterable[JobRecord]) -> None:
+        for record in records:
+            self._tally.note(record.id, record.tenant, record.state.value)
+
+    def _decide(self, submission: Submission, group: _Group, check: Check) -> Outcome:
+        """Add one to the group, unless it is there already or is refused; nothing is written yet."""
+        request = submission.request
+        key = request.tenant, request.idempotency_key
+        try:
+            text = dump_request(request)
+            body = text_hash(text) if request.idempotency_key else ""
+            if key in group.known:
+                return _same(request, body, *group.known[key]), False
+            self._check_quota(request.tenant, group.tenants[request.tenant])
+            check(submission)
+        except Exception as refusal:
+            return refusal
+        record = _new_record(submission, group)
+        group.number += 1
+        group.tenants[request.tenant] += 1
+        group.added.append((record, text, submission))
+        if request.idempotency_key:
+            group.known[key] = body, record
+            group.keys.append((*key, body, record.id))
+        return record, True
+
+    def _known(self, submissions: Iterable[Submission]) -> dict[tuple[str, str], tuple[str, JobRecord]]:
+        """The jobs that idempotency keys name already."""
+        wanted = {(s.request.tenant, s.request.idempotency_key) for s in submissions if s.request.idempotency_key}
+        keys, found = sorted(wanted), {}
+        for begin in range(0, len(keys), MOST_KEYS):
+            part = keys[begin : begin + MOST_KEYS]
+            places = ", ".join(["(?, ?)"] * len(part))
+            query = f"SELECT tenant, key, body, job FROM idempotency WHERE (tenant, key) IN (VALUES {places})"
+            for row in self._db.rows(query, *(text for key in part for text in key)):
+                found[row["tenant"], row["key"]] = row["body"], self.job(row["tenant"], row["job"])
+        return found
+
+    def known(self, request: JobRequest) -> JobRecord | None:
+        """The job an idempotency key already names, if any.
+
+        Raises:
+            Conflict: It was used for another request.
+        """
+        found = self._known([Submission(request)]).get((request.tenant, request.idempotency_key))
+        return None if found is None else _same(request, text_hash(dump_request(request)), *found)
+
+    def check_job_quota(self, tenant: str) -> None:
+        """Check that a tenant may have one more job.
+
+        Raises:
+            QuotaExceeded: It has as many as it may.
+        """
+        self._check_quota(tenant, 0)
+
+    def _check_quota(self, tenant: str, more: int) -> None:
+        limit, used = self.quota(tenant).max_jobs, self._tally.of(tenant) + more
+        if used >= limit:
+            raise QuotaExceeded(
+                f"tenant {tenant} has {used} jobs that have not ended and may have {limit}: wait, or cancel one",
+                limit=limit,
+                asked=used + 1,
+            )
+
+    def unfinished_by_state(self) -> dict[str, int]:
+        """Jobs that have not ended, by state; kept, not counted."""
+        return self._tally.states()
+
+
+def _same(request: JobRequest, body: str, known: str, record: JobRecord) -> JobRecord:
+    """The job a key names, where it was used for this very request."""
+    if known == body:
+        return record
+    raise Conflict(
+        f"idempotency key {request.idempotency_key!r} was used for another request (job {record.id}): take a new key",
+        field="Idempotency-Key",
+        job=record.id,
+    )
+
+
+def _new_record(submission: Submission, group: _Group) -> JobRecord:
+    request, kernel, at_s = submission.request, submission.kernel, group.at_s
+    record = JobRecord(
+        id=group.number,
+        tenant=request.tenant,
+        application=request.application,
+        batch=request.batch,
+        priority=request.priority,
+        state=JobState.QUEUED,
+        submitted_unix_s=time.time(),
+        arrival_s=at_s,
+        deadline_s=None if request.deadline_s is None else at_s + request.deadline_s,
+    )
+    if kernel is None:
+        return record
+    slices = -(-kernel.groups // kernel.slice_groups)
+    return replace(record, application=f"kernel:{kernel.name}", batch=slices, kernel=kernel)

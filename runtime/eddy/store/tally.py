@@ -1,0 +1,46 @@
+"""How many jobs have not ended, kept as they come and go: each submission and each scrape asks, and nothing is counted
+anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+
+class Tally:
+    """Jobs that have not ended, by tenant and by state.
+
+    Args:
+        jobs: Id, tenant and state of each.
+    """
+
+    def __init__(self, jobs: Iterable[tuple[int, str, str]] = ()) -> None:
+        self._jobs: dict[int, tuple[str, str]] = {}
+        self._tenants: Counter[str] = Counter()
+        self._states: Counter[str] = Counter()
+        for job, tenant, state in jobs:
+            self.note(job, tenant, state)
+
+    def note(self, job: int, tenant: str, state: str) -> None:
+        """A job is in a state that is not final."""
+        self.drop(job)
+        self._jobs[job] = tenant, state
+        self._tenants[tenant] += 1
+        self._states[state] += 1
+
+    def drop(self, job: int) -> None:
+        """A job has ended; nothing where it had before."""
+        tenant, state = self._jobs.pop(job, ("", ""))
+        if tenant:
+            self._tenants[tenant] -= 1
+            self._states[state] -= 1
+            if not self._tenants[tenant]:
+                del self._tenants[tenant]
+
+    def of(self, tenant: str) -> int:
+        """Jobs of a tenant."""
+        return self._tenants[tenant]
+
+    def states(self) -> dict[str, int]:
+        """Jobs by state."""
+        return dict(self._states)

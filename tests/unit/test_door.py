@@ -1,0 +1,85 @@
+"""The door: who waits together is let in together, in order, and nobody suffers for another."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+from eddy.hypervisor import door
+from eddy.hypervisor.door import Door
+
+
+class House:
+    """Lets nobody in before it is opened; doubles even numbers and refuses odd ones."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[int]] = []
+        self.opened = threading.Event()
+        self.done = 0
+
+    def let_in(self, group: Sequence[int]) -> list[int | Exception]:
+        self.groups.append(list(group))
+        assert self.opened.wait(10)
+        if 13 in group:
+            raise RuntimeError("the house fell down")
+        return [ValueError(str(number)) if number % 2 else 2 * number for number in group]
+
+    def note(self) -> None:
+        self.done += 1
+
+
+async def crowd(house: House, numbers: Sequence[int]) -> list[int | BaseException]:
+    entrance = Door(house.let_in, house.note)
+    tasks = [asyncio.ensure_future(entrance.put(number)) for number in numbers]
+    while not house.groups:
+        await asyncio.sleep(0.001)
+    house.opened.set()
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_the_first_waits_for_nobody_and_the_rest_come_in_together() -> None:
+    house = House()
+    answers = asyncio.run(crowd(house, [0, 2, 3, 4, 6]))
+    assert [answer if isinstance(answer, int) else str(answer) for answer in answers] == [0, 4, "3", 8, 12]
+    assert [number for group in house.groups for number in group] == [0, 2, 3, 4, 6]
+    assert len(house.groups) <= 2
+    assert house.done == len(house.groups)
+
+
+def test_a_group_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "MOST", 3)
+    house = House()
+    assert asyncio.run(crowd(house, range(0, 16, 2))) == list(range(0, 32, 4))
+    assert max(map(len, house.groups)) <= 3
+
+
+def test_an_error_of_the_house_reaches_everyone_of_the_group_and_the_door_goes_on() -> None:
+    house = House()
+
+    async def visit() -> tuple[Sequence[int | BaseException], int]:
+        entrance = Door(house.let_in, house.note)
+        house.opened.set()
+        both = await asyncio.gather(entrance.put(13), entrance.put(13), return_exceptions=True)
+        return both, await entrance.put(2)
+
+    both, after = asyncio.run(visit())
+    assert [type(answer) for answer in both] == [RuntimeError, RuntimeError]
+    assert after == 4
+
+
+def test_one_who_leaves_does_not_keep_the_others() -> None:
+    house = House()
+
+    async def visit() -> int:
+        entrance = Door(house.let_in, house.note)
+        gone = asyncio.ensure_future(entrance.put(2))
+        stays = asyncio.ensure_future(entrance.put(4))
+        while not house.groups:
+            await asyncio.sleep(0.001)
+        gone.cancel()
+        house.opened.set()
+        return await stays
+
+    assert asyncio.run(visit()) == 8

@@ -1,0 +1,168 @@
+"""Submissions that wait together: one transaction for all, each decided for itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eddy.core.errors import Conflict, InvalidRequest, QuotaExceeded
+from eddy.core.jobs import JobState
+from eddy.core.records import JobRecord, JobRequest, KernelRecord, Quota, TenantRecord
+from eddy.store import Store, rows
+from eddy.store.database import Database, insert
+from eddy.store.rows import Commit
+from eddy.store.submissions import Submission
+from eddy.store.turns import Turns
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "eddy.sqlite")
+
+
+def ask(tenant: str = "a", key: str = "", batch: int = 1) -> Submission:
+    return Submission(JobRequest(tenant, "app", batch, {"in": ("00" * 32,)}, idempotency_key=key))
+
+
+def commits(store: Store) -> list[str]:
+    """Every COMMIT the store makes from now on."""
+    seen: list[str] = []
+    store._db._connection.set_trace_callback(lambda text: seen.append(text) if text == "COMMIT" else None)
+    return seen
+
+
+def number(outcome: Any) -> int:
+    assert not isinstance(outcome, Exception), outcome
+    return int(outcome[0].id)
+
+
+def test_a_group_is_one_transaction_and_its_ids_are_in_order(store: Store) -> None:
+    seen = commits(store)
+    outcomes = store.add_jobs([ask(batch=n) for n in range(1, 9)], 2.0)
+    assert len(seen) == 1
+    assert [number(each) for each in outcomes] == list(range(1, 9))
+    assert [store.job("a", n).batch for n in range(1, 9)] == list(range(1, 9))
+    assert number(store.add_job(ask().request, 3.0)) == 9
+
+
+def test_a_refused_one_harms_no_other(store: Store) -> None:
+    store.put_tenant(TenantRecord("small", quota=Quota(max_jobs=2)))
+
+    def check(submission: Submission) -> None:
+        if submission.request.batch == 7:
+            raise InvalidRequest("no sevens", field="batch")
+        if submission.request.batch == 8:
+            raise RuntimeError("nobody foresaw this")
+
+    wanted = [ask(), ask(batch=7), ask("small"), ask("small"), ask("small"), ask(batch=8), ask("b")]
+    outcomes = store.add_jobs(wanted, 0.0, check)
+    assert [type(each) for each in outcomes] == [
+        tuple, InvalidRequest, tuple, tuple, QuotaExceeded, RuntimeError, tuple,
+    ]  # fmt: skip
+    assert [number(each) for each in outcomes if isinstance(each, tuple)] == [1, 2, 3, 4]
+    assert [record.id for record in store.jobs(None)] == [4, 3, 2, 1]
+    assert len(store.events(None, None)) == 4
+
+
+def test_one_that_cannot_be_written_harms_no_other(store: Store) -> None:
+    unfit = Submission(JobRequest("a", "app"), KernelRecord("k", "m", 1, 1), "\ud800")
+    outcomes = store.add_jobs([ask(), unfit, ask()], 0.0)
+    assert isinstance(outcomes[1], UnicodeEncodeError)
+    assert [number(each) for each in (outcomes[0], outcomes[2])] == [1, 2]
+
+
+def test_equal_keys_in_one_group_name_one_job(store: Store) -> None:
+    first = store.add_job(ask(key="old").request, 0.0)[0]
+    outcomes = store.add_jobs([ask(key="k"), ask(key="k"), ask(key="k", batch=2), ask(key="old")], 0.0)
+    assert [number(outcomes[n]) for n in (0, 1, 3)] == [2, 2, first.id]
+    assert [each[1] for each in outcomes if isinstance(each, tuple)] == [True, False, False]
+    assert isinstance(outcomes[2], Conflict)
+
+
+def test_keys_are_looked_up_however_many(store: Store) -> None:
+    store.put_tenant(TenantRecord("a", quota=Quota(max_jobs=1000)))
+    wanted = [ask(key=f"k{n}") for n in range(900)]
+    assert {number(each) for each in store.add_jobs(wanted, 0.0)} == set(range(1, 901))
+    assert [number(each) for each in store.add_jobs(wanted, 0.0)] == list(range(1, 901))
+
+
+def test_jobs_that_have_not_ended_are_told_without_reading_records(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [store.add_job(ask(tenant).request, 0.0)[0] for tenant in "aab"]
+    running = dataclasses.replace(records[0], state=JobState.RUNNING)
+    ended = dataclasses.replace(records[1], state=JobState.FAILED)
+    store.commit(Commit(((running, {}), (ended, {}))))
+    monkeypatch.setattr(rows, "load_record", lambda text: pytest.fail("a record was parsed"))
+    assert {k: n for k, n in store.unfinished_by_state().items() if n} == {"running": 1, "queued": 1}
+
+
+def test_a_restarted_store_knows_how_many_have_not_ended(tmp_path: Path, store: Store) -> None:
+    store.put_tenant(TenantRecord("a", quota=Quota(max_jobs=2)))
+    record = number(store.add_jobs([ask(), ask()], 0.0)[0])
+    store.close()
+    again = Store(tmp_path / "eddy.sqlite")
+    with pytest.raises(QuotaExceeded):
+        again.check_job_quota("a")
+    again.commit(Commit(((dataclasses.replace(again.job("a", record), state=JobState.CANCELLED), {}),)))
+    again.check_job_quota("a")
+    assert number(again.add_job(ask().request, 0.0)) == 3
+
+
+def test_a_commit_that_fails_changes_no_count(store: Store) -> None:
+    record = store.add_job(ask().request, 0.0)[0]
+    ended = dataclasses.replace(record, state=JobState.FAILED)
+    with pytest.raises(TypeError):
+        store.commit(Commit(((ended, {"unfit": object()}),)))
+    assert store.unfinished_by_state()["queued"] == 1
+
+
+def test_reading_does_not_wait_for_a_transaction(tmp_path: Path) -> None:
+    store = Store(tmp_path / "eddy.sqlite")
+    record = store.add_job(ask().request, 0.0)[0]
+    found: list[JobRecord] = []
+    with store._db.transaction() as db:
+        db.execute("DELETE FROM event")
+        reader = threading.Thread(target=lambda: found.append(store.job("a", record.id)))
+        reader.start()
+        reader.join(10)
+        assert found == [record]
+        assert store.events("a", record.id) == ()
+    assert store.events("a", record.id) == ()
+
+
+def test_turns_are_given_in_the_order_they_were_asked_for() -> None:
+    turns, order = Turns(), list[int]()
+
+    def take(number: int) -> None:
+        with turns:
+            order.append(number)
+
+    threads = [threading.Thread(target=take, args=(number,)) for number in range(8)]
+    with turns:
+        for waiting, thread in enumerate(threads):
+            thread.start()
+            while len(turns._waiting) <= waiting:
+                time.sleep(0.001)
+        assert turns.mine
+    for thread in threads:
+        thread.join()
+    assert order == list(range(8))
+    assert not turns.mine
+
+
+def test_rows_are_inserted_whatever_their_number(tmp_path: Path) -> None:
+    db = Database(tmp_path / "x.sqlite")
+    wanted = [(f"k{number}", str(number)) for number in range(1234)]
+    with db.transaction() as connection:
+        insert(connection, "INSERT INTO meta (key, value)", wanted)
+        insert(connection, "INSERT INTO meta (key, value)", [])
+    assert sorted((row["key"], row["value"]) for row in db.rows("SELECT * FROM meta")) == sorted(wanted)
+    with pytest.raises(sqlite3.IntegrityError), db.transaction() as connection:
+        insert(connection, "INSERT INTO meta (key, value)", [("new", ""), wanted[0]])
+    assert len(db.rows("SELECT * FROM meta")) == 1234
