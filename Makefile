@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help demo test check fast sim lint types regs formal area bench fuzz docs clean
+.PHONY: help demo test check fast sim lint types regs formal area stops bench fuzz docs clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ sim: $(STAMP) ## The RTL benches only
 
 area: $(STAMP) ## Synthesize what changed; LUT, FF, BRAM and DSP into docs/reference/area.md
 	@$(PY) tools/area.py $(ARGS)
+
+stops: $(STAMP) ## Stop 40 servers at random moments and check how each one ended
+	@$(PY) tests/system/stop_rig.py $(ARGS)
 
 bench: $(STAMP) ## Speeds of the simulated board, printed with their ratios
 	@$(PY) tools/bench.py $(ARGS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -106,14 +107,21 @@ def compile_cpp(sources: Iterable[Path], output: Path, *flags: str, link: bool, 
 
 
 def _run(command: list[str], what: str, environment: dict[str, str]) -> None:
-    result = subprocess.run(
+    with subprocess.Popen(
         command,
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        check=False,
-    )
-    if result.returncode != 0:
-        said = "\n".join(result.stdout.splitlines()[-30:])
-        raise BuildFailed(f"{what} failed (exit {result.returncode}):\n{said}", command=command, exit=result.returncode)
+        start_new_session=True,
+    ) as process:
+        try:
+            said, _ = process.communicate()
+        except BaseException:
+            # Whoever built was stopped: no compiler is left behind, nor what it started.
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode != 0:
+        last = "\n".join(said.splitlines()[-30:])
+        message = f"{what} failed (exit {process.returncode}):\n{last}"
+        raise BuildFailed(message, command=command, exit=process.returncode)

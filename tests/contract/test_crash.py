@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from contract.fake_fabric import MARK
+from contract.fake_fabric import MARK, FakeSlot
 from contract.harness import fake, marking, socketed
 from eddy.board import wire
 from eddy.board.boardd import listen
@@ -109,6 +109,36 @@ def test_boardd_ends_on_sigterm_and_removes_its_socket(boardd: tuple[Start, Path
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
     assert not path.exists()
+
+
+def test_a_stop_closes_every_slot_even_if_one_of_them_fails(tmp_path: Path) -> None:
+    harness = fake(tmp_path)
+    board = cast(PynqBoard, harness.board)
+    harness.load(0)
+    harness.load(1)
+    models = [cast(FakeSlot, slot.hardware.control) for slot in board._slots]
+    assert all(model.control_open for model in models)
+
+    def refuse() -> None:
+        raise OSError("the bus does not answer")
+
+    models[1].quiesce = refuse  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="the bus"):
+        board.shutdown()
+    for model in models:
+        assert not any((model.control_open, model.memory_open, model.running))
+
+
+def test_a_stop_in_the_middle_of_a_load_leaves_the_slot_closed(tmp_path: Path) -> None:
+    harness = fake(tmp_path)
+    board = cast(PynqBoard, harness.board)
+    harness.load(1)
+    board.load(0, harness.image(0).sha256)
+    assert board.state().slots[0].phase is SlotPhase.LOADING
+    board.shutdown()
+    for slot in board._slots:
+        model = cast(FakeSlot, slot.hardware.control)
+        assert not any((model.control_open, model.memory_open, model.running))
 
 
 def test_items_finish_while_no_client_is_there(tmp_path: Path) -> None:

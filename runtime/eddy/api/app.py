@@ -13,6 +13,7 @@ from fastapi_offline import FastAPIOffline
 from eddy.api import openapi, problems
 from eddy.api.catalogue import Catalogue
 from eddy.api.context import ApiSettings, Context
+from eddy.api.ending import Ending
 from eddy.api.keys import KeyHasher
 from eddy.api.limits import BodyLimit
 from eddy.api.methods import Methods
@@ -69,6 +70,7 @@ def create_app(
     app.add_middleware(
         BodyLimit, limit_bytes=context.settings.max_body_bytes, blob_limit_bytes=context.settings.max_blob_bytes
     )
+    app.add_middleware(Ending, ending=context.ending)
     openapi.describe(app)
     return app
 

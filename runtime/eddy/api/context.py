@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -39,6 +40,7 @@ class Context:
         settings: Limits.
         failure: Why the hypervisor stopped, where it did; "" while it runs.
         running: Whether the hypervisor's loop has been started.
+        ending: Set once the server ends: streams end then.
     """
 
     hypervisor: Hypervisor
@@ -48,6 +50,7 @@ class Context:
     settings: ApiSettings = field(default_factory=ApiSettings)
     failure: str = ""
     running: bool = False
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
 
     def require_running(self) -> None:
         """Refuse what could not be carried out.

@@ -20,20 +20,24 @@ def encode(kind: str, data: dict[str, Any], number: int | None = None) -> str:
     return f"{head}event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
 
 
-async def server_sent(events: AsyncIterator[JobEvent], heartbeat_s: float) -> AsyncIterator[str]:
+async def server_sent(events: AsyncIterator[JobEvent], heartbeat_s: float, ending: asyncio.Event) -> AsyncIterator[str]:
     """The stream of a job's events: one each, a comment in every `heartbeat_s` of silence, and `end` at the end.
 
     Args:
         events: As `Hypervisor.follow` gives them; closed when the client goes away.
         heartbeat_s: Wall time.
+        ending: Once set, the stream breaks off, for the client to come back with `Last-Event-ID`.
     """
     yield "retry: 1000\n\n"
     upcoming: asyncio.Task[JobEvent] | None = None
+    over = asyncio.ensure_future(ending.wait())
     try:
-        while True:
+        while not ending.is_set():
             if upcoming is None:
                 upcoming = asyncio.ensure_future(_next(events))
-            done, _ = await asyncio.wait({upcoming}, timeout=heartbeat_s)
+            done, _ = await asyncio.wait({upcoming, over}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED)
+            if over in done:
+                return
             if not done:
                 yield HEARTBEAT
                 continue
@@ -45,6 +49,7 @@ async def server_sent(events: AsyncIterator[JobEvent], heartbeat_s: float) -> As
             yield encode(event.what.value, event_data(event), event.seq)
         yield encode("end", {})
     finally:
+        over.cancel()
         if upcoming is not None and not upcoming.done():
             upcoming.cancel()
             await asyncio.wait({upcoming})

@@ -67,6 +67,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "compiler-missing": Kind(503, "There is no kernel compiler here", "Install `eddy[serve]` on the server."),
         "sandbox-unavailable": Kind(503, "The kernel compiler cannot be confined", "`detail` says what is missing."),
         "too-many-connections": Kind(503, "Too many connections are open", "Close some, or wait."),
+        "server-stopping": Kind(503, "The server is being stopped", "Ask again once it is back."),
         "board-unreachable": Kind(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import socket
@@ -15,6 +16,7 @@ from pathlib import Path
 import structlog
 import uvicorn
 
+from eddy import signals
 from eddy.api.app import create_app
 from eddy.api.catalogue import Catalogue, load_catalogue
 from eddy.api.context import ApiSettings
@@ -85,9 +87,11 @@ class Server:
             self._hasher = KeyHasher(load_secret(settings.data / "secret"))
             self.key_file, self.first_start = _operator(self.store, self._hasher, settings.data)
             self.catalogue = load_catalogue(settings.bitstreams, settings.data / "applications")
-            self.board = board or _board(settings, self.catalogue, progress)
+            with signals.interruptible():
+                self.board = board or _board(settings, self.catalogue, progress)
+                undo.callback(_close_board, self.board)
             self._uvicorn = self._make()
-            undo.pop_all()
+            self._held = undo.pop_all()
 
     @property
     def url(self) -> str:
@@ -96,15 +100,17 @@ class Server:
         return f"http://{host}:{self.port}"
 
     def run(self) -> None:
-        """Serve until SIGINT or SIGTERM, or until the hypervisor's loop fails (`failed` is true then)."""
-        try:
+        """Serve until a signal asks for the end, or until the hypervisor's loop fails (`failed` is true then).
+
+        What it held is given back when it returns: board first, then store, then address. A further signal spares
+        those who are still connected nothing more, but cuts nothing else short.
+        """
+        with signals.caught(), contextlib.closing(self), signals.calling(self._uvicorn.stop):
             self._uvicorn.run(sockets=[self._socket])
-        finally:
-            self._socket.close()
-            self.store.close()
-            shutdown = getattr(self.board, "shutdown", None) or getattr(self.board, "close_connection", None)
-            if shutdown is not None:
-                shutdown()
+
+    def close(self) -> None:
+        """Close the board's slots, the store and the address; again does nothing. For whoever does not `run` it."""
+        self._held.close()
 
     @contextlib.contextmanager
     def background(self, start_timeout_s: float = 60.0) -> Iterator[Server]:
@@ -126,7 +132,7 @@ class Server:
             self._uvicorn.should_exit = True
             thread.join(30)
 
-    def _make(self) -> uvicorn.Server:
+    def _make(self) -> _Loop:
         _logging(self.settings.log_level)
         policy, gpu_policy = _policy(self.settings.policy, "policy"), _policy(self.settings.gpu_policy, "gpu_policy")
         catalogue = self.catalogue
@@ -149,11 +155,51 @@ class Server:
             timeout_graceful_shutdown=5,
             server_header=False,
         )
-        return uvicorn.Server(config)
+        return _Loop(config, app.state.context.ending)
 
     def _fail(self) -> None:
         self.failed = True
         self._uvicorn.should_exit = True
+
+
+class _Loop(uvicorn.Server):
+    """uvicorn's loop, with the signals left to `eddy.signals`.
+
+    Its own way raises a signal again as soon as the loop has ended: the process would be gone before anything is
+    closed.
+
+    Args:
+        config: uvicorn's.
+        ending: Set before connections are waited for.
+    """
+
+    def __init__(self, config: uvicorn.Config, ending: asyncio.Event) -> None:
+        super().__init__(config)
+        self._ending = ending
+
+    def stop(self) -> None:
+        """End; asked again, without waiting for open connections. Safe in a signal handler."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals alone."""
+        yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End connections, then the application; uvicorn leaves out the application where it must hurry."""
+        self._ending.set()
+        await super().shutdown(sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()
+
+
+def _close_board(board: BoardPort) -> None:
+    """Close every slot of a board in this process; hang up on one that is behind a socket."""
+    shutdown = getattr(board, "shutdown", None) or getattr(board, "close_connection", None)
+    if shutdown is not None:
+        shutdown()
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -13,7 +13,6 @@ import os
 import secrets
 import select
 import selectors
-import signal
 import socket
 import struct
 import sys
@@ -23,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eddy import signals
 from eddy.board import wire
 from eddy.board.factory import open_board
 from eddy.board.journal import Journal, Started
@@ -88,21 +88,21 @@ class Boardd:
 
     def run(self) -> None:
         """Serve until `stop`; then close every slot and remove the socket."""
-        try:
+        with contextlib.ExitStack() as ending:
+            ending.callback(self._close_sockets)
+            ending.callback(self._path.unlink, missing_ok=True)
+            ending.callback(self._board.shutdown)
             while not self._stopping:
                 for key, _ in self._selector.select(self._patience_s()):
                     self._ready(key.fileobj)
                 self._work()
-        finally:
-            self._board.shutdown()
-            self._path.unlink(missing_ok=True)
-            for client in [self._client, *self._newcomers.values()]:
-                if client is not None:
-                    client.connection.close()
-            self._selector.close()
-            self._listener.close()
-            self._wake.close()
-            self._waker.close()
+
+    def _close_sockets(self) -> None:
+        for client in [self._client, *self._newcomers.values()]:
+            if client is not None:
+                client.connection.close()
+        for each in (self._selector, self._listener, self._wake, self._waker):
+            each.close()
 
     # The loop
 
@@ -333,7 +333,7 @@ def serve(
     ready: Callable[[Boardd], None] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> None:
-    """Open a board and serve it until SIGTERM or SIGINT.
+    """Open a board and serve it until a signal asks for the end.
 
     Args:
         board: ``rtl`` or ``pynq``.
@@ -348,28 +348,40 @@ def serve(
         InvalidRequest: No such board or profile.
         Conflict: Another boardd listens there.
     """
+    with signals.caught():
+        _serve(board, socket_path, profile, images, trusted_keys, ready, progress or _to_stderr)
+
+
+def _serve(
+    board: str,
+    socket_path: Path,
+    profile: str,
+    images: Path | None,
+    trusted_keys: Path | None,
+    ready: Callable[[Boardd], None] | None,
+    progress: Callable[[str], None],
+) -> None:
     listen(socket_path).close()  # before a board is opened: two must not own it
     socket_path.unlink(missing_ok=True)
     journal = Journal(socket_path.with_name(socket_path.name + ".journal"))
-    opened = open_board(
-        board,
-        profile,
-        images=images,
-        trusted_keys=trusted_keys,
-        first_seq=journal.first_seq(),
-        progress=progress or _to_stderr,
-    )
+    with signals.interruptible():
+        opened = open_board(
+            board,
+            profile,
+            images=images,
+            trusted_keys=trusted_keys,
+            first_seq=journal.first_seq(),
+            progress=progress,
+        )
     if not isinstance(opened, PynqBoard):
         raise InvalidRequest(f"boardd owns hardware, not a {board} board", field="board", allowed=["rtl", "pynq"])
     for lost in journal.lost:
         opened.report_lost(lost.slot, lost.item, lost.image)
     server = Boardd(opened, socket_path, journal)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with contextlib.suppress(ValueError):  # not the main thread: whoever runs this has `stop`
-            signal.signal(number, lambda *_: server.stop())
-    if ready is not None:
-        ready(server)
-    server.run()
+    with signals.calling(server.stop):  # in another thread than the main one, whoever runs this has `stop`
+        if ready is not None:
+            ready(server)
+        server.run()
 
 
 def _to_stderr(message: str) -> None:

@@ -299,6 +299,11 @@ class ModelBoard:
             raise Conflict(f"slot {slot} is being loaded: wait for its event", slot=slot)
         self._enter(state, SlotPhase.EMPTY)
 
+    def shutdown(self) -> None:
+        """Close every slot, a load under way with it. For whoever opened the board."""
+        for state in self._slots:
+            self._enter(state, SlotPhase.EMPTY)
+
     # Time ---------------------------------------------------------------------------------------------------------
 
     def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:

@@ -265,14 +265,16 @@ class PynqBoard:
 
     def shutdown(self) -> None:
         """Close every slot; the board answers no more calls. For whoever opened it."""
-        for index, slot in enumerate(self._slots):
-            if self._load is None or self._load.slot != index:
-                swap.close(self._context(slot))
-        if self._load is not None:
-            self._load.download.cancel()
-            swap.shut(self._load.swap.slot)
-        self._fabric.close()
-        self._store.close()
+        with contextlib.ExitStack() as ending:
+            # Whatever goes wrong with one of them, the others are closed all the same.
+            ending.callback(self._store.close)
+            ending.callback(self._fabric.close)
+            for index, slot in enumerate(self._slots):
+                if self._load is None or self._load.slot != index:
+                    ending.callback(self._shut, slot, SlotPhase.EMPTY)
+            if self._load is not None:
+                ending.callback(swap.shut, self._load.swap.slot)
+                self._load.download.cancel()
 
     # Behind the calls
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from typing import Any
 import typer
 
 from eddy.core.errors import EddyError, InvalidRequest
+from eddy.signals import Stopped
 
 OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD = 0, 1, 2, 3, 4, 5
 """Exit codes: done; a job or check failed; wrong arguments; nothing answers; the server refused; the board failed."""
@@ -75,9 +77,9 @@ def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
             hint = " Set EDDY_KEY, or give --key." if error.code == "unauthorized" else ""
             say(f"eddy: {error.message}{_allowed(error)}{hint}")
         raise typer.Exit(exit_code(error)) from None
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         say("eddy: interrupted")
-        raise typer.Exit(130) from None
+        raise typer.Exit(128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)) from None
 
 
 def write_text(path: Path, text: str) -> None:

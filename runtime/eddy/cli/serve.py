@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eddy import signals
 from eddy.cli.options import BOARD, PROFILE, AsJsonReady, default, option
 from eddy.cli.output import BOARD as BOARD_FAILED
 from eddy.cli.output import errors_in_one_line, print_json, say
@@ -42,7 +43,7 @@ def serve(
     as_json: AsJsonReady = False,
 ) -> None:
     """Run the hypervisor and its HTTP API."""
-    with errors_in_one_line(as_json):
+    with signals.caught(), errors_in_one_line(as_json):
         try:
             from eddy.api.context import ApiSettings
             from eddy.api.server import Server, ServerSettings
@@ -63,12 +64,11 @@ def serve(
             api=ApiSettings(max_body_bytes, max_blob_bytes, heartbeat_s, page_size),
             log_level=log_level,
         )
-        server = Server(settings, progress=lambda text: say(f"eddy: {text}"))
-        if as_json:
-            print_json({"url": server.url, "operator_key_file": str(server.key_file)})
-        else:
-            _announce(server)
-        with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.closing(Server(settings, progress=lambda text: say(f"eddy: {text}"))) as server:
+            if as_json:
+                print_json({"url": server.url, "operator_key_file": str(server.key_file)})
+            else:
+                _announce(server)
             server.run()
         if server.failed:
             say("eddy: the hypervisor stopped; the log above has the cause")
@@ -106,7 +106,7 @@ def boardd(
     as_json: AsJsonReady = False,
 ) -> None:
     """Run the privileged half: it alone owns the board, and listens on a UNIX socket."""
-    with errors_in_one_line(as_json):
+    with signals.caught(), errors_in_one_line(as_json):
         if board == "model":
             message = "boardd serves boards with hardware, or its simulation, behind them."
             raise InvalidRequest(message, field="board", allowed=["rtl", "pynq"])

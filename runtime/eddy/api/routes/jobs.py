@@ -163,7 +163,7 @@ async def events(
     record = context.store.job(owner, job)
     if record.state.is_final and not context.store.events(owner, job, after, 1):
         return Response(status_code=204)
-    stream = server_sent(context.hypervisor.follow(owner, job, after), context.settings.heartbeat_s)
+    stream = server_sent(context.hypervisor.follow(owner, job, after), context.settings.heartbeat_s, context.ending)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 

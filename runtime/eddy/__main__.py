@@ -1,0 +1,36 @@
+"""The `eddy` command, from its first import on: a key press or a signal ends it without a traceback."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+
+def main() -> None:
+    """Run the command; never returns."""
+    app = _imported()
+    from eddy import signals
+
+    signals.nothing_follows()
+    try:
+        app()
+    finally:
+        # All is done but the end of the interpreter, which a key press would cover with a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _imported() -> Callable[[], None]:
+    """The command tree. Until it is there nothing is held that needs closing: a key press may end the process."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        from eddy.cli.main import app  # SIGINT is ignored, or a caller's own
+
+        return app
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from eddy.cli.main import app
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return app
+
+
+if __name__ == "__main__":
+    main()

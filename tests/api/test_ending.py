@@ -1,0 +1,63 @@
+"""The end of a server, as those who are still connected see it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from eddy.api.ending import Ending
+from eddy.api.events import server_sent
+from eddy.core.records import JobEvent
+
+pytestmark = pytest.mark.anyio
+
+
+async def silence() -> AsyncIterator[JobEvent]:
+    """A job of which nothing is heard."""
+    await asyncio.Event().wait()
+    yield  # type: ignore[misc]
+
+
+async def test_a_stream_ends_without_pretending_that_the_job_has() -> None:
+    ending, sent = asyncio.Event(), []
+
+    async def read() -> None:
+        async for text in server_sent(silence(), 60.0, ending):
+            sent.append(text)
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0.01)
+    ending.set()
+    await asyncio.wait_for(reading, 10)
+    assert sent == ["retry: 1000\n\n"]
+
+
+@pytest.mark.parametrize("started", [False, True])
+@pytest.mark.parametrize("ends", [False, True])
+async def test_a_request_that_the_end_cancels_is_answered(started: bool, ends: bool) -> None:
+    ending, sent = asyncio.Event(), []
+
+    async def slow(_scope: Any, _receive: Any, send: Any) -> None:
+        if started:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.sleep(60)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    app = Ending(slow, ending)
+    task = asyncio.create_task(app({"type": "http", "path": "/v1/jobs"}, None, send))  # type: ignore[arg-type]
+    await asyncio.sleep(0.01)
+    if ends:
+        ending.set()
+    task.cancel()
+    if not ends:
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return
+    await task
+    assert sent[0]["status"] == (200 if started else 503)
+    if not started:
+        assert b'"server-stopping"' in sent[1]["body"]

@@ -1,0 +1,93 @@
+"""Signals: where they cut in, where they wait, and what a second one does."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from eddy import signals
+from eddy.cli.output import errors_in_one_line
+from typer import Exit
+
+NUMBERS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_signal_cuts_in_where_it_may(number: signal.Signals) -> None:
+    with signals.caught(), pytest.raises(signals.Stopped) as stopped, signals.interruptible():
+        signal.raise_signal(number)
+    assert stopped.value.number == number
+
+
+def test_a_signal_waits_for_what_must_be_whole() -> None:
+    done = []
+    with signals.caught():
+        signal.raise_signal(signal.SIGTERM)
+        done.append("whole")
+        with pytest.raises(signals.Stopped), signals.interruptible():
+            done.append("never")
+        with pytest.raises(signals.Stopped):
+            signals.check()
+    assert done == ["whole"]
+
+
+def test_each_signal_calls_and_one_that_came_before_calls_at_once() -> None:
+    calls = []
+    with signals.caught():
+        signal.raise_signal(signal.SIGINT)
+        with signals.calling(lambda: calls.append("end")):
+            assert calls == ["end"]
+            signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+    assert calls == ["end", "end"]
+
+
+def test_the_handlers_before_come_back() -> None:
+    before = [signal.getsignal(number) for number in NUMBERS]
+    with signals.caught(), signals.caught():
+        assert [signal.getsignal(number) for number in NUMBERS] != before
+    assert [signal.getsignal(number) for number in NUMBERS] == before
+
+
+def test_other_threads_are_left_alone() -> None:
+    seen = []
+
+    def run() -> None:
+        with signals.caught(), signals.interruptible(), signals.calling(lambda: seen.append("called")):
+            signals.check()
+            seen.append("ran")
+
+    with signals.caught():
+        signal.raise_signal(signal.SIGTERM)
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    assert seen == ["ran"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
+def test_a_command_that_was_stopped_early_says_so_by_its_exit_code(number: signal.Signals, code: int) -> None:
+    with pytest.raises(Exit) as ended, signals.caught(), errors_in_one_line(), signals.interruptible():
+        signal.raise_signal(number)
+    assert ended.value.exit_code == code
+
+
+@pytest.mark.parametrize("pause_s", [0.1, 0.25, 0.4])
+def test_a_key_press_during_the_first_imports_leaves_no_traceback(pause_s: float) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "print('up', flush=True)\nfrom eddy.__main__ import main\nmain()", "serve", "--help"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(pause_s)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said
+    assert process.returncode in (0, 1, 130, -signal.SIGINT)
