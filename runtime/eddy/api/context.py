@@ -10,6 +10,7 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from eddy.api.catalogue import Catalogue
+from eddy.api.connections import ConnectionLimits
 from eddy.api.keys import KeyHasher
 from eddy.api.problems import Forbidden
 from eddy.core.errors import BoardUnreachable, Unauthorized
@@ -26,6 +27,7 @@ class ApiSettings:
     max_blob_bytes: int = 256 << 20
     heartbeat_s: float = 15.0
     page_size: int = 50
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ import uvicorn
 from eddy import signals
 from eddy.api.app import create_app
 from eddy.api.catalogue import Catalogue, load_catalogue
+from eddy.api.connections import guarded
 from eddy.api.context import ApiSettings
 from eddy.api.keys import KeyHasher, load_secret, new_key, write_private
 from eddy.board.factory import connect, open_board
@@ -154,6 +155,7 @@ class Server:
             lifespan="on",
             timeout_graceful_shutdown=5,
             server_header=False,
+            http=guarded(self.settings.api.connections),  # type: ignore[arg-type]
         )
         return _Loop(config, app.state.context.ending)
 

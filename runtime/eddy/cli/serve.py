@@ -39,16 +39,24 @@ def serve(
     max_blob_bytes: Annotated[int, option("max_blob_bytes")] = default("max_blob_bytes"),
     heartbeat_s: Annotated[float, option("heartbeat_s")] = default("heartbeat_s"),
     page_size: Annotated[int, option("page_size")] = default("page_size"),
+    max_connections: Annotated[int, option("max_connections")] = default("max_connections"),
+    max_connections_per_client: Annotated[int, option("max_connections_per_client")] = default(
+        "max_connections_per_client"
+    ),
+    request_timeout_s: Annotated[float, option("request_timeout_s")] = default("request_timeout_s"),
+    min_bytes_per_s: Annotated[int, option("min_bytes_per_s")] = default("min_bytes_per_s"),
     log_level: Annotated[str, option("log_level")] = default("log_level"),
     as_json: AsJsonReady = False,
 ) -> None:
     """Run the hypervisor and its HTTP API."""
     with signals.caught(), errors_in_one_line(as_json):
         try:
+            from eddy.api.connections import ConnectionLimits
             from eddy.api.context import ApiSettings
             from eddy.api.server import Server, ServerSettings
         except ModuleNotFoundError as missing:
             raise _not_installed(missing, "serve") from missing
+        connections = ConnectionLimits(max_connections, max_connections_per_client, request_timeout_s, min_bytes_per_s)
         settings = ServerSettings(
             board=board,
             profile=profile,
@@ -61,7 +69,7 @@ def serve(
             gpu_policy=gpu_policy,
             kernels=_kernel_limits(kernel_slices, kernel_time_limit_s),
             kernel_cache=Path(kernel_cache).expanduser() if kernel_cache else None,
-            api=ApiSettings(max_body_bytes, max_blob_bytes, heartbeat_s, page_size),
+            api=ApiSettings(max_body_bytes, max_blob_bytes, heartbeat_s, page_size, connections),
             log_level=log_level,
         )
         with contextlib.closing(Server(settings, progress=lambda text: say(f"eddy: {text}"))) as server:

@@ -1,0 +1,182 @@
+"""Clients that send or read slowly, and many of them, against a real socket: others are served, memory is bounded."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from eddy.api.connections import ConnectionLimits, guarded
+
+LIMITS = ConnectionLimits(connections=12, connections_per_client=8, patience_s=0.4, bytes_per_s=1000)
+LARGE = 12 << 20
+HEAD = b"POST /echo HTTP/1.1\r\nHost: eddy\r\nContent-Length: 100000\r\n"
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    """Answers with the length of the body, or with a large body, or slowly; on /early before the body has come."""
+    assert scope["type"] == "http"
+    size, more = 0, scope["path"] != "/early"
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        size, more = size + len(message.get("body", b"")), message.get("more_body", False)
+    body = bytes(LARGE) if scope["path"] == "/large" else str(size).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body})
+
+
+@contextmanager
+def serving(limits: ConnectionLimits) -> Iterator[int]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, http=guarded(limits), lifespan="off", log_level="error")  # type: ignore[arg-type]
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        yield int(listener.getsockname()[1])
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with serving(LIMITS) as number:
+        yield number
+
+
+def connect(port: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.settimeout(20)
+    return connection
+
+
+def everything(connection: socket.socket) -> bytes:
+    """What still comes until the server closes."""
+    data = b""
+    with suppress(ConnectionError):
+        while part := connection.recv(65536):
+            data += part
+    return data
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTT", HEAD])
+def test_a_head_that_does_not_come_ends_the_connection(port: int, begun: bytes) -> None:
+    with connect(port) as connection:
+        connection.sendall(begun)
+        answer = everything(connection)
+    assert b"HTTP/1.1 408" in answer
+    assert b"application/problem+json" in answer
+    assert b'"request-timeout"' in answer
+
+
+@pytest.mark.parametrize("rate", [0, 200])
+def test_a_body_that_comes_too_slowly_ends_the_connection(port: int, rate: int) -> None:
+    with connect(port) as connection:
+        connection.sendall(HEAD + b"\r\n" + b"x" * 500)
+        start = time.monotonic()
+        with suppress(ConnectionError):
+            while time.monotonic() - start < 10:
+                connection.sendall(b"x" * (rate // 10))
+                connection.settimeout(0.1)
+                with suppress(TimeoutError):
+                    first = connection.recv(65536)
+                    break
+            else:
+                pytest.fail("it was not ended")
+            assert first.startswith(b"HTTP/1.1 408")
+            assert b'"instance": "/echo"' in first + everything(connection)
+
+
+def test_a_slow_upload_that_goes_on_is_left_alone(port: int) -> None:
+    with connect(port) as connection:
+        connection.sendall(HEAD + b"\r\n")
+        for _ in range(20):  # 2500 bytes a second, for five times the patience
+            connection.sendall(b"x" * 250)
+            time.sleep(0.1)
+        connection.sendall(b"x" * (100000 - 20 * 250))
+        data = b""
+        while not data.endswith(b"100000"):
+            data += connection.recv(65536)
+    assert data.startswith(b"HTTP/1.1 200")
+
+
+def test_an_answer_nobody_reads_ends_the_connection(port: int) -> None:
+    with connect(port) as connection:
+        connection.sendall(b"GET /large HTTP/1.1\r\nHost: eddy\r\n\r\n")
+        time.sleep(2.5)
+        assert len(everything(connection)) < LARGE
+
+
+def test_an_answer_that_is_read_slowly_comes_whole() -> None:
+    limits = ConnectionLimits(patience_s=0.2, bytes_per_s=1000)
+    with serving(limits) as port, connect(port) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        connection.sendall(b"GET /large HTTP/1.1\r\nHost: eddy\r\nConnection: close\r\n\r\n")
+        size, start = 0, time.monotonic()
+        while time.monotonic() - start < 2:
+            size += len(connection.recv(1 << 14))
+            time.sleep(0.05)
+        size += len(everything(connection))
+    assert size > LARGE
+
+
+def test_whoever_waits_longest_makes_room_and_others_are_served(port: int) -> None:
+    with ExitStack() as held:
+        idle = [held.enter_context(connect(port)) for _ in range(40)]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+            assert client.get("/").text == "0"
+            assert client.get("/").text == "0"
+        ended = sum(1 for connection in idle if everything_now(connection))
+    assert ended >= 40 - LIMITS.connections_per_client
+
+
+def everything_now(connection: socket.socket) -> bool:
+    """Whether the server has answered or closed."""
+    connection.settimeout(0.05)
+    try:
+        connection.recv(4096)
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    return True
+
+
+def test_where_all_are_at_work_the_next_is_refused(port: int) -> None:
+    with ExitStack() as held:
+        for _ in range(LIMITS.connections_per_client):
+            busy = held.enter_context(connect(port))
+            busy.sendall(HEAD + b"\r\n" + b"x" * 3000)
+        time.sleep(0.3)
+        with connect(port) as late:
+            answer = everything(late)
+    assert answer.startswith(b"HTTP/1.1 503")
+    assert b'"too-many-connections"' in answer
+    assert b"retry-after: 1" in answer.lower()
+
+
+def test_what_is_not_http_is_a_problem_too(port: int) -> None:
+    with connect(port) as connection:
+        connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
+        answer = everything(connection)
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b'"bad-request"' in answer
+
+
+def test_a_kept_alive_connection_goes_on_serving(port: int) -> None:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        for _ in range(3):
+            assert client.post("/", content=b"x" * 200000).text == "200000"
+            time.sleep(0.6)
