@@ -119,7 +119,9 @@ def test_equal_sources_give_equal_programs(tmp_path: Path) -> None:
     assert Compiler(tmp_path / "a").compile(source).elf == Compiler(tmp_path / "b").compile(source).elf
 
 
-NESTED = "#define A0(x) x x\n" + "".join(f"#define A{k}(x) A{k - 1}(x) A{k - 1}(x)\n" for k in range(1, 40))
+NESTED = "#define A0(...) __VA_ARGS__ __VA_ARGS__\n" + "".join(
+    f"#define A{k}(...) A{k - 1}(__VA_ARGS__) A{k - 1}(__VA_ARGS__)\n" for k in range(1, 40)
+)
 BOMBS = (
     NESTED + "constant int t[] = { A30(1,) };",
     "void g(void) { " + "{" * 5000 + "}" * 5000 + " }",

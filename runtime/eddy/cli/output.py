@@ -26,6 +26,7 @@ OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD = 0, 1, 2, 3, 4, 5
 
 _EXIT_CODES = {
     "server-unreachable": UNREACHABLE,
+    "answer-timeout": UNREACHABLE,
     "job-failed": FAILED,
     "wait-timeout": FAILED,
     "board-fault": BOARD,

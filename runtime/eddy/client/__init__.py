@@ -1,8 +1,8 @@
 """Python client of the hypervisor's HTTP API."""
 
 from eddy.client.client import Client
-from eddy.client.errors import ApiError, JobFailed, ServerUnreachable, WaitTimeout
+from eddy.client.errors import AnswerTimeout, ApiError, JobFailed, ServerUnreachable, WaitTimeout
 from eddy.client.job import Job
 from eddy.client.stream import Event
 
-__all__ = ["ApiError", "Client", "Event", "Job", "JobFailed", "ServerUnreachable", "WaitTimeout"]
+__all__ = ["AnswerTimeout", "ApiError", "Client", "Event", "Job", "JobFailed", "ServerUnreachable", "WaitTimeout"]

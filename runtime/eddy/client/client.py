@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from eddy.client.arrays import Array, BufferInfo
     from eddy.client.kernel import Kernel
 
+SUBMIT_TIMEOUT_S = 600.0
+"""A compilation takes up to a minute, and the compilations before it come first."""
 OnUpload = Callable[[int, int], None]
 """Called with bytes sent and bytes in all."""
 
@@ -36,6 +38,7 @@ class Client:
         timeout_s: Wall time one try of one request may take; None for `EDDY_HTTP_TIMEOUT_S` or the default.
         retries: Tries beyond the first; None for `EDDY_HTTP_RETRIES` or the default.
         http: An httpx transport to use instead of sockets.
+        submit_timeout_s: Wall time the answer to a kernel's submission may take: it is compiled first.
     """
 
     def __init__(
@@ -46,7 +49,9 @@ class Client:
         timeout_s: float | None = None,
         retries: int | None = None,
         http: httpx.BaseTransport | None = None,
+        submit_timeout_s: float = SUBMIT_TIMEOUT_S,
     ) -> None:
+        self.submit_timeout_s = submit_timeout_s
         self.transport = Transport(
             str(SETTINGS["url"].value()) if url is None else url,
             str(SETTINGS["key"].value()) if key is None else key,

@@ -5,6 +5,7 @@
     EddyError
     ├── InvalidRequest, NotFound, Conflict, QuotaExceeded, Unauthorized, ...   (eddy.core.errors)
     ├── ServerUnreachable    nothing answers at the URL
+    │   └── AnswerTimeout    somebody took the request, and did not answer within the time it may take
     ├── JobFailed            a job that was waited for ended in `failed` or `cancelled`
     └── WaitTimeout          the caller's patience ended before the job did
 """
@@ -21,6 +22,12 @@ class ServerUnreachable(core.EddyError):
     """Nothing answers at the URL, also after the retries."""
 
     code = "server-unreachable"
+
+
+class AnswerTimeout(ServerUnreachable):
+    """The server took the request and did not answer it in time; `details` has `url` and `timeout_s`."""
+
+    code = "answer-timeout"
 
 
 class JobFailed(core.EddyError):

@@ -83,7 +83,9 @@ class Kernel:
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
         body: dict[str, Any] = {"kernel": request.to_json(), "priority": priority}
         body |= {name: value for name, value in (("deadline_s", deadline_s), ("time_limit_s", time_limit_s)) if value}
-        answer = self._client.transport.request("POST", "/v1/jobs", body=body, headers=headers).json()
+        transport, answer_s = self._client.transport, self._client.submit_timeout_s
+        # Compiling takes seconds, and its turn may have to come first.
+        answer = transport.request("POST", "/v1/jobs", body=body, headers=headers, answer_s=answer_s).json()
         return KernelJob(self._client, answer, arguments)
 
     def _value(self, arguments: Sequence[object], place: int) -> ArgumentValue:

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from eddy.client.errors import ServerUnreachable, from_problem
+from eddy.client.errors import AnswerTimeout, ServerUnreachable, from_problem
 
 _CODES = {401: "unauthorized", 404: "not-found", 409: "conflict", 429: "quota-exceeded"}
 """For answers without a body, as those to HEAD are."""
@@ -65,13 +65,20 @@ class Transport:
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         retries: int | None = None,
+        answer_s: float | None = None,
     ) -> httpx.Response:
         """Send until answered; `body` goes as JSON, `content` as bytes; `retries` overrides the transport's.
+
+        With `answer_s` the answer may take so long, and a request that was taken is not sent a second time.
 
         Raises:
             EddyError: The server refused it; the class is that of the problem's code.
             ServerUnreachable: Nothing answered.
+            AnswerTimeout: The server took the request, and did not answer it in time.
         """
+        waits = (
+            httpx.USE_CLIENT_DEFAULT if answer_s is None else httpx.Timeout(self._http.timeout.connect, read=answer_s)
+        )
         sent = dict(headers or {})
         if body is not None:
             content = json.dumps(body, allow_nan=False).encode()
@@ -80,10 +87,10 @@ class Transport:
         for attempt in range(retries + 1):
             last = attempt == retries
             try:
-                answer = self._http.request(method, path, params=params, content=content, headers=sent)
+                answer = self._http.request(method, path, params=params, content=content, headers=sent, timeout=waits)
             except httpx.TransportError as failure:
-                if last:
-                    raise self.unreachable(failure) from failure
+                if last or (answer_s is not None and isinstance(failure, httpx.ReadTimeout)):
+                    raise self.unreachable(failure, answer_s) from failure
             else:
                 if answer.status_code != 503 or last:
                     return self._checked(answer)
@@ -95,8 +102,17 @@ class Transport:
         timeout = httpx.Timeout(self._http.timeout.connect, read=read_timeout_s)
         return self._http.stream("GET", path, headers=dict(headers), timeout=timeout)
 
-    def unreachable(self, failure: Exception) -> ServerUnreachable:
-        """The error that says where nothing answered and what to do."""
+    def unreachable(self, failure: Exception, answer_s: float | None = None) -> ServerUnreachable:
+        """The error that says where nothing answered, or nothing in time, and what to do."""
+        if isinstance(failure, httpx.ReadTimeout):
+            waited_s = self._http.timeout.read if answer_s is None else answer_s
+            setting = "EDDY_HTTP_TIMEOUT_S" if answer_s is None else "Client(submit_timeout_s=...)"
+            return AnswerTimeout(
+                f"{self.url} took the request and did not answer within {waited_s:g} s. It is busy: try again later, or"
+                f" wait longer with {setting}.",
+                url=self.url,
+                timeout_s=waited_s,
+            )
         return ServerUnreachable(
             f"Nothing answers at {self.url} ({type(failure).__name__}). Start it with `eddy serve`, or set EDDY_URL.",
             url=self.url,

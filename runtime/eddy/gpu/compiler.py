@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -27,6 +28,9 @@ from eddy.gpu.stack_bound import lines, with_stacks
 
 MAX_SOURCE_BYTES = 1 << 20
 CACHE_BYTES = 256 << 20
+_LINKING = "eddy-link-"
+_STALE_S = 3600.0
+"""Wall seconds after which a folder of this name is nobody's."""
 _DIAGNOSTIC = re.compile(r"^(kernel\.cl|[\w.<> ]+):(?:(\d+):(\d+):)? ?(fatal error|error|warning|note): (.*)$", re.M)
 _LOCAL_TOO_LARGE = re.compile(r"section \.local at 0x\w+ of size (0x\w+) exceeds available address space")
 _NOISE = re.compile(r"^(zig|clang|lld|ld\.lld): (warning|note): .*\n?", re.M)
@@ -45,6 +49,7 @@ class Compiler:
         self.cache = cache or library.default_cache()
         self.limits = limits or Limits()
         self._cache_bytes = cache_bytes
+        _sweep()
 
     def compile(self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None) -> Program:
         """The program of a source.
@@ -60,6 +65,7 @@ class Compiler:
             QuotaExceeded: It is too long, or compiling takes too much time, memory or output.
             SandboxUnavailable: The compiler cannot be confined here.
             CompilerMissing: It is not installed.
+            Abandoned: Nobody waits for it any more (`eddy.gpu.abandon`).
         """
         if len(source.encode()) > MAX_SOURCE_BYTES:
             message = f"The source has more than {MAX_SOURCE_BYTES} bytes."
@@ -97,7 +103,7 @@ class Compiler:
 
     def _link(self, objects: Mapping[str, bytes], fpu: bool) -> bytes:
         parts = library.objects(fpu, self.cache)
-        with tempfile.TemporaryDirectory(prefix="eddy-link-") as name:
+        with tempfile.TemporaryDirectory(prefix=_LINKING) as name:
             folder = Path(name)
             if os.getuid() == 0:
                 # The linker is nobody by then; where that cannot be, it stays root without rights.
@@ -167,6 +173,14 @@ class Compiler:
             room -= size
             if room < 0:
                 file.unlink(missing_ok=True)
+
+
+def _sweep() -> None:
+    """Remove folders of links that nothing can be working in any more: their processes were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_LINKING}*"):
+        with suppress(OSError):
+            if time.time() - folder.stat().st_mtime > _STALE_S:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _clean(message: bytes) -> str:

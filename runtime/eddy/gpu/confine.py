@@ -140,6 +140,13 @@ def drop_root() -> bool:
     return True
 
 
+def end_with(libc: ctypes.CDLL, parent: int) -> None:
+    """End when the process that asked ends, however it does."""
+    libc.prctl(1, 9, 0, 0, 0)
+    if os.getppid() != parent:
+        refuse("the process that asked has ended")
+
+
 def main() -> None:
     """Confine, then execute."""
     plan = json.loads(sys.argv[1])
@@ -156,6 +163,8 @@ def main() -> None:
         took.append("landlock")
     if os.getuid() == 0 and drop_root():
         took.append("nobody")
+    # Changing the user forgets it, so it comes after.
+    end_with(libc, plan["parent"])
     took.append("seccomp")
     os.write(plan["report"], " ".join(took).encode())
     os.close(plan["report"])

@@ -21,9 +21,12 @@ from typing import ClassVar, Literal
 
 from eddy.core.errors import EddyError
 from eddy.gpu import confine
+from eddy.gpu.abandon import check
 
 LOG = logging.getLogger(__name__)
 CHUNK = 65536
+HEED_S = 0.05
+"""How often a run looks whether anybody still waits for it."""
 
 
 class SandboxUnavailable(EddyError):
@@ -90,12 +93,15 @@ def run(
 
     Raises:
         SandboxUnavailable: It could not be confined, and was not started.
+        Abandoned: Nobody waits for it any more (`eddy.gpu.abandon`); it was ended.
     """
+    check()
     reading, reporting = os.pipe()
     files: Literal["none", "folder"] = "folder" if folder else "none"
     plan = {
         **{"argv": list(argv), "files": files, "folder": str(folder or ""), "report": reporting},
         **{"cpu_s": limits.cpu_s, "memory_bytes": limits.memory_bytes, "output_bytes": limits.output_bytes},
+        "parent": os.getpid(),
     }
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", str(Path(confine.__file__)), json.dumps(plan)],
@@ -140,7 +146,8 @@ def _converse(process: subprocess.Popen[bytes], stdin: bytes, limits: Limits) ->
         while selector.get_map():
             if time.monotonic() >= ends:
                 return bytes(out), bytes(err), "time"
-            for key, _ in selector.select(max(0.0, ends - time.monotonic())):
+            check()
+            for key, _ in selector.select(_turn_s(ends)):
                 if key.fileobj is process.stdin:
                     left = _feed(process, left, selector)
                     continue
@@ -153,11 +160,18 @@ def _converse(process: subprocess.Popen[bytes], stdin: bytes, limits: Limits) ->
                     out += part
                     if len(out) > limits.output_bytes:
                         return b"", bytes(err), "output"
-    try:
-        process.wait(max(0.0, ends - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        return bytes(out), bytes(err), "time"
+    while process.poll() is None:
+        check()
+        if time.monotonic() >= ends:
+            return bytes(out), bytes(err), "time"
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_turn_s(ends))
     return bytes(out), bytes(err), "time" if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) else ""
+
+
+def _turn_s(ends: float) -> float:
+    """Seconds to wait before looking around again."""
+    return max(0.0, min(HEED_S, ends - time.monotonic()))
 
 
 def _feed(process: subprocess.Popen[bytes], left: memoryview, selector: selectors.BaseSelector) -> memoryview:

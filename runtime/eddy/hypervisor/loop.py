@@ -18,6 +18,7 @@ from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
 from eddy.hypervisor.door import Door
 from eddy.hypervisor.engine import BoardRestarted, Engine
 from eddy.hypervisor.kernels import Kernels, Plan
+from eddy.hypervisor.waiting import run_abandonable
 from eddy.hypervisor.watch import PROBE_S, BoardWatch
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
@@ -157,6 +158,8 @@ class Hypervisor:
     async def submit(self, request: JobRequest) -> JobRecord:
         """Accept a job; it is durable when this returns.
 
+        Where this is cancelled while a kernel waits or is compiled, the compiler ends and its place is free.
+
         Raises:
             InvalidRequest: A field is wrong; `details` has `field` and `allowed`.
             CompilationFailed: A kernel's source was refused; the message is the compiler's.
@@ -170,7 +173,7 @@ class Hypervisor:
         if known is not None:
             return known
         async with self._compiling_for.setdefault(request.tenant, anyio.CapacityLimiter(1)):
-            plan = await anyio.to_thread.run_sync(self._engine.prepare, request, limiter=self._compiling)
+            plan = await run_abandonable(self._engine.prepare, request, limiter=self._compiling)
         return await self._door.put((request, plan))
 
     def _awaken(self) -> None:

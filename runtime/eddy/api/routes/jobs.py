@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 from urllib.parse import quote
 
 import anyio.to_thread
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +15,7 @@ from eddy.api import examples
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.events import server_sent
+from eddy.api.leaving import while_connected
 from eddy.api.openapi import LOCATION, content, refusals, stream
 from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
@@ -75,6 +77,7 @@ def answer(context: Context, record: JobRecord) -> Job:
 )
 async def submit(
     body: JobSubmission,
+    http: Request,
     response: Response,
     context: Ctx,
     tenant: Caller,
@@ -85,6 +88,7 @@ async def submit(
     """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job.
 
     A kernel is compiled before the answer: 422 `compilation-failed` has the compiler's message, its line and column.
+    That takes seconds, and others may come first; a connection that is closed gives it up.
     """
     body.check_kind()
     context.require_running()
@@ -100,7 +104,8 @@ async def submit(
         kernel=None if body.kernel is None else body.kernel.model_dump(),
         time_limit_s=body.time_limit_s,
     )
-    record = await context.hypervisor.submit(request)
+    work = partial(context.hypervisor.submit, request)
+    record = await work() if request.kernel is None else await while_connected(http, work)
     response.headers["Location"] = f"/v1/jobs/{record.id}"
     return answer(context, record)
 

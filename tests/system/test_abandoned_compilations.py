@@ -1,0 +1,238 @@
+"""Compilations nobody waits for any more end, with their processes and folders; clients that wait are told so."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+from eddy.api.server import Server, ServerSettings
+from eddy.client import AnswerTimeout, Client
+from eddy.gpu import abandon, sandbox, toolchain
+from eddy.gpu.compiler import Compiler
+from eddy.hypervisor.waiting import run_abandonable
+from kernel_kit import STEP, kernel_board, step_arrays
+from unit.gpu_kit import CACHE
+
+ROOT = Path(__file__).parents[2]
+SLOW = (
+    STEP
+    + "#define A0(...) __VA_ARGS__ __VA_ARGS__\n"
+    + "".join(f"#define A{k}(...) A{k - 1}(__VA_ARGS__) A{k - 1}(__VA_ARGS__)\n" for k in range(1, 40))
+)
+SLOW += "constant int t[] = { A28(1,) };\n"
+"""Keeps the compiler busy until its own limit ends it, 10 s later."""
+PATIENCE_S = 8.0
+
+
+def compilers() -> set[int]:
+    """Process ids of the compilers this process has started."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                status = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if int(status[1]) == os.getpid() and status[0] != "Z" and (b"confine.py" in command or b"clang" in command):
+                found.add(int(entry.name))
+    return found
+
+
+def soon(what: Callable[[], object]) -> bool:
+    """Whether it becomes true within some seconds."""
+    until = time.monotonic() + PATIENCE_S
+    while not what() and time.monotonic() < until:
+        time.sleep(0.02)
+    return bool(what())
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    settings = ServerSettings("model", "tiny", "fcfs", tmp_path, ROOT / "bitstreams", port=0, kernel_cache=CACHE)
+    with Server(settings, board=kernel_board()).background() as running:
+        yield running
+
+
+def submission(server: Server, key: str, source: str) -> bytes:
+    """A kernel's submission as it goes over the wire."""
+    request = httpx.Request(
+        "POST",
+        f"{server.url}/v1/jobs",
+        headers={"Authorization": f"Bearer {key}"},
+        json={"kernel": {"source": source, "kernel": "step", "global_size": [4], "arguments": []}},
+    )
+    head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+    return f"POST /v1/jobs HTTP/1.1\r\n{head}\r\n".encode() + request.read()
+
+
+def test_a_client_that_leaves_ends_its_compiler_and_frees_its_place(server: Server) -> None:
+    key = server.key_file.read_text().strip()
+    for _ in range(3):  # more than there are places, one tenant's after the other
+        with socket.create_connection((server.host, server.port)) as connection:
+            connection.sendall(submission(server, key, SLOW))
+            assert soon(compilers)
+        assert soon(lambda: not compilers())
+    began_s = time.monotonic()
+    y, x = step_arrays(64)
+    with Client(server.url, key) as client:
+        client.kernel(STEP, "step").launch(64, y, x, 1).wait(timeout_s=30)
+    assert time.monotonic() - began_s < PATIENCE_S
+
+
+def test_one_who_leaves_while_waiting_for_a_turn_is_not_compiled_for(server: Server) -> None:
+    key = server.key_file.read_text().strip()
+    with socket.create_connection((server.host, server.port)) as first:
+        first.sendall(submission(server, key, SLOW))
+        assert soon(compilers)
+        running = compilers()
+        with socket.create_connection((server.host, server.port)) as second:
+            second.sendall(submission(server, key, SLOW + "// second\n"))
+            time.sleep(0.3)
+        time.sleep(0.3)
+        assert compilers() == running
+    assert soon(lambda: not compilers())
+    time.sleep(0.3)
+    assert not compilers()
+
+
+def test_a_server_that_stops_ends_its_compilers(tmp_path: Path) -> None:
+    settings = ServerSettings("model", "tiny", "fcfs", tmp_path, ROOT / "bitstreams", port=0, kernel_cache=CACHE)
+    with Server(settings, board=kernel_board()).background() as running:
+        connection = socket.create_connection((running.host, running.port))
+        connection.sendall(submission(running, running.key_file.read_text().strip(), SLOW))
+        assert soon(compilers)
+        stopped_s = time.monotonic()
+    assert time.monotonic() - stopped_s < PATIENCE_S
+    assert soon(lambda: not compilers())
+    connection.close()
+
+
+def test_a_client_that_waits_is_told_that_the_server_is_busy(server: Server) -> None:
+    key = server.key_file.read_text().strip()
+    with Client(server.url, key, submit_timeout_s=1.0) as client:
+        client.transport.pause = lambda seconds: None
+        with pytest.raises(AnswerTimeout, match="did not answer within 1 s") as caught:
+            client.kernel(SLOW, "step").launch(4)
+    assert "Nothing answers" not in caught.value.message
+    assert (caught.value.code, caught.value.details["timeout_s"]) == ("answer-timeout", 1.0)
+    assert soon(lambda: not compilers())
+
+
+def test_a_submission_may_take_longer_than_other_requests(server: Server) -> None:
+    key = server.key_file.read_text().strip()
+    y, x = step_arrays(64)
+    with Client(server.url, key, timeout_s=0.2, retries=0) as client:
+        # A source nobody has compiled before takes longer than 0.2 s, and is waited for.
+        fresh = (
+            STEP + f"// {os.urandom(8).hex()}\n" + "#define M(...) __VA_ARGS__ __VA_ARGS__ __VA_ARGS__ __VA_ARGS__\n"
+            "constant int t[] = { M(M(M(M(M(M(1,)))))) };\n"
+        )
+        assert client.kernel(fresh, "step").launch(64, y, x, 1).id >= 1
+
+
+def test_a_compiler_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    script = """
+        import sys
+        from eddy.gpu import sandbox, toolchain
+        print("ready", flush=True)
+        sandbox._feed = lambda process, left, selector: (selector.unregister(process.stdin), left)[1]
+        sandbox.run((toolchain.executable(), "clang", "-x", "c", "-E", "-"), b"x")
+    """
+    parent = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
+    try:
+        assert parent.stdout is not None
+        parent.stdout.readline()
+
+        def children() -> list[int]:
+            listed = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+            return [int(pid) for pid in listed.read_text().split()]
+
+        assert soon(lambda: any(b"clang" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children()))
+        (child,) = children()
+        parent.kill()
+        parent.wait()
+        assert soon(lambda: not alive(child))
+    finally:
+        parent.kill()
+        parent.wait()
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_what_is_abandoned_raises_and_leaves_no_process() -> None:
+    stop = threading.Event()
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        with abandon.abandonable(stop):
+            try:
+                Compiler(CACHE).compile(SLOW)
+            except abandon.Abandoned as error:
+                raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert soon(compilers)
+    stop.set()
+    thread.join(PATIENCE_S)
+    assert raised
+    assert not compilers()
+    with abandon.abandonable(stop), pytest.raises(abandon.Abandoned):
+        sandbox.run((toolchain.executable(), "clang", "--version"))
+
+
+def test_places_are_free_once_the_work_has_ended() -> None:
+    ended: list[str] = []
+
+    def work(name: str) -> str:
+        while name == "slow" and not abandon.abandoned():
+            time.sleep(0.01)
+        ended.append(name)
+        return name
+
+    async def play() -> None:
+        limiter = anyio.CapacityLimiter(1)
+        with anyio.move_on_after(0.2):
+            await run_abandonable(work, "slow", limiter=limiter)
+        assert ended == ["slow"]
+        assert limiter.available_tokens == 1
+        with anyio.fail_after(5):
+            assert await run_abandonable(work, "quick", limiter=limiter) == "quick"
+
+        def fails() -> None:
+            raise ValueError("as it is")
+
+        with pytest.raises(ValueError, match="as it is"):
+            await run_abandonable(fails, limiter=limiter)
+
+    anyio.run(play)
+
+
+def test_folders_of_killed_links_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    old, new = tmp_path / "eddy-link-old", tmp_path / "eddy-link-new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "kernel.o").write_bytes(b"x")
+    os.utime(old, (1, 1))
+    Compiler(CACHE)
+    assert not old.exists()
+    assert new.exists()
