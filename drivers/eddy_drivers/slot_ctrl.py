@@ -8,6 +8,7 @@ from typing import Any
 
 from eddy_drivers.bank import Bank
 from eddy_drivers.regs import slot_ctrl as regs
+from eddy_drivers.regs.base import Register
 
 Cause = regs.Cause
 
@@ -55,6 +56,12 @@ class PageWindow:
     contexts: int
 
 
+def _flags(window: PageWindow | None) -> int:
+    if window is None:
+        return 0
+    return regs.WINDOW_FLAGS.encode(read=window.read, write=window.write, contexts=window.contexts)
+
+
 class SlotCtrl(Bank):
     """Driver of a slot's bank (hw/regs/slot_ctrl.rdl)."""
 
@@ -67,6 +74,8 @@ class SlotCtrl(Bank):
         self._control = self._get(regs.CONTROL.offset)
         self._windows: list[PageWindow | None] = [None] * regs.WINDOW_BASE.count
         self._known = False
+        self._words: dict[int, int] = {}
+        """What was written to the windows' registers, by offset."""
 
     def _change(self, **values: int) -> None:
         for name, value in values.items():
@@ -77,6 +86,22 @@ class SlotCtrl(Bank):
     def quiesce(self) -> None:
         """Admit no new memory burst."""
         self._change(quiesce=1)
+
+    def resume(self) -> None:
+        """Admit memory bursts again."""
+        self._change(quiesce=0)
+
+    def revoke(self) -> None:
+        """Refuse every new memory burst, whatever the windows say."""
+        self._change(revoke=1)
+
+    def admit(self) -> None:
+        """Refuse only what no window lets through."""
+        self._change(revoke=0)
+
+    def memory_drained(self) -> bool:
+        """Whether no burst that went to memory is outstanding; stays true while everything is refused."""
+        return bool(self._fields(regs.STATUS)["memory_drained"])
 
     def idle(self) -> bool:
         """Whether neither a memory burst nor a register access is outstanding."""
@@ -138,7 +163,8 @@ class SlotCtrl(Bank):
     def set_windows(self, windows: Sequence[PageWindow]) -> None:
         """Make these the slot's windows: the first ones in order, all others disabled.
 
-        A window that is as it was, in the same place, is not touched: bursts that use it go on.
+        A window that is as it was, in the same place, is not touched: bursts that use it go on. While everything is
+        refused no window acts, and only the words that differ are written.
 
         Raises:
             ValueError: More than the firewall has.
@@ -147,17 +173,23 @@ class SlotCtrl(Bank):
             raise ValueError(f"{len(windows)} windows asked for, the firewall has {self.window_count}")
         wanted = [*windows, *([None] * (self.window_count - len(windows)))]
         changed = [index for index, window in enumerate(wanted) if not self._known or window != self._windows[index]]
-        for index in changed:
-            self._put(regs.WINDOW_FLAGS.at(index), 0)
+        if not regs.CONTROL.decode(self._control)["revoke"]:
+            for index in changed:
+                self._put_window(regs.WINDOW_FLAGS, index, 0)
         for index in changed:
             window = wanted[index]
-            if window is None:
-                continue
-            self._put(regs.WINDOW_BASE.at(index), window.first)
-            self._put(regs.WINDOW_LAST.at(index), window.last)
-            flags = regs.WINDOW_FLAGS.encode(read=window.read, write=window.write, contexts=window.contexts)
-            self._put(regs.WINDOW_FLAGS.at(index), flags)
+            if window is not None:
+                self._put_window(regs.WINDOW_BASE, index, window.first)
+                self._put_window(regs.WINDOW_LAST, index, window.last)
+            self._put_window(regs.WINDOW_FLAGS, index, _flags(window))
         self._windows, self._known = wanted, True
+
+    def _put_window(self, register: Register, index: int, word: int) -> None:
+        """Write a word of a window, unless it is known to be there."""
+        offset = register.at(index)
+        if self._words.get(offset) != word:
+            self._put(offset, word)
+            self._words[offset] = word
 
     def set_regulator(self, bytes_per_cycle: float | None, burst_bytes: int = 4096) -> None:
         """Bound the slot's memory traffic.

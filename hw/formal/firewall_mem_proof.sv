@@ -1,7 +1,9 @@
 /// Whatever the slot drives, and whenever the path closes, resets, is quiesced or cleared:
 /// - no byte outside a window, and no burst AXI forbids, is asked of memory;
 /// - memory sees whole bursts: exactly the beats asked for, `last` on the last, nothing withdrawn or changed;
-/// - the data of every accepted write is complete within a bound, every response is taken within a bound.
+/// - the data of every accepted write is complete within a bound, every response is taken within a bound;
+/// - once the windows of a context are closed, or all revoked, and `drained_o` was seen, nothing of that context reaches
+///   memory until a window of it is open again: its memory may change hands.
 ///
 /// Assumed of memory: it answers only what it was asked, and takes a write beat within `Latency` cycles. The watched
 /// burst is any one burst of the solver's choice, so what is claimed of it is claimed of all.
@@ -12,7 +14,8 @@ module firewall_mem_proof
   parameter int unsigned NumWindows = 2,
   parameter int unsigned MaxOutstanding = 4,
   parameter int unsigned TimeoutWidth = 3,
-  /// Beside whole bursts and responses in time: 0 what is asked of memory; 1 nothing; 2 write data in time.
+  /// Beside whole bursts and responses in time: 0 what is asked of memory; 1 nothing; 2 write data in time;
+  /// 3 memory that changes hands, while the windows change as they like.
   parameter int unsigned Claims = 0,
   /// Cycles memory may keep a write beat waiting.
   parameter int unsigned Latency = 2
@@ -23,6 +26,9 @@ module firewall_mem_proof
   input logic     open_i,
   input logic     quiesce_i,
   input logic     clear_i,
+  input logic     revoke_i,
+  /// With claims 3, the windows of the next cycle.
+  input window_t [NumWindows-1:0] windows_i,
   input axi_req_t slot_req_i,
   input axi_rsp_t mem_rsp_i,
   /// Watch the burst that is offered now.
@@ -43,11 +49,11 @@ module firewall_mem_proof
   logic [7:0] beat;
   always_ff @(posedge clk_i) begin
     timeout <= timeout;
-    windows <= windows;
+    windows <= Claims == 3 ? windows_i : windows;
     beat <= beat;
   end
 
-  logic idle, isolated;
+  logic idle, drained, isolated;
   fault_t fault;
   axi_rsp_t slot_rsp;
   axi_req_t mem;
@@ -56,7 +62,7 @@ module firewall_mem_proof
     .NumWindows(NumWindows), .MaxOutstanding(MaxOutstanding), .TimeoutWidth(TimeoutWidth)
   ) dut (
     .clk_i, .rst_ni, .path_rst_ni, .open_i, .quiesce_i, .clear_i, .timeout_i(timeout), .windows_i(windows),
-    .idle_o(idle), .isolated_o(isolated), .fault_o(fault), .slot_req_i, .slot_rsp_o(slot_rsp),
+    .revoke_i, .idle_o(idle), .drained_o(drained), .isolated_o(isolated), .fault_o(fault), .slot_req_i, .slot_rsp_o(slot_rsp),
     .mem_req_o(mem), .mem_rsp_i
   );
 
@@ -233,6 +239,57 @@ module firewall_mem_proof
       // Idle is the truth: the path may be closed.
       IdleMeansNothingOwed_A : assert (!idle || (answers_owed_q == '0 && data_owed_q == '0 && reads_owed_q == '0
                                                  && !mem.aw_valid && !mem.ar_valid && !mem.w_valid));
+      IdleIsDrained_A : assert (!idle || drained);
+      DrainedMeansNothingOwed_A :
+      assert (!drained || (answers_owed_q == '0 && data_owed_q == '0 && reads_owed_q == '0
+                           && !mem.aw_valid && !mem.ar_valid && !mem.w_valid));
+    end
+  end
+
+  // Memory that changes hands: of any one context, and of all together.
+  logic [ContextWidth-1:0] mine, beat_context_q;
+  logic mine_closed, all_closed, mine_gone_q, all_gone_q, mine_is_owed;
+  always_ff @(posedge clk_i) mine <= mine;
+
+  always_comb begin
+    mine_closed = 1'b1;
+    all_closed = 1'b1;
+    for (int unsigned i = 0; i < NumWindows; i++) begin
+      if ((windows[i].read || windows[i].write) && windows[i].contexts[mine]) mine_closed = 1'b0;
+      if (windows[i].read || windows[i].write) all_closed = 1'b0;
+    end
+    if (revoke_i) begin
+      mine_closed = 1'b1;
+      all_closed = 1'b1;
+    end
+  end
+
+  // Closed and, at some time since, drained.
+  always_ff @(posedge clk_i) begin
+    mine_gone_q <= rst_ni && mine_closed && (drained || mine_gone_q);
+    all_gone_q <= rst_ni && all_closed && (drained || all_gone_q);
+    if (dut.u_write.w_step && dut.u_write.head.legal) beat_context_q <= dut.u_write.head.context_id;
+  end
+
+  always_comb begin
+    mine_is_owed = 1'b0;
+    for (int unsigned i = 0; i < MaxOutstanding; i++) begin
+      if (32'(dut.u_write.owed_count_q) > i && dut.u_write.owed_q[2'(32'(dut.u_write.first_q) + i)].legal
+          && dut.u_write.owed_q[2'(32'(dut.u_write.first_q) + i)].context_id == mine) mine_is_owed = 1'b1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && Claims == 3) begin
+      if (all_gone_q) begin
+        NothingReachesMemory_A : assert (drained && !mem.aw_valid && !mem.ar_valid && !mem.w_valid);
+      end
+      if (mine_gone_q) begin
+        NoRequestOfItReachesMemory_A :
+        assert (!(mem.aw_valid && mem.aw.user == mine) && !(mem.ar_valid && mem.ar.user == mine));
+        NoDataOfItIsOwed_A : assert (!mine_is_owed);
+        NoDataOfItReachesMemory_A : assert (!(mem.w_valid && beat_context_q == mine));
+      end
     end
   end
 

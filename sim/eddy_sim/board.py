@@ -259,6 +259,9 @@ class SimBoard:
         if fault.rogue is not None:
             module = self._rogue(self._progress)
             options = f"{fault.rogue.value} {identity[0]:x} {identity[1]}"
+        elif fault.liar is not None:
+            module = build.build_liar(self._progress)
+            options = f"{identity[0]:x} {identity[1]} {fault.liar.options()}"
         duration = (ctypes.c_uint64 * 2)(duration_fs & (2**64 - 1), duration_fs >> 64)
         refused = self._short.eddy_board_start_config(
             self._board, self._slot(slot), str(module).encode(), options.encode(), duration, fault.fails, fault.boundary

@@ -48,6 +48,8 @@ _RESTING = ("slot_path", "ctrl_xbar")
 """Modules of the shell that may come to rest: kept apart, so that their state can be told from the rest."""
 
 _CONTROL = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for name in _RESTING)
+REGISTERS = ("hls_registers.hpp",)
+"""What the modules written in C++ share; not among the headers of every model, which need not be built again for it."""
 
 
 def build_folder() -> Path:
@@ -190,11 +192,16 @@ def build_board(progress: Progress = silent) -> Path:
 
 def build_rogue(progress: Progress = silent) -> Path:
     """The module that misbehaves in whichever way its options say (`eddy_sim.faults`)."""
-    return _build_plain("rogue", ("rogue.cpp",), progress)
+    return _build_plain("rogue", ("rogue.cpp",), progress, REGISTERS)
 
 
-def _build_plain(name: str, sources: tuple[str, ...], progress: Progress) -> Path:
-    key = _key(name, shims.boundary_header(), *_shim_texts(*sources))
+def build_liar(progress: Progress = silent) -> Path:
+    """The module that lies about being done (`eddy_sim.faults.Liar`)."""
+    return _build_plain("liar", ("liar.cpp",), progress, REGISTERS)
+
+
+def _build_plain(name: str, sources: tuple[str, ...], progress: Progress, included: tuple[str, ...] = ()) -> Path:
+    key = _key(name, shims.boundary_header(), *_shim_texts(*sources, *included))
 
     def make(work: Path) -> None:
         _write_headers(work)

@@ -8,7 +8,7 @@ started; they take the place of the module that the image should have brought, a
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 class BoundaryFault(enum.IntFlag):
@@ -52,6 +52,67 @@ class Behaviour(str, enum.Enum):
     """Does as a sound one, and 1,000 cycles after it is done writes 64 bytes to the page after the address in 0x10."""
 
 
+class Said(enum.IntEnum):
+    """When a module that lies says that its item is done."""
+
+    AT_START = 0
+    ASKED = 1
+    """When its first request was taken."""
+    ANSWERED = 2
+    """When its first request was answered, and others were not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Liar:
+    """How a module lies about being done. All it asks for lies in `span` bytes from the address in `pointer`.
+
+    Attributes:
+        reads: Whether it reads.
+        writes: Whether it writes (the word `LIE`).
+        len: AxLEN: beats of a burst, less one.
+        size: AxSIZE.
+        burst: AxBURST: 0 FIXED, 1 INCR, 2 WRAP.
+        when: When it says that it is done.
+        delay: Cycles of its clock from the start to its first request.
+        pause: Cycles between requests.
+        total: Requests in all; 0 for ever.
+        outstanding: Requests under way, for reads and for writes each.
+        contexts: Memory contexts it takes in turn, from 0.
+        ids: Ids it takes in turn.
+        hold_w: Cycles it holds back each beat of write data.
+        hold_r: Cycles it lets each beat of read data wait.
+        hold_b: Cycles it lets each write answer wait.
+        pointer: Offset of the register that holds its address.
+        span: Bytes it goes through.
+    """
+
+    reads: bool = False
+    writes: bool = False
+    len: int = 0
+    size: int = 3
+    burst: int = 1
+    when: Said = Said.AT_START
+    delay: int = 0
+    pause: int = 0
+    total: int = 0
+    outstanding: int = 1
+    contexts: int = 1
+    ids: int = 1
+    hold_w: int = 0
+    hold_r: int = 0
+    hold_b: int = 0
+    pointer: int = 0x10
+    span: int = 4096
+
+    def options(self) -> str:
+        """What `liar.cpp` is told."""
+        return " ".join(f"{field.name}={int(getattr(self, field.name))}" for field in fields(self))
+
+
+LIE = (0x11E5_11E5_11E5_11E5).to_bytes(8, "little")
+"""What a `Liar` writes."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadFault:
     """How one load goes wrong.
@@ -61,12 +122,14 @@ class LoadFault:
         slowdown: The port takes this many times as long.
         boundary: What is wrong with the module that comes up.
         rogue: Load this misbehaving module instead of the image's.
+        liar: Load a module that lies about being done instead.
     """
 
     fails: bool = False
     slowdown: float = 1.0
     boundary: BoundaryFault = BoundaryFault.NONE
     rogue: Behaviour | None = None
+    liar: Liar | None = None
 
 
 FAILED_LOAD = LoadFault(fails=True)

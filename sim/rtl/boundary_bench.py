@@ -13,7 +13,7 @@ from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiLiteRam, AxiMast
 
 CLK_PS = 10_000
 RAM_BYTES = 1 << 16
-SETTINGS = ("clear_path_i", "quiesce_i", "slverr_i", "clear_i", "slot_irq_i")
+SETTINGS = ("clear_path_i", "quiesce_i", "revoke_i", "slverr_i", "clear_i", "slot_irq_i")
 OPENINGS = ("ctrl_open_i", "mem_open_i", "irq_open_i")
 CHANNELS = (("write_if", "aw_channel"), ("write_if", "w_channel"), ("write_if", "b_channel"))
 READ_CHANNELS = (("read_if", "ar_channel"), ("read_if", "r_channel"))

@@ -24,6 +24,7 @@ module boundary_tb
   input  logic        clear_path_i,
   output logic        path_rst_no,
   input  logic        quiesce_i,
+  input  logic        revoke_i,
   input  logic        slverr_i,
   input  logic        clear_i,
   input  logic [15:0] ctrl_timeout_i,
@@ -35,6 +36,7 @@ module boundary_tb
   input  logic [15:0] window_contexts_i[NumWindows],
   output logic        ctrl_idle_o,
   output logic        mem_idle_o,
+  output logic        mem_drained_o,
   output logic        isolated_o,
   output logic [ 3:0] cause_o,
   output logic [39:0] fault_addr_o,
@@ -339,8 +341,10 @@ module boundary_tb
       .ctrl_timeout_i,
       .mem_timeout_i,
       .windows_i(windows),
+      .revoke_i,
       .ctrl_idle_o,
       .mem_idle_o,
+      .mem_drained_o,
       .isolated_o,
       .fault_o(fault),
       .cpu_req_i(cpu_req),
@@ -354,7 +358,7 @@ module boundary_tb
     );
     assign {cause_o, fault_addr_o, fault_context_o} = fault;
   end else begin : gen_no_firewall
-    assign {ctrl_idle_o, mem_idle_o, isolated_o, cause_o, fault_addr_o, fault_context_o} = '0;
+    assign {ctrl_idle_o, mem_idle_o, mem_drained_o, isolated_o, cause_o, fault_addr_o, fault_context_o} = '0;
     assign fw_ctrl_req = cpu_req;
     assign cpu_rsp = fw_ctrl_rsp;
     assign mem_req = fw_mem_req;

@@ -151,6 +151,8 @@ class FakeSlot:
         self.locks = True
         self.has_clock = True
         self.drains = True
+        self.memory_drains = True
+        self.revoked = False
         self.behaviour = "empty"
         self.module = self.build = ""
         self.cluster: Cluster | None = None
@@ -160,6 +162,11 @@ class FakeSlot:
         self.counts = dict.fromkeys(Snapshot.__slots__, 0)
         self.done, self.fault_line = FakeLine(fabric.bell), FakeLine(fabric.bell)
         self.log: list[str] = []
+
+    @property
+    def reachable(self) -> tuple[Window, ...]:
+        """What the slot may reach now."""
+        return () if self.revoked else self.windows
 
     # Control bank
 
@@ -174,6 +181,23 @@ class FakeSlot:
     def drained(self) -> bool:
         self.fabric.time.access()
         return self.drains
+
+    def resume_memory(self) -> None:
+        self._note("resume_memory")
+        self.quiet = False
+
+    def revoke(self) -> None:
+        self._note("revoke")
+        self.revoked = True
+
+    def admit(self) -> None:
+        self._note("admit")
+        self.revoked = False
+
+    def memory_drained(self) -> bool:
+        self.fabric.time.access()
+        assert self.revoked or self.quiet, "a yes must stay true"
+        return self.memory_drains
 
     def decouple(self) -> None:
         self._note("decouple")
@@ -312,9 +336,9 @@ class FakeSlot:
 
     # What it does
 
-    def raise_fault(self, cause: Cause, detail: str, context: int = 0) -> None:
+    def raise_fault(self, cause: Cause, detail: str, context: int = 0, address: int = 0) -> None:
         if self._fault.cause is Cause.NONE:
-            self._fault = Fault(cause, detail, context)
+            self._fault = Fault(cause, detail, context, address)
         self.fault_line.level = True
 
     def store(self, address: int, data: bytes, context: int = 0) -> None:
@@ -332,11 +356,11 @@ class FakeSlot:
         """Whether a burst leaves every window of its context; if so, the fault is recorded."""
         first, last = address // 4096, (address + size - 1) // 4096
         read = cause is Cause.READ_OUTSIDE_WINDOW
-        for window in self.windows:
+        for window in self.reachable:
             allowed = window.contexts >> context & 1 and (window.read if read else window.write)
             if allowed and window.first_page <= first and last <= window.last_page:
                 return False
-        self.raise_fault(cause, f"{cause.value} at address {address:#x}, context {context}", context)
+        self.raise_fault(cause, f"{cause.value} at address {address:#x}, context {context}", context, address)
         return True
 
     def _act(self) -> None:

@@ -26,6 +26,7 @@ from eddy.board.pynq import PynqBoard
 from eddy.board.signing import Trust
 from eddy.board.socket import SocketBoard
 from eddy.core.slots import Image
+from eddy_sim.faults import LoadFault
 
 OPEN = Trust(False)
 """A board that takes unsigned images."""
@@ -40,14 +41,14 @@ class Harness:
     Attributes:
         board: The port.
         misload: What is wrong with the next module of a slot: ``sound``, ``hang``, ``write-outside``, ``fails`` (the
-            configuration port reports an error) or ``wrong-identity``.
+            configuration port reports an error) or ``wrong-identity``; on the RTL any fault of the simulated board.
         reconnect: The caller dies; what a new one gets.
         folder: Where the images lie; None where they are no files.
         close: Give everything back.
     """
 
     board: BoardPort
-    misload: Callable[[int, str], None]
+    misload: Callable[[int, str | LoadFault], None]
     reconnect: Callable[[], BoardPort]
     folder: Path | None
     close: Callable[[], None] = lambda: None
@@ -92,8 +93,9 @@ def fake(tmp: Path, profile: Profile | None = None, trust: Trust = OPEN, first_s
     fabric = FakeFabric(profile)
     board = PynqBoard(fabric, fabric.time, profile, ImageStore(folder), trust, first_seq)
 
-    def misload(slot: int, behaviour: str) -> None:
+    def misload(slot: int, behaviour: str | LoadFault) -> None:
         del slot
+        assert isinstance(behaviour, str)
         fabric.next_load = behaviour
 
     return Harness(board, misload, lambda: board, folder, board.shutdown)
@@ -112,7 +114,10 @@ def rtl(tmp: Path, trust: Trust = OPEN) -> Harness:
     device = SimDevice(profile, coherent=False)
     board = open_device(files.overlay, device, SimClock(device), profile, folder, trust)
 
-    def misload(slot: int, behaviour: str) -> None:
+    def misload(slot: int, behaviour: str | LoadFault) -> None:
+        if isinstance(behaviour, LoadFault):
+            device.inject(slot, behaviour)
+            return
         known: dict[str, faults.LoadFault] = {
             "fails": faults.FAILED_LOAD,
             "dead": faults.DEAD_IMAGE,
@@ -146,7 +151,8 @@ def model(tmp: Path) -> Harness:
         faults=ModelFaults(items, cast(Any, failing)),
     )
 
-    def misload(slot: int, behaviour: str) -> None:
+    def misload(slot: int, behaviour: str | LoadFault) -> None:
+        assert isinstance(behaviour, str)
         if behaviour in ("fails", "wrong-identity"):
             failing.add(len(loads))
         loads.append(behaviour)

@@ -11,6 +11,7 @@ PROOFS = {
     "control": Proof("firewall_ctrl_proof", IP / "firewall" / "firewall.f", depth=12),
     "windows": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 0}),
     "bursts": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 2}),
+    "handover": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 3}),
 }
 MUTATIONS = [
     ("decoupler", Mutation("gate ignored", "decoupler.sv", ".rst_ni(mem_open && rst_ni)", ".rst_ni(rst_ni)")),
@@ -25,6 +26,15 @@ MUTATIONS = [
     (
         "bursts",
         Mutation("last of the slot", "firewall_write.sv", "strb: w_i.strb, last: w_last}", "strb: '0, last: w_i.last}"),
+    ),
+    ("handover", Mutation("revocation ignored", "firewall_admit.sv", "in_window && !revoke_i", "in_window")),
+    (
+        "handover",
+        Mutation("drained too early", "firewall_admit.sv", "count_q == count_t'(refusing_q)", "count_q <= count_t'(1)"),
+    ),
+    (
+        "handover",
+        Mutation("context ignored", "firewall_admit.sv", "&& windows_i[i].contexts[ax_i.user]", ""),
     ),
 ]
 

@@ -155,6 +155,32 @@ def test_windows_that_are_not_asked_for_are_disabled(registers: Registers) -> No
         bank.set_windows([PageWindow(0, 0, True, True, 1)] * 17)
 
 
+def test_a_revoked_bank_is_told_only_what_differs(registers: Registers, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank = slot_ctrl(registers)
+    bank.set_windows([PageWindow(7, 9, True, False, 1), PageWindow(12, 12, True, True, 1)])
+    written: list[int] = []
+    kept = SlotCtrl._put
+
+    def put(self: SlotCtrl, offset: int, word: int) -> None:
+        written.append(offset)
+        kept(self, offset, word)
+
+    monkeypatch.setattr(SlotCtrl, "_put", put)
+    # A window that changes while it could act is disabled first.
+    bank.set_windows([PageWindow(8, 9, True, False, 1), PageWindow(12, 12, True, True, 1)])
+    flags, base = regs.WINDOW_FLAGS.at(0), regs.WINDOW_BASE.at(0)
+    assert written == [flags, base, flags]
+    bank.revoke()
+    assert regs.CONTROL.decode(int(registers.words[regs.CONTROL.offset // 4]))["revoke"] == 1
+    written.clear()
+    bank.set_windows([PageWindow(6, 9, True, False, 1), PageWindow(12, 12, True, True, 1)])
+    assert written == [base]
+    bank.set_windows([])
+    assert not registers.words[[flags // 4, regs.WINDOW_FLAGS.at(1) // 4]].any()
+    bank.admit()
+    assert regs.CONTROL.decode(int(registers.words[regs.CONTROL.offset // 4]))["revoke"] == 0
+
+
 def test_counters_are_sixty_four_bits_and_named(registers: Registers) -> None:
     bank = slot_ctrl(registers)
     for index in range(len(COUNTERS)):

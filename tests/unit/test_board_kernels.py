@@ -58,7 +58,7 @@ def test_a_kernel_has_one_window_for_its_context_while_it_runs(gpu: GpuHarness) 
     with pytest.raises(Conflict):
         gpu.board.free(left.id)
     assert gpu.next_event().item == "left"
-    assert list(slot.windows) == []
+    assert list(slot.reachable) == []
 
 
 def test_a_core_that_does_not_stop_costs_the_slot(gpu: GpuHarness, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_a_start_that_fails_opens_nothing(gpu: GpuHarness, monkeypatch: pytest.M
         patch.setattr(FakeCluster, "__setitem__", fails)
         with pytest.raises(OSError, match="bus"):
             gpu.launch(region)
-    assert slot_of(gpu).windows == ()
+    assert slot_of(gpu).reachable == ()
     assert gpu.board.state().slots[CLUSTER].items == ()
     assert phase(gpu) is SlotPhase.IDLE
     gpu.board.free(region.id)

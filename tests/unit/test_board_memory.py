@@ -60,7 +60,7 @@ def test_a_gap_is_used_again() -> None:
 def test_pages_of_a_buffer() -> None:
     arena = Arena(FakeMemory(load_profile("tiny")))
     buffer = arena.allocate(PAGE + 1, "job")
-    assert arena.pages(buffer.id) == (buffer.address // PAGE, buffer.address // PAGE + 1)
+    assert arena.lend([buffer.id]).buffers == {buffer.id: (buffer.address // PAGE, buffer.address // PAGE + 1)}
 
 
 def test_what_is_free_is_said_with_the_refusal() -> None:

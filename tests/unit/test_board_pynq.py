@@ -90,19 +90,6 @@ def test_windows_are_written_only_when_they_change(harness: Harness) -> None:
     assert slot.log.count("set_windows") == 1
 
 
-def test_free_takes_the_window_of_an_idle_module_away(harness: Harness) -> None:
-    harness.load(0)
-    buffer = harness.board.allocate(8, "job")
-    harness.launch(buffer)
-    harness.next_event()
-    harness.board.free(buffer.id)
-    slot = fabric_of(harness).models[0]
-    assert slot.windows == ()
-    slot.store(buffer.address, b"late")
-    assert harness.board.wait(harness.board.now_s() + 1e-3) == ()
-    assert harness.board.state().slots[0].phase is SlotPhase.FAULTED
-
-
 def test_more_grants_than_windows(harness: Harness) -> None:
     harness.load(0)
     buffers = [harness.board.allocate(8, "job") for _ in range(17)]

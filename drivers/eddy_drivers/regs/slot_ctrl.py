@@ -39,7 +39,7 @@ ID_MAJOR = Field("major", 8, 8)
 """Map version: changes when a driver must change."""
 ID_BLOCK = Field("block", 16, 16)
 """Block id."""
-ID = Register("ID", 0x0, 0xED020100, (ID_MINOR, ID_MAJOR, ID_BLOCK))
+ID = Register("ID", 0x0, 0xED020101, (ID_MINOR, ID_MAJOR, ID_BLOCK))
 """Block id and map version."""
 
 CONTROL_OPEN_CONTROL = Field("open_control", 0, 1)
@@ -56,7 +56,9 @@ CONTROL_QUIESCE = Field("quiesce", 5, 1)
 """Admit no new memory bursts; STATUS.memory_idle says when the last one has ended."""
 CONTROL_SLVERR = Field("slverr", 6, 1)
 """Answer bad register accesses with SLVERR instead of OKAY and poison."""
-CONTROL = Register("CONTROL", 0x4, 0x0, (CONTROL_OPEN_CONTROL, CONTROL_OPEN_MEMORY, CONTROL_OPEN_INTERRUPT, CONTROL_RUN, CONTROL_FENCE, CONTROL_QUIESCE, CONTROL_SLVERR))
+CONTROL_REVOKE = Field("revoke", 7, 1)
+"""Refuse every new memory burst, whatever the windows say, as one outside them; STATUS.memory_drained then says when nothing of the slot reaches memory any more."""
+CONTROL = Register("CONTROL", 0x4, 0x0, (CONTROL_OPEN_CONTROL, CONTROL_OPEN_MEMORY, CONTROL_OPEN_INTERRUPT, CONTROL_RUN, CONTROL_FENCE, CONTROL_QUIESCE, CONTROL_SLVERR, CONTROL_REVOKE))
 """Control. Resets to everything closed and the module held in reset."""
 
 STATUS_CONTROL_CLOSED = Field("control_closed", 0, 1)
@@ -77,7 +79,9 @@ STATUS_INTERRUPT = Field("interrupt", 7, 1)
 """Level of the module's interrupt, as let through."""
 STATUS_ISOLATED = Field("isolated", 8, 1)
 """The memory path is blocked after a fault that left the slot's streams out of step."""
-STATUS = Register("STATUS", 0x8, 0x0, (STATUS_CONTROL_CLOSED, STATUS_MEMORY_CLOSED, STATUS_IN_RESET, STATUS_MEMORY_IDLE, STATUS_CONTROL_IDLE, STATUS_CLOCK_ALIVE, STATUS_CLOCK_BUSY, STATUS_INTERRUPT, STATUS_ISOLATED))
+STATUS_MEMORY_DRAINED = Field("memory_drained", 9, 1)
+"""No burst that went to memory is outstanding; bursts being refused may be. Read as 1 while CONTROL.revoke is set, or every window is closed, it stays 1 until memory is opened again."""
+STATUS = Register("STATUS", 0x8, 0x0, (STATUS_CONTROL_CLOSED, STATUS_MEMORY_CLOSED, STATUS_IN_RESET, STATUS_MEMORY_IDLE, STATUS_CONTROL_IDLE, STATUS_CLOCK_ALIVE, STATUS_CLOCK_BUSY, STATUS_INTERRUPT, STATUS_ISOLATED, STATUS_MEMORY_DRAINED))
 """Status."""
 
 CLOCK_CHECK_START = Field("start", 0, 1)

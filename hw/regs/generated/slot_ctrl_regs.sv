@@ -30,6 +30,7 @@ module slot_ctrl_regs (
   output logic control_fence_o,
   output logic control_quiesce_o,
   output logic control_slverr_o,
+  output logic control_revoke_o,
   input  logic status_control_closed_i,
   input  logic status_memory_closed_i,
   input  logic status_in_reset_i,
@@ -39,6 +40,7 @@ module slot_ctrl_regs (
   input  logic status_clock_busy_i,
   input  logic status_interrupt_i,
   input  logic status_isolated_i,
+  input  logic status_memory_drained_i,
   output logic clock_check_start_o,
   output logic [15:0] control_timeout_cycles_o,
   output logic [15:0] memory_timeout_cycles_o,
@@ -75,6 +77,7 @@ module slot_ctrl_regs (
   logic control_fence_q;
   logic control_quiesce_q;
   logic control_slverr_q;
+  logic control_revoke_q;
   logic clock_check_start_q;
   logic [15:0] control_timeout_cycles_q;
   logic [15:0] memory_timeout_cycles_q;
@@ -102,7 +105,7 @@ module slot_ctrl_regs (
     if (sel_i) begin
       case (addr_i[15:2])
         14'h0: begin
-          rdata_d[7:0] = 8'h0;
+          rdata_d[7:0] = 8'h1;
           rdata_d[15:8] = 8'h1;
           rdata_d[31:16] = 16'hed02;
         end
@@ -114,6 +117,7 @@ module slot_ctrl_regs (
           rdata_d[4:4] = control_fence_q;
           rdata_d[5:5] = control_quiesce_q;
           rdata_d[6:6] = control_slverr_q;
+          rdata_d[7:7] = control_revoke_q;
         end
         14'h2: begin
           rdata_d[0:0] = status_control_closed_i;
@@ -125,6 +129,7 @@ module slot_ctrl_regs (
           rdata_d[6:6] = status_clock_busy_i;
           rdata_d[7:7] = status_interrupt_i;
           rdata_d[8:8] = status_isolated_i;
+          rdata_d[9:9] = status_memory_drained_i;
         end
         14'h3: begin
         end
@@ -198,6 +203,7 @@ module slot_ctrl_regs (
       control_fence_q <= 1'h0;
       control_quiesce_q <= 1'h0;
       control_slverr_q <= 1'h0;
+      control_revoke_q <= 1'h0;
       clock_check_start_q <= 1'h0;
       control_timeout_cycles_q <= 16'h1000;
       memory_timeout_cycles_q <= 16'h1000;
@@ -233,6 +239,7 @@ module slot_ctrl_regs (
             if (wstrb_i[0]) control_fence_q <= wdata_i[4];
             if (wstrb_i[0]) control_quiesce_q <= wdata_i[5];
             if (wstrb_i[0]) control_slverr_q <= wdata_i[6];
+            if (wstrb_i[0]) control_revoke_q <= wdata_i[7];
           end
           14'h3: begin
             if (wstrb_i[0]) clock_check_start_q <= wdata_i[0];
@@ -293,6 +300,7 @@ module slot_ctrl_regs (
   assign control_fence_o = control_fence_q;
   assign control_quiesce_o = control_quiesce_q;
   assign control_slverr_o = control_slverr_q;
+  assign control_revoke_o = control_revoke_q;
   assign clock_check_start_o = clock_check_start_q;
   assign control_timeout_cycles_o = control_timeout_cycles_q;
   assign memory_timeout_cycles_o = memory_timeout_cycles_q;

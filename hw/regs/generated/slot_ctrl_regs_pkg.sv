@@ -6,7 +6,7 @@
 /// Offsets and values of the map `slot_ctrl`.
 package slot_ctrl_regs_pkg;
   parameter logic [15:0] IdOffset = 16'h0000;
-  parameter logic [31:0] IdReset = 32'hed020100;
+  parameter logic [31:0] IdReset = 32'hed020101;
   parameter logic [15:0] ControlOffset = 16'h0004;
   parameter logic [15:0] StatusOffset = 16'h0008;
   parameter logic [15:0] ClockCheckOffset = 16'h000c;

@@ -4,11 +4,17 @@ The range is one allocation that `boardd` holds for as long as it lives, so that
 ever goes back to the operating system. The fabric is not coherent with the CPU (DESIGN.md, "Fabric"): what the CPU
 writes must be flushed before a module reads it, and cached lines must be dropped before the CPU reads what a module
 wrote. Buffers never share a cache line, because they are whole pages.
+
+A module gets at a buffer by a loan (`lend`), and only a loan says where the buffer's pages are. Pages on loan are
+handed to nobody else, freed or not, until the loan has ended, and it ends by proof alone (`eddy.board.handover`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from eddy.board.fabric import ArenaMemory
+from eddy.board.handover import Loan, Pages, Quiescent
 from eddy.board.port import Buffer
 from eddy.core.errors import InvalidRequest, MemoryExhausted, NotFound
 
@@ -24,6 +30,9 @@ class Arena:
         self._memory = memory
         self._size = len(memory.bytes) // PAGE * PAGE
         self._buffers: dict[int, Buffer] = {}
+        self._loans: list[Loan] = []
+        self._withheld: dict[int, Buffer] = {}
+        """Freed while on loan: nobody's, and not to be handed out."""
         self._next_id = 1
 
     @property
@@ -75,9 +84,32 @@ class Arena:
             raise NotFound(f"no buffer {buffer}; it was never allocated, or is freed", field="buffer") from None
 
     def free(self, buffer: int) -> None:
-        """Give a buffer back; it is zeroed when its pages are next handed out, and nobody can read them before."""
-        self.get(buffer)
+        """Give a buffer back; it is zeroed when its pages are next handed out, and nobody can read them before.
+
+        Pages still on loan are handed out only once the loan has ended.
+        """
+        found = self.get(buffer)
         del self._buffers[buffer]
+        if self._on_loan(buffer):
+            self._withheld[buffer] = found
+
+    def lend(self, buffers: Iterable[int]) -> Loan:
+        """Let a module reach buffers from now on, until `end`.
+
+        Raises:
+            NotFound: There is none of that id.
+        """
+        loan = Loan({buffer: _page_numbers(self.get(buffer)) for buffer in buffers})
+        self._loans.append(loan)
+        return loan
+
+    def end(self, proof: Quiescent) -> None:
+        """End a loan: nothing it let through is outstanding, and nothing more can come."""
+        self._loans.remove(proof.loan)
+        self._withheld = {number: found for number, found in self._withheld.items() if self._on_loan(number)}
+
+    def _on_loan(self, buffer: int) -> bool:
+        return any(buffer in loan.buffers for loan in self._loans)
 
     def write(self, buffer: int, offset: int, data: bytes) -> None:
         """Copy bytes into a buffer and out of the cache."""
@@ -93,11 +125,6 @@ class Arena:
         start, end = self._range(buffer, offset, size)
         self._memory.invalidate(*_lines(start, end))
         return self._memory.bytes[start:end].tobytes()
-
-    def pages(self, buffer: int) -> tuple[int, int]:
-        """First and last 4 KiB page of a buffer, as physical page numbers."""
-        found = self.get(buffer)
-        return found.address // PAGE, (found.address + _pages(found.bytes) - 1) // PAGE
 
     def _range(self, buffer: int, offset: int, size: int) -> tuple[int, int]:
         found = self.get(buffer)
@@ -118,7 +145,8 @@ class Arena:
 
     def _gaps(self) -> list[tuple[int, int]]:
         gaps, at = [], 0
-        for buffer in sorted(self._buffers.values(), key=lambda buffer: buffer.address):
+        taken = [*self._buffers.values(), *self._withheld.values()]
+        for buffer in sorted(taken, key=lambda buffer: buffer.address):
             start = buffer.address - self._memory.address
             if start > at:
                 gaps.append((at, start))
@@ -126,6 +154,10 @@ class Arena:
         if at < self._size:
             gaps.append((at, self._size))
         return gaps
+
+
+def _page_numbers(buffer: Buffer) -> Pages:
+    return buffer.address // PAGE, (buffer.address + _pages(buffer.bytes) - 1) // PAGE
 
 
 def _pages(size: int) -> int:

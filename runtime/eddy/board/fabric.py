@@ -26,6 +26,8 @@ class Fault:
     detail: str = ""
     context: int = 0
     """Memory context of the burst, where it was one."""
+    address: int = 0
+    """Physical address of the burst, where it was one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +122,23 @@ class SlotControl(Protocol):
     def stop_memory(self) -> None:
         """Take no further memory request from the module; bursts already accepted are finished."""
 
+    def resume_memory(self) -> None:
+        """Take memory requests again."""
+
     def drained(self) -> bool:
         """Whether no memory burst and no register access of the slot is outstanding."""
+
+    def revoke(self) -> None:
+        """Refuse every further memory request, whatever the windows say; what was admitted goes on."""
+
+    def admit(self) -> None:
+        """Let memory requests through again, window by window."""
+
+    def memory_drained(self) -> bool:
+        """Whether nothing the slot got admitted is on its way to memory.
+
+        While its windows are closed (revoked, stopped, or the slot closed) a yes stays true.
+        """
 
     def decouple(self) -> None:
         """Close both paths at the slot's boundary."""

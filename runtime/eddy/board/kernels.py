@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from eddy.board.arena import Arena
 from eddy.board.clock import Clock
-from eddy.board.fabric import NO_WINDOW, Cluster, Fault, KernelEnd, KernelStart, SlotFabric, Window
+from eddy.board.fabric import Cluster, Fault, KernelEnd, KernelStart, SlotFabric
+from eddy.board.handover import MemoryGate, NotDrained
 from eddy.board.port import Access, Cause, CoreReport, KernelLaunch, Launch
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.gpu.layout import REGION_BASE
@@ -52,7 +53,6 @@ class _Running:
     ticket: int
     context: int
     cores: frozenset[int]
-    window: Window
 
     @property
     def limit_s(self) -> float:
@@ -137,13 +137,14 @@ class Kernels:
 
     Args:
         hardware: The slot.
+        gate: What it may reach of memory.
         cluster: The cluster in it.
         clock: Board time, for bounded waits.
         arena: Where regions are.
     """
 
-    def __init__(self, hardware: SlotFabric, cluster: Cluster, clock: Clock, arena: Arena) -> None:
-        self._hardware, self._cluster, self._clock, self._arena = hardware, cluster, clock, arena
+    def __init__(self, hardware: SlotFabric, gate: MemoryGate, cluster: Cluster, clock: Clock, arena: Arena) -> None:
+        self._hardware, self._gate, self._cluster, self._clock, self._arena = hardware, gate, cluster, clock, arena
         self._running: dict[str, _Running] = {}
         self._cores = cluster.shape.cores
         self._ends: dict[int, KernelEnd] = {}
@@ -174,19 +175,17 @@ class Kernels:
             check_apart(kernel, cores, other.launch, other.cores)
         # Cores are disjoint, so that the lowest one's number is nobody else's: the context, and the window's place.
         context = min(cores)
-        first, last = self._arena.pages(kernel.region)
-        window = Window(first, last, read=True, write=True, contexts=1 << context)
         started = KernelStart(kernel.entry, kernel.argument, region.address, region.bytes, cores, context)
         self._hardware.done.arm()
         self._hardware.fault.arm()
-        self._set_windows({context: window})
+        self._gate.open(launch.grants, context, place=context)
         started_s = self._clock.now_s()
         try:
             ticket = self._cluster.start(started)
         except BaseException:
-            self._set_windows({})
+            self._gate.close(context)
             raise
-        self._running[launch.item] = _Running(launch, started_s, ticket, context, frozenset(cores), window)
+        self._running[launch.item] = _Running(launch, started_s, ticket, context, frozenset(cores))
 
     def settle(self) -> None:
         """See which kernels have ended by themselves, or by a fault.
@@ -271,20 +270,22 @@ class Kernels:
         self._end(running, cause, detail)
 
     def _end(self, running: _Running, cause: Cause = Cause.NONE, detail: str = "") -> None:
-        """Take out a kernel whose cores have stopped; their faults say why, where nothing else does."""
+        """Take out a kernel whose cores have stopped; their faults say why, where nothing else does.
+
+        Raises:
+            SlotFailed: Its cores say that they have stopped, and its memory accesses go on.
+        """
+        try:
+            self._gate.close(running.context)
+        except NotDrained as late:
+            raise SlotFailed(Cause.MODULE_ERROR, f"item {running.launch.item} has ended, but its {late}") from late
         reports = self._ends.pop(running.ticket).cores
         del self._running[running.launch.item]
-        self._set_windows({})
         faults = [report for report in reports if report.fault]
         if faults and cause is Cause.NONE:
             cause = _CAUSES.get(faults[0].fault, Cause.KERNEL_TRAP)
         detail = "; ".join(filter(None, [detail, *map(_describe, faults)]))
         self._ended.append(Ended(running.launch, running.started_s, cause, detail, reports))
-
-    def _set_windows(self, more: dict[int, Window]) -> None:
-        windows = {running.context: running.window for running in self._running.values()} | more
-        places = range(max(windows, default=-1) + 1)
-        self._hardware.control.set_windows(tuple(windows.get(place, NO_WINDOW) for place in places))
 
 
 def _describe(report: CoreReport) -> str:

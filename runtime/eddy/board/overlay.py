@@ -41,9 +41,8 @@ PORT_BYTES = 16
 """What the shell's memory port can move in a shell-clock cycle: 8 bytes read and 8 written (hw/ip/eddy_pkg). The
 regulator counts both alike."""
 
-_ADDRESS_CAUSES = frozenset(
-    {Cause.READ_OUTSIDE_WINDOW, Cause.WRITE_OUTSIDE_WINDOW, Cause.ILLEGAL_BURST, Cause.WRITE_STALLED}
-)
+_REGISTER_CAUSES = frozenset({Cause.CONTROL_TIMEOUT, Cause.CONTROL_REFUSED})
+"""Faults of a register access: what the bank has as their address is an offset."""
 
 
 class OverlayFabric:
@@ -158,6 +157,10 @@ class _Control:
     def __init__(self, bank: SlotCtrl, profile: Profile) -> None:
         self._bank = bank
         self.stop_memory = bank.quiesce
+        self.resume_memory = bank.resume
+        self.revoke = bank.revoke
+        self.admit = bank.admit
+        self.memory_drained = bank.memory_drained
         self.drained = bank.idle
         self.decouple = bank.decouple
         self.hold_reset = bank.hold_reset
@@ -182,10 +185,12 @@ class _Control:
         if first is None:
             return Fault(Cause.NONE)
         cause = Cause(first.cause.name.lower().replace("_", "-"))
-        if cause in _ADDRESS_CAUSES:
-            where = f"{cause.value} at address {first.address:#x}, context {first.context}"
-            return Fault(cause, where, first.context)
-        return Fault(cause, f"{cause.value} at register offset {first.address:#x}")
+        if cause is Cause.CLOCK_LOST:
+            return Fault(cause, f"{cause.value}: the slot's clock stopped with an access or a burst outstanding")
+        if cause in _REGISTER_CAUSES:
+            return Fault(cause, f"{cause.value} at register offset {first.address:#x}")
+        where = f"{cause.value} at address {first.address:#x}, context {first.context}"
+        return Fault(cause, where, first.context, first.address)
 
     def set_windows(self, windows: tuple[Window, ...]) -> None:
         self._bank.set_windows([PageWindow(w.first_page, w.last_page, w.read, w.write, w.contexts) for w in windows])

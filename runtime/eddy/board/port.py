@@ -10,6 +10,10 @@ cycles and by `wait`; on the simulated boards by nothing else.
 Nothing here blocks for long but `wait`: `load` and `launch` start something and answer at once; how it ended comes as
 an event. A caller that dies loses nothing: events carry a growing sequence number and are kept until a later `wait`
 acknowledges them, and `state` tells a new caller what is loaded, what runs, and which buffers are whose.
+
+A module reaches memory only while an item runs. What changes hands (a buffer, a core, a slot) is closed, quiesced and
+drained first: when an item's end is reported, or `stop`, `close`, `load` or `free` returns, nothing that the item, the
+slot or the buffer's user had asked of memory is outstanding, and nothing can follow.
 """
 
 from __future__ import annotations
@@ -47,7 +51,8 @@ class Cause(str, enum.Enum):
     IDENTITY_MISMATCH = "identity-mismatch"
     """The slot does not hold what was loaded."""
     MODULE_ERROR = "module-error"
-    """The module says in its status register that it went wrong; or a cluster does not stop when it is told to."""
+    """The module says in its status register that it went wrong; or it says that it is done and its memory accesses go
+    on; or a cluster does not stop when it is told to."""
     ILLEGAL_INSTRUCTION = "illegal-instruction"
     """A kernel executed an instruction, or named a CSR, that the cluster does not have."""
     MISALIGNED_ACCESS = "misaligned-access"
@@ -168,6 +173,7 @@ class EventKind(str, enum.Enum):
     CONFIGURED = "configured"
     CONFIGURATION_FAILED = "configuration-failed"
     ITEM_DONE = "item-done"
+    """The item is done, and so are all its memory accesses: what it wrote can be read, and stays as it is."""
     ITEM_FAILED = "item-failed"
 
 
@@ -312,7 +318,8 @@ class BoardPort(Protocol):
     def stop(self, slot: int, item: str = "") -> None:
         """Stop what a slot runs, or one of its items; an `ITEM_FAILED` with cause `STOPPED` follows for each.
 
-        The slot is closed, unless kernels beside the one stopped go on. Nothing happens where it does not run.
+        The slot is closed, unless kernels beside the one stopped go on; either way what was stopped reaches memory no
+        more when this returns. Nothing happens where it does not run.
         """
 
     def close(self, slot: int) -> None:
@@ -339,6 +346,9 @@ class BoardPort(Protocol):
     def free(self, buffer: int) -> None:
         """Give a buffer back; it is scrubbed before anyone else gets it.
 
+        No module reaches it by then, and no access to it is outstanding; where that cannot be shown, because memory
+        does not answer, its pages go to nobody until it can.
+
         Raises:
             Conflict: An item that may touch it still runs.
         """
@@ -347,4 +357,4 @@ class BoardPort(Protocol):
         """Copy bytes into a buffer, visible to modules launched afterwards."""
 
     def read(self, buffer: int, offset: int, bytes: int) -> bytes:
-        """Copy bytes out of a buffer, as modules that have finished left them."""
+        """Copy bytes out of a buffer, as modules that have finished left them: they change nothing any more."""

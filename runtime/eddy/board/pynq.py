@@ -18,7 +18,8 @@ from eddy.board import swap
 from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.events import EventLog
-from eddy.board.fabric import Fabric
+from eddy.board.fabric import Fabric, Fault
+from eddy.board.handover import MemoryGate, NotDrained
 from eddy.board.images import ImageStore
 from eddy.board.kernels import Ended, Kernels, SlotFailed
 from eddy.board.port import (
@@ -37,14 +38,14 @@ from eddy.board.signing import Trust
 from eddy.board.slot import (
     NO_FAULT,
     BoardSlot,
+    asked_late,
     check_launch,
     not_idle,
     state_of,
     still_granted,
-    windows_of,
     wrong_kind,
 )
-from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.core.errors import BoardFault, Conflict, InvalidRequest, NotFound
 from eddy.core.slots import Image
 
 _log = logging.getLogger(__name__)
@@ -83,12 +84,18 @@ class PynqBoard:
                 field="profile",
             )
         self._fabric, self._clock, self._profile, self._store, self._trust = fabric, clock, profile, store, trust
-        self._slots = [BoardSlot(hardware) for hardware in fabric.slots]
-        for slot in self._slots:
-            # Whoever had the board before may have left a slot open: nothing is handed out until all are closed.
-            swap.close(self._context(slot))
-        self._log = EventLog(first_seq)
         self._arena = Arena(fabric.memory)
+        self._slots = [
+            BoardSlot(hardware, MemoryGate(hardware.control, clock, self._arena)) for hardware in fabric.slots
+        ]
+        for index, slot in enumerate(self._slots):
+            # Whoever had the board before may have left a slot open: nothing is handed out until all are closed, and
+            # what they had asked of memory has ended.
+            self._close_hardware(slot)
+            if not slot.hardware.control.memory_drained():
+                message = f"slot {index} still has memory accesses of the last run outstanding; reset the board"
+                raise BoardFault(message, cause="memory")
+        self._log = EventLog(first_seq)
         self._load: _Load | None = None
         self._shell = fabric.shell.build()
 
@@ -159,6 +166,7 @@ class PynqBoard:
         self._move(target, SlotPhase.LOADING, image=image)
         try:
             swap.begin(context)
+            target.gate.shut()
             download = self._clock.start(lambda: self._fabric.download(region, file), self._ring)
         except BaseException:
             self._shut(target, SlotPhase.FAULTED)
@@ -176,13 +184,25 @@ class PynqBoard:
         if (launch.kernel is None) != (target.kernels is None):
             raise wrong_kind(slot, launch)
         if target.kernels is not None:
-            target.kernels.start(launch)
-            self._move(target, SlotPhase.RUNNING, image=target.image)
+            self._start_kernel(slot, target, target.kernels, launch)
             return
-        windows = windows_of(launch, self._arena, target.hardware.control.window_count)
-        if windows != target.windows:
-            target.hardware.control.set_windows(windows)
-        target.windows, target.buffers = windows, frozenset(grant.buffer for grant in launch.grants)
+        target.gate.open(launch.grants)
+        try:
+            self._start(target, launch)
+        except BaseException:
+            # What was opened for an item that does not run must not stay open.
+            self._shut(target, SlotPhase.FAULTED)
+            raise
+
+    def _start_kernel(self, index: int, target: BoardSlot, kernels: Kernels, launch: Launch) -> None:
+        try:
+            kernels.start(launch)
+        except NotDrained as late:
+            self._give_up(index, target, f"after a start that failed, {late}")
+            raise BoardFault(f"slot {index} was closed: {late}; load it again", cause="memory") from late
+        self._move(target, SlotPhase.RUNNING, image=target.image)
+
+    def _start(self, target: BoardSlot, launch: Launch) -> None:
         for offset, value in launch.registers:
             target.hardware.module.write(offset, value)
         target.hardware.done.arm()
@@ -248,11 +268,8 @@ class PynqBoard:
             for launch in slot.launches:
                 if any(grant.buffer == buffer for grant in launch.grants):
                     raise still_granted(buffer, index, launch)
-            if buffer not in slot.buffers:
-                continue
-            # The module is idle, but not trusted: what it may reach must not become somebody else's memory.
-            slot.hardware.control.set_windows(())
-            slot.windows, slot.buffers = (), frozenset()
+            slot.gate.settle()
+        # Loans end with the items; the pages of one that could not be ended stay nobody's until it has.
         self._arena.free(buffer)
 
     def write(self, buffer: int, offset: int, data: bytes) -> None:
@@ -387,7 +404,10 @@ class PynqBoard:
             _take_download(load)
             swap.finish(load.swap)
             cluster = target.hardware.module.cluster
-            target.kernels = Kernels(target.hardware, cluster, self._clock, self._arena) if cluster else None
+            if cluster is not None:
+                target.kernels = Kernels(target.hardware, target.gate, cluster, self._clock, self._arena)
+            else:
+                target.kernels = None
         except swap.StepFailed as error:
             self._fail_load(load, error.cause, error.detail)
             return
@@ -395,7 +415,6 @@ class PynqBoard:
             # A driver failed in a way no step foresaw: the load has ended all the same, and must be seen to.
             self._fail_load(load, Cause.CONFIGURATION_ERROR, f"{type(error).__name__}: {error}")
             return
-        target.windows, target.buffers = (), frozenset()
         self._move(target, SlotPhase.IDLE, image=load.image.sha256)
         target.hardware.fault.arm()
         self._record(EventKind.CONFIGURED, load, Cause.NONE, "")
@@ -439,16 +458,35 @@ class PynqBoard:
         module, register = slot.hardware.module, slot.launch.status
         finished = module.finished()
         status = module.read(register) if finished and register >= 0 else 0
-        # After the reads, because a module that does not answer them shows there, and what was read is poison.
+        late = self._take_back(slot) if finished else ""
+        # After the reads, because a module that does not answer them shows there, and what was read is poison; and
+        # after the memory was taken back, because requests still to come when the module said done show there.
         fault = slot.hardware.control.fault()
         if fault.cause is not Cause.NONE:
-            self._fail(index, fault.cause, fault.detail, SlotPhase.FAULTED)
+            self._fail(index, *self._explain(slot.launch, fault, finished), SlotPhase.FAULTED)
+        elif late:
+            self._fail(index, Cause.MODULE_ERROR, f"the module says that it is done, but its {late}", SlotPhase.FAULTED)
         elif status:
             detail = f"the module's status register at {register:#x} reads {status:#x}"
             self._fail(index, Cause.MODULE_ERROR, detail, SlotPhase.FAULTED)
         elif finished:
             self._succeed(index, slot)
         return fault.cause is not Cause.NONE or finished
+
+    def _take_back(self, slot: BoardSlot) -> str:
+        """Close what an item could reach, and see it drained; answer why it did not."""
+        try:
+            slot.gate.close()
+        except NotDrained as late:
+            return str(late)
+        return ""
+
+    def _explain(self, launch: Launch, fault: Fault, finished: bool) -> tuple[Cause, str]:
+        """Why an item failed. A module that is done and asks for what it was granted is not outside its windows."""
+        if finished and asked_late(fault, launch, self._arena):
+            detail = f"the module said that it was done, and asked for memory after that ({fault.detail})"
+            return Cause.MODULE_ERROR, detail
+        return fault.cause, fault.detail
 
     def _succeed(self, index: int, slot: BoardSlot) -> None:
         assert slot.launch is not None
@@ -470,13 +508,17 @@ class PynqBoard:
 
     def _shut(self, slot: BoardSlot, phase: SlotPhase) -> None:
         try:
-            swap.close(self._context(slot))
+            self._close_hardware(slot)
         except BaseException:
             swap.shut(slot.hardware)
             raise
         finally:
             self._move(slot, phase)
-            slot.windows, slot.buffers = (), frozenset()
+
+    def _close_hardware(self, slot: BoardSlot) -> None:
+        """Close a slot, and end the loans of what it could reach as far as it has drained."""
+        swap.close(self._context(slot))
+        slot.gate.shut()
 
     def _move(self, slot: BoardSlot, phase: SlotPhase, image: str = "") -> None:
         if phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from eddy.board.arena import Arena
-from eddy.board.fabric import Fault, SlotFabric, Window
+from eddy.board.fabric import Fault, SlotFabric
+from eddy.board.handover import MemoryGate
 from eddy.board.kernels import Kernels
 from eddy.board.port import Access, Cause, Launch, SlotPhase, SlotState
 from eddy.core.errors import Conflict, InvalidRequest
@@ -22,25 +23,23 @@ class BoardSlot:
 
     Attributes:
         hardware: Its blocks.
+        gate: What it may reach of memory: while an item runs, what was granted; otherwise nothing.
         phase: What it is doing.
         image: sha256 of what it holds.
         since_s: Board time at which its phase began.
         launch: The item it runs, where it holds no GPU cluster.
         started_s: Board time at which that began.
-        windows: The firewall's windows, which stay open between the items of a batch.
-        buffers: What they were made of.
         idle_fault: Why it was closed while it ran nothing: there was no item to say it of, so the next launch says it.
         kernels: What runs on the GPU cluster it holds; None where it holds another module.
     """
 
     hardware: SlotFabric
+    gate: MemoryGate
     phase: SlotPhase = SlotPhase.EMPTY
     image: str = ""
     since_s: float = 0.0
     launch: Launch | None = None
     started_s: float = 0.0
-    windows: tuple[Window, ...] = ()
-    buffers: frozenset[int] = frozenset()
     idle_fault: Fault = NO_FAULT
     kernels: Kernels | None = None
 
@@ -82,25 +81,13 @@ def check_launch(launch: Launch, running: Iterable[str]) -> None:
         raise Conflict(f"an item called {launch.item} runs already", field="item")
 
 
-def windows_of(launch: Launch, arena: Arena, limit: int) -> tuple[Window, ...]:
-    """One window a grant; the same buffer twice is one window with both rights.
-
-    Raises:
-        InvalidRequest: More than `limit`, which is how many a slot has.
-        NotFound: A granted buffer is not there.
-    """
-    rights: dict[int, tuple[bool, bool]] = {}
-    for grant in launch.grants:
-        read, write = rights.get(grant.buffer, (False, False))
-        rights[grant.buffer] = (read or grant.access is not Access.WRITE, write or grant.access is not Access.READ)
-    windows = tuple(Window(*arena.pages(buffer), read, write) for buffer, (read, write) in rights.items())
-    if len(windows) > limit:
-        raise InvalidRequest(
-            f"{len(windows)} buffers are granted, a slot has {limit} windows; put small buffers into one",
-            field="grants",
-            allowed=f"<= {limit}",
-        )
-    return windows
+def asked_late(fault: Fault, launch: Launch, arena: Arena) -> bool:
+    """Whether a fault is an access the launch allowed: the module asked for it after it had said that it was done."""
+    forbidden = {Cause.READ_OUTSIDE_WINDOW: Access.WRITE, Cause.WRITE_OUTSIDE_WINDOW: Access.READ}.get(fault.cause)
+    if forbidden is None or fault.context != 0:
+        return False
+    granted = [arena.get(grant.buffer) for grant in launch.grants if grant.access is not forbidden]
+    return any(buffer.address <= fault.address < buffer.address + buffer.bytes for buffer in granted)
 
 
 def not_idle(index: int, slot: BoardSlot) -> Conflict:

@@ -19,9 +19,9 @@ MAGIC = 0x45444459
 """What the identity block of every module begins with: "EDDY"."""
 
 DRAIN_BOUND_S = 1e-3
-"""How long outstanding bursts may take to finish before the slot is closed over them. The firewall itself bounds each
-burst by MEMORY_TIMEOUT (4096 shell cycles, 41 us at 100 MHz) a beat; what takes longer is a memory that does not
-answer, and the decoupler must close all the same."""
+"""How long outstanding bursts may take to finish before the slot is closed over them, and then without the slot. The
+firewall itself bounds what a slot holds up by MEMORY_TIMEOUT (4096 shell cycles, 41 us at 100 MHz) a burst; what takes
+longer is a memory that does not answer, and the decoupler must close all the same."""
 
 LOCK_BOUND_S = 10e-3
 """How long a clocking wizard may take to lock. DS925 gives an MMCM 100 us; the rest is margin."""
@@ -103,6 +103,11 @@ def _reset(swap: SwapContext) -> None:
     swap.slot.control.hold_reset()
 
 
+def _settle(swap: SwapContext) -> None:
+    # A memory that does not answer keeps what was on loan from changing hands; the slot is closed all the same.
+    swap.within(DRAIN_BOUND_S, swap.slot.control.memory_drained)
+
+
 def _forget_status(swap: SwapContext) -> None:
     swap.fabric.shell.clear_configuration_status()
 
@@ -117,6 +122,7 @@ CLOSING: tuple[Step, ...] = (
         _decouple,
     ),
     Step("reset", "both sides of the crossings are reset together, so that no half transfer survives", _reset),
+    Step("settle", "what the slot had admitted ends without it; only then may its memory change hands", _settle),
 )
 """From a working slot to a closed one. Also what `close`, `stop` and every fault run."""
 
@@ -169,6 +175,7 @@ def _identify(swap: SwapContext) -> None:
 
 def _no_windows(swap: SwapContext) -> None:
     swap.slot.control.set_windows(())
+    swap.slot.control.revoke()
     swap.slot.control.clear_counters()
 
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "slot_abi.h"
+#include "hls_registers.hpp"
 
 namespace {
 
@@ -33,20 +33,13 @@ constexpr struct {
     {"late-outside", Behaviour::kLateOutside},
 };
 
-constexpr uint32_t kMagic = 0x45444459;
-constexpr uint32_t kMapVersion = 0x0100;
 constexpr uint64_t kWord = 0x0123456789ABCDEFull;  // what it writes to memory
-constexpr unsigned kRegisters = 16;
 constexpr uint16_t kDribblePause = 16;  // cycles between two beats
 constexpr uint16_t kLatePause = 1000;  // cycles between the item's end and what comes after it
 
 /// Everything that a clock edge may change, and nothing else: two of these are compared to find a fixed point.
 struct State {
-  uint32_t registers[kRegisters];
-  uint8_t started, done, gie, ier, isr;
-  uint8_t have_address, have_data;
-  uint32_t data;
-  uint16_t write_address;
+  HlsRegisters registers;
   uint8_t asked, flooding;
   uint16_t beats_left, pause;
   SlotUp up;
@@ -73,10 +66,11 @@ class Rogue {
     } else {
       const SlotUp before = s_.up;  // handshakes are judged by what was on the wires
       memory(before, down);
-      control(before, down);
-      if (s_.started) act();
+      const bool answers = !(s_.registers.started && behaviour_ == Behaviour::kSilent);
+      s_.registers.step(before, down, s_.up, answers, hash_, kind_);
+      if (s_.registers.started) act();
       else if (behaviour_ == Behaviour::kLateOutside) act_late();
-      s_.up.irq = (s_.gie && s_.isr & s_.ier) || (s_.started && behaviour_ == Behaviour::kInterrupt);
+      s_.up.irq = (s_.registers.gie && s_.registers.isr & s_.registers.ier) || (s_.registers.started && behaviour_ == Behaviour::kInterrupt);
     }
     up = s_.up;
   }
@@ -88,68 +82,11 @@ class Rogue {
   }
 
  private:
-  uint64_t address() const { return (static_cast<uint64_t>(s_.registers[5]) << 32 | s_.registers[4]) & 0xFFFFFFFFFFull; }
+  uint64_t address() const { return s_.registers.address(0x10); }
 
   void finish() {
-    s_.started = s_.asked = 0;
-    s_.done = 1;
-    s_.isr |= 1;
-  }
-
-  uint32_t read_register(uint32_t offset) {
-    switch (offset) {
-      case 0x00: {
-        const uint32_t value = s_.started | s_.done << 1 | (!s_.started) << 2;
-        s_.done = 0;
-        return value;
-      }
-      case 0x04: return s_.gie;
-      case 0x08: return s_.ier;
-      case 0x0C: return s_.isr;
-      case 0xF000: return kMagic;
-      case 0xF004: return kind_ << 16 | kMapVersion;
-      case 0xF008: return static_cast<uint32_t>(hash_);
-      case 0xF00C: return static_cast<uint32_t>(hash_ >> 32);
-      default: return offset / 4 < kRegisters ? s_.registers[offset / 4] : 0;
-    }
-  }
-
-  void write_register(uint32_t offset, uint32_t value) {
-    switch (offset) {
-      case 0x00: s_.started |= value & 1; return;
-      case 0x04: s_.gie = value & 1; return;
-      case 0x08: s_.ier = value & 3; return;
-      case 0x0C: s_.isr ^= value & 3; return;
-      default:
-        if (offset / 4 < kRegisters) s_.registers[offset / 4] = value;
-    }
-  }
-
-  void control(const SlotUp& before, const SlotDown& down) {
-    SlotUp& up = s_.up;
-    if (before.s_axil_rvalid && down.s_axil_rready) up.s_axil_rvalid = 0;
-    if (before.s_axil_bvalid && down.s_axil_bready) up.s_axil_bvalid = 0;
-    if (before.s_axil_arready && down.s_axil_arvalid) {
-      up.s_axil_rdata = read_register(down.s_axil_araddr & ~3u);
-      up.s_axil_rvalid = 1;
-    }
-    if (before.s_axil_awready && down.s_axil_awvalid) {
-      s_.have_address = 1;
-      s_.write_address = down.s_axil_awaddr & 0xFFFC;
-    }
-    if (before.s_axil_wready && down.s_axil_wvalid) {
-      s_.have_data = 1;
-      s_.data = down.s_axil_wdata;
-    }
-    if (s_.have_address && s_.have_data && !up.s_axil_bvalid) {
-      write_register(s_.write_address, s_.data);
-      s_.have_address = s_.have_data = 0;
-      up.s_axil_bvalid = 1;
-    }
-    const bool answers = !(s_.started && behaviour_ == Behaviour::kSilent);
-    up.s_axil_arready = answers && !up.s_axil_rvalid;
-    up.s_axil_awready = answers && !s_.have_address && !up.s_axil_bvalid;
-    up.s_axil_wready = answers && !s_.have_data && !up.s_axil_bvalid;
+    s_.asked = 0;
+    s_.registers.finish();
   }
 
   void memory(const SlotUp& before, const SlotDown& down) {
@@ -162,7 +99,7 @@ class Rogue {
     }
     if (before.m_axi_rready && down.m_axi_rvalid && down.m_axi_rlast && !s_.flooding) finish();
     if (before.m_axi_bready && down.m_axi_bvalid && !s_.flooding) {
-      if (s_.started && behaviour_ == Behaviour::kLateOutside) s_.pause = kLatePause;
+      if (s_.registers.started && behaviour_ == Behaviour::kLateOutside) s_.pause = kLatePause;
       finish();
     }
     up.m_axi_bready = 1;
@@ -241,7 +178,7 @@ class Rogue {
         break;
       default: break;
     }
-    s_.asked = s_.started;
+    s_.asked = s_.registers.started;
   }
 
   /// What it does when its item is done and nobody asked for more.

@@ -239,6 +239,42 @@ async def quiescing_finishes_what_is_under_way_and_starts_nothing(dut: Any) -> N
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(how=["revoked", "windows closed"])
+async def memory_taken_away_is_reached_no_more_once_drained(dut: Any, how: str) -> None:
+    bench, _ = await start(dut)
+    watch = Watch(dut)
+    # One write without its data, one read: both admitted before.
+    await request(dut, "aw", 0x2000, 3)
+    await request(dut, "ar", 0x3000, 1)
+    assert dut.mem_drained_o.value == 0
+    if how == "revoked":
+        dut.revoke_i.value = 1
+    else:
+        for index in range(3):
+            bench.window(index, 0, 0, read=False, write=False, contexts=0)
+    await ClockCycles(dut.clk_i, 20)
+    assert dut.mem_drained_o.value == 0, "the write's data is still to come"
+    await data(dut, 4)
+    assert await answer(dut) == OKAY
+    assert await beats(dut) == [OKAY, OKAY]
+    await bench.until(lambda: dut.mem_drained_o.value == 1, 5)
+    # What comes now is refused, and a refused write that keeps its data back does not look like one to memory.
+    await request(dut, "aw", 0x2000, 3)
+    for _ in range(20):
+        await RisingEdge(dut.clk_i)
+        assert (dut.mem_idle_o.value, dut.mem_drained_o.value) == (0, 1)
+    assert bench.cause() == "write-outside-window"
+    assert watch.addresses == [0x2000, 0x3000]
+    await data(dut, 4)
+    assert await answer(dut) == SLVERR
+    if how == "revoked":
+        dut.revoke_i.value = 0
+        await request(dut, "ar", 0x3000)
+        assert await beats(dut) == [OKAY]
+        assert len(watch.addresses) == 3
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_forced_close_finishes_bursts_and_leaks_nothing_to_the_next_module(dut: Any) -> None:
     bench, memory = await start(dut)
     memory.read_if.r_channel.set_pause_generator(None)

@@ -9,7 +9,7 @@
 /// The first thing that goes wrong is kept in `fault_o` until `clear_i`.
 ///
 /// See `firewall_ctrl` and `firewall_mem` for what happens in each case. Settings are levels from flops on `clk_i`;
-/// windows and timeouts may change while the path they belong to is idle.
+/// timeouts may change while the path they belong to is idle, windows at any time: what was admitted goes on.
 module firewall
   import eddy_pkg::*;
   import firewall_pkg::*;
@@ -41,11 +41,15 @@ module firewall
   input logic    [  TimeoutWidth-1:0] ctrl_timeout_i,
   input logic    [  TimeoutWidth-1:0] mem_timeout_i,
   input window_t [    NumWindows-1:0] windows_i,
+  /// Refuse every new burst, whatever the windows say.
+  input logic                         revoke_i,
 
   /// No register access is under way, late answers included.
   output logic   ctrl_idle_o,
   /// No burst is under way.
   output logic   mem_idle_o,
+  /// No burst that went to memory is under way. Seen with `revoke_i` set or every window closed, it stays so.
+  output logic   mem_drained_o,
   /// The memory path is blocked after a fault that leaves the slot's streams out of step.
   output logic   isolated_o,
   /// The first fault; `cause` is `CauseNone` where there was none.
@@ -98,7 +102,9 @@ module firewall
     .clear_i,
     .timeout_i(mem_timeout_i),
     .windows_i,
+    .revoke_i,
     .idle_o(mem_idle_o),
+    .drained_o(mem_drained_o),
     .isolated_o,
     .fault_o(mem_fault),
     .slot_req_i(slot_mem_req_i),

@@ -17,6 +17,8 @@ module firewall_admit
   /// Take no new request.
   input  logic                     block_i,
   input  window_t [NumWindows-1:0] windows_i,
+  /// Refuse every request, whatever the windows say.
+  input  logic                     revoke_i,
   /// Request of the slot.
   input  logic                     valid_i,
   output logic                     ready_o,
@@ -37,7 +39,9 @@ module firewall_admit
   /// A burst, refused ones included, has been answered.
   input  logic                     finish_i,
   /// Nothing is under way.
-  output logic                     idle_o
+  output logic                     idle_o,
+  /// Nothing that went to memory is under way; a burst being refused may be.
+  output logic                     drained_o
 );
 
   if (MaxOutstanding < 2 || (MaxOutstanding & (MaxOutstanding - 1)) != 0) begin : gen_check_outstanding
@@ -73,7 +77,7 @@ module firewall_admit
 
   assign ready_o = !block_i && !refusing_q && (!valid_q || ready_i) && count_q != count_t'(MaxOutstanding);
   assign admit_o = valid_i && ready_o;
-  assign legal_o = allowed && in_window;
+  assign legal_o = allowed && in_window && !revoke_i;
 
   always_comb begin
     fault_o = '{cause: CauseNone, addr: '0, context_id: '0};
@@ -115,6 +119,8 @@ module firewall_admit
   assign refused_id_o = refused_id_q;
   assign refused_len_o = refused_len_q;
   assign idle_o = count_q == '0;
+  // Refusing stops admission, so that what is being refused is the newest burst under way, and the only such.
+  assign drained_o = count_q == count_t'(refusing_q);
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

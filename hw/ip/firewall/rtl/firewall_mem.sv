@@ -7,6 +7,9 @@
 /// - Cut off - isolated, closed, or its path in reset - the slot is not listened to: owed write beats go to memory with
 ///   strobes low, responses are dropped, new requests wait. A cut lasts until nothing is under way, so nothing from
 ///   before reaches the module that comes next.
+/// - Taking memory away: with `revoke_i` set, or every window closed, each new request is refused. Once `drained_o` is
+///   then seen, nothing of the slot is on its way to memory, and nothing will be until a window is open again: so the
+///   memory may be somebody else's. Windows may change, and `revoke_i` too, at any time; what was admitted goes on.
 ///
 /// Requests and write data are registered once; responses pass through in the same cycle. Write data may reach memory
 /// before its request is accepted, never before it is offered.
@@ -27,7 +30,9 @@ module firewall_mem
   input  logic                         clear_i,
   input  logic     [ TimeoutWidth-1:0] timeout_i,
   input  window_t  [   NumWindows-1:0] windows_i,
+  input  logic                         revoke_i,
   output logic                         idle_o,
+  output logic                         drained_o,
   output logic                         isolated_o,
   /// The fault of this cycle; else with `cause` `CauseNone`.
   output fault_t                       fault_o,
@@ -39,7 +44,7 @@ module firewall_mem
 
   logic isolated_q, draining_q;
   logic away, cut, block;
-  logic write_idle, read_idle, write_isolate, read_isolate;
+  logic write_idle, read_idle, write_drained, read_drained, write_isolate, read_isolate;
   fault_t write_fault, read_fault;
 
   assign away = isolated_q || !open_i || !path_rst_ni;
@@ -67,7 +72,9 @@ module firewall_mem
     .cut_i(cut),
     .timeout_i,
     .windows_i,
+    .revoke_i,
     .idle_o(write_idle),
+    .drained_o(write_drained),
     .fault_o(write_fault),
     .isolate_o(write_isolate),
     .aw_valid_i(slot_req_i.aw_valid),
@@ -101,7 +108,9 @@ module firewall_mem
     .cut_i(cut),
     .timeout_i,
     .windows_i,
+    .revoke_i,
     .idle_o(read_idle),
+    .drained_o(read_drained),
     .fault_o(read_fault),
     .isolate_o(read_isolate),
     .ar_valid_i(slot_req_i.ar_valid),
@@ -119,6 +128,7 @@ module firewall_mem
   );
 
   assign idle_o = write_idle && read_idle;
+  assign drained_o = write_drained && read_drained;
   assign isolated_o = isolated_q;
   assign fault_o = write_fault.cause != CauseNone ? write_fault : read_fault;
 

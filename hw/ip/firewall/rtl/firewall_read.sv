@@ -17,7 +17,9 @@ module firewall_read
   input  logic                         cut_i,
   input  logic    [  TimeoutWidth-1:0] timeout_i,
   input  window_t [    NumWindows-1:0] windows_i,
+  input  logic                         revoke_i,
   output logic                         idle_o,
+  output logic                         drained_o,
   /// The fault of this cycle, and whether it leaves the slot's streams out of step.
   output fault_t                       fault_o,
   output logic                         isolate_o,
@@ -53,6 +55,7 @@ module firewall_read
     .rst_ni,
     .block_i,
     .windows_i,
+    .revoke_i,
     .valid_i(ar_valid_i),
     .ready_o(ar_ready_o),
     .ax_i(ar_i),
@@ -66,7 +69,8 @@ module firewall_read
     .refused_id_o(refused_id),
     .refused_len_o(refused_len),
     .finish_i(finish),
-    .idle_o
+    .idle_o,
+    .drained_o
   );
 
   assign refused_r = '{id: refused_id, data: '0, resp: RespSlvErr, last: refused_beat_q == refused_len};

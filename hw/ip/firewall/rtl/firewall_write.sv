@@ -18,7 +18,9 @@ module firewall_write
   input  logic                         cut_i,
   input  logic    [  TimeoutWidth-1:0] timeout_i,
   input  window_t [    NumWindows-1:0] windows_i,
+  input  logic                         revoke_i,
   output logic                         idle_o,
+  output logic                         drained_o,
   /// The fault of this cycle, and whether it leaves the slot's streams out of step.
   output fault_t                       fault_o,
   output logic                         isolate_o,
@@ -83,6 +85,7 @@ module firewall_write
     .rst_ni,
     .block_i,
     .windows_i,
+    .revoke_i,
     .valid_i(aw_valid_i),
     .ready_o(aw_ready_o),
     .ax_i(aw_i),
@@ -96,7 +99,8 @@ module firewall_write
     .refused_id_o(refused_id),
     .refused_len_o(unused_len),
     .finish_i(finish),
-    .idle_o
+    .idle_o,
+    .drained_o
   );
 
   // Data.

@@ -51,12 +51,12 @@ module slot_path
   localparam int unsigned MaxOutstanding = 8;
 
   // Settings and reports of the control bank.
-  logic run, open_control, open_memory, open_interrupt, fence, quiesce, slverr, fault_clear, regulate;
+  logic run, open_control, open_memory, open_interrupt, fence, quiesce, revoke, slverr, fault_clear, regulate;
   logic [15:0] control_timeout, memory_timeout;
   window_t [15:0] windows;
   logic [23:0] rate;
   logic [19:0] burst;
-  logic control_idle, memory_idle, isolated;
+  logic control_idle, memory_idle, memory_drained, isolated;
   fault_t fault;
   logic path_rst_n, far_rst_n, slot_rst_q;
 
@@ -97,6 +97,7 @@ module slot_path
     .open_interrupt_o(open_interrupt),
     .fence_o(fence),
     .quiesce_o(quiesce),
+    .revoke_o(revoke),
     .slverr_o(slverr),
     .fault_clear_o(fault_clear),
     .control_timeout_o(control_timeout),
@@ -110,6 +111,7 @@ module slot_path
     .path_rst_ni(path_rst_n),
     .control_idle_i(control_idle),
     .memory_idle_i(memory_idle),
+    .memory_drained_i(memory_drained),
     .isolated_i(isolated),
     .interrupt_i(irq_o),
     .fault_i(fault),
@@ -172,8 +174,10 @@ module slot_path
     .ctrl_timeout_i(control_timeout),
     .mem_timeout_i(memory_timeout),
     .windows_i(windows),
+    .revoke_i(revoke),
     .ctrl_idle_o(control_idle),
     .mem_idle_o(memory_idle),
+    .mem_drained_o(memory_drained),
     .isolated_o(isolated),
     .fault_o(fault),
     .cpu_req_i(cpu_req),
