@@ -28,6 +28,7 @@ from eddy_sim.bench import Bench, BenchFailed
 from eddy_sim.bench_process import simulate
 from eddy_sim.board import SimBoard, Stop
 from eddy_sim.faults import Behaviour, rogue
+from eddy_sim.products import ROOT
 from eddy_sim.shims import WRAPPER_TOP, wrapper_source
 
 FOLDER = Path(__file__).resolve().parent
@@ -136,7 +137,7 @@ def through_cocotb() -> dict[str, float]:
     """Idle cycles and reads of the same shell in cocotb."""
     tell("cocotb on the same shell")
     sys.path.insert(0, str(FOLDER))  # the runner hands it on to the simulation
-    shell = build.ROOT / "hw" / "top" / "shell" / "shell.f"
+    shell = ROOT / "hw" / "top" / "shell" / "shell.f"
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder) / f"{WRAPPER_TOP}.sv"
         # All clocks together, as on the other side of the comparison.

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from eddy_sim.toolchain import compile_cpp
+from eddy_sim.cxx import compile_shared
 
 COMPILED = "compiled loop, turns/s"
 PYTHON = "Python loop, turns/s"
@@ -48,7 +48,7 @@ def compiled_turns_per_s() -> float:
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "loop.cpp", Path(folder) / "loop.so"
         source.write_text(_SOURCE, encoding="utf-8")
-        compile_cpp([source], library, link=True)
+        compile_shared([source], library)
         turns = ctypes.CDLL(str(library)).turns
     turns.argtypes, turns.restype = [ctypes.c_uint64], ctypes.c_uint64
     return best_rate(lambda: turns(20_000_000), 20_000_000)

@@ -33,6 +33,7 @@ from xml.etree import ElementTree
 from eddy.core.errors import EddyError
 
 from eddy_sim.bench_process import simulate
+from eddy_sim.cxx import TARGET_FLAGS, cxx_library, key
 from eddy_sim.filelist import read_filelist
 from eddy_sim.toolchain import BuildFailed, verilator_root, versions
 
@@ -45,12 +46,19 @@ VERILATOR_FLAGS = (
     *("--x-assign", "unique", "--x-initial", "unique", "--timescale", "1ns/1ps", "-Wall", "-Wno-fatal"),
 )
 COMPILE_FLAGS = (
-    *("-std=c++17", "-fPIC", "-O1", "-mcpu=baseline", "-fno-sanitize=all", "-Wno-everything"),
+    *("-std=c++17", "-O1", *TARGET_FLAGS, "-Wno-everything"),
     *("-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_TIMING=0", "-DVM_TRACE_FST=0"),
     *("-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0"),
 )
 CPP = Path(__file__).parent / "cpp"
-LINK_FLAGS = ("-shared", f"-Wl,--version-script={CPP / 'bench.map'}")
+LINK_FLAGS = (
+    "-shared",
+    "-O1",
+    "-nostdlib++",
+    "-mcpu=baseline",
+    "-fno-sanitize=all",
+    f"-Wl,--version-script={CPP / 'bench.map'}",
+)
 RUNTIME_SOURCES = ("verilated.cpp", "verilated_vpi.cpp", "verilated_threads.cpp")
 
 
@@ -148,15 +156,14 @@ class Bench:
             work,
         )
         libraries, share = _cocotb_folders()
-        sources = (*_as_one(CPP / "bench_main.cpp", model), *_runtime())
-        _run(
-            [
-                *(*_compiler(), *LINK_FLAGS, f"-I{model}", f"-I{share / 'lib' / 'verilator'}", *map(str, sources)),
-                *(f"-L{libraries}", "-lcocotbvpi_verilator", f"-Wl,-rpath,{libraries}", "-o", str(output)),
-            ],
-            f"compiling {self.top}",
-            work,
-        )
+        objects = _runtime()
+        for source in _as_one(CPP / "bench_main.cpp", model):
+            objects.append(source.with_suffix(".o"))
+            headers = (f"-I{model}", f"-I{share / 'lib' / 'verilator'}")
+            _run([*_compiler(), *headers, "-c", str(source), "-o", str(objects[-1])], f"compiling {self.top}", work)
+        libraries_found = (f"-L{libraries}", "-lcocotbvpi_verilator", f"-Wl,-rpath,{libraries}")
+        linked = (*map(str, objects), str(cxx_library()), "-lunwind", *libraries_found, "-o", str(output))
+        _run([sys.executable, "-m", "ziglang", "c++", *LINK_FLAGS, *linked], f"linking {self.top}", work)
         shutil.rmtree(model)
 
 
@@ -218,7 +225,7 @@ def _texts(files: Sequence[Path]) -> Iterator[str]:
 
 
 def _hash(*parts: str) -> str:
-    tools = (*versions(), ("cocotb", metadata.version("cocotb")), VERILATOR_FLAGS, COMPILE_FLAGS)
+    tools = (key(), *versions(), ("cocotb", metadata.version("cocotb")), VERILATOR_FLAGS, COMPILE_FLAGS)
     parts = (*parts, *_texts((CPP / "bench_main.cpp", CPP / "bench.map")))
     return hashlib.sha256("\0".join((repr(tools), *parts)).encode()).hexdigest()[:16]
 

@@ -9,7 +9,7 @@ The `.bit` files follow from the identities alone (`eddy_sim.bitfile`), and an i
 toolchain: nothing is written twice unless its sources changed, and two machines write the same bytes. The `.json`
 beside a partial bitstream is its manifest: the fields of `eddy.core.slots.Image`, and what a loader wants to know.
 
-The Verilated models behind the files are built when they are first loaded (`build_models` does it ahead of time).
+The Verilated models behind the files are built when they are first loaded (`eddy_sim.models` does it ahead of time).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,12 @@ from eddy.core.slots import Image, Pool, SlotDescription
 
 from eddy_sim import bitfile, build, hwh
 from eddy_sim.addressmap import Ip, RegisterSpec, argument_map, slot_ip, static_ips
+from eddy_sim.products import ROOT, Progress, build_folder, silent
 
 OVERLAY = "eddy"
 """Name of the overlay, and of its files."""
 OVERLAY_BYTES = 1 << 20
 """Payload of the full bitstream. No figure rests on it: board time starts with the static region configured."""
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +99,9 @@ class BitstreamSet:
         raise KeyError(f"no partial bitstream of {module} for slot {slot} of {self.profile}")
 
 
-def silent(_message: str) -> None:
-    """A progress callback that says nothing."""
-
-
 def folder_of(profile: str) -> Path:
     """Where the files of a profile go."""
-    return build.build_folder().parent / "bitstreams" / profile
+    return build_folder().parent / "bitstreams" / profile
 
 
 def shell_identity(profile: Profile) -> str:
@@ -117,7 +112,7 @@ def shell_identity(profile: Profile) -> str:
 def modules(progress: Progress = silent) -> tuple[ModuleManifest, ...]:
     """The reconfigurable modules of the source tree, by name; one whose manifest is wrong is left out and said so."""
     found = []
-    for path in sorted((build.ROOT / "bitstreams").glob("*/manifest.yaml")):
+    for path in sorted((ROOT / "bitstreams").glob("*/manifest.yaml")):
         try:
             found.append(load_module_manifest(path))
         except EddyError as error:
@@ -152,7 +147,8 @@ def list_or_build(
     folder = folder_of(board.name)
     folder.mkdir(parents=True, exist_ok=True)
     shell = shell_identity(board)
-    overlay = _overlay(board, shell, folder, progress)
+    written: list[str] = []
+    overlay = _overlay(board, shell, folder, written.append)
     partials = []
     for module in modules(progress) if found is None else found:
         build_hash = _module_identity(module, progress)
@@ -160,18 +156,11 @@ def list_or_build(
             continue
         for slot in board.slots:
             if fits(module, slot):
-                partials.append(_partial(board, shell, module, build_hash, slot, folder, key, progress))
+                partials.append(_partial(board, shell, module, build_hash, slot, folder, key, written.append))
+    if written:
+        progress(f"wrote {len(written)} bitstream files of profile {board.name}")
     _remove_stale(folder, {partial.file.stem for partial in partials})
     return BitstreamSet(board.name, overlay, shell, tuple(partials))
-
-
-def build_models(profile: str | Profile, progress: Progress = silent) -> None:
-    """Verilate the shell of a profile and what its slots may hold, where missing; loads then take no time for it."""
-    board = load_profile(profile) if isinstance(profile, str) else profile
-    build.build_shell(len(board.slots), progress, board.cache_bytes)
-    for module in modules(progress):
-        if any(fits(module, slot) for slot in board.slots):
-            build.build_module(module.module, progress)
 
 
 def register_map(module: ModuleManifest) -> tuple[RegisterSpec, ...]:
@@ -194,11 +183,11 @@ def _module_identity(module: ModuleManifest, progress: Progress) -> str | None:
         return None
 
 
-def _overlay(board: Profile, shell: str, folder: Path, progress: Progress) -> Path:
+def _overlay(board: Profile, shell: str, folder: Path, written: Progress) -> Path:
     path = folder / f"{OVERLAY}.bit"
     identity = bitfile.Identity(OVERLAY, shell, shell, -1, board.part)
     handoff = hwh.overlay_hwh(OVERLAY, board.part, board.shell_hz, static_ips(len(board.slots), board.shell_hz))
-    data = _file(path, identity, OVERLAY_BYTES, progress)
+    data = _file(path, identity, OVERLAY_BYTES, written)
     manifest = {
         "overlay": OVERLAY,
         "profile": board.name,
@@ -221,11 +210,11 @@ def _partial(
     slot: SlotDescription,
     folder: Path,
     key: Path | None,
-    progress: Progress,
+    written: Progress,
 ) -> Partial:
     path = folder / f"{module.module}__{slot.region}.bit"
     identity = bitfile.Identity(module.module, build_hash, shell, slot.index, board.part)
-    data = _file(path, identity, slot.image_bytes, progress)
+    data = _file(path, identity, slot.image_bytes, written)
     image = Image(
         sha256=hashlib.sha256(data).hexdigest(),
         module=module.module,
@@ -276,11 +265,11 @@ def _signed(image: Image, manifest: Path, key: Path | None) -> Image:
     return Image(**{**asdict(image), "signature": str(old["signature"])}) if unchanged else image
 
 
-def _file(path: Path, identity: bitfile.Identity, payload_bytes: int, progress: Progress) -> bytes:
+def _file(path: Path, identity: bitfile.Identity, payload_bytes: int, written: Progress) -> bytes:
     """The bytes of an image's file, which is written unless it holds just them."""
     data = bitfile.make(identity, payload_bytes)
     if not path.is_file() or path.stat().st_size != len(data) or path.read_bytes() != data:
-        progress(f"writing {path.name}")
+        written(path.name)
         _write(path, data)
     return data
 

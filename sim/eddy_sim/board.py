@@ -27,7 +27,7 @@ from eddy_sim import build
 from eddy_sim.dram import DramParameters, DramStatistics, dram_parameters
 from eddy_sim.faults import BoundaryFault, LoadFault
 from eddy_sim.memory import CacheView
-from eddy_sim.toolchain import Progress
+from eddy_sim.products import Progress, silent
 
 FS_PER_S = 10**15
 MAX_SLOTS = 10
@@ -91,7 +91,7 @@ class SimBoard:
         coherent: bool = True,
         skipping: bool = True,
         resting: bool = True,
-        progress: Progress = build.silent,
+        progress: Progress = silent,
     ) -> None:
         self.profile = profile
         self.dram_base = profile.dram.base

@@ -10,14 +10,9 @@ translate it. It is set as the parameter `BuildHash` and read back from the iden
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
-import os
 import re
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,21 +20,17 @@ import yaml
 from eddy.core.errors import NotFound
 
 from eddy_sim import shims
+from eddy_sim.cxx import compile_objects, compile_shared, key
 from eddy_sim.filelist import read_filelist
+from eddy_sim.products import ROOT, Progress, product, silent
 from eddy_sim.toolchain import (
-    COMPILE_FLAGS,
-    LINK_FLAGS,
     RUNTIME_SOURCES,
     VERILATOR_FLAGS,
-    Progress,
-    compile_cpp,
     verilate,
     verilator_root,
     versions,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
-"""Root of the source tree."""
 CPP = Path(__file__).resolve().parent / "cpp"
 SHELL_COUNTERS = r"u_shell.*__DOT__cycles?_q$"
 """Names of the shell's 64-bit variables that only count its clock."""
@@ -50,15 +41,6 @@ _RESTING = ("slot_path", "ctrl_xbar")
 _CONTROL = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for name in _RESTING)
 REGISTERS = ("hls_registers.hpp",)
 """What the modules written in C++ share; not among the headers of every model, which need not be built again for it."""
-
-
-def build_folder() -> Path:
-    """Where products go: `$EDDY_BUILD_DIR`, or `build/sim` in the source tree."""
-    return Path(os.environ.get("EDDY_BUILD_DIR", ROOT / "build")) / "sim"
-
-
-def silent(_message: str) -> None:
-    """A progress callback that says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +89,7 @@ def build_shell(num_slots: int, progress: Progress = silent, cache_bytes: int = 
         whole = _Rtl(shims.WRAPPER_TOP, (control, *rtl.files, source), parameters, SHELL_COUNTERS, resting)
         _compile_model(whole, "shell_shim.cpp", shims.shell_copies(), work, progress, f"-DEDDY_NUM_SLOTS={num_slots}")
 
-    return _product(f"shell{num_slots}-{key}.so", make, progress)
+    return product(f"shell{num_slots}-{key}.so", make, progress)
 
 
 def shell_build_hash(num_slots: int, cache_bytes: int = 0) -> int:
@@ -180,7 +162,7 @@ def _build_module(rtl: _Rtl, progress: Progress) -> tuple[Path, int]:
         whole = _Rtl(rtl.top, rtl.files, (*rtl.parameters, f"BuildHash=64'h{build_hash:016x}"))
         _compile_model(whole, "module_shim.cpp", shims.module_copies(), work, progress)
 
-    return _product(f"{rtl.top}-{key}.so", make, progress), build_hash
+    return product(f"{rtl.top}-{key}.so", make, progress), build_hash
 
 
 def build_board(progress: Progress = silent) -> Path:
@@ -205,9 +187,10 @@ def _build_plain(name: str, sources: tuple[str, ...], progress: Progress, includ
 
     def make(work: Path) -> None:
         _write_headers(work)
-        compile_cpp([CPP / source for source in sources], work / "out", f"-I{work}", f"-I{CPP}", link=True)
+        files = [CPP / source for source in sources]
+        compile_shared(files, work / "out", f"-I{work}", f"-I{CPP}", progress=progress)
 
-    return _product(f"{name}-{key}.so", make, progress)
+    return product(f"{name}-{key}.so", make, progress)
 
 
 def _shim_texts(*sources: str) -> Iterator[str]:
@@ -216,11 +199,7 @@ def _shim_texts(*sources: str) -> Iterator[str]:
 
 
 def _key(*parts: str) -> str:
-    everything = (*parts, shims.boundary_header(), repr((COMPILE_FLAGS, LINK_FLAGS, versions())))
-    digest = hashlib.sha256()
-    for part in everything:
-        digest.update(part.encode() + b"\0")
-    return digest.hexdigest()[:16]
+    return key(*parts, shims.boundary_header())
 
 
 def _write_headers(work: Path, copies: str = "") -> None:
@@ -230,7 +209,7 @@ def _write_headers(work: Path, copies: str = "") -> None:
 
 def _compile_model(rtl: _Rtl, shim: str, copies: str, work: Path, progress: Progress, *flags: str) -> None:
     """Verilate, and compile all of the output with its shim as one unit (so that calls can be inlined)."""
-    runtime = _runtime(progress)
+    runtime = verilator_runtime(progress)
     generated = work / "verilated"
     verilate(rtl.top, PREFIX, rtl.files, rtl.parameters, generated)
     _write_headers(work, copies)
@@ -244,10 +223,10 @@ def _compile_model(rtl: _Rtl, shim: str, copies: str, work: Path, progress: Prog
     parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
     unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, CPP / shim)), encoding="utf-8")
     includes = (f"-I{work}", f"-I{generated}", f"-I{CPP}")
-    compile_cpp([unit], work / "out", *includes, *flags, link=True, objects=[runtime])
+    compile_shared([unit], work / "out", *includes, *flags, objects=[runtime], progress=progress)
 
 
-def _runtime(progress: Progress) -> Path:
+def verilator_runtime(progress: Progress) -> Path:
     """Verilator's runtime library as one object, shared by every model."""
     include = verilator_root() / "include"
     sources = [include / name for name in RUNTIME_SOURCES]
@@ -255,33 +234,6 @@ def _runtime(progress: Progress) -> Path:
     def make(work: Path) -> None:
         unit = work / "runtime.cpp"
         unit.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
-        compile_cpp([unit], work / "out", link=False)
+        compile_objects([unit], work)[0].replace(work / "out")
 
-    return _product(f"runtime-{_key('runtime')}.o", make, progress)
-
-
-def _product(name: str, make: Callable[[Path], None], progress: Progress) -> Path:
-    """The product of that name; made in a folder of its own where missing, by one process at a time."""
-    folder = build_folder()
-    final = folder / name
-    if final.is_file():
-        return final
-    folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder / f".{name}.lock"):
-        if final.is_file():
-            return final
-        progress(f"building {name.rsplit('-', 1)[0]}")
-        work = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=folder))
-        try:
-            make(work)
-            (work / "out").replace(final)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-    return final
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return product(f"runtime-{_key('runtime')}.o", make, progress)

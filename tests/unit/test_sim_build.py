@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from eddy.core.errors import NotFound
-from eddy_sim import build
+from eddy_sim import build, cxx, models
+from eddy_sim.products import product, silent
 from eddy_sim.toolchain import BuildFailed
 
 SOUND = "module m (input logic clk_i, output logic q_o);\n  always_ff @(posedge clk_i) q_o <= !q_o;\nendmodule\n"
@@ -47,8 +48,8 @@ def test_a_product_is_made_once_and_never_half(tmp_path: Path, monkeypatch: pyte
         made.append(work)
         (work / "out").write_text("done", encoding="utf-8")
 
-    first = build._product("thing-1.so", make, said.append)
-    assert build._product("thing-1.so", make, said.append) == first
+    first = product("thing-1.so", make, said.append)
+    assert product("thing-1.so", make, said.append) == first
     assert len(made) == 1
     assert said == ["building thing"]
     assert not made[0].exists()
@@ -62,16 +63,16 @@ def test_a_failed_build_leaves_nothing_that_looks_built(tmp_path: Path, monkeypa
         raise BuildFailed("no")
 
     with pytest.raises(BuildFailed):
-        build._product("thing-1.so", fail, build.silent)
+        product("thing-1.so", fail, silent)
     assert not list((tmp_path / "sim").glob("thing*"))
 
 
 def test_builders_in_several_processes_share_one_product(tmp_path: Path) -> None:
     script = (
-        "import time, sys; from eddy_sim import build\n"
+        "import time, sys; from eddy_sim.products import product, silent\n"
         "def make(work):\n"
         "    print('made', flush=True); time.sleep(0.5); (work / 'out').write_text('x')\n"
-        "assert build._product('p-1.so', make, build.silent).read_text() == 'x'\n"
+        "assert product('p-1.so', make, silent).read_text() == 'x'\n"
     )
     environment = {"EDDY_BUILD_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
     running = [
@@ -89,3 +90,34 @@ def test_what_verilator_says_reaches_the_reader(tmp_path: Path, monkeypatch: pyt
     broken.write_text("module m (input logic clk_i); nonsense!\nendmodule\n", encoding="utf-8")
     with pytest.raises(BuildFailed, match=r"m\.sv:1.*syntax error"):
         build.build_rtl_module("m", [broken])
+
+
+def test_no_product_destroys_what_a_running_thread_may_still_use() -> None:
+    """A process that ends runs destructors of static variables while threads may still step a board: there are none."""
+    for built in (build.build_board(), build.build_module("dct")[0]):
+        assert b"__cxa_finalize" in built.read_bytes(), "the names of what it takes from libraries can be read"
+        assert b"__cxa_atexit" not in built.read_bytes()
+
+
+def test_models_are_built_once_each_and_the_time_left_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(cxx, "cxx_library", lambda: made.append("library"))
+    monkeypatch.setattr(build, "verilator_runtime", lambda _: made.append("runtime"))
+    monkeypatch.setattr(build, "build_shell", lambda slots, cache_bytes: made.append(f"shell{slots}"))
+    monkeypatch.setattr(build, "build_module", lambda name: made.append(name))
+    monkeypatch.setattr(build, "build_board", lambda: made.append("board"))
+    said: list[str] = []
+    models.build_models("kv260", said.append, {"dct", "gpu_1c4w4t", "no such module"})
+    assert sorted(made) == ["board", "dct", "gpu_1c4w4t", "library", "runtime", "shell4"]
+    assert made[:2] == ["library", "runtime"], "all others need these"
+    assert said[0].startswith("simulation models: 1 of 6, about ")
+    assert said[-1] == "simulation models: 6 of 6"
+
+
+def test_a_model_that_cannot_be_built_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise BuildFailed(f"no {name}")
+
+    monkeypatch.setattr(build, "build_module", fail)
+    with pytest.raises(BuildFailed, match="no dct"):
+        models.build_models("kv260", silent, {"dct"})

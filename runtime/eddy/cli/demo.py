@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -30,7 +31,7 @@ def demo(
         folder = Path(out)
         clock = Clock()
         with tempfile.TemporaryDirectory(prefix="eddy-demo-") as data:
-            report = demo_run.run(profile, policy, Path(data), folder, clock.say)
+            report = demo_run.run(profile, policy, Path(data), folder, clock.say, clock.progress)
     if as_json:
         print_json(report.to_json())
     else:
@@ -43,12 +44,32 @@ def demo(
 class Clock:
     """Progress lines with the wall time since the start."""
 
+    QUIET_S = 5.0
+    """Seconds between two lines about the same thing, where lines cannot change."""
+
     def __init__(self) -> None:
-        self._start = time.monotonic()
+        self._start = self._told_s = time.monotonic()
+        self._open_line = False
 
     def say(self, text: str) -> None:
         """One line to standard error."""
-        say(f"eddy: [{time.monotonic() - self._start:4.0f} s] {text}")
+        if self._open_line:
+            print(file=sys.stderr)
+            self._open_line = False
+        say(self._timed(text))
+
+    def progress(self, text: str) -> None:
+        """How far something is: one line that changes on a terminal, a line now and then elsewhere."""
+        now_s = time.monotonic()
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{self._timed(text)}", end="", file=sys.stderr, flush=True)
+            self._open_line = True
+        elif now_s - self._told_s >= self.QUIET_S:
+            self._told_s = now_s
+            say(self._timed(text))
+
+    def _timed(self, text: str) -> str:
+        return f"eddy: [{time.monotonic() - self._start:4.0f} s] {text}"
 
 
 _COLUMNS = (

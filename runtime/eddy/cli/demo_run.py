@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from eddy_sim.bitstreams import build_models
+from eddy_sim.bitstreams import modules
+from eddy_sim.models import build_models
 
 from eddy.api.server import Server, ServerSettings
+from eddy.board.manifest import ModuleKind
 from eddy.cli import timeline
 from eddy.cli.demo_plan import Array, Order, orders, picture
 from eddy.cli.progress import watching
 from eddy.cli.serve import bitstreams_folder
 from eddy.client import Client, Event, Job
+from eddy.store.applications import load_application
 
 Say = Callable[[str], None]
 
@@ -98,7 +101,7 @@ class Report:
         }
 
 
-def run(profile: str, policy: str, data: Path, out: Path, say: Say) -> Report:
+def run(profile: str, policy: str, data: Path, out: Path, say: Say, progress: Say) -> Report:
     """Build the board, serve it, run every order, write timeline, trace and picture.
 
     Args:
@@ -107,16 +110,26 @@ def run(profile: str, policy: str, data: Path, out: Path, say: Say) -> Report:
         data: Directory for the server's store; nothing in it is needed afterwards.
         out: Directory for the files.
         say: Told what happens.
+        progress: Told how far the building is.
     """
     say(f"building the simulated board, profile {profile}")
-    build_models(profile, say)
+    submitted = orders()
+    build_models(profile, progress, _modules(submitted))
     settings = ServerSettings("rtl", profile, policy, data, bitstreams_folder(""), port=0)
     with Server(settings, progress=say).background() as server:
         say(f"the hypervisor serves {len(server.board.describe().slots)} slots on {server.url}")
-        outcomes = submit_all(server.url, server.key_file.read_text().strip(), orders(), say)
+        outcomes = submit_all(server.url, server.key_file.read_text().strip(), submitted, say)
     say("every result is right" if all(outcome.verified for outcome in outcomes) else "a result is WRONG")
     files = write(outcomes, out, f"{profile} board, policy {policy}")
     return Report("rtl", profile, policy, tuple(outcomes), files)
+
+
+def _modules(submitted: Iterable[Order]) -> frozenset[str]:
+    """The modules the orders can need: those of their applications' tasks, and the GPU clusters for kernels."""
+    folder = bitstreams_folder("")
+    packages = {folder / "applications" / f"{order.application}.yaml" for order in submitted if order.kernel is None}
+    used = {task.module for package in packages for task in load_application(package).tasks}
+    return frozenset(used | {module.module for module in modules() if module.kind is ModuleKind.GPU})
 
 
 def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -> list[Outcome]:

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eddy_sim import build
 from eddy_sim.gpu.elf import Program, read_elf
+from eddy_sim.products import product, silent
 from eddy_sim.toolchain import BuildFailed, versions
 
 TARGET = ("--target=riscv32-unknown-none-elf", "-march=rv32imf_zicsr_zifencei", "-mabi=ilp32f")
@@ -50,7 +50,7 @@ def assemble(text: str, c: str = "", flags: Sequence[str] = C_FLAGS) -> Path:
             objects.append("more.o")
         _tool(work, "ld.lld", "-T", "program.ld", *objects, "-o", "out")
 
-    return build._product(f"gpu_program-{digest.hexdigest()[:16]}.elf", make, build.silent)
+    return product(f"gpu_program-{digest.hexdigest()[:16]}.elf", make, silent)
 
 
 def program(text: str, c: str = "", flags: Sequence[str] = C_FLAGS) -> Program:

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from eddy_sim import build
 from eddy_sim.gpu.cluster_build import Shape, build_cluster
 from eddy_sim.gpu.elf import Program
 from eddy_sim.gpu.isa_model import RECORD, Records
-from eddy_sim.toolchain import Progress
+from eddy_sim.products import Progress, silent
 
 LATENCY = 20
 """Cycles between a request at the memory port and its answer, unless said otherwise."""
@@ -73,7 +72,7 @@ class Cluster:
         latency: int = LATENCY,
         trace: bool = False,
         library: Path | None = None,
-        progress: Progress = build.silent,
+        progress: Progress = silent,
     ) -> None:
         """Build where needed, and reset.
 

@@ -12,21 +12,18 @@ from pathlib import Path
 from eddy.core.errors import InvalidRequest
 
 from eddy_sim import build, shims
+from eddy_sim.cxx import compile_shared, key
 from eddy_sim.filelist import read_filelist
+from eddy_sim.products import ROOT, Progress, product, silent
 from eddy_sim.toolchain import (
-    COMPILE_FLAGS,
-    LINK_FLAGS,
     VERILATOR_FLAGS,
     BuildFailed,
-    Progress,
-    compile_cpp,
     verilate,
     verilator_root,
-    versions,
 )
 
 CPP = Path(__file__).resolve().parent / "cpp"
-FILELIST = build.ROOT / "hw" / "ip" / "gpu_cluster" / "gpu_cluster.f"
+FILELIST = ROOT / "hw" / "ip" / "gpu_cluster" / "gpu_cluster.f"
 TOP = "gpu_cluster"
 HARNESS = ("gpu_harness.cpp", "gpu_axi.h", "isa_core.h", "isa_memory.h")
 TRACE_DEFINE = "`define EDDY_GPU_TRACE\n"
@@ -113,7 +110,7 @@ def build_cluster(
     trace: bool = False,
     files: tuple[Path, ...] = (),
     optimise: bool = True,
-    progress: Progress = build.silent,
+    progress: Progress = silent,
 ) -> Path:
     """The cluster and its harness.
 
@@ -133,9 +130,7 @@ def build_cluster(
     sources = files or tuple(read_filelist(FILELIST))
     texts = [path.read_bytes() for path in (*sources, *(CPP / name for name in HARNESS), Path(__file__))]
     texts += [path.read_bytes() for path in sorted(build.CPP.glob("*.h"))]
-    digest = hashlib.sha256(
-        repr((shape, trace, optimise, VERILATOR_FLAGS, COMPILE_FLAGS, LINK_FLAGS, versions())).encode()
-    )
+    digest = hashlib.sha256(repr((shape, trace, optimise, VERILATOR_FLAGS, key())).encode())
     for text in texts:
         digest.update(text + b"\0")
 
@@ -144,7 +139,7 @@ def build_cluster(
         define.write_text(TRACE_DEFINE if trace else "", encoding="utf-8")
         _compile(shape, (define, *sources), work, progress, *(() if optimise else ("-O1",)), checked=trace)
 
-    return build._product(f"gpu_{shape.name()}-{digest.hexdigest()[:16]}.so", make, progress)
+    return product(f"gpu_{shape.name()}-{digest.hexdigest()[:16]}.so", make, progress)
 
 
 def _verilate_checked(shape: Shape, sources: tuple[Path, ...], out: Path) -> None:
@@ -176,4 +171,5 @@ def _compile(
     unit = work / "unit.cpp"
     unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, CPP / HARNESS[0])), encoding="utf-8")
     includes = (f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-I{CPP}")
-    compile_cpp([unit], work / "out", *includes, *flags, link=True, objects=[build._runtime(progress)])
+    runtime = build.verilator_runtime(progress)
+    compile_shared([unit], work / "out", *includes, *flags, objects=[runtime], progress=progress)

@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from eddy.core.errors import EddyError
 
-from eddy_sim import build
+from eddy_sim.cxx import compile_shared
 from eddy_sim.filelist import read_filelist
 from eddy_sim.gpu.softfloat import Answer, Flags, Op, Words
-from eddy_sim.toolchain import RUNTIME_SOURCES, BuildFailed, compile_cpp, verilator_root, versions
+from eddy_sim.products import ROOT, product, silent
+from eddy_sim.toolchain import RUNTIME_SOURCES, BuildFailed, verilator_root, versions
 
 CPP = Path(__file__).resolve().parent / "cpp"
-FILELIST = build.ROOT / "hw" / "ip" / "gpu_fpu" / "gpu_fpu.f"
+FILELIST = ROOT / "hw" / "ip" / "gpu_fpu" / "gpu_fpu.f"
 TAG_BITS = 6
 
 VERILATOR_FLAGS = (
@@ -155,9 +156,9 @@ def build_fpu(lanes: int = 4, sources: list[Path] | None = None, optimise: bool 
         parts = [part for part in sorted(generated.glob("*.cpp")) if not part.name.endswith("__Dpi.cpp")]
         unit.write_text("".join(f'#include "{part}"\n' for part in (*runtime, *parts, harness)), encoding="utf-8")
         flags = (f"-DFPU_LANES={lanes}", f"-DFPU_TAG_BITS={TAG_BITS}", *(() if optimise else ("-O0",)))
-        compile_cpp([unit], work / "out", f"-I{generated}", *flags, link=True)
+        compile_shared([unit], work / "out", f"-I{generated}", *flags)
 
-    return Fpu(build._product(name, make, build.silent), lanes)
+    return Fpu(product(name, make, silent), lanes)
 
 
 def build_host() -> Host:
@@ -165,9 +166,9 @@ def build_host() -> Host:
     source = CPP / "host_float.cpp"
 
     def make(work: Path) -> None:
-        compile_cpp([source], work / "out", *HOST_FLAGS, link=True)
+        compile_shared([source], work / "out", *HOST_FLAGS)
 
-    return Host(build._product(f"host_float-{_key(HOST_FLAGS, source)}.so", make, build.silent))
+    return Host(product(f"host_float-{_key(HOST_FLAGS, source)}.so", make, silent))
 
 
 def _verilate(files: list[Path], lanes: int, out: Path) -> None:

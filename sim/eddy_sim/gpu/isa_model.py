@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from eddy_sim import build
+from eddy_sim.cxx import compile_shared, key
 from eddy_sim.gpu.elf import Program, read_elf
-from eddy_sim.toolchain import COMPILE_FLAGS, LINK_FLAGS, Progress, compile_cpp, versions
+from eddy_sim.products import Progress, product, silent
 
 CPP = Path(__file__).resolve().parent / "cpp"
 SOURCES = ("isa_core.cpp", "isa_execute.cpp", "isa_special.cpp", "isa_api.cpp")
@@ -139,20 +139,20 @@ class Outcome:
 
 
 @lru_cache(maxsize=1)
-def library(progress: Progress = build.silent) -> ctypes.CDLL:
+def library(progress: Progress = silent) -> ctypes.CDLL:
     """The model as a shared object, built where missing.
 
     Raises:
         BuildFailed: The compiler refused.
     """
-    digest = hashlib.sha256(repr((COMPILE_FLAGS, LINK_FLAGS, versions())).encode())
+    digest = hashlib.sha256(key().encode())
     for name in (*SOURCES, *HEADERS):
         digest.update((CPP / name).read_bytes())
 
     def make(work: Path) -> None:
-        compile_cpp([CPP / name for name in SOURCES], work / "out", link=True)
+        compile_shared([CPP / name for name in SOURCES], work / "out", progress=progress)
 
-    loaded = ctypes.CDLL(str(build._product(f"gpu_isa-{digest.hexdigest()[:16]}.so", make, progress)))
+    loaded = ctypes.CDLL(str(product(f"gpu_isa-{digest.hexdigest()[:16]}.so", make, progress)))
     loaded.isa_new.restype = ctypes.c_void_p
     for name in ("isa_console", "isa_trace"):
         getattr(loaded, name).restype = ctypes.c_uint64

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy_sim import build
 from eddy_sim.gpu.cluster import LATENCY, Cluster, Fault, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.elf import Program
-from eddy_sim.toolchain import Progress
+from eddy_sim.products import Progress, silent
 
 TIMED_OUT = 124
 """Exit code of a program that did not end within its cycles, as of the command `timeout`."""
@@ -73,7 +72,7 @@ def run_program(
     max_cycles: int = MAX_CYCLES,
     all_cores: bool = False,
     latency: int = LATENCY,
-    progress: Progress = build.silent,
+    progress: Progress = silent,
 ) -> Result:
     """Load a program, start it on core 0 or on every core, run it to its end.
 
