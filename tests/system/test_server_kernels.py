@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import pytest
 from eddy.api.server import Server, ServerSettings
-from eddy.cli.kernel import only_kernel
+from eddy.cli.kernel import only_kernel, shown
 from eddy.cli.main import app
 from eddy.client import Client, JobFailed
 from eddy.client.kernel import Local
@@ -84,6 +84,11 @@ def test_it_feels_like_arrays_and_launches_overlap(ada: Client) -> None:
     assert shown["kernel"]["counters"]["total_active_cycles"] == sum(shown["kernel"]["counters"]["cycle_thread"])
     assert set(ada.outputs(launched[0].id)) == {"y"}
     np.testing.assert_array_equal(ada.outputs(launched[0].id)["y"], wanted[0])
+
+
+def test_a_log_cannot_steer_a_terminal() -> None:
+    assert shown("plain\ttext \u00e4\r\n") == "plain\ttext \u00e4\r\n"
+    assert shown("\x1b]0;title\x07\x9b2J\x08") == "\\x1b]0;title\\x07\\x9b2J\\x08"
 
 
 def test_local_memory_and_work_groups(ada: Client) -> None:

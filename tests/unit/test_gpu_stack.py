@@ -268,3 +268,16 @@ def test_the_decoder_follows_the_manual() -> None:
     assert decode(0x12345537, 0).immediate == 0x12345000
     assert decode(0x12345517, 0x80000000).immediate == 0x92345000
     assert [decode(word, 0).kind for word in (0, 0x0000000B, 0x00000073, 0x30200073)] == ["end"] * 4
+
+
+@pytest.mark.parametrize(
+    "beside",
+    ['__asm__(".section .text.start,\\"ax\\"\\nj .\\n.text");', '__attribute__((section(".text.start"))) '],
+    ids=["assembly", "attribute"],
+)
+def test_a_program_begins_with_its_start_whatever_a_source_puts_there(beside: str) -> None:
+    program = compiled(beside + "kernel void f(global int *a) { a[get_global_id(0)] = 3; }")
+    assert symbols(program.elf)["_start"] == REGION_BASE
+    a = np.zeros(8, "i4")
+    launch(cluster(), program, "f", a.shape, [a])
+    assert a.tolist() == [3] * 8

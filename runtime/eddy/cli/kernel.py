@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _KERNEL = re.compile(r"\b(?:__)?kernel\s+void\s+(\w+)\s*\(")
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
+_STEERS = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]")
 ARGUMENTS = "FILE.npy, zeros:f4:1024, a number, 1,2,3,4 for a vector, local:BYTES or null"
 
 
@@ -79,7 +80,12 @@ def log(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> 
     if as_json:
         print_json({"job": job, "log": text})
     else:
-        print(text, end="")
+        print(shown(text), end="")
+
+
+def shown(text: str) -> str:
+    """A log as a terminal may have it: what would steer the terminal is spelled out."""
+    return _STEERS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def _tell(job: KernelJob, files: dict[str, str], as_json: bool) -> None:
@@ -88,7 +94,7 @@ def _tell(job: KernelJob, files: dict[str, str], as_json: bool) -> None:
         print_json({**job.data, "log": text, **({"files": files} if files else {})})
         return
     show(job.data, False, files)
-    print(text, end="")
+    print(shown(text), end="")
 
 
 def argument(place: int, text: str) -> Any:

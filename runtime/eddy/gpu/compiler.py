@@ -24,7 +24,7 @@ from eddy.gpu.prelude import complete
 from eddy.gpu.program import Program, local_bytes, symbols
 from eddy.gpu.sandbox import Ended, Limits
 from eddy.gpu.signature import read_kernels, stubs, without_saves
-from eddy.gpu.stack_bound import lines, with_stacks
+from eddy.gpu.stack_bound import with_stacks
 
 MAX_SOURCE_BYTES = 1 << 20
 CACHE_BYTES = 256 << 20
@@ -80,8 +80,8 @@ class Compiler:
 
     def _compile(self, text: bytes, fpu: bool, digest: str) -> Program:
         clang = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.CODE, *toolchain.OPENCL)
-        asked = ("-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-S", "-emit-llvm", "-o", "-", "-")
-        read = self._step((*clang, *asked), text)
+        asked = (*clang, "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", "-o", "-", "-")
+        read = self._step(asked, text)
         ir = read.output.decode(errors="replace")
         kernels = read_kernels(ir)
         if not kernels:
@@ -93,8 +93,15 @@ class Compiler:
         elf = self._link({"kernel.o": code}, fpu)
         at = symbols(elf)
         placed = {name: replace(kernel, stub=at[f"eddy_call_{name}"]) for name, kernel in kernels.items()}
-        placed = with_stacks(placed, elf, lines(ir))
+        # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
+        placed = with_stacks(placed, elf, lambda: self._with_lines(asked, text))
         return Program(digest, elf, fpu, placed, local_bytes(elf), "@printf" in ir, _clean(read.message))
+
+    def _with_lines(self, asked: tuple[str, ...], text: bytes) -> str:
+        try:
+            return self._step((*asked, "-gline-tables-only"), text).output.decode(errors="replace")
+        except QuotaExceeded:
+            return ""
 
     def _step(self, argv: tuple[str, ...], text: bytes) -> Ended:
         ended = sandbox.run(argv, text, limits=self.limits)
@@ -122,9 +129,9 @@ class Compiler:
                 "--threads=1",
             )
             argv += ("--no-dependent-libraries", "-z", "max-page-size=64", "--build-id=none", "-o", "program.elf")
-            ended = sandbox.run(
-                (*argv, *objects, *(part.name for part in parts)), folder=folder.resolve(), limits=self.limits
-            )
+            # The library first: a program begins with its start, whatever a source puts beside it.
+            argv += (*(part.name for part in parts), *objects)
+            ended = sandbox.run(argv, folder=folder.resolve(), limits=self.limits)
             self._check(ended)
             made = os.open(folder / "program.elf", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(made, "rb") as linked:

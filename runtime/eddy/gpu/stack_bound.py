@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from eddy.core.errors import CompilationFailed
@@ -23,13 +23,13 @@ def lines(ir: str) -> dict[str, tuple[str, int]]:
     return {linked or name: (name, int(line)) for name, linked, line in _FUNCTION.findall(ir)}
 
 
-def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, places: Mapping[str, tuple[str, int]]) -> dict[str, Kernel]:
+def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, ir: Callable[[], str]) -> dict[str, Kernel]:
     """Kernels with the stack their work-items need.
 
     Args:
         kernels: By name, their stubs known.
         elf: The program.
-        places: Name and line of its functions in the source.
+        ir: Gives the source's LLVM IR with line tables.
 
     Raises:
         CompilationFailed: A need has no bound or is above `MAX_STACK_BYTES`; `details` has `asked`, bytes or
@@ -42,19 +42,17 @@ def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, places: Mapping[str, 
             asked = needs.of_kernel(kernel.stub)
         except Unbounded as error:
             function = needs.name(int(error.details["function"]))
-            raise _refused(f"{error.message}; at most {MAX_STACK_BYTES} bytes are allowed", function, places) from error
+            raise _refused(f"{error.message}; at most {MAX_STACK_BYTES} bytes are allowed", function, ir()) from error
         if asked > MAX_STACK_BYTES:
             why = f"needs {asked} bytes of stack a work-item, and {MAX_STACK_BYTES} are allowed; use global memory"
-            raise _refused(why, name, places, asked)
+            raise _refused(why, name, ir(), asked)
         made[name] = replace(kernel, stack_bytes=max(asked, STACK_BYTES))
     return made
 
 
-def _refused(
-    why: str, function: str, places: Mapping[str, tuple[str, int]], asked: int | str = "unbounded"
-) -> CompilationFailed:
+def _refused(why: str, function: str, ir: str, asked: int | str = "unbounded") -> CompilationFailed:
     linked = _PREFIXES.sub("", function)
-    name, line = places.get(linked, (linked, 0))
+    name, line = lines(ir).get(linked, (linked, 0))
     message = f"'{name}' {why}"
     entry = {"file": "kernel.cl", "line": line, "column": int(line > 0), "severity": "error", "message": message}
     where = f"kernel.cl:{line}:1" if line else "kernel.cl"
