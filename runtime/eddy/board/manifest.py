@@ -14,16 +14,21 @@ A manifest is `bitstreams/<module>/manifest.yaml`::
       blocks: {offset: 0x28, width: 32, kind: scalar}
       status: {offset: 0x30, width: 32, kind: status}
     resources: {lut: 2100, ff: 1900, dsp: 32, bram: 0, command: "..."}
-    scrub: reload                     # or reset: what makes it clean for another tenant
+    scrub: load                       # or reset: what makes it clean for another tenant
     example: {in: 256, out: 256, blocks: 2}   # a short legal run: bytes of each buffer, value of each scalar
 
 A `pointer` takes a buffer's address and `access` says what the module does with it (r, w, rw); a `scalar` takes an
 integer; a `status` is written by the module when it is done, zero meaning that all went well.
+
+`scrub: reset` counts only with a record beside the manifest that names the build it was verified for: `scrub.yaml`,
+written by `eddy module check NAME --record`. Any other build is loaded again between tenants.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import enum
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +42,8 @@ from eddy.core.errors import InvalidRequest
 
 CONTROL_BYTES = 0x10
 """Offsets below belong to ap_ctrl and the interrupt registers."""
+RECORD = "scrub.yaml"
+"""Name of the record beside a manifest."""
 IDENTITY_OFFSET = 0xF000
 """Offset of the identity block; arguments end below it."""
 
@@ -64,10 +71,10 @@ class RegisterKind(str, enum.Enum):
 class Scrub(str, enum.Enum):
     """What leaves nothing of one tenant's data behind in a module."""
 
-    RELOAD = "reload"
-    """Only loading it again."""
+    LOAD = "load"
+    """Only loading it again. Manifests may also say ``reload``."""
     RESET = "reset"
-    """Holding its reset: no memory survives that is read before it is written; a test proves it."""
+    """Holding its reset: whoever comes next can tell nothing of who was there before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +138,7 @@ class ModuleManifest:
         summary: One line for people.
         example: A short legal run, for `eddy module check`: (pointer, bytes of its buffer) and (scalar, value) pairs.
         parameters: Overrides of the top's RTL parameters, as (name, value) pairs.
+        verified_build: Build hash, 16 hex digits, for which a record says that a reset scrubs it; "" without one.
     """
 
     module: str
@@ -141,10 +149,15 @@ class ModuleManifest:
     clk_hz: float
     registers: tuple[ArgumentRegister, ...]
     resources: Resources = Resources()
-    scrub: Scrub = Scrub.RELOAD
+    scrub: Scrub = Scrub.LOAD
     summary: str = ""
     example: tuple[tuple[str, int], ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
+    verified_build: str = ""
+
+    def scrubs(self, build: str) -> bool:
+        """Whether a reset makes this build of it clean for another tenant: it says so, and was verified."""
+        return self.scrub is Scrub.RESET and bool(build) and self.verified_build == build
 
     def register(self, name: str) -> ArgumentRegister:
         """The argument of that name.
@@ -243,7 +256,17 @@ def load_module_manifest(path: str | Path) -> ModuleManifest:
         raise InvalidRequest(f"{path} is not YAML: {error}", field="path") from error
     if not isinstance(raw, dict):
         raise InvalidRequest(f"{path} must hold a mapping", field="path")
-    return parse_module_manifest(raw, path.parent)
+    return dataclasses.replace(parse_module_manifest(raw, path.parent), verified_build=recorded_build(path.parent))
+
+
+def recorded_build(folder: Path) -> str:
+    """The build that the record in a module's folder names; "" where there is none, or none that can be read."""
+    try:
+        raw = yaml.safe_load((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return ""
+    build = raw.get("build") if isinstance(raw, dict) else None
+    return build if isinstance(build, str) and re.fullmatch("[0-9a-f]{16}", build) else ""
 
 
 def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifest:
@@ -284,7 +307,7 @@ def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifes
         clk_hz=_clock(raw["clk_hz"]),
         registers=tuple(sorted(registers, key=lambda r: r.offset)),
         resources=_resources(_mapping(raw.get("resources", {}), "resources")),
-        scrub=Scrub(_choice(raw.get("scrub", "reload"), "scrub", [s.value for s in Scrub])),
+        scrub=_scrub(raw.get("scrub", Scrub.LOAD.value)),
         summary=str(raw.get("summary", "")),
         example=example,
         parameters=tuple((str(n), str(v)) for n, v in _mapping(raw.get("parameters", {}), "parameters").items()),
@@ -303,6 +326,10 @@ def _choice(value: Any, field: str, allowed: Sequence[Any]) -> Any:
             f"{field} is {value!r}; allowed: {', '.join(map(str, allowed))}", field=field, allowed=list(allowed)
         )
     return value
+
+
+def _scrub(value: Any) -> Scrub:
+    return Scrub(_choice(Scrub.LOAD.value if value == "reload" else value, "scrub", [s.value for s in Scrub]))
 
 
 def _clock(value: Any) -> float:

@@ -17,7 +17,7 @@ from eddy.cli.module_templates import skeleton
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
-    from eddy_sim.modcheck.runner import Finding
+    from eddy_sim.modcheck.finding import Finding
 
 app = typer.Typer(help="Write a reconfigurable module, and check it against the slot contract.", no_args_is_help=True)
 
@@ -106,12 +106,18 @@ def find_manifest(module: str, root: Path) -> Path:
 @app.command()
 def check(
     module: Annotated[str, typer.Argument(help="Name of a module, or path of a manifest.")],
+    record: Annotated[
+        bool, typer.Option("--record", help="Write down that a reset scrubs this build, where it does.")
+    ] = False,
+    only_scrub: Annotated[
+        bool, typer.Option("--only-scrub", help="Check only what a reset leaves behind for the next tenant.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Build a module and check it against the slot contract; exit 1 where it fails a check."""
     try:
         manifest = find_manifest(module, source_root(Path.cwd()))
-        findings = _run_checks(manifest, as_json)
+        findings = _run_checks(manifest, record, only_scrub, as_json)
     except EddyError as error:
         raise _fail(error, as_json) from error
     passed = all(finding.passed for finding in findings)
@@ -126,7 +132,7 @@ def check(
     raise typer.Exit(0 if passed else 1)
 
 
-def _run_checks(manifest: Path, quiet: bool) -> list[Finding]:
+def _run_checks(manifest: Path, record: bool, only_scrub: bool, quiet: bool) -> list[Finding]:
     """Run the checks; the simulator comes with an extra, so its absence is said and not a traceback."""
     try:
         from eddy_sim.modcheck.runner import check_module
@@ -138,4 +144,4 @@ def _run_checks(manifest: Path, quiet: bool) -> list[Finding]:
         typer.echo(
             f"Building {manifest.parent.name} and checking it (about half a minute the first time) ...", err=True
         )
-    return check_module(manifest)
+    return check_module(manifest, record, only_scrub)

@@ -196,7 +196,7 @@ registers:
   words: {{offset: 0x28, width: 32, kind: scalar}}
   addend: {{offset: 0x30, width: 32, kind: scalar}}
   status: {{offset: 0x38, width: 32, kind: status}}
-scrub: reload
+scrub: reset
 # A short legal run for `eddy module check`: bytes of each buffer, value of each scalar.
 example: {{in: 1600, out: 1600, words: 200, addend: 7}}
 """

@@ -8,50 +8,53 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from eddy.board.manifest import ModuleManifest, load_module_manifest
+from eddy.board.manifest import ModuleKind, ModuleManifest, load_module_manifest
 from eddy.core.errors import InvalidRequest
 
-CHECKS = (
+from eddy_sim.modcheck.composition import check_runs
+from eddy_sim.modcheck.finding import Finding
+from eddy_sim.modcheck.scrubbing import check_scrubbing
+
+BENCH_CHECKS = (
     *("ports", "identity", "registers", "hls", "protocol"),
     *("backpressure", "windows", "errors", "reset"),
 )
-"""The checks, in the order they run."""
+"""The checks that run on a cocotb bench, in the order they run."""
+CHECKS = (*BENCH_CHECKS, "runs", "scrub")
+"""All checks of an accelerator, in order; of a GPU cluster, only the last."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """How one check went.
-
-    Attributes:
-        check: Its name.
-        what: What it checks, in one line.
-        passed: Whether the module passed.
-        reason: Why not; empty where it passed.
-    """
-
-    check: str
-    what: str
-    passed: bool
-    reason: str
-
-
-def check_module(path: Path) -> list[Finding]:
+def check_module(path: Path, record: bool = False, only_scrub: bool = False) -> list[Finding]:
     """Build a module and run every check.
 
     Args:
         path: Its manifest, or the folder that holds it.
+        record: Write beside the manifest for which build a reset was found to scrub the module, where it was.
+        only_scrub: Leave out all but the check for that.
 
     Raises:
-        InvalidRequest: The manifest is wrong, has no example, or is not an HLS module's.
+        InvalidRequest: The manifest is wrong, or has no example.
         BuildFailed: The module does not compile; the message holds what the compiler said.
     """
+    manifest = load_module_manifest(path)
+    if manifest.kind is not ModuleKind.GPU:
+        _require_example(manifest)
+    if manifest.kind is ModuleKind.GPU or only_scrub:
+        return [check_scrubbing(path, record)]
+    return [*_bench_checks(path, manifest), _check_runs(path), check_scrubbing(path, record)]
+
+
+def _check_runs(path: Path) -> Finding:
+    what = "a run's outputs and time follow from its arguments and memory, whatever ran before"
+    leak = check_runs(path)
+    return Finding("runs", what, leak is None, "" if leak is None else str(leak))
+
+
+def _bench_checks(path: Path, manifest: ModuleManifest) -> list[Finding]:
     from eddy_sim.bench import Bench, BenchFailed
 
-    manifest = load_module_manifest(path)
-    _require_example(manifest)
     build = hashlib.sha256(manifest.module.encode()).hexdigest()[:16]
     bench = Bench(manifest.top, manifest.files, parameters={"BuildHash": f"64'h{build}"})
     with tempfile.TemporaryDirectory(prefix="modcheck-") as folder:
@@ -69,7 +72,7 @@ def check_module(path: Path) -> list[Finding]:
             said = failed.message.splitlines()[-1]
         lines = report.read_text(encoding="utf-8").splitlines() if report.is_file() else []
     found = {line["check"]: Finding(**line) for line in map(json.loads, lines)}
-    return [found.get(check, Finding(check, "", False, f"did not run: {said}")) for check in CHECKS]
+    return [found.get(check, Finding(check, "", False, f"did not run: {said}")) for check in BENCH_CHECKS]
 
 
 @contextlib.contextmanager
@@ -88,8 +91,6 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _require_example(manifest: ModuleManifest) -> None:
-    if manifest.kind.value != "hls":
-        raise InvalidRequest("only modules of kind hls can be checked", field="kind", allowed=["hls"])
     if not manifest.example:
         raise InvalidRequest(
             f"the manifest of {manifest.module} has no example; add a short legal run, such as "

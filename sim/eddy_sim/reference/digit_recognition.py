@@ -43,9 +43,10 @@ def search(train_bits: npt.NDArray[np.uint64], digit_bits: npt.NDArray[np.uint64
 
 
 def predict(labels: npt.NDArray[np.uint8], neighbours: npt.NDArray[np.uint16], k: int = K) -> npt.NDArray[np.uint8]:
-    """The most frequent label among the k nearest; on a tie the one that appears first."""
-    result = []
-    for row in labels[neighbours[:, :k, 0]]:
+    """The most frequent label among the k nearest; on a tie the one that appears first. No such neighbour: label 0."""
+    result, indices = [], neighbours[:, :k, 0]
+    known = indices < len(labels)
+    for row in np.where(known, labels[np.where(known, indices, 0)], 0):
         counts = np.bincount(row)
         result.append(next(label for label in row if counts[label] == counts.max()))
     return np.array(result, dtype=np.uint8)

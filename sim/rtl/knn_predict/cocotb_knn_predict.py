@@ -9,11 +9,13 @@ from eddy_sim.reference import digit_recognition
 
 
 def make(rng: np.random.Generator) -> trials.Trial:
-    """Few distinct labels, so that votes tie."""
+    """Few distinct labels, so that votes tie; of the neighbours some lie beyond the labels."""
     training, count = 8 * int(rng.integers(1, 9)), 8 * int(rng.integers(1, 5))
     k = int(rng.integers(1, 5))
     labels = rng.integers(0, 3, training).astype("u1")
     neighbours = rng.integers(0, training, (count, 4, 2)).astype("<u2")
+    beyond = rng.random((count, 4)) < 0.1
+    neighbours[..., 0][beyond] = rng.integers(training, 1 << 16, int(beyond.sum()))
     wanted = digit_recognition.predict(labels, neighbours, k)
     scalars = {"training": training, "count": count, "k": k}
     return trials.Trial(scalars, {"labels": labels, "neighbours": neighbours}, {"out": wanted})

@@ -1,6 +1,8 @@
 /// Votes: of the `k_i` nearest neighbours' labels the most frequent wins, of equally frequent ones the
 /// one whose nearest neighbour is nearer.
 ///
+/// A neighbour beyond the labels of this run has label 0: what an earlier run left is nobody's to see.
+///
 /// The stream brings the labels of the training set (eight to a word), which are kept, then two words
 /// of neighbours a digit. Six cycles a digit; eight predictions leave as one word.
 module knn_predict_core #(
@@ -27,7 +29,7 @@ module knn_predict_core #(
   logic [63:0] mem_q [MaxTraining / 8];
   logic [63:0] word;
   logic [WordWidth:0] at_q;
-  logic loaded_q, vote_q, full_q, lookup;
+  logic loaded_q, vote_q, full_q, lookup, known;
   /// Neighbour looked up, 0 to 3; two to a word.
   logic [1:0] slot_q;
   logic [2:0] digit_q;
@@ -41,6 +43,7 @@ module knn_predict_core #(
   assign in_ready_o  = !loaded_q || (lookup && slot_q[0]);
   assign index       = slot_q[0] ? in_data_i[47:32] : in_data_i[15:0];
   assign word        = mem_q[index[WordWidth+2:3]];
+  assign known       = index[15:3] < 13'(label_words_i);
   assign out_valid_o = full_q;
   assign out_data_o  = out_q;
 
@@ -86,12 +89,12 @@ module knn_predict_core #(
 
   always_ff @(posedge clk_i) begin
     if (!loaded_q && in_valid_i) mem_q[at_q[WordWidth-1:0]] <= in_data_i;
-    if (lookup) label_q[slot_q] <= word[8*index[2:0]+:8];
+    if (lookup) label_q[slot_q] <= known ? word[8*index[2:0]+:8] : '0;
     if (vote_q) out_q[digit_q] <= winner;
   end
 
-  // Distances have done their work, and indices beyond the labels held wrap around.
+  // Distances have done their work.
   logic unused;
-  assign unused = ^{in_data_i[63:48], in_data_i[31:16], index[15:WordWidth+3]};
+  assign unused = ^{in_data_i[63:48], in_data_i[31:16]};
 
 endmodule

@@ -1,0 +1,220 @@
+"""Self-composition: a module with different pasts must be one and the same to whoever comes next.
+
+Several instances of a module get different pasts: none at all, none but random values in whatever the source gives no
+initial one, and different secrets. Each is then cleared as the swap clears it, and does the next tenant's work. Every
+output of every cycle must be what the first instance shows. Ref: Barthe, D'Argenio, Rezk, "Secure information flow by
+self-composition", CSFW 2004; the outputs of a cycle include when it comes, so time is compared as data is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from eddy.board.manifest import ModuleKind, ModuleManifest, load_module_manifest
+
+from eddy_sim.modcheck import cluster_work, work
+from eddy_sim.modcheck.model import UP_RECORD, Instance, Model, Trace, build_checked, payload_valid
+from eddy_sim.modcheck.port import Deaf, Memory, Port
+from eddy_sim.modcheck.work import Work
+from eddy_sim.products import Progress
+
+RESET_CYCLES = 8
+"""Cycles of its clock a module is held in reset here; the swap holds it longer (`eddy.board.swap.HOLD_CYCLES`)."""
+PASTS = 5
+"""Different pasts a module is given, beside a fresh instance."""
+RUNS_LOOKED_AT = 8
+"""Jobs that are looked at after each earlier run."""
+TOGETHER = 8
+"""Secrets that follow each other before a look: what survives a reset survives them together, too."""
+
+
+@dataclass(frozen=True)
+class Leak:
+    """How a past shows.
+
+    Attributes:
+        past: What was done before.
+        look: What the next tenant did.
+        during: What of that it was at.
+        cycle: Cycle of its work, from the end of the reset.
+        signal: The output that differs.
+        found: What it is.
+        wanted: What it is without that past.
+    """
+
+    past: str
+    look: str
+    during: str
+    cycle: int
+    signal: str
+    found: int
+    wanted: int
+
+    def __str__(self) -> str:
+        at = f" ({self.during})" if self.during else ""
+        return (
+            f"after {self.past}: in cycle {self.cycle} of {self.look}{at}, {self.signal} is {self.found:#x};"
+            f" without that past it is {self.wanted:#x}"
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found.
+
+    Attributes:
+        build: Build hash of the module, 16 hex digits.
+        leak: The first difference, or None where there is none.
+        secrets: Pieces of secret work that were done.
+        looks: Comparisons of whole traces.
+        cycles: Clock cycles compared.
+    """
+
+    build: str
+    leak: Leak | None
+    secrets: int
+    looks: int
+    cycles: int
+
+
+def compare(past: str, look: str, found: Trace, wanted: Trace) -> Leak | None:
+    """The first difference between two traces of the same work; None where there is none."""
+    length = min(len(found.cycles), len(wanted.cycles))
+    first: tuple[int, str] | None = None
+    # Of signals that differ in the same cycle, one that says that something happens comes first.
+    for name in sorted(UP_RECORD.names, key=payload_valid):
+        differs = np.flatnonzero(found.cycles[name][:length] != wanted.cycles[name][:length])
+        if len(differs) and (first is None or differs[0] < first[0]):
+            first = int(differs[0]), name
+    if first is None:
+        return None
+    cycle, name = first
+    during = next((what for at, what in reversed(wanted.marks) if at <= cycle), "")
+    values = int(found.cycles[name][cycle]), int(wanted.cycles[name][cycle])
+    return Leak(past, look, during, cycle, name, *values)
+
+
+class Composition:
+    """The pasts and looks of one module.
+
+    Args:
+        model: Its code.
+        looks: What the next tenant may do.
+        secrets: From a seed to what tenants did before.
+    """
+
+    def __init__(self, model: Model, looks: Sequence[Work], secrets: Callable[[int], Sequence[Work]]) -> None:
+        self._model, self._looks, self._secrets = model, looks, secrets
+        self._wanted: dict[str, Trace] = {}
+        self.done = self.looked = self.cycles = 0
+
+    def leaks(self) -> Iterator[Leak]:
+        """Every difference that is found, the first of each look at each past."""
+        fresh = Port(Instance(self._model))
+        for name, trace in self._traces(fresh, lambda: fresh.reset(RESET_CYCLES, Memory(0))):
+            self._wanted[name] = trace
+        for past, port, clear in self._pasts():
+            for look, found in self._traces(port, clear):
+                self.looked += 1
+                self.cycles += len(found.cycles)
+                leak = compare(past, look, found, self._wanted[look])
+                if leak is not None:
+                    yield leak
+
+    def leaks_between_runs(self, manifest: ModuleManifest) -> Iterator[Leak]:
+        """Differences that an accelerator's earlier runs make to later ones, nothing but a start between them."""
+        jobs = work.jobs(manifest)
+        fresh = Port(Instance(self._model))
+        fresh.reset(RESET_CYCLES, Memory(0))
+        work.settle(fresh)
+        wanted = dict(self._traces(fresh, fresh.instance.save(), jobs))
+        port = Port(Instance(self._model, 1))
+        port.reset(RESET_CYCLES, Memory(0))
+        secrets = list(work.directed(manifest, random.Random(1)))
+        for secret in random.Random(2).sample(secrets, min(len(secrets), work.MOST_DIRECTED)):
+            with contextlib.suppress(Deaf):
+                self._leave(port, secret)
+                if work.settle(port):
+                    for job, found in self._traces(port, port.instance.save(), jobs[:RUNS_LOOKED_AT]):
+                        self.looked += 1
+                        leak = compare(f"a run ({secret.name})", job, found, wanted[job])
+                        if leak is not None:
+                            yield leak
+            port.reset(RESET_CYCLES, Memory(0))
+
+    def _pasts(self) -> Iterator[tuple[str, Port, Callable[[], None]]]:
+        """Each past's name, a module that has it, and what clears it again and again as it was."""
+        for seed in (1, 2):
+            port = Port(Instance(self._model, seed))
+            yield f"other values at power-on (seed {seed})", port, _reset_once(port)
+        for seed in range(1, PASTS + 1):
+            secrets = list(self._secrets(seed))
+            port = Port(Instance(self._model, seed))
+            for first in range(0, len(secrets), TOGETHER):
+                port.reset(RESET_CYCLES, Memory(0))
+                chosen = secrets[first : first + TOGETHER]
+                for secret in chosen:
+                    self._leave(port, secret)
+                yield "; ".join(secret.name for secret in chosen), port, _reset_once(port)
+
+    def _leave(self, port: Port, secret: Work) -> None:
+        self.done += 1
+        port.memory = dataclasses.replace(secret.memory, pages={})
+        port.pause(0.0)
+        with contextlib.suppress(Deaf):
+            secret.run(port)
+
+    def _traces(self, port: Port, clear: Callable[[], None], looks: Sequence[Work] = ()) -> Iterator[tuple[str, Trace]]:
+        for look in looks or self._looks:
+            clear()
+            port.begin(dataclasses.replace(look.memory, pages={}))
+            with contextlib.suppress(Deaf):
+                look.run(port)
+            yield look.name, port.trace()
+
+
+def _reset_once(port: Port) -> Callable[[], None]:
+    """Reset now, and answer what brings that very moment back."""
+    port.reset(RESET_CYCLES, Memory(0))
+    return port.instance.save()
+
+
+def check_scrub(path: Path, progress: Progress = lambda _: None) -> Verdict:
+    """Whether a reset leaves nothing in a module that whoever comes next could tell.
+
+    Args:
+        path: The module's manifest, or the folder that holds it.
+        progress: Told what is being built.
+
+    Raises:
+        BuildFailed: It does not compile; the message holds what the compiler said.
+    """
+    _, composition, build_hash = prepare(path, progress)
+    leak = next(composition.leaks(), None)
+    return Verdict(f"{build_hash:016x}", leak, composition.done, composition.looked, composition.cycles)
+
+
+def check_runs(path: Path, progress: Progress = lambda _: None) -> Leak | None:
+    """Whether a start alone leaves nothing in an accelerator of the run before; the first difference, if not.
+
+    Raises:
+        BuildFailed: It does not compile; the message holds what the compiler said.
+    """
+    manifest, composition, _ = prepare(path, progress)
+    return next(composition.leaks_between_runs(manifest), None)
+
+
+def prepare(path: Path, progress: Progress) -> tuple[ModuleManifest, Composition, int]:
+    """A module's manifest, what is to be compared, and its build hash."""
+    path = path / "manifest.yaml" if path.is_dir() else path
+    manifest = load_module_manifest(path)
+    program, build_hash = build_checked(path.resolve(), progress)
+    kind = cluster_work if manifest.kind is ModuleKind.GPU else work
+    composition = Composition(Model(program), kind.looks(manifest), lambda seed: kind.secrets(manifest, seed))
+    return manifest, composition, build_hash

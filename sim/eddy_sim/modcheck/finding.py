@@ -1,0 +1,22 @@
+"""How a check of a module went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How one check went.
+
+    Attributes:
+        check: Its name.
+        what: What it checks, in one line.
+        passed: Whether the module passed.
+        reason: Why not; empty where it passed.
+    """
+
+    check: str
+    what: str
+    passed: bool
+    reason: str

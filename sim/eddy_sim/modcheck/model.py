@@ -1,0 +1,179 @@
+"""A module as checks of its outputs see it: a build of its own, stepped one clock cycle at a time.
+
+Unlike the build that goes into the simulated board, whatever the source gives no initial value may begin with a random
+one: a register or memory holds what the fabric held before. Nothing is assumed of how the module is written: both
+halves of a clock cycle are evaluated.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eddy_sim import build, shims
+from eddy_sim.boundary import SLOT_DOWN, SLOT_UP, Signal
+from eddy_sim.cxx import compile_shared
+from eddy_sim.products import Progress, product, silent
+from eddy_sim.toolchain import VERILATOR_FLAGS, verilate
+
+SHIM = "modcheck_shim.cpp"
+FLAGS = (*VERILATOR_FLAGS, "--x-initial", "unique")
+GROWS = re.compile(r"VlNBACommitQueue|VlQueue|VlAssocArray|std::(string|vector|deque)")
+"""Members of a Verilated model that own memory elsewhere: a copy of the model's bytes does not hold their contents."""
+
+_CTYPES = {f"uint{bits}_t": getattr(ctypes, f"c_uint{bits}") for bits in (8, 16, 32, 64)}
+
+
+def _fields(signals: Sequence[Signal]) -> list[tuple[str, type]]:
+    return [(s.name, _CTYPES[s.c_type]) for s in sorted(signals, key=lambda signal: -int(signal.c_type[4:-2]))]
+
+
+class Down(ctypes.Structure):
+    """What enters a module; as the C structure `SlotDown`."""
+
+    _fields_ = _fields((*SLOT_DOWN, Signal("rst_n", 1)))
+
+
+class Up(ctypes.Structure):
+    """What leaves a module; as the C structure `SlotUp`."""
+
+    _fields_ = _fields((*SLOT_UP, Signal("irq", 1)))
+
+
+UP_RECORD: Any = np.dtype(Up)
+"""A cycle's outputs in a trace."""
+
+
+def build_checked(manifest: Path, progress: Progress = silent) -> tuple[Path, int]:
+    """A module for checks as a shared object, built where missing, and the build hash it has on a board.
+
+    Args:
+        manifest: Path of its manifest.
+        progress: Told what is being built.
+
+    Raises:
+        BuildFailed: A tool refused its input; the message holds what it said.
+    """
+    rtl = build._module_rtl(manifest)
+    build_hash = rtl.build_hash()
+    shim = (build.CPP / SHIM).read_text(encoding="utf-8")
+    key = build._key("checked", f"{build_hash:016x}", repr(FLAGS), shims.module_copies(), shim)
+
+    def make(work: Path) -> None:
+        generated = work / "verilated"
+        parameters = (*rtl.parameters, f"BuildHash=64'h{build_hash:016x}")
+        verilate(rtl.top, build.PREFIX, rtl.files, parameters, generated, FLAGS)
+        build._write_headers(work, shims.module_copies())
+        headers = "".join(file.read_text(encoding="utf-8") for file in generated.glob("*.h"))
+        unit = work / "unit.cpp"
+        parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
+        unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, build.CPP / SHIM)), encoding="utf-8")
+        grows = bool(GROWS.search(headers))
+        flags = ("-O1", f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-DEDDY_COPIES={int(not grows)}")
+        runtime = build.verilator_runtime(progress)
+        compile_shared([unit], work / "out", *flags, objects=[runtime], progress=progress)
+
+    return product(f"checked_{rtl.top}-{key}.so", make, progress), build_hash
+
+
+class Model:
+    """The code of a module, of which any number of instances can be made."""
+
+    def __init__(self, program: Path) -> None:
+        library = ctypes.CDLL(str(program))
+        library.check_create.restype = ctypes.c_void_p
+        library.check_create.argtypes = [ctypes.c_uint32]
+        library.check_destroy.argtypes = [ctypes.c_void_p]
+        library.check_state_bytes.restype = ctypes.c_size_t
+        library.check_state_bytes.argtypes = [ctypes.c_void_p]
+        library.check_step.argtypes = [ctypes.c_void_p, ctypes.POINTER(Down), ctypes.POINTER(Up)]
+        library.check_step.restype = None
+        for name in ("check_save", "check_restore"):
+            getattr(library, name).argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+            getattr(library, name).restype = None
+        self.library: Any = library
+        self.copies = bool(library.check_copies())
+        """Whether an instance's state can be kept and set back."""
+
+
+class Instance:
+    """One instance.
+
+    Args:
+        model: Its code.
+        seed: Of the random values it begins with; 0 for zeros.
+    """
+
+    def __init__(self, model: Model, seed: int = 0) -> None:
+        self.model, self.down, self.up = model, Down(), Up()
+        self._handle = ctypes.c_void_p(model.library.check_create(seed))
+        self._step = model.library.check_step
+        self._down, self._up = ctypes.byref(self.down), ctypes.byref(self.up)
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self.model.library.check_destroy(self._handle)
+
+    def step(self) -> None:
+        """One clock cycle: `down` as it is before the rising edge, `up` as it is after it."""
+        self._step(self._handle, self._down, self._up)
+
+    def save(self) -> Callable[[], None]:
+        """Keep the state; answers what sets it back, any number of times."""
+        kept = ctypes.create_string_buffer(self.model.library.check_state_bytes(self._handle))
+        self.model.library.check_save(self._handle, kept)
+        down, up = bytes(self.down), bytes(self.up)
+
+        def restore() -> None:
+            self.model.library.check_restore(self._handle, kept)
+            ctypes.memmove(ctypes.addressof(self.down), down, len(down))
+            ctypes.memmove(ctypes.addressof(self.up), up, len(up))
+
+        return restore
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Every output of a module in every cycle of some work.
+
+    Attributes:
+        cycles: One record a cycle, payloads zero where their channel is not VALID, or a byte has no strobe: nobody
+            sees them.
+        marks: (cycle, what the work began there), in order.
+    """
+
+    cycles: npt.NDArray[Any]
+    marks: tuple[tuple[int, str], ...]
+
+
+_LANES = np.array([sum(0xFF << 8 * k for k in range(8) if strobes >> k & 1) for strobes in range(256)], "u8")
+"""The bits of a beat that its strobes let memory see."""
+_CHANNELS = {"s_axil_b": "s_axil_bvalid", "s_axil_r": "s_axil_rvalid"} | {
+    f"m_axi_{channel}": f"m_axi_{channel}valid" for channel in ("aw", "ar", "w")
+}
+
+
+def payload_valid(name: str) -> str:
+    """The VALID that says when a signal means something, or "" where it always does."""
+    for prefix, valid in _CHANNELS.items():
+        if name.startswith(prefix) and name not in (valid, f"{prefix}ready"):
+            return valid
+    return ""
+
+
+def trace_of(records: Sequence[bytes], marks: Sequence[tuple[int, str]]) -> Trace:
+    """A trace of recorded outputs."""
+    cycles: npt.NDArray[Any] = np.frombuffer(b"".join(records), UP_RECORD).copy()
+    for name in UP_RECORD.names or ():
+        valid = payload_valid(name)
+        if valid:
+            cycles[name][cycles[valid] == 0] = 0
+    cycles["m_axi_wdata"] &= _LANES[cycles["m_axi_wstrb"]]
+    return Trace(cycles, tuple(marks))

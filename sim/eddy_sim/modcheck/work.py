@@ -1,0 +1,243 @@
+"""What tenants do with an accelerator: the work that leaves secrets in it, and the work that looks for them.
+
+Both follow from the manifest's example alone. Secrets are meant to reach all the state there is: other data, every
+argument at its least, its largest and beyond, jobs cut off in the middle, memory that fails or holds the module up,
+accesses cut in half, interrupts pending. Looks are what a next tenant may do first of all, each from a fresh reset,
+because what one look clears another would have seen.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from eddy.board.manifest import ModuleManifest, RegisterKind
+
+from eddy_sim.modcheck.harness import AP_CTRL, AUTO_RESTART, GIE, IDLE, IER, ISR, START
+from eddy_sim.modcheck.port import Memory, Port
+
+ARENA, SPACE = 0x1000_0000, 0x40_0000
+RUN_CYCLES = 4_000
+"""How long a look waits for the end of a job."""
+SECRET_CYCLES = 1_500
+"""How long a secret's job may take before it is cut off."""
+MOST_DIRECTED = 28
+"""Of more directed secrets, each past gets a sample."""
+SETTLE_READS = 2_000
+"""How often a run is asked whether it has ended before it counts as endless."""
+LOOKS = 10
+"""Looks with other arguments, on any values: what the designer did not think of is read as it was left."""
+SEEN_BYTES = 0x200
+"""Registers that a look reads after a job."""
+WINDOW_BYTES = 0x1_0000
+"""All that a module's register window may show: what reads zero by the contract may show something all the same."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something a tenant does.
+
+    Attributes:
+        name: For people.
+        memory: What it finds in memory.
+        run: Does it.
+    """
+
+    name: str
+    memory: Memory
+    run: Callable[[Port], None]
+
+
+def arguments(manifest: ModuleManifest, at: int = 0) -> dict[str, int]:
+    """The example's arguments, its buffers at places of their own; `at` moves them."""
+    values = dict(manifest.example)
+    for i, register in enumerate(r for r in manifest.inputs() if r.kind is RegisterKind.POINTER):
+        values[register.name] = ARENA + SPACE * i + at
+    return values
+
+
+def put(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:
+    """Write arguments."""
+    for offset, value in manifest.writes(values):
+        port.write(offset, value)
+
+
+def run(port: Port, manifest: ModuleManifest, values: Mapping[str, int], cycles: int) -> bool:
+    """Write arguments, start, wait for the interrupt; whether it came."""
+    put(port, manifest, values)
+    port.write(GIE, 1)
+    port.write(IER, 1)
+    port.write(AP_CTRL, START)
+    return port.interrupt(cycles)
+
+
+# Secrets --------------------------------------------------------------------------------------------------------------
+
+
+def secrets(manifest: ModuleManifest, seed: int) -> list[Work]:
+    """Directed secrets, then random ones; another seed gives other data and other places."""
+    rng = random.Random(seed)
+    found = list(directed(manifest, rng))
+    found = rng.sample(found, min(len(found), MOST_DIRECTED))
+    found += [_random(manifest, rng, number) for number in range(12)]
+    rng.shuffle(found)
+    return found
+
+
+def directed(manifest: ModuleManifest, rng: random.Random) -> Iterator[Work]:
+    """Jobs on secret values: the example, each argument at other values, the example cut off."""
+    base = arguments(manifest, 8 * rng.randrange(256))
+    for name, most in (("small values", 15), ("any values", 255)):
+        yield _job(manifest, f"the example on {name}", base, Memory(rng.getrandbits(20), most), RUN_CYCLES)
+    for register in manifest.inputs():
+        if register.kind is not RegisterKind.SCALAR:
+            continue
+        value = base[register.name]
+        tries = {0, 1, value + 1, max(value - 1, 0), *(value << k for k in range(1, 12, 2)), rng.getrandbits(32)}
+        for other in sorted(tries - {value}):
+            name = f"{register.name} = {other}"
+            yield _job(manifest, name, base | {register.name: other & 0xFFFF_FFFF}, Memory(rng.getrandbits(20)))
+    for _ in range(6):
+        cut = rng.randrange(10, 400)
+        yield _job(manifest, f"the example cut off after {cut} cycles", base, Memory(rng.getrandbits(20)), cut)
+
+
+def _job(
+    manifest: ModuleManifest, name: str, values: Mapping[str, int], memory: Memory, cycles: int = SECRET_CYCLES
+) -> Work:
+    return Work(name, memory, lambda port: void(run(port, manifest, values, cycles)))
+
+
+def void(_: object) -> None:
+    """Take no notice of an answer."""
+
+
+def _random(manifest: ModuleManifest, rng: random.Random, number: int) -> Work:
+    """Work of any kind: arguments of any value, memory that fails and holds up, accesses cut in half."""
+    seed = rng.getrandbits(30)
+
+    def carry_out(port: Port) -> None:
+        dice = random.Random(seed)
+        port.pause(dice.choice((0.0, 0.3, 0.9, 1.0)), seed)
+        port.memory.fail = dice.choice((0.0, 0.0, 0.3))
+        values = arguments(manifest, 8 * dice.randrange(4096))
+        for register in manifest.inputs():
+            if dice.random() < 0.3 and register.kind is RegisterKind.SCALAR:
+                values[register.name] = dice.choice((dice.randrange(64), dice.getrandbits(32)))
+        run(port, manifest, values, dice.randrange(20, 600))
+        port.write(GIE, dice.getrandbits(1))
+        port.write(IER, dice.getrandbits(2))
+        port.write(ISR, dice.getrandbits(2))
+        port.write(AP_CTRL, dice.choice((0, START, START | AUTO_RESTART)))
+        for _ in range(dice.randrange(20)):
+            port.write(4 * dice.randrange(SEEN_BYTES // 4), dice.getrandbits(32), dice.getrandbits(4))
+            port.read(4 * dice.randrange(WINDOW_BYTES // 4))
+        port.idle(dice.randrange(200))
+        port.begin_write(4 * dice.randrange(SEEN_BYTES // 4))
+
+    return Work(f"random work {number}", Memory(seed), carry_out)
+
+
+def settle(port: Port) -> bool:
+    """Wait for a run's end, then take everything away that its registers show of it; False where it does not end."""
+    port.pause(0.0)
+    port.memory.fail = 0.0
+    port.write(AP_CTRL, 0)
+    if not any(port.read(AP_CTRL) & IDLE for _ in range(SETTLE_READS)):
+        return False
+    port.write(GIE, 0)
+    port.write(IER, 0)
+    port.write(ISR, port.read(ISR))
+    for offset in range(0, SEEN_BYTES, 4):
+        port.read(offset)
+    port.idle(32)
+    return True
+
+
+# Looks ----------------------------------------------------------------------------------------------------------------
+
+
+def looks(manifest: ModuleManifest) -> list[Work]:
+    """What the next tenant may do first, each on memory of its own."""
+    return [
+        Work("reading registers", Memory(1), _read_registers),
+        Work("waiting with every interrupt enabled", Memory(2), _await_interrupts),
+        Work("a start without arguments", Memory(3), _start_bare),
+        *jobs(manifest),
+    ]
+
+
+def jobs(manifest: ModuleManifest) -> list[Work]:
+    """Whole jobs, every argument given."""
+    example = arguments(manifest)
+    found = [
+        Work("the example", Memory(4, 15), lambda port: _look(port, manifest, example)),
+        Work("the example, memory holding it up", Memory(5, 15), lambda port: _held_up(port, manifest, example)),
+        Work("the example, memory failing", Memory(6, 15), lambda port: _failing(port, manifest, example)),
+    ]
+    dice = random.Random(8)
+    scalars = [register.name for register in manifest.inputs() if register.kind is RegisterKind.SCALAR]
+    for number in range(LOOKS):
+        changed = {name: _other(example[name], dice) for name in scalars if dice.random() < 1.5 / len(scalars)}
+        found.append(_look_with(manifest, number, changed))
+    return found
+
+
+def _other(value: int, dice: random.Random) -> int:
+    """A value for an argument whose example is `value`: near it, or a simple part or multiple of it."""
+    return max(dice.choice((1, value + 1, value - 1, value + 8, value // 2, 2 * value, 4 * value, 8)), 0)
+
+
+def _look_with(manifest: ModuleManifest, number: int, changed: Mapping[str, int]) -> Work:
+    values = {**arguments(manifest), **changed}
+    said = ", ".join(f"{name} = {value}" for name, value in changed.items())
+    name = f"look {number} ({said or 'the example'}, on any values)"
+    return Work(name, Memory(10 + number), lambda port: _look(port, manifest, values))
+
+
+def _look(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:
+    port.mark("the job")
+    run(port, manifest, values, RUN_CYCLES)
+    port.mark("reading registers after it")
+    _ends(port)
+    port.mark("the same job again")
+    run(port, manifest, values, RUN_CYCLES)
+    _ends(port)
+
+
+def _ends(port: Port) -> None:
+    for offset in range(0, SEEN_BYTES, 4):
+        port.read(offset)
+    port.write(ISR, port.read(ISR))
+    port.idle(8)
+
+
+def _held_up(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:
+    port.pause(0.5, 3)
+    _look(port, manifest, values)
+
+
+def _failing(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:
+    port.memory.fail = 0.5
+    _look(port, manifest, values)
+
+
+def _start_bare(port: Port) -> None:
+    for offset, value in ((GIE, 1), (IER, 3), (AP_CTRL, START)):
+        port.write(offset, value)
+    port.interrupt(2_000)
+    _ends(port)
+
+
+def _await_interrupts(port: Port) -> None:
+    port.write(GIE, 1)
+    port.write(IER, 3)
+    port.idle(300)
+    port.read(ISR)
+
+
+def _read_registers(port: Port) -> None:
+    port.idle(300)
+    for offset in (*range(0, WINDOW_BYTES, 4), AP_CTRL, ISR):
+        port.read(offset)
