@@ -74,5 +74,5 @@ async def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert shown.exit_code == 0, shown.output
     assert "mean response" in shown.output
     missing = CliRunner().invoke(app, ["replay", str(tmp_path / "nowhere"), "--policy", "prema"])
-    assert missing.exit_code == 4
+    assert missing.exit_code == 2
     assert "data folder" in missing.output

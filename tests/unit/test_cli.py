@@ -16,6 +16,7 @@ from eddy.cli.inputs import gather, split
 from eddy.cli.main import app
 from eddy.cli.resources import app_lines
 from eddy.client.arrays import BufferInfo
+from eddy.client.errors import from_problem
 from eddy.core import errors
 from typer.testing import CliRunner
 
@@ -120,7 +121,10 @@ def test_doctor_names_what_is_wrong_and_what_helps(tmp_path: Path) -> None:
 
 
 def test_exit_codes_tell_the_kinds_of_failure_apart() -> None:
-    assert output.exit_code(errors.InvalidRequest("x")) == output.REFUSED == 4
+    assert output.exit_code(errors.InvalidRequest("x")) == output.USAGE == 2
+    assert output.exit_code(from_problem(422, {"code": "invalid-request"})) == output.REFUSED == 4
+    assert output.exit_code(from_problem(418, {"code": "unheard-of"})) == output.REFUSED
+    assert output.exit_code(from_problem(503, {"code": "board-unreachable"})) == output.BOARD
     assert output.exit_code(errors.ModuleFault("x")) == output.BOARD == 5
 
 

@@ -180,7 +180,7 @@ def test_the_command_writes_events_and_trace(tmp_path: Path) -> None:
     assert {row["slot"] for row in answer["trace"]} == {0, 1}
     (tmp_path / "e.json").write_text(json.dumps([{**rows[0], "priority": 5}]))
     refused = CliRunner().invoke(app, ["simulate", *files, "--policy", "nimblock"])
-    assert refused.exit_code == 4
+    assert refused.exit_code == 2
     assert "events[0].priority" in refused.output
 
 
@@ -195,5 +195,5 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "e.json").write_text("[]")
     files = ["--apps", str(tmp_path / "a.json"), "--events", str(tmp_path / "e.json"), "--out", str(tmp_path)]
     refused = CliRunner().invoke(app, ["simulate", *files, "--policy", "fcfs"])
-    assert refused.exit_code == 4
+    assert refused.exit_code == 2
     assert "cannot be written" in refused.output

@@ -70,5 +70,5 @@ def test_figures_that_do_not_exist_are_refused(tmp_path: Path) -> None:
         (["makespan", "--figure", "2"], "leave --figure out"),
     ):
         done = CliRunner().invoke(app, ["reproduce", *command, "--out", str(tmp_path)])
-        assert done.exit_code == 4
+        assert done.exit_code == 2
         assert words in done.output

@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 import uvicorn
 
-from eddy import signals
+from eddy import presence, signals
 from eddy.api.app import create_app
 from eddy.api.catalogue import Catalogue, load_catalogue
 from eddy.api.connections import guarded
@@ -106,7 +106,8 @@ class Server:
         What it held is given back when it returns: board first, then store, then address. A further signal spares
         those who are still connected nothing more, but cuts nothing else short.
         """
-        with signals.caught(), contextlib.closing(self), signals.calling(self._uvicorn.stop):
+        here = presence.announced(self.settings.data, self.url)
+        with signals.caught(), contextlib.closing(self), here, signals.calling(self._uvicorn.stop):
             self._uvicorn.run(sockets=[self._socket])
 
     def close(self) -> None:

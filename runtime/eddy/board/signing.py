@@ -120,7 +120,7 @@ def generate(path: Path) -> None:
     """Make a key pair: `path` (readable by its owner only) and `path` with `.pub` appended.
 
     Raises:
-        InvalidRequest: The file exists; keys are never overwritten.
+        InvalidRequest: The file exists, for keys are never overwritten; or it cannot be written.
     """
     from cryptography.hazmat.primitives import serialization as s
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -133,7 +133,13 @@ def generate(path: Path) -> None:
             file.write(private)
     except FileExistsError:
         raise InvalidRequest(f"{path} exists; a key is never overwritten", field="path") from None
-    Path(f"{path}.pub").write_bytes(public)
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be written: {error.strerror}", field="path") from None
+    try:
+        Path(f"{path}.pub").write_bytes(public)
+    except OSError as error:
+        path.unlink()  # a private key without its public half serves nobody, and would stand in the way
+        raise InvalidRequest(f"{path}.pub cannot be written: {error.strerror}", field="path") from None
 
 
 def load_key(path: Path) -> Ed25519PrivateKey:
@@ -147,6 +153,8 @@ def load_key(path: Path) -> Ed25519PrivateKey:
 
     try:
         key = load_pem_private_key(path.read_bytes(), None)
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be read: {error.strerror}", field="key") from None
     except (ValueError, TypeError) as error:
         raise InvalidRequest(f"{path} is not an unencrypted private key in PEM form: {error}", field="key") from error
     if not isinstance(key, Ed25519PrivateKey):
@@ -160,8 +168,11 @@ def sign_manifest(path: Path, key: Ed25519PrivateKey) -> Image:
     image = sign(image_of(data, path), key)
     data["signature"] = image.signature
     temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(data, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    try:
+        temporary.write_text(json.dumps(data, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be written: {error.strerror}", field="path") from None
     return image
 
 

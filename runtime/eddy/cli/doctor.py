@@ -18,7 +18,7 @@ import typer
 
 from eddy.cli.options import KEY, PROFILE, URL, AsJson, Key, Url, default, option
 from eddy.cli.output import FAILED, print_json
-from eddy.core.errors import EddyError
+from eddy.core.errors import EddyError, InvalidRequest
 
 GIB = 1 << 30
 MEMORY_BYTES, DISK_BYTES = 3 * GIB // 2, GIB
@@ -149,13 +149,16 @@ def _port(port: int, url: str, served: bool) -> Finding:
 
 
 def _server(url: str, key: str) -> Finding:
+    from eddy.cli.local import key_for
     from eddy.client import Client
 
-    with Client(url, key, retries=0, timeout_s=5) as client:
-        try:
+    try:
+        with Client(url, key_for(url, key), retries=0, timeout_s=5) as client:
             ready = client.ready()
             slots = client.slots()["slots"] if ready else []
-        except EddyError as failure:
-            return Finding("server", False, f"{url}: {failure.message}", "set EDDY_KEY to a tenant's key")
+    except InvalidRequest as failure:
+        return Finding("server", False, failure.message, "set EDDY_URL, or give --url")
+    except EddyError as failure:
+        return Finding("server", False, f"{url}: {failure.message}", "set EDDY_KEY to a tenant's key")
     advice = "start it with `eddy serve`, or set EDDY_URL"
     return Finding("server", ready, f"{url}, {len(slots)} slots" if ready else f"nothing ready at {url}", advice)

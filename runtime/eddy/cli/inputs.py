@@ -42,7 +42,7 @@ def read(path: Path, buffer: BufferInfo) -> Any:
     if path.suffix == ".npy":
         try:
             return np.load(path, allow_pickle=False)
-        except ValueError as failure:
+        except (ValueError, EOFError) as failure:
             raise InvalidRequest(f"{path} is not a .npy file: {failure}", field=f"inputs.{buffer.name}") from failure
     if path.suffix.lower() in PICTURES:
         return _picture(path, buffer)
@@ -70,8 +70,8 @@ def _picture(path: Path, buffer: BufferInfo) -> Any:
     try:
         with Image.open(path) as opened:
             return np.asarray(ImageOps.fit(opened.convert("L"), (width, height)))
-    except UnidentifiedImageError as failure:
-        raise InvalidRequest(f"{path} is not a picture.", field=f"inputs.{buffer.name}") from failure
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as failure:
+        raise InvalidRequest(f"{path} is not a picture that can be read.", field=f"inputs.{buffer.name}") from failure
 
 
 def gather(pairs: Sequence[str], buffers: Iterable[BufferInfo]) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url, one_of
 from eddy.cli.output import Column, errors_in_one_line, print_json, say, seconds, table
 from eddy.core.jobs import PRIORITIES, JobState
@@ -44,9 +46,8 @@ def submit(
 ) -> None:
     """Submit a job, and wait for it."""
     from eddy.cli.inputs import gather
-    from eddy.client import Client
 
-    with errors_in_one_line(as_json), Client(url, key) as client:
+    with errors_in_one_line(as_json), connect(url, key) as client:
         arrays = gather(inputs or [], client.buffers(application))
         job = client.submit(application, arrays, batch=batch, priority=priority, deadline_s=deadline)
         say(f"job {job.id} submitted")
@@ -66,9 +67,7 @@ def jobs(
     as_json: AsJson = False,
 ) -> None:
     """List your jobs, newest first."""
-    from eddy.client import Client
-
-    with errors_in_one_line(as_json), Client(url, key) as client:
+    with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.jobs(state=state, limit=limit)
     if as_json:
         print_json({"jobs": found})
@@ -86,22 +85,19 @@ def job(
     as_json: AsJson = False,
 ) -> None:
     """Show a job: its times by cause, and why it failed."""
-    from eddy.client import Client
-
-    with errors_in_one_line(as_json), Client(url, key) as client:
+    with errors_in_one_line(as_json), connect(url, key) as client:
         handle = client.job(job)
         if follow:
+            # With --json, standard output has one value: the job as it ended.
             for event in handle.events():
-                say(_event_line(event.kind, event.data))
+                print(_event_line(event.kind, event.data), file=sys.stderr if as_json else None, flush=True)
             handle.refresh()
         show(handle.data, as_json, {})
 
 
 def cancel(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """Cancel a job."""
-    from eddy.client import Client
-
-    with errors_in_one_line(as_json), Client(url, key) as client:
+    with errors_in_one_line(as_json), connect(url, key) as client:
         data = client.cancel(job)
     if as_json:
         print_json(data)
@@ -111,9 +107,7 @@ def cancel(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) 
 
 def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """Fetch a job's outputs, one .npy file each."""
-    from eddy.client import Client
-
-    with errors_in_one_line(as_json), Client(url, key) as client:
+    with errors_in_one_line(as_json), connect(url, key) as client:
         handle = client.job(job)
         files = save(client, handle, out or Path(f"job-{job}"))
     if as_json:
@@ -140,7 +134,7 @@ def save(client: Client, job: Job, folder: Path) -> dict[str, str]:
     import numpy as np
 
     arrays = client.outputs(job.id)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)  # what cannot be written ends the command with its file's name
     for name, values in arrays.items():
         np.save(folder / f"{name}.npy", values)
     return {name: str(folder / f"{name}.npy") for name in arrays}

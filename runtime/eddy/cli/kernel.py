@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eddy.cli.jobs import Deadline, Out, Priority, Wait, save, show, wait_for
+from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url
 from eddy.cli.output import errors_in_one_line, print_json, say
 from eddy.core.errors import InvalidRequest
@@ -49,11 +50,9 @@ def kernel(
 ) -> None:
     """Submit an OpenCL C kernel, and wait for it; arrays it wrote go to --out."""
     with errors_in_one_line(as_json):
-        from eddy.client import Client
-
-        source = file.read_text(encoding="utf-8")
+        source = _source(file)
         values = [argument(place, text) for place, text in enumerate(arguments or [])]
-        with Client(url, key) as client:
+        with connect(url, key) as client:
             made = client.kernel(source, name or only_kernel(source), macros(defines or []))
             job = made.launch(
                 sizes("global", size),
@@ -73,9 +72,7 @@ def kernel(
 
 def log(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """Print what a kernel job printed."""
-    from eddy.client import Client
-
-    with errors_in_one_line(as_json), Client(url, key) as client:
+    with errors_in_one_line(as_json), connect(url, key) as client:
         text = client.log(job)
     if as_json:
         print_json({"job": job, "log": text})
@@ -86,6 +83,14 @@ def log(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> 
 def shown(text: str) -> str:
     """A log as a terminal may have it: what would steer the terminal is spelled out."""
     return _STEERS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def _source(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as failure:
+        message = f"{file} is not text in UTF-8 (byte {failure.start})."
+        raise InvalidRequest(message, field="source") from failure
 
 
 def _tell(job: KernelJob, files: dict[str, str], as_json: bool) -> None:
@@ -119,7 +124,7 @@ def argument(place: int, text: str) -> Any:
         if "," in text:
             return tuple(_number(part) for part in text.split(","))
         return _number(text)
-    except (ValueError, TypeError, OSError) as failure:
+    except (ValueError, TypeError, OSError, EOFError, MemoryError, OverflowError) as failure:
         message = f"--arg {place}: {text!r} is none of {ARGUMENTS} ({failure})."
         raise InvalidRequest(message, field=f"arguments[{place}]") from failure
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
+from typing import Any
 
 import typer
 
@@ -14,6 +17,7 @@ from eddy.cli import (
     jobs,
     kernel,
     module,
+    output,
     place,
     replay,
     reproduce,
@@ -26,10 +30,30 @@ from eddy.cli import (
 HELP = """Share an FPGA board between tenants: submit jobs, follow them, run the hypervisor.
 
 Settings come from flags, then EDDY_* environment variables, then defaults. Exit codes: 0 done, 1 a job or a check
-failed, 2 wrong arguments, 3 nothing answers, 4 refused, 5 the board failed.
+failed, 2 arguments, files or settings here are wrong, 3 nothing answers, 4 the server refused, 5 the board failed.
 """
 
-app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+class _Command(typer.Typer):
+    """The command tree; where what was printed cannot be written, it ends in one line and not in a traceback."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the command line."""
+        try:
+            try:
+                return super().__call__(*arguments, **named)
+            finally:
+                sys.stdout.flush()
+        except OSError as failure:
+            # What is still to be written must not fail again when the interpreter ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(failure, BrokenPipeError):
+                sys.exit(output.FAILED)
+            output.say(output.unwritable(failure))
+            sys.exit(output.USAGE)
+
+
+app = _Command(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Jobs": (jobs.submit, kernel.kernel, jobs.jobs, jobs.job, kernel.log, jobs.cancel, jobs.result),

@@ -22,7 +22,8 @@ from eddy.core.errors import EddyError, InvalidRequest
 from eddy.signals import Stopped
 
 OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD = 0, 1, 2, 3, 4, 5
-"""Exit codes: done; a job or check failed; wrong arguments; nothing answers; the server refused; the board failed."""
+"""Exit codes: done; a job or a check failed; arguments, files or settings here are wrong; nothing answers; the server
+refused; the board failed."""
 
 _EXIT_CODES = {
     "server-unreachable": UNREACHABLE,
@@ -38,8 +39,14 @@ _EXIT_CODES = {
 
 
 def exit_code(error: EddyError) -> int:
-    """The exit status an error ends the command with."""
-    return _EXIT_CODES.get(error.code, REFUSED)
+    """The exit status an error ends the command with; what a server answered has the `status` of its answer."""
+    return _EXIT_CODES.get(error.code, REFUSED if "status" in error.details else USAGE)
+
+
+def unwritable(failure: OSError) -> str:
+    """What to say of a file, or of standard output, that the system refused."""
+    name = f"{failure.filename}: " if failure.filename else "cannot write: "
+    return f"eddy: {name}{failure.strerror or failure}"
 
 
 def say(text: str) -> None:
@@ -81,6 +88,11 @@ def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
     except KeyboardInterrupt as stop:
         say("eddy: interrupted")
         raise typer.Exit(128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)) from None
+    except BrokenPipeError:  # whoever read what was printed has seen enough
+        raise
+    except OSError as failure:
+        say(unwritable(failure))
+        raise typer.Exit(USAGE) from None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.output import Column, errors_in_one_line, print_json, say, seconds, table
 
@@ -16,9 +17,7 @@ tenant = typer.Typer(help="Tenants and their keys (the operator's key is needed)
 
 def apps(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """List applications: their tasks, and what they take and give."""
-    from eddy.client import Client
-
-    with errors_in_one_line(as_json), Client(url, key) as client:
+    with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.apps()
     if as_json:
         print_json({"apps": found})
@@ -55,9 +54,7 @@ _SLOTS = (
 
 def slots(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """List slots: what each holds and does now; other tenants' names do not show."""
-    from eddy.client import Client
-
-    with errors_in_one_line(as_json), Client(url, key) as client:
+    with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.slots()
     if as_json:
         print_json(found)
@@ -77,9 +74,7 @@ def tenant_add(
     as_json: AsJson = False,
 ) -> None:
     """Add a tenant and print its key, this once."""
-    from eddy.client import Client
-
-    with errors_in_one_line(as_json), Client(url, key) as client:
+    with errors_in_one_line(as_json), connect(url, key) as client:
         created = client.add_tenant(name, admin=admin, max_jobs=max_jobs, max_blob_bytes=max_blob_bytes)
     if as_json:
         print_json(created)
@@ -91,9 +86,7 @@ def tenant_add(
 @tenant.command("list")
 def tenant_list(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """List tenants and their bounds."""
-    from eddy.client import Client
-
-    with errors_in_one_line(as_json), Client(url, key) as client:
+    with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.tenants()
     if as_json:
         print_json({"tenants": found})

@@ -65,27 +65,36 @@ class Job:
 
         Args:
             timeout_s: Wall seconds to wait; None for as long as it takes.
-            on_change: Called with the job, refreshed, whenever its state or progress may have changed.
+            on_change: Called with the job, refreshed, whenever its state or progress has changed; a last time when it
+                has ended.
 
         Raises:
             JobFailed: It ended otherwise; `details` has `state` and `cause`.
             WaitTimeout: It goes on, but the time is over.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        seen: object = None
         for event in self.events() if timeout_s is None else self._polled(timeout_s):
-            if on_change is not None and event.kind in ("state", "result", "configured", "poll"):
-                on_change(self.refresh())
+            if on_change is not None and event.kind in ("state", "result", "poll"):
+                seen = self.refresh()._tell(on_change, seen)
             if deadline is not None and time.monotonic() > deadline:
                 break
         self.refresh()
         if on_change is not None:
-            on_change(self)
+            self._tell(on_change, seen)
         if not self.ended:
             message = f"Job {self.id} is {self.state} after {timeout_s:g} s; it goes on, wait again or cancel it."
             raise WaitTimeout(message, job=self.id, state=self.state)
         if self.state != "succeeded":
             raise self._failure()
         return self
+
+    def _tell(self, on_change: Callable[[Job], None], seen: object) -> object:
+        """Call where state or progress is another than was seen; answers what was seen now."""
+        now = (self.state, self.data["progress"])
+        if now != seen:
+            on_change(self)
+        return now
 
     def _polled(self, timeout_s: float) -> Iterator[Event]:
         """Poll instead of following: a stream that is silent could not be left in time."""

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -66,6 +65,8 @@ class Kernel:
             CompilationFailed: The source was refused; the message is the compiler's.
             InvalidRequest: An argument or size does not fit.
         """
+        from eddy.client.client import submission_key
+
         values = tuple(self._value(arguments, place) for place in range(len(arguments)))
         sizes = _tuple(global_size)
         request = KernelRequest(
@@ -80,9 +81,9 @@ class Kernel:
         for argument in arguments:
             if isinstance(argument, np.ndarray):
                 self._client.put_blob(_little(argument).tobytes())
-        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        headers = {"Idempotency-Key": submission_key(idempotency_key)}
         body: dict[str, Any] = {"kernel": request.to_json(), "priority": priority}
-        body |= {name: value for name, value in (("deadline_s", deadline_s), ("time_limit_s", time_limit_s)) if value}
+        body |= {"deadline_s": deadline_s, "time_limit_s": time_limit_s}
         transport, answer_s = self._client.transport, self._client.submit_timeout_s
         # Compiling takes seconds, and its turn may have to come first.
         answer = transport.request("POST", "/v1/jobs", body=body, headers=headers, answer_s=answer_s).json()

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 
 from eddy.client.errors import AnswerTimeout, ServerUnreachable, from_problem
+from eddy.core.errors import InvalidRequest
 
 _CODES = {401: "unauthorized", 404: "not-found", 409: "conflict", 429: "quota-exceeded"}
 """For answers without a body, as those to HEAD are."""
@@ -23,16 +24,50 @@ _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 
 
+def _address(url: str) -> str:
+    """A URL to put paths behind.
+
+    Raises:
+        InvalidRequest: It is none that HTTP goes to.
+    """
+    whole = (url if "://" in url else f"http://{url}").rstrip("/")
+    try:
+        parsed = httpx.URL(whole)
+        plain = not (parsed.query or parsed.fragment or any(letter.isspace() for letter in whole))
+        good = parsed.scheme in ("http", "https") and parsed.host != "" and plain
+    except (httpx.InvalidURL, ValueError, UnicodeError):
+        good = False
+    if not good:
+        message = f"{url!r:.100} is no address of a server; give one such as http://127.0.0.1:8000."
+        raise InvalidRequest(message, field="url", allowed="http://HOST:PORT")
+    return whole
+
+
+def _sendable(key: str) -> str:
+    """A key a header can carry.
+
+    Raises:
+        InvalidRequest: It has other than printable ASCII characters.
+    """
+    if not all("!" <= letter <= "~" for letter in key):
+        message = "The key has characters no key has; give it as `eddy tenant add` has printed it, without spaces."
+        raise InvalidRequest(message, field="key")
+    return key
+
+
 class Transport:
     """HTTP with a key, retries and typed errors.
 
     Args:
-        url: Where the hypervisor answers.
+        url: Where the hypervisor answers; `http://` may be left out.
         key: Bearer token, or "" for the open routes only.
         timeout_s: Wall time one try may take.
         retries: Tries beyond the first.
         http: An httpx transport to use instead of sockets (tests).
         pause: Called with the seconds to wait between tries.
+
+    Raises:
+        InvalidRequest: The URL is none, or the key cannot be sent.
     """
 
     def __init__(
@@ -45,10 +80,10 @@ class Transport:
         http: httpx.BaseTransport | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.url = url.rstrip("/")
+        self.url = _address(url)
         self.retries = retries
         self.pause = pause
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers = {"Authorization": f"Bearer {_sendable(key)}"} if key else {}
         self._http = httpx.Client(base_url=self.url, headers=headers, timeout=timeout_s, transport=http)
 
     def close(self) -> None:

@@ -1,0 +1,68 @@
+"""README's steps, as they stand there: a new user with nothing set gets from each what it promises."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def steps() -> list[str]:
+    """The commands under "Try it by hand", without their comments."""
+    section = (ROOT / "README.md").read_text().split("## Try it by hand\n\n")[1].split("\n\n")[0]
+    return [line.strip().partition("#")[0].strip() for line in section.splitlines()]
+
+
+def words(step: str) -> list[str]:
+    """A step as a program is started; `.venv/bin/eddy` is this interpreter's."""
+    program, *rest = shlex.split(step.removesuffix("&"))
+    assert program == ".venv/bin/eddy"
+    return [sys.executable, "-m", "eddy.cli.main", *rest]
+
+
+@contextmanager
+def serving(step: str, environment: dict[str, str]) -> Iterator[None]:
+    """The first step, in the background, from when it says where it serves."""
+    process = subprocess.Popen(words(step), cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if "serving on" in line:
+                break
+        else:
+            pytest.fail("".join(lines))
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+
+@pytest.mark.rtl
+@pytest.mark.xdist_group("simulated board")
+def test_the_steps_of_the_readme(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    known = {name: value for name, value in os.environ.items() if not name.startswith("EDDY_") or "BUILD" in name}
+    environment = {**known, "HOME": str(tmp_path), "EDDY_PORT": str(port), "EDDY_URL": f"127.0.0.1:{port}"}
+    first, *others = steps()
+    assert first.endswith("&")
+    assert len(others) >= 2
+    with serving(first, environment):
+        for step in others:
+            done = subprocess.run(words(step), cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+            assert (done.returncode, done.stderr) == (0, ""), (step, done.stderr)
+            assert done.stdout
+        apps = subprocess.run(words(".venv/bin/eddy apps"), cwd=ROOT, env=environment, capture_output=True, text=True)
+        assert "image_compression" in apps.stdout
