@@ -124,9 +124,9 @@ class SlotCtrl(Bank):
         """Couple the register path."""
         self._change(open_control=1, fence=0)
 
-    def open_memory(self) -> None:
-        """Couple the memory path, admit bursts, let the interrupt through."""
-        self._change(open_memory=1, open_interrupt=1, quiesce=0)
+    def open_memory(self, revoked: bool = False) -> None:
+        """Couple the memory path, admit bursts (or refuse all, until `admit`), let the interrupt through."""
+        self._change(open_memory=1, open_interrupt=1, quiesce=0, revoke=int(revoked))
 
     def closed(self) -> bool:
         """Whether both paths are closed and the module is in reset, as the hardware says."""

@@ -63,12 +63,15 @@ class Proof:
         filelist: The `.f` list of the block it is about.
         depth: Length of the induction and of the base case, in cycles.
         parameters: Overrides of the top's parameters.
+        own_assertions: Whether the assertions in the block's sources are claims too. They need not be inductive; the
+            block's bench checks them in any case.
     """
 
     top: str
     filelist: Path
     depth: int
     parameters: Mapping[str, int] = field(default_factory=dict)
+    own_assertions: bool = True
 
     def prove(self) -> None:
         """Show every claim.
@@ -123,7 +126,8 @@ class Proof:
 
     def _script(self, mode: str, names: Sequence[str]) -> str:
         parameters = "".join(f" -G {name}={value}" for name, value in self.parameters.items())
-        read = f"read_slang --threads 1 --no-synthesis-define {' '.join(names)} --top {self.top}{parameters}"
+        without = "" if self.own_assertions else " -DSYNTHESIS"
+        read = f"read_slang --threads 1 --no-synthesis-define{without} {' '.join(names)} --top {self.top}{parameters}"
         return "\n".join(
             [
                 *(

@@ -219,7 +219,7 @@ class FakeSlot:
 
     def open_memory(self) -> None:
         self._note("open_memory")
-        self.memory_open, self.quiet = True, False
+        self.memory_open, self.quiet, self.revoked = True, False, True
 
     def clock_running(self) -> bool:
         self.fabric.time.access()

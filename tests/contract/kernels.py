@@ -37,8 +37,19 @@ SOURCES = {
     "load-outside": f"li a0, {REGION_BASE + REGION_BYTES:#x}\nlw a1, 0(a0)\n1: j 1b\n",
     "load-low": "nop\nlw a1, 16(zero)\n1: j 1b\n",
     "jump-outside": "jr zero\n",
+    "flood": f"""
+  li a2, 0x11e511e5
+  li a3, {REGION_BASE + RESULT:#x}
+  li a4, {REGION_BASE + REGION_BYTES:#x}
+1: mv a0, a3
+2: sw a2, 0(a0)
+  addi a0, a0, 4
+  bne a0, a4, 2b
+  j 1b
+""",
 }
-"""Programs by name. `mark` and `count` leave their argument, `count` after some thousand cycles."""
+"""Programs by name. `mark` and `count` leave their argument, `count` after some thousand cycles; `flood`
+stores without end all over the second page of its region."""
 
 BAD = {
     "illegal": (Cause.ILLEGAL_INSTRUCTION, "illegal"),

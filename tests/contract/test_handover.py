@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from contract.harness import Harness, opened
-from contract.lies import MODES, Eyes, Harm, attack
-from eddy.board.port import EventKind
+from contract.harness import Harness, marking, opened
+from contract.lies import AFTER_S, BYTES, MODES, SECRET, Eyes, Harm, attack
+from eddy.board.port import Access, Cause, EventKind, SlotPhase
+from eddy_sim.faults import Liar, LoadFault, Said
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]
 
@@ -28,3 +29,49 @@ def eyes() -> Eyes:
 def test_a_lie_reaches_nobody_else(harness: Harness, eyes: Eyes, mode: str) -> None:
     _, harm = attack(harness, MODES[mode], eyes)
     assert harm == Harm(read=0, written=0, wrong=False, same=True)
+
+
+def test_the_next_item_of_the_slot_runs_with_its_own_memory_alone(harness: Harness) -> None:
+    board = harness.board
+    lie = Liar(reads=True, writes=True, len=15, outstanding=8, hold_w=20, when=Said.ASKED)
+    harness.misload(0, LoadFault(liar=lie))
+    board.load(0, harness.image(0).sha256)
+    harness.next_event()
+    first, second = board.allocate(BYTES, "first"), board.allocate(BYTES, "second")
+    board.write(second.id, 0, SECRET * (BYTES // 8))
+    board.launch(0, marking(first, "first", 5e-4, Access.READ_WRITE))
+    harness.next_event()
+    found = board.read(first.id, 0, BYTES)
+    if board.state().slots[0].phase is SlotPhase.IDLE:
+        board.launch(0, marking(second, "second", 2e-4, Access.READ))
+        # It still works for the first item: outside what the second was granted.
+        assert harness.next_event().kind is EventKind.ITEM_FAILED
+    board.wait(board.now_s() + AFTER_S)
+    assert board.read(first.id, 0, BYTES) == found, "what was read once stays"
+    assert board.read(second.id, 0, BYTES) == SECRET * (BYTES // 8)
+    for buffer in (first, second):
+        board.free(buffer.id)
+
+
+@pytest.mark.parametrize("mode", ["write-long", "write-held-long", "write-stuck", "write-paused", "both-held"])
+def test_outputs_stay_as_they_were_when_the_item_was_reported_done(harness: Harness, mode: str) -> None:
+    board = harness.board
+    harness.misload(0, LoadFault(liar=MODES[mode]))
+    board.load(0, harness.image(0).sha256)
+    harness.next_event()
+    mine = board.allocate(BYTES, "liar")
+    board.launch(0, marking(mine, "lie", 5e-4, Access.READ_WRITE))
+    harness.next_event()
+    reported = board.read(mine.id, 0, BYTES)
+    board.wait(board.now_s() + AFTER_S)
+    assert board.read(mine.id, 0, BYTES) == reported
+    board.free(mine.id)
+
+
+def test_requests_still_to_come_at_the_end_fail_the_item_and_say_why(harness: Harness) -> None:
+    event, harm = attack(harness, MODES["write-held-long"], Eyes())
+    assert (event.kind, harm.written) == (EventKind.ITEM_FAILED, 0)
+    assert event.cause in (Cause.MODULE_ERROR, Cause.WRITE_STALLED), event.detail
+    event, _ = attack(harness, MODES["write-short-many"], Eyes())
+    assert event.kind is EventKind.ITEM_FAILED
+    assert "it was done" in event.detail

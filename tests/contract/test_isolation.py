@@ -55,6 +55,10 @@ def test_misbehaviour_is_ended_named_and_contained(harness: Harness, behaviour: 
     bad = events["bad"]
     assert bad.kind is EventKind.ITEM_FAILED
     assert bad.cause in causes, bad.detail
+    if behaviour in ("read-outside", "write-outside", "stall-write", "stall-response"):
+        assert f"at address {target.address:#x}, context 0" in bad.detail
+    elif behaviour == "silent":
+        assert "register offset 0x" in bad.detail or bad.cause is Cause.TIME_LIMIT
     assert bad.detail
     assert bad.at_s - bad.started_s < 1e-3 + 5e-4
     assert board.state().slots[0].phase is SlotPhase.FAULTED

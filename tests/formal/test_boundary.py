@@ -12,6 +12,10 @@ PROOFS = {
     "windows": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 0}),
     "bursts": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 2}),
     "handover": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 3}),
+    "owed-regulator": Proof("owed_proof", IP / "regulator" / "regulator.f", depth=2, parameters={"Block": 0}),
+    "owed-buffer": Proof(
+        "owed_proof", IP / "burst_buffer" / "burst_buffer.f", depth=2, parameters={"Block": 1}, own_assertions=False
+    ),
 }
 MUTATIONS = [
     ("decoupler", Mutation("gate ignored", "decoupler.sv", ".rst_ni(mem_open && rst_ni)", ".rst_ni(rst_ni)")),
@@ -31,6 +35,11 @@ MUTATIONS = [
     (
         "handover",
         Mutation("drained too early", "firewall_admit.sv", "count_q == count_t'(refusing_q)", "count_q <= count_t'(1)"),
+    ),
+    ("owed-regulator", Mutation("request kept", "regulator.sv", "if (rsp_i.ar_ready) ar_valid_q <= 1'b0;", "")),
+    (
+        "owed-buffer",
+        Mutation("answered early", "burst_buffer.sv", ".valid_i(rsp_i.b_valid)", ".valid_i(rsp_i.b_valid || aw_go)"),
     ),
     (
         "handover",

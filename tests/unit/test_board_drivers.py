@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from eddy.board.overlay import _Control
+from eddy.board.profile import load_profile
 from eddy_drivers import clocking_wizard as wizard
 from eddy_drivers.bank import MapMismatch
 from eddy_drivers.clocking_wizard import ClockingWizard
@@ -240,3 +242,23 @@ def test_completion_clears_only_an_interrupt_that_is_set(registers: Registers) -
     assert registers.words[3] == 0, "a one written to a clear bit would set it"
     driver.start()
     assert list(registers.words[:3]) == [1, 1, 1]
+
+
+MEMORY = ("read_outside_window", "write_outside_window", "illegal_burst", "write_stalled", "response_stalled")
+
+
+@pytest.mark.parametrize("cause", [cause for cause in regs.Cause if cause is not regs.Cause.NONE])
+def test_a_fault_says_an_address_of_its_kind(registers: Registers, cause: regs.Cause) -> None:
+    bank = slot_ctrl(registers)
+    name = cause.name.lower()
+    registers.words[regs.CAUSE.offset // 4] = regs.CAUSE.encode(**{name: 1})
+    registers.words[regs.FIRST_FAULT.offset // 4] = regs.FIRST_FAULT.encode(cause=int(cause), memory_context=2)
+    registers.words[regs.FAULT_ADDRESS_LO.offset // 4] = 0x1000_0000
+    fault = _Control(bank, load_profile("tiny")).fault()
+    if name in MEMORY:
+        assert fault.detail.endswith("at address 0x10000000, context 2")
+        assert (fault.address, fault.context) == (0x1000_0000, 2)
+    elif name == "clock_lost":
+        assert "0x" not in fault.detail
+    else:
+        assert fault.detail.endswith("at register offset 0x10000000")

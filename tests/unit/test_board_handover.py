@@ -181,7 +181,8 @@ OPENS = {
     "open_memory": {"swap.py"},
     "lend": {"handover.py"},
     "end": {"handover.py"},
-    "Quiescent": {"handover.py"},
+    "Loan": {"arena.py", "pynq.py"},
+    "Quiescent": {"handover.py", "pynq.py"},
 }
 """Calls that let a slot reach memory, or end a loan, and the files that may make them."""
 

@@ -47,7 +47,6 @@ def test_steps_happen_in_their_order(harness: Harness) -> None:
         "open_control",
         "identity",
         "set_windows",
-        "revoke",
         "open_memory",
         "unfence",
     ]
@@ -92,7 +91,7 @@ def test_clock_that_never_locks(harness: Harness) -> None:
 @pytest.mark.parametrize(
     "method",
     ["set_rate", "locked", "clear_fault", "release_reset", "clock_running", "open_control", "identity", "set_windows",
-     "revoke", "clear_counters", "open_memory"],
+     "clear_counters", "open_memory"],
 )  # fmt: skip
 def test_a_driver_that_breaks_in_any_step_leaves_the_slot_closed(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, method: str

@@ -7,7 +7,7 @@ from eddy.board.model import Behaviour, LoadTime, ModelBoard, ModelFaults, model
 from eddy.board.model_memory import Window
 from eddy.board.port import Access, Cause, EventKind, Grant, Launch, SlotPhase
 from eddy.board.profile import load_profile
-from eddy.core.errors import Conflict, ImageRefused, InvalidRequest, MemoryExhausted, NotFound
+from eddy.core.errors import Conflict, ImageRefused, InvalidRequest, MemoryExhausted, ModuleFault, NotFound
 from hypervisor_kit import BEHAVIOURS, LATENCY, description, model_board
 
 LOADS = {0: LoadTime(0.08, 0.005), 1: LoadTime(0.09, 0.006)}
@@ -227,3 +227,31 @@ def test_a_profile_gives_its_load_times(name: str) -> None:
 def test_the_kit_computes() -> None:
     assert set(BEHAVIOURS) == set(LATENCY)
     assert model_board().describe().slots[-1].pool.value == "gpu"
+
+
+def test_what_a_behaviour_keeps_of_its_memory_is_worth_nothing_after_its_item() -> None:
+    kept: list[Window] = []
+    board = ModelBoard(
+        description(),
+        model_images(description(), LATENCY),
+        LATENCY,
+        behaviours={"flip": lambda registers, memory: kept.append(memory)},
+    )
+    image = next(i for i in board.images() if (i.module, i.slot) == ("flip", 0))
+    board.load(0, image.sha256)
+    (loaded,) = board.wait(1.0)
+    mine = board.allocate(64, "mine")
+    board.launch(0, Launch("liar", (), (Grant(mine.id, Access.READ_WRITE),), 1.0))
+    (done,) = board.wait(2.0, loaded.seq)
+    assert done.kind is EventKind.ITEM_DONE
+    for _ in range(2):
+        with pytest.raises(ModuleFault):
+            kept[0].read(mine.address, 8)
+        with pytest.raises(ModuleFault):
+            kept[0].write(mine.address, b"late")
+        # The same once it is freed, and somebody else's.
+        board.free(mine.id)
+        other = board.allocate(64, "other")
+        assert other.address == mine.address
+        mine = other
+    assert board.read(mine.id, 0, 64) == bytes(64)

@@ -153,7 +153,7 @@ class SlotControl(Protocol):
         """Let register accesses through, and nothing else."""
 
     def open_memory(self) -> None:
-        """Let memory requests through, window by window, and the interrupt."""
+        """Couple the memory path, on which everything is refused until `admit`, and let the interrupt through."""
 
     def clock_running(self) -> bool:
         """Whether the slot's clock ticks."""

@@ -21,6 +21,10 @@ DRAIN_BOUND_S = 50e-6
 MEMORY_TIMEOUT (4096 shell cycles, 41 us at 100 MHz) is cut off by the firewall, which then ends the burst without it. A
 slot that is late all the same is closed by the swap, which cuts it off at once."""
 
+SHARED_DRAIN_BOUND_S = 1e-3
+"""The same where other kernels share the slot: they would all end with it, so only a memory that does not answer, or a
+module that holds back burst after burst, may be that late."""
+
 Pages = tuple[int, int]
 """First and last 4 KiB page, both included, as physical page numbers."""
 
@@ -125,7 +129,7 @@ class MemoryGate:
             # Requests of the others wait meanwhile: it takes what was admitted, at memory's own pace.
             self._program()
             self._control.stop_memory()
-            self._prove(DRAIN_BOUND_S)
+            self._prove(SHARED_DRAIN_BOUND_S)
             self._control.resume_memory()
         else:
             # The windows stay where they are, for the next item of a batch.
@@ -133,16 +137,19 @@ class MemoryGate:
             self._revoked = True
             self._prove(DRAIN_BOUND_S)
 
-    def shut(self) -> None:
-        """The slot was closed by the swap: nothing is open any more, and the next module begins without windows."""
+    def shut(self, bound_s: float) -> None:
+        """The slot was closed by the swap: nothing is open any more, and the next module begins without windows.
+
+        What the slot had admitted ends without it, within `bound_s`; a memory that does not answer keeps its pages.
+        """
         self._owed += [loan for loan, _ in self._open.values()]
         self._open, self._table, self._revoked = {}, None, True
-        self.settle()
+        self.settle(bound_s)
 
-    def settle(self) -> None:
-        """End the loans of a slot that was closed late, if it has drained by now; else they stay."""
+    def settle(self, bound_s: float = 0.0) -> None:
+        """End the loans of a slot that was closed and had not drained, if it has by now; else they stay."""
         try:
-            self._prove(0.0)
+            self._prove(bound_s)
         except NotDrained:
             return
 

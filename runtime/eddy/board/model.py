@@ -382,10 +382,14 @@ class ModelBoard:
             page = self._arena.buffer(kernel.region).address // PAGE
             values = {"entry": kernel.entry, "argument": kernel.argument, "region": page}
             registers = {KERNEL_REGISTERS[name]: value for name, value in values.items()}
+        window = self._arena.window(launch.grants)
         try:
-            behaviour(registers, self._arena.window(launch.grants))
+            behaviour(registers, window)
         except ModuleFault as fault:
             return Cause(fault.details["cause"]), fault.message
+        finally:
+            # As on the shell: what a module reaches, it reaches while its item runs.
+            window.close()
         return Cause.NONE, ""
 
     def _reports(self, slot: int, state: _Slot, item: _Item, at_s: float) -> tuple[CoreReport, ...]:

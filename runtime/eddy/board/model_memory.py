@@ -123,6 +123,10 @@ class Window:
     def __init__(self, memory: ModelMemory, granted: tuple[tuple[Buffer, Access], ...]) -> None:
         self._memory, self._granted = memory, granted
 
+    def close(self) -> None:
+        """The item has ended: whoever keeps this reaches nothing any more."""
+        self._granted = ()
+
     def read(self, address: int, size: int) -> bytes:
         """Read as the module would.
 

@@ -7,6 +7,7 @@ overlay's metadata and orders them by address, which is the order of the slots i
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -166,7 +167,7 @@ class _Control:
         self.hold_reset = bank.hold_reset
         self.release_reset = bank.release_reset
         self.open_control = bank.open_control
-        self.open_memory = bank.open_memory
+        self.open_memory = functools.partial(bank.open_memory, revoked=True)
         self.clock_running = bank.clock_alive
         self.clear_fault = bank.clear_causes
         self.clear_counters = bank.clear_counters

@@ -19,7 +19,7 @@ from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.events import EventLog
 from eddy.board.fabric import Fabric, Fault
-from eddy.board.handover import MemoryGate, NotDrained
+from eddy.board.handover import Loan, MemoryGate, NotDrained, Quiescent
 from eddy.board.images import ImageStore
 from eddy.board.kernels import Ended, Kernels, SlotFailed
 from eddy.board.port import (
@@ -92,9 +92,11 @@ class PynqBoard:
             # Whoever had the board before may have left a slot open: nothing is handed out until all are closed, and
             # what they had asked of memory has ended.
             self._close_hardware(slot)
-            if not slot.hardware.control.memory_drained():
-                message = f"slot {index} still has memory accesses of the last run outstanding; reset the board"
-                raise BoardFault(message, cause="memory")
+            try:
+                Quiescent(Loan({}), slot.hardware.control, clock, swap.DRAIN_BOUND_S)
+            except NotDrained as late:
+                message = f"slot {index} was closed, but its {late}; reset the board"
+                raise BoardFault(message, cause="memory") from late
         self._log = EventLog(first_seq)
         self._load: _Load | None = None
         self._shell = fabric.shell.build()
@@ -166,7 +168,7 @@ class PynqBoard:
         self._move(target, SlotPhase.LOADING, image=image)
         try:
             swap.begin(context)
-            target.gate.shut()
+            target.gate.shut(swap.DRAIN_BOUND_S)
             download = self._clock.start(lambda: self._fabric.download(region, file), self._ring)
         except BaseException:
             self._shut(target, SlotPhase.FAULTED)
@@ -518,7 +520,7 @@ class PynqBoard:
     def _close_hardware(self, slot: BoardSlot) -> None:
         """Close a slot, and end the loans of what it could reach as far as it has drained."""
         swap.close(self._context(slot))
-        slot.gate.shut()
+        slot.gate.shut(swap.DRAIN_BOUND_S)
 
     def _move(self, slot: BoardSlot, phase: SlotPhase, image: str = "") -> None:
         if phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):

@@ -19,9 +19,10 @@ MAGIC = 0x45444459
 """What the identity block of every module begins with: "EDDY"."""
 
 DRAIN_BOUND_S = 1e-3
-"""How long outstanding bursts may take to finish before the slot is closed over them, and then without the slot. The
-firewall itself bounds what a slot holds up by MEMORY_TIMEOUT (4096 shell cycles, 41 us at 100 MHz) a burst; what takes
-longer is a memory that does not answer, and the decoupler must close all the same."""
+"""How long outstanding bursts may take to finish before the slot is closed over them, and how long they may
+take without the slot after that. The firewall itself bounds what a slot holds up by MEMORY_TIMEOUT (4096 shell cycles,
+41 us at 100 MHz) a burst; what takes longer is a memory that does not answer, and the decoupler must close all the
+same."""
 
 LOCK_BOUND_S = 10e-3
 """How long a clocking wizard may take to lock. DS925 gives an MMCM 100 us; the rest is margin."""
@@ -103,11 +104,6 @@ def _reset(swap: SwapContext) -> None:
     swap.slot.control.hold_reset()
 
 
-def _settle(swap: SwapContext) -> None:
-    # A memory that does not answer keeps what was on loan from changing hands; the slot is closed all the same.
-    swap.within(DRAIN_BOUND_S, swap.slot.control.memory_drained)
-
-
 def _forget_status(swap: SwapContext) -> None:
     swap.fabric.shell.clear_configuration_status()
 
@@ -122,7 +118,6 @@ CLOSING: tuple[Step, ...] = (
         _decouple,
     ),
     Step("reset", "both sides of the crossings are reset together, so that no half transfer survives", _reset),
-    Step("settle", "what the slot had admitted ends without it; only then may its memory change hands", _settle),
 )
 """From a working slot to a closed one. Also what `close`, `stop` and every fault run."""
 
@@ -175,7 +170,6 @@ def _identify(swap: SwapContext) -> None:
 
 def _no_windows(swap: SwapContext) -> None:
     swap.slot.control.set_windows(())
-    swap.slot.control.revoke()
     swap.slot.control.clear_counters()
 
 
@@ -194,7 +188,11 @@ OPENING: tuple[Step, ...] = (
     Step("open control", "registers only: until it is known what is there, it must not reach memory", _open_control),
     Step("identify", "a file that loaded well can still hold another module than its manifest says", _identify),
     Step("windows", "none until a launch grants some; the windows of the module before are not inherited", _no_windows),
-    Step("open memory", "memory and interrupt; every window is closed, so nothing is reachable yet", _open_memory),
+    Step(
+        "open memory",
+        "memory and interrupt; everything is refused until a launch, so nothing is reachable yet",
+        _open_memory,
+    ),
     Step("unfence", "software may talk to it", _unfence),
 )
 """From a loaded slot to a working one."""
