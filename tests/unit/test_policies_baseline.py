@@ -9,7 +9,7 @@ import pytest
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.exclusive import Exclusive
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
-from eddy.policy.dispatch.view import Configure, DispatchPolicy, DispatchView, JobView, SlotView, TaskView
+from eddy.policy.dispatch.view import Configure, DispatchPolicy, DispatchView, Jobs, JobView, SlotView, TaskView
 
 
 def task(number: int, done: int = 0, slot: int | None = None, before: tuple[int, ...] = (), **more: Any) -> TaskView:
@@ -28,8 +28,10 @@ def held(index: int, number: int, task_id: int = 0, loading: bool = False) -> Sl
     return SlotView(index, f"m{task_id}", "a", number, task_id, loading, not loading, 0.1)
 
 
-def view(jobs: tuple[JobView, ...], slots: tuple[SlotView, ...], busy: bool = False, memory: Any = ()) -> DispatchView:
-    return DispatchView(1.0, jobs, slots, busy, (), memory)
+def view(
+    jobs: tuple[JobView, ...], slots: tuple[SlotView, ...], busy: bool = False, memory: Any = None
+) -> DispatchView:
+    return DispatchView(1.0, Jobs(jobs), slots, busy, (), memory)
 
 
 CHAIN = (task(0), task(1, before=(0,)), task(2, before=(1,)))
@@ -91,11 +93,11 @@ def test_fcfs_serves_in_the_order_tasks_became_ready() -> None:
     policy = FirstComeFirstServed()
     waiting, later = job(2, task(0)), job(1, task(0, done=0, slot=0), task(1, before=(0,)))
     full = (held(0, 1),)
-    first = policy.decide(view((later, waiting), full, memory=()))
-    assert first.memory == ((2, 0),)
+    first = policy.decide(view((later, waiting), full, memory=None))
+    assert first.memory.entries == ((2, 0),)
     ready = dataclasses.replace(later, tasks=(task(0, done=1, slot=0), task(1, before=(0,))))
     second = policy.decide(view((ready, waiting), (held(0, 1), free(1)), memory=first.memory))
-    assert second.memory == ((2, 0), (1, 1)), "job 1 is older, but its task became ready later"
+    assert second.memory.entries == ((2, 0), (1, 1)), "job 1 is older, but its task became ready later"
     assert second.decisions == (Configure(2, 0, 1),)
 
 
@@ -108,15 +110,30 @@ def test_fcfs_is_ready_by_item_when_pipelined_and_by_batch_in_bulk() -> None:
 def test_fcfs_keeps_a_slot_back_for_a_task_that_waits_for_the_port() -> None:
     policy = FirstComeFirstServed()
     jobs = (job(1, task(0)), job(2, task(0), tenant="b"))
-    one = view(jobs, (free(0, "m0", "b"),), busy=True, memory=())
+    one = view(jobs, (free(0, "m0", "b"),), busy=True, memory=None)
     assert policy.decide(one).decisions == (), "the only slot is kept for the older task"
-    two = view(jobs, (free(0), free(1, "m0", "b")), busy=True, memory=())
+    two = view(jobs, (free(0), free(1, "m0", "b")), busy=True, memory=None)
     assert policy.decide(two).decisions == (Configure(2, 0, 1),)
 
 
 def test_fcfs_forgets_what_is_not_ready_any_more() -> None:
-    memory = ((9, 0), (1, 0))
-    assert FirstComeFirstServed().decide(view((job(1, task(0)),), (free(0),), memory=memory)).memory == ((1, 0),)
+    two = view((job(9, task(0)), job(1, task(0))), (held(0, 5),))
+    first = FirstComeFirstServed().decide(two)
+    assert first.memory.entries == ((1, 0), (9, 0))
+    second = FirstComeFirstServed().decide(view((job(1, task(0)),), (free(0),), memory=first.memory))
+    assert second.memory.entries == ((1, 0),)
+
+
+def test_fcfs_looks_at_what_changed_and_keeps_places_where_a_task_fits_elsewhere() -> None:
+    policy, full = FirstComeFirstServed(), (held(0, 5), held(1, 5, 1))
+    jobs = (job(1, task(0)), job(2, task(0)))
+    first = policy.decide(view(jobs, full))
+    unfit = (job(1, task(0, slots=(1,))), jobs[1])
+    told = dataclasses.replace(view(unfit, full, memory=first.memory), changed=frozenset({1}))
+    second = policy.decide(told)
+    assert second.memory.entries == ((1, 0), (2, 0)), "it keeps its place"
+    third = view(unfit, (free(0), held(1, 5, 1)), memory=second.memory)
+    assert policy.decide(dataclasses.replace(third, changed=frozenset())).decisions == (Configure(2, 0, 0),)
 
 
 def test_the_registry_names_its_policies() -> None:

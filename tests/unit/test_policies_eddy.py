@@ -12,6 +12,7 @@ from eddy.policy.dispatch.view import (
     Configure,
     Dispatch,
     DispatchView,
+    Jobs,
     JobView,
     Observation,
     Preempt,
@@ -55,7 +56,7 @@ def decide(
     now_s: float = 0.0,
     busy: bool = False,
 ) -> Dispatch:
-    return EDDY.decide(DispatchView(now_s, tuple(jobs), tuple(slots), busy, seen, memory or EDDY.initial()))
+    return EDDY.decide(DispatchView(now_s, Jobs(jobs), tuple(slots), busy, seen, memory or EDDY.initial()))
 
 
 def test_least_work_left_goes_first_and_ties_go_to_the_older() -> None:

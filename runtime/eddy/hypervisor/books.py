@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, What
-from eddy.hypervisor.job import Graph, Job, Memory
+from eddy.hypervisor.job import Graph, Job
+from eddy.hypervisor.memory import MemoryQueue
 from eddy.hypervisor.messages import Allocate, Free, JobSpec, Outcome, Stop
 from eddy.hypervisor.slot import Phase, Slot
 
@@ -25,13 +26,12 @@ class Books:
     def __init__(self, slots: Iterable[Slot]) -> None:
         self.slots = {slot.index: slot for slot in slots}
         self.jobs: dict[int, Job] = {}
-        """Not ended, in order of arrival, then id."""
+        """Not ended."""
         self._gone: dict[int, Job] = {}
         """Ended in the last step."""
         self._graphs: dict[str, tuple[object, Graph]] = {}
         self._loading: Slot | None = None
-        self._blocked: list[int] = []
-        """Jobs that wait for memory, in order of arrival."""
+        self._memory = MemoryQueue()
         self._out = Outcome()
         self._now_s = 0.0
 
@@ -71,7 +71,8 @@ class Books:
     def adopt_job(self, job: Job) -> None:
         """Take up a job as it was."""
         self.jobs[job.spec.id] = job
-        self.jobs = {each.spec.id: each for each in sorted(self.jobs.values(), key=_age)}
+        self._memory.adopt(job)
+        self._show_anew(job)
 
     def adopt_slot(self, known: Slot) -> None:
         """Take up a slot as it was; its job, if any, was taken up before."""
@@ -83,6 +84,7 @@ class Books:
             return
         job.slot_of[slot.task] = slot.index
         job.touch(slot.task)
+        self._show_anew(job)
         if slot.phase is Phase.LOADING:
             job.loading += 1
         elif slot.phase is Phase.RUNNING:
@@ -91,16 +93,18 @@ class Books:
             job.held += 1
 
     def _add(self, job: Job) -> None:
-        """Keep `jobs` in order of arrival, then id."""
-        last = next(reversed(self.jobs.values()), None)
         self.jobs[job.spec.id] = job
-        if last is not None and _age(job) < _age(last):
-            self.jobs = {each.spec.id: each for each in sorted(self.jobs.values(), key=_age)}
+        self._show_anew(job)
         self._changed(job)
+
+    def _show_anew(self, job: Job) -> None:
+        """What policies are shown of a job is not true any more."""
+        raise NotImplementedError
 
     def _end(self, job: Job, state: JobState, at_s: float, cause: str = "", detail: str = "") -> None:
         """Begin a job's end: stop what runs, give back what does not; it is over when it holds no slot."""
         job.ending, job.cause, job.detail = state, cause, detail
+        self._show_anew(job)
         self._changed(job)
         for slot in self._slots_of(job):
             if slot.phase is Phase.RUNNING:
@@ -127,32 +131,24 @@ class Books:
             del self.jobs[job.spec.id]
             self._out.ended.append(job.spec.id)
             self._gone[job.spec.id] = job
-            if job.memory is Memory.HELD and job.spec.needs_memory:
+            self._show_anew(job)
+            if self._memory.leave(job):
                 self._out.commands.append(Free(job.spec.id))
-            if job.spec.id in self._blocked:
-                self._blocked.remove(job.spec.id)
-            self._ask_for_blocked()
+            self._ask_for_waiting()
 
     def _ask(self, job: Job) -> None:
         """Ask for a job's buffers, unless older jobs stand in the queue."""
-        if self._blocked:
-            self._block(job)
-        else:
-            job.memory = Memory.ASKED
+        if self._memory.ask(job):
             self._out.commands.append(Allocate(job.spec.id))
+        else:
+            self._show_anew(job)
+            self._changed(job)
 
-    def _block(self, job: Job) -> None:
-        job.memory, job.lacks_memory = Memory.BLOCKED, True
-        if job.spec.id not in self._blocked:
-            self._blocked.append(job.spec.id)
-            self._blocked.sort(key=lambda number: _age(self.jobs[number]))
-        self._changed(job)
-
-    def _ask_for_blocked(self) -> None:
-        """Let the head of the queue ask; the others stay behind it."""
-        if self._blocked and not any(job.memory is Memory.ASKED for job in self.jobs.values()):
-            self._out.commands.append(Allocate(self._blocked[0]))
-            self.jobs[self._blocked[0]].memory = Memory.ASKED
+    def _ask_for_waiting(self) -> None:
+        """Let the head of the queue for memory ask; the others stay behind it."""
+        number = self._memory.next()
+        if number is not None:
+            self._out.commands.append(Allocate(number))
 
     def _release(self, slot: Slot, job: Job, at_s: float, what: What) -> None:
         """Take a slot in which nothing runs from its job."""
@@ -167,6 +163,7 @@ class Books:
         if slot.task is not None:
             job.slot_of[slot.task] = None
             job.touch(slot.task)
+            self._show_anew(job)
         slot.let_go(at_s)
 
     def _changed(self, job: Job) -> None:
@@ -205,7 +202,3 @@ class Books:
     @staticmethod
     def _name(job: Job, task: int) -> str:
         return job.spec.application.tasks[task].name
-
-
-def _age(job: Job) -> tuple[float, int]:
-    return job.spec.arrival_s, job.spec.id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -14,7 +14,7 @@ from eddy.core.counters import CoreCounters, added
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobRecord, KernelRecord, WaitCause
 from eddy.hypervisor.messages import JobSpec
-from eddy.policy.dispatch.view import JobView, TaskView
+from eddy.policy.dispatch.jobs import JobView, Tasks, TaskView
 
 Fits = Mapping[str, Mapping[int, str]]
 """Module to slot to the image (sha256) for it."""
@@ -102,7 +102,9 @@ class Job:
         self.cores: tuple[CoreCounters, ...] = ()
         """Of a kernel job: what its cores counted, over the slices that ended."""
         self.log_bytes = 0
-        self._task_views: list[TaskView | None] = [None] * count
+        self.shown_s: float | None = None
+        """Where it was hidden from the policies for a while: the board time since which its waiting counts anew."""
+        self._task_views: list[TaskView | None] = []
         self._view: JobView | None = None
 
     # State and time -----------------------------------------------------------------------------------------------
@@ -187,28 +189,31 @@ class Job:
 
     def touch(self, task: int) -> None:
         """Forget the cached view of a task that changed."""
-        self._task_views[task] = None
+        if self._task_views:
+            self._task_views[task] = None
         self._view = None
 
     def touch_all(self) -> None:
         """Forget every cached view."""
-        self._task_views = [None] * len(self.done)
+        self._task_views = []
         self._view = None
 
     # What others see ----------------------------------------------------------------------------------------------
 
-    def view(self, fits: Fits, every: int) -> JobView:
+    @property
+    def hidden(self) -> bool:
+        """Whether nothing could be decided about it: it is ending, or waits for memory in the queue."""
+        return self.ending is not None or self.lacks_memory
+
+    def view(self, fits: Fits, every: int, fresh: Callable[[Job], Tasks]) -> JobView:
         """What a policy sees; made anew only where something changed.
 
         Args:
             fits: Which image is for which slot.
             every: Number of slots of the pool.
+            fresh: The tasks of a job nothing was done for; one value for all of an application.
         """
         if self._view is None:
-            views = self._task_views
-            for number, known in enumerate(views):
-                if known is None:
-                    views[number] = self._task_view(number, fits, every)
             spec = self.spec
             self._view = JobView(
                 id=spec.id,
@@ -219,11 +224,22 @@ class Job:
                 arrival_s=spec.arrival_s,
                 deadline_s=spec.deadline_s,
                 goal_slots=spec.application.goal(spec.batch),
-                tasks=tuple(view for view in views if view is not None),
+                tasks=self._tasks(fits, every) if self.slots or any(self.done) else fresh(self),
+                shown_s=self.shown_s,
             )
         return self._view
 
-    def _task_view(self, number: int, fits: Fits, every: int) -> TaskView:
+    def _tasks(self, fits: Fits, every: int) -> Tasks:
+        if not self._task_views:
+            self._task_views = [None] * len(self.done)
+        views = self._task_views
+        for number, known in enumerate(views):
+            if known is None:
+                views[number] = self.task_view(number, fits, every)
+        return Tasks(view for view in views if view is not None)
+
+    def task_view(self, number: int, fits: Fits, every: int) -> TaskView:
+        """What a policy sees of a task; see `view`."""
         task = self.spec.application.tasks[number]
         slots = fits.get(task.module, {})
         return TaskView(

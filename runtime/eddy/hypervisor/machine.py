@@ -171,28 +171,30 @@ class Machine(Books):
         if job is None:
             self._out.commands.append(Free(number))
             return
-        job.memory, job.placed, job.lacks_memory = Memory.HELD, True, False
-        if number in self._blocked:
-            self._blocked.remove(number)
+        if number in self._memory:
+            job.shown_s = max(job.spec.arrival_s, self._pools[job.spec.pool].asked_s)
+            job.touch_all()
+        job.placed = True
+        self._memory.grant(job)
+        self._show_anew(job)
         self._changed(job)
-        self._ask_for_blocked()
+        self._ask_for_waiting()
 
     def _no_memory(self, message: NoMemory) -> None:
         job = self.jobs.get(message.job)
         if job is None:
             return
-        if any(each.memory is Memory.HELD and each.spec.needs_memory for each in self.jobs.values()):
-            self._block(job)
+        if self._memory.refuse(job):
+            self._show_anew(job)
+            self._changed(job)
         else:
-            job.memory = Memory.NONE
             self._end(job, JobState.FAILED, self._now_s, "memory", message.detail)
 
     def _job_fault(self, message: JobFault) -> None:
         job = self.jobs.get(message.job)
         if job is None or job.ending is not None:
             return
-        if job.memory is Memory.ASKED:
-            job.memory = Memory.NONE
+        self._memory.give_up(job)
         self._end(job, JobState.FAILED, self._now_s, message.cause, message.detail)
 
     def _configured(self, message: Configured) -> None:
@@ -243,11 +245,10 @@ class Machine(Books):
         self._log(
             job, slot, message.at_s, What.CONFIGURATION_FAILED, detail=f"{message.cause} {message.detail}".strip()
         )
-        images = self._pools[job.spec.pool].fits.get(module, {})
+        pool = self._pools[job.spec.pool]
         if message.refused:
-            images.pop(slot.index, None)
-            for each in self.jobs.values():
-                each.touch_all()
+            pool.refuse(module, slot.index, (each for each in self.jobs.values() if each.spec.pool is pool.pool))
+        images = pool.fits.get(module, {})
         self._release(slot, job, message.at_s, What.RELEASE)
         hopeless = not images or job.attempts[task] >= MAX_LOAD_ATTEMPTS
         if job.ending is None and hopeless:
@@ -298,6 +299,7 @@ class Machine(Books):
         graph, took_s = application.tasks[task], message.at_s - message.started_s
         seen = Observation(graph.module, took_s, application.name, task, graph.estimate_s)
         self._pools[job.spec.pool].observations.append(seen)
+        self._show_anew(job)
         for finished in job.finish_item(task):
             self._out.commands.append(Collect(job.spec.id, finished))
             self._note(job, message.at_s, What.RESULT, item=finished)
@@ -337,9 +339,8 @@ class Machine(Books):
 
     def _ask_policy(self, pool: PoolState) -> bool:
         """Let a pool's policy decide, and carry it out; answers whether that changed the world at once."""
-        dispatch = pool.policy.decide(self.view(pool.pool))
-        pool.observations.clear()
-        pool.memory, pool.wake_s = dispatch.memory, self._wake(pool, dispatch.wake_s)
+        dispatch = pool.decide(self.view(pool.pool))
+        pool.wake_s = self._wake(pool, dispatch.wake_s)
         again = False
         for decision in dispatch.decisions:
             again = self._carry_out(decision, pool) or again
@@ -357,11 +358,7 @@ class Machine(Books):
         pool = self._pools[which]
         return DispatchView(
             now_s=self._now_s,
-            jobs=tuple(
-                job.view(pool.fits, len(pool.slots))
-                for job in self.jobs.values()
-                if job.spec.pool is which and job.ending is None and job.spec.id not in self._blocked
-            ),
+            jobs=pool.jobs(self.jobs),
             slots=tuple(
                 slot.view()
                 for slot in self.slots.values()
@@ -370,7 +367,11 @@ class Machine(Books):
             port_busy=self._loading is not None or self._promised not in (None, which),
             observations=tuple(pool.observations),
             memory=pool.memory,
+            changed=pool.changed,
         )
+
+    def _show_anew(self, job: Job) -> None:
+        self._pools[job.spec.pool].stale(job.spec.id)
 
     def _carry_out(self, decision: Configure | Preempt | Prefetch, pool: PoolState) -> bool:
         """Carry out one decision; answers whether a slot was given or freed, or a job hidden, at once."""
@@ -442,6 +443,7 @@ class Machine(Books):
         job.slot_of[task] = slot.index
         job.preempted = False
         job.touch(task)
+        self._show_anew(job)
         if job.started_s is None:
             job.started_s = self._now_s
         self._dropped = ()

@@ -43,6 +43,11 @@ class JobSpec:
         """The pool whose slots it runs in."""
         return Pool.PIPELINE if self.kernel is None else Pool.GPU
 
+    @property
+    def age(self) -> tuple[float, int]:
+        """What jobs are ordered by: arrival, then id."""
+        return self.arrival_s, self.id
+
 
 # Inputs ---------------------------------------------------------------------------------------------------------------
 

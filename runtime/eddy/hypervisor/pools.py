@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from eddy.core.applications import Application
 from eddy.core.slots import Pool
-from eddy.hypervisor.job import Fits
-from eddy.policy.dispatch.view import DispatchPolicy, Observation
+from eddy.hypervisor.job import Fits, Job
+from eddy.policy.dispatch.jobs import Jobs, Tasks
+from eddy.policy.dispatch.view import Dispatch, DispatchPolicy, DispatchView, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,9 @@ class PoolSlots:
 
 
 class PoolState:
-    """One pool inside the state machine.
+    """One pool inside the state machine, and its jobs as its policy sees them.
+
+    Only what changed is shown anew: what a decision costs does not depend on how many jobs wait.
 
     Args:
         pool: Which.
@@ -40,3 +44,60 @@ class PoolState:
         self.memory: Any = policy.initial()
         self.observations: list[Observation] = []
         self.wake_s: float | None = None
+        self.asked_s = 0.0
+        """Board time of the last decision."""
+        self._jobs = Jobs()
+        self._shapes: dict[str, tuple[Application, Tasks]] = {}
+        """By application: its tasks as a job has them that nothing was done for."""
+        self._stale: set[int] = set()
+        self._changed: set[int] = set()
+
+    def stale(self, number: int) -> None:
+        """What is shown of a job is not true any more."""
+        self._stale.add(number)
+
+    def refuse(self, module: str, slot: int, jobs: Iterable[Job]) -> None:
+        """An image will never be taken: nothing of what is shown of where its module fits is true any more."""
+        self.fits.get(module, {}).pop(slot, None)
+        self._shapes.clear()
+        for job in jobs:
+            job.touch_all()
+            self.stale(job.spec.id)
+
+    def jobs(self, known: Mapping[int, Job]) -> Jobs:
+        """The jobs to be shown.
+
+        Args:
+            known: Every job that has not ended, of any pool.
+        """
+        for number in self._stale:
+            job = known.get(number)
+            if job is None or job.hidden:
+                self._jobs = self._jobs.drop(number)
+            else:
+                self._jobs = self._jobs.put(job.view(self.fits, len(self.slots), self._shape))
+        self._changed |= self._stale
+        self._stale.clear()
+        return self._jobs
+
+    def decide(self, view: DispatchView) -> Dispatch:
+        """Ask the policy; what happened since it was asked last begins anew."""
+        dispatch = self.policy.decide(view)
+        self.observations.clear()
+        self._changed.clear()
+        self.memory, self.asked_s = dispatch.memory, view.now_s
+        return dispatch
+
+    @property
+    def changed(self) -> frozenset[int]:
+        """Jobs that came, changed or went since the policy was asked last, as far as they were shown."""
+        return frozenset(self._changed)
+
+    def _shape(self, job: Job) -> Tasks:
+        """The tasks of a job nothing was done for."""
+        application = job.spec.application
+        known = self._shapes.get(application.name)
+        if known is None or known[0] is not application:
+            made = Tasks(job.task_view(task.id, self.fits, len(self.slots)) for task in application.tasks)
+            known = self._shapes[application.name] = application, made
+        return known[1]

@@ -20,14 +20,24 @@ one slot. What it does otherwise:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from eddy.model.latency.learned import Item, Latencies
 from eddy.policy.dispatch.choice import fits, free_slots
-from eddy.policy.dispatch.outlook import KEPT, Outlook, items_ready, look, modules_and_estimates, modules_to_come
+from eddy.policy.dispatch.jobs import Kind
+from eddy.policy.dispatch.outlook import (
+    Outlook,
+    Outlooks,
+    items_ready,
+    look,
+    modules_and_estimates,
+    modules_of,
+    modules_to_come,
+    outlooks,
+)
+from eddy.policy.dispatch.standing import Contest, Standing, Turn
 from eddy.policy.dispatch.view import (
     Configure,
     Decision,
@@ -107,7 +117,7 @@ class Eddy:
     def decide(self, view: DispatchView) -> Dispatch:
         """Give free slots, ask for one to be taken, or for an image to be read ahead."""
         memory: Memory = view.memory
-        if not view.jobs:
+        if not len(view.jobs):
             return Dispatch((), self._forget(memory, view))
         round_ = Round(self, view, memory)
         round_.play()
@@ -171,8 +181,13 @@ class Round:
         mean_s = sum([slot.load_s for slot in view.slots]) / max(len(view.slots), 1)
         if abs(mean_s - self.load_s) > SAME * self.load_s:
             self.load_s = mean_s
-        self.outlooks = self._look()
-        self.backlog_s = sum([o.work_s for o in self.outlooks.values()]) / max(len(view.slots), 1)
+        self.outlooks = {job.id: self._look(job) for job in view.jobs.begun.values()}
+        """What lies before jobs: those that were begun, and others as they are given a slot."""
+        self.kinds = [(kind, self._look_at_kind(kind)) for kind in view.jobs.kinds.values()]
+        """Jobs nothing was done for, and what lies before them."""
+        work_s = sum([outlook.work_s for outlook in self.outlooks.values()])
+        work_s += sum([kind.items * known.item_s + kind.jobs * known.loads_s for kind, known in self.kinds])
+        self.backlog_s = work_s / max(len(view.slots), 1)
         self.held: dict[int, int] = {}
         """Slots of jobs for which this decision changes them."""
         holders = {slot.index: (slot.job, slot.task) for slot in view.slots} if memory.leaving else {}
@@ -184,23 +199,20 @@ class Round:
         self.settled = False
         """Whether no slot counts so little that whoever comes next in rank could take it."""
 
-    def _look(self) -> dict[int, Outlook]:
-        """What lies before every job; anew only for those that changed, or whose figures did."""
-        found, predicted, load_s, pipelined = {}, self.predicted, self.load_s, self.policy.pipelined
-        for job in self.view.jobs:
-            outlook: Outlook | None = job.facts.get(KEPT)
-            latency_s = predicted.get(job.application)
-            if (
-                outlook is None
-                or outlook.latency_s is not latency_s
-                or outlook.load_s != load_s
-                or outlook.pipelined is not pipelined
-            ):
-                if latency_s is None or len(latency_s) != len(job.tasks):
-                    latency_s = predicted[job.application] = self._predict(job)
-                outlook = look(job, latency_s, load_s, pipelined)
-            found[job.id] = outlook
-        return found
+    def _latency_s(self, job: JobView) -> tuple[float, ...]:
+        """Seconds an item of each task of a job takes, as far as is known."""
+        latency_s = self.predicted.get(job.application)
+        if latency_s is None or len(latency_s) != len(job.tasks):
+            latency_s = self.predicted[job.application] = self._predict(job)
+        return latency_s
+
+    def _look(self, job: JobView) -> Outlook:
+        """What lies before a job; worked out anew only where it changed, or its figures did."""
+        return look(job, self._latency_s(job), self.load_s, self.policy.pipelined)
+
+    def _look_at_kind(self, kind: Kind) -> Outlooks:
+        """The same for all jobs of a kind."""
+        return outlooks(kind.tasks, self._latency_s(kind.head()), self.load_s, self.policy.pipelined)
 
     def _predict(self, job: JobView) -> tuple[float, ...]:
         """Latencies of a job's application; the very same object as before where they are the same."""
@@ -214,18 +226,22 @@ class Round:
 
     # Ranks: the less, the sooner ------------------------------------------------------------------------------------
 
-    def rank(self, outlook: Outlook, held: int) -> float:
+    def rank(self, job: JobView, outlook: Outlook, held: int = 0) -> float:
         """Of a job's next slot when it has `held`."""
-        policy, job, work_s = self.policy, outlook.job, outlook.work_s
+        policy, work_s = self.policy, outlook.work_s
         longer_s = work_s + policy.ageing * (self.now_s - job.arrival_s) + 1e-9
         rank = work_s * work_s / (WEIGHTS[job.priority] * longer_s)
         if job.deadline_s is not None:
             rank *= self._haste(outlook, job.deadline_s)
         if held:
             return rank * (1.0 + policy.crowd * held / ROOTS[job.priority])
-        if outlook.path_s > policy.outlasting * self.backlog_s:
+        if self.outlasts(outlook):
             return min(rank, policy.early * outlook.path_s / WEIGHTS[job.priority])
         return rank
+
+    def outlasts(self, outlook: Outlook) -> bool:
+        """Whether a job with this before it will end last whatever is done."""
+        return outlook.path_s > self.policy.outlasting * self.backlog_s
 
     def _haste(self, outlook: Outlook, deadline_s: float) -> float:
         """Down to a tenth for a job whose deadline comes near; 1 for one that has time, or none any more."""
@@ -246,30 +262,44 @@ class Round:
         """Offer slots to tasks in order of rank until no slot is left to give."""
         if not self.free and self.port_busy:
             return
-        heap = []
-        for number, outlook in self.outlooks.items():
-            if outlook.ready:
-                heap.append((self.rank(outlook, outlook.held), number, 0))
-            elif outlook.early:
-                heap.append((self.rank(outlook, outlook.held) * self.policy.idle, number, 0))
-        heapify(heap)
-        while heap and (self.free or not self.port_busy):
-            rank, number, count = heappop(heap)
-            outlook = self.outlooks[number]
-            offer = self._offers(outlook, count)
+        contest = Contest(self._turns(), self._standings())
+        while self.free or not self.port_busy:
+            turn = contest.next()
+            if turn is None:
+                return
+            job, outlook = turn.job, turn.outlook
+            offer = self._offers(outlook, turn.given)
             assert offer is not None
-            if not self._serve(outlook, offer[0], rank):
+            if not self._serve(job, outlook, offer[0], turn.rank):
                 if self.settled and not self.free:
                     return
+                contest.passed_over(turn)
                 continue
-            held = self.held[number] = self.held.get(number, outlook.held) + 1
-            following = self._offers(outlook, count + 1)
-            if following is not None:
-                heappush(heap, (self.rank(outlook, held) * following[1], number, count + 1))
+            self.outlooks[job.id] = outlook
+            held = self.held[job.id] = self.held.get(job.id, outlook.held) + 1
+            following = self._offers(outlook, turn.given + 1)
+            rank = None if following is None else self.rank(job, outlook, held) * following[1]
+            contest.served(turn, rank)
 
-    def _serve(self, outlook: Outlook, task: TaskView, rank: float) -> bool:
-        """Give a task a slot, or keep one for it; answers whether it will have one."""
-        job = outlook.job
+    def _turns(self) -> Iterator[Turn]:
+        """Of the jobs that were begun."""
+        for number, outlook in self.outlooks.items():
+            job = self.view.jobs.job(number)
+            if outlook.ready:
+                yield Turn(self.rank(job, outlook, outlook.held), job, 0, outlook)
+            elif outlook.early:
+                yield Turn(self.rank(job, outlook, outlook.held) * self.policy.idle, job, 0, outlook)
+
+    def _standings(self) -> Iterator[Standing]:
+        """Of the jobs nothing was done for: each has a task that is ready."""
+        for kind, known in self.kinds:
+            yield Standing(kind, known, self.rank, self.outlasts)
+
+    def _serve(self, job: JobView, outlook: Outlook, task: TaskView, rank: float) -> bool:
+        """Give a task a slot, or keep one for it; answers whether it will have one.
+
+        If it has nothing for a job, it has nothing for one that is alike and comes later, before another is served.
+        """
         if outlook.latency_s[task.id] > self.policy.patience_s and self._endless() >= len(self.view.slots) - 1 > 0:
             return False
         fitting = [slot for slot in self.free if fits(slot, task)]
@@ -285,10 +315,10 @@ class Round:
                 self._keep(task, slot)
         elif self.coming:
             # One is on its way, but another may be had at once.
-            if not self._take(outlook, task, rank, at_once=True):
+            if not self._take(job, outlook, task, rank, at_once=True):
                 self.coming -= 1
         else:
-            return self._take(outlook, task, rank)
+            return self._take(job, outlook, task, rank)
         return True
 
     def _endless(self) -> int:
@@ -299,8 +329,11 @@ class Round:
         count, patience_s = 0, self.policy.patience_s
         for slot in self.view.slots:
             holder = self.outlooks.get(slot.job) if slot.job is not None else None
-            if holder is not None and slot.task is not None and holder.latency_s[slot.task] > patience_s:
-                count += slot.running or items_ready(holder.job, holder.job.tasks[slot.task]) > 0
+            if holder is None or slot.job is None or slot.task is None:
+                continue
+            if holder.latency_s[slot.task] > patience_s:
+                job = self.view.jobs.job(slot.job)
+                count += slot.running or items_ready(job, job.tasks[slot.task]) > 0
         for decision in self.decisions:
             if isinstance(decision, Configure):
                 count += self.outlooks[decision.job].latency_s[decision.task] > patience_s
@@ -321,28 +354,27 @@ class Round:
 
     def _least_wanted(self, slots: list[SlotView]) -> SlotView:
         """The slot to load over: an empty one, else one with a module nobody wants, else that of the last in rank."""
-        inside = {slot.module for slot in slots if slot.module}
-        wanted: dict[tuple[str, str], float] = {}
-        for outlook in self.outlooks.values() if inside else ():
-            modules = modules_to_come(outlook.job)
-            if modules.isdisjoint(inside):
-                continue
-            rank = self.rank(outlook, 1)
-            for module in modules & inside:
-                key = module, outlook.job.tenant
-                wanted[key] = min(rank, wanted.get(key, rank))
+        wanted = {(slot.module, slot.tenant): self._wanted(slot.module, slot.tenant) for slot in slots if slot.module}
 
         def worth(slot: SlotView) -> tuple[float, float, float, int]:
             if not slot.module:
                 return 0, 0, slot.load_s, slot.index
-            rank = wanted.get((slot.module, slot.tenant))
+            rank = wanted[slot.module, slot.tenant]
             return (1, 0, slot.load_s, slot.index) if rank is None else (2, -rank, slot.load_s, slot.index)
 
         return min(slots, key=worth)
 
+    def _wanted(self, module: str, tenant: str) -> float | None:
+        """The rank of the first of a tenant's jobs that will want a module; None where none will."""
+        jobs = [job for job in self.view.jobs.begun.values() if job.tenant == tenant and module in modules_to_come(job)]
+        for kind in self.view.jobs.waiting_of(tenant):
+            if module in modules_of(kind.tasks):
+                jobs += kind.every() if kind.due else kind.front
+        return min([self.rank(job, self._look(job), 1) for job in jobs], default=None)
+
     # Preemption -----------------------------------------------------------------------------------------------------
 
-    def _take(self, outlook: Outlook, task: TaskView, rank: float, *, at_once: bool = False) -> bool:
+    def _take(self, job: JobView, outlook: Outlook, task: TaskView, rank: float, *, at_once: bool = False) -> bool:
         """Ask for the slot that counts least for the job that has it, if it counts enough more for this task.
 
         Of slots that count alike, one in which nothing runs, else that of the task latest in topological order. Of the
@@ -354,14 +386,13 @@ class Round:
         if all(held.value <= least for held in self.takeable):
             self.settled = not at_once
             return False
-        job = outlook.job.id
         able = [
             held
             for held in self.takeable
             if held.value > least
             and not (at_once and held.slot.running)
             and fits(held.slot, task)
-            and (held.job != job or (held.waits and held.task > task.id))
+            and (held.job != job.id or (held.waits and held.task > task.id))
         ]
         if not able:
             return False
@@ -380,8 +411,9 @@ class Round:
         holder = self.outlooks.get(slot.job)
         if holder is None:
             return None
-        waits = not slot.running and items_ready(holder.job, holder.job.tasks[slot.task]) <= 0
+        job = self.view.jobs.job(slot.job)
+        waits = not slot.running and items_ready(job, job.tasks[slot.task]) <= 0
         held = self.held.get(slot.job, holder.held)
-        value = self.rank(holder, max(held - 1, 0)) * (self.policy.idle if waits else 1.0)
-        wait_s = self.predicted[holder.job.application][slot.task] if slot.running else 0.0
+        value = self.rank(job, holder, max(held - 1, 0)) * (self.policy.idle if waits else 1.0)
+        wait_s = holder.latency_s[slot.task] if slot.running else 0.0
         return Held(slot, slot.job, slot.task, waits, value, wait_s)

@@ -41,9 +41,9 @@ class Exclusive:
 
     def decide(self, view: DispatchView) -> Dispatch:
         """Give the owner's next tasks their slots."""
-        if not view.jobs:
+        if not len(view.jobs):
             return Dispatch(())
-        owner = view.jobs[0]
+        owner = view.jobs.oldest()
         if any(slot.job is not None and slot.job != owner.id for slot in view.slots):
             return Dispatch(())
         return Dispatch(tuple(self._configure(view, owner)))

@@ -7,8 +7,9 @@ parallel paths simultaneously, but may not have access to as many resources as i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heapreplace
 
 from eddy.policy.dispatch.choice import (
     best_slot,
@@ -17,10 +18,36 @@ from eddy.policy.dispatch.choice import (
     startable_in_bulk,
     startable_pipelined,
 )
+from eddy.policy.dispatch.jobs import Jobs
+from eddy.policy.dispatch.ordered import Sorted
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, SlotView
 
-Queue = tuple[tuple[int, int], ...]
-"""(job, task), in the order they became ready; what the policy remembers."""
+Place = tuple[int, float, int, int]
+"""Of a ready task in the queue: the call at which it became ready, its job's arrival, the job, the task."""
+Fit = tuple[int, ...] | None
+"""Slots a task fits in; None for all."""
+_EMPTY: Sorted[Place, None] = Sorted()
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Ready tasks; what the policy remembers.
+
+    Attributes:
+        calls: How often the policy was called.
+        lines: The queue, in one line for each choice of slots that tasks fit in: of tasks that fit alike the first is
+            served first, so whoever looks for one looks at the heads.
+        of: Job id to its ready tasks, each with its place and the line it stands in.
+    """
+
+    calls: int = 0
+    lines: Mapping[Fit, Sorted[Place, None]] = field(default_factory=dict)
+    of: Sorted[int, Mapping[int, tuple[Place, Fit]]] = field(default_factory=Sorted)
+
+    @property
+    def entries(self) -> tuple[tuple[int, int], ...]:
+        """(job, task), in the order they became ready."""
+        return tuple((place[2], place[3]) for place in sorted(place for line in self.lines.values() for place in line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +74,36 @@ class FirstComeFirstServed:
 
     def initial(self) -> Queue:
         """An empty queue."""
-        return ()
+        return Queue()
 
     def decide(self, view: DispatchView) -> Dispatch:
         """Give slots to the head of the queue."""
         startable = startable_pipelined if self.pipelined else startable_in_bulk
-        ready = dict.fromkeys(chain.from_iterable([startable(job) for job in view.jobs]))
-        known: Queue = view.memory
-        kept = [key for key in known if key in ready]
-        if len(kept) < len(ready):
-            seen = set(kept)
-            kept += [key for key in ready if key not in seen]
-        queue = tuple(kept)
+        queue: Queue = view.memory or Queue()
+        changed = view.changed
+        if changed is None:
+            changed = frozenset(queue.of).union(job.id for job in view.jobs)
+        found = {number: view.jobs.get(number) for number in changed}
+        ready = {number: () if job is None else startable(job) for number, job in found.items()}
+        queue = _brought_up_to_date(queue, view.jobs, ready)
         free = free_slots(view)
         return Dispatch(tuple(self._configure(view, queue, free)) if free else (), memory=queue)
 
     def _configure(self, view: DispatchView, queue: Queue, free: list[SlotView]) -> list[Decision]:
-        port_busy, jobs = view.port_busy, {job.id: job for job in view.jobs}
+        port_busy = view.port_busy
         decisions: list[Decision] = []
-        for number, place in queue:
-            if not free:
-                break
-            job = jobs[number]
+        heads = [(next(places), places) for places in map(iter, queue.lines.values())]
+        heapify(heads)
+        while free and heads:
+            (_, _, number, place), line = heads[0]
+            job = view.jobs.job(number)
             task = job.tasks[place]
             slot = best_slot(free, job, task)
             if slot is None:
+                # No slot that is left fits anyone in this line.
+                heappop(heads)
                 continue
+            _advance(heads, line)
             free.remove(slot)
             if resident([slot], job, task) is None:
                 if port_busy:
@@ -80,3 +111,38 @@ class FirstComeFirstServed:
                 port_busy = True
             decisions.append(Configure(number, place, slot.index))
         return decisions
+
+
+def _advance(heads: list[tuple[Place, Iterator[Place]]], line: Iterator[Place]) -> None:
+    """Let the next one of the line at the head of the heap stand for it."""
+    following = next(line, None)
+    if following is None:
+        heappop(heads)
+    else:
+        heapreplace(heads, (following, line))
+
+
+def _brought_up_to_date(queue: Queue, jobs: Jobs, ready: Mapping[int, Iterable[tuple[int, int]]]) -> Queue:
+    """The queue without what is not ready any more, and with what became ready behind it.
+
+    Args:
+        queue: As of the last call.
+        jobs: As they are.
+        ready: Job id to the (job, task) that could start, of those that changed or went.
+    """
+    lines, of, calls = dict(queue.lines), queue.of, queue.calls + 1
+    for number, tasks in ready.items():
+        before: Mapping[int, tuple[Place, Fit]] = of.get(number) or {}
+        after: dict[int, tuple[Place, Fit]] = {}
+        for _, task in tasks:
+            job = jobs.job(number)
+            place = before[task][0] if task in before else (calls, job.arrival_s, number, task)
+            after[task] = place, job.tasks[task].slots
+        if after == before:
+            continue
+        for place, fit in set(before.values()) - set(after.values()):
+            lines[fit] = lines[fit].drop(place)
+        for place, fit in set(after.values()) - set(before.values()):
+            lines[fit] = lines.get(fit, _EMPTY).put(place, None)
+        of = of.put(number, after) if after else of.drop(number)
+    return Queue(calls, {fit: line for fit, line in lines.items() if len(line)}, of)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eddy.policy.dispatch.choice import best_slot, free_slots
 from eddy.policy.dispatch.select import incomplete_tasks, slots_held, tasks_to_place
-from eddy.policy.dispatch.tokens import Tokens, accumulate, candidates
+from eddy.policy.dispatch.tokens import Candidates
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, JobView, Preempt, TaskView
 
 Allocation = dict[int, int]
@@ -58,13 +58,14 @@ def select_victim(view: DispatchView, given: Allocation) -> int | None:
     if that task waits at a batch boundary. Where it is in the middle of an item, nobody is preempted yet.
     """
     idle = [s for s in view.slots if s.job is not None and not s.running and not s.loading]
-    holders = {s.job for s in idle}
-    jobs = [job for job in view.jobs if job.id in holders] if idle else []
+    holders = {s.job for s in idle if s.job is not None}
+    found = [view.jobs.get(number) for number in sorted(holders)]
+    jobs = [job for job in found if job is not None]
     over = {job.id: slots_held(job) - given.get(job.id, 0) for job in jobs}
     waiting = [s for s in idle if s.job is not None and over.get(s.job, 0) > 0]
     if not waiting:
         return None
-    age = {job.id: (job.arrival_s, job.id) for job in jobs}
+    age = {job.id: job.age for job in jobs}
     loser = max((s.job for s in waiting if s.job is not None), key=lambda job: (over[job], age[job]))
     held = [s for s in view.slots if s.job == loser and s.task is not None]
     last = max(held, key=lambda s: s.task if s.task is not None else -1)
@@ -86,20 +87,22 @@ class Nimblock:
     pipelined: bool = True
     name: str = "nimblock"
 
-    def initial(self) -> Tokens:
-        """No job is known."""
-        return Tokens()
+    def initial(self) -> None:
+        """It remembers nothing: tokens follow from how long a job has waited."""
+        return None
 
     def decide(self, view: DispatchView) -> Dispatch:
-        """Candidates, allocation, one task for the configuration port, or one slot taken for it."""
-        tokens = accumulate(view.memory, view.jobs, view.now_s, self.alpha)
-        wake_s = view.now_s + self.interval_s if view.jobs else None
+        """Candidates, allocation, one task for the configuration port, or one slot taken for it.
+
+        Of the candidates, those that come after as many as there are slots are allocated none.
+        """
+        wake_s = view.now_s + self.interval_s if len(view.jobs) else None
         decisions: tuple[Decision, ...] = ()
         if not view.port_busy:
-            chosen = candidates(tokens, view.jobs)
+            chosen = Candidates(view.jobs, view.now_s, self.alpha).oldest(len(view.slots))
             given = allocate_slots(chosen, len(view.slots))
             decisions = self._place(view, chosen, given)
-        return Dispatch(decisions, tokens, wake_s)
+        return Dispatch(decisions, None, wake_s)
 
     def _place(self, view: DispatchView, chosen: tuple[JobView, ...], given: Allocation) -> tuple[Decision, ...]:
         selected = select_task(chosen, given, self.pipelined)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eddy.policy.dispatch.facts import fact
+from eddy.policy.dispatch.jobs import Tasks
 from eddy.policy.dispatch.select import incomplete_tasks, slots_held, tasks_to_place
 from eddy.policy.dispatch.view import JobView, TaskView
 
 KEPT = "eddy.policy.dispatch.outlook"
-"""Where a job's view keeps the last outlook made of it."""
+"""Where a job's view keeps the last outlook made of it, and tasks the `Outlooks` of jobs nothing was done for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,6 @@ class Outlook:
     """What is expected of a job.
 
     Attributes:
-        job: The view it was made from.
         latency_s: Seconds an item of each of its tasks takes, as far as is known.
         load_s: What a load takes, about.
         pipelined: Whether its tasks may work on different items at once.
@@ -30,7 +30,6 @@ class Outlook:
         early: Tasks without a slot that would have to wait in one for their predecessors, in topological order.
     """
 
-    job: JobView
     latency_s: tuple[float, ...]
     load_s: float
     pipelined: bool
@@ -39,6 +38,11 @@ class Outlook:
     held: int
     ready: tuple[TaskView, ...]
     early: tuple[TaskView, ...]
+
+    def holds(self, latency_s: tuple[float, ...], load_s: float, pipelined: bool) -> bool:
+        """Whether it was made with these figures."""
+        same = self.latency_s is latency_s or self.latency_s == latency_s
+        return same and self.load_s == load_s and self.pipelined is pipelined
 
 
 def items_ready(job: JobView, task: TaskView) -> int:
@@ -50,6 +54,14 @@ def items_ready(job: JobView, task: TaskView) -> int:
 def modules_to_come(job: JobView) -> frozenset[str]:
     """Modules of the tasks that have items left and no slot."""
     return frozenset(task.module for task in incomplete_tasks(job) if task.slot is None)
+
+
+def modules_of(tasks: Tasks) -> frozenset[str]:
+    """Modules of tasks nothing was done for."""
+    found: frozenset[str] | None = tasks.facts.get("modules")
+    if found is None:
+        found = tasks.facts["modules"] = frozenset(task.module for task in tasks)
+    return found
 
 
 @fact
@@ -67,16 +79,50 @@ def look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: b
         load_s: What a load takes, about.
         pipelined: Whether tasks of a job may work on different items at once.
     """
+    if not job.shape.begun:
+        return outlooks(job.shape, latency_s, load_s, pipelined).of(job)
     kept: Outlook | None = job.facts.get(KEPT)
+    if kept is None or not kept.holds(latency_s, load_s, pipelined):
+        kept = job.facts[KEPT] = _look(job, latency_s, load_s, pipelined)
+    return kept
+
+
+class Outlooks:
+    """What lies before jobs nothing was done for that have the same tasks: it depends on their batch alone.
+
+    Args:
+        latency_s: Seconds an item of each task takes, as far as is known.
+        load_s: What a load takes, about.
+        pipelined: Whether tasks of a job may work on different items at once.
+    """
+
+    def __init__(self, latency_s: tuple[float, ...], load_s: float, pipelined: bool) -> None:
+        self.latency_s, self.load_s, self.pipelined = latency_s, load_s, pipelined
+        self.item_s = sum(latency_s)
+        """Seconds an item takes in all tasks."""
+        self.loads_s = load_s * len(latency_s)
+        """Seconds the loads of all tasks take."""
+        self._by_batch: dict[int, Outlook] = {}
+
+    def of(self, job: JobView) -> Outlook:
+        """What lies before one of the jobs."""
+        found = self._by_batch.get(job.batch)
+        if found is None:
+            found = self._by_batch[job.batch] = _look(job, self.latency_s, self.load_s, self.pipelined)
+        return found
+
+
+def outlooks(tasks: Tasks, latency_s: tuple[float, ...], load_s: float, pipelined: bool) -> Outlooks:
+    """What lies before jobs with these tasks; kept with the tasks as long as the figures hold."""
+    kept: Outlooks | None = tasks.facts.get(KEPT)
     if (
-        kept is not None
-        and (kept.latency_s is latency_s or kept.latency_s == latency_s)
-        and kept.load_s == load_s
-        and kept.pipelined is pipelined
+        kept is None
+        or (kept.latency_s is not latency_s and kept.latency_s != latency_s)
+        or kept.load_s != load_s
+        or kept.pipelined is not pipelined
     ):
-        return kept
-    outlook = job.facts[KEPT] = _look(job, latency_s, load_s, pipelined)
-    return outlook
+        kept = tasks.facts[KEPT] = Outlooks(latency_s, load_s, pipelined)
+    return kept
 
 
 def _look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: bool) -> Outlook:
@@ -92,7 +138,7 @@ def _look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: 
     work_s += load_s * sum([task.slot is None for task in left])
     path_s = _path_s(job, latency_s)
     held = slots_held(job)
-    return Outlook(job, latency_s, load_s, pipelined, work_s, path_s, held, tuple(ready), tuple(early))
+    return Outlook(latency_s, load_s, pipelined, work_s, path_s, held, tuple(ready), tuple(early))
 
 
 def _path_s(job: JobView, latency_s: tuple[float, ...]) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop
 
 from eddy.policy.dispatch.choice import best_slot, free_slots
 from eddy.policy.dispatch.select import tasks_to_place
-from eddy.policy.dispatch.tokens import Tokens, accumulate, candidates, serial_estimate_s
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView
+from eddy.policy.dispatch.tokens import Candidates, serial_estimate_s
+from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView, JobView
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +27,27 @@ class Prema:
     pipelined: bool = True
     name: str = "prema"
 
-    def initial(self) -> Tokens:
-        """No job is known."""
-        return Tokens()
+    def initial(self) -> None:
+        """It remembers nothing: tokens follow from how long a job has waited."""
+        return None
 
     def decide(self, view: DispatchView) -> Dispatch:
         """Place one task of the shortest candidate that has one to place; ties by arrival, then id."""
-        tokens = accumulate(view.memory, view.jobs, view.now_s, self.alpha)
-        wake_s = view.now_s + self.interval_s if view.jobs else None
+        wake_s = view.now_s + self.interval_s if len(view.jobs) else None
         free = free_slots(view)
         if view.port_busy or not free:
-            return Dispatch((), tokens, wake_s)
-        order = [job for job in candidates(tokens, view.jobs) if tasks_to_place(job, self.pipelined)]
-        heap = [(serial_estimate_s(job), place) for place, job in enumerate(order)]
-        heapify(heap)
-        while heap:
-            job = order[heappop(heap)[1]]
+            return Dispatch((), None, wake_s)
+        for job in _shortest_first(Candidates(view.jobs, view.now_s, self.alpha)):
             for task in tasks_to_place(job, self.pipelined):
                 slot = best_slot(free, job, task)
                 if slot is not None:
-                    return Dispatch((Configure(job.id, task.id, slot.index),), tokens, wake_s)
-        return Dispatch((), tokens, wake_s)
+                    return Dispatch((Configure(job.id, task.id, slot.index),), None, wake_s)
+        return Dispatch((), None, wake_s)
+
+
+def _shortest_first(found: Candidates) -> Iterator[JobView]:
+    """Candidates by length; of jobs that are alike in what they could be given, the first only."""
+    heap = [(serial_estimate_s(job), job.age, job) for job in found.shortest()]
+    heapify(heap)
+    while heap:
+        yield heappop(heap)[2]

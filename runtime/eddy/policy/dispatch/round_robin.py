@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heapreplace
 
+from eddy.policy.dispatch.jobs import Jobs
+from eddy.policy.dispatch.ordered import Sorted
 from eddy.policy.dispatch.select import is_complete, tasks_to_place
 from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView, JobView, TaskView
 
 Entry = tuple[int, int]
 """Job id, task id."""
+Place = tuple[int, int]
+"""In a slot's queue: priority, negated; how many were dealt before."""
+_EMPTY: Sorted[Place, Entry] = Sorted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +23,24 @@ class Queues:
     """What waits where.
 
     Attributes:
-        by_slot: Slot index to its entries, in the order they were dealt.
+        lines: Slot index to its queue: what has the highest priority first, then what was dealt first.
+        of: Job id to its tasks that were dealt, each with its slot and its place there.
+        dealt: How many were dealt so far.
         next_job: Id of the job whose turn it is to be dealt first: the one after the last dealt.
-        dealt_from: The jobs as they were when this was written. One that has not changed has nothing new to deal, and
-            what of it waits in a queue waits still. None for a job to be looked at again in any case.
+        again: Jobs to be looked at again though they have not changed.
     """
 
-    by_slot: Mapping[int, tuple[Entry, ...]] = field(default_factory=dict)
+    lines: Mapping[int, Sorted[Place, Entry]] = field(default_factory=dict)
+    of: Sorted[int, Mapping[int, tuple[int, Place]]] = field(default_factory=Sorted)
+    dealt: int = 0
     next_job: int = 0
-    dealt_from: Mapping[int, JobView | None] = field(default_factory=dict)
+    again: frozenset[int] = frozenset()
+
+    @property
+    def by_slot(self) -> dict[int, tuple[Entry, ...]]:
+        """Slot index to its entries, in the order they were dealt."""
+        ordered = {slot: sorted(line.items(), key=lambda item: item[0][1]) for slot, line in self.lines.items()}
+        return {slot: tuple(entry for _, entry in items) for slot, items in ordered.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,76 +64,100 @@ class RoundRobin:
         Within a queue: higher priority first, then the order dealt. Of equally short queues the lowest slot's is taken.
         """
         queues = _bring_up_to_date(view, self.pipelined)
-        decision = None if view.port_busy else _serve(queues, view)
-        if decision is None:
+        slot = None if view.port_busy else _served(queues, view)
+        if slot is None:
             return Dispatch((), queues)
-        queue = tuple(e for e in queues.by_slot[decision.slot] if e != (decision.job, decision.task))
-        # A task that is not given its slot after all, for want of memory say, is dealt again: its job counts as new.
-        dealt_from = {**queues.dealt_from, decision.job: None}
-        return Dispatch((decision,), Queues({**queues.by_slot, decision.slot: queue}, queues.next_job, dealt_from))
+        job, task = queues.lines[slot].first()
+        # A task that is not given its slot after all, for want of memory say, is dealt again.
+        hands = Hands(queues)
+        hands.take(job, [task])
+        return Dispatch((Configure(job, task, slot),), hands.queues(queues.next_job, frozenset({job})))
+
+
+class Hands:
+    """Queues that are being changed.
+
+    Args:
+        queues: As they were.
+    """
+
+    def __init__(self, queues: Queues) -> None:
+        self.lines, self.of, self.dealt = dict(queues.lines), queues.of, queues.dealt
+
+    def queues(self, next_job: int, again: frozenset[int] = frozenset()) -> Queues:
+        """As they are."""
+        return Queues(self.lines, self.of, self.dealt, next_job, again)
+
+    def of_job(self, number: int) -> Mapping[int, tuple[int, Place]]:
+        """A job's tasks that wait in queues."""
+        return self.of.get(number) or {}
+
+    def take(self, number: int, tasks: Iterable[int]) -> None:
+        """Take a job's tasks out of the queues they wait in, if these are still there."""
+        left = dict(self.of_job(number))
+        for task in tasks:
+            slot, place = left.pop(task)
+            if slot in self.lines:
+                self.lines[slot] = self.lines[slot].drop(place)
+        self.of = self.of.put(number, left) if left else self.of.drop(number)
+
+    def put(self, job: JobView, task: TaskView, slot: int) -> None:
+        """Put a task behind all others of its priority."""
+        place = -job.priority, self.dealt
+        self.dealt += 1
+        self.lines[slot] = self.lines[slot].put(place, (job.id, task.id))
+        self.of = self.of.put(job.id, {**self.of_job(job.id), task.id: (slot, place)})
 
 
 def _bring_up_to_date(view: DispatchView, pipelined: bool) -> Queues:
     """Forget what waits no more, and deal what became placeable."""
     memory: Queues = view.memory
-    jobs = {job.id: job for job in view.jobs}
-    before = memory.dealt_from
-    changed = {number for number, job in jobs.items() if before.get(number) is not job}
-    stale = changed.union(before.keys() - jobs.keys()) if before else None
-    by_slot = {s.index: _still_waiting(memory.by_slot.get(s.index, ()), jobs, stale) for s in view.slots}
-    if before and memory.by_slot.keys() != by_slot.keys():
-        changed = set(jobs)
-    dealt = {entry for queue in by_slot.values() for entry in queue}
-    hands = {}
-    for number in sorted(changed):
-        job = jobs[number]
-        hand = [task for task in tasks_to_place(job, pipelined) if (number, task.id) not in dealt]
+    hands, slots = Hands(memory), [slot.index for slot in view.slots]
+    everyone = view.changed is None or memory.lines.keys() != set(slots)
+    changed = frozenset(hands.of).union(job.id for job in view.jobs) if everyone else view.changed or frozenset()
+    hands.lines = {slot: memory.lines.get(slot, _EMPTY) for slot in slots}
+    to_deal: dict[int, list[TaskView]] = {}
+    for number in sorted(changed | memory.again):
+        job, waiting = view.jobs.get(number), hands.of_job(number)
+        gone = [task for task, (slot, _) in waiting.items() if not _waits(job, task) or slot not in hands.lines]
+        if gone:
+            hands.take(number, gone)
+        found = tasks_to_place(job, pipelined) if job is not None else ()
+        hand = [task for task in found if task.id not in hands.of_job(number)]
         if hand:
-            hands[number] = hand
-    next_job = _deal(hands, by_slot, memory.next_job) if hands else memory.next_job
-    return Queues(by_slot, next_job, jobs)
+            to_deal[number] = hand
+    next_job = _deal(to_deal, view.jobs, hands, memory.next_job) if to_deal else memory.next_job
+    return hands.queues(next_job)
 
 
-def _still_waiting(queue: tuple[Entry, ...], jobs: Mapping[int, JobView], stale: set[int] | None) -> tuple[Entry, ...]:
-    """The entries whose job has not ended and whose task has items left and no slot.
-
-    Args:
-        queue: Of one slot.
-        jobs: By id.
-        stale: Jobs that changed or ended; None where any may have.
-    """
-    kept = []
-    for entry in queue:
-        number, place = entry
-        if stale is None or number in stale:
-            job = jobs.get(number)
-            if job is None or job.tasks[place].slot is not None or is_complete(job, job.tasks[place]):
-                continue
-        kept.append(entry)
-    return queue if len(kept) == len(queue) else tuple(kept)
+def _waits(job: JobView | None, task: int) -> bool:
+    """Whether a task that was dealt waits still: it has items left and no slot."""
+    return job is not None and job.tasks[task].slot is None and not is_complete(job, job.tasks[task])
 
 
-def _deal(hands: dict[int, list[TaskView]], by_slot: dict[int, tuple[Entry, ...]], next_job: int) -> int:
+def _deal(to_deal: dict[int, list[TaskView]], jobs: Jobs, hands: Hands, next_job: int) -> int:
     """Give every task to the shortest queue that may serve it, one of each job a turn; answers whose turn is next.
 
     Args:
-        hands: Job id to its tasks, in topological order; in order of id. It is emptied.
-        by_slot: Slot index to its queue; extended.
+        to_deal: Job id to its tasks, in topological order; in order of id. It is emptied.
+        jobs: All.
+        hands: The queues; extended.
         next_job: Whose turn it is.
     """
-    shortest = [(len(queue), slot) for slot, queue in by_slot.items()]
+    shortest = [(len(line), slot) for slot, line in hands.lines.items()]
     heapify(shortest)
-    while hands:
-        turn = [number for number in hands if number >= next_job] + [number for number in hands if number < next_job]
+    while to_deal:
+        turn = [number for number in to_deal if number >= next_job]
+        turn += [number for number in to_deal if number < next_job]
         for number in turn:
-            task = hands[number].pop(0)
-            if not hands[number]:
-                del hands[number]
+            task = to_deal[number].pop(0)
+            if not to_deal[number]:
+                del to_deal[number]
             place = _place(shortest, task.slots)
             if place is None:
                 continue
             length, slot = shortest[place]
-            by_slot[slot] = (*by_slot[slot], (number, task.id))
+            hands.put(jobs.job(number), task, slot)
             if place == 0:
                 heapreplace(shortest, (length + 1, slot))
             else:
@@ -136,12 +174,7 @@ def _place(shortest: list[tuple[int, int]], allowed: tuple[int, ...] | None) -> 
     return min((i for i, (_, slot) in enumerate(shortest) if slot in allowed), key=shortest.__getitem__, default=None)
 
 
-def _serve(queues: Queues, view: DispatchView) -> Configure | None:
-    for slot in view.slots:
-        if slot.job is None and not slot.loading:
-            queue = queues.by_slot[slot.index]
-            if queue:
-                priority = {job.id: job.priority for job in view.jobs}
-                job, task = min(queue, key=lambda entry: -priority[entry[0]])
-                return Configure(job, task, slot.index)
-    return None
+def _served(queues: Queues, view: DispatchView) -> int | None:
+    """The lowest slot that is free and has a queue, or None."""
+    free = (slot.index for slot in view.slots if slot.job is None and not slot.loading)
+    return next((slot for slot in free if len(queues.lines[slot])), None)

@@ -2,29 +2,21 @@
 
 A waiting job gathers tokens in proportion to its priority and to how much waiting has slowed it down, measured in
 lengths of the job itself. The jobs whose tokens exceed the threshold are the candidates.
+
+[004] adds at every call what was earned since the last; the sum follows from how long a job has waited, so nothing need
+be remembered. Of jobs that differ in age alone the oldest has most: whoever looks for candidates looks at it first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from heapq import merge
+from itertools import islice, takewhile
 
 from eddy.core.jobs import PRIORITIES
 from eddy.policy.dispatch.facts import fact
+from eddy.policy.dispatch.jobs import Age, Jobs, Kind
 from eddy.policy.dispatch.view import JobView
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """What is remembered from call to call.
-
-    Attributes:
-        by_job: Job id to tokens.
-        counted_s: Board time up to which waiting has been counted.
-    """
-
-    by_job: Mapping[int, float] = field(default_factory=dict)
-    counted_s: float = 0.0
 
 
 @fact
@@ -33,48 +25,87 @@ def serial_estimate_s(job: JobView) -> float:
     return max(job.batch * sum(task.estimate_s for task in job.tasks), 1e-9)
 
 
-def accumulate(tokens: Tokens, jobs: Iterable[JobView], now_s: float, alpha: float) -> Tokens:
-    """Add what each job has earned since tokens were last counted ([004] Algorithm 1, first two loops).
-
-    A job that is new starts with its priority. Waiting is counted once: from the last count, or from the job's arrival.
+def tokens(job: JobView, now_s: float, alpha: float) -> float:
+    """What a job has: its priority, and what its waiting has earned ([004] Algorithm 1, first two loops).
 
     Args:
-        tokens: As of the last call.
-        jobs: All that have arrived and not ended; others are forgotten.
+        job: Any that has arrived.
         now_s: Board time.
         alpha: Weight of waiting against the initial priority; 1/8 in [004]'s own policy, 1 in its PREMA.
     """
-    known, since_s = tokens.by_job, tokens.counted_s
-    counted: dict[int, float] = {}
-    for job in jobs:
-        number, priority, arrival_s = job.id, job.priority, job.arrival_s
-        held = known[number] if number in known else float(priority)
-        waited_s = now_s - (arrival_s if arrival_s > since_s else since_s)
-        if waited_s > 0.0:
-            held += alpha * priority * waited_s / serial_estimate_s(job)
-        counted[number] = held
-    return Tokens(counted, now_s)
+    waited_s = now_s - (job.arrival_s if job.shown_s is None else job.shown_s)
+    if waited_s <= 0.0:
+        return float(job.priority)
+    return job.priority + alpha * job.priority * waited_s / serial_estimate_s(job)
 
 
-def floor_to_priority(tokens: float) -> int:
-    """The highest priority level not above `tokens`; the lowest level for anything smaller."""
-    return max((level for level in PRIORITIES if level <= tokens), default=PRIORITIES[0])
+def floor_to_priority(count: float) -> int:
+    """The highest priority level not above a count of tokens; the lowest level for anything smaller."""
+    return max((level for level in PRIORITIES if level <= count), default=PRIORITIES[0])
 
 
-def candidates(tokens: Tokens, jobs: Sequence[JobView]) -> tuple[JobView, ...]:
-    """The jobs above the threshold ([004] Algorithm 1), oldest first; ties by id.
+class Candidates:
+    """The jobs above the threshold ([004] Algorithm 1).
 
     The text asks for strictly more than the threshold, which a job that has just arrived at an idle board never has:
     where nobody exceeds it, those who reach it are the candidates, so that slots do not idle for want of a token.
 
     Args:
-        tokens: Of every one of the jobs.
-        jobs: Oldest first, as a view has them.
+        jobs: All.
+        now_s: Board time.
+        alpha: As `tokens` has it.
     """
-    if not jobs:
-        return ()
-    held = tokens.by_job
-    # The floor grows with what is floored, so the largest floor is the floor of the largest.
-    threshold = floor_to_priority(max([held[job.id] for job in jobs]))
-    above = tuple([job for job in jobs if held[job.id] > threshold])
-    return above or tuple([job for job in jobs if held[job.id] >= threshold])
+
+    def __init__(self, jobs: Jobs, now_s: float, alpha: float) -> None:
+        self._now_s, self._alpha, self._jobs = now_s, alpha, jobs
+        self._begun = [(tokens(job, now_s, alpha), job) for job in jobs.begun.values()]
+        most = self._most()
+        # The floor grows with what is floored, so the largest floor is the floor of the largest.
+        self.threshold = floor_to_priority(most)
+        self._strict = most > self.threshold
+
+    def _most(self) -> float:
+        """The largest number of tokens a job has; as soon as it is beyond every level, no matter how far."""
+        most = max([count for count, _ in self._begun], default=0.0)
+        for kind in self._jobs.kinds.values():
+            if most > PRIORITIES[-1]:
+                break
+            most = max([most, *[tokens(job, self._now_s, self._alpha) for job in kind.front]])
+        return most
+
+    def _has(self, count: float) -> bool:
+        return count > self.threshold if self._strict else count >= self.threshold
+
+    def _is(self, job: JobView) -> bool:
+        return self._has(tokens(job, self._now_s, self._alpha))
+
+    def shortest(self) -> list[JobView]:
+        """Every candidate that was begun; of each kind of others the oldest of the shortest."""
+        found = [job for count, job in self._begun if self._has(count)]
+        for kind in self._jobs.kinds.values():
+            heads = (line.first() for line in kind.lines.values())
+            found += [job for job in (next(filter(self._is, heads), None),) if job is not None]
+        return found
+
+    def oldest(self, most: int) -> tuple[JobView, ...]:
+        """At most so many candidates, oldest first; ties by id."""
+        heads = merge(*[filter(self._tell(kind), kind.heads) for kind in self._jobs.kinds.values()])
+        # Nobody behind a head that is not among the oldest heads can be among the oldest.
+        lines = [self._jobs.line_of(job) for _, job in islice(heads, most)]
+        begun = sorted([(job.age, job) for count, job in self._begun if self._has(count)], key=lambda pair: pair[0])
+        oldest = merge(begun, *[takewhile(self._counts, line.items()) for line in lines])
+        return tuple(job for _, job in islice(oldest, most))
+
+    def _counts(self, entry: tuple[Age, JobView]) -> bool:
+        return self._is(entry[1])
+
+    def _tell(self, kind: Kind) -> Callable[[tuple[Age, JobView]], bool]:
+        """What tells candidates of a kind from others: as `tokens`, with what all of the kind share worked out once."""
+        priority, now_s, threshold = kind.priority, self._now_s, self.threshold
+        rate, item_s = self._alpha * priority, sum(task.estimate_s for task in kind.tasks)
+
+        def count(entry: tuple[Age, JobView]) -> float:
+            waited_s = now_s - entry[0][0]
+            return priority if waited_s <= 0.0 else priority + rate * waited_s / max(entry[1].batch * item_s, 1e-9)
+
+        return (lambda entry: count(entry) > threshold) if self._strict else (lambda entry: count(entry) >= threshold)

@@ -11,60 +11,10 @@ the job runs in bulk mode).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-
-@dataclass(frozen=True, slots=True)
-class TaskView:
-    """One task of a waiting or running job.
-
-    Attributes:
-        id: Task id in its application.
-        module: What must be in a slot to run it.
-        estimate_s: The designer's estimate for one item.
-        items_done: Finished items, in item order, of the job's batch.
-        slot: The slot that holds or is being loaded with this task for this job, or None.
-        predecessors: Task ids.
-        slots: Slots for which there is an image of the module, or None where every slot will do.
-    """
-
-    id: int
-    module: str
-    estimate_s: float
-    items_done: int
-    slot: int | None
-    predecessors: tuple[int, ...]
-    slots: tuple[int, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JobView:
-    """One job that has arrived and not ended.
-
-    Attributes:
-        id: Unique; the tie-breaker of last resort (lower is older).
-        application: Its application's name.
-        tenant: Whose it is.
-        batch: Number of items.
-        priority: One of `eddy.core.jobs.PRIORITIES`.
-        arrival_s: Board time of arrival.
-        deadline_s: Board time by which it should end, or None.
-        goal_slots: Saturation point of its application.
-        tasks: In topological order.
-        facts: What follows from the other fields alone, kept once worked out (see `facts`); no part of the value.
-    """
-
-    id: int
-    application: str
-    tenant: str
-    batch: int
-    priority: int
-    arrival_s: float
-    deadline_s: float | None
-    goal_slots: int
-    tasks: tuple[TaskView, ...]
-    facts: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+from eddy.policy.dispatch.jobs import Jobs, JobView, TaskView
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +67,26 @@ class DispatchView:
 
     Attributes:
         now_s: Board time.
-        jobs: Arrived and not ended, by arrival, then id.
+        jobs: Arrived and not ended, by arrival, then id; what is given as a tuple is kept as `Jobs`.
         slots: Of the `pipeline` pool, by index.
         port_busy: The configuration port is loading; no `Configure` that needs a load is possible now.
         observations: Items that finished since the last call, in order.
         memory: What the policy returned last time; `initial()` the first time.
+        changed: Ids of the jobs that came, changed or went since the call that returned `memory`, and maybe of others;
+            None where that is not known, so that all must be looked at.
     """
 
     now_s: float
-    jobs: tuple[JobView, ...]
+    jobs: Jobs
     slots: tuple[SlotView, ...]
     port_busy: bool
     observations: tuple[Observation, ...]
     memory: Any
+    changed: frozenset[int] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.jobs, Jobs):
+            object.__setattr__(self, "jobs", Jobs(self.jobs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,3 +152,19 @@ class DispatchPolicy(Protocol):
 
     def decide(self, view: DispatchView) -> Dispatch:
         """Decide; called on every arrival, completion, configuration, release, and at `wake_s`."""
+
+
+__all__ = [
+    "Configure",
+    "Decision",
+    "Dispatch",
+    "DispatchPolicy",
+    "DispatchView",
+    "JobView",
+    "Jobs",
+    "Observation",
+    "Preempt",
+    "Prefetch",
+    "SlotView",
+    "TaskView",
+]

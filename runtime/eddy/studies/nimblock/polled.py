@@ -87,9 +87,8 @@ class PolledMachine(ReloadingMachine):
     def _decide(self) -> None:
         """Ask the policy once; what it says and what a preemption says is printed before a load begins."""
         pool = self._pools[Pool.PIPELINE]
-        before, dispatch = pool.memory, pool.policy.decide(self.view())
-        pool.observations.clear()
-        pool.memory, pool.wake_s = dispatch.memory, dispatch.wake_s
+        before, dispatch = pool.memory, pool.decide(self.view())
+        pool.wake_s = dispatch.wake_s
         preempts = any(isinstance(decision, Preempt) for decision in dispatch.decisions)
         self._now_s = self.console.write(self._now_s, printed(before, dispatch.memory))
         for decision in dispatch.decisions:
