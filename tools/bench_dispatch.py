@@ -2,9 +2,9 @@
 
 The world is ten slots and chains of three to nine tasks. Between calls one thing happens, as live: an item ends, a slot
 is freed or taken, an application arrives or goes. The first calls, in which a policy sees every application for the
-first time, count like all others. Printed are
-medians and 99th percentiles in microseconds, and how the mean, what changes in the view included,
-grows from 100 pending applications to 10,000: of decisions that give or take a slot, or of those that do not. With `--json`, one object on standard output.
+first time, count like all others. Printed are medians and 99th percentiles in microseconds, and how the mean, what
+changes in the view included, grows from 100 pending applications to 10,000: of decisions that give or take a slot, or
+of those that do not. With `--json`, one object on standard output.
 """
 
 from __future__ import annotations

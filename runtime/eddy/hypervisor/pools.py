@@ -9,8 +9,11 @@ from typing import Any
 from eddy.core.applications import Application
 from eddy.core.slots import Pool
 from eddy.hypervisor.job import Fits, Job
-from eddy.policy.dispatch.jobs import Jobs, Tasks
+from eddy.policy.dispatch.jobs import Jobs, JobView, Tasks
 from eddy.policy.dispatch.view import Dispatch, DispatchPolicy, DispatchView, Observation
+
+MANY = 256
+"""Jobs that change at once beyond which, if they are most of all, the collection is made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +73,22 @@ class PoolState:
         Args:
             known: Every job that has not ended, of any pool.
         """
-        for number in self._stale:
-            job = known.get(number)
-            if job is None or job.hidden:
-                self._jobs = self._jobs.drop(number)
-            else:
-                self._jobs = self._jobs.put(job.view(self.fits, len(self.slots), self._shape))
+        if len(self._stale) > max(len(self._jobs), MANY):
+            mine = (job for job in known.values() if job.spec.pool is self.pool and not job.hidden)
+            self._jobs = Jobs([self._view(job) for job in mine])
+        else:
+            for number in self._stale:
+                job = known.get(number)
+                if job is None or job.hidden:
+                    self._jobs = self._jobs.drop(number)
+                else:
+                    self._jobs = self._jobs.put(self._view(job))
         self._changed |= self._stale
         self._stale.clear()
         return self._jobs
+
+    def _view(self, job: Job) -> JobView:
+        return job.view(self.fits, len(self.slots), self._shape)
 
     def decide(self, view: DispatchView) -> Dispatch:
         """Ask the policy; what happened since it was asked last begins anew."""

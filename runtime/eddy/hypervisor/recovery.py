@@ -93,6 +93,7 @@ def _set_clock(engine: Engine, state: BoardState) -> None:
 def _adopt_jobs(engine: Engine) -> list[m.Input]:
     """Take up every job that has not ended; answers the cancellations that are still due."""
     inputs: list[m.Input] = []
+    notes: list[JobEvent] = []
     for stored in engine.store.unfinished():
         record = stored.record
         application, reason = _application(engine, stored)
@@ -100,7 +101,7 @@ def _adopt_jobs(engine: Engine) -> list[m.Input]:
             _give_up(engine, stored, "application-gone", f"{record.kind} {record.application}: {reason}")
             continue
         try:
-            _adopt_job(engine, stored, application)
+            notes += _adopt_job(engine, stored, application)
         except BoardUnreachable:
             raise
         except Exception as error:
@@ -110,6 +111,8 @@ def _adopt_jobs(engine: Engine) -> list[m.Input]:
         engine.requests[record.id], engine.submitted[record.id] = stored.request, record.submitted_unix_s
         if stored.cancel:
             inputs.append(m.Cancel(record.id))
+    if notes:
+        engine.store.commit(Commit(events=tuple(notes)))
     return inputs
 
 
@@ -128,7 +131,8 @@ def _application(engine: Engine, stored: StoredJob) -> tuple[Application | None,
     return plan.application, ""
 
 
-def _adopt_job(engine: Engine, stored: StoredJob, application: Application) -> None:
+def _adopt_job(engine: Engine, stored: StoredJob, application: Application) -> list[JobEvent]:
+    """Take up a job as far as its buffers are still there; answers what is to be noted of it."""
     from eddy.hypervisor.engine import job_spec
 
     record, machine, needs_memory = stored.record, engine.machine, application.buffers != ()
@@ -138,10 +142,10 @@ def _adopt_job(engine: Engine, stored: StoredJob, application: Application) -> N
     if needs_memory and not has_memory:
         engine.buffers.free(record.id)
     machine.adopt_job(Job.restore(spec, machine.graph(spec), record, stored.snapshot, has_memory))
-    if stored.snapshot:
-        detail = "" if has_memory or not prepared else "its buffers were lost"
-        note = JobEvent(0, record.id, record.tenant, engine.now_s, What.RECOVERED, detail=detail)
-        engine.store.commit(Commit(events=(note,)))
+    if not stored.snapshot:
+        return []
+    detail = "" if has_memory or not prepared else "its buffers were lost"
+    return [JobEvent(0, record.id, record.tenant, engine.now_s, What.RECOVERED, detail=detail)]
 
 
 def _give_up(engine: Engine, stored: StoredJob, cause: str, why: str) -> None:
