@@ -44,10 +44,16 @@ class Database:
             self._connection.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of it, or nothing; on disk when it ends."""
+    def transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """All of it, or nothing; on disk when it ends.
+
+        Args:
+            durable: Whether it must survive a loss of power; else only the end of this process, and the next durable
+                one takes it along.
+        """
         with self._turns:
             self._after.clear()
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection

@@ -65,6 +65,15 @@ class Commit:
     slots: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     meta: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def tells(self) -> bool:
+        """Whether somebody may be told of it who relies on it: it must survive a loss of power, not this process only.
+
+        That is so of results and ends. Of what lies between, a loss of power takes the board's part away too: jobs go
+        on from their last results, wherever they were.
+        """
+        return bool(self.results) or any(record.state.is_final for record, _ in self.jobs)
+
 
 def dump_request(request: JobRequest) -> str:
     """A request as canonical JSON, without its idempotency key, and without what only kernel jobs have for others."""

@@ -207,8 +207,8 @@ class Store(Tenants, Blobs, Submissions):
     # What the hypervisor writes -----------------------------------------------------------------------------------
 
     def commit(self, commit: Commit) -> None:
-        """Write one step's changes: all of them, or nothing."""
-        with self._db.transaction() as db:
+        """Write one step's changes: all of them, or nothing; see `Commit.tells` for what they survive."""
+        with self._db.transaction(durable=commit.tells) as db:
             for record, snapshot in commit.jobs:
                 values = (record.state.value, int(record.state.is_final), dump_record(record), json.dumps(snapshot))
                 db.execute(
