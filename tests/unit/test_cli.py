@@ -93,12 +93,12 @@ def test_wrong_arguments_are_exit_code_2_and_named(arguments: tuple[str, ...], s
     assert says in " ".join(refused.stderr.replace("│", " ").split())
 
 
-def test_doctor_reports_every_check_and_fails_without_a_server() -> None:
-    done = run("doctor", "--json")
+def test_doctor_reports_every_check_and_fails_without_a_server(tmp_path: Path) -> None:
+    done = run("doctor", "--json", "--data", str(tmp_path / "none"))
     assert done.exit_code == 1
     checks = {entry["check"]: entry for entry in json.loads(done.stdout)["checks"]}
     extras, machine = {"serve", "board", "sim"}, {"python", "venv", "tools", "compiler", "memory", "disk"}
-    assert set(checks) == extras | machine | {"profile", "builds", "data", "port", "server"}
+    assert set(checks) == extras | machine | {"profile", "builds", "data", "data room", "port", "server"}
     assert not checks["server"]["ok"]
     assert checks["python"]["ok"]
     assert all(entry["advice"] for entry in checks.values() if not entry["ok"])

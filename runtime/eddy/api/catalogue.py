@@ -10,6 +10,7 @@ from typing import Any
 from eddy.board.manifest import ModuleManifest, load_module_manifest
 from eddy.core.applications import Application
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.files import damaged, os_errors, write_private
 from eddy.hypervisor.translate import task_name
 from eddy.store.applications import load_application, load_constants, parse_application
 
@@ -37,7 +38,7 @@ class Catalogue:
         self._added = added
         if added is not None and added.is_dir():
             for path in sorted(added.glob("*.json")):
-                application = parse_application(json.loads(path.read_text(encoding="utf-8")))
+                application = _kept(path)
                 self.applications.setdefault(application.name, application)
 
     def application(self, name: str) -> Application:
@@ -83,11 +84,7 @@ class Catalogue:
             message = f"There is another application {application.name!r} already; give yours another name."
             raise Conflict(message, field="application")
         if self._added is not None:
-            self._added.mkdir(parents=True, exist_ok=True)
-            path = self._added / f"{application.name}.json"
-            temporary = path.with_suffix(".part")
-            temporary.write_text(json.dumps(raw), encoding="utf-8")
-            temporary.replace(path)
+            write_private(self._added / f"{application.name}.json", json.dumps(raw).encode())
         self.applications[application.name] = application
         return application, True
 
@@ -100,6 +97,21 @@ class Catalogue:
                     allowed=sorted(self.modules),
                 )
             self.modules[task.module].check_task(task, application.buffers)
+
+
+def _kept(path: Path) -> Application:
+    """An application that was added.
+
+    Raises:
+        StorageDamaged: The file does not hold one.
+    """
+    try:
+        with os_errors(path):
+            return parse_application(json.loads(path.read_bytes()))
+    except (ValueError, InvalidRequest) as error:
+        how = error.message if isinstance(error, InvalidRequest) else str(error)
+        fix = "restore it from a backup, or remove it and add the application again; its jobs fail until then"
+        raise damaged(path, f"does not hold an application ({how})", fix) from error
 
 
 class _Estimates(Mapping[str, float]):

@@ -73,7 +73,8 @@ class Context:
     @property
     def unavailable(self) -> str:
         """Why jobs would not run at this moment, though the server has started; "" where they would."""
-        return self.failure or self.hypervisor.away
+        problem = self.store.problem
+        return self.failure or self.hypervisor.away or ("" if problem is None else problem.message)
 
 
 async def context_of(request: Request) -> Context:

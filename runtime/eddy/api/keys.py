@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 from pathlib import Path
 
+from eddy.files import os_errors, write_private
+
 PREFIX = "eddy_"
 """What every key begins with, so that secret scanners and people recognise one."""
+SECRET_BYTES = 32
 
 
 def new_key() -> str:
@@ -29,7 +31,7 @@ class KeyHasher:
     """
 
     def __init__(self, secret: bytes) -> None:
-        if len(secret) < 32:
+        if len(secret) < SECRET_BYTES:
             raise ValueError("the secret must have at least 32 bytes")
         self._secret = secret
 
@@ -38,20 +40,13 @@ class KeyHasher:
         return hmac.new(self._secret, key.encode(), hashlib.sha256).hexdigest()
 
 
-def write_private(path: Path, data: bytes) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+def load_secret(path: Path, first: bool) -> bytes:
+    """The server's secret, made on the first start.
 
-
-def load_secret(path: Path) -> bytes:
-    """The server's secret, made on first use."""
-    if not path.exists():
-        write_private(path, secrets.token_bytes(32))
-    return path.read_bytes()
+    Raises:
+        StorageFailed: It cannot be read or made.
+    """
+    if first:
+        write_private(path, secrets.token_bytes(SECRET_BYTES))
+    with os_errors(path):
+        return path.read_bytes()

@@ -17,8 +17,9 @@ from eddy.core.records import What
 
 Responses = dict[int | str, dict[str, Any]]
 
-ANYWHERE = (400, 408, 413, 500, 503)
-"""What any request may meet: it cannot be read, comes too slowly, is too large, Eddy failed, or the server is full."""
+ANYWHERE = (400, 408, 413, 500, 503, 507)
+"""What any request may meet: it cannot be read, comes too slowly, is too large, Eddy failed, the server is full, or the
+disk is."""
 WITH_KEY = (401,)
 WITH_FIELDS = (422,)
 WITH_JSON = (415,)

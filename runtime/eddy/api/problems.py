@@ -68,6 +68,11 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "sandbox-unavailable": Kind(503, "The kernel compiler cannot be confined", "`detail` says what is missing."),
         "too-many-connections": Kind(503, "Too many connections are open", "Close some, or wait."),
         "server-stopping": Kind(503, "The server is being stopped", "Ask again once it is back."),
+        "storage-full": Kind(507, "No room is left for what must be kept", "Make room; then repeat the request."),
+        "storage-read-only": Kind(503, "The data folder cannot be written", "Give the server the right to write it."),
+        "storage-damaged": Kind(503, "What was kept is damaged", "`detail` names the file; restore it from a backup."),
+        "storage-in-use": Kind(503, "Another program holds the data base", "End it; `detail` says how to find it."),
+        "storage-failed": Kind(503, "The data folder cannot be used", "`detail` says what the system reported."),
         "board-unreachable": Kind(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
     }
 )

@@ -21,21 +21,18 @@ from eddy.api.app import create_app
 from eddy.api.catalogue import Catalogue, load_catalogue
 from eddy.api.connections import guarded
 from eddy.api.context import ApiSettings
-from eddy.api.keys import KeyHasher, load_secret, new_key, write_private
+from eddy.api.keys import KeyHasher, load_secret
+from eddy.api.operator import see_to_operator
 from eddy.board.factory import connect, open_board
 from eddy.board.port import BoardPort
-from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, NotFound
-from eddy.core.records import Quota, TenantRecord
+from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest
 from eddy.gpu.compiler import Compiler
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.kernels import KernelLimits, Kernels
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
-
-OPERATOR = "operator"
-"""The tenant that is made on first start, with the operator's rights."""
-_UNBOUNDED = Quota(max_jobs=1 << 20, max_blob_bytes=1 << 40)
+from eddy.store.folder import DataFolder
 
 Progress = Callable[[str], None]
 
@@ -71,6 +68,7 @@ class Server:
         InvalidRequest: A setting is wrong.
         Conflict: The address is taken.
         BoardUnreachable: Nothing answers on the board's socket.
+        StorageFailed: The data folder cannot be used; another server may have it.
     """
 
     def __init__(
@@ -82,12 +80,17 @@ class Server:
         self.failed = False
         with contextlib.ExitStack() as undo:
             undo.callback(self._socket.close)
-            settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self.store = Store(settings.data / "eddy.sqlite3")
+            _logging(settings.log_level)
+            data = DataFolder(settings.data)
+            undo.callback(data.close)
+            self.store = Store(data.database)
             undo.callback(self.store.close)
-            self._hasher = KeyHasher(load_secret(settings.data / "secret"))
-            self.key_file, self.first_start = _operator(self.store, self._hasher, settings.data)
-            self.catalogue = load_catalogue(settings.bitstreams, settings.data / "applications")
+            self._hasher = KeyHasher(load_secret(data.secret, data.first_start))
+            self.key_file = data.key
+            self.key_is_new = see_to_operator(self.store, self._hasher, data)
+            data.settle(self.url)
+            self.first_start = data.first_start
+            self.catalogue = load_catalogue(settings.bitstreams, data.applications)
             with signals.interruptible():
                 self.board = board or _board(settings, self.catalogue, progress)
                 undo.callback(_close_board, self.board)
@@ -135,7 +138,6 @@ class Server:
             thread.join(30)
 
     def _make(self) -> _Loop:
-        _logging(self.settings.log_level)
         policy, gpu_policy = _policy(self.settings.policy, "policy"), _policy(self.settings.gpu_policy, "gpu_policy")
         catalogue = self.catalogue
         hypervisor = Hypervisor(
@@ -221,22 +223,6 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _operator(store: Store, hasher: KeyHasher, data: Path) -> tuple[Path, bool]:
-    """The file with the operator's key, and whether it was made just now.
-
-    The file comes before the tenant: a start that was cut short between the two leaves a file that the next replaces.
-    """
-    path = data / "operator.key"
-    try:
-        store.tenant(OPERATOR)
-    except NotFound:
-        key = new_key()
-        write_private(path, (key + "\n").encode())
-        store.put_tenant(TenantRecord(OPERATOR, hasher.hash(key), admin=True, quota=_UNBOUNDED))
-        return path, True
-    return path, False
-
-
 def _policy(name: str, setting: str) -> DispatchPolicy:
     if name not in POLICIES:
         allowed = sorted(POLICIES)
@@ -268,5 +254,5 @@ def _logging(level: str) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # as it is when something is said
     )

@@ -19,10 +19,15 @@ import typer
 from eddy.cli.options import KEY, PROFILE, URL, AsJson, Key, Url, default, option
 from eddy.cli.output import FAILED, print_json
 from eddy.core.errors import EddyError, InvalidRequest
+from eddy.files import free_bytes
+from eddy.store.folder import findings
 
 GIB = 1 << 30
 MEMORY_BYTES, DISK_BYTES = 3 * GIB // 2, GIB
 """Compiling the simulated board takes about 1.2 GiB of memory; models and packages together 2 GiB of disk at first."""
+
+DATA_BYTES = 64 << 20
+"""Room for jobs and their results, below which a server is soon in trouble."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ def doctor(
 ) -> None:
     """Check what this machine has, and whether the hypervisor answers."""
     server = _server(url, key)
-    findings = [*_machine(), *_tools(), _profile(profile), _builds(profile), _memory(), _disk(), _data(data)]
+    findings = [*_machine(), *_tools(), _profile(profile), _builds(profile), _memory(), _disk(), *_data(data)]
     findings += [_port(port, url, server.ok), server]
     if as_json:
         print_json({"ok": all(finding.ok for finding in findings), "checks": findings})
@@ -127,12 +132,20 @@ def _disk() -> Finding:
     return Finding("disk", free > DISK_BYTES, f"{free / GIB:.1f} GiB free here", "models and packages take 2 GiB")
 
 
-def _data(data: str) -> Finding:
-    """Whether the server could keep its store where it is told to; nothing is made."""
+def _data(data: str) -> Iterator[Finding]:
+    """Whether the server could keep its store where it is told to, and what is wrong with one that is there; nothing is
+    made or mended."""
     folder = Path(data).expanduser()
     there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    if folder.exists() and not folder.is_dir():
+        yield Finding("data", False, f"{folder} is a file", "set EDDY_DATA to a folder, or give --data")
+        return
     ok = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
-    return Finding("data", ok, str(folder), f"{there} cannot be written; set EDDY_DATA, or give --data")
+    yield Finding("data", ok, str(folder), f"{there} cannot be written; set EDDY_DATA, or give --data")
+    free = free_bytes(folder)
+    yield Finding("data room", free > DATA_BYTES, f"{free / GIB:.1f} GiB free there", f"make room below {there}")
+    for check, fine, found, advice in findings(folder):
+        yield Finding(check, fine, found, advice)
 
 
 def _port(port: int, url: str, served: bool) -> Finding:

@@ -30,7 +30,8 @@ from eddy.cli import (
 HELP = """Share an FPGA board between tenants: submit jobs, follow them, run the hypervisor.
 
 Settings come from flags, then EDDY_* environment variables, then defaults. Exit codes: 0 done, 1 a job or a check
-failed, 2 arguments, files or settings here are wrong, 3 nothing answers, 4 the server refused, 5 the board failed.
+failed, 2 arguments, files or settings here are wrong, 3 nothing answers, 4 the server refused, 5 the board failed,
+6 the data folder cannot be used.
 """
 
 

@@ -21,9 +21,9 @@ import typer
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.signals import Stopped
 
-OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD = 0, 1, 2, 3, 4, 5
+OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD, STORAGE = 0, 1, 2, 3, 4, 5, 6
 """Exit codes: done; a job or a check failed; arguments, files or settings here are wrong; nothing answers; the server
-refused; the board failed."""
+refused; the board failed; the data folder cannot be used."""
 
 _EXIT_CODES = {
     "server-unreachable": UNREACHABLE,
@@ -35,6 +35,10 @@ _EXIT_CODES = {
     "module-fault": BOARD,
     "memory-exhausted": BOARD,
     "board-unreachable": BOARD,
+    **dict.fromkeys(
+        ("storage-full", "storage-read-only", "storage-damaged", "storage-in-use", "storage-failed"), STORAGE
+    ),
+    "schema-too-new": STORAGE,
 }
 
 

@@ -99,8 +99,8 @@ def _announce(server: Server) -> None:
     where = f"behind {server.settings.boardd}" if server.settings.boardd else server.settings.board
     say(f"eddy: board: {where}: {described.board}, profile {described.profile}, {len(described.slots)} slots")
     say(f"eddy: serving on {server.url} (API reference: {server.url}/docs)")
-    say(f"eddy: the operator's key is {'new' if server.first_start else 'as before'}; to use it:")
-    say(f"  export EDDY_KEY=$(cat {server.key_file})")
+    say(f"eddy: the operator's key is {'new' if server.key_is_new else 'as before'}; to use it:")
+    say(f"  export EDDY_KEY={f'$(cat {server.key_file})' if server.key_file.exists() else '...'}")
 
 
 def boardd(

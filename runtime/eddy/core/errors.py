@@ -14,7 +14,12 @@
     │   ├── ConfigurationFailed the configuration port reported an error
     │   ├── ModuleFault         a module hung, left its windows, or lost its clock
     │   └── MemoryExhausted     the board's arena has no room
-    └── BoardUnreachable        the privileged half is gone
+    ├── BoardUnreachable        the privileged half is gone
+    └── StorageFailed           what must be kept cannot be
+        ├── StorageFull         no room is left; goes on by itself once there is
+        ├── StorageReadOnly     it may be read, not written
+        ├── StorageDamaged      what is there is not what was written
+        └── StorageInUse        another process has it
 
 Each class carries a stable `code`, an HTTP-free summary of what went wrong. `eddy.api.problems` maps codes to
 RFC 9457 problem documents; nothing else may.
@@ -112,3 +117,33 @@ class BoardUnreachable(EddyError):
     """The privileged half of Eddy cannot be reached."""
 
     code = "board-unreachable"
+
+
+class StorageFailed(EddyError):
+    """What must be kept cannot be written or read; nothing was acknowledged that is not kept."""
+
+    code = "storage-failed"
+
+
+class StorageFull(StorageFailed):
+    """No room is left where the data lies; work goes on by itself once there is."""
+
+    code = "storage-full"
+
+
+class StorageReadOnly(StorageFailed):
+    """The data may be read, but not written."""
+
+    code = "storage-read-only"
+
+
+class StorageDamaged(StorageFailed):
+    """What is there is not what was written; the message names the file, and what helps."""
+
+    code = "storage-damaged"
+
+
+class StorageInUse(StorageFailed):
+    """Another process has the data; `details` has its `pid` and `url` where they are known."""
+
+    code = "storage-in-use"

@@ -21,7 +21,7 @@ from functools import partial
 from eddy.board.manifest import ModuleManifest
 from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec
-from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted
+from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted, StorageDamaged, StorageFailed
 from eddy.core.records import JobRecord, JobRequest, SlotStatus
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
@@ -341,13 +341,16 @@ class Engine:
     def _carry_out(self, command: m.Command) -> list[m.Input]:
         """Carry one command out on the board; answers what came of it at once.
 
-        Whatever goes wrong is the matter of the job the command was for: others must not notice.
+        Whatever goes wrong is the matter of the job the command was for: others must not notice. A store that cannot
+        be read now is nobody's fault; a blob that is damaged concerns its job.
         """
         try:
             return self._command(command)
         except BoardUnreachable:
             raise
         except Exception as error:
+            if isinstance(error, StorageFailed) and not isinstance(error, StorageDamaged):
+                raise
             return self._went_wrong(command, error)
 
     def _command(self, command: m.Command) -> list[m.Input]:

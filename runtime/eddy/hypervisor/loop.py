@@ -13,7 +13,7 @@ import anyio.to_thread
 from eddy.board.manifest import ModuleManifest
 from eddy.board.port import BoardPort
 from eddy.core.applications import Application
-from eddy.core.errors import BoardUnreachable
+from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
 from eddy.hypervisor.door import Door
 from eddy.hypervisor.engine import BoardRestarted, Engine
@@ -82,7 +82,8 @@ class Hypervisor:
     async def run(self) -> None:
         """Run until cancelled: take up what the store and the board hold, then serve requests.
 
-        A board that is away is tried again until it is back; then everything is taken up again. An error nobody foresaw
+        A board that is away is tried again until it is back, and so is a store that cannot be written, on a full disk
+        say; then everything is taken up again. An error nobody foresaw
         is logged, and everything is taken up again too: what had been committed goes on. While there is nothing to do
         the board is not touched, and its time stands still.
 
@@ -103,6 +104,11 @@ class Hypervisor:
                 self._watch.lost(failure.message)
             except BoardRestarted:
                 started = False
+            except StorageFailed:
+                # The step that could not be kept has not happened: the board is asked again what came of it.
+                started = False
+                await anyio.sleep(RETRY_S)
+                await anyio.to_thread.run_sync(self._store.probe)
             except Exception:
                 started, failures = False, failures + 1
                 if failures == GIVE_UP:
@@ -122,6 +128,7 @@ class Hypervisor:
                 self._wake, woken = anyio.Event(), True
             if not woken:
                 await self._on_board(self._engine.probe)
+                await anyio.to_thread.run_sync(self._store.probe)
 
     async def _start(self) -> None:
         """Take up store and board, as soon as the board answers."""

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from eddy.board.port import BoardEvent, BoardState, Cause, EventKind, SlotPhase, SlotState
 from eddy.core.applications import Application
-from eddy.core.errors import BoardUnreachable, EddyError
+from eddy.core.errors import BoardUnreachable, EddyError, StorageDamaged, StorageFailed
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, What
 from eddy.core.slots import Pool
@@ -102,7 +102,7 @@ def _adopt_jobs(engine: Engine) -> list[m.Input]:
             continue
         try:
             notes += _adopt_job(engine, stored, application)
-        except BoardUnreachable:
+        except (BoardUnreachable, StorageFailed):
             raise
         except Exception as error:
             _log.exception("job %d cannot be taken up again", record.id)
@@ -126,6 +126,8 @@ def _application(engine: Engine, stored: StoredJob) -> tuple[Application | None,
     try:
         plan = engine.kernels.restore(stored.request, record.kernel, engine.store.program(record.id))
     except EddyError as error:
+        if isinstance(error, StorageFailed) and not isinstance(error, StorageDamaged):
+            raise
         return None, error.message
     engine.kernels.keep(record.id, plan)
     return plan.application, ""

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from eddy.core.errors import StorageFailed
+from eddy.files import PRIVATE, PRIVATE_FOLDER, os_errors
+from eddy.store.check import check_file, check_or_mend, check_owner
+from eddy.store.faults import storage_errors
+from eddy.store.health import Health
 from eddy.store.readers import Readers
 from eddy.store.schema import migrate
 from eddy.store.turns import Turns
@@ -22,19 +30,45 @@ class Database:
 
     Args:
         path: The file; created, with its folder, where missing. ``":memory:"`` keeps nothing.
+
+    Raises:
+        StorageFailed: It cannot be used; one of its kinds says why.
+        SchemaTooNew: A newer Eddy wrote it.
     """
 
     def __init__(self, path: str | Path) -> None:
-        if str(path) != ":memory:":
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-        self._connection = sqlite3.connect(str(path), check_same_thread=False, isolation_level=None)
+        self.path = Path(path)
+        kept = str(path) != ":memory:"
+        existed = kept and _make(self.path)
+        self.health = Health(self.path)
         self._turns = Turns()
         self._after: list[Callable[[], None]] = []
-        self._connection.row_factory = sqlite3.Row
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "busy_timeout = 5000"):
-            self._connection.execute(f"PRAGMA {pragma}")
+        self._connection = self._connect()
+        try:
+            with storage_errors(self.path):
+                self._open(existed)
+        except BaseException:
+            self._connection.close()
+            raise
+        self._readers = Readers(self.path) if kept else None
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(str(self.path), check_same_thread=False, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        return connection
+
+    def _open(self, existed: bool) -> None:
+        self._configure()
+        if existed:
+            check_owner(self._connection, self.path)
+            if not check_or_mend(self._connection, self.path):
+                self._connection = self._connect()
+                self._configure()
         migrate(self._connection)
-        self._readers = Readers(Path(path)) if str(path) != ":memory:" else None
+
+    def _configure(self) -> None:
+        for pragma in ("busy_timeout = 5000", "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            self._connection.execute(f"PRAGMA {pragma}")
 
     def close(self) -> None:
         """Close the file; nothing may be asked afterwards."""
@@ -50,8 +84,11 @@ class Database:
         Args:
             durable: Whether it must survive a loss of power; else only the end of this process, and the next durable
                 one takes it along.
+
+        Raises:
+            StorageFailed: It cannot be written; nothing of it is kept.
         """
-        with self._turns:
+        with self._turns, self.health.watched(writes=True):
             self._after.clear()
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._connection.execute("BEGIN IMMEDIATE")
@@ -71,19 +108,48 @@ class Database:
         self._after.append(call)
 
     def rows(self, query: str, *arguments: object) -> list[sqlite3.Row]:
-        """Everything a query answers; within a transaction, of what it has written too."""
+        """Everything a query answers; within a transaction, of what it has written too.
+
+        Raises:
+            StorageFailed: The file cannot be read, or is damaged there.
+        """
         if self._turns.mine:
             return self._connection.execute(query, arguments).fetchall()
-        if self._readers is None:
-            with self._turns:
-                return self._connection.execute(query, arguments).fetchall()
-        with self._readers.one() as connection:
-            return connection.execute(query, arguments).fetchall()
+        with self.health.watched():
+            if self._readers is None:
+                with self._turns:
+                    return self._connection.execute(query, arguments).fetchall()
+            with self._readers.one() as connection:
+                return connection.execute(query, arguments).fetchall()
+
+    def probe(self) -> None:
+        """Write a few bytes where the last write failed, or where there is hardly room: what is wrong, or was, shows in
+        `health`."""
+        if self.health.doubtful:
+            with contextlib.suppress(StorageFailed), self.transaction() as db:
+                db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('probed', ?)", (repr(time.time()),))
 
     def row(self, query: str, *arguments: object) -> sqlite3.Row | None:
         """The first row a query answers, or None."""
         rows = self.rows(query, *arguments)
         return rows[0] if rows else None
+
+
+def _make(path: Path) -> bool:
+    """See that there is a file, private to its owner; answers whether there was one.
+
+    Raises:
+        StorageFailed: It cannot be made, or is damaged at first sight.
+    """
+    with os_errors(path):
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, mode=PRIVATE_FOLDER)
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
+        except FileExistsError:
+            check_file(path)
+            return True
+        return False
 
 
 def insert(db: sqlite3.Connection, into: str, rows: Sequence[Sequence[object]]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobRecord, JobRequest, KernelOutput, KernelRecord, What
+from eddy.store.faults import legible
 
 LOG = "/log"
 """Name under which the results hold what a kernel job printed; no argument of a kernel can be called so."""
@@ -98,6 +99,7 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+@legible("a job's request")
 def load_request(text: str) -> JobRequest:
     """The inverse of `dump_request`."""
     body = json.loads(text)
@@ -117,6 +119,7 @@ def dump_record(record: JobRecord) -> str:
     return json.dumps(body)
 
 
+@legible("a job's record")
 def load_record(text: str) -> JobRecord:
     """The inverse of `dump_record`; fields a newer version added get their defaults."""
     body = json.loads(text)
@@ -148,9 +151,19 @@ def event_values(event: JobEvent) -> tuple[object, ...]:
     )
 
 
+@legible("an event")
 def load_event(row: sqlite3.Row) -> JobEvent:
     """An event from its row."""
     body = dict(row)
     body["what"] = What(body["what"])
     body["state"] = JobState(body["state"]) if body["state"] else None
     return JobEvent(**body)
+
+
+@legible("what was known of a slot")
+def load_snapshot(text: str) -> dict[str, Any]:
+    """What the hypervisor last wrote about a slot."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise TypeError(type(found).__name__)
+    return found

@@ -11,11 +11,13 @@ import json
 import sqlite3
 from pathlib import Path
 
-from eddy.core.errors import Conflict, NotFound
+from eddy.core.errors import Conflict, NotFound, StorageDamaged, StorageFailed
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobRecord, JobRequest, Quota
 from eddy.store.blobs import Blobs
+from eddy.store.damage import give_up
 from eddy.store.database import Database, insert
+from eddy.store.faults import legible
 from eddy.store.rows import (
     INSERT_EVENTS,
     LOG,
@@ -26,6 +28,7 @@ from eddy.store.rows import (
     load_event,
     load_record,
     load_request,
+    load_snapshot,
 )
 from eddy.store.submissions import Submissions
 from eddy.store.tally import Tally
@@ -46,6 +49,15 @@ class Store(Tenants, Blobs, Submissions):
         self._tenants_known = self._read_tenants()
         jobs = self._db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
         self._tally = Tally((row["id"], row["tenant"], row["state"]) for row in jobs)
+
+    @property
+    def problem(self) -> StorageFailed | None:
+        """Why nothing can be kept at this moment; None where, as far as is known, it can."""
+        return self._db.health.problem
+
+    def probe(self) -> None:
+        """Look whether something can be kept again, or can no longer; `problem` says so afterwards."""
+        self._db.probe()
 
     def close(self) -> None:
         """Close the file."""
@@ -124,17 +136,28 @@ class Store(Tenants, Blobs, Submissions):
             return record
 
     def unfinished(self) -> tuple[StoredJob, ...]:
-        """Every job that has not ended, oldest first; what a restarted hypervisor takes up."""
-        rows = self._db.rows("SELECT id, request, record, cancel, snapshot FROM job WHERE final = 0 ORDER BY id")
-        return tuple(
-            StoredJob(
-                load_request(row["request"]),
-                _record(row["id"], row["record"]),
-                bool(row["cancel"]),
-                json.loads(row["snapshot"]),
-            )
-            for row in rows
-        )
+        """Every job that has not ended, oldest first; what a restarted hypervisor takes up.
+
+        A job whose row is damaged ends as failed: it cannot go on, and must not keep the others from it.
+        """
+        try:
+            rows = self._db.rows(_UNFINISHED + " ORDER BY id")
+        except StorageDamaged:  # in which one, SQLite does not say
+            numbers = self._db.rows("SELECT id FROM job WHERE final = 0 ORDER BY id")
+            found = [self._legible(number["id"], None) for number in numbers]
+        else:
+            found = [self._legible(row["id"], row) for row in rows]
+        return tuple(job for job in found if job is not None)
+
+    def _legible(self, number: int, row: sqlite3.Row | None) -> StoredJob | None:
+        """A job from its row, read here where it is None; None for a job that was given up."""
+        try:
+            row = row or self._db.rows(_UNFINISHED + " AND id = ?", number)[0]
+            return _stored(row)
+        except StorageDamaged as error:
+            give_up(self._db, number, error.message)
+            self._tally.drop(number)
+            return None
 
     # Events and results -------------------------------------------------------------------------------------------
 
@@ -233,12 +256,22 @@ class Store(Tenants, Blobs, Submissions):
 
     def slot_snapshots(self) -> dict[int, dict[str, object]]:
         """What the hypervisor last wrote about each slot."""
-        return {row["slot"]: json.loads(row["snapshot"]) for row in self._db.rows("SELECT * FROM slot")}
+        return {row["slot"]: load_snapshot(row["snapshot"]) for row in self._db.rows("SELECT * FROM slot")}
 
     def meta(self, key: str, default: str = "") -> str:
         """A value kept by name."""
         row = self._db.row("SELECT value FROM meta WHERE key = ?", key)
         return str(row["value"]) if row is not None else default
+
+
+_UNFINISHED = "SELECT id, request, record, cancel, snapshot FROM job WHERE final = 0"
+
+
+@legible("a job's row")
+def _stored(row: sqlite3.Row) -> StoredJob:
+    """What a restarted hypervisor takes up."""
+    record, snapshot = _record(row["id"], row["record"]), json.loads(row["snapshot"])
+    return StoredJob(load_request(row["request"]), record, bool(row["cancel"]), snapshot)
 
 
 def _record(number: int, text: str) -> JobRecord:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from eddy.core.errors import NotFound
 from eddy.core.records import Quota, TenantRecord
 from eddy.store.database import Database
+from eddy.store.faults import legible
 
 
 class Tenants:
@@ -81,6 +82,7 @@ class Known:
             self.by_key[tenant.key_hash] = tenant
 
 
+@legible("a tenant's row")
 def _tenant(row: sqlite3.Row) -> TenantRecord:
     return TenantRecord(
         id=row["id"],

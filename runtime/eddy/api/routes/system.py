@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request, Response
 
 from eddy.api.context import Ctx
 from eddy.api.openapi import content, refusals
-from eddy.api.problems import KINDS
+from eddy.api.problems import KINDS, MEDIA_TYPE, respond
 from eddy.api.schemas import Health, ProblemKind
 from eddy.core.errors import NotFound
 
@@ -26,10 +26,22 @@ async def healthz() -> Health:
     operation_id="readiness",
     response_model=Health,
     summary="Can it take jobs?",
-    responses={503: {"model": Health, "description": "It cannot now; `detail` says why."}},
+    responses={
+        503: {
+            "model": Health,
+            "description": "It cannot now; `detail` says why, and where nothing can be kept, `code`.",
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+    },
 )
-async def readyz(response: Response, context: Ctx) -> Health:
-    """200 where jobs run; 503 while the hypervisor starts, while its board does not answer, or after it has stopped."""
+async def readyz(request: Request, response: Response, context: Ctx) -> Health | Response:
+    """200 where jobs run; 503 while the hypervisor starts, while its board does not answer, or after it has stopped.
+
+    Where nothing can be kept, on a full disk say, the answer is a problem document: its `code` says why.
+    """
+    problem = context.store.problem
+    if problem is not None and not context.failure:
+        return respond(request, problem.code, problem.message)
     if context.unavailable:
         response.status_code = 503
         return Health(status="unavailable", detail=context.unavailable)

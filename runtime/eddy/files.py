@@ -1,0 +1,215 @@
+"""Files that must not be lost, read by others, or held by two: written whole, private, under a lock.
+
+What the operating system refuses becomes an error that says which file, why, and what helps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eddy.core.errors import StorageDamaged, StorageFailed, StorageFull, StorageInUse, StorageReadOnly
+
+PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
+LEAST_FREE_BYTES = 1 << 20
+"""With less room than this a write is tried before it is said that all is well."""
+TRIES, PAUSE_S = 6, 0.05
+"""How often a lock is tried for: whoever has it may be about to end, or may only look at it (`holder_of`)."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def free_bytes(path: Path) -> int:
+    """Room an ordinary user has where a file or folder lies, or would lie."""
+    there = next((each for each in (path, *path.parents) if each.exists()), Path("/"))
+    status = os.statvfs(there)
+    return status.f_bavail * status.f_frsize
+
+
+def explained(error: OSError, path: Path | None = None) -> StorageFailed:
+    """What an error of the operating system means for somebody who has to keep a file.
+
+    Args:
+        error: What was raised; it names a file, mostly.
+        path: The file meant where it names none.
+    """
+    where = Path(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else path
+    if where is None:
+        return StorageFailed(f"the system refused: {error.strerror or error}")
+    if error.errno in _FULL:
+        return no_room(where)
+    if error.errno in _READ_ONLY:
+        return StorageReadOnly(
+            f"{where} cannot be written ({error.strerror}): give user {os.geteuid()} the right, mount its file system"
+            " for writing, or name another folder",
+            path=str(where),
+        )
+    return StorageFailed(f"{where}: {error.strerror or error}; see to the disk it lies on", path=str(where))
+
+
+def no_room(where: Path) -> StorageFull:
+    """Say that a disk is full."""
+    free = free_bytes(where)
+    return StorageFull(
+        f"no room is left where {where} lies ({free} bytes free): make room there; what waits then goes on by itself",
+        path=str(where),
+        free_bytes=free,
+    )
+
+
+@contextlib.contextmanager
+def os_errors(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses within the block into `StorageFailed` or one of its kinds."""
+    try:
+        yield
+    except OSError as error:
+        raise explained(error, path) from error
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file that only its owner can read, whole or not at all; it survives a power cut once this returns.
+
+    Raises:
+        StorageFailed: It cannot be written.
+    """
+    with os_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was created, renamed or removed in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def loose(path: Path) -> bool:
+    """Whether others than its owner may read or write a file."""
+    with contextlib.suppress(OSError):
+        return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
+    return False
+
+
+def make_private(path: Path) -> bool:
+    """Take others' rights on a file away; answers whether that was needed.
+
+    Raises:
+        StorageReadOnly: It is needed, and the file is somebody else's.
+    """
+    if not loose(path):
+        return False
+    with os_errors(path):
+        path.chmod(PRIVATE)
+    return True
+
+
+class Hold:
+    """A lock that lasts as long as the process, or until it is released; the file says who has it.
+
+    The lock is the kernel's (`flock`), so that one left by a process that died holds nobody up.
+
+    Args:
+        path: The lock's file; its folder exists.
+        what: What is locked, for the message.
+
+    Raises:
+        StorageInUse: Another process has it; the message names it.
+        StorageFailed: The file cannot be made.
+    """
+
+    def __init__(self, path: Path, what: str) -> None:
+        self._path = path
+        with os_errors(path):
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
+        try:
+            taken = any(self._take() for _ in range(TRIES))
+        except OSError as error:
+            os.close(self._file)
+            raise StorageFailed(f"{path}: no locks there ({error.strerror}); use a folder on a local disk") from error
+        self.left = self._read()
+        """What the last holder left: empty where it released the lock in order."""
+        if not taken:
+            os.close(self._file)
+            raise _in_use(what, self.left)
+
+    def _take(self) -> bool:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(PAUSE_S)
+            return False
+        return True
+
+    def note(self, **facts: Any) -> None:
+        """Write down who has the lock, and what else whoever meets it should know."""
+        text = json.dumps({"pid": os.getpid(), **facts}).encode()
+        with os_errors(self._path):
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, text, 0)
+
+    def release(self, *, in_order: bool = True) -> None:
+        """Give it back, and leave nothing written; but what the last holder left, where nothing came of having it."""
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._file, 0)
+            if self.left and not in_order:
+                os.pwrite(self._file, json.dumps(self.left).encode(), 0)
+        os.close(self._file)
+
+    def _read(self) -> dict[str, Any]:
+        with contextlib.suppress(OSError, ValueError):
+            found = json.loads(os.pread(self._file, 4096, 0))
+            return found if isinstance(found, dict) else {}
+        return {}
+
+
+def holder_of(path: Path) -> dict[str, Any] | None:
+    """What is written in a lock that somebody has; None where nobody has it."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        with contextlib.suppress(ValueError):
+            return dict(json.loads(os.pread(file, 4096, 0)))
+        return {}
+    finally:
+        os.close(file)
+    return None
+
+
+def _in_use(what: str, holder: dict[str, Any]) -> StorageInUse:
+    pid, url = holder.get("pid"), holder.get("url")
+    who = f"process {pid}" if pid else "another process"
+    serving = f", serving {url}," if url else ""
+    known = {name: value for name, value in (("pid", pid), ("url", url)) if value}
+    return StorageInUse(f"{who}{serving} has {what}: stop it first, or name another", **known)
+
+
+def damaged(path: Path, how: str, fix: str) -> StorageDamaged:
+    """Say that a file is damaged, how it shows, and what helps."""
+    return StorageDamaged(f"{path} {how}: {fix}", path=str(path))

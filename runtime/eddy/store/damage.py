@@ -1,0 +1,40 @@
+"""What becomes of a job whose row is damaged."""
+
+from __future__ import annotations
+
+import logging
+
+from eddy.core.jobs import JobState
+from eddy.core.records import JobEvent, JobRecord, What
+from eddy.store.database import Database
+from eddy.store.rows import INSERT_EVENTS, dump_record, event_values
+
+_log = logging.getLogger(__name__)
+
+
+def give_up(database: Database, number: int, why: str) -> None:
+    """End a job whose row cannot be read, with a record that can."""
+    now_s = 0.0
+    with database.transaction() as db:
+        (tenant,) = db.execute("SELECT CAST(tenant AS BLOB) FROM job WHERE id = ?", (number,)).fetchone()
+        record = JobRecord(
+            id=number,
+            tenant=tenant.decode(errors="replace"),
+            application="unknown",
+            batch=1,
+            priority=1,
+            state=JobState.FAILED,
+            submitted_unix_s=0.0,
+            arrival_s=now_s,
+            ended_s=now_s,
+            cause="storage-damaged",
+            detail=why,
+        )
+        db.execute(
+            "UPDATE job SET state = ?, final = 1, request = '{}', record = ?, snapshot = '{}' WHERE id = ?",
+            (record.state.value, dump_record(record), number),
+        )
+        event = JobEvent(0, number, record.tenant, now_s, What.STATE, JobState.FAILED, detail=why)
+        values = event_values(event)
+        db.execute(f"{INSERT_EVENTS} VALUES ({', '.join('?' * len(values))})", values)
+    _log.error("job %d cannot go on: %s", number, why)

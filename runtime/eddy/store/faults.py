@@ -1,0 +1,106 @@
+"""What SQLite reports, as errors that say which file, why, and what helps."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from eddy.core.errors import StorageDamaged, StorageFailed, StorageInUse, StorageReadOnly
+from eddy.files import LEAST_FREE_BYTES, damaged, free_bytes, no_room
+
+P = ParamSpec("P")
+T = TypeVar("T")
+RESTORE = (
+    "restore the folder from a backup, or save what can be read with `sqlite3 {path} .recover | sqlite3 saved.sqlite3`"
+    " and put that in its place; an empty --data begins anew"
+)
+_DAMAGED = (
+    "malformed",
+    "not a database",
+    "no such table",
+    "no such column",
+    "already exists",
+    "unsupported file",
+    "decode to UTF-8",
+)
+_READ_ONLY = ("readonly", "read-only")
+
+
+def explained(error: sqlite3.Error, path: Path) -> StorageFailed | None:
+    """What an error of SQLite means; None where it is no matter of the file's (a wrong query, say)."""
+    said = str(error)
+    if not isinstance(error, sqlite3.DatabaseError) or isinstance(
+        error, (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError)
+    ):
+        return None
+    if "full" in said:
+        return no_room(path)
+    if any(word in said for word in _DAMAGED):
+        return broken(path, said)
+    if "decode to UTF-8" in said:
+        how = said.split(" with text ")[0]
+        return StorageDamaged(f"a row of {path} is damaged ({how}): restore it from a backup", path=str(path), row=True)
+    if "locked" in said:
+        return StorageInUse(f"another program holds {path} ({said}): end it; `fuser {path}` names it", path=str(path))
+    if any(word in said for word in _READ_ONLY):
+        return StorageReadOnly(f"{path} cannot be written ({said}): give user {os.geteuid()} the right", path=str(path))
+    if "unable to open" in said or "I/O" in said:
+        return _refused(path, said)
+    return None
+
+
+def broken(path: Path, how: str) -> StorageDamaged:
+    """Say that the data base is damaged."""
+    return damaged(path, f"is damaged ({how})", RESTORE.format(path=path))
+
+
+def _refused(path: Path, said: str) -> StorageFailed:
+    """SQLite says only that the file system refused: find out why."""
+    if free_bytes(path) < LEAST_FREE_BYTES:
+        return no_room(path)
+    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        return StorageReadOnly(
+            f"{path} cannot be written ({said}): give user {os.geteuid()} the right, or name another folder",
+            path=str(path),
+        )
+    return StorageFailed(f"{path}: {said}; see to the disk it lies on, and its quota", path=str(path))
+
+
+def legible(what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a function that reads a row's text say what is damaged where it is not what was written.
+
+    Args:
+        what: What the row holds.
+    """
+
+    def wrap(load: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(load)
+        def checked(*arguments: P.args, **named: P.kwargs) -> T:
+            try:
+                return load(*arguments, **named)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                how = f"{type(error).__name__}: {error}"
+                raise StorageDamaged(
+                    f"{what} in the data base is damaged ({how}): restore the data folder from a backup"
+                ) from error
+
+        return checked
+
+    return wrap
+
+
+@contextlib.contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite reports of its file within the block into `StorageFailed` or one of its kinds."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        found = explained(error, path)
+        if found is None:
+            raise
+        raise found from error

@@ -1,0 +1,58 @@
+"""Whether the store can be written, as its own writes show; changes are logged, one line each."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from eddy.core.errors import StorageDamaged, StorageFailed
+from eddy.files import LEAST_FREE_BYTES, free_bytes
+from eddy.store.faults import storage_errors
+
+_log = logging.getLogger(__name__)
+
+
+class Health:
+    """What is known of one data base.
+
+    Args:
+        path: Its file, or ``:memory:``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._kept = str(path) != ":memory:"
+        self.problem: StorageFailed | None = None
+        """What is wrong with it; None where nothing is known to be."""
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a write would tell something: the last one failed, or there is hardly room for another."""
+        if isinstance(self.problem, StorageDamaged):
+            return False  # no write mends that
+        with contextlib.suppress(OSError):
+            return self.problem is not None or (self._kept and free_bytes(self._path) < LEAST_FREE_BYTES)
+        return True
+
+    @contextlib.contextmanager
+    def watched(self, *, writes: bool = False) -> Iterator[None]:
+        """Note how the block ends; with `writes`, a good end shows that all is well again.
+
+        Raises:
+            StorageFailed: What SQLite reported.
+        """
+        try:
+            with storage_errors(self._path):
+                yield
+        except StorageFailed as error:
+            if error.details.get("row"):  # the matter of whoever asked for that row
+                raise
+            if type(error) is not type(self.problem):
+                _log.error("storage: %s", error.message)
+            self.problem = error
+            raise
+        if writes and self.problem is not None and not isinstance(self.problem, StorageDamaged):
+            _log.warning("storage: %s is written again; what waited goes on", self._path)
+            self.problem = None
