@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.ready-demo
 ARGS ?=
 
-.PHONY: help demo test check fast sim scrub lint types regs formal area stops bench fuzz docs clean
+.PHONY: help demo test check lint types fast sim scrub regs formal area stops bench fuzz clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,15 @@ test: $(STAMP) ## Every test: lint, types, layering, unit, contract, API, RTL be
 
 check: $(STAMP) ## Lint, types, layering and stale generated files only
 	@$(PY) tools/test.py --only static
+
+lint: $(STAMP) ## Lint, format and layering
+	@$(PY) tools/test.py --only lint
+
+types: $(STAMP) ## Types
+	@$(PY) tools/test.py --only types
+
+fast: $(STAMP) ## The tests that build no RTL: unit, contract, API; a few minutes
+	@$(PY) -m pytest -n 2 --dist loadgroup -m "not rtl and not formal" tests/unit tests/contract tests/api $(ARGS)
 
 regs: $(STAMP) ## Regenerate RTL, Python, C and HTML from hw/regs/*.rdl
 	@$(PY) tools/regs.py

@@ -51,7 +51,7 @@ def stale(root: Path = ROOT) -> list[str]:
 def write_html(root: Path = ROOT) -> Path:
     """Write the HTML manual of every map; returns its folder."""
     from peakrdl_html import HTMLExporter  # type: ignore[import-untyped]
-    from systemrdl import RDLCompiler  # type: ignore[attr-defined]
+    from systemrdl import RDLCompiler
 
     for source in sorted((root / "hw/regs").glob("*.rdl")):
         compiler = RDLCompiler()

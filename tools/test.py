@@ -21,6 +21,13 @@ STATIC: list[Step] = [
     ("generated files", [sys.executable, "tools/regs.py", "--check"]),
 ]
 TESTS: list[Step] = [("tests", [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup"])]
+CHOICES = {
+    "static": STATIC,
+    "tests": TESTS,
+    "lint": [step for step in STATIC if step[0] in ("lint", "format", "layering")],
+    "types": [step for step in STATIC if step[0] == "types"],
+}
+"""What `--only` takes."""
 
 
 def run(name: str, command: list[str]) -> bool:
@@ -35,11 +42,10 @@ def run(name: str, command: list[str]) -> bool:
 def main() -> int:
     """Run the steps asked for; the exit status is 1 when one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["static", "tests"])
+    parser.add_argument("--only", choices=sorted(CHOICES))
     options, rest = parser.parse_known_args()
-    steps = [] if options.only == "tests" else list(STATIC)
-    if options.only != "static":
-        steps += [(name, [*command, *rest]) for name, command in TESTS]
+    steps = CHOICES[options.only] if options.only else [*STATIC, *TESTS]
+    steps = [(name, [*command, *rest] if (name, command) in TESTS else command) for name, command in steps]
     failed = [name for name, command in steps if not run(name, command)]
     if failed:
         print("failed: " + ", ".join(failed))

@@ -30,7 +30,7 @@ from eddy.core.slots import Image, Pool, SlotDescription
 
 from eddy_sim import bitfile, build, hwh
 from eddy_sim.addressmap import Ip, RegisterSpec, argument_map, slot_ip, static_ips
-from eddy_sim.products import ROOT, Progress, build_folder, silent
+from eddy_sim.products import Progress, build_folder, silent
 
 OVERLAY = "eddy"
 """Name of the overlay, and of its files."""
@@ -112,7 +112,7 @@ def shell_identity(profile: Profile) -> str:
 def modules(progress: Progress = silent) -> tuple[ModuleManifest, ...]:
     """The reconfigurable modules of the source tree, by name; one whose manifest is wrong is left out and said so."""
     found = []
-    for path in sorted((ROOT / "bitstreams").glob("*/manifest.yaml")):
+    for path in sorted((build.ROOT / "bitstreams").glob("*/manifest.yaml")):
         try:
             found.append(load_module_manifest(path))
         except EddyError as error:

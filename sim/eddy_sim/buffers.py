@@ -7,15 +7,15 @@ copy, and `flush` and `invalidate` move them. Either way `device_address` is a p
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from eddy.board.profile import Profile
 from eddy.core.errors import InvalidRequest, MemoryExhausted
 from pynq.buffer import PynqBuffer
 
-if TYPE_CHECKING:
-    from eddy_sim.device import SimDevice
+from eddy_sim.board import SimBoard
 
 PAGE = 4096
 _SCRUB_BYTES = 1 << 16
@@ -111,6 +111,23 @@ class SimBuffer(PynqBuffer):  # type: ignore[misc]
         self.freed = True
 
 
+class MemoryDevice(Protocol):
+    """What a memory needs of the device it belongs to."""
+
+    pages: Pages
+
+    @property
+    def sim(self) -> SimBoard:
+        """The simulated board."""
+
+    @property
+    def profile(self) -> Profile:
+        """What the board is."""
+
+    def mmap(self, base_addr: int, length: int) -> Any:
+        """An array over a physical range."""
+
+
 class SimMemory:
     """A memory of the board, as PYNQ's `Device.default_memory` and `Overlay.mem_dict` name them.
 
@@ -119,7 +136,7 @@ class SimMemory:
         desc: Its entry in the overlay's `mem_dict`.
     """
 
-    def __init__(self, device: SimDevice, desc: dict[str, Any]) -> None:
+    def __init__(self, device: MemoryDevice, desc: dict[str, Any]) -> None:
         self.device, self.desc = device, desc
         self.idx, self.size, self.base_address = desc["idx"], desc["size"], desc["base_address"]
 

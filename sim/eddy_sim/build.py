@@ -19,10 +19,10 @@ from pathlib import Path
 import yaml
 from eddy.core.errors import NotFound
 
-from eddy_sim import shims
+from eddy_sim import products, shims
 from eddy_sim.cxx import compile_objects, compile_shared, key
 from eddy_sim.filelist import read_filelist
-from eddy_sim.products import ROOT, Progress, product, silent
+from eddy_sim.products import Progress, product, silent
 from eddy_sim.toolchain import (
     RUNTIME_SOURCES,
     VERILATOR_FLAGS,
@@ -31,6 +31,7 @@ from eddy_sim.toolchain import (
     versions,
 )
 
+ROOT = products.ROOT
 CPP = Path(__file__).resolve().parent / "cpp"
 SHELL_COUNTERS = r"u_shell.*__DOT__cycles?_q$"
 """Names of the shell's 64-bit variables that only count its clock."""

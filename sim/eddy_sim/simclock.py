@@ -11,13 +11,10 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from eddy.board.clock import run_due
 from eddy.core.errors import Conflict
-
-if TYPE_CHECKING:
-    from eddy_sim.device import SimDevice
 
 STRETCH_S = 1e-3
 """Board seconds between two looks at the loop, for what other threads asked of it."""
@@ -81,6 +78,27 @@ class Worker:
                 self._moved.notify_all()
 
 
+class Clocked(Protocol):
+    """What a clock needs of the device whose time it lets pass."""
+
+    @property
+    def now_s(self) -> float:
+        """Board seconds since the board started."""
+
+    @property
+    def configuring(self) -> bool:
+        """Whether the configuration port is at work."""
+
+    def claim(self, clock: SimClock) -> None:
+        """Put a clock in charge of time."""
+
+    def advance(self, until_s: float) -> None:
+        """Let time pass until `until_s`, the end of a load, or an interrupt that is awaited."""
+
+    def deliver(self) -> bool:
+        """Wake whoever awaits the interrupt line, if it is high."""
+
+
 class SimClock:
     """How time passes on a simulated board (`eddy.board.clock.Clock`).
 
@@ -90,7 +108,7 @@ class SimClock:
 
     free_running = False
 
-    def __init__(self, device: SimDevice) -> None:
+    def __init__(self, device: Clocked) -> None:
         self._device = device
         self._worker: Worker | None = None
         device.claim(self)

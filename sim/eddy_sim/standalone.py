@@ -7,16 +7,14 @@ registers and its interrupt reachable, and all of memory open to it, as in an ov
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eddy.core.errors import BoardFault
 from eddy_drivers.clocking_wizard import ClockingWizard
 from eddy_drivers.slot_ctrl import PageWindow, SlotCtrl
 
 from eddy_sim.addressmap import CONTROL_BYTES, WIZARD_BYTES, control_base, wizard_base
-
-if TYPE_CHECKING:
-    from eddy_sim.device import SimDevice
+from eddy_sim.tables import OverlayTables
 
 _PAGE_BITS = 12
 _DRAIN_READS = 4096
@@ -25,7 +23,7 @@ _ALL_CONTEXTS = 0xFFFF
 _SAME_RATE = 1e-3
 
 
-def close(device: SimDevice, slot: int) -> None:
+def close(device: OverlayTables, slot: int) -> None:
     """Let a slot's bursts finish, within a bound, then close its paths and hold its reset."""
     control = _control(device, slot)
     control.quiesce()
@@ -36,7 +34,7 @@ def close(device: SimDevice, slot: int) -> None:
     control.hold_reset()
 
 
-def open(device: SimDevice, slot: int, clk_hz: float) -> None:
+def open(device: OverlayTables, slot: int, clk_hz: float) -> None:
     """Set a slot's clock, release its reset and open every path, with one window over all of memory.
 
     Raises:
@@ -53,7 +51,7 @@ def open(device: SimDevice, slot: int, clk_hz: float) -> None:
     control.open_memory()
 
 
-def _set_clock(device: SimDevice, slot: int, clk_hz: float) -> None:
+def _set_clock(device: OverlayTables, slot: int, clk_hz: float) -> None:
     wizard = ClockingWizard(_description(device, wizard_base(slot), WIZARD_BYTES))
     if abs(wizard.rate_hz() / clk_hz - 1) < _SAME_RATE and wizard.locked():
         return
@@ -65,10 +63,10 @@ def _set_clock(device: SimDevice, slot: int, clk_hz: float) -> None:
         raise BoardFault(f"the clocking wizard of slot {slot} did not lock", cause="clock-lost")
 
 
-def _control(device: SimDevice, slot: int) -> SlotCtrl:
+def _control(device: OverlayTables, slot: int) -> SlotCtrl:
     return SlotCtrl(_description(device, control_base(slot), CONTROL_BYTES))
 
 
-def _description(device: SimDevice, base: int, length: int) -> dict[str, Any]:
+def _description(device: OverlayTables, base: int, length: int) -> dict[str, Any]:
     parameters = {"PRIM_IN_FREQ": str(device.profile.shell_hz / 1e6)}
     return {"device": device, "phys_addr": base, "addr_range": length, "parameters": parameters}

@@ -104,7 +104,7 @@ def test_the_next_tenants_job_is_right(harness: Harness, eyes: Eyes, mode: str, 
     lie = replace(MODES[mode], pointer=0x1C if MODES[mode].writes else 0x10, span=4096)
     board = Placed(harness.board)
     store = Store(tmp_path / "eddy.sqlite")
-    engine = Engine(board, POLICIES["fcfs"](), store, APPLICATIONS, CATALOGUE.modules, CATALOGUE.constants)  # type: ignore[arg-type]
+    engine = Engine(board, POLICIES["fcfs"](), store, APPLICATIONS, CATALOGUE.modules, CATALOGUE.constants)
     engine.start()
     engine.step(0.0)
     # The victim's module is there already, so that its job starts as soon as the liar's memory is free.

@@ -44,8 +44,6 @@ def test_load_ends_in_an_event_and_an_idle_slot(harness: Harness) -> None:
 
 
 def test_load_takes_at_least_the_port_time(harness: Harness) -> None:
-    if "fake" in type(harness.board).__module__:
-        pytest.skip("no port")
     event = harness.load()
     board = harness.board.describe()
     assert event.at_s - event.started_s >= board.slots[0].image_bytes / board.configuration_bytes_per_s

@@ -193,7 +193,7 @@ async def test_a_bad_request_names_its_field_and_leaves_nothing(store: Store, ca
     values = {name: getattr(good, name) for name in ("tenant", "application", "batch", "inputs", "constants")}
     async with serving(store) as hypervisor:
         with pytest.raises(InvalidRequest) as caught:
-            await hypervisor.submit(JobRequest(**{**values, **changes}))  # type: ignore[arg-type]
+            await hypervisor.submit(JobRequest(**{**values, **changes}))
     assert caught.value.details["field"] == field
     assert "allowed" in caught.value.details
     assert store.jobs(TENANT) == ()

@@ -53,13 +53,30 @@ def test_copies_are_made_once_and_bounded(folder: Path) -> None:
     store.close()
 
 
-def test_prefetch_copies_ahead_and_never_fails(folder: Path) -> None:
+def test_prefetch_copies_ahead_and_never_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = ImageStore(folder)
     image = store.images()[0]
     store.prefetch(image.sha256)
-    (folder / f"{image.module}__slot{image.slot}.bit").write_bytes(b"broken")
+    file = folder / f"{image.module}__slot{image.slot}.bit"
+    read: list[Path] = []
+    whole = Path.read_bytes
+
+    def remembering(path: Path) -> bytes:
+        read.append(path)
+        return whole(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", remembering)
+        copy = store.admit(image.sha256, TINY.slots[image.slot], SHELL, OPEN)[1]
+    assert file not in read
+    assert copy.read_bytes() == file.read_bytes()
+    store.close()
+    file.write_bytes(b"broken")
+    store = ImageStore(folder)
     store.prefetch(image.sha256)
     store.prefetch("nothing")
+    with pytest.raises(ImageRefused):
+        store.admit(image.sha256, TINY.slots[image.slot], SHELL, OPEN)
     store.close()
 
 

@@ -363,5 +363,5 @@ def test_a_full_disk_is_said_and_forgotten_once_there_is_room(tmp_path: Path) ->
     database.probe()
     assert database.health.problem is None
     fill()
-    assert database.row("SELECT length(value) AS n FROM meta WHERE key = 'big'")["n"] == 100_000  # type: ignore[index]
+    assert database.row("SELECT length(value) AS n FROM meta WHERE key = 'big'")["n"] == 100_000
     database.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from systemrdl import RDLCompiler  # type: ignore[attr-defined]
+from systemrdl import RDLCompiler
 from systemrdl.node import AddrmapNode, FieldNode, RegfileNode, RegNode
 from systemrdl.rdltypes import AccessType, OnWriteType
 

@@ -11,7 +11,7 @@ from eddy.client.stream import Event, follow
 
 if TYPE_CHECKING:
     from eddy.client.arrays import Array
-    from eddy.client.client import Client
+    from eddy.client.session import Session
 
 FINAL = frozenset({"succeeded", "failed", "cancelled"})
 """States a job never leaves."""
@@ -24,7 +24,7 @@ class Job:
         data: The job object as last seen; see docs/reference/http-api.md.
     """
 
-    def __init__(self, client: Client, data: Mapping[str, Any]) -> None:
+    def __init__(self, client: Session, data: Mapping[str, Any]) -> None:
         self._client = client
         self.data = dict(data)
 

@@ -23,7 +23,7 @@ from eddy.gpu.request import ArgumentValue, Buffer, KernelRequest, Same
 
 if TYPE_CHECKING:
     from eddy.client.arrays import Array
-    from eddy.client.client import Client
+    from eddy.client.session import Session
 
 __all__ = ["Kernel", "KernelJob", "Local"]
 
@@ -31,7 +31,7 @@ __all__ = ["Kernel", "KernelJob", "Local"]
 class Kernel:
     """A kernel of a source, ready to launch; made by `Client.kernel`."""
 
-    def __init__(self, client: Client, source: str, name: str, defines: Mapping[str, object] | None = None) -> None:
+    def __init__(self, client: Session, source: str, name: str, defines: Mapping[str, object] | None = None) -> None:
         self._client, self.source, self.name = client, source, name
         self.defines = {key: str(value) for key, value in (defines or {}).items()}
 
@@ -112,7 +112,7 @@ class Kernel:
 class KernelJob(Job):
     """A launch on the server."""
 
-    def __init__(self, client: Client, data: Mapping[str, Any], arguments: Sequence[object]) -> None:
+    def __init__(self, client: Session, data: Mapping[str, Any], arguments: Sequence[object]) -> None:
         super().__init__(client, data)
         self._arguments = arguments
         self._printed: str | None = None

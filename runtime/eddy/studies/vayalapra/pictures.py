@@ -67,4 +67,4 @@ def _save(figure: object, path: Path) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)  # type: ignore[attr-defined]
-    plt.close(figure)  # type: ignore[arg-type]
+    plt.close(figure)

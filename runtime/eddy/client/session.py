@@ -1,0 +1,35 @@
+"""What handles on jobs and kernels need of the client that made them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from eddy.client.transport import Transport
+
+if TYPE_CHECKING:
+    from eddy.client.arrays import Array
+
+
+class Session(Protocol):
+    """A client, as its handles see it; errors are those of `eddy.client.Client`."""
+
+    transport: Transport
+    submit_timeout_s: float
+
+    def show(self, job: int) -> dict[str, Any]:
+        """The job object."""
+
+    def cancel(self, job: int) -> dict[str, Any]:
+        """Ask for a job's end; answers the job object."""
+
+    def output_bytes(self, job: int, name: str) -> bytes:
+        """An output of all items, end to end."""
+
+    def outputs(self, job: int) -> dict[str, Array]:
+        """Every output of a job."""
+
+    def log(self, job: int) -> str:
+        """What a kernel job printed."""
+
+    def put_blob(self, data: bytes) -> str:
+        """Store bytes; answers their name."""

@@ -1,0 +1,34 @@
+"""What the Makefile promises it can make has a rule, and what has a rule is promised and explained."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "Makefile").read_text(encoding="utf-8")
+PHONY = {name for line in re.findall(r"^\.PHONY: (.*)$", TEXT, re.M) for name in line.split()}
+RULES = dict(re.findall(r"^([a-z][a-z-]*):(?!=)(.*)$", TEXT, re.M))
+
+
+def test_every_phony_target_has_a_rule_and_every_rule_is_phony() -> None:
+    assert set(RULES) == PHONY
+    assert PHONY
+
+
+def test_help_says_what_each_does() -> None:
+    assert [name for name, rest in RULES.items() if " ## " not in rest] == []
+
+
+def test_every_rule_does_something() -> None:
+    for name in RULES:
+        recipe = re.search(rf"^{name}:(?!=).*\n((?:\t.*\n?)*)", TEXT, re.M)
+        assert recipe is not None
+        assert recipe[1].strip(), f"make {name} does nothing"
+
+
+def test_the_documentation_names_targets_that_exist() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    named = {(page.name, name) for page in pages for name in re.findall(r"`make ([a-z-]+)", page.read_text("utf-8"))}
+    assert named
+    assert [each for each in sorted(named) if each[1] not in RULES] == []
