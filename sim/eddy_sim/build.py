@@ -22,7 +22,7 @@ from eddy.core.errors import NotFound
 from eddy_sim import products, shims
 from eddy_sim.cxx import compile_objects, compile_shared, key
 from eddy_sim.filelist import read_filelist
-from eddy_sim.products import Progress, product, silent
+from eddy_sim.products import Progress, build_folder, product, silent
 from eddy_sim.toolchain import (
     RUNTIME_SOURCES,
     VERILATOR_FLAGS,
@@ -141,6 +141,15 @@ def build_module(module: str | Path, progress: Progress = silent) -> tuple[Path,
     return _build_module(_module_rtl(module), progress)
 
 
+def module_is_built(module: str | Path) -> bool:
+    """Whether a module's model is there already.
+
+    Raises:
+        NotFound: There is no such module.
+    """
+    return (build_folder() / _module_product(_module_rtl(module))).is_file()
+
+
 def build_rtl_module(
     top: str, files: Sequence[Path], parameters: Sequence[str] = (), progress: Progress = silent
 ) -> tuple[Path, int]:
@@ -157,13 +166,18 @@ def _module_rtl(module: str | Path) -> _Rtl:
 
 def _build_module(rtl: _Rtl, progress: Progress) -> tuple[Path, int]:
     build_hash = rtl.build_hash()
-    key = _key("module", f"{build_hash:016x}", shims.module_copies(), *_shim_texts("module_shim.cpp"))
 
     def make(work: Path) -> None:
         whole = _Rtl(rtl.top, rtl.files, (*rtl.parameters, f"BuildHash=64'h{build_hash:016x}"))
         _compile_model(whole, "module_shim.cpp", shims.module_copies(), work, progress)
 
-    return product(f"{rtl.top}-{key}.so", make, progress), build_hash
+    return product(_module_product(rtl), make, progress), build_hash
+
+
+def _module_product(rtl: _Rtl) -> str:
+    """Name of the file a module's model is in."""
+    parts = _key("module", f"{rtl.build_hash():016x}", shims.module_copies(), *_shim_texts("module_shim.cpp"))
+    return f"{rtl.top}-{parts}.so"
 
 
 def build_board(progress: Progress = silent) -> Path:

@@ -69,10 +69,14 @@ class ScriptedHypervisor(Hypervisor):
         self.statuses: tuple[SlotStatus, ...] = ()
         self.crash: Exception | None = None
         self.lost = ""
+        self.made: dict[int, str] = {}
 
     @property
     def ready(self) -> bool:
         return self.up
+
+    def doing(self, job: int) -> str:
+        return self.made.get(job, "")
 
     @property
     def away(self) -> str:

@@ -58,6 +58,7 @@ JOB: dict[str, Any] = {
     "batch": 1,
     "priority": 3,
     "state": "succeeded",
+    "doing": "",
     "submitted_unix_s": 1767225600.25,
     "arrival_s": 0.0,
     "deadline_s": 2.5,

@@ -27,8 +27,8 @@ from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus, Ten
 from eddy.model.parallel_fraction import Activity
 
 
-def job_answer(record: JobRecord, output_names: tuple[str, ...]) -> Job:
-    """The job object of a record; output links appear once the job has succeeded."""
+def job_answer(record: JobRecord, output_names: tuple[str, ...], doing: str = "") -> Job:
+    """The job object of a record; output links appear once the job has succeeded. `doing` is what it waits for."""
     here = f"/v1/jobs/{record.id}"
     done = record.state is JobState.SUCCEEDED
     waiting = {cause: record.waiting_s.get(cause, 0.0) for cause in Waiting.model_fields}
@@ -40,6 +40,7 @@ def job_answer(record: JobRecord, output_names: tuple[str, ...]) -> Job:
         batch=record.batch,
         priority=record.priority,
         state=record.state,
+        doing=doing,
         submitted_unix_s=record.submitted_unix_s,
         arrival_s=record.arrival_s,
         deadline_s=record.deadline_s,

@@ -91,6 +91,11 @@ class Job(Answer):
     batch: int = Field(description="Items; slices of the ND-range for a kernel job.")
     priority: int = Field(description="As submitted; higher comes first.")
     state: JobState = Field(description="Where it is in its life; `succeeded`, `failed` and `cancelled` are final.")
+    doing: str = Field(
+        default="",
+        description="What is being made for it before it can have a slot, such as building the simulation model of a "
+        "module; empty where nothing is.",
+    )
     submitted_unix_s: float = Field(description="Wall time of acceptance, seconds since 1970.")
     arrival_s: float = Field(description="Board time of acceptance.")
     deadline_s: float | None = Field(description="Board time by which it should end; null for none.")

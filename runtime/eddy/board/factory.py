@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from eddy.board.clock import Clock, WallClock
 from eddy.board.images import ImageStore
-from eddy.board.port import BoardPort
+from eddy.board.port import READY, BoardPort, Preparation
 from eddy.board.profile import Profile, load_profile
 from eddy.board.signing import Trust
 from eddy.board.socket import SocketBoard
@@ -92,12 +92,17 @@ def _open_rtl(
 ) -> BoardPort:
     from eddy_sim import bitstreams
     from eddy_sim.device import SimClock, SimDevice
+    from eddy_sim.model_builder import ModelBuilder
 
     files = bitstreams.list_or_build(profile, progress)
     device = SimDevice(profile, progress=progress)
     clock = SimClock(device)
     trust = Trust.load(profile.requires_signature, trusted_keys)
-    return open_device(files.overlay, device, clock, profile, images or files.overlay.parent, trust, first_seq)
+    builder = ModelBuilder(progress)
+    folder = images or files.overlay.parent
+    board = open_device(files.overlay, device, clock, profile, folder, trust, first_seq, preparer=builder.prepare)
+    weakref.finalize(board, builder.close)
+    return board
 
 
 def _open_pynq(profile: Profile, images: Path, trusted_keys: Path, first_seq: int) -> BoardPort:
@@ -123,6 +128,7 @@ def open_device(
     first_seq: int = 0,
     *,
     download: bool = True,
+    preparer: Callable[[str], Preparation] = lambda module: READY,
 ) -> PynqBoard:
     """Open the board on a PYNQ device: what `rtl` and `pynq` share, which is everything above the device.
 
@@ -135,6 +141,7 @@ def open_device(
         trust: Whose signatures count.
         first_seq: Number of the first event.
         download: Whether to configure the fabric; False where this overlay is on it already.
+        preparer: Makes what the loads of a module need beforehand.
     """
     import pynq
 
@@ -147,7 +154,7 @@ def open_device(
     pynq.Device.active_device = device
     overlay = pynq.Overlay(str(file), download=download, device=device)
     fabric = OverlayFabric(overlay, profile, loop)
-    board = PynqBoard(fabric, clock, profile, ImageStore(images), trust, first_seq)
+    board = PynqBoard(fabric, clock, profile, ImageStore(images), trust, first_seq, preparer)
     # Whoever forgets `shutdown` leaves at least no task behind that waits for an interrupt.
     weakref.finalize(board, fabric.close)
     return board

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from eddy.board.kernels import check_apart, check_kernel
 from eddy.board.model_memory import PAGE, ModelMemory, Window
 from eddy.board.port import (
+    READY,
     Access,
     BoardDescription,
     BoardEvent,
@@ -32,6 +33,7 @@ from eddy.board.port import (
     CoreReport,
     EventKind,
     Launch,
+    Preparation,
     SlotCounters,
     SlotPhase,
     SlotState,
@@ -217,6 +219,10 @@ class ModelBoard:
         state.load = self._plan(ends_s, slot)
         if self._blocking:
             self._advance(ends_s)
+
+    def prepare(self, module: str) -> Preparation:
+        """Nothing: a module is a name here."""
+        return READY
 
     def prefetch(self, image: str) -> None:
         """Read an image from storage ahead of its load, where there is memory to keep it."""

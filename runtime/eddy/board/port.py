@@ -279,6 +279,24 @@ class BoardState:
     buffers: tuple[Buffer, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """How it stands with what the loads of a module need beforehand.
+
+    Attributes:
+        ready: Whether its images can be loaded without delay.
+        doing: What is being done meanwhile, for people.
+        failed: Why it cannot be had, for people; "" where that is not known to be so.
+    """
+
+    ready: bool
+    doing: str = ""
+    failed: str = ""
+
+
+READY = Preparation(True)
+
+
 class BoardPort(Protocol):
     """A board. Calls are plain and blocking; the hypervisor makes them from one worker thread."""
 
@@ -305,6 +323,13 @@ class BoardPort(Protocol):
 
     def prefetch(self, image: str) -> None:
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
+
+    def prepare(self, module: str) -> Preparation:
+        """Begin what the loads of a module need beforehand, beside everything else, and say how that stands.
+
+        A simulated board builds the module's model, which takes tens of seconds; others are always ready. A load that
+        does not ask first is carried out all the same, and the board stands still meanwhile.
+        """
 
     def launch(self, slot: int, launch: Launch) -> None:
         """Start an item on an idle slot, or a kernel on idle cores of a GPU cluster.

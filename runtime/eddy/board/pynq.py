@@ -23,6 +23,7 @@ from eddy.board.handover import Loan, MemoryGate, NotDrained, Quiescent
 from eddy.board.images import ImageStore
 from eddy.board.kernels import Ended, Kernels, SlotFailed
 from eddy.board.port import (
+    READY,
     BoardDescription,
     BoardEvent,
     BoardState,
@@ -30,6 +31,7 @@ from eddy.board.port import (
     Cause,
     EventKind,
     Launch,
+    Preparation,
     SlotCounters,
     SlotPhase,
 )
@@ -75,7 +77,14 @@ class PynqBoard:
     """
 
     def __init__(
-        self, fabric: Fabric, clock: Clock, profile: Profile, store: ImageStore, trust: Trust, first_seq: int = 0
+        self,
+        fabric: Fabric,
+        clock: Clock,
+        profile: Profile,
+        store: ImageStore,
+        trust: Trust,
+        first_seq: int = 0,
+        preparer: Callable[[str], Preparation] = lambda module: READY,
     ) -> None:
         if len(fabric.slots) != len(profile.slots):
             raise InvalidRequest(
@@ -84,6 +93,7 @@ class PynqBoard:
                 field="profile",
             )
         self._fabric, self._clock, self._profile, self._store, self._trust = fabric, clock, profile, store, trust
+        self._preparer = preparer
         self._arena = Arena(fabric.memory)
         self._slots = [
             BoardSlot(hardware, MemoryGate(hardware.control, clock, self._arena)) for hardware in fabric.slots
@@ -151,6 +161,10 @@ class PynqBoard:
     def prefetch(self, image: str) -> None:
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
         self._store.prefetch(image)
+
+    def prepare(self, module: str) -> Preparation:
+        """Begin what the loads of a module need beforehand, and say how that stands."""
+        return self._preparer(module)
 
     def load(self, slot: int, image: str) -> None:
         """Check an image, close the slot, and start the download; the rest happens in `wait`."""

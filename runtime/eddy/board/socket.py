@@ -20,6 +20,7 @@ from eddy.board.port import (
     BoardState,
     Buffer,
     Launch,
+    Preparation,
     SlotCounters,
 )
 from eddy.core.errors import BoardUnreachable, InvalidRequest
@@ -32,7 +33,7 @@ CALL_TIMEOUT_S = 60.0
 PATIENCE_S = 10.0
 """Wall time boardd may be silent where it has nothing to do but answer: greetings, questions, and waits, which it
 answers within `boardd.REPLY_WITHIN_S` whatever happens."""
-_PROMPT = ("describe", "now_s", "state", "wait")
+_PROMPT = ("describe", "now_s", "prepare", "state", "wait")
 
 
 class SocketBoard:
@@ -87,6 +88,11 @@ class SocketBoard:
     def prefetch(self, image: str) -> None:
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
         self._call("prefetch", image=image)
+
+    def prepare(self, module: str) -> Preparation:
+        """Begin what the loads of a module need beforehand, and say how that stands."""
+        result: Preparation = self._call("prepare", module=module)
+        return result
 
     def launch(self, slot: int, launch: Launch) -> None:
         """Start an item on an idle slot."""

@@ -175,6 +175,7 @@ def show(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> No
     lines = [
         ("job", f"{data['id']}  {data['application']}  tenant {data['tenant']}  priority {data['priority']}"),
         ("state", f"{data['state']}  {progress['done']}/{progress['total']} items"),
+        ("doing", data.get("doing", "")),
         ("waiting", seconds(data["waiting_s"]) + (f"  ({waits})" if waits else "")),
         ("reconfiguring", f"{seconds(data['reconfiguring_s'])}  ({loads})"),
         ("running", seconds(data["running_s"])),

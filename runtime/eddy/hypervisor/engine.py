@@ -22,12 +22,13 @@ from eddy.board.manifest import ModuleManifest
 from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted, StorageDamaged, StorageFailed
-from eddy.core.records import JobRecord, JobRequest, SlotStatus
+from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus, What
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.buffers import EVERY_ITEM, Content, JobBuffers, needed
 from eddy.hypervisor.kernels import REGION, Kernels, Plan
 from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import recover
 from eddy.hypervisor.slot import Phase
 from eddy.hypervisor.translate import item_name, to_input
@@ -89,6 +90,7 @@ class Engine:
         """Added to the board's time, so that ours goes on where the board began anew."""
         self.requests: dict[int, JobRequest] = {}
         self.submitted: dict[int, float] = {}
+        self.preparing = Preparing(board)
         self._inbox: deque[m.Input] = deque()
         self._door = threading.Lock()
         """Keeps a cancellation behind the arrival of its job: the store shows a job before the inbox has it."""
@@ -173,20 +175,22 @@ class Engine:
             BoardUnreachable: The board is still away.
         """
         self._inbox.clear()
+        self.preparing.clear()
         self._run(recover(self))
 
     def probe(self) -> None:
-        """Ask the board for its time, to see whether it answers; no board time passes.
+        """See whether the board answers, and how it stands with what jobs wait for; no board time passes.
 
         Raises:
             BoardUnreachable: It does not.
         """
         self.board.now_s()
+        self.preparing.look()
 
     @property
     def idle(self) -> bool:
         """Whether nothing will happen before a request comes: board time stands still then."""
-        return not (self._inbox or self.machine.busy or self._wake_s() < FOREVER)
+        return not (self._inbox or self.preparing.released or self.machine.busy or self._wake_s() < FOREVER)
 
     @property
     def stalled(self) -> tuple[int, ...]:
@@ -206,7 +210,8 @@ class Engine:
         Raises:
             BoardUnreachable, BoardRestarted: Call `start` again.
         """
-        until_s = self.now_s if self._inbox else min(self.now_s + quantum_s, self._wake_s())
+        self.preparing.look()
+        until_s = self.now_s if self._inbox or self.preparing.released else min(self.now_s + quantum_s, self._wake_s())
         events = [e for e in self.board.wait(until_s - self.offset_s, self.seen) if e.seq > self.seen]
         if any(event.cause is Cause.BOARD_RESTARTED for event in events):
             raise BoardRestarted("the board began anew: slots are closed and jobs go on from their last results")
@@ -221,13 +226,34 @@ class Engine:
         inputs = [message for message in map(self._shifted, events) if message is not None]
         while self._inbox:
             message = self._inbox.popleft()
-            if not (isinstance(message, m.Arrive) and message.job.id in self.machine.jobs):
-                inputs.append(message)
+            if isinstance(message, m.Arrive) and (message.job.id in self.machine.jobs or self.hold(message)):
+                continue
+            if isinstance(message, m.Cancel):
+                self.preparing.release(message.job)
+            inputs += self._released()
+            inputs.append(message)
+        inputs += self._released()
         if not inputs and self._wake_s() <= self.now_s:
             inputs.append(m.Wake())
         if events:
             self.seen = events[-1].seq
         return inputs
+
+    def hold(self, arrival: m.Arrive) -> bool:
+        """Keep a job back while the board makes what it needs; answers whether. Its event log says so."""
+        if not self.preparing.holds(arrival):
+            return False
+        job = arrival.job
+        detail = self.preparing.doing.get(job.id)
+        if detail:
+            note = JobEvent(0, job.id, job.tenant, self.now_s, What.WAIT, detail=detail)
+            self.store.commit(Commit(events=(note,)))
+        return True
+
+    def _released(self) -> list[m.Input]:
+        found = list(self.preparing.released)
+        self.preparing.released.clear()
+        return found
 
     def _shifted(self, event: BoardEvent) -> m.Input | None:
         """A board event as the machine's input, on our time axis, with what the cores of a cluster say of a fault."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 import anyio
@@ -18,6 +19,7 @@ from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
 from eddy.hypervisor.door import Door
 from eddy.hypervisor.engine import BoardRestarted, Engine
 from eddy.hypervisor.kernels import Kernels, Plan
+from eddy.hypervisor.preparing import LOOK_S
 from eddy.hypervisor.waiting import run_abandonable
 from eddy.hypervisor.watch import PROBE_S, BoardWatch
 from eddy.policy.dispatch.view import DispatchPolicy
@@ -55,6 +57,9 @@ class Hypervisor:
         gpu_policy: Which kernel job gets which slot of the `gpu` pool; first come, first served by default.
     """
 
+    _watch = BoardWatch()
+    _doing: Mapping[int, str] = MappingProxyType({})
+
     def __init__(
         self,
         board: BoardPort,
@@ -78,6 +83,7 @@ class Hypervisor:
         self._ready = anyio.Event()
         self._quantum_s = FIRST_QUANTUM_S
         self._watch = BoardWatch()
+        self._doing = self._engine.preparing.doing
 
     async def run(self) -> None:
         """Run until cancelled: take up what the store and the board hold, then serve requests.
@@ -123,7 +129,7 @@ class Hypervisor:
             _log.warning("stalled: the policy gives jobs %s no slot", self._engine.stalled)
         while self._engine.idle:
             woken = False
-            with anyio.move_on_after(PROBE_S):
+            with anyio.move_on_after(LOOK_S if self._engine.preparing.waiting else PROBE_S):
                 await self._wake.wait()
                 self._wake, woken = anyio.Event(), True
             if not woken:
@@ -203,6 +209,10 @@ class Hypervisor:
     def ready(self) -> bool:
         """Whether it has taken up store and board, and serves requests."""
         return self._ready.is_set()
+
+    def doing(self, job: int) -> str:
+        """What a job waits for that is being made for it, for people; "" for any other."""
+        return self._doing.get(job, "")
 
     @property
     def away(self) -> str:

@@ -100,6 +100,8 @@ def _adopt_jobs(engine: Engine) -> list[m.Input]:
         if application is None or reason:
             _give_up(engine, stored, "application-gone", f"{record.kind} {record.application}: {reason}")
             continue
+        if _must_wait(engine, stored, application):
+            continue
         try:
             notes += _adopt_job(engine, stored, application)
         except (BoardUnreachable, StorageFailed):
@@ -114,6 +116,17 @@ def _adopt_jobs(engine: Engine) -> list[m.Input]:
     if notes:
         engine.store.commit(Commit(events=tuple(notes)))
     return inputs
+
+
+def _must_wait(engine: Engine, stored: StoredJob, application: Application) -> bool:
+    """Whether the board must make something before a job that has not begun can; then it arrives when that is done."""
+    from eddy.hypervisor.engine import job_spec
+
+    record = stored.record
+    if stored.snapshot or stored.cancel or not engine.hold(m.Arrive(job_spec(record, application))):
+        return False
+    engine.requests[record.id], engine.submitted[record.id] = stored.request, record.submitted_unix_s
+    return True
 
 
 def _application(engine: Engine, stored: StoredJob) -> tuple[Application | None, str]:

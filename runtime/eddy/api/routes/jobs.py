@@ -60,11 +60,12 @@ def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
 
 def answer(context: Context, record: JobRecord) -> Job:
     """The job object, with its output links."""
+    doing = context.hypervisor.doing(record.id)
     if record.kernel is not None:
-        return job_answer(record, tuple(output.name for output in record.kernel.outputs))
+        return job_answer(record, tuple(output.name for output in record.kernel.outputs), doing)
     application = context.catalogue.applications.get(record.application)
     buffers = application.buffers if application else ()
-    return job_answer(record, tuple(buffer.name for buffer in buffers if buffer.role is BufferRole.OUTPUT))
+    return job_answer(record, tuple(buffer.name for buffer in buffers if buffer.role is BufferRole.OUTPUT), doing)
 
 
 @router.post(
