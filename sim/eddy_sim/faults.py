@@ -60,6 +60,7 @@ class Said(enum.IntEnum):
     """When its first request was taken."""
     ANSWERED = 2
     """When its first request was answered, and others were not."""
+    NEVER = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,15 +115,26 @@ class Harm:
 
 def attack(harness: Harness, lie: Liar, eyes: Eyes) -> tuple[BoardEvent, Harm]:
     """A liar's item ends, its memory goes to somebody else at once, whose job runs in slot 1; what did the liar do?"""
+    mine = begin(harness, lie)
+    end = harness.next_event()
+    return end, hand_on(harness, mine, eyes)
+
+
+def begin(harness: Harness, lie: Liar) -> Buffer:
+    """Load a liar into slot 0 and start it on a buffer of its own."""
     board = harness.board
     harness.misload(0, LoadFault(liar=lie))
     board.load(0, harness.image(0).sha256)
-    harness.next_event()
+    assert harness.next_event().image
     mine = board.allocate(BYTES, "liar")
     board.launch(0, marking(mine, "lie", 5e-4, Access.READ_WRITE))
-    end = harness.next_event()
-    board.free(mine.id)
-    return end, _victim(harness, eyes, mine)
+    return mine
+
+
+def hand_on(harness: Harness, mine: Buffer, eyes: Eyes) -> Harm:
+    """Free a buffer and give it to somebody else at once, whose job runs in slot 1."""
+    harness.board.free(mine.id)
+    return _victim(harness, eyes, mine)
 
 
 def _victim(harness: Harness, eyes: Eyes, before: Buffer) -> Harm:
@@ -148,4 +159,4 @@ def _events(harness: Harness) -> Iterator[BoardEvent]:
         yield harness.next_event()
 
 
-__all__ = ["AFTER_S", "BYTES", "LIE", "MODES", "SECRET", "Eyes", "Harm", "attack"]
+__all__ = ["AFTER_S", "BYTES", "LIE", "MODES", "SECRET", "Eyes", "Harm", "attack", "begin", "hand_on"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from contract.harness import Harness, marking, opened
-from contract.lies import AFTER_S, BYTES, MODES, SECRET, Eyes, Harm, attack
+from contract.lies import AFTER_S, BYTES, MODES, SECRET, Eyes, Harm, attack, begin, hand_on
 from eddy.board.port import Access, Cause, EventKind, SlotPhase
 from eddy_sim.faults import Liar, LoadFault, Said
 
@@ -75,3 +76,38 @@ def test_requests_still_to_come_at_the_end_fail_the_item_and_say_why(harness: Ha
     event, _ = attack(harness, MODES["write-short-many"], Eyes())
     assert event.kind is EventKind.ITEM_FAILED
     assert "it was done" in event.detail
+
+
+def _load(harness: Harness) -> None:
+    harness.board.stop(0)
+    harness.board.load(0, harness.image(0).sha256)
+
+
+ENDINGS: dict[str, Callable[[Harness], object]] = {
+    "stop": lambda harness: harness.board.stop(0),
+    "close": lambda harness: harness.board.close(0),
+    "load": _load,
+    "limit": lambda harness: harness.board.wait(harness.board.now_s() + 6e-4),
+}
+"""How an item that does not end is ended."""
+ENDLESS = (
+    "read-long",
+    "read-held-long",
+    "read-stuck",
+    "write-long",
+    "write-held-near-the-bound",
+    "write-stuck",
+    "both-held",
+)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("mode", ENDLESS)
+def test_what_is_ended_in_the_middle_reaches_nobody_else(harness: Harness, eyes: Eyes, mode: str, ending: str) -> None:
+    mine = begin(harness, replace(MODES[mode], when=Said.NEVER))
+    harness.board.wait(harness.board.now_s() + 2e-5)
+    ENDINGS[ending](harness)
+    assert hand_on(harness, mine, eyes) == Harm(read=0, written=0, wrong=False, same=True)
+    # Whatever is still to be told of the liar is told before the next test.
+    for event in harness.board.wait(harness.board.now_s() + 1e-4):
+        harness.board.wait(0.0, event.seq)

@@ -15,12 +15,12 @@ constexpr uint64_t kLie = 0x11E511E511E511E5ull;  // what it writes
 constexpr unsigned kBurstFixed = 0, kBurstWrap = 2;
 constexpr unsigned kMostOwed = 64;
 
-enum When : uint32_t { kAtStart, kAsked, kAnswered };
+enum When : uint32_t { kAtStart, kAsked, kAnswered, kNever };
 
 struct Mode {
   uint32_t reads = 0, writes = 0;      // whether it does
   uint32_t len = 0, size = 3, burst = 1;
-  uint32_t when = kAtStart;            // says done: at the start, at its first request, at its first answer
+  uint32_t when = kAtStart;            // says done: at the start, at its first request, at its first answer, never
   uint32_t delay = 0;                  // cycles from the start to the first request
   uint32_t pause = 0;                  // cycles between requests
   uint32_t total = 0;                  // requests in all; 0: for ever

@@ -159,7 +159,7 @@ async def protocol(dut: Any) -> None:
     """AXI handshakes and bursts on the memory port"""
     harness = await _bring_up(dut)
     await harness.run(_place(harness), MAX_CYCLES)
-    found = harness.checker.of(("stable", "burst", "last", "reset"))
+    found = harness.checker.of(("stable", "burst", "last", "reset", "done"))
     assert not found, found[0]
     assert harness.checker.traffic.reads + harness.checker.traffic.writes, "the example moved no data"
 
@@ -177,7 +177,7 @@ async def backpressure(dut: Any) -> None:
         await harness.run(values, longer * MAX_CYCLES)
         where = "" if pause == harness.pause else " that write"
         assert _outputs(harness, values) == wanted, f"results differ with pauses in {chance:.0%} of the cycles{where}"
-    found = harness.checker.of(("stable", "burst", "last"))
+    found = harness.checker.of(("stable", "burst", "last", "done"))
     assert not found, found[0]
 
 

@@ -7,6 +7,7 @@ It samples the port before every rising clock edge and keeps every violation it 
 * `last`: WLAST with the last beat of a burst, and only there; no write data without its address.
 * `window`: bytes outside what was granted.
 * `reset`: no VALID while in reset.
+* `done`: the completion interrupt rises when every burst is answered, and no request comes while it is up.
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ class ProtocolChecker:
     _before: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _bursts: deque[int] = field(default_factory=deque)
     _left: int = 0
+    _owed: int = 0
+    _ended: bool = False
 
     async def run(self) -> None:
         """Watch for ever; start it with `cocotb.start_soon`."""
@@ -94,6 +97,8 @@ class ProtocolChecker:
         if not int(self.dut.rst_ni.value):
             self._in_reset()
             return
+        self._answers()
+        self._end()
         for channel in ("aw", "ar", "w"):
             if self._channel(channel):
                 if channel == "w":
@@ -104,7 +109,19 @@ class ProtocolChecker:
     def _in_reset(self) -> None:
         self._before.clear()
         self._bursts.clear()
-        self._left = 0
+        self._left = self._owed = 0
+        self._ended = False
+
+    def _answers(self) -> None:
+        self._owed -= self._get("bvalid") & self._get("bready")
+        self._owed -= self._get("rvalid") & self._get("rready") & self._get("rlast")
+
+    def _end(self) -> None:
+        """At the end of an item its memory is taken away: what is still to come then is refused."""
+        ended = bool(int(self.dut.irq_o.value))
+        if ended and not self._ended and self._owed:
+            self._note("done", f"the interrupt says done with {self._owed} bursts not answered yet")
+        self._ended = ended
 
     def _channel(self, channel: str) -> bool:
         """Check stability; answer whether a transfer happens at the coming edge."""
@@ -137,6 +154,9 @@ class ProtocolChecker:
         if self.windows is not None and not any(w.covers(low, high, channel == "aw") for w in self.windows):
             self._note("window", f"{text}: outside the granted buffers")
         self.traffic.longest = max(self.traffic.longest, beats)
+        if self._ended:
+            self._note("done", f"{text}: asked for after done")
+        self._owed += 1
         if channel == "aw":
             self.traffic.writes += 1
             self._bursts.append(beats)

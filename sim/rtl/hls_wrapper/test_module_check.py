@@ -14,6 +14,7 @@ STUCK_DONE = ("hls_ctrl.sv", "        done_q  <= 1'b0;\n        ready_q <= 1'b0;
 NO_TOGGLE = ("hls_ctrl.sv", "isr_q ^ wdata_q[1:0]", "isr_q & ~wdata_q[1:0]")
 LATE_WRITES = ("hls_wrapper.sv", ".addr_i(write_addr_i)", ".addr_i(write_addr_i + 40'd8)")
 WRONG_MAP = ("hls_wrapper.sv", "RegMap = 16'h0100", "RegMap = 16'h0203")
+EARLY_DONE = ("hls_writer.sv", "left_q == '0 && open_q == '0;", "left_q == '0;")
 PAGE_CROSSING = ("hls_burst_length.sv", "10'd512 -", "10'd900 -")
 
 
@@ -53,6 +54,11 @@ def test_defects_are_found(tmp_path: Path) -> None:
 @pytest.mark.rtl
 def test_page_crossing_and_stuck_done_are_found(tmp_path: Path) -> None:
     assert {"protocol", "hls"} <= failing(tmp_path, PAGE_CROSSING, STUCK_DONE)
+
+
+@pytest.mark.rtl
+def test_a_module_that_is_done_before_its_writes_are_answered_is_found(tmp_path: Path) -> None:
+    assert "protocol" in failing(tmp_path, EARLY_DONE)
 
 
 @pytest.mark.rtl
