@@ -11,7 +11,7 @@ from contract.lies import AFTER_S, BYTES, MODES, SECRET, Eyes, Harm, attack, beg
 from eddy.board.port import Access, Cause, EventKind, SlotPhase
 from eddy_sim.faults import Liar, LoadFault, Said
 
-pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]
+pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("lies")]
 
 
 @pytest.fixture(scope="module", params=["rtl", "socket-rtl"])

@@ -21,7 +21,7 @@ from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy_sim.faults import LIE, LoadFault
 
-pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]
+pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("lies")]
 CATALOGUE = load_catalogue(Path(__file__).parents[2] / "bitstreams")
 SIDE = 64
 BLOCKS = SIDE * SIDE // 64

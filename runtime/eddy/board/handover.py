@@ -13,7 +13,7 @@ from typing import Protocol
 
 from eddy.board.clock import Clock
 from eddy.board.fabric import NO_WINDOW, SlotControl, Window
-from eddy.board.port import Access, Grant
+from eddy.board.port import Access, Cause, Grant
 from eddy.core.errors import BoardFault, InvalidRequest
 
 DRAIN_BOUND_S = 50e-6
@@ -102,7 +102,10 @@ class MemoryGate:
         """
         self.settle()
         if self._owed or context in self._open:
-            raise BoardFault("memory accesses of the slot's last user are still outstanding; close it", cause="memory")
+            raise BoardFault(
+                "memory accesses of the slot's last user are still outstanding; close it",
+                cause=Cause.MODULE_ERROR.value,
+            )
         rights = _rights(grants, self._control.window_count)
         loan = self._arena.lend(rights)
         windows = {

@@ -215,7 +215,8 @@ class PynqBoard:
             kernels.start(launch)
         except NotDrained as late:
             self._give_up(index, target, f"after a start that failed, {late}")
-            raise BoardFault(f"slot {index} was closed: {late}; load it again", cause="memory") from late
+            message = f"slot {index} was closed: {late}; load it again"
+            raise BoardFault(message, cause=Cause.MODULE_ERROR.value) from late
         self._move(target, SlotPhase.RUNNING, image=target.image)
 
     def _start(self, target: BoardSlot, launch: Launch) -> None:
