@@ -161,7 +161,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def _end_with_parent() -> None:
     """End, with all compilers, as soon as whoever started this build has ended: then nobody holds the other end."""
-    sys.stdin.buffer.read()
+    while os.read(0, 1):  # not through sys.stdin, whose lock the interpreter wants when it ends
+        pass
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 

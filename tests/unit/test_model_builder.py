@@ -142,3 +142,21 @@ def test_a_build_ends_with_its_compilers_when_its_parent_is_killed(tmp_path: Pat
         time.sleep(0.02)
     state = Path(f"/proc/{compiler}/stat")
     assert not alive(compiler) or state.read_text().split()[2] == "Z"
+
+
+def test_a_build_that_is_done_ends_well_while_its_parent_lives() -> None:
+    script = (
+        "import sys\n"
+        "from eddy_sim import model_builder\n"
+        "model_builder.build.build_module = lambda module: None\n"
+        "sys.exit(model_builder.main('x'))\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    assert child.wait(30) == 0
+    assert child.stderr is not None
+    assert child.stdin is not None
+    assert child.stderr.read() == b""
+    child.stderr.close()
+    child.stdin.close()
