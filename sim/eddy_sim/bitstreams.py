@@ -223,6 +223,7 @@ def _partial(
         slot=slot.index,
         bytes=slot.image_bytes,
         clk_hz=min(module.clk_hz, slot.clk_hz),
+        scrub_build=build_hash if module.scrubs(build_hash) else "",
     )
     image = _signed(image, path.with_suffix(".json"), key)
     handoff = hwh.partial_hwh(module.module, board.part, module_ip(module, slot.index))

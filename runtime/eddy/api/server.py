@@ -237,6 +237,8 @@ def _board(settings: ServerSettings, catalogue: Catalogue, progress: Progress) -
         settings.board,
         settings.profile,
         modules=sorted(catalogue.modules),
+        # A model has no builds of its own: it takes what the records say of the last one.
+        scrubbed=[name for name, each in catalogue.modules.items() if each.scrubs(each.verified_build)],
         latency=catalogue.estimates_s(),
         progress=progress,
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,7 @@ def open_board(
     trusted_keys: Path | None = None,
     first_seq: int = 0,
     modules: Iterable[str] = (),
+    scrubbed: Collection[str] = (),
     latency: Mapping[str, float] | Callable[[str, str], float] = MappingProxyType({}),
     progress: Progress = lambda _: None,
 ) -> BoardPort:
@@ -59,6 +60,7 @@ def open_board(
         trusted_keys: Folder of public keys whose signatures count.
         first_seq: Number of the first event.
         modules: For ``model``: the modules it has images of.
+        scrubbed: For ``model``: those of them that a reset makes clean for another tenant.
         latency: For ``model``: seconds an item takes, by task or module, or a function of module and item.
         progress: Told what is being built.
 
@@ -74,7 +76,7 @@ def open_board(
     if kind == "model":
         from eddy.board.model import ModelBoard
 
-        return ModelBoard.from_profile(found, modules, latency)
+        return ModelBoard.from_profile(found, modules, latency, scrubbed)
     raise InvalidRequest(f"no board {kind!r}; allowed: {', '.join(BOARDS)}", field="board", allowed=BOARDS)
 
 

@@ -17,7 +17,7 @@ import hashlib
 import heapq
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from eddy.board.kernels import check_apart, check_kernel
@@ -45,6 +45,8 @@ from eddy.gpu.shape import ClusterShape
 
 SHELL = "0" * 16
 """Identity of the modelled shell."""
+SCRUB_S = 20e-6
+"""What it takes to close, reset and open a slot: register accesses, as measured on the `rtl` board."""
 BURST_BYTES = 128
 """What one request moves, for the counters: 16 beats of 8 bytes."""
 
@@ -154,13 +156,21 @@ class ModelBoard:
         self._storage_free_s = 0.0
 
     @classmethod
-    def from_profile(cls, profile: Profile, modules: Iterable[str], latency: Latency, **options: object) -> ModelBoard:
+    def from_profile(
+        cls,
+        profile: Profile,
+        modules: Iterable[str],
+        latency: Latency,
+        scrubbed: Collection[str] = (),
+        **options: object,
+    ) -> ModelBoard:
         """A board of a profile, with an image of every module for every slot.
 
         Args:
             profile: What it is.
             modules: Names of the modules to have images of.
             latency: Seconds an item takes.
+            scrubbed: Modules that a reset makes clean for another tenant.
             options: As the constructor takes them; `load_times` come from the profile where they are left out.
         """
         description = BoardDescription(
@@ -179,7 +189,7 @@ class ModelBoard:
             for s in profile.slots
         }
         options.setdefault("load_times", times)
-        return cls(description, model_images(description, modules), latency, **options)  # type: ignore[arg-type]
+        return cls(description, model_images(description, modules, scrubbed), latency, **options)  # type: ignore[arg-type]
 
     # What it is and holds -----------------------------------------------------------------------------------------
 
@@ -223,6 +233,22 @@ class ModelBoard:
     def prepare(self, module: str) -> Preparation:
         """Nothing: a module is a name here."""
         return READY
+
+    def scrub(self, slot: int) -> None:
+        """Reset what an idle slot holds; see the port. It takes what the swap's steps do, and time passes meanwhile."""
+        state = self._slot(slot)
+        if state.phase is not SlotPhase.IDLE:
+            raise Conflict(f"slot {slot} is {state.phase.value}, not idle", slot=slot)
+        held = self._images[state.image]
+        if not held.scrubs:
+            message = f"that a reset scrubs {held.module} was not verified; load slot {slot} again for another tenant"
+            raise ImageRefused(message, reason="not-scrubbed", slot=slot)
+        started_s = self._now_s
+        state.phase = SlotPhase.LOADING
+        self._advance(started_s + SCRUB_S)
+        self._enter(state, SlotPhase.IDLE, image=held.sha256)
+        state.loaded_s, state.read_bytes, state.write_bytes = self._now_s, 0, 0
+        self._emit(self._now_s, EventKind.CONFIGURED, slot, started_s, image=held.sha256)
 
     def prefetch(self, image: str) -> None:
         """Read an image from storage ahead of its load, where there is memory to keep it."""
@@ -529,18 +555,25 @@ class _ImageCache:
         self._left -= image.bytes
 
 
-def model_images(description: BoardDescription, modules: Iterable[str]) -> tuple[Image, ...]:
-    """An image of every module for every slot, named by hashes of their names."""
+def model_images(
+    description: BoardDescription, modules: Iterable[str], scrubbed: Collection[str] = ()
+) -> tuple[Image, ...]:
+    """An image of every module for every slot, named by hashes of their names; of some a reset scrubs them."""
     return tuple(
         Image(
             sha256=hashlib.sha256(f"model:{module}:{slot.index}".encode()).hexdigest(),
             module=module,
-            build=hashlib.sha256(module.encode()).hexdigest()[:16],
+            build=_build(module),
             shell=description.shell,
             slot=slot.index,
             bytes=slot.image_bytes,
             clk_hz=slot.clk_hz,
+            scrub_build=_build(module) if module in scrubbed else "",
         )
         for module in modules
         for slot in description.slots
     )
+
+
+def _build(module: str) -> str:
+    return hashlib.sha256(module.encode()).hexdigest()[:16]

@@ -321,6 +321,17 @@ class BoardPort(Protocol):
             Conflict: The slot runs an item, or another load is under way.
         """
 
+    def scrub(self, slot: int) -> None:
+        """Leave nothing of one tenant in an idle slot's module for the next, without a load.
+
+        One operation: the slot is closed and drained, its module reset, identified and opened again, nothing of memory
+        being granted. `CONFIGURED` follows; or `CONFIGURATION_FAILED`, and the slot is closed.
+
+        Raises:
+            Conflict: The slot is not idle.
+            ImageRefused: That a reset does it was not verified for what the slot holds; load it again.
+        """
+
     def prefetch(self, image: str) -> None:
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
 

@@ -43,6 +43,7 @@ from eddy.board.slot import (
     asked_late,
     check_launch,
     not_idle,
+    scrubbed,
     state_of,
     still_granted,
     wrong_kind,
@@ -55,13 +56,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class _Load:
-    """A load under way."""
+    """A load under way; without a download, a scrub."""
 
     slot: int
     image: Image
     started_s: float
     swap: swap.SwapContext
-    download: Future[None]
+    download: Future[None] | None = None
 
 
 class PynqBoard:
@@ -156,7 +157,7 @@ class PynqBoard:
 
     def images(self) -> tuple[Image, ...]:
         """The images the board can load."""
-        return tuple(image for image in self._store.images() if image.shell == self._shell)
+        return tuple(self._trust.vetted(image) for image in self._store.images() if image.shell == self._shell)
 
     def prefetch(self, image: str) -> None:
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
@@ -187,7 +188,21 @@ class PynqBoard:
         except BaseException:
             self._shut(target, SlotPhase.FAULTED)
             raise
-        self._load = _Load(slot, found, started_s, context, download)
+        self._load = _Load(slot, self._trust.vetted(found), started_s, context, download)
+
+    def scrub(self, slot: int) -> None:
+        """Close an idle slot, reset what it holds, and open it again, for another tenant."""
+        target = self._slot(slot)
+        held = scrubbed(slot, target)
+        load = _Load(slot, held, self._clock.now_s(), self._context(target, held))
+        self._move(target, SlotPhase.LOADING, image=held.sha256)
+        try:
+            swap.close(load.swap)
+            target.gate.shut()
+        except BaseException:
+            self._shut(target, SlotPhase.FAULTED)
+            raise
+        self._finish_load(load)
 
     # Items
 
@@ -308,7 +323,8 @@ class PynqBoard:
                     ending.callback(self._shut, slot, SlotPhase.EMPTY)
             if self._load is not None:
                 ending.callback(swap.shut, self._load.swap.slot)
-                self._load.download.cancel()
+                if self._load.download is not None:
+                    self._load.download.cancel()
 
     # Behind the calls
 
@@ -335,8 +351,9 @@ class PynqBoard:
         return min((slot.limit_s for slot in self._slots), default=float("inf"))
 
     def _service(self) -> None:
-        if self._load is not None and self._load.download.done():
-            self._finish_load(self._load)
+        if self._load is not None and self._load.download is not None and self._load.download.done():
+            load, self._load = self._load, None
+            self._finish_load(load)
         for index, slot in enumerate(self._slots):
             try:
                 self._service_slot(index, slot)
@@ -415,11 +432,13 @@ class PynqBoard:
                 self._shut(slot, SlotPhase.FAULTED)
 
     def _finish_load(self, load: _Load) -> None:
-        self._load = None
         target = self._slots[load.slot]
         try:
-            _take_download(load)
-            swap.finish(load.swap)
+            if load.download is None:
+                swap.reopen(load.swap)
+            else:
+                _take_download(load.download)
+                swap.finish(load.swap)
             cluster = target.hardware.module.cluster
             if cluster is not None:
                 target.kernels = Kernels(target.hardware, target.gate, cluster, self._clock, self._arena)
@@ -433,6 +452,7 @@ class PynqBoard:
             self._fail_load(load, Cause.CONFIGURATION_ERROR, f"{type(error).__name__}: {error}")
             return
         self._move(target, SlotPhase.IDLE, image=load.image.sha256)
+        target.held = load.image
         target.hardware.fault.arm()
         self._record(EventKind.CONFIGURED, load, Cause.NONE, "")
 
@@ -544,7 +564,7 @@ class PynqBoard:
         slot.idle_fault = NO_FAULT
 
 
-def _take_download(load: _Load) -> None:
-    error = load.download.exception()
+def _take_download(download: Future[None]) -> None:
+    error = download.exception()
     if error is not None:
         raise swap.StepFailed(Cause.CONFIGURATION_ERROR, f"the download failed: {error}")

@@ -35,6 +35,9 @@ def canonical(image: Image) -> bytes:
     """The bytes a signature is over."""
     fields = dataclasses.asdict(image)
     del fields["signature"]
+    if not fields["scrub_build"]:
+        # An image that claims nothing is signed as before there was anything to claim.
+        del fields["scrub_build"]
     return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
 
 
@@ -71,6 +74,18 @@ class Trust:
             )
         return cls(required, keys)
 
+    def vetted(self, image: Image) -> Image:
+        """The image, without its claim to be scrubbed by a reset unless somebody trusted signed that.
+
+        Where nobody is trusted, the folder of images is the operator's word.
+        """
+        if not image.scrub_build or not (self.keys or self.required) or self._vouched(image):
+            return image
+        return dataclasses.replace(image, scrub_build="")
+
+    def _vouched(self, image: Image) -> bool:
+        return any(_verifies(key, image) for key in self.keys)
+
     def check(self, image: Image) -> None:
         """Refuse an image whose signature is required and not trusted.
 
@@ -85,7 +100,7 @@ class Trust:
                 " it; sign its manifest with a key the board trusts",
                 reason="unsigned",
             )
-        if not any(_verifies(key, image) for key in self.keys):
+        if not self._vouched(image):
             raise ImageRefused(
                 f"the signature of image {image.sha256[:12]} ({image.module}, slot {image.slot}) is not by a trusted"
                 " key, or is over another manifest; sign it again or add the signer's public key to the trusted ones",

@@ -10,7 +10,8 @@ from eddy.board.fabric import Fault, SlotFabric
 from eddy.board.handover import MemoryGate
 from eddy.board.kernels import Kernels
 from eddy.board.port import Access, Cause, Launch, SlotPhase, SlotState
-from eddy.core.errors import Conflict, InvalidRequest
+from eddy.core.errors import Conflict, ImageRefused, InvalidRequest
+from eddy.core.slots import Image
 
 CONTROL_BYTES = 0xF000
 """Registers a launch may write lie below the identity block."""
@@ -26,6 +27,7 @@ class BoardSlot:
         gate: What it may reach of memory: while an item runs, what was granted; otherwise nothing.
         phase: What it is doing.
         image: sha256 of what it holds.
+        held: What that is, from the load on.
         since_s: Board time at which its phase began.
         launch: The item it runs, where it holds no GPU cluster.
         started_s: Board time at which that began.
@@ -37,6 +39,7 @@ class BoardSlot:
     gate: MemoryGate
     phase: SlotPhase = SlotPhase.EMPTY
     image: str = ""
+    held: Image | None = None
     since_s: float = 0.0
     launch: Launch | None = None
     started_s: float = 0.0
@@ -101,6 +104,24 @@ def not_idle(index: int, slot: BoardSlot) -> Conflict:
         phase=phase,
         cause=fault.cause.value,
     )
+
+
+def scrubbed(index: int, slot: BoardSlot) -> Image:
+    """What an idle slot holds, if a reset scrubs it.
+
+    Raises:
+        Conflict: The slot is not idle.
+        ImageRefused: Nobody verified that a reset scrubs what it holds.
+    """
+    if slot.phase is not SlotPhase.IDLE or slot.held is None:
+        raise not_idle(index, slot)
+    if not slot.held.scrubs:
+        raise ImageRefused(
+            f"that a reset scrubs {slot.held.module}, build {slot.held.build}, was not verified, or nobody trusted says"
+            f" so; load slot {index} again for another tenant",
+            reason="not-scrubbed",
+        )
+    return slot.held
 
 
 def wrong_kind(index: int, launch: Launch) -> InvalidRequest:

@@ -85,6 +85,10 @@ class SocketBoard:
         """Start the swap sequence for an image, named by its sha256."""
         self._call("load", slot=slot, image=image)
 
+    def scrub(self, slot: int) -> None:
+        """Leave nothing of one tenant in an idle slot's module for the next, without a load."""
+        self._call("scrub", slot=slot)
+
     def prefetch(self, image: str) -> None:
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
         self._call("prefetch", image=image)

@@ -1,6 +1,7 @@
 """The swap: what happens, in which order and why, when a slot gets another module.
 
-One sequence serves every board. It is data: `CLOSING`, then the download, then `OPENING`, each step with its reason.
+One sequence serves every board. It is data: `CLOSING`, then the download, then `OPENING`, each step with its reason. A
+module that a reset scrubs passes to another tenant without the download: `CLOSING`, `CLEARING`, `REOPENING`.
 The image was checked before the first step. A step that fails ends the sequence, and every ending but the last one
 leaves the slot closed: decoupled, in reset, fenced.
 """
@@ -26,6 +27,9 @@ same."""
 
 LOCK_BOUND_S = 10e-3
 """How long a clocking wizard may take to lock. DS925 gives an MMCM 100 us; the rest is margin."""
+
+HOLD_CYCLES = 64
+"""Cycles of its own clock for which a module is held in reset to scrub it; `eddy module check` verifies eight."""
 
 CLOCK_BOUND_S = 1e-3
 """How long the slot's clock may take to show itself: CLOCK_TIMEOUT is 1024 shell cycles."""
@@ -70,6 +74,12 @@ class SwapContext:
             if self.clock.now_s() >= deadline_s:
                 return False
         return True
+
+    def pass_time(self, seconds: float) -> None:
+        """Let board time pass; on a simulated board only accesses make it."""
+        until_s = self.clock.now_s() + seconds
+        while self.clock.now_s() < until_s:
+            self.slot.control.drained()
 
 
 @dataclass(frozen=True)
@@ -198,6 +208,19 @@ OPENING: tuple[Step, ...] = (
 """From a loaded slot to a working one."""
 
 
+def _hold(swap: SwapContext) -> None:
+    swap.pass_time(HOLD_CYCLES / _image(swap).clk_hz)
+
+
+CLEARING: tuple[Step, ...] = (
+    Step("hold", "a module is scrubbed by so many cycles of reset as it was verified with, and more", _hold),
+)
+"""Between closing and opening a slot whose module stays."""
+
+REOPENING = tuple(step for step in OPENING if step.run not in (_check_status, _set_clock))
+"""From a reset slot that was not loaded to a working one: the port took nothing, and the clock runs as it did."""
+
+
 def close(swap: SwapContext) -> None:
     """Run the closing steps."""
     for step in CLOSING:
@@ -217,8 +240,21 @@ def finish(swap: SwapContext) -> None:
     Raises:
         StepFailed: Something is wrong; the slot is closed again.
     """
+    _open(swap, OPENING)
+
+
+def reopen(swap: SwapContext) -> None:
+    """Clear the module of a closed slot, and open it for whoever comes next.
+
+    Raises:
+        StepFailed: Something is wrong; the slot is closed again.
+    """
+    _open(swap, (*CLEARING, *REOPENING))
+
+
+def _open(swap: SwapContext, steps: tuple[Step, ...]) -> None:
     try:
-        for step in OPENING:
+        for step in steps:
             step.run(swap)
     except BaseException:
         shut(swap.slot)

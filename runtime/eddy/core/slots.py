@@ -46,6 +46,7 @@ class Image:
         slot: Index of the slot it was built for.
         bytes: Size of the file's payload, as the configuration port takes it.
         clk_hz: Clock the module was built for.
+        scrub_build: Build that was verified to keep nothing over a reset which a next tenant could tell, or "".
         signature: Detached Ed25519 signature over the manifest's canonical form, hex; empty where unsigned.
     """
 
@@ -57,3 +58,9 @@ class Image:
     bytes: int
     clk_hz: float
     signature: str = ""
+    scrub_build: str = ""
+
+    @property
+    def scrubs(self) -> bool:
+        """Whether a reset makes its module clean for another tenant: verified for this very build."""
+        return bool(self.build) and self.scrub_build == self.build

@@ -77,7 +77,7 @@ class Books:
     def adopt_slot(self, known: Slot) -> None:
         """Take up a slot as it was; its job, if any, was taken up before."""
         slot = self.slots[known.index] = known
-        if slot.phase is Phase.LOADING:
+        if slot.phase is Phase.LOADING and not slot.scrubbing:
             self._loading = slot
         job = self.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:

@@ -386,6 +386,8 @@ class Engine:
             return self._allocate(command.job)
         elif isinstance(command, m.Load):
             self.board.load(command.slot, command.image)
+        elif isinstance(command, m.Scrub):
+            self.board.scrub(command.slot)
         elif isinstance(command, m.Free):
             self.buffers.free(command.job)
         elif isinstance(command, m.Stop):
@@ -413,6 +415,8 @@ class Engine:
             return [m.ItemEnded(command.slot, now_s, now_s, _cause(error), why)]
         if isinstance(command, m.Stop):
             return [m.ItemEnded(command.slot, now_s, now_s, _cause(error), why)]
+        if isinstance(command, m.Scrub):
+            return [m.LoadFailed(command.slot, now_s, cause, why)]
         if isinstance(command, m.Load):
             return [m.LoadFailed(command.slot, now_s, cause, why, isinstance(error, ImageRefused))]
         if isinstance(command, m.Allocate):

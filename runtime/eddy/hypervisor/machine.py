@@ -9,7 +9,7 @@ What it promises, whatever the policy decides:
 - one load at a time, over all pools; no two tasks in a slot; every job in slots of its own pool;
 - an item of a task starts after every predecessor's same item (in bulk mode, after all their items), items in order;
 - a slot is taken from a job only between items, and what is finished stays finished;
-- a module that served one tenant is loaded again before it serves another, unless it is known to scrub itself;
+- a module that served one tenant is loaded again before it serves another, or scrubbed, where that is known to do;
 - a job that ends, however it ends, gives back its slots first and its memory last;
 - jobs that the memory has no room for get it in order of arrival, so that none starves.
 """
@@ -43,6 +43,7 @@ from eddy.hypervisor.messages import (
     NoMemory,
     Outcome,
     Resume,
+    Scrub,
     Stop,
     Wake,
 )
@@ -68,7 +69,7 @@ class Machine(Books):
         slots: Index to expected load time in seconds, of the `pipeline` pool.
         policy: Who gets which slot of it.
         fits: Module to slot to image.
-        scrubbed: Modules that may serve another tenant without a load.
+        scrubbed: Modules that may serve another tenant without a load, once the board has scrubbed them.
         gpu: The `gpu` pool, which kernel jobs run in; None where the board has none.
     """
 
@@ -85,7 +86,7 @@ class Machine(Books):
         self._pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, policy, slots, fits)}
         if gpu is not None:
             self._pools[Pool.GPU] = PoolState(Pool.GPU, gpu.policy, gpu.slots, fits)
-        self._scrubbed = frozenset(scrubbed)
+        self._scrubbed = set(scrubbed)
         self._loaded_last: Pool | None = None
         self._promised: Pool | None = None
         """The pool whose job just asked for memory, to be loaded as soon as it has it: the port is not for others."""
@@ -159,7 +160,7 @@ class Machine(Books):
     @property
     def busy(self) -> bool:
         """Whether the board works for it: a load or an item is under way, so an event will come."""
-        return self._loading is not None or any(slot.phase is Phase.RUNNING for slot in self.slots.values())
+        return any(slot.phase in (Phase.LOADING, Phase.RUNNING) for slot in self.slots.values())
 
     def _arrive(self, spec: JobSpec) -> None:
         self._add(Job(spec, self.graph(spec)))
@@ -198,12 +199,13 @@ class Machine(Books):
         self._end(job, JobState.FAILED, self._now_s, message.cause, message.detail)
 
     def _configured(self, message: Configured) -> None:
-        slot = self._loaded(message.slot)
+        scrubbed, slot = self._was_scrubbed(message.slot), self._loaded(message.slot)
         if slot is None:
             return
         slot.faulted = False
         slot.failed_loads = 0
-        slot.load_s = message.at_s - message.started_s
+        if not scrubbed:
+            slot.load_s = message.at_s - message.started_s
         job = self.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
             slot.let_go(message.at_s)
@@ -211,7 +213,7 @@ class Machine(Books):
         job.loading -= 1
         job.held += 1
         slot.enter(Phase.HELD, message.at_s)
-        self._log(job, slot, message.at_s, What.CONFIGURED, started_s=message.started_s)
+        self._log(job, slot, message.at_s, What.CONFIGURED, started_s=message.started_s, detail="scrub" * scrubbed)
         if job.ending is not None:
             self._release(slot, job, message.at_s, What.RELEASE)
             self._settle(job, message.at_s)
@@ -219,19 +221,29 @@ class Machine(Books):
             self._release(slot, job, message.at_s, What.PREEMPT)
 
     def _loaded(self, index: int) -> Slot | None:
-        """The slot whose load ended, or None where none was under way."""
+        """The slot whose load or scrub ended, or None where none was under way."""
         slot = self.slots.get(index)
-        if slot is None or slot is not self._loading:
+        if slot is None or not (slot is self._loading or slot.scrubbing):
             return None
-        self._loading = None
+        if slot.scrubbing:
+            slot.scrubbing = False
+        else:
+            self._loading = None
         self._out.slots.add(index)
         return slot
 
+    def _was_scrubbed(self, index: int) -> bool:
+        slot = self.slots.get(index)
+        return slot is not None and slot.scrubbing
+
     def _load_failed(self, message: LoadFailed) -> None:
-        slot = self._loaded(message.slot)
+        scrubbed, slot = self._was_scrubbed(message.slot), self._loaded(message.slot)
         if slot is None:
             return
         module = slot.module
+        if scrubbed:
+            # Whatever the reason: from now on a load, which is known to do.
+            self._scrubbed.discard(module)
         slot.distrust()
         slot.faulted = not message.refused
         if slot.faulted:
@@ -401,11 +413,15 @@ class Machine(Books):
             # A job sent to the end of the queue for memory is not shown any more: the slot is for another.
             return job.memory is Memory.BLOCKED
         module = job.spec.application.tasks[decision.task].module
-        resident = slot.module == module and (slot.tenant == job.spec.tenant or module in self._scrubbed)
+        mine = slot.tenant == job.spec.tenant
+        resident = slot.module == module and (mine or module in self._scrubbed)
         if not resident and self._loading is not None:
             self._drop(job, decision, "the configuration port is busy")
             return False
         self._give(slot, job, decision.task, module)
+        if resident and not mine:
+            self._scrub(slot, job)
+            return False
         if resident:
             job.held += 1
             job.reuses += 1
@@ -420,6 +436,15 @@ class Machine(Books):
         self._log(job, slot, self._now_s, What.CONFIGURE)
         self._out.commands.append(Load(slot.index, pool.fits[module][slot.index]))
         return False
+
+    def _scrub(self, slot: Slot, job: Job) -> None:
+        """Have the module that served another tenant scrubbed for a job; the configuration port has no part in it."""
+        job.loading += 1
+        job.reuses += 1
+        slot.scrubbing = True
+        slot.enter(Phase.LOADING, self._now_s)
+        self._log(job, slot, self._now_s, What.CONFIGURE, detail="scrub")
+        self._out.commands.append(Scrub(slot.index))
 
     def _objection(self, job: Job | None, slot: Slot | None, task: int) -> str:
         """Why a task cannot be given a slot; "" where it can."""
@@ -440,6 +465,7 @@ class Machine(Books):
     def _give(self, slot: Slot, job: Job, task: int, module: str) -> None:
         """Let a job have a slot."""
         slot.job, slot.task, slot.module, slot.tenant = job.spec.id, task, module, job.spec.tenant
+        slot.scrubs = module in self._scrubbed
         job.slot_of[task] = slot.index
         job.preempted = False
         job.touch(task)
@@ -469,7 +495,7 @@ class Machine(Books):
         self._dropped = key
 
 
-_ORDER = (Collect, Stop, Launch, Free, Allocate, Fetch, Load)
+_ORDER = (Collect, Stop, Launch, Scrub, Free, Allocate, Fetch, Load)
 
 
 def _rank(command: object) -> tuple[int, int]:

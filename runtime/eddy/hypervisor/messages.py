@@ -192,7 +192,14 @@ class Load:
     image: str
 
 
-Command = Collect | Stop | Launch | Free | Allocate | Fetch | Load
+@dataclass(frozen=True, slots=True)
+class Scrub:
+    """Leave nothing of another tenant in the module a slot holds; `Configured` or `LoadFailed` follows."""
+
+    slot: int
+
+
+Command = Collect | Stop | Launch | Scrub | Free | Allocate | Fetch | Load
 
 
 @dataclass(slots=True)

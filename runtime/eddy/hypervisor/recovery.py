@@ -41,7 +41,7 @@ from eddy.hypervisor.kernels import available
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.pools import PoolSlots
 from eddy.hypervisor.slot import Phase, Slot
-from eddy.hypervisor.translate import fits, item_name, pool_slots
+from eddy.hypervisor.translate import fits, item_name, pool_slots, scrubbed_modules
 from eddy.store.rows import Commit, StoredJob
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def recover(engine: Engine) -> list[m.Input]:
     engine.admission.available = frozenset(fits(images, slots))
     engine.kernels.available = available(fits(images, gpu), engine.modules)
     shared = PoolSlots(gpu, engine.gpu_policy) if gpu else None
-    engine.machine = Machine(slots, engine.policy, fits(images, [*slots, *gpu]), gpu=shared)
+    known = fits(images, [*slots, *gpu])
+    engine.machine = Machine(slots, engine.policy, known, scrubbed_modules(images), gpu=shared)
     modules = {image.sha256: image.module for image in images}
     engine.buffers.adopt(state.buffers)
     inputs = _adopt_jobs(engine)
@@ -204,6 +205,7 @@ def _reconcile(
     if phase is Phase.LOADING:
         if (actual.phase is SlotPhase.LOADING and same) or any(e.kind in LOAD_EVENTS for e in events):
             slot.module, slot.tenant, slot.phase = snapshot["module"], snapshot["tenant"], Phase.LOADING
+            slot.scrubbing = bool(snapshot.get("scrubbing"))
             if owned:
                 slot.job, slot.task, slot.leaving = job, task, snapshot["leaving"]
         return

@@ -43,6 +43,8 @@ class Slot:
         rests_until_s: Not offered before: a slot whose loads fail is left alone for longer each time, and jobs go on
             in the others.
         since_s: Board time of the last change of phase.
+        scrubbing: What it is `LOADING` for is no load: its module is being scrubbed for another tenant.
+        scrubs: What is resident may serve another tenant without a load.
     """
 
     index: int
@@ -59,6 +61,8 @@ class Slot:
     failed_loads: int = 0
     rests_until_s: float = 0.0
     since_s: float = 0.0
+    scrubbing: bool = False
+    scrubs: bool = False
     cached: SlotView | None = None
 
     def enter(self, phase: Phase, at_s: float) -> None:
@@ -74,6 +78,7 @@ class Slot:
     def distrust(self) -> None:
         """What is inside must be loaded again before it serves."""
         self.module = self.tenant = ""
+        self.scrubs = False
         self.cached = None
 
     def rest(self, at_s: float) -> None:
@@ -94,6 +99,7 @@ class Slot:
                 loading=self.phase is Phase.LOADING,
                 running=self.phase is Phase.RUNNING,
                 load_s=self.load_s,
+                scrubs=self.scrubs,
             )
         return self.cached
 
@@ -107,5 +113,6 @@ class Slot:
             "task": self.task,
             "item": self.item,
             "leaving": self.leaving,
+            "scrubbing": self.scrubbing,
             "since_s": self.since_s,
         }

@@ -63,6 +63,12 @@ def pipeline_slots(description: BoardDescription) -> dict[int, float]:
     return pool_slots(description, Pool.PIPELINE)
 
 
+def scrubbed_modules(images: Iterable[Image]) -> frozenset[str]:
+    """Modules that may serve another tenant without a load: a reset scrubs every image of them that there is."""
+    images = tuple(images)
+    return frozenset(image.module for image in images) - {image.module for image in images if not image.scrubs}
+
+
 def fits(images: Iterable[Image], slots: Iterable[int]) -> dict[str, dict[int, str]]:
     """Module to slot to image; of several images for the same module and slot, the last one listed."""
     wanted, found = set(slots), dict[str, dict[int, str]]()

@@ -5,7 +5,7 @@ It is what policy studies and property tests run. Items carry no data: nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from eddy.board import port
@@ -16,7 +16,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.pools import PoolSlots
-from eddy.hypervisor.translate import fits, item_name, pipeline_slots, pool_slots, task_name, to_input
+from eddy.hypervisor.translate import fits, item_name, pipeline_slots, pool_slots, scrubbed_modules, task_name, to_input
 from eddy.policy.dispatch.view import DispatchPolicy
 
 MAX_STEPS = 10_000_000
@@ -51,7 +51,6 @@ def run_virtual(
     arrivals: Iterable[m.JobSpec],
     *,
     cancels: Iterable[tuple[float, int]] = (),
-    scrubbed: Collection[str] = (),
     load_s: Mapping[int, float] | None = None,
     arena_jobs: int | None = None,
     machine: Callable[..., Machine] = Machine,
@@ -64,7 +63,6 @@ def run_virtual(
         policy: Who gets which slot.
         arrivals: Jobs; each is put in when its `arrival_s` has come, or later if a blocking load is in the way.
         cancels: (board time, job id) at which a job's end is asked for.
-        scrubbed: Modules that may serve another tenant without a load.
         load_s: Load times the policy is told at first; else from the board's description.
         arena_jobs: How many jobs that need memory fit at once; None for any number.
         machine: What makes the state machine, from slots, policy, fits and scrubbed modules.
@@ -77,7 +75,8 @@ def run_virtual(
     slots = {**pipeline_slots(board.describe()), **(load_s or {})}
     known = fits(board.images(), [*slots, *(gpu.slots if gpu is not None else ())])
     options = {} if gpu is None else {"gpu": gpu}
-    return _Driver(board, machine(slots, policy, known, scrubbed, **options), arrivals, cancels, arena_jobs).run()
+    made = machine(slots, policy, known, scrubbed_modules(board.images()), **options)
+    return _Driver(board, made, arrivals, cancels, arena_jobs).run()
 
 
 class _Driver:
@@ -157,6 +156,8 @@ class _Driver:
             self.board.launch(command.slot, port.Launch(name, (), (), limit_s, task=task))
         elif isinstance(command, m.Stop):
             self.board.stop(command.slot)
+        elif isinstance(command, m.Scrub):
+            self.board.scrub(command.slot)
         elif isinstance(command, m.Fetch):
             self.board.prefetch(command.image)
         elif isinstance(command, m.Free):

@@ -37,8 +37,14 @@ def free_slots(view: DispatchView) -> list[SlotView]:
 
 
 def resident(slots: Iterable[SlotView], job: JobView, task: TaskView) -> SlotView | None:
-    """The first slot that holds the task's module for the same tenant: it needs no load."""
-    return next((s for s in slots if s.module == task.module and s.tenant == job.tenant and fits(s, task)), None)
+    """The first slot that needs no load for the task, one that served the same tenant before others."""
+    found = [slot for slot in slots if needs_no_load(slot, job, task) and fits(slot, task)]
+    return min(found, key=lambda slot: slot.tenant != job.tenant, default=None)
+
+
+def needs_no_load(slot: SlotView, job: JobView, task: TaskView) -> bool:
+    """Whether a slot holds the task's module, and that served the same tenant or is scrubbed between tenants."""
+    return slot.module == task.module and (slot.scrubs or slot.tenant == job.tenant)
 
 
 def fits(slot: SlotView, task: TaskView) -> bool:

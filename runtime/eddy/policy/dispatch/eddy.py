@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from eddy.model.latency.learned import Item, Latencies
-from eddy.policy.dispatch.choice import fits, free_slots
+from eddy.policy.dispatch.choice import fits, free_slots, resident
 from eddy.policy.dispatch.jobs import Kind
 from eddy.policy.dispatch.outlook import (
     Outlook,
@@ -303,7 +303,7 @@ class Round:
         if outlook.latency_s[task.id] > self.policy.patience_s and self._endless() >= len(self.view.slots) - 1 > 0:
             return False
         fitting = [slot for slot in self.free if fits(slot, task)]
-        ready = next((s for s in fitting if s.module == task.module and s.tenant == job.tenant), None)
+        ready = resident(fitting, job, task)
         if ready is not None:
             self._give(job, task, ready)
         elif fitting:
@@ -354,20 +354,22 @@ class Round:
 
     def _least_wanted(self, slots: list[SlotView]) -> SlotView:
         """The slot to load over: an empty one, else one with a module nobody wants, else that of the last in rank."""
-        wanted = {(slot.module, slot.tenant): self._wanted(slot.module, slot.tenant) for slot in slots if slot.module}
+        users = {slot.index: None if slot.scrubs else slot.tenant for slot in slots}
+        wanted = {key: self._wanted(*key) for key in {(slot.module, users[slot.index]) for slot in slots if slot.module}}
 
         def worth(slot: SlotView) -> tuple[float, float, float, int]:
             if not slot.module:
                 return 0, 0, slot.load_s, slot.index
-            rank = wanted[slot.module, slot.tenant]
+            rank = wanted[slot.module, users[slot.index]]
             return (1, 0, slot.load_s, slot.index) if rank is None else (2, -rank, slot.load_s, slot.index)
 
         return min(slots, key=worth)
 
-    def _wanted(self, module: str, tenant: str) -> float | None:
-        """The rank of the first of a tenant's jobs that will want a module; None where none will."""
-        jobs = [job for job in self.view.jobs.begun.values() if job.tenant == tenant and module in modules_to_come(job)]
-        for kind in self.view.jobs.waiting_of(tenant):
+    def _wanted(self, module: str, tenant: str | None) -> float | None:
+        """The rank of the first of a tenant's jobs, or of anybody's, that will want a module; None where none will."""
+        begun = [job for job in self.view.jobs.begun.values() if tenant in (None, job.tenant)]
+        jobs = [job for job in begun if module in modules_to_come(job)]
+        for kind in self.view.jobs.kinds.values() if tenant is None else self.view.jobs.waiting_of(tenant):
             if module in modules_of(kind.tasks):
                 jobs += kind.every() if kind.due else kind.front
         return min([self.rank(job, self._look(job), 1) for job in jobs], default=None)

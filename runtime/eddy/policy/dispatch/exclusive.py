@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.policy.dispatch.choice import best_slot, free_slots
+from eddy.policy.dispatch.choice import best_slot, free_slots, needs_no_load
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, JobView, TaskView
 
 
@@ -61,7 +61,7 @@ class Exclusive:
             slot = best_slot(free, owner, task)
             if slot is None:
                 continue
-            if slot.module != task.module or slot.tenant != owner.tenant:
+            if not needs_no_load(slot, owner, task):
                 if port_busy:
                     continue
                 port_busy = True

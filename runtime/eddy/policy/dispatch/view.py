@@ -24,12 +24,13 @@ class SlotView:
     Attributes:
         index: Position on the board.
         module: Module that is resident, or "" for none (or none that may be trusted).
-        tenant: The tenant it last served; reuse without a load is for the same tenant only.
+        tenant: The tenant it last served; without a load, others may use the module only where it `scrubs`.
         job: Job that holds the slot, or None where it is free.
         task: Task of that job.
         loading: The configuration port is busy with this slot.
         running: An item runs at this moment (not preemptible until its boundary).
         load_s: What a load of this slot takes, in board seconds.
+        scrubs: The module may serve any tenant without a load: a reset in between leaves nothing behind.
     """
 
     index: int
@@ -40,6 +41,7 @@ class SlotView:
     loading: bool
     running: bool
     load_s: float
+    scrubs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class DispatchView:
 
 @dataclass(frozen=True, slots=True)
 class Configure:
-    """Give `slot` to `task` of `job`; the hypervisor loads the image unless it is resident for the same tenant."""
+    """Give `slot` to `task` of `job`; the hypervisor loads the image unless what is resident will do."""
 
     job: int
     task: int
