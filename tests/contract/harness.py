@@ -7,6 +7,7 @@ wrong with the next module a slot gets, in the words of the simulated board's fa
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from contract.fake_fabric import MARK, SHELL, FakeFabric
-from contract.images import make_images
+from contract.images import SCRUBBED, make_images
 from eddy.board.boardd import Boardd
 from eddy.board.images import ImageStore
 from eddy.board.journal import Journal
@@ -32,6 +33,10 @@ OPEN = Trust(False)
 """A board that takes unsigned images."""
 LIMIT_S = 1e-3
 """Time limit of items that ought to end by themselves."""
+
+
+UNVERIFIED = "reconstruct"
+"""A module of the source tree whose claim to be scrubbed is taken away."""
 
 
 @dataclass
@@ -58,6 +63,10 @@ class Harness:
     def image(self, slot: int, which: int = 0) -> Image:
         """An image for a slot."""
         return [image for image in self.board.images() if image.slot == slot][which]
+
+    def scrubbed_image(self, slot: int, scrubs: bool = True) -> Image:
+        """An image for a slot whose module a reset scrubs, or does not."""
+        return next(image for image in self.board.images() if image.slot == slot and image.scrubs == scrubs)
 
     def next_event(self, within_s: float = 1.0) -> BoardEvent:
         """The next event, acknowledged; within that much board time."""
@@ -111,6 +120,8 @@ def rtl(tmp: Path, trust: Trust = OPEN) -> Harness:
     files = bitstreams.list_or_build(profile)
     folder = tmp / "images"
     shutil.copytree(files.overlay.parent, folder)
+    for path in folder.glob(f"{UNVERIFIED}__*.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "scrub_build": ""}))
     device = SimDevice(profile, coherent=False)
     board = open_device(files.overlay, device, SimClock(device), profile, folder, trust)
 
@@ -147,6 +158,7 @@ def model(tmp: Path) -> Harness:
         load_profile("tiny"),
         ("alpha", "beta"),
         {"alpha": 1e-5, "beta": 1e-5},
+        SCRUBBED,
         behaviours={"alpha": mark, "beta": mark},
         faults=ModelFaults(items, cast(Any, failing)),
     )

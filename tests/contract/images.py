@@ -11,6 +11,9 @@ from eddy.board.profile import Profile
 from eddy.core.slots import Image
 from eddy_sim import bitfile
 
+SCRUBBED = ("alpha",)
+"""Modules that a reset makes clean for another tenant."""
+
 
 def make_image(folder: Path, profile: Profile, shell: str, module: str, slot: int) -> Image:
     """Write one image and its manifest."""
@@ -18,7 +21,8 @@ def make_image(folder: Path, profile: Profile, shell: str, module: str, slot: in
     size = profile.slots[slot].image_bytes
     data = bitfile.make(bitfile.Identity(module, build, shell, slot, profile.part), size)
     sha256 = hashlib.sha256(data).hexdigest()
-    image = Image(sha256, module, build, shell, slot, size, profile.slots[slot].clk_hz)
+    claim = build if module in SCRUBBED else ""
+    image = Image(sha256, module, build, shell, slot, size, profile.slots[slot].clk_hz, scrub_build=claim)
     path = folder / f"{module}__slot{slot}.bit"
     path.write_bytes(data)
     write_manifest(path, image)

@@ -52,13 +52,69 @@ def test_steps_happen_in_their_order(harness: Harness) -> None:
     ]
 
 
+def test_a_scrub_is_the_swap_without_the_download(harness: Harness) -> None:
+    slot = fabric_of(harness).models[0]
+    harness.board.load(0, harness.scrubbed_image(0).sha256)
+    harness.next_event()
+    slot.log.clear()
+    harness.board.scrub(0)
+    assert [step for step in slot.log if step != "drained"] == [
+        *("fence", "quiesce", "stop_memory", "decouple", "hold_reset", "clear_fault", "release_reset"),
+        *("open_control", "identity", "set_windows", "revoke", "open_memory", "unfence"),
+    ]
+    assert harness.board.state().slots[0].phase is SlotPhase.IDLE
+    assert slot.windows == ()
+
+
+def test_reset_is_held_for_longer_than_it_was_verified_with(harness: Harness) -> None:
+    from eddy_sim.modcheck.composition import RESET_CYCLES
+
+    assert swap.HOLD_CYCLES > RESET_CYCLES
+    fabric = fabric_of(harness)
+    slot, times = fabric.models[0], dict[str, float]()
+    image = harness.scrubbed_image(0)
+    harness.board.load(0, image.sha256)
+    harness.next_event()
+    for name in ("hold_reset", "release_reset"):
+        _timed(slot, name, times, fabric)
+    harness.board.scrub(0)
+    assert times["release_reset"] - times["hold_reset"] >= swap.HOLD_CYCLES / image.clk_hz
+
+
+def _timed(slot: FakeSlot, name: str, times: dict[str, float], fabric: FakeFabric) -> None:
+    inner = getattr(slot, name)
+
+    def step() -> None:
+        times[name] = fabric.time.now_s()
+        inner()
+
+    setattr(slot, name, step)
+
+
+@pytest.mark.parametrize("fault", ["has_clock", "identity"])
+def test_a_scrub_that_fails_leaves_the_slot_closed(harness: Harness, fault: str) -> None:
+    slot = fabric_of(harness).models[0]
+    harness.board.load(0, harness.scrubbed_image(0).sha256)
+    harness.next_event()
+    if fault == "has_clock":
+        slot.has_clock = False
+    else:
+        slot.build = "0" * 16
+    harness.board.scrub(0)
+    event = harness.next_event()
+    assert event.kind is EventKind.CONFIGURATION_FAILED
+    assert event.cause is (Cause.CLOCK_LOST if fault == "has_clock" else Cause.IDENTITY_MISMATCH)
+    assert harness.board.state().slots[0].phase is SlotPhase.FAULTED
+    assert closed(slot)
+
+
 def test_a_closed_slot_is_not_asked_to_stop(harness: Harness) -> None:
     harness.load(0)
     assert "quiesce" not in fabric_of(harness).models[0].log
 
 
 def test_every_step_has_a_reason_of_its_own() -> None:
-    steps = swap.CLOSING + swap.PREPARING + swap.OPENING
+    steps = swap.CLOSING + swap.CLEARING + swap.PREPARING + swap.OPENING
     assert len({step.reason for step in steps}) == len({step.name for step in steps}) == len(steps)
 
 

@@ -14,7 +14,7 @@ from eddy.core.records import What
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.diagram import state_diagram
 from eddy.hypervisor.machine import MAX_LOAD_ATTEMPTS, Machine
-from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, Preempt
+from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, Preempt, SlotView
 
 FITS = {module: {0: f"{module}0", 1: f"{module}1"} for module in ("x", "y")}
 ONE = Application("one", (TaskSpec(0, "t", "x", (), 1e-3, 1.0),), ())
@@ -156,18 +156,91 @@ def test_a_task_that_finishes_at_the_boundary_is_not_counted_as_preempted() -> N
     assert What.RELEASE in whats(bench.done(0))
 
 
-@pytest.mark.parametrize(("tenant", "scrubbed", "loads"), [("a", (), 0), ("b", (), 1), ("b", ("x",), 0)])
-def test_a_resident_module_serves_its_tenant_again_and_others_only_if_it_scrubs_itself(
-    tenant: str, scrubbed: Sequence[str], loads: int
+@pytest.mark.parametrize(
+    ("tenant", "scrubbed", "command"),
+    [
+        ("a", (), m.Launch(0, 2, 0, 0)),
+        ("a", ("x",), m.Launch(0, 2, 0, 0)),
+        ("b", (), m.Load(0, "x0")),
+        ("b", ("x",), m.Scrub(0)),
+    ],
+)
+def test_a_resident_module_serves_its_tenant_again_and_others_once_it_is_scrubbed_or_loaded(
+    tenant: str, scrubbed: Sequence[str], command: m.Command
 ) -> None:
+    bench = second(scrubbed, tenant)
+    outcome = bench.step(decide=[Configure(2, 0, 0)])
+    assert outcome.commands == [command]
+    assert bench.machine.jobs[2].reuses == (not isinstance(command, m.Load))
+    assert bench.machine.jobs[2].reconfigurations == isinstance(command, m.Load)
+
+
+def second(scrubbed: Sequence[str] = ("x",), tenant: str = "b") -> Bench:
+    """A bench on which one tenant's job has ended in slot 0, and another's waits."""
     bench = Bench(scrubbed)
     bench.arrive(1)
     bench.load(1, 0, 0)
     bench.done(0)
     bench.arrive(2, tenant=tenant)
-    outcome = bench.step(decide=[Configure(2, 0, 0)])
-    assert len([c for c in outcome.commands if isinstance(c, m.Load)]) == loads
-    assert bench.machine.jobs[2].reuses == 1 - loads
+    return bench
+
+
+def test_no_item_of_the_next_tenant_starts_before_the_module_is_scrubbed() -> None:
+    bench = second()
+    bench.step(decide=[Configure(2, 0, 0)])
+    assert bench.machine.busy
+    assert bench.step().commands == []
+    outcome = bench.step(m.Configured(0, bench.now_s, bench.now_s))
+    assert outcome.commands == [m.Launch(0, 2, 0, 0)]
+    assert [event.detail for event in outcome.log if event.what is What.CONFIGURED] == ["scrub"]
+
+
+def test_a_scrub_leaves_the_port_to_others_and_what_is_known_of_loads_alone() -> None:
+    bench = second()
+    bench.arrive(3, tenant="c")
+    outcome = bench.step(decide=[Configure(2, 0, 0), Configure(3, 0, 1)])
+    assert outcome.commands == [m.Scrub(0), m.Load(1, "x1")]
+    before_s = bench.machine.slots[0].load_s
+    bench.step(m.Configured(0, bench.now_s, bench.now_s - 1e-6))
+    assert bench.machine.slots[0].load_s == before_s
+    assert bench.script.seen[-1].port_busy
+    bench.step(m.Configured(1, bench.now_s, bench.now_s))
+    assert not bench.script.seen[-1].port_busy
+
+
+def test_a_scrub_that_fails_is_a_load_from_then_on() -> None:
+    bench = second()
+    bench.step(decide=[Configure(2, 0, 0)])
+    bench.step(m.LoadFailed(0, bench.now_s, "not-scrubbed"))
+    assert bench.machine.jobs[2].ending is None
+    slot = bench.machine.slots[0]
+    assert (slot.module, slot.tenant, slot.scrubs) == ("", "", False)
+    bench.now_s += 1.0
+    assert bench.step(decide=[Configure(2, 0, 0)]).commands == [m.Load(0, "x0")]
+    bench.step(m.Configured(0, bench.now_s, bench.now_s))
+    bench.done(0)
+    bench.arrive(4, tenant="d")
+    assert bench.step(decide=[Configure(4, 0, 0)]).commands == [m.Load(0, "x0")]
+
+
+def test_policies_see_which_modules_are_anyones() -> None:
+    assert bench_slots(second(("x",)))[0].scrubs
+    assert not bench_slots(second(()))[0].scrubs
+
+
+def bench_slots(bench: Bench) -> tuple[SlotView, ...]:
+    bench.step()
+    return bench.script.seen[-1].slots
+
+
+def test_a_job_cancelled_while_its_slot_is_scrubbed_gives_it_back() -> None:
+    bench = second()
+    bench.step(decide=[Configure(2, 0, 0)])
+    bench.step(m.Cancel(2))
+    outcome = bench.step(m.Configured(0, bench.now_s, bench.now_s))
+    assert outcome.commands == []
+    slot = bench.machine.slots[0]
+    assert (slot.phase.value, slot.scrubbing, slot.job) == ("free", False, None)
 
 
 def test_a_failed_item_closes_its_slot_and_its_job_and_nothing_else() -> None:

@@ -45,7 +45,7 @@ from eddy.gpu.shape import ClusterShape
 
 SHELL = "0" * 16
 """Identity of the modelled shell."""
-SCRUB_S = 20e-6
+SCRUB_S = 10e-6
 """What it takes to close, reset and open a slot: register accesses, as measured on the `rtl` board."""
 BURST_BYTES = 128
 """What one request moves, for the counters: 16 beats of 8 bytes."""

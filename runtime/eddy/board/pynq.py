@@ -198,7 +198,7 @@ class PynqBoard:
         self._move(target, SlotPhase.LOADING, image=held.sha256)
         try:
             swap.close(load.swap)
-            target.gate.shut()
+            target.gate.shut(swap.DRAIN_BOUND_S)
         except BaseException:
             self._shut(target, SlotPhase.FAULTED)
             raise

@@ -208,11 +208,17 @@ OPENING: tuple[Step, ...] = (
 """From a loaded slot to a working one."""
 
 
+def _drained(swap: SwapContext) -> None:
+    if not swap.slot.control.memory_drained():
+        raise StepFailed(Cause.MODULE_ERROR, "memory accesses of its last tenant are still outstanding")
+
+
 def _hold(swap: SwapContext) -> None:
     swap.pass_time(HOLD_CYCLES / _image(swap).clk_hz)
 
 
 CLEARING: tuple[Step, ...] = (
+    Step("drained", "whoever comes next must meet nothing the last tenant asked of memory", _drained),
     Step("hold", "a module is scrubbed by so many cycles of reset as it was verified with, and more", _hold),
 )
 """Between closing and opening a slot whose module stays."""

@@ -355,7 +355,9 @@ class Round:
     def _least_wanted(self, slots: list[SlotView]) -> SlotView:
         """The slot to load over: an empty one, else one with a module nobody wants, else that of the last in rank."""
         users = {slot.index: None if slot.scrubs else slot.tenant for slot in slots}
-        wanted = {key: self._wanted(*key) for key in {(slot.module, users[slot.index]) for slot in slots if slot.module}}
+        wanted = {
+            key: self._wanted(*key) for key in {(slot.module, users[slot.index]) for slot in slots if slot.module}
+        }
 
         def worth(slot: SlotView) -> tuple[float, float, float, int]:
             if not slot.module:
