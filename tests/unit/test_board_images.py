@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import stat
 from pathlib import Path
 
@@ -130,3 +131,36 @@ def test_trusting_nobody_where_signatures_are_required(tmp_path: Path) -> None:
         Trust.load(True, tmp_path)
     with pytest.raises(InvalidRequest, match="private"):
         signing.load_key(tmp_path / "broken.pub")
+
+
+def test_only_somebody_trusted_can_say_that_a_reset_scrubs_a_module(folder: Path, tmp_path: Path) -> None:
+    """Where keys are trusted, the claim counts under a signature that covers it; else it is taken away."""
+    image = next(image for image in ImageStore(folder).images() if image.scrubs)
+    key, other = tmp_path / "release.key", tmp_path / "else.key"
+    for path in (key, other):
+        signing.generate(path)
+    trusted = tmp_path / "trusted"
+    trusted.mkdir()
+    (trusted / "release.pub").write_bytes(Path(f"{key}.pub").read_bytes())
+    for required in (False, True):
+        trust = Trust.load(required, trusted)
+        assert trust.vetted(signing.sign(image, signing.load_key(key))).scrubs
+        assert not trust.vetted(image).scrubs
+        assert not trust.vetted(signing.sign(image, signing.load_key(other))).scrubs
+        plain = dataclasses.replace(image, scrub_build="")
+        forged = dataclasses.replace(signing.sign(plain, signing.load_key(key)), scrub_build=image.build)
+        assert not trust.vetted(forged).scrubs, "the signature covers the claim"
+        assert trust.vetted(plain) == plain
+    assert Trust(False).vetted(image).scrubs, "where nobody is trusted, the folder is the operator's"
+
+
+def test_a_claim_for_another_build_counts_for_nothing(folder: Path) -> None:
+    image = next(image for image in ImageStore(folder).images() if image.scrubs)
+    assert not dataclasses.replace(image, scrub_build="0" * 16).scrubs
+    assert not dataclasses.replace(image, build="", scrub_build="").scrubs
+
+
+def test_an_image_that_claims_nothing_is_signed_as_ever(folder: Path) -> None:
+    image = next(image for image in ImageStore(folder).images() if not image.scrubs)
+    assert b"scrub" not in signing.canonical(image)
+    assert b"scrub" in signing.canonical(dataclasses.replace(image, scrub_build=image.build))

@@ -60,7 +60,7 @@ def test_a_scrub_is_the_swap_without_the_download(harness: Harness) -> None:
     harness.board.scrub(0)
     assert [step for step in slot.log if step != "drained"] == [
         *("fence", "quiesce", "stop_memory", "decouple", "hold_reset", "clear_fault", "release_reset"),
-        *("open_control", "identity", "set_windows", "revoke", "open_memory", "unfence"),
+        *("open_control", "identity", "set_windows", "open_memory", "unfence"),
     ]
     assert harness.board.state().slots[0].phase is SlotPhase.IDLE
     assert slot.windows == ()
