@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.cli import simulate
+from eddy.core.records import What
 from eddy.policy.dispatch import POLICIES
 from eddy.studies.judge import figures as f
 from eddy.studies.judge.run import Goal
 from eddy.studies.judge.sequences import ARRIVALS, EVENTS, drawn, recorded, workload
-from eddy.studies.judge.trial import CONTENDERS, Trial, hold
+from eddy.studies.judge.trial import CONTENDERS, MACHINES, RIVALS, Trial, hold, strongest
+from eddy.studies.nimblock.policies import make_player
+from eddy.studies.nimblock.run import run
+
+PLAYED = (("nimblock", "thesis"), ("nimblock", "published"), ("eddy", "thesis"))
 
 HAND = Trial(
     apps=np.array([["a", "b"], ["a", "b"]]),
@@ -64,9 +69,24 @@ def test_drawn_sequences_keep_to_their_kind(arrivals: str) -> None:
 def test_one_recorded_sequence_under_every_contender() -> None:
     trial = hold(workload(), [recorded()[1]])
     assert set(trial.response_s) == set(CONTENDERS)
-    assert f.plain_mean("nimblock")(trial) > 1.15
-    assert f.mean_relative("nimblock")(trial) > 1.0
-    assert f.worst_slowdown("eddy")(trial) < f.worst_slowdown("nimblock")(trial)
+    rival = strongest(trial)
+    assert f.plain_mean(rival)(trial) > 1.1
+    assert f.mean_relative(rival)(trial) > 1.0
+    relative = {name: f.relative_mean(name)(trial) for name in RIVALS}
+    assert relative[rival] == min(relative.values())
+
+
+def test_every_machine_is_offered_to_every_policy() -> None:
+    offered = {name: {c.setting for c in CONTENDERS.values() if (c.policy, c.variant) == name} for name in PLAYED}
+    assert all(settings == set(MACHINES.values()) for settings in offered.values())
+
+
+def test_reuse_is_the_machines_and_not_the_policys() -> None:
+    for policy in ("nimblock", "eddy"):
+        for setting in MACHINES.values():
+            result = run(workload(), recorded()[1], make_player(policy, "published"), setting)
+            reused = any(entry.what is What.CONFIGURED and entry.detail == "resident" for entry in result.log)
+            assert reused == setting.reuse, (policy, setting)
 
 
 def test_every_policy_can_be_named_to_the_commands() -> None:

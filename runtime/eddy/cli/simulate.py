@@ -11,7 +11,7 @@ from eddy.cli.options import AsJson, one_of
 from eddy.cli.output import errors_in_one_line, print_json, seconds, write_text
 
 POLICY_NAMES = ("eddy", "nimblock", "prema", "round_robin", "fcfs", "exclusive")
-VARIANTS = ("thesis", "artefact")
+VARIANTS = ("thesis", "published", "artefact")
 LATENCIES = ("estimate", "measured")
 LOADS = ("blocking", "async")
 
@@ -22,7 +22,11 @@ def simulate(
     policy: Annotated[str, typer.Option(help=f"One of {', '.join(POLICY_NAMES)}.", callback=one_of(POLICY_NAMES))],
     slots: Annotated[int | None, typer.Option(min=1, help="Number of slots; else what the applications say.")] = None,
     variant: Annotated[
-        str, typer.Option(help="The policy as the thesis or the published artefact has it.", callback=one_of(VARIANTS))
+        str,
+        typer.Option(
+            help="As the thesis has the policy, as its authors' program has it, or that program in its polling loop.",
+            callback=one_of(VARIANTS),
+        ),
     ] = "thesis",
     latency: Annotated[
         str, typer.Option(help="What items really take; policies see estimates.", callback=one_of(LATENCIES))
@@ -30,6 +34,12 @@ def simulate(
     loads: Annotated[
         str, typer.Option(help="Whether the hypervisor waits for a load.", callback=one_of(LOADS))
     ] = "blocking",
+    reuse: Annotated[
+        bool | None,
+        typer.Option(
+            help="Whether a module left in a slot is used without a load; by default with asynchronous loads."
+        ),
+    ] = None,
     load_ms: Annotated[
         float | None, typer.Option(min=0.0, help="What every load takes; else what was measured.")
     ] = None,
@@ -46,7 +56,8 @@ def simulate(
     with errors_in_one_line(as_json):
         workload = parse_workload(read_json(apps), slots, load_ms)
         sequence = parse_events(read_json(events), workload)
-        setting = Setting(measured=latency == "measured", blocking=loads == "blocking")
+        blocking = loads == "blocking"
+        setting = Setting(latency == "measured", blocking, not blocking if reuse is None else reuse)
         result = run(workload, sequence, make_player(policy, variant), setting)
         document = report(workload, sequence, result, setting.measured)
         if out is not None:

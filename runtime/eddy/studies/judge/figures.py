@@ -39,6 +39,16 @@ def relative(trial: Trial, name: str) -> Array:
     return ratio
 
 
+def relative_mean(name: str) -> Figure:
+    """The mean relative response."""
+    return lambda trial: float(relative(trial, name).mean())
+
+
+def response_mean(name: str) -> Figure:
+    """The mean response in seconds."""
+    return lambda trial: float(trial.response_s[name].mean())
+
+
 def mean_relative(rival: str) -> Figure:
     """How many times lower the mean relative response is than the rival's."""
     return lambda trial: float(relative(trial, rival).mean() / relative(trial, "eddy").mean())

@@ -17,22 +17,45 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A policy and how the board loads for it."""
+    """A policy and the machine it plays on.
+
+    Attributes:
+        policy: By name.
+        setting: What the machine offers; see `Setting`.
+        variant: As in `make_player`.
+    """
 
     policy: str
-    blocking: bool
+    setting: Setting
     variant: str = "thesis"
 
 
-CONTENDERS: Mapping[str, Contender] = {
-    "exclusive": Contender("exclusive", blocking=True),
-    "nimblock": Contender("nimblock", blocking=True),
-    "nimblock, async": Contender("nimblock", blocking=False),
-    "nimblock, artefact": Contender("nimblock", blocking=True, variant="artefact"),
-    "eddy": Contender("eddy", blocking=False),
+MACHINES: Mapping[str, Setting] = {
+    "reload, block": Setting(blocking=True, reuse=False),
+    "reload, overlap": Setting(blocking=False, reuse=False),
+    "reuse, block": Setting(blocking=True, reuse=True),
+    "reuse, overlap": Setting(blocking=False, reuse=True),
 }
-"""`exclusive` is what responses are relative to; `nimblock, artefact` is the published scheduler with its departures
-from the thesis' text, which the goals do not name, but which was the one that ran on the board."""
+"""Every machine a policy is tried on: modules left in slots are used again or not, loads overlap or block."""
+OURS = "eddy"
+"""`eddy` on the machine it has live."""
+RIVALS: Mapping[str, Contender] = {
+    f"{name} ({machine})": Contender("nimblock", setting, variant)
+    for name, variant in (("Nimblock's text", "thesis"), ("published Nimblock", "published"))
+    for machine, setting in MACHINES.items()
+} | {"published Nimblock on its board": Contender("nimblock", MACHINES["reload, block"], "artefact")}
+"""Nimblock as the text has it and as it was published, on every machine; and the published program as it ran."""
+CONTENDERS: Mapping[str, Contender] = {
+    "exclusive": Contender("exclusive", MACHINES["reload, block"]),
+    **RIVALS,
+    **{
+        f"eddy ({machine})": Contender("eddy", setting)
+        for machine, setting in MACHINES.items()
+        if "reuse, o" not in machine
+    },
+    OURS: Contender("eddy", MACHINES["reuse, overlap"]),
+}
+"""`exclusive` is what responses are relative to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +84,18 @@ class Trial:
         )
 
 
+def strongest(trial: Trial) -> str:
+    """The rival with the lowest mean response relative to `exclusive`."""
+    return min(RIVALS, key=lambda name: float((trial.response_s[name] / trial.response_s["exclusive"]).mean()))
+
+
 def hold(workload: Workload, sequences: Sequence[Sequence[Event]]) -> Trial:
     """Run every sequence under every contender."""
     responses: dict[str, list[list[float]]] = {name: [] for name in CONTENDERS}
     for events in sequences:
         for name, contender in CONTENDERS.items():
             player = make_player(contender.policy, contender.variant)
-            result = run(workload, events, player, Setting(measured=True, blocking=contender.blocking))
+            result = run(workload, events, player, contender.setting)
             responses[name].append(responses_s(result, events))
     return Trial(
         np.array([[event.app for event in events] for events in sequences]),

@@ -7,17 +7,26 @@ from collections.abc import Mapping
 from eddy.policy.dispatch.artefact import ARTEFACTS
 from eddy.policy.dispatch.artefact.nimblock import ArtefactNimblock
 from eddy.policy.dispatch.artefact.round_robin import ArtefactRoundRobin
+from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.studies.nimblock.run import Player
 
 
 def _taken_back(what: str) -> Player:
-    return Player(ArtefactNimblock(as_text=frozenset({what})), artefact=True)
+    return Player(ArtefactNimblock(as_text=frozenset({what})), published_goals=True, polled=True)
+
+
+def _published(policy: DispatchPolicy) -> Player:
+    return Player(policy, published_goals=True, polled=True)
 
 
 def _everywhere(policy: str) -> dict[str, Player]:
     return {
         "its scheduler, events instead of a polling loop": Player(ARTEFACTS[policy]()),
-        **({"pipelined": Player(ARTEFACTS[policy](pipelined=True), artefact=True)} if policy != "nimblock" else {}),
+        **(
+            {"pipelined": Player(ARTEFACTS[policy](pipelined=True), published_goals=True, polled=True)}
+            if policy != "nimblock"
+            else {}
+        ),
     }
 
 
@@ -25,7 +34,7 @@ DEPARTURES: Mapping[str, Mapping[str, Player]] = {
     **{policy: _everywhere(policy) for policy in ("exclusive", "fcfs", "prema")},
     "round_robin": {
         **_everywhere("round_robin"),
-        "highest priority first": Player(ArtefactRoundRobin(inverted=False), artefact=True),
+        "highest priority first": _published(ArtefactRoundRobin(inverted=False)),
     },
     "nimblock": {
         **_everywhere("nimblock"),

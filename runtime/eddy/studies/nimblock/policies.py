@@ -5,16 +5,16 @@ from __future__ import annotations
 from eddy.core.errors import InvalidRequest
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.artefact import ARTEFACTS
-from eddy.studies.nimblock.machines import ReloadingMachine, StudyMachine
 from eddy.studies.nimblock.run import Player
 
-VARIANTS = ("thesis", "artefact")
-REUSING = frozenset({"eddy"})
-"""Policies for which a module that is still in a slot needs no load; the others load every time, as their text says."""
+VARIANTS = ("thesis", "published", "artefact")
+"""`thesis`: as the text of [004] has the policy. `published`: as its authors' program has it, on the setting's machine.
+`artefact`: the whole of that program, with its polling loop, console and SD card."""
 
 
 def make_player(name: str, variant: str = "thesis") -> Player:
-    """The policy `name` as the thesis' text has it; all of them pipeline.
+    """The policy `name` as a variant has it; all of the thesis' pipeline. What it may use of the machine is the
+    `Setting`'s, not the player's.
 
     Raises:
         InvalidRequest: There is no such policy or variant.
@@ -23,6 +23,6 @@ def make_player(name: str, variant: str = "thesis") -> Player:
         raise InvalidRequest(f"no policy {name!r}", field="policy", allowed=sorted(POLICIES))
     if variant not in VARIANTS:
         raise InvalidRequest(f"no variant {variant!r}", field="variant", allowed=list(VARIANTS))
-    if variant == "artefact" and name in ARTEFACTS:
-        return Player(ARTEFACTS[name](), artefact=True)
-    return Player(POLICIES[name](pipelined=True), StudyMachine if name in REUSING else ReloadingMachine)
+    if variant != "thesis" and name in ARTEFACTS:
+        return Player(ARTEFACTS[name](), published_goals=True, polled=variant == "artefact")
+    return Player(POLICIES[name](pipelined=True))

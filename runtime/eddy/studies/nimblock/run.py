@@ -16,7 +16,7 @@ from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.studies.nimblock.console import CARD_S, Contention
-from eddy.studies.nimblock.machines import ReloadingMachine
+from eddy.studies.nimblock.machines import ReloadingMachine, StudyMachine
 from eddy.studies.nimblock.polled import run_polled
 from eddy.studies.nimblock.workload import Event, Workload
 
@@ -38,32 +38,39 @@ class Setting:
     Attributes:
         measured: Whether items take what was measured; else what was estimated.
         blocking: Whether the hypervisor does nothing else while it loads.
+        reuse: Whether a task that finds its module in a slot needs no load; else every task that is given a slot is
+            loaded, as the text of [004] has it (2.1.2).
     """
 
     measured: bool = True
     blocking: bool = True
+    reuse: bool = False
+
+    @property
+    def machine(self) -> Callable[..., Machine]:
+        """Makes the state machine."""
+        return StudyMachine if self.reuse else ReloadingMachine
 
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """A policy and the machine it plays on.
+    """A policy, and what comes with it.
 
     Attributes:
         policy: Who gets which slot.
-        machine: Makes the machine; see `machines`.
-        artefact: Whether it is the published artefact that plays: its loop and machine, see `polled`, and its goal
-            numbers; else the thesis' unified one.
+        published_goals: Whether applications have the goal numbers of the published program; else the thesis' one.
+        polled: Whether it plays in the published program's loop, which polls, and always loads; see `polled`.
     """
 
     policy: DispatchPolicy
-    machine: Callable[..., Machine] = ReloadingMachine
-    artefact: bool = False
+    published_goals: bool = False
+    polled: bool = False
 
 
-def jobs_of(workload: Workload, events: Sequence[Event], artefact: bool = False) -> list[JobSpec]:
-    """Events as jobs, numbered as in the input; with `artefact`, with the goals the artefact uses."""
+def jobs_of(workload: Workload, events: Sequence[Event], published_goals: bool = False) -> list[JobSpec]:
+    """Events as jobs, numbered as in the input; with the goals the published program uses, if asked for."""
     graphs = {
-        name: dataclasses.replace(app.application, goal_slots=app.goal_slots) if artefact else app.application
+        name: dataclasses.replace(app.application, goal_slots=app.goal_slots) if published_goals else app.application
         for name, app in workload.apps.items()
     }
     return [
@@ -99,14 +106,14 @@ def board_of(workload: Workload, setting: Setting, latency: Latency) -> ModelBoa
 def run(workload: Workload, events: Sequence[Event], player: Player, setting: Setting) -> VirtualRun:
     """Run a sequence to its end."""
     load_s = dict(enumerate(workload.load_s))
-    latency, jobs = latencies_of(workload, setting), jobs_of(workload, events, player.artefact)
-    if player.artefact:
+    latency, jobs = latencies_of(workload, setting), jobs_of(workload, events, player.published_goals)
+    if player.polled:
         contention = Contention(latency)
         board = board_of(workload, setting, contention)
         card_s = CARD_S if workload.measured_loads else {}
         return run_polled(board, player.policy, jobs, load_s, card_s, contention)
     board = board_of(workload, setting, latency)
-    return run_virtual(board, player.policy, jobs, load_s=load_s, machine=player.machine)
+    return run_virtual(board, player.policy, jobs, load_s=load_s, machine=setting.machine)
 
 
 def responses_s(result: VirtualRun, events: Sequence[Event]) -> list[float]:

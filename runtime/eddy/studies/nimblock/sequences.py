@@ -77,7 +77,7 @@ def play(arrivals: str, seeds: Sequence[int], say: Callable[[str], None]) -> dic
     for way, variant in (("the text", "thesis"), ("the artefact", "artefact")):
         say(f"{arrivals}, {variant}: {len(seeds)} sequences under {len(POLICIES)} policies")
         responses[way] = {policy: _responses(sequences, make_player(policy, variant)) for policy in POLICIES}
-    baseline = Player(ARTEFACTS[BASELINE](pipelined=True), artefact=True)
+    baseline = Player(ARTEFACTS[BASELINE](pipelined=True), published_goals=True, polled=True)
     responses["the artefact, baseline pipelined"] = {
         **responses["the artefact"],
         BASELINE: _responses(sequences, baseline),

@@ -28,11 +28,14 @@ def is_ready(job: JobView, task: TaskView, pipelined: bool) -> bool:
 
 
 def first_idle(view: DispatchView, task: TaskView) -> SlotView | None:
-    """The idle slot of lowest index."""
+    """The idle slot of lowest index; one that still holds the task's module, where the machine leaves modules there."""
+    idle = None
     for slot in view.slots:
         if slot.job is None and not slot.loading and (task.slots is None or slot.index in task.slots):
-            return slot
-    return None
+            if slot.module == task.module:
+                return slot
+            idle = idle or slot
+    return idle
 
 
 def threshold_of(tokens: Iterable[float]) -> float:
