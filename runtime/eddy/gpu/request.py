@@ -217,21 +217,26 @@ def _argument(place: int, raw: object) -> ArgumentValue:
         return Same(raw["argument"])
     if raw.get("null") is True:
         return None
-    if isinstance(raw.get("local"), int) and raw["local"] > 0:
+    if type(raw.get("local")) is int and raw["local"] > 0:
         return Local(raw["local"])
     value = raw.get("value")
-    if isinstance(value, (int, float)):
+    if _is_number(value):
         return value
-    if isinstance(value, list) and value and all(isinstance(part, (int, float)) for part in value):
+    if isinstance(value, list) and value and all(map(_is_number, value)):
         return tuple(value)
     digest, dtype, shape = raw.get("buffer"), raw.get("dtype"), raw.get("shape")
     if not isinstance(digest, str) or not _SHA256.match(digest):
         raise _wrong(where, "one of buffer (a SHA-256), value, local, null, argument")
     if not isinstance(dtype, str) or not _DTYPE.match(dtype):
         raise _wrong(f"{where}.dtype", "a numpy type such as <f4")
-    if not isinstance(shape, list) or not all(isinstance(n, int) and 0 <= n < 1 << 31 for n in shape) or len(shape) > 8:
+    if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < 1 << 31 for n in shape) or len(shape) > 8:
         raise _wrong(f"{where}.shape", "at most 8 whole numbers")
     return Buffer(digest, dtype, tuple(shape))
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number; true and false, which Python counts among them, are none in JSON."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _sizes(raw: Mapping[str, Any], name: str) -> tuple[int, ...] | None:
