@@ -147,6 +147,8 @@ def events_of(commands: list[m.Command], now_s: float) -> list[m.Input]:
             found.append(m.ItemEnded(command.slot, now_s, now_s))
         elif isinstance(command, m.Allocate):
             found.append(m.Allocated(command.job))
+        elif isinstance(command, m.Collect):
+            found.append(m.Collected(command.job, command.item))
     return found
 
 

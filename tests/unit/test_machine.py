@@ -54,9 +54,15 @@ class Bench:
         return self.machine.step(self.now_s, inputs or (m.Wake(),))
 
     def arrive(
-        self, number: int = 1, app: Application = ONE, tenant: str = "a", batch: int = 1, memory: bool = False
+        self,
+        number: int = 1,
+        app: Application = ONE,
+        tenant: str = "a",
+        batch: int = 1,
+        memory: bool = False,
+        collects: m.Collects = m.Collects.NONE,
     ) -> None:
-        self.step(m.Arrive(m.JobSpec(number, tenant, app, batch, 1, self.now_s, None, memory)))
+        self.step(m.Arrive(m.JobSpec(number, tenant, app, batch, 1, self.now_s, None, memory, collects=collects)))
 
     def load(self, job: int, task: int, slot: int) -> m.Outcome:
         """Give a slot, and let its load end."""
@@ -73,17 +79,49 @@ def whats(outcome: m.Outcome) -> list[What]:
 
 def test_a_job_goes_from_queue_to_success_along_the_table() -> None:
     bench = Bench()
-    bench.arrive(memory=True)
+    bench.arrive(memory=True, collects=m.Collects.EVERY_ITEM)
     assert bench.step(decide=[Configure(1, 0, 0)]).commands == [m.Allocate(1)]
     loaded = bench.step(m.Allocated(1), decide=[Configure(1, 0, 0)])
     assert loaded.commands == [m.Load(0, "x0")]
     launched = bench.step(m.Configured(0, bench.now_s, bench.now_s))
     assert launched.commands == [m.Launch(0, 1, 0, 0)]
-    ended = bench.done(0)
-    assert ended.commands == [m.Collect(1, 0), m.Free(1)]
+    ran = bench.done(0)
+    assert ran.commands == [m.Collect(1, 0)]
+    assert ran.ended == [], "its outputs are still on the board"
+    asked = len(bench.script.seen)
+    ended = bench.step(m.Collected(1, 0))
+    assert ended.commands == [m.Free(1)]
     assert ended.ended == [1]
-    states = [e.state for o in (loaded, launched, ended) for e in o.log if e.state]
+    assert [e.what for e in ended.log] == [What.RESULT, What.STATE]
+    assert len(bench.script.seen) == asked, "a policy has nothing to decide about that"
+    states = [e.state for o in (loaded, launched, ran, ended) for e in o.log if e.state]
     assert states == [JobState.PLACED, JobState.RECONFIGURING, JobState.RUNNING, JobState.SUCCEEDED]
+
+
+def test_a_job_whose_outputs_cannot_be_read_fails_along_the_table() -> None:
+    bench = Bench()
+    bench.arrive(batch=2, collects=m.Collects.EVERY_ITEM)
+    bench.load(1, 0, 0)
+    bench.done(0)
+    assert bench.machine.jobs[1].committed == 0, "an item counts when its outputs are stored"
+    bench.step(m.Collected(1, 0))
+    assert bench.machine.jobs[1].committed == 1
+    assert bench.done(0).commands == [m.Collect(1, 1)]
+    failed = bench.step(m.JobFault(1, "internal-error", "torn", 1))
+    assert [e.state for e in failed.log if e.state] == [JobState.FAILED]
+    record = bench.machine.record(1).record()
+    assert (record.items_done, record.failed_item, record.cause) == (1, 1, "internal-error")
+    assert bench.step(m.Collected(1, 1)).log == [], "what comes too late changes nothing"
+
+
+def test_only_the_last_item_is_collected_where_outputs_are_the_whole_jobs() -> None:
+    bench = Bench()
+    bench.arrive(batch=2, collects=m.Collects.LAST_ITEM)
+    bench.load(1, 0, 0)
+    assert bench.done(0).commands == [m.Launch(0, 1, 0, 1)]
+    assert bench.machine.jobs[1].committed == 1
+    assert bench.done(0).commands == [m.Collect(1, 1)]
+    assert bench.step(m.Collected(1, 1)).ended == [1]
 
 
 def test_a_second_load_waits_for_the_first() -> None:
@@ -118,7 +156,7 @@ def test_a_decision_that_does_not_fit_is_dropped_and_recorded_once(decision: Dec
 
 def test_items_of_a_successor_wait_for_the_same_item_of_its_predecessor() -> None:
     bench = Bench()
-    bench.arrive(1, TWO, batch=2)
+    bench.arrive(1, TWO, batch=2, collects=m.Collects.EVERY_ITEM)
     assert m.Launch(0, 1, 0, 0) in bench.load(1, 0, 0).commands
     assert bench.load(1, 1, 1).commands == []
     assert bench.done(0).commands == [m.Launch(0, 1, 0, 1), m.Launch(1, 1, 1, 0)]

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, What
@@ -42,24 +41,6 @@ class Books:
             KeyError: There is none of that number.
         """
         return self.jobs[number] if number in self.jobs else self._gone[number]
-
-    def spoil(self, number: int, item: int, cause: str, detail: str) -> bool:
-        """Take back that an item of a job is done, because its outputs could not be had; only items before it count.
-
-        Returns:
-            Whether the job had ended with this step: it has failed then, and its log says so. One that goes on is to
-            be ended by its caller.
-        """
-        job, out = self.record(number), self._out
-        job.committed = item
-        out.log = [e for e in out.log if not (e.job == number and e.what is What.RESULT and (e.item or 0) >= item)]
-        if number not in self._gone:
-            return False
-        job.state, job.cause, job.detail, job.failed_item = JobState.FAILED, cause, detail, item
-        final = (e for e in out.log if e.job == number and e.state is JobState.SUCCEEDED)
-        for event in list(final):
-            out.log[out.log.index(event)] = replace(event, state=JobState.FAILED, detail=cause)
-        return True
 
     def graph(self, spec: JobSpec) -> Graph:
         """The edges of a job's application, shared by all its jobs."""

@@ -1,9 +1,10 @@
 """The engine: carries the machine's commands out on a board and a store, one step at a time, plain and blocking.
 
 The order within a step is what makes a crash harmless. First the events are read, not acknowledged. The machine books
-them. Outputs of finished items are read from the board. Then everything that changed is committed in one transaction:
-records, event log, results, what each slot holds, and the number of the last event seen. Only then are commands carried
-out on the board, and only the next wait acknowledges the events. So after a crash at any point:
+them. Then everything that changed is committed in one transaction: records, event log, results, what each slot holds,
+and the number of the last event seen. Only then are commands carried out on the board, and only the next wait
+acknowledges the events. Outputs of a finished item are read by such a command too; what they are is committed with the
+step that counts the item. So after a crash at any point:
 
 - before the commit, the events come again, and nothing has happened;
 - after it, a command that was not carried out yet is seen missing on the board, and decided again (see `recovery`).
@@ -91,6 +92,8 @@ class Engine:
         self.requests: dict[int, JobRequest] = {}
         self.submitted: dict[int, float] = {}
         self.preparing = Preparing(board)
+        self._collected: list[Result] = []
+        """Outputs read from the board, to be stored with the step that takes note of it."""
         self._inbox: deque[m.Input] = deque()
         self._door = threading.Lock()
         """Keeps a cancellation behind the arrival of its job: the store shows a job before the inbox has it."""
@@ -176,6 +179,7 @@ class Engine:
         """
         self._inbox.clear()
         self.preparing.clear()
+        self._collected.clear()
         self._run(recover(self))
 
     def probe(self) -> None:
@@ -280,7 +284,8 @@ class Engine:
     def _step(self, inputs: list[m.Input]) -> tuple[list[m.Input], m.Load | None]:
         """One step of the machine, made durable and carried out but for its load; answers what came of it, and that."""
         outcome = self.machine.step(self.now_s, inputs)
-        answers = self._commit(outcome)
+        self._commit(outcome)
+        answers: list[m.Input] = []
         load: m.Load | None = None
         for command in outcome.commands:
             if isinstance(command, m.Load):
@@ -289,10 +294,10 @@ class Engine:
                 answers += self._carry_out(command)
         return answers, load
 
-    def _commit(self, outcome: m.Outcome) -> list[m.Input]:
-        """Make durable what a step changed; answers the jobs that cannot go on because an output could not be read."""
-        results, faults = self._collect(outcome)
-        results += self._logs(outcome)
+    def _commit(self, outcome: m.Outcome) -> None:
+        """Make durable what a step changed, and the outputs that were collected before it."""
+        results = [*self._collected, *self._logs(outcome)]
+        self._collected.clear()
         jobs = [self.machine.record(number) for number in sorted(outcome.jobs)]
         self.store.commit(
             Commit(
@@ -307,7 +312,6 @@ class Engine:
             self.requests.pop(number, None)
             self.submitted.pop(number, None)
             self.kernels.forget(number)
-        return faults
 
     def _logs(self, outcome: m.Outcome) -> list[Result]:
         """What the kernel jobs that ended printed, as far as it can be had."""
@@ -332,29 +336,10 @@ class Engine:
         """Reads from a kernel job's region: offset and size to bytes."""
         return lambda offset, size: self.buffers.read(job, REGION, EVERY_ITEM, offset, size)
 
-    def _collect(self, outcome: m.Outcome) -> tuple[list[Result], list[m.Input]]:
-        """The outputs of every item that is done; a job whose outputs cannot be had fails, and no other."""
-        results: list[Result] = []
-        faults: dict[int, m.Input | None] = {}
-        for command in outcome.commands:
-            if not isinstance(command, m.Collect) or command.job in faults:
-                continue
-            try:
-                results += self._outputs(command)
-            except BoardUnreachable:
-                raise
-            except Exception as error:
-                cause, why = explain(error, f"reading the outputs of item {command.item} of job {command.job}")
-                ended = self.machine.spoil(command.job, command.item, cause, why)
-                faults[command.job] = None if ended else m.JobFault(command.job, cause, why)
-        return results, [fault for fault in faults.values() if fault is not None]
-
     def _outputs(self, command: m.Collect) -> list[Result]:
         """The outputs of an item every task is done with."""
         spec = self.machine.record(command.job).spec
         if spec.kernel is not None:
-            if command.item < spec.batch - 1:
-                return []
             found = self.kernels.plan(command.job).outputs(self._reader(command.job))
             return [Result(command.job, name, command.item, data) for name, data in found]
         application = spec.application
@@ -382,6 +367,9 @@ class Engine:
     def _command(self, command: m.Command) -> list[m.Input]:
         if isinstance(command, m.Launch):
             self.board.launch(command.slot, self._launch(command))
+        elif isinstance(command, m.Collect):
+            self._collected += self._outputs(command)
+            return [m.Collected(command.job, command.item)]
         elif isinstance(command, m.Allocate):
             return self._allocate(command.job)
         elif isinstance(command, m.Load):
@@ -422,6 +410,8 @@ class Engine:
         if isinstance(command, m.Allocate):
             self.buffers.free(command.job)
             return [m.JobFault(command.job, cause, why)]
+        if isinstance(command, m.Collect):
+            return [m.JobFault(command.job, cause, why, command.item)]
         return []
 
     def _close(self, slot: int) -> None:
@@ -494,8 +484,17 @@ def job_spec(record: JobRecord, application: Application) -> m.JobSpec:
         arrival_s=record.arrival_s,
         deadline_s=record.deadline_s,
         needs_memory=bool(application.buffers),
+        collects=_collects(record, application),
         kernel=record.kernel,
     )
+
+
+def _collects(record: JobRecord, application: Application) -> m.Collects:
+    """Which items of a job leave outputs."""
+    if record.kernel is not None:
+        return m.Collects.LAST_ITEM
+    outputs = any(each.role is BufferRole.OUTPUT for each in application.buffers)
+    return m.Collects.EVERY_ITEM if outputs else m.Collects.NONE
 
 
 def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[SlotStatus, ...]:

@@ -81,7 +81,10 @@ class Job:
         self.attempts = [0] * count
         self.left = [count] * spec.batch
         """Per item: tasks not done with it."""
+        self.finished = 0
+        """Items every task is done with."""
         self.committed = 0
+        """Items that count as done: of the finished ones, those whose outputs are stored."""
         self.loading = self.held = self.running = 0
         self.memory = Memory.NONE if spec.needs_memory else Memory.HELD
         self.lacks_memory = False
@@ -114,13 +117,18 @@ class Job:
         """How many slots it has."""
         return self.loading + self.held + self.running
 
+    @property
+    def collecting(self) -> bool:
+        """Whether outputs of finished items are still to be stored."""
+        return self.committed < self.finished
+
     def derive(self) -> JobState:
         """The state that follows from what it holds."""
         if self.ending is not None:
             return JobState.DRAINING if self.slots else self.ending
         if self.committed == self.spec.batch and not self.slots:
             return JobState.SUCCEEDED
-        if self.running:
+        if self.running or self.collecting:
             return JobState.RUNNING
         if self.loading:
             return JobState.RECONFIGURING
@@ -171,16 +179,18 @@ class Job:
         return item
 
     def finish_item(self, task: int) -> list[int]:
-        """Count one more finished item of a task; answers the items every task is now done with."""
+        """Count one more item of a task; answers the items every task is now done with."""
         item = self.done[task]
         self.done[task] = item + 1
         self.touch(task)
         self.left[item] -= 1
-        finished = []
-        while self.committed < self.spec.batch and self.left[self.committed] == 0:
-            finished.append(self.committed)
-            self.committed += 1
-        return finished
+        before = self.finished
+        self._count_finished()
+        return list(range(before, self.finished))
+
+    def _count_finished(self) -> None:
+        while self.finished < self.spec.batch and self.left[self.finished] == 0:
+            self.finished += 1
 
     def count(self, cores: tuple[CoreCounters, ...]) -> None:
         """Add what the cores of a cluster counted during one slice."""
@@ -202,8 +212,8 @@ class Job:
 
     @property
     def hidden(self) -> bool:
-        """Whether nothing could be decided about it: it is ending, or waits for memory in the queue."""
-        return self.ending is not None or self.lacks_memory
+        """Whether nothing could be decided about it: it ends, waits for memory, or has its outputs left."""
+        return self.ending is not None or self.lacks_memory or self.finished == self.spec.batch
 
     def view(self, fits: Fits, every: int, fresh: Callable[[Job], Tasks]) -> JobView:
         """What a policy sees; made anew only where something changed.
@@ -333,4 +343,5 @@ class Job:
         job.memory = Memory.HELD if kept else Memory.NONE
         job.cores = record.kernel.cores if kept and record.kernel is not None else ()
         job.left = [sum(1 for count in job.done if count <= item) for item in range(spec.batch)]
+        job._count_finished()
         return job

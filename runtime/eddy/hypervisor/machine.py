@@ -30,6 +30,7 @@ from eddy.hypervisor.messages import (
     Arrive,
     Cancel,
     Collect,
+    Collected,
     Configured,
     Fetch,
     Free,
@@ -116,7 +117,8 @@ class Machine(Books):
         ended: set[int] = set()
         for message in inputs:
             self._take(message)
-            happened = True
+            # That outputs are stored is nothing to a policy: the job had no task left.
+            happened = happened or not isinstance(message, Collected)
             if isinstance(message, ItemEnded):
                 ended.add(message.slot)
         # Whatever was just loaded does an item at least; a slot between two items is the policy's to take first.
@@ -146,16 +148,26 @@ class Machine(Books):
             self._no_memory(message)
         elif isinstance(message, JobFault):
             self._job_fault(message)
+        elif isinstance(message, Collected):
+            self._collected(message)
         elif isinstance(message, Cancel):
             job = self.jobs.get(message.job)
             if job is not None and job.ending is None:
                 self._end(job, JobState.CANCELLED, self._now_s)
         elif isinstance(message, Resume):
-            for job in [job for job in self.jobs.values() if job.ending is not None]:
-                self._end(job, job.ending or JobState.FAILED, self._now_s, job.cause, job.detail)
+            self._resume()
         elif isinstance(message, Wake):
             for pool in self._pools.values():
                 pool.wake_s = None
+
+    def _resume(self) -> None:
+        """What was ending goes on ending; outputs that were finished and not stored are collected."""
+        for job in list(self.jobs.values()):
+            if job.ending is not None:
+                self._end(job, job.ending, self._now_s, job.cause, job.detail)
+                continue
+            for item in range(job.committed, job.finished):
+                self._finished(job, item, self._now_s)
 
     @property
     def busy(self) -> bool:
@@ -196,6 +208,7 @@ class Machine(Books):
         if job is None or job.ending is not None:
             return
         self._memory.give_up(job)
+        job.failed_item = message.item
         self._end(job, JobState.FAILED, self._now_s, message.cause, message.detail)
 
     def _configured(self, message: Configured) -> None:
@@ -300,22 +313,41 @@ class Machine(Books):
             )
         elif job.done[task] == job.spec.batch:
             self._release(slot, job, message.at_s, What.RELEASE)
-            if job.committed == job.spec.batch:
+            if job.finished == job.spec.batch:
+                self._show_anew(job)
                 self._settle(job, message.at_s)
         elif slot.leaving:
             self._release(slot, job, message.at_s, What.PREEMPT)
 
     def _count(self, job: Job, task: int, message: ItemEnded) -> None:
-        """Book a finished item, and let the outputs of items that are complete be collected."""
+        """Book an item of a task."""
         application = job.spec.application
         graph, took_s = application.tasks[task], message.at_s - message.started_s
         seen = Observation(graph.module, took_s, application.name, task, graph.estimate_s)
         self._pools[job.spec.pool].observations.append(seen)
         self._show_anew(job)
-        for finished in job.finish_item(task):
-            self._out.commands.append(Collect(job.spec.id, finished))
-            self._note(job, message.at_s, What.RESULT, item=finished)
+        for item in job.finish_item(task):
+            self._finished(job, item, message.at_s)
         self._changed(job)
+
+    def _finished(self, job: Job, item: int, at_s: float) -> None:
+        """Every task is done with an item: it counts, or its outputs are to be stored first."""
+        if job.spec.leaves_outputs(item):
+            self._out.commands.append(Collect(job.spec.id, item))
+        else:
+            self._stored(job, item, at_s)
+
+    def _stored(self, job: Job, item: int, at_s: float) -> None:
+        """An item counts as done."""
+        job.committed = item + 1
+        self._note(job, at_s, What.RESULT, item=item)
+        self._changed(job)
+
+    def _collected(self, message: Collected) -> None:
+        job = self.jobs.get(message.job)
+        if job is not None and message.item == job.committed:
+            self._stored(job, message.item, self._now_s)
+            self._settle(job, self._now_s)
 
     def _launch_ready(self, waiting: Collection[int] = ()) -> None:
         """Start every item that may start, but in slots that are `waiting` for what is decided."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field
 
 from eddy.board.port import Cause
@@ -9,6 +10,14 @@ from eddy.core.applications import Application
 from eddy.core.counters import CoreCounters
 from eddy.core.records import JobEvent, KernelRecord
 from eddy.core.slots import Pool
+
+
+class Collects(str, enum.Enum):
+    """Which items of a job leave outputs that are read from the board and stored."""
+
+    NONE = "none"
+    EVERY_ITEM = "every item"
+    LAST_ITEM = "last item"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +35,7 @@ class JobSpec:
         needs_memory: Whether buffers must be allocated before it may run.
         kernel: For a kernel job, what it is. Its items are slices that work on one memory in place: they count only
             as long as that memory is there.
+        collects: Which items leave outputs; such an item counts as done when they are stored.
     """
 
     id: int
@@ -37,11 +47,17 @@ class JobSpec:
     deadline_s: float | None = None
     needs_memory: bool = False
     kernel: KernelRecord | None = None
+    collects: Collects = Collects.NONE
 
     @property
     def pool(self) -> Pool:
         """The pool whose slots it runs in."""
         return Pool.PIPELINE if self.kernel is None else Pool.GPU
+
+    def leaves_outputs(self, item: int) -> bool:
+        """Whether an item leaves outputs that are to be stored."""
+        last = item == self.batch - 1
+        return self.collects is Collects.EVERY_ITEM or (self.collects is Collects.LAST_ITEM and last)
 
     @property
     def age(self) -> tuple[float, int]:
@@ -83,11 +99,20 @@ class NoMemory:
 
 @dataclass(frozen=True, slots=True)
 class JobFault:
-    """Something that concerns one job alone went wrong in a way nobody foresaw; it cannot go on."""
+    """Something that concerns one job alone went wrong; it cannot go on. `item` is the item it went wrong with."""
 
     job: int
     cause: str
     detail: str = ""
+    item: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The outputs of an item were read, and are stored together with what this step changes."""
+
+    job: int
+    item: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +157,9 @@ class Resume:
     """First input after jobs and slots were taken up again: what was ending goes on ending."""
 
 
-Input = Resume | Arrive | Cancel | Allocated | NoMemory | JobFault | Configured | LoadFailed | ItemEnded | Wake
+Input = (
+    Resume | Arrive | Cancel | Allocated | NoMemory | JobFault | Collected | Configured | LoadFailed | ItemEnded | Wake
+)
 
 
 # Commands -------------------------------------------------------------------------------------------------------------
@@ -140,7 +167,7 @@ Input = Resume | Arrive | Cancel | Allocated | NoMemory | JobFault | Configured 
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """Read the outputs of an item that every task is done with, and commit them."""
+    """Read the outputs of an item that every task is done with; `Collected` or `JobFault` follows."""
 
     job: int
     item: int
@@ -207,7 +234,7 @@ class Outcome:
     """What one step did.
 
     Attributes:
-        commands: To be carried out in this order, after what changed is durable; `Collect` before.
+        commands: To be carried out in this order, after what changed is durable.
         log: Entries of the event log, in time order.
         jobs: Ids of jobs whose record changed.
         slots: Indices of slots that changed.
