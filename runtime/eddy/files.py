@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,7 +83,7 @@ def write_private(path: Path, data: bytes) -> None:
     """
     with os_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
             with os.fdopen(descriptor, "wb") as file:

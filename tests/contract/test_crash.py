@@ -18,12 +18,13 @@ import pytest
 from contract.fake_fabric import MARK, FakeSlot
 from contract.harness import fake, marking, socketed
 from eddy.board import wire
-from eddy.board.boardd import listen
+from eddy.board.boardd import listen, serve
 from eddy.board.journal import Journal, Started
 from eddy.board.port import Cause, EventKind, Launch, SlotPhase
 from eddy.board.pynq import PynqBoard
 from eddy.board.socket import SocketBoard
-from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest
+from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, StorageInUse
+from eddy.files import Hold
 
 Start = Callable[[], "subprocess.Popen[str]"]
 
@@ -96,6 +97,7 @@ def test_boardd_killed_in_the_middle_leaves_every_slot_closed(boardd: tuple[Star
     assert not any(board.read(board.allocate(everything, "next").id, 0, everything))
     with pytest.raises(Conflict):
         board.launch(0, Launch("x", (), (), 1.0))
+    board.close_connection()
 
 
 @pytest.mark.rtl
@@ -294,6 +296,34 @@ def test_journal_reports_what_was_not_acknowledged(tmp_path: Path) -> None:
     assert Journal(path).first_seq() >= 3
     path.write_text("{")
     assert Journal(path).lost == ()
+
+
+def test_a_journal_that_cannot_be_written_stops_nothing_and_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    journal.begin(Started(0, item="kept"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    full = tmp_path / "journal.tmp"
+    full.mkdir()  # stands where the next version would be written
+    journal.begin(Started(1, item="unkept"))
+    journal.abandon(Started(1, item="unkept"))
+    assert len([message for message in caplog.messages if "cannot be written" in message]) == 1
+    full.rmdir()
+    journal.begin(Started(0, item="again"))
+    assert "is written again" in caplog.messages[-1]
+    assert Journal(path).lost == (Started(0, item="kept"), Started(0, item="again"))
+
+
+def test_two_boardds_never_own_one_socket_even_before_they_listen(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    first = Hold(tmp_path / "s.lock", "the socket")
+    first.note()
+    with pytest.raises(StorageInUse, match=f"process {os.getpid()} has the socket"):
+        serve("rtl", path)
+    first.release()
+    assert not path.exists()
 
 
 def test_values_outside_the_port_are_not_taken() -> None:

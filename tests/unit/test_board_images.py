@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from eddy.board.image_files import payload_bytes
 from eddy.board.images import ImageStore
 from eddy.board.profile import load_profile
 from eddy.board.signing import Trust
-from eddy.core.errors import ImageRefused, InvalidRequest
+from eddy.core.errors import ConfigurationFailed, ImageRefused, InvalidRequest
 from eddy_sim import bitfile
 
 TINY = load_profile("tiny")
@@ -51,6 +53,31 @@ def test_copies_are_made_once_and_bounded(folder: Path) -> None:
     store.admit(other.sha256, TINY.slots[1], SHELL, OPEN)
     assert copies[0].exists()
     assert not copies[1].exists(), "the copy used longest ago goes first"
+    store.close()
+
+
+def test_a_full_memory_is_emptied_of_older_copies_and_then_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = ImageStore(folder)
+    first, second = [image for image in store.images() if image.slot == 0][:2]
+    kept = store.admit(first.sha256, TINY.slots[0], SHELL, OPEN)[1]
+    write = Path.write_bytes
+
+    def full_while(there: Callable[[], bool]) -> None:
+        def refusing(path: Path, data: bytes) -> int:
+            if there():
+                raise OSError(errno.ENOSPC, "No space left on device", str(path))
+            return write(path, data)
+
+        monkeypatch.setattr(Path, "write_bytes", refusing)
+
+    full_while(kept.exists)
+    assert store.admit(second.sha256, TINY.slots[0], SHELL, OPEN)[1].exists()
+    assert not kept.exists()
+    full_while(lambda: True)
+    with pytest.raises(ConfigurationFailed, match="no room in"):
+        store.admit(first.sha256, TINY.slots[0], SHELL, OPEN)
+    monkeypatch.undo()
+    assert store.admit(first.sha256, TINY.slots[0], SHELL, OPEN)[1].exists()
     store.close()
 
 

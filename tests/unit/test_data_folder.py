@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from eddy.api.catalogue import Catalogue
 from eddy.api.keys import KeyHasher, load_secret
 from eddy.api.operator import OPERATOR, see_to_operator
 from eddy.cli.main import app
@@ -29,6 +30,8 @@ from eddy.core.errors import (
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
 from eddy.files import Hold, write_private
+from eddy.gpu.compiler import Compiler
+from eddy.gpu.program import Program
 from eddy.store import Store
 from eddy.store.check import examine
 from eddy.store.database import Database
@@ -365,3 +368,20 @@ def test_a_full_disk_is_said_and_forgotten_once_there_is_room(tmp_path: Path) ->
     fill()
     assert database.row("SELECT length(value) AS n FROM meta WHERE key = 'big'")["n"] == 100_000
     database.close()
+
+
+def test_an_added_application_that_is_damaged_is_named(folder: Path) -> None:
+    (folder / "applications").mkdir()
+    for text in ("", "{", "[]", '{"application": 3}'):
+        (folder / "applications" / "mine.json").write_text(text)
+        with pytest.raises(StorageDamaged, match="does not hold an application"):
+            Catalogue({}, {}, added=folder / "applications")
+
+
+def test_a_kernel_cache_that_cannot_be_written_keeps_no_kernel_from_running(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    program = Program("0" * 64, b"", True, {}, 0, False, "")
+    Compiler(tmp_path / "file" / "cache")._keep(program)
+    assert "is not kept" in caplog.messages[-1]

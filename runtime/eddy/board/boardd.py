@@ -28,6 +28,7 @@ from eddy.board.factory import open_board
 from eddy.board.journal import Journal, Started
 from eddy.board.pynq import PynqBoard
 from eddy.core.errors import BoardFault, Conflict, EddyError, InvalidRequest
+from eddy.files import Hold, os_errors
 
 SOCKET_MODE = 0o660
 SEND_TIMEOUT_S = 5.0
@@ -347,6 +348,7 @@ def serve(
     Raises:
         InvalidRequest: No such board or profile.
         Conflict: Another boardd listens there.
+        StorageInUse: Another boardd has begun to.
     """
     with signals.caught():
         _serve(board, socket_path, profile, images, trusted_keys, ready, progress or _to_stderr)
@@ -361,27 +363,34 @@ def _serve(
     ready: Callable[[Boardd], None] | None,
     progress: Callable[[str], None],
 ) -> None:
-    listen(socket_path).close()  # before a board is opened: two must not own it
-    socket_path.unlink(missing_ok=True)
-    journal = Journal(socket_path.with_name(socket_path.name + ".journal"))
-    with signals.interruptible():
-        opened = open_board(
-            board,
-            profile,
-            images=images,
-            trusted_keys=trusted_keys,
-            first_seq=journal.first_seq(),
-            progress=progress,
-        )
-    if not isinstance(opened, PynqBoard):
-        raise InvalidRequest(f"boardd owns hardware, not a {board} board", field="board", allowed=["rtl", "pynq"])
-    for lost in journal.lost:
-        opened.report_lost(lost.slot, lost.item, lost.image)
-    server = Boardd(opened, socket_path, journal)
-    with signals.calling(server.stop):  # in another thread than the main one, whoever runs this has `stop`
-        if ready is not None:
-            ready(server)
-        server.run()
+    with os_errors(socket_path):
+        socket_path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as ending:
+        # Before a board is opened: two must not own it.
+        held = Hold(socket_path.with_name(socket_path.name + ".lock"), f"the socket {socket_path}")
+        ending.callback(held.release)
+        held.note()
+        listen(socket_path).close()
+        socket_path.unlink(missing_ok=True)
+        journal = Journal(socket_path.with_name(socket_path.name + ".journal"))
+        with signals.interruptible():
+            opened = open_board(
+                board,
+                profile,
+                images=images,
+                trusted_keys=trusted_keys,
+                first_seq=journal.first_seq(),
+                progress=progress,
+            )
+        if not isinstance(opened, PynqBoard):
+            raise InvalidRequest(f"boardd owns hardware, not a {board} board", field="board", allowed=["rtl", "pynq"])
+        for lost in journal.lost:
+            opened.report_lost(lost.slot, lost.item, lost.image)
+        server = Boardd(opened, socket_path, journal)
+        with signals.calling(server.stop):  # in another thread than the main one, whoever runs this has `stop`
+            if ready is not None:
+                ready(server)
+            server.run()
 
 
 def _to_stderr(message: str) -> None:

@@ -7,6 +7,7 @@ changes nothing. The same copies are what `prefetch` makes.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from eddy.board.image_files import image_of, payload_bytes, read_manifest
 from eddy.board.signing import Trust
-from eddy.core.errors import EddyError, ImageRefused, InvalidRequest
+from eddy.core.errors import ConfigurationFailed, EddyError, ImageRefused, InvalidRequest
 from eddy.core.slots import Image, SlotDescription
 
 _Stamp = tuple[int, int, int]
@@ -140,15 +141,38 @@ class ImageStore:
             self._drop(sha256)
         while self._copies and sum(size for _, _, size in self._copies.values()) + len(data) > self._cache_bytes:
             self._drop(next(iter(self._copies)))
-        folder = self._private_folder() / sha256
-        folder.mkdir()
-        copy = folder / entry.file.name
-        copy.write_bytes(data)
-        # PYNQ wants the metadata of a partial design beside it.
-        for suffix in (".hwh", ".json"):
-            if entry.file.with_suffix(suffix).exists():
-                shutil.copyfile(entry.file.with_suffix(suffix), copy.with_suffix(suffix))
+        try:
+            copy = self._place(entry, data)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            while self._copies:  # what can be read again makes room first
+                self._drop(next(iter(self._copies)))
+            copy = self._place_or_say(entry, data)
         self._copies[sha256] = (stamp, copy, len(data))
+        return copy
+
+    def _place_or_say(self, entry: StoredImage, data: bytes) -> Path:
+        try:
+            return self._place(entry, data)
+        except OSError as error:
+            where = f"no room in {self._private_folder()} for {len(data)} bytes of image {entry.file.name}"
+            raise ConfigurationFailed(f"{where}: make room there", cause="storage-full") from error
+
+    def _place(self, entry: StoredImage, data: bytes) -> Path:
+        """Write a private copy; nothing is left of one that did not fit."""
+        folder = self._private_folder() / entry.image.sha256
+        folder.mkdir(exist_ok=True)
+        copy = folder / entry.file.name
+        try:
+            copy.write_bytes(data)
+            # PYNQ wants the metadata of a partial design beside it.
+            for suffix in (".hwh", ".json"):
+                if entry.file.with_suffix(suffix).exists():
+                    shutil.copyfile(entry.file.with_suffix(suffix), copy.with_suffix(suffix))
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         return copy
 
     def _drop(self, sha256: str) -> None:

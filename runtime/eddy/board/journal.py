@@ -8,11 +8,16 @@ report.
 from __future__ import annotations
 
 import json
+import logging
+import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from eddy.board.port import BoardEvent
+from eddy.files import PRIVATE
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Journal:
         self._path = path
         self._next_seq = 0
         self._started: list[Started] = []
+        self._failing = False
         self._read()
 
     @property
@@ -77,12 +83,28 @@ class Journal:
             self._next_seq = int(data["next_seq"])
         except FileNotFoundError:
             return
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError) as error:
             # A damaged journal must not keep the board from starting; only the report is lost.
             self._started, self._next_seq = [], 0
+            _log.warning("journal %s cannot be read (%s): what ran before is not reported as lost", self._path, error)
 
     def _write(self) -> None:
         data = {"next_seq": self._next_seq, "started": [asdict(started) for started in self._started]}
+        try:
+            self._replace(json.dumps(data).encode())
+        except OSError as error:
+            # The items matter, the report does not: on a full disk they go on, and the next entry tries again.
+            if not self._failing:
+                _log.error("journal %s cannot be written (%s): what boardd loses is not reported", self._path, error)
+            self._failing = True
+            return
+        if self._failing:
+            _log.warning("journal %s is written again", self._path)
+        self._failing = False
+
+    def _replace(self, data: bytes) -> None:
         temporary = self._path.with_name(self._path.name + ".tmp")
-        temporary.write_text(json.dumps(data), encoding="utf-8")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
         temporary.replace(self._path)

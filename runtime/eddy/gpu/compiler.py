@@ -7,6 +7,7 @@ generator (with the stubs that unpack arguments), and the assembler. A fourth, t
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import shutil
@@ -17,7 +18,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from eddy.core.errors import CompilationFailed, QuotaExceeded
+from eddy.core.errors import CompilationFailed, QuotaExceeded, StorageFailed
+from eddy.files import os_errors, write_private
 from eddy.gpu import library, sandbox, toolchain
 from eddy.gpu.confine import NOBODY
 from eddy.gpu.prelude import complete
@@ -26,6 +28,7 @@ from eddy.gpu.sandbox import Ended, Limits
 from eddy.gpu.signature import read_kernels, stubs, without_saves
 from eddy.gpu.stack_bound import with_stacks
 
+_log = logging.getLogger(__name__)
 MAX_SOURCE_BYTES = 1 << 20
 CACHE_BYTES = 256 << 20
 _LINKING = "eddy-link-"
@@ -66,6 +69,7 @@ class Compiler:
             SandboxUnavailable: The compiler cannot be confined here.
             CompilerMissing: It is not installed.
             Abandoned: Nobody waits for it any more (`eddy.gpu.abandon`).
+            StorageFailed: There is no room to work in, or it cannot be written.
         """
         if len(source.encode()) > MAX_SOURCE_BYTES:
             message = f"The source has more than {MAX_SOURCE_BYTES} bytes."
@@ -74,7 +78,8 @@ class Compiler:
         digest = hashlib.sha256(library.digest(fpu).encode() + text).hexdigest()
         kept = self._kept(digest)
         if kept is None:
-            kept = self._compile(text, fpu, digest)
+            with os_errors(self.cache):
+                kept = self._compile(text, fpu, digest)
             self._keep(kept)
         return kept
 
@@ -162,10 +167,12 @@ class Compiler:
             return None
 
     def _keep(self, program: Program) -> None:
-        self.cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.NamedTemporaryFile("w", dir=self.cache, delete=False, encoding="utf-8") as file:
-            file.write(program.to_json())
-        os.replace(file.name, self.cache / f"{program.digest}.json")
+        """Put a program into the cache; where that cannot be done it is compiled again next time."""
+        try:
+            write_private(self.cache / f"{program.digest}.json", program.to_json().encode())
+        except StorageFailed as error:
+            _log.warning("a compiled kernel is not kept: %s", error.message)
+            return
         self._make_room()
 
     def _make_room(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from eddy.core.errors import StorageDamaged, StorageFailed
 from eddy.files import LEAST_FREE_BYTES, free_bytes
 from eddy.store.faults import storage_errors
 
+PAUSE_S = 60.0
+"""Wall seconds between two lines of the log about the same trouble."""
 _log = logging.getLogger(__name__)
 
 
@@ -26,6 +29,8 @@ class Health:
         self._kept = str(path) != ":memory:"
         self.problem: StorageFailed | None = None
         """What is wrong with it; None where nothing is known to be."""
+        self._said = False
+        self._said_s: dict[str, float] = {}
 
     @property
     def doubtful(self) -> bool:
@@ -49,10 +54,19 @@ class Health:
         except StorageFailed as error:
             if error.details.get("row"):  # the matter of whoever asked for that row
                 raise
-            if type(error) is not type(self.problem):
-                _log.error("storage: %s", error.message)
-            self.problem = error
+            self._note(error)
             raise
         if writes and self.problem is not None and not isinstance(self.problem, StorageDamaged):
-            _log.warning("storage: %s is written again; what waited goes on", self._path)
             self.problem = None
+            if self._said:
+                _log.warning("storage: %s is written again; what waited goes on", self._path)
+
+    def _note(self, error: StorageFailed) -> None:
+        """Keep what is wrong, and say it; not again and again where small writes fit and large ones do not."""
+        if self.problem is None or type(error) is not type(self.problem):
+            now_s = time.monotonic()
+            self._said = now_s - self._said_s.get(error.code, -PAUSE_S) >= PAUSE_S
+            if self._said:
+                self._said_s[error.code] = now_s
+                _log.error("storage: %s", error.message)
+        self.problem = error
