@@ -186,9 +186,9 @@ def server(tmp_path: Path) -> Server:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Callable[[], Server]:
-    """Start a server on the test's directory; calling it again is a restart with an empty store."""
-    return lambda: make_server(tmp_path)
+def start(tmp_path: Path) -> Callable[..., Server]:
+    """Start a server on the test's directory with some limits; calling it again is a restart with an empty store."""
+    return lambda **limits: make_server(tmp_path, **limits)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from eddy.api.catalogue import Catalogue
 from eddy.api.connections import ConnectionLimits
 from eddy.api.keys import KeyHasher
 from eddy.api.problems import Forbidden
+from eddy.api.uploads import UploadLimits, Uploads
 from eddy.core.errors import BoardUnreachable, Unauthorized
 from eddy.core.records import TenantRecord
 from eddy.hypervisor import Hypervisor
@@ -28,6 +29,7 @@ class ApiSettings:
     heartbeat_s: float = 15.0
     page_size: int = 50
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    uploads: UploadLimits = field(default_factory=UploadLimits)
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class Context:
         failure: Why the hypervisor stopped, where it did; "" while it runs.
         running: Whether the hypervisor's loop has been started.
         ending: Set once the server ends: streams end then.
+        uploads: Blobs on their way in.
     """
 
     hypervisor: Hypervisor
@@ -53,6 +56,10 @@ class Context:
     failure: str = ""
     running: bool = False
     ending: asyncio.Event = field(default_factory=asyncio.Event)
+    uploads: Uploads = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.uploads = Uploads(self.settings.uploads)
 
     def require_running(self) -> None:
         """Refuse what could not be carried out.

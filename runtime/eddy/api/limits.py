@@ -34,7 +34,7 @@ class BodyLimit:
         limit = self._blob_limit_bytes if scope["path"].startswith("/v1/blobs/") else self._limit_bytes
         declared = _declared_length(scope)
         if declared is not None and declared > limit:
-            await _drain(scope, receive)
+            await drain(scope, receive)
             await _refuse(scope, send, BodyTooLarge(limit, declared))
         else:
             await self._app(scope, _counted(scope, receive, limit), send)
@@ -47,7 +47,7 @@ def _declared_length(scope: Scope) -> int | None:
     return None
 
 
-async def _drain(scope: Scope, receive: Receive) -> None:
+async def drain(scope: Scope, receive: Receive) -> None:
     """Take what a client is about to send anyway, and throw it away: closing on it would reset the connection, and the
     client would see that instead of the answer. One that waits to be told to go on (`Expect`) sends nothing yet."""
     if any(name == b"expect" for name, _ in scope["headers"]):
@@ -68,7 +68,7 @@ def _counted(scope: Scope, receive: Receive, limit: int) -> Receive:
         seen += len(message.get("body", b""))
         if seen > limit:
             if message.get("more_body", False):
-                await _drain(scope, receive)
+                await drain(scope, receive)
             raise BodyTooLarge(limit)
         return message
 

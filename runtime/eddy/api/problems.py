@@ -60,12 +60,14 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "quota-exceeded": Kind(429, "A bound is reached", "Wait for your jobs to end, or ask for a higher bound."),
         "internal-error": Kind(500, "Eddy failed", "The server's log has the cause; please report it."),
         "eddy-error": Kind(500, "Eddy failed", "The server's log has the cause; please report it."),
+        "file-damaged": Kind(500, "A stored file is damaged", "Put the blob up again, or run the job again."),
         "board-fault": Kind(502, "The board reported a fault", "`cause` says which; `eddy slots` shows the slot."),
         "configuration-failed": Kind(502, "The configuration port reported an error", "Check the image, then retry."),
         "module-fault": Kind(502, "A module misbehaved", "`cause` says how; `eddy module check` finds out why."),
         "memory-exhausted": Kind(503, "The board's memory arena is full", "Submit a smaller batch, or retry later."),
         "compiler-missing": Kind(503, "There is no kernel compiler here", "Install `eddy[serve]` on the server."),
         "sandbox-unavailable": Kind(503, "The kernel compiler cannot be confined", "`detail` says what is missing."),
+        "too-many-uploads": Kind(503, "Too many uploads are under way", "Send it again in a moment."),
         "too-many-connections": Kind(503, "Too many connections are open", "Close some, or wait."),
         "server-stopping": Kind(503, "The server is being stopped", "Ask again once it is back."),
         "storage-full": Kind(507, "No room is left for what must be kept", "Make room; then repeat the request."),
@@ -131,7 +133,7 @@ def respond(
     extra_headers = dict(headers or {})
     if body["status"] == 401:
         extra_headers.setdefault("WWW-Authenticate", "Bearer")
-    if code == "board-unreachable":
+    if code in ("board-unreachable", "too-many-uploads"):
         extra_headers.setdefault("Retry-After", "1")
     return JSONResponse(body, status_code=body["status"], media_type=MEDIA_TYPE, headers=extra_headers)
 

@@ -34,6 +34,8 @@ from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.folder import DataFolder
 
+_log = structlog.get_logger("eddy.api")
+
 Progress = Callable[[str], None]
 
 
@@ -95,6 +97,8 @@ class Server:
                 self.board = board or _board(settings, self.catalogue, progress)
                 undo.callback(_close_board, self.board)
             self._uvicorn = self._make()
+            for path in self.store.sweep():
+                _log.warning("swept a file that nothing names", path=str(path))
             self._held = undo.pop_all()
 
     @property

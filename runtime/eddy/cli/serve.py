@@ -37,6 +37,9 @@ def serve(
     bitstreams: Annotated[str, option("bitstreams")] = default("bitstreams"),
     max_body_bytes: Annotated[int, option("max_body_bytes")] = default("max_body_bytes"),
     max_blob_bytes: Annotated[int, option("max_blob_bytes")] = default("max_blob_bytes"),
+    max_uploads: Annotated[int, option("max_uploads")] = default("max_uploads"),
+    max_uploads_per_tenant: Annotated[int, option("max_uploads_per_tenant")] = default("max_uploads_per_tenant"),
+    max_upload_bytes: Annotated[int, option("max_upload_bytes")] = default("max_upload_bytes"),
     heartbeat_s: Annotated[float, option("heartbeat_s")] = default("heartbeat_s"),
     page_size: Annotated[int, option("page_size")] = default("page_size"),
     max_connections: Annotated[int, option("max_connections")] = default("max_connections"),
@@ -54,9 +57,11 @@ def serve(
             from eddy.api.connections import ConnectionLimits
             from eddy.api.context import ApiSettings
             from eddy.api.server import Server, ServerSettings
+            from eddy.api.uploads import UploadLimits
         except ModuleNotFoundError as missing:
             raise _not_installed(missing, "serve") from missing
         connections = ConnectionLimits(max_connections, max_connections_per_client, request_timeout_s, min_bytes_per_s)
+        uploads = UploadLimits(max_uploads, max_uploads_per_tenant, max_upload_bytes)
         settings = ServerSettings(
             board=board,
             profile=profile,
@@ -69,7 +74,7 @@ def serve(
             gpu_policy=gpu_policy,
             kernels=_kernel_limits(kernel_slices, kernel_time_limit_s),
             kernel_cache=Path(kernel_cache).expanduser() if kernel_cache else None,
-            api=ApiSettings(max_body_bytes, max_blob_bytes, heartbeat_s, page_size, connections),
+            api=ApiSettings(max_body_bytes, max_blob_bytes, heartbeat_s, page_size, connections, uploads),
             log_level=log_level,
         )
         with contextlib.closing(Server(settings, progress=lambda text: say(f"eddy: {text}"))) as server:

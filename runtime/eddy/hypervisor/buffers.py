@@ -22,8 +22,10 @@ EVERY_ITEM = -1
 
 Key = tuple[str, int]
 """Buffer name and item."""
-Content = Callable[[BufferSpec, int], Iterable[tuple[int, bytes]]]
-"""What a buffer holds at first, in pieces of offset and bytes; the rest is zero."""
+Pieces = Iterable[tuple[int, bytes]]
+"""Offsets and the bytes there."""
+Content = Callable[[BufferSpec, int], Pieces]
+"""What a buffer holds at first, in pieces; the rest is zero."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import dataclasses
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from eddy.board.manifest import ModuleManifest
@@ -26,7 +26,7 @@ from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryEx
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus, What
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
-from eddy.hypervisor.buffers import EVERY_ITEM, Content, JobBuffers, needed
+from eddy.hypervisor.buffers import EVERY_ITEM, Content, JobBuffers, Pieces, needed
 from eddy.hypervisor.kernels import REGION, Kernels, Plan
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.preparing import Preparing
@@ -36,6 +36,7 @@ from eddy.hypervisor.translate import item_name, to_input
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
+from eddy.store.blobs import BlobFile
 from eddy.store.rows import LOG, Commit, Result
 from eddy.store.submissions import Submission
 
@@ -432,36 +433,27 @@ class Engine:
         return [m.Allocated(number)]
 
     def _content(self, number: int) -> Content:
-        """What a job's buffers hold at first."""
+        """What a job's buffers hold at first, a piece in memory at a time."""
         request = self.requests[number]
+        blob = partial(self.store.blob_file, request.tenant)
         if request.kernel is not None:
-            return lambda _spec, _item: self.kernels.plan(number).parts(partial(self.store.blob, request.tenant))
-        given = self._inputs_of(request)
+            return lambda _spec, _item: self.kernels.plan(number).parts(lambda sha256: blob(sha256).verified())
+        whole: dict[str, BlobFile] = {}
 
-        def content(spec: BufferSpec, item: int) -> Iterable[tuple[int, bytes]]:
-            data = given(spec, item)
-            return () if data is None else ((0, data),)
-
-        return content
-
-    def _inputs_of(self, request: JobRequest) -> Callable[[BufferSpec, int], bytes | None]:
-        """What an application job's buffers hold at first; None for zeros."""
-        whole: dict[str, bytes] = {}
-
-        def content(spec: BufferSpec, item: int) -> bytes | None:
+        def content(spec: BufferSpec, item: int) -> Pieces:
             if spec.role is BufferRole.CONSTANT and item == EVERY_ITEM:
                 sha256 = request.constants.get(spec.name)
-                if sha256 is None:
-                    return self.constants[request.application, spec.name]
-                return self.store.blob(request.tenant, sha256)
+                return (
+                    [(0, self.constants[request.application, spec.name])] if sha256 is None else blob(sha256).verified()
+                )
             if spec.role is not BufferRole.INPUT:
-                return None
+                return ()
             hashes = request.inputs[spec.name]
             if len(hashes) == request.batch:
-                return self.store.blob(request.tenant, hashes[item])
+                return blob(hashes[item]).verified()
             if spec.name not in whole:
-                whole[spec.name] = self.store.blob(request.tenant, hashes[0])
-            return whole[spec.name][item * spec.bytes : (item + 1) * spec.bytes]
+                whole[spec.name] = blob(hashes[0]).verify()
+            return whole[spec.name].pieces(item * spec.bytes, spec.bytes)
 
         return content
 

@@ -26,6 +26,7 @@ from eddy.gpu.program import Program
 from eddy.gpu.request import Buffer as ArrayArgument
 from eddy.gpu.request import KernelRequest, Same
 from eddy.gpu.shape import ClusterShape
+from eddy.hypervisor.buffers import Pieces
 from eddy.store import Store
 
 REGION = "region"
@@ -67,17 +68,18 @@ class Plan:
     record: KernelRecord
     application: Application
 
-    def parts(self, fetch: Callable[[str], bytes]) -> Iterator[tuple[int, bytes]]:
+    def parts(self, fetch: Callable[[str], Pieces]) -> Iterator[tuple[int, bytes]]:
         """What the region holds before the first slice, everything else being zero: offset and bytes.
 
         Args:
-            fetch: Gives the bytes of a digest.
+            fetch: Gives the bytes of a digest, in pieces.
         """
         yield from self.packing.fixed()
         for placed in self.packing.arrays:
             array = self.request.array(int(str(placed.key)))
             assert array is not None
-            yield placed.offset, fetch(array.digest)
+            for at, piece in fetch(array.digest):
+                yield placed.offset + at, piece
 
     def block(self, item: int) -> tuple[int, bytes]:
         """The launch block of a slice: offset in the region and bytes."""

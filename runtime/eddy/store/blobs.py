@@ -1,22 +1,115 @@
-"""Blobs: what tenants put up as inputs, named by their hash, each tenant in a namespace of its own."""
+"""Blobs: what tenants put up as inputs, named by their hash, each tenant in a namespace of its own.
+
+The bytes are files, `blobs/t-<tenant>/<sha256>` beside the data base; a row says that a file is whole, and how large.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
-from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.errors import Conflict, NotFound
 from eddy.core.records import Quota
+from eddy.files import sync_folder
+from eddy.store import files
 from eddy.store.database import Database
+from eddy.store.ledger import Ledger
+from eddy.store.names import INCOMING, tenant_folder
+from eddy.store.uploads import Upload
+
+MOST_KNOWN = 4096
+"""Sizes of blobs that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlobFile:
+    """A blob's bytes, where they lie.
+
+    Attributes:
+        path: The file.
+        sha256: What its bytes hash to.
+        size_bytes: How many there are.
+    """
+
+    path: Path
+    sha256: str
+    size_bytes: int
+
+    def pieces(self, place: int, size: int) -> Iterator[tuple[int, bytes]]:
+        """`size` bytes from `place` on, not verified: offsets from there, and the bytes, a piece at a time.
+
+        Raises:
+            DamagedFile: They are not there.
+        """
+        at = 0
+        for piece in files.pieces(self.path, place, size, self._what):
+            yield at, piece
+            at += len(piece)
+
+    def verified(self) -> Iterator[tuple[int, bytes]]:
+        """All of it: offsets and bytes, a piece at a time.
+
+        Raises:
+            DamagedFile: They are not the bytes that were stored, which is only known after the last piece.
+        """
+        digest = hashlib.sha256()
+        for at, piece in self.pieces(0, self.size_bytes):
+            digest.update(piece)
+            yield at, piece
+        files.check(digest.hexdigest() == self.sha256, self.path, self._what, f"its sha256 is {digest.hexdigest()}")
+        size = self.path.stat().st_size
+        files.check(size == self.size_bytes, self.path, self._what, f"it has {size} bytes instead of {self.size_bytes}")
+
+    def verify(self) -> BlobFile:
+        """Itself, once all of its bytes were found to be those that were stored.
+
+        Raises:
+            DamagedFile: They are not.
+        """
+        for _ in self.verified():
+            pass
+        return self
+
+    @property
+    def _what(self) -> str:
+        return f"blob {self.sha256}"
 
 
 class Blobs:
     """The blob part of the store."""
 
     _db: Database
+    _folder: Path
+    _ledger: Ledger
+    _sizes: Sizes
+    _naming: threading.Lock
+    """Held while a file gets or loses its name, and its row: the two must not cross."""
 
     def quota(self, tenant: str) -> Quota:
         """A tenant's bounds."""
         raise NotImplementedError
+
+    def _open_blobs(self, folder: Path) -> None:
+        self._folder = folder
+        self._naming, self._sizes = threading.Lock(), Sizes()
+        rows = self._db.rows("SELECT tenant, sum(bytes) AS n FROM blob GROUP BY tenant")
+        self._ledger = Ledger({row["tenant"]: row["n"] for row in rows})
+
+    # On the way in ------------------------------------------------------------------------------------------------
+
+    def upload(self, tenant: str, sha256: str, declared_bytes: int | None = None) -> Upload:
+        """Begin to take a blob.
+
+        Raises:
+            QuotaExceeded: The tenant may not keep as many bytes.
+        """
+        return Upload(self, tenant, sha256, declared_bytes)
 
     def put_blob(self, tenant: str, sha256: str, data: bytes) -> bool:
         """Keep bytes under their hash; putting the same bytes again changes nothing.
@@ -28,49 +121,92 @@ class Blobs:
             InvalidRequest: The bytes have another hash.
             QuotaExceeded: The tenant keeps as many bytes as it may.
         """
-        actual = hashlib.sha256(data).hexdigest()
-        if actual != sha256:
-            raise InvalidRequest(
-                f"the bytes have the sha256 {actual}, not {sha256[:64]}: send them under their own hash",
-                field="sha256",
-                allowed=actual,
-            )
-        with self._db.transaction() as db:
-            if self.blob_bytes(tenant, sha256) is not None:
-                return False
-            self._check_blob_quota(tenant, len(data))
-            db.execute("INSERT INTO blob VALUES (?, ?, ?, ?)", (tenant, sha256, len(data), data))
-        return True
+        with self.upload(tenant, sha256, len(data)) as upload:
+            upload.write(data)
+            return upload.finish()
 
-    def _check_blob_quota(self, tenant: str, more: int) -> None:
-        row = self._db.row("SELECT coalesce(sum(bytes), 0) AS n FROM blob WHERE tenant = ?", tenant)
-        used, limit = (row["n"] if row is not None else 0), self.quota(tenant).max_blob_bytes
-        if used + more > limit:
-            raise QuotaExceeded(
-                f"tenant {tenant} keeps {used} bytes of blobs and may keep {limit}; {more} more do not fit",
-                limit=limit,
-                asked=used + more,
-            )
+    def draft(self) -> files.Draft:
+        """A file for bytes on their way in."""
+        return files.Draft(files.make_folder(self._folder / INCOMING))
+
+    def room(self, tenant: str) -> int:
+        """Bytes a tenant may still book."""
+        return self.quota(tenant).max_blob_bytes - self._ledger.of(tenant)
+
+    def book(self, tenant: str, bytes: int) -> None:
+        """Set bytes aside for a tenant.
+
+        Raises:
+            QuotaExceeded: It may not keep as many.
+        """
+        self._ledger.book(tenant, bytes, self.quota(tenant).max_blob_bytes)
+
+    def book_kept(self, tenant: str, bytes: int) -> None:
+        """Set bytes aside that are there already, whatever the tenant may keep."""
+        self._ledger.book(tenant, bytes, sys.maxsize)
+
+    def unbook(self, tenant: str, bytes: int) -> None:
+        """Give booked bytes back."""
+        self._ledger.release(tenant, bytes)
+
+    def keep(self, tenant: str, sha256: str, draft: files.Draft) -> bool:
+        """Give a settled draft its name, then its row; answers whether the row is new."""
+        path, values = self._blob_path(tenant, sha256), (tenant, sha256, draft.size_bytes)
+        files.make_folder(path.parent)
+        with self._naming:
+            draft.keep(path)
+            sync_folder(path.parent)
+            try:
+                with self._db.transaction() as db:
+                    done = db.execute("INSERT OR IGNORE INTO blob (tenant, sha256, bytes) VALUES (?, ?, ?)", values)
+                    return done.rowcount > 0
+            except BaseException:
+                if self.blob_bytes(tenant, sha256) is None:
+                    path.unlink()
+                raise
+
+    # There --------------------------------------------------------------------------------------------------------
 
     def has_blob(self, tenant: str, sha256: str) -> bool:
-        """Whether the tenant has put up these bytes."""
-        return self.blob_bytes(tenant, sha256) is not None
+        """Whether the tenant has put up these bytes, and they are still there; putting up what is not mends it."""
+        size = self.blob_bytes(tenant, sha256)
+        if size is None:
+            return False
+        with suppress(OSError):
+            return self._blob_path(tenant, sha256).stat().st_size == size
+        return False
 
     def blob_bytes(self, tenant: str, sha256: str) -> int | None:
         """Size of a blob, or None where there is none of that hash."""
+        known = self._sizes.get(tenant, sha256)
+        if known is not None:
+            return known
         row = self._db.row("SELECT bytes FROM blob WHERE tenant = ? AND sha256 = ?", tenant, sha256)
-        return None if row is None else int(row["bytes"])
+        if row is None:
+            return None
+        if self._db.in_transaction:  # where it cannot be deleted between the two
+            self._sizes.put(tenant, sha256, int(row["bytes"]))
+        return int(row["bytes"])
+
+    def blob_file(self, tenant: str, sha256: str) -> BlobFile:
+        """Where the bytes of a blob lie, not yet verified.
+
+        Raises:
+            NotFound: This tenant has put up none of that hash.
+        """
+        size = self.blob_bytes(tenant, sha256)
+        if size is None:
+            raise NotFound(f"no blob {sha256} of tenant {tenant}: put it up first", field="sha256", asked=sha256)
+        return BlobFile(self._blob_path(tenant, sha256), sha256, size)
 
     def blob(self, tenant: str, sha256: str) -> bytes:
         """The bytes of a blob.
 
         Raises:
             NotFound: This tenant has put up none of that hash.
+            DamagedFile: They are not what was put up.
         """
-        row = self._db.row("SELECT data FROM blob WHERE tenant = ? AND sha256 = ?", tenant, sha256)
-        if row is None:
-            raise NotFound(f"no blob {sha256} of tenant {tenant}: put it up first", field="sha256", asked=sha256)
-        return bytes(row["data"])
+        return b"".join(piece for _, piece in self.blob_file(tenant, sha256).verified())
 
     def drop_blob(self, tenant: str, sha256: str) -> None:
         """Forget a blob.
@@ -79,11 +215,44 @@ class Blobs:
             NotFound: There is none of that hash.
             Conflict: A job that has not ended was submitted with it.
         """
-        with self._db.transaction() as db:
-            if self.blob_bytes(tenant, sha256) is None:
-                raise NotFound(f"no blob {sha256} of tenant {tenant}", field="sha256", asked=sha256)
-            query = "SELECT id FROM job WHERE tenant = ? AND final = 0 AND instr(request, ?) > 0"
-            used = self._db.row(query, tenant, f'"{sha256}"')
-            if used is not None:
-                raise Conflict(f"job {used['id']} still needs blob {sha256}", field="sha256", job=used["id"])
-            db.execute("DELETE FROM blob WHERE tenant = ? AND sha256 = ?", (tenant, sha256))
+        with self._naming:
+            with self._db.transaction() as db:
+                row = self._db.row("SELECT bytes FROM blob WHERE tenant = ? AND sha256 = ?", tenant, sha256)
+                if row is None:
+                    raise NotFound(f"no blob {sha256} of tenant {tenant}", field="sha256", asked=sha256)
+                query = "SELECT id FROM job WHERE tenant = ? AND final = 0 AND instr(request, ?) > 0"
+                used = self._db.row(query, tenant, f'"{sha256}"')
+                if used is not None:
+                    raise Conflict(f"job {used['id']} still needs blob {sha256}", field="sha256", job=used["id"])
+                db.execute("DELETE FROM blob WHERE tenant = ? AND sha256 = ?", (tenant, sha256))
+                self._sizes.drop(tenant, sha256)
+            with suppress(FileNotFoundError):
+                self._blob_path(tenant, sha256).unlink()
+        self._ledger.release(tenant, row["bytes"])
+
+    def _blob_path(self, tenant: str, sha256: str) -> Path:
+        return self._folder / tenant_folder(tenant) / sha256
+
+
+class Sizes:
+    """Sizes of the blobs that were asked for last: a submission asks for each of its inputs."""
+
+    def __init__(self) -> None:
+        self._sizes: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, tenant: str, sha256: str) -> int | None:
+        """What is remembered."""
+        return self._sizes.get((tenant, sha256))
+
+    def put(self, tenant: str, sha256: str, bytes: int) -> None:
+        """Remember a size; the one that came longest ago is forgotten for it."""
+        with self._lock:
+            self._sizes[tenant, sha256] = bytes
+            if len(self._sizes) > MOST_KNOWN:
+                self._sizes.popitem(last=False)
+
+    def drop(self, tenant: str, sha256: str) -> None:
+        """Forget one."""
+        with self._lock:
+            self._sizes.pop((tenant, sha256), None)

@@ -30,14 +30,16 @@ class Database:
 
     Args:
         path: The file; created, with its folder, where missing. ``":memory:"`` keeps nothing.
+        folder: What is kept beside it; the file's own where left out.
 
     Raises:
         StorageFailed: It cannot be used; one of its kinds says why.
         SchemaTooNew: A newer Eddy wrote it.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, folder: Path | None = None) -> None:
         self.path = Path(path)
+        self._folder = folder or self.path.parent
         kept = str(path) != ":memory:"
         existed = kept and _make(self.path)
         self.health = Health(self.path)
@@ -64,7 +66,7 @@ class Database:
             if not check_or_mend(self._connection, self.path):
                 self._connection = self._connect()
                 self._configure()
-        migrate(self._connection)
+        migrate(self._connection, self._folder)
 
     def _configure(self) -> None:
         for pragma in ("busy_timeout = 5000", "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
@@ -101,6 +103,11 @@ class Database:
                 raise
             for call in self._after:
                 call()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread has a transaction under way."""
+        return self._turns.mine
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Have something called when the transaction under way is on disk, before the next one begins."""

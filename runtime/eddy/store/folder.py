@@ -4,6 +4,7 @@
 
     lock             who has the folder: process id and URL while a server runs, empty otherwise
     eddy.sqlite3     jobs, events, tenants (with its -wal and -shm while a server runs, or after one that was killed)
+    blobs/, outputs/ bytes that rows of it name (`eddy.store.names`)
     secret           32 random bytes under which keys are hashed
     operator.key     the operator's key
     applications/    packages that were added

@@ -23,11 +23,14 @@ class Readers:
         self._path = path
         self._idle: list[sqlite3.Connection] = []
         self._free = threading.Semaphore(MOST)
+        self._closed = False
 
     @contextmanager
     def one(self) -> Iterator[sqlite3.Connection]:
         """A connection nobody else uses meanwhile; it sees what was committed before each query."""
         with self._free:
+            if self._closed:
+                raise sqlite3.ProgrammingError("the store is closed")
             connection = self._idle.pop() if self._idle else self._open()
             try:
                 yield connection
@@ -45,5 +48,7 @@ class Readers:
         """Close them all, once nobody reads any more; nothing may be asked afterwards."""
         for _ in range(MOST):
             self._free.acquire()
+        self._closed = True
         while self._idle:
             self._idle.pop().close()
+        self._free.release(MOST)

@@ -19,6 +19,7 @@ LOG = "/log"
 """Name under which the results hold what a kernel job printed; no argument of a kernel can be called so."""
 INSERT_EVENTS = "INSERT INTO event (job, tenant, at_s, what, state, slot, task, item, started_s, detail)"
 """What `event_values` fills."""
+INSERT_RESULTS = "INSERT INTO result (job, name, item, place, bytes, sha256)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""The schema, as a list of migrations; `PRAGMA user_version` says how many were made.
+"""The schema, as a list of migrations; `PRAGMA user_version` says how many were made. One is a script, or a function
+where SQL alone will not do.
 
 A migration is never edited once it has been released: a change is a new entry at the end.
 """
@@ -6,10 +7,16 @@ A migration is never edited once it has been released: a change is a new entry a
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 from eddy.core.errors import EddyError
+from eddy.files import os_errors
+from eddy.store.rows_to_files import rows_to_files
 
-MIGRATIONS: tuple[str, ...] = (
+Migration = str | Callable[[sqlite3.Connection, Path], None]
+MIGRATIONS: tuple[Migration, ...] = (
     """
     CREATE TABLE tenant (
         id TEXT PRIMARY KEY,
@@ -89,6 +96,11 @@ MIGRATIONS: tuple[str, ...] = (
         body TEXT NOT NULL
     );
     """,
+    rows_to_files,
+    """
+    CREATE INDEX job_by_state ON job (state, id);
+    CREATE INDEX job_by_tenant_and_state ON job (tenant, state, id);
+    """,
 )
 
 
@@ -98,8 +110,12 @@ class SchemaTooNew(EddyError):
     code = "schema-too-new"
 
 
-def migrate(connection: sqlite3.Connection) -> None:
+def migrate(connection: sqlite3.Connection, folder: Path) -> None:
     """Bring a database to the newest schema, each migration in one transaction.
+
+    Args:
+        connection: In no transaction.
+        folder: What is kept beside the database.
 
     Raises:
         SchemaTooNew: It is newer than this program knows.
@@ -111,5 +127,26 @@ def migrate(connection: sqlite3.Connection) -> None:
             found=version,
             known=len(MIGRATIONS),
         )
-    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
-        connection.executescript(f"BEGIN;{script};PRAGMA user_version = {number};COMMIT;")
+    for number, migration in enumerate(MIGRATIONS[version:], start=version + 1):
+        if isinstance(migration, str):
+            connection.executescript(f"BEGIN;{migration};PRAGMA user_version = {number};COMMIT;")
+        else:
+            _run(connection, migration, number, folder)
+    if 0 < version < len(MIGRATIONS):
+        with suppress(sqlite3.OperationalError):  # giving room back is not worth failing for
+            connection.execute("VACUUM")
+
+
+def _run(
+    connection: sqlite3.Connection, migration: Callable[[sqlite3.Connection, Path], None], number: int, folder: Path
+) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        with os_errors(folder):
+            migration(connection, folder)
+        connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

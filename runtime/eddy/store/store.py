@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import sqlite3
+import tempfile
+import weakref
 from pathlib import Path
 
 from eddy.core.errors import Conflict, NotFound, StorageDamaged, StorageFailed
@@ -18,9 +21,11 @@ from eddy.store.blobs import Blobs
 from eddy.store.damage import give_up
 from eddy.store.database import Database, insert
 from eddy.store.faults import legible
+from eddy.store.names import BLOBS, OUTPUTS
+from eddy.store.outputs import Outputs
 from eddy.store.rows import (
     INSERT_EVENTS,
-    LOG,
+    INSERT_RESULTS,
     Commit,
     StoredJob,
     dump_record,
@@ -31,20 +36,28 @@ from eddy.store.rows import (
     load_snapshot,
 )
 from eddy.store.submissions import Submissions
+from eddy.store.sweep import sweep
 from eddy.store.tally import Tally
 from eddy.store.tenants import Tenants
 
 
-class Store(Tenants, Blobs, Submissions):
+class Store(Tenants, Blobs, Submissions, Outputs):
     """Jobs, events, results, blobs and tenants.
 
     Args:
-        path: The SQLite file, created where missing; ``":memory:"`` for one that is gone with the process.
+        path: The SQLite file, created where missing; ``":memory:"`` for one that is gone with the process. Blobs and
+            outputs are files in folders beside it.
         quota: What a tenant may use that has no bounds of its own.
     """
 
     def __init__(self, path: str | Path, quota: Quota | None = None) -> None:
-        self._db = Database(path)
+        folder = Path(path).parent
+        if str(path) == ":memory:":
+            folder = Path(tempfile.mkdtemp(prefix="eddy-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._db = Database(path, folder)
+        self._outputs = folder / OUTPUTS
+        self._open_blobs(folder / BLOBS)
         self._default_quota = quota or Quota()
         self._tenants_known = self._read_tenants()
         jobs = self._db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
@@ -62,6 +75,10 @@ class Store(Tenants, Blobs, Submissions):
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+    def sweep(self) -> list[Path]:
+        """Delete the files a crash left without a row; answers which. For who owns the folder, before it writes."""
+        return sweep(self._db, self._folder, self._outputs)
 
     # Jobs ---------------------------------------------------------------------------------------------------------
 
@@ -159,7 +176,7 @@ class Store(Tenants, Blobs, Submissions):
             self._tally.drop(number)
             return None
 
-    # Events and results -------------------------------------------------------------------------------------------
+    # Events -------------------------------------------------------------------------------------------
 
     def events(
         self, tenant: str | None, job: int | None, after_seq: int = 0, limit: int = 10_000
@@ -187,50 +204,17 @@ class Store(Tenants, Blobs, Submissions):
         query = f"SELECT * FROM event WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
         return tuple(load_event(row) for row in self._db.rows(query, *values, limit))
 
-    def output(self, tenant: str, job: int, name: str) -> bytes:
-        """An output buffer of every item, end to end.
-
-        Raises:
-            NotFound: No such job of this tenant, or no such output.
-            Conflict: Not all items are done.
-        """
-        record = self.job(tenant, job)
-        rows = self._results(job, name)
-        if record.items_done < record.batch:
-            raise Conflict(
-                f"job {job} is {record.state.value}: {record.items_done} of {record.batch} items are done;"
-                " outputs can be fetched when all are",
-                field="job",
-                state=record.state.value,
-            )
-        if not rows:
-            allowed = self.outputs(job)
-            raise NotFound(
-                f"job {job} has no output {name!r}; it has: {', '.join(allowed)}", field="name", allowed=allowed
-            )
-        return b"".join(row["data"] for row in rows)
-
-    def log(self, tenant: str, job: int) -> str:
-        """What a kernel job printed; "" where it printed nothing, or has not ended.
-
-        Raises:
-            NotFound: No such job of this tenant.
-        """
-        self.job(tenant, job)
-        return b"".join(row["data"] for row in self._results(job, LOG)).decode(errors="replace")
-
-    def _results(self, job: int, name: str) -> list[sqlite3.Row]:
-        return self._db.rows("SELECT data FROM result WHERE job = ? AND name = ? ORDER BY item", job, name)
-
-    def outputs(self, job: int) -> list[str]:
-        """Names of the outputs a job has left."""
-        query = "SELECT DISTINCT name FROM result WHERE job = ? AND name <> ? ORDER BY name"
-        return [row["name"] for row in self._db.rows(query, job, LOG)]
-
     # What the hypervisor writes -----------------------------------------------------------------------------------
 
     def commit(self, commit: Commit) -> None:
-        """Write one step's changes: all of them, or nothing; see `Commit.tells` for what they survive."""
+        """Write one step's changes: all of them, or nothing; see `Commit.tells` for what they survive.
+
+        The bytes of results are on disk before the rows are.
+        """
+        results = []
+        if commit.results:
+            with self._db.health.watched():
+                results = self._write_results(commit.results)
         with self._db.transaction(durable=commit.tells) as db:
             for record, snapshot in commit.jobs:
                 values = (record.state.value, int(record.state.is_final), dump_record(record), json.dumps(snapshot))
@@ -240,8 +224,7 @@ class Store(Tenants, Blobs, Submissions):
             over = [(record.id,) for record, _ in commit.jobs if record.kernel is not None and record.state.is_final]
             db.executemany("DELETE FROM program WHERE job = ?", over)
             insert(db, INSERT_EVENTS, [event_values(event) for event in commit.events])
-            results = [(r.job, r.name, r.item, r.data) for r in commit.results]
-            insert(db, "INSERT INTO result (job, name, item, data)", results)
+            insert(db, INSERT_RESULTS, results)
             slots = [(slot, json.dumps(snapshot)) for slot, snapshot in commit.slots.items()]
             insert(db, "INSERT OR REPLACE INTO slot (slot, snapshot)", slots)
             insert(db, "INSERT OR REPLACE INTO meta (key, value)", list(commit.meta.items()))

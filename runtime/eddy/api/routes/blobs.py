@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import AsyncIterator
 from typing import Annotated
 
-import anyio.to_thread
 from fastapi import APIRouter, Path, Request, Response
 
 from eddy.api.context import Caller, Ctx
+from eddy.api.limits import drain
 from eddy.api.openapi import refusals
 from eddy.api.problems import BodyTooLarge
 from eddy.api.schemas import SHA256, Blob
-from eddy.core.errors import InvalidRequest, NotFound
+from eddy.api.uploads import TooManyUploads
+from eddy.core.errors import NotFound, QuotaExceeded
+from eddy.store.files import PIECE_BYTES
 
 router = APIRouter(prefix="/v1/blobs", tags=["blobs"])
 BYTES = {
@@ -34,19 +36,56 @@ Sha256 = Annotated[str, Path(pattern=SHA256, description="sha256 of the bytes, i
 )
 async def put(sha256: Sha256, request: Request, response: Response, context: Ctx, tenant: Caller) -> Blob:
     """Store bytes under their sha256; refused before anything is kept where the hash differs. Safe to repeat."""
-    data = bytearray()
-    digest = hashlib.sha256()
-    async for chunk in request.stream():
-        if len(data) + len(chunk) > context.settings.max_blob_bytes:
-            raise BodyTooLarge(context.settings.max_blob_bytes)
-        data += chunk
-        digest.update(chunk)
-    if digest.hexdigest() != sha256:
-        message = f"The {len(data)} bytes received have the sha256 {digest.hexdigest()}, not the one in the address."
-        raise InvalidRequest(message, field="sha256", asked=sha256, allowed=digest.hexdigest())
-    new = await anyio.to_thread.run_sync(context.store.put_blob, tenant.id, sha256, bytes(data))
+    limit, declared = context.settings.max_blob_bytes, _declared_bytes(request)
+    body = _Body(request, limit)
+    try:
+        async with context.uploads.place(tenant.id, limit if declared is None else declared):
+            with context.store.upload(tenant.id, sha256, declared) as upload:
+                async for piece in body.pieces():
+                    await context.uploads.on_disk(upload.write, piece)
+                new = await context.uploads.on_disk(upload.finish)
+    except (QuotaExceeded, TooManyUploads):
+        if not body.whole:
+            await drain(request.scope, request.receive)
+        raise
     response.status_code = 201 if new else 200
-    return Blob(sha256=sha256, bytes=len(data))
+    return Blob(sha256=sha256, bytes=upload.size_bytes)
+
+
+def _declared_bytes(request: Request) -> int | None:
+    text = request.headers.get("content-length", "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+class _Body:
+    """A body as it comes.
+
+    Args:
+        request: Whose.
+        limit: Most bytes it may have.
+
+    Attributes:
+        whole: Whether all of it has come.
+    """
+
+    def __init__(self, request: Request, limit: int) -> None:
+        self._request, self._limit = request, limit
+        self.whole = False
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Its bytes, in pieces that are worth a thread's turn."""
+        waiting, taken = bytearray(), 0
+        async for chunk in self._request.stream():
+            taken += len(chunk)
+            if taken > self._limit:
+                raise BodyTooLarge(self._limit)
+            waiting += chunk
+            if len(waiting) >= PIECE_BYTES:
+                yield bytes(waiting)
+                waiting.clear()
+        self.whole = True
+        if waiting:
+            yield bytes(waiting)
 
 
 @router.head(
@@ -57,7 +96,7 @@ async def put(sha256: Sha256, request: Request, response: Response, context: Ctx
     response_class=Response,
     responses={200: {"description": "It is there."}, **refusals(404)},
 )
-def head(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
+async def head(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
     """200 where it is there, 404 where it is not; saves sending it again."""
     if not context.store.has_blob(tenant.id, sha256):
         raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)

@@ -24,6 +24,7 @@ from eddy.core.applications import BufferRole
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest, TenantRecord
+from eddy.store.outputs import OutputFile
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 
@@ -181,19 +182,25 @@ async def events(
     response_class=Response,
     responses={200: content("application/octet-stream", "The bytes, item after item."), **refusals(404, 409)},
 )
-def output(job: JobId, name: Output, context: Ctx, viewer: Caller) -> Response:
+async def output(job: JobId, name: Output, context: Ctx, viewer: Caller) -> Response:
     """The bytes of an output buffer of all items, end to end, in item order; 409 until the job has succeeded."""
+    file = await context.uploads.on_disk(_output, context, viewer, job, name)
+    headers = {
+        "X-Content-Type-Options": "nosniff",
+        "Content-Disposition": f'attachment; filename="{job}-{quote(name)}.bin"',
+        "Content-Length": str(file.size_bytes),
+    }
+    return StreamingResponse(file.pieces(), media_type="application/octet-stream", headers=headers)
+
+
+def _output(context: Context, viewer: TenantRecord, job: int, name: str) -> OutputFile:
+    """The output's file, verified: what is wrong with it is told before the first byte is sent."""
     owner = owner_of(context, viewer, job)
     record = context.store.job(owner, job)
     if record.state is not JobState.SUCCEEDED:
         message = f"Job {job} is {record.state.value}; outputs can be fetched once it has succeeded."
         raise Conflict(message, field="job", state=record.state.value)
-    data = context.store.output(owner, job, name)
-    headers = {
-        "X-Content-Type-Options": "nosniff",
-        "Content-Disposition": f'attachment; filename="{job}-{quote(name)}.bin"',
-    }
-    return Response(data, media_type="application/octet-stream", headers=headers)
+    return context.store.output_file(owner, job, name).verify()
 
 
 @router.get(

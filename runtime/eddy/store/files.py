@@ -1,0 +1,153 @@
+"""Files that are there whole or not at all: written under a draft's name, synchronised, renamed, their folder too.
+
+A row that names a file is written after the file is on disk under its name. So whatever moment the power goes, no row
+names a file that is not there; what no row names is swept at the next start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from eddy.core.errors import EddyError
+from eddy.files import PRIVATE_FOLDER, os_errors, sync_folder
+from eddy.store.names import DRAFT
+
+PIECE_BYTES = 1 << 18
+"""What is held in memory of a file at a time."""
+
+
+class DamagedFile(EddyError):
+    """A stored file is not what was stored; `details` has its `path`."""
+
+    code = "file-damaged"
+
+
+def make_folder(path: Path) -> Path:
+    """Make a folder that nobody else can read, where it is missing; it is on disk when this returns."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        with os_errors(path), suppress(FileExistsError):
+            path.mkdir(mode=PRIVATE_FOLDER)
+        sync_folder(path.parent)
+    return path
+
+
+class Draft:
+    """A file on its way in; it is gone unless it is kept.
+
+    Args:
+        folder: Where; on the file system it is to be kept on.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / f"{secrets.token_hex(16)}{DRAFT}"
+        self.size_bytes = 0
+        self._digest = hashlib.sha256()
+        self._lock = threading.Lock()
+        """A request that is given up may drop what a thread still writes; a closed file's number may be another's."""
+        with os_errors(self.path):
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+    @property
+    def sha256(self) -> str:
+        """Of what was written so far, in hex."""
+        return self._digest.hexdigest()
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+        with self._lock, os_errors(self.path):
+            self._digest.update(data)
+            write_all(self._file, data, self.size_bytes)
+            self.size_bytes += len(data)
+
+    def settle(self) -> None:
+        """Have everything written so far on disk."""
+        with self._lock, os_errors(self.path):
+            os.fsync(self._file)
+
+    def keep(self, path: Path) -> None:
+        """Give the file its name, in place of any other of that name. It is to be settled before, and its folder
+        synchronised after."""
+        self._close()
+        with os_errors(path):
+            self.path.replace(path)
+
+    def drop(self) -> None:
+        """Be gone; nothing where it was kept."""
+        self._close()
+        with suppress(FileNotFoundError):
+            self.path.unlink()
+
+    def _close(self) -> None:
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+
+
+def write_all(file: int, data: bytes, place: int) -> None:
+    """Write bytes at a place of an open file, however many calls that takes."""
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(file, view, place)
+        view, place = view[written:], place + written
+
+
+def append(path: Path, data: bytes, place: int) -> None:
+    """Write bytes at a place of a file, on disk when this returns; what stood there or beyond counts for nothing."""
+    with os_errors(path):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            write_all(file, data, place)
+            os.ftruncate(file, place + len(data))
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+def pieces(path: Path, place: int, size: int, what: str) -> Iterator[bytes]:
+    """Bytes of a file, a piece at a time.
+
+    Args:
+        path: The file.
+        place: The first byte.
+        size: How many.
+        what: How a person calls it.
+
+    Raises:
+        DamagedFile: They are not there.
+    """
+    try:
+        with path.open("rb", buffering=0) as file:
+            file.seek(place)
+            while size:
+                data = file.read(min(size, PIECE_BYTES))
+                if not data:
+                    raise damaged(path, what, f"it ends {size} bytes early")
+                size -= len(data)
+                yield data
+    except FileNotFoundError:
+        raise damaged(path, what, "it is missing") from None
+    except OSError as error:
+        raise damaged(path, what, f"it cannot be read ({error.strerror})") from error
+
+
+def check(good: bool, path: Path, what: str, how: str) -> None:
+    """Raise where a file is not as it should be.
+
+    Raises:
+        DamagedFile: It is not `good`; says how.
+    """
+    if not good:
+        raise damaged(path, what, how)
+
+
+def damaged(path: Path, what: str, how: str) -> DamagedFile:
+    """The error that names a file and what is wrong with it."""
+    return DamagedFile(f"the file of {what} is damaged: {how} ({path})", path=str(path))

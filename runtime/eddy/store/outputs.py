@@ -1,0 +1,177 @@
+"""What jobs leave: one file for each output, `outputs/<job>.<name>`, with its items end to end as they were done.
+
+A row for each item says where in the file it is and what it hashes to. The bytes are on disk before the row is; what a
+file has beyond its rows was left by a crash, and is written over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eddy.core.errors import Conflict, NotFound
+from eddy.core.records import JobRecord
+from eddy.files import sync_folder
+from eddy.store import files
+from eddy.store.database import Database
+from eddy.store.names import output_name
+from eddy.store.rows import LOG, Result
+
+Row = tuple[int, str, int, int, int, str]
+"""What `INSERT_RESULTS` takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One item's bytes in the file of an output."""
+
+    place: int
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """An output of a job, where it lies.
+
+    Attributes:
+        path: The file.
+        parts: Items, in order.
+        what: How a person calls it.
+    """
+
+    path: Path
+    parts: tuple[Part, ...]
+    what: str
+
+    @property
+    def size_bytes(self) -> int:
+        """All of them."""
+        return sum(part.size_bytes for part in self.parts)
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes of all items, end to end, a piece at a time.
+
+        Raises:
+            DamagedFile: They are not there.
+        """
+        for part in self.parts:
+            yield from files.pieces(self.path, part.place, part.size_bytes, self.what)
+
+    def verify(self) -> OutputFile:
+        """Itself, once its bytes were found to be those that were stored.
+
+        Raises:
+            DamagedFile: They are not.
+        """
+        for part in self.parts:
+            digest = hashlib.sha256()
+            for piece in files.pieces(self.path, part.place, part.size_bytes, self.what):
+                digest.update(piece)
+            how = f"the sha256 of bytes {part.place} to {part.place + part.size_bytes} is {digest.hexdigest()}"
+            files.check(digest.hexdigest() == part.sha256, self.path, self.what, how)
+        return self
+
+
+class Outputs:
+    """The part of the store that keeps what jobs leave."""
+
+    _db: Database
+    _outputs: Path
+
+    def job(self, tenant: str, job: int) -> JobRecord:
+        """One job."""
+        raise NotImplementedError
+
+    def output_file(self, tenant: str, job: int, name: str) -> OutputFile:
+        """Where an output buffer of every item lies, end to end.
+
+        Raises:
+            NotFound: No such job of this tenant, or no such output.
+            Conflict: Not all items are done.
+        """
+        record = self.job(tenant, job)
+        parts = self._parts(job, name)
+        if record.items_done < record.batch:
+            raise Conflict(
+                f"job {job} is {record.state.value}: {record.items_done} of {record.batch} items are done;"
+                " outputs can be fetched when all are",
+                field="job",
+                state=record.state.value,
+            )
+        if not parts:
+            allowed = self.outputs(job)
+            raise NotFound(
+                f"job {job} has no output {name!r}; it has: {', '.join(allowed)}", field="name", allowed=allowed
+            )
+        return OutputFile(self._output_path(job, name), parts, f"output {name} of job {job}")
+
+    def output(self, tenant: str, job: int, name: str) -> bytes:
+        """An output buffer of every item, end to end.
+
+        Raises:
+            NotFound: No such job of this tenant, or no such output.
+            Conflict: Not all items are done.
+            DamagedFile: The bytes are not those that were stored.
+        """
+        return b"".join(self.output_file(tenant, job, name).verify().pieces())
+
+    def log(self, tenant: str, job: int) -> str:
+        """What a kernel job printed; "" where it printed nothing, or has not ended.
+
+        Raises:
+            NotFound: No such job of this tenant.
+            DamagedFile: The bytes are not those that were stored.
+        """
+        self.job(tenant, job)
+        file = OutputFile(self._output_path(job, LOG), self._parts(job, LOG), f"the log of job {job}")
+        return b"".join(file.verify().pieces()).decode(errors="replace")
+
+    def outputs(self, job: int) -> list[str]:
+        """Names of the outputs a job has left."""
+        query = "SELECT DISTINCT name FROM result WHERE job = ? AND name <> ? ORDER BY name"
+        return [row["name"] for row in self._db.rows(query, job, LOG)]
+
+    def _parts(self, job: int, name: str) -> tuple[Part, ...]:
+        query = "SELECT place, bytes, sha256 FROM result WHERE job = ? AND name = ? ORDER BY item"
+        return tuple(Part(*row) for row in self._db.rows(query, job, name))
+
+    def _output_path(self, job: int, name: str) -> Path:
+        return self._outputs / output_name(job, name)
+
+    def _write_results(self, results: Sequence[Result]) -> list[Row]:
+        """Have the bytes of results on disk; answers the rows that name them."""
+        found: list[Row] = []
+        ends = self._ends({result.job for result in results})
+        fresh = False
+        for result in results:
+            key = result.job, result.name
+            place = ends.get(key, 0)
+            fresh = self._write_part(self._output_path(*key), result.data, place) or fresh
+            ends[key] = place + len(result.data)
+            sha256 = hashlib.sha256(result.data).hexdigest()
+            found.append((result.job, result.name, result.item, place, len(result.data), sha256))
+        if fresh:
+            sync_folder(self._outputs)
+        return found
+
+    def _write_part(self, path: Path, data: bytes, place: int) -> bool:
+        """Have bytes on disk at a place of a file; answers whether the file is new, so that its folder changed."""
+        if place:
+            files.append(path, data, place)
+            return False
+        draft = files.Draft(files.make_folder(self._outputs))
+        try:
+            draft.write(data)
+            draft.settle()
+            draft.keep(path)
+        finally:
+            draft.drop()
+        return True
+
+    def _ends(self, jobs: Iterable[int]) -> dict[tuple[int, str], int]:
+        """Where the files of some jobs' outputs end, as far as rows go."""
+        query = "SELECT name, max(place + bytes) AS end FROM result WHERE job = ? GROUP BY name"
+        return {(job, row["name"]): row["end"] for job in jobs for row in self._db.rows(query, job)}

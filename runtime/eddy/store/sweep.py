@@ -1,0 +1,72 @@
+"""Files that no row names: what a crash left between a file and its row is swept when the server starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from eddy.store.database import Database
+from eddy.store.names import DRAFT, output_of, tenant_of
+
+BATCH = 400
+"""Names that are looked up by one statement."""
+
+
+def sweep(db: Database, blobs: Path, outputs: Path) -> list[Path]:
+    """Delete every file that no row names, drafts among them; answers which.
+
+    Nobody may be writing files: to be called before anything is served, by the process that owns the folder.
+    """
+    gone: list[Path] = []
+    for folder in sorted(_folders(blobs)):
+        gone += _sweep_folder(folder, partial(_blobs_among, db, tenant_of(folder.name)))
+    return gone + _sweep_folder(outputs, partial(_outputs_among, db))
+
+
+def _folders(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield from (entry for entry in path.iterdir() if entry.is_dir())
+
+
+def _sweep_folder(folder: Path, known: Callable[[Sequence[str]], set[str]]) -> list[Path]:
+    """Delete the files of a folder whose names are not among those known, some at a time."""
+    gone = []
+    for names in _batches(_names(folder)):
+        rows = known(names)
+        gone += [folder / name for name in names if name.endswith(DRAFT) or name not in rows]
+    for path in gone:
+        path.unlink()
+    return gone
+
+
+def _names(folder: Path) -> Iterator[str]:
+    if folder.is_dir():
+        with os.scandir(folder) as entries:
+            yield from (entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+
+
+def _batches(names: Iterable[str]) -> Iterator[list[str]]:
+    names = iter(names)
+    while batch := list(islice(names, BATCH)):
+        yield batch
+
+
+def _blobs_among(db: Database, tenant: str | None, names: Sequence[str]) -> set[str]:
+    """Those of some files' names that are blobs of a tenant; drafts are nobody's."""
+    places = ", ".join("?" * len(names))
+    query = f"SELECT sha256 FROM blob WHERE tenant = ? AND sha256 IN ({places})"
+    return {row["sha256"] for row in db.rows(query, tenant, *names)}
+
+
+def _outputs_among(db: Database, names: Sequence[str]) -> set[str]:
+    """Those of some files' names that rows have; what is not `<job>.<name>` is nobody's."""
+    keys = {name: output_of(name) for name in names}
+    wanted = [key for key in keys.values() if key is not None]
+    values = ", ".join(["(?, ?)"] * len(wanted))
+    query = f"SELECT DISTINCT job, name FROM result WHERE (job, name) IN (VALUES {values})"
+    rows = db.rows(query, *(part for key in wanted for part in key)) if wanted else []
+    there = {(row["job"], row["name"]) for row in rows}
+    return {name for name, key in keys.items() if key in there}

@@ -1,0 +1,93 @@
+"""A blob on its way in: every byte is booked before it is written, hashed as it passes, and gone unless it is right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eddy.core.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from eddy.store.blobs import Blobs
+
+STEP_BYTES = 1 << 20
+"""What is booked at a time where nobody said how much will come."""
+
+
+class Upload:
+    """One blob on its way in; a context manager, at whose end nothing is left of it unless it was finished.
+
+    Not for two threads at once.
+
+    Args:
+        blobs: Where it goes.
+        tenant: Whose it is.
+        sha256: What its bytes must hash to.
+        declared_bytes: How many will come, where that is known.
+
+    Raises:
+        QuotaExceeded: The tenant may not keep as many.
+    """
+
+    def __init__(self, blobs: Blobs, tenant: str, sha256: str, declared_bytes: int | None = None) -> None:
+        self._blobs, self._tenant, self._sha256 = blobs, tenant, sha256
+        self._booked = 0
+        self._known = blobs.has_blob(tenant, sha256)
+        """Already there: what comes replaces it, which mends a file that was damaged, and takes no more room."""
+        if not self._known:
+            self._book(declared_bytes or 0)
+        self._draft = blobs.draft()
+
+    def __enter__(self) -> Upload:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._draft.drop()
+        self._blobs.unbook(self._tenant, self._booked)
+        self._booked = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """What has come so far."""
+        return self._draft.size_bytes
+
+    def write(self, data: bytes) -> None:
+        """Take more bytes.
+
+        Raises:
+            QuotaExceeded: The tenant may not keep as many.
+        """
+        lacking = self._draft.size_bytes + len(data) - self._booked
+        if lacking > 0 and not self._known:
+            self._book(lacking, STEP_BYTES)
+        self._draft.write(data)
+
+    def finish(self) -> bool:
+        """Keep it.
+
+        Returns:
+            Whether it is new.
+
+        Raises:
+            InvalidRequest: The bytes have another hash.
+        """
+        draft = self._draft
+        if draft.sha256 != self._sha256:
+            raise InvalidRequest(
+                f"The {draft.size_bytes} bytes received have the sha256 {draft.sha256}, not {self._sha256[:64]}:"
+                " send them under their own hash.",
+                field="sha256",
+                asked=self._sha256[:64],
+                allowed=draft.sha256,
+            )
+        draft.settle()
+        new = self._blobs.keep(self._tenant, self._sha256, draft)
+        if new:  # booked for as long as it is kept
+            self._blobs.book_kept(self._tenant, draft.size_bytes)
+        return new
+
+    def _book(self, least: int, step: int = 0) -> None:
+        """Book bytes: in steps where there is room for one, else just as many as there are."""
+        if step > least and self._blobs.room(self._tenant) >= step:
+            least = step
+        self._blobs.book(self._tenant, least)
+        self._booked += least
