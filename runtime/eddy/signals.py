@@ -45,6 +45,7 @@ class _Catcher:
         """Deal with a signal."""
         self.number = self.number or number
         if self.interruptible:
+            self.interruptible = False  # what is given back on the way out is given back whole
             raise Stopped(number)
         if self.act is not None:
             self.act()

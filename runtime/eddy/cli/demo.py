@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from eddy import signals
 from eddy.cli.options import PROFILE, AsJson, default, option
 from eddy.cli.output import FAILED, Column, errors_in_one_line, print_json, say, seconds, table
 from eddy.core.errors import InvalidRequest
@@ -22,7 +23,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Build the simulated board, let three tenants submit real jobs over HTTP, check every result."""
-    with errors_in_one_line(as_json):
+    with signals.caught(), errors_in_one_line(as_json), signals.interruptible():
         try:
             from eddy.cli import demo_run
         except ModuleNotFoundError as missing:
