@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable
 
 
@@ -14,6 +15,8 @@ def main() -> None:
     signals.nothing_follows()
     try:
         app()
+    except KeyboardInterrupt:  # between what a command catches itself
+        sys.exit(128 + signal.SIGINT)
     finally:
         # All is done but the end of the interpreter, which a key press would cover with a traceback.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 from eddy.api.server import Server, ServerSettings
 from eddy.client import Client, Job
 from eddy.core.errors import EddyError, StorageFull, StorageReadOnly
+from eddy.store import files
 from hypervisor_kit import model_board
 from system.test_server_model import inputs, package, result
 
@@ -106,6 +108,26 @@ def test_jobs_under_way_are_not_lost_however_long_the_disk_is_full(server: Serve
         np.testing.assert_array_equal(job.wait(timeout_s=PATIENCE_S).outputs["out"], result(8, salt))
         ends = [event for event in job.events() if event.kind == "item_done"]
         assert len({(event.data["task"], event.data["item"]) for event in ends}) == len(ends) == 24
+
+
+def test_outputs_that_find_no_room_wait_for_it(server: Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = inputs(3)
+    client.submit("chain", data).wait(timeout_s=PATIENCE_S)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "write_all", full)
+    job = client.submit("chain", data)
+    until(lambda: ready(server).status_code == 507)
+    time.sleep(3.0)
+    assert not server.failed
+    assert job.refresh().state not in ("failed", "succeeded")
+    with pytest.raises(StorageFull, match="make room"):
+        client.submit("chain", inputs(3, 1))
+    monkeypatch.undo()
+    np.testing.assert_array_equal(job.wait(timeout_s=PATIENCE_S).outputs["out"], result(3))
+    until(lambda: ready(server).status_code == 200)
 
 
 def test_a_data_base_that_became_read_only(server: Server, client: Client) -> None:

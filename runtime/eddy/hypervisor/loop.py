@@ -110,9 +110,10 @@ class Hypervisor:
                 self._watch.lost(failure.message)
             except BoardRestarted:
                 started = False
-            except StorageFailed:
+            except StorageFailed as failure:
                 # The step that could not be kept has not happened: the board is asked again what came of it.
                 started = False
+                self._store.failed(failure)
                 await anyio.sleep(RETRY_S)
                 await anyio.to_thread.run_sync(self._store.probe)
             except Exception:

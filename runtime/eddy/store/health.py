@@ -54,14 +54,14 @@ class Health:
         except StorageFailed as error:
             if error.details.get("row"):  # the matter of whoever asked for that row
                 raise
-            self._note(error)
+            self.note(error)
             raise
         if writes and self.problem is not None and not isinstance(self.problem, StorageDamaged):
             self.problem = None
             if self._said:
                 _log.warning("storage: %s is written again; what waited goes on", self._path)
 
-    def _note(self, error: StorageFailed) -> None:
+    def note(self, error: StorageFailed) -> None:
         """Keep what is wrong, and say it; not again and again where small writes fit and large ones do not."""
         if self.problem is None or type(error) is not type(self.problem):
             now_s = time.monotonic()

@@ -68,6 +68,10 @@ class Store(Tenants, Blobs, Submissions, Outputs):
         """Why nothing can be kept at this moment; None where, as far as is known, it can."""
         return self._db.health.problem
 
+    def failed(self, error: StorageFailed) -> None:
+        """Note that something could not be kept: a file too, of which the data base knows nothing."""
+        self._db.health.note(error)
+
     def probe(self) -> None:
         """Look whether something can be kept again, or can no longer; `problem` says so afterwards."""
         self._db.probe()
