@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from contract.gpu_harness import CLUSTER, GpuHarness, opened
 from contract.kernels import END, LEAVE, REGION_BYTES, RESULT, kernel
@@ -78,6 +79,78 @@ def test_the_next_tenant_finds_zeros_without_a_reload(gpu: GpuHarness) -> None:
     assert theirs.address == mine.address
     assert run(gpu, theirs, "look") == [0, 0]
     assert gpu.board.state().slots[CLUSTER].phase is SlotPhase.IDLE, "it is still the same module"
+
+
+DUMP = RESULT + 0x1000
+LANES = 8
+LANE_WORDS = 128
+WIDE_BYTES = 0x4000
+ALL = (
+    "csrr {a}, 0xfc1\nla {b}, 1f\n.insn r 0x0b, 1, 0, x0, {a}, {b}\n1: li {a}, -1\n.insn r 0x0b, 0, 0, x0, {a}, x0\n"
+    f"csrr {{b}}, mhartid\nslli {{b}}, {{b}}, 9\nli {{a}}, {REGION_BASE + DUMP:#x}\nadd {{a}}, {{a}}, {{b}}\n"
+)
+"""Every lane of every warp, with a place of its own in register a."""
+CLASS = 0x7C0
+CSRS = (0x305, 0x340, 0x341, 0x342, 0x343, CLASS)
+DIRTY_LANES = (
+    ALL.format(a="x31", b="x30")
+    + f"li x5, {SECRET:#x}\n"
+    + "".join(f"csrw {csr:#x}, x5\n" for csr in (0x340, 0x341, 0x342, 0x343, CLASS))
+    + "".join(f"mv x{k}, x5\n" for k in range(1, 32) if k != 5)
+    + END
+)
+"""Leaves the secret in every register of every lane."""
+
+
+def dump(a: str, b: str) -> str:
+    """Stores every register and CSR a lane finds but the two named, then local memory's first word."""
+    own = {int(a[1:]), int(b[1:])}
+    text = ALL.format(a=a, b=b) + "".join(f"sw x{k}, {4 * k}({a})\n" for k in range(1, 32) if k not in own)
+    text += "".join(f"csrr {b}, {csr:#x}\nsw {b}, {256 + 4 * k}({a})\n" for k, csr in enumerate(CSRS))
+    return text + END
+
+
+@pytest.mark.parametrize("pair", [("x31", "x30"), ("x1", "x2")])
+def test_after_a_scrub_every_lane_finds_zeros(gpu: GpuHarness, pair: tuple[str, str]) -> None:
+    def wide(source: str, owner: str) -> Buffer:
+        buffer = gpu.board.allocate(WIDE_BYTES, owner)
+        gpu.board.write(buffer.id, 0, code(source))
+        return buffer
+
+    def run_wide(buffer: Buffer, item: str) -> None:
+        gpu.board.launch(CLUSTER, kernel(buffer, item=item, argument=0))
+        event = gpu.next_event()
+        assert (event.item, event.kind) == (item, EventKind.ITEM_DONE), event.detail
+
+    mine, local = wide(DIRTY_LANES, "ada"), region(gpu, DIRTY, "ada", data=SECRET)
+    run_wide(mine, "lanes")
+    assert run(gpu, local, "dirty") == [SECRET, SECRET]
+    gpu.board.free(mine.id)
+    gpu.board.free(local.id)
+    held = gpu.board.state().slots[CLUSTER].image
+    gpu.board.scrub(CLUSTER)
+    event = gpu.next_event()
+    assert (event.kind, event.image) == (EventKind.CONFIGURED, held)
+    theirs = wide(dump(*pair), "grace")
+    run_wide(theirs, "dump")
+    words = np.frombuffer(gpu.board.read(theirs.id, DUMP, 4 * LANES * LANE_WORDS), "<u4").reshape(LANES, -1).copy()
+    column = 64 + CSRS.index(CLASS)
+    assert (words[:, column] == 1).all(), "what every kernel begins with"
+    words[:, column] = 0
+    assert not words.any(), f"{np.count_nonzero(words)} words left, {words[words != 0][:4]}"
+    look = region(gpu, LOOK, "grace")
+    assert run(gpu, look, "look") == [0, 0]
+
+
+def test_a_dump_finds_what_there_is_to_find(gpu: GpuHarness) -> None:
+    """The test above could not fail if the dump stored nothing: here registers hold the secret."""
+    buffer = gpu.board.allocate(WIDE_BYTES, "ada")
+    filled = f"li x5, {SECRET:#x}\n" + "".join(f"mv x{k}, x5\n" for k in range(1, 32) if k != 5)
+    gpu.board.write(buffer.id, 0, code(filled + dump("x31", "x30")))
+    gpu.board.launch(CLUSTER, kernel(buffer, argument=0))
+    assert gpu.next_event().kind is EventKind.ITEM_DONE
+    words = np.frombuffer(gpu.board.read(buffer.id, DUMP, 4 * LANES * LANE_WORDS), "<u4").reshape(LANES, LANE_WORDS)
+    assert (words[0] == SECRET).sum() == 29, "lane 0 of the first warp ran through both"
 
 
 def test_a_look_finds_what_there_is_to_find(gpu: GpuHarness) -> None:

@@ -33,6 +33,36 @@ kernel void sums(global const int *x, global int *out, local int *t) {
 kernel void peek(global volatile uint *y, global const volatile uint *far) { y[0] = far[1 << 20]; }
 kernel void nonsense(global uint *y) { __asm__ volatile(".word 0xffffffff"); y[0] = 1; }
 """
+SECRET = 0x5EC2E7A1
+HOARD = """
+kernel void hoard(global uint *y, uint secret, local uint *t) {
+  volatile uint kept[64];
+  for (uint k = 0; k < 64; k++) kept[k] = secret;
+  for (uint k = get_local_id(0); k < 2048; k += get_local_size(0)) t[k] = secret;
+  y[get_global_id(0)] = t[get_local_id(0)] + kept[get_global_id(0) % 64];
+  __asm__ volatile(INTS FLOATS :: "r"(secret) : "t1", "t2", "t3", "t4", "t5", "t6", "memory");
+}
+"""
+"""Leaves a secret in registers, integer and float, on the stack, in local memory, in cached lines."""
+LOOK = """
+kernel void look(global uint *out, local volatile uint *t) {
+  global uint *at = out + 1024 * get_global_id(0);
+  __asm__ volatile(STORES :: "r"(at) : "memory");
+  volatile uint found[64];
+  for (uint k = 0; k < 64; k++) at[64 + k] = found[k];
+  for (uint k = 0; k < 8; k++) at[128 + k] = found[64 + k];
+  for (uint k = 0; k < 512; k++) at[256 + k] = t[get_local_id(0) * 512 % 2048 + k];
+  uint csr;
+  __asm__ volatile("csrr %0, mepc" : "=r"(csr)); at[200] = csr;
+  __asm__ volatile("csrr %0, mtval" : "=r"(csr)); at[201] = csr;
+}
+"""
+"""Stores what it finds before it has put anything there: registers, stack, local memory, CSRs."""
+KEPT = ("t1", "t2", "t3", "t4", "t5", "t6")
+INTS = "".join(f"mv {name}, %0\\n" for name in KEPT)
+FLOATS = "".join(f"fmv.w.x f{k}, %0\\n" for k in range(32))
+STORES = "".join(f"sw {name}, {4 * k}(%0)\\n" for k, name in enumerate(KEPT))
+STORES += "".join(f"fsw f{k}, {4 * (k + 8)}(%0)\\n" for k in range(32))
 GOES_WRONG = (
     (STEP, "wild", "write-outside-window", "store_fault, address 0x70000000"),
     (MIX, "peek", "read-outside-window", "load_fault, address 0x804"),
@@ -84,7 +114,8 @@ def test_two_tenants_kernels_beside_an_application(clients: tuple[Client, Client
     np.testing.assert_array_equal(z, stepped(*step_arrays(256), 3))
     np.testing.assert_array_equal(out, v.reshape(4, 16).sum(axis=1))
     assert sums.log == "".join(f"{k}: {total}\n" for k, total in enumerate(out))
-    assert (step.data["reconfigurations"], sums.data["reconfigurations"]) == (1, 0), "one load a tenant"
+    loads = [job.data["reconfigurations"] for job in (linear, step, sums)]
+    assert loads == [1, 0, 0], "one load for all tenants: a reset scrubs the cluster"
     counters = linear.data["kernel"]["counters"]
     assert counters["total_active_cycles"] == sum(counters["cycle_thread"]) <= counters["cycles"]
     assert linear.data["batch"] > 1, "sliced"
@@ -92,6 +123,36 @@ def test_two_tenants_kernels_beside_an_application(clients: tuple[Client, Client
     assert fractions[0] is not None
     assert fractions[1] is not None
     assert 1 >= fractions[0] > fractions[1] > 0.5, "a reduction is less parallel than saxpy"
+
+
+def test_a_kernel_that_looks_finds_nothing_of_the_tenant_before(clients: tuple[Client, Client]) -> None:
+    """Without a load in between: the cluster was reset."""
+    ada, grace = clients
+    hoard = HOARD.replace("INTS", f'"{INTS}"').replace("FLOATS", f'"{FLOATS}"')
+    look = LOOK.replace("STORES", f'"{STORES}"')
+    for _ in range(2):
+        y = np.zeros(32, "u4")
+        filled = ada.kernel(hoard, "hoard").launch(32, y, SECRET, Local(8192), local_size=16)
+        filled.wait(timeout_s=60)
+        assert (y == np.uint32(2 * SECRET & 0xFFFF_FFFF)).all()
+        out = np.zeros(32 * 1024, "u4")
+        looked = grace.kernel(look, "look").launch(32, out, Local(8192), local_size=16)
+        looked.wait(timeout_s=60)
+        assert not (out == SECRET).any()
+        assert looked.data["reconfigurations"] == 0
+        assert looked.data["reuses"] > 0
+
+
+def test_a_look_finds_what_there_is_to_find(clients: tuple[Client, Client]) -> None:
+    """The test above could not fail if the look stored nothing: here the same kernel leaves the secret first."""
+    fill = f'__asm__ volatile("{INTS}{FLOATS}" :: "r"({SECRET}u) : "t1", "t2", "t3", "t4", "t5", "t6");'
+    fill = f"for (uint k = 0; k < 2048; k++) t[k] = {SECRET}u;\n  {fill}\n  __asm__ volatile(STORES"
+    source = LOOK.replace("__asm__ volatile(STORES", fill).replace("STORES", f'"{STORES}"')
+    out = np.zeros(1024, "u4")
+    clients[0].kernel(source, "look").launch(1, out, Local(8192), local_size=1).wait(timeout_s=60)
+    assert (out[8:40] == SECRET).all(), "floating-point registers"
+    assert (out[:6] == SECRET).sum() >= 5, "integer registers, but the one that holds the place"
+    assert (out[256:768] == SECRET).all(), "local memory"
 
 
 @pytest.mark.parametrize(("source", "name", "cause", "why"), GOES_WRONG, ids=[entry[1] for entry in GOES_WRONG])
