@@ -88,6 +88,22 @@ def test_doctor_says_what_is_wrong_with_the_url() -> None:
     assert (done.exit_code, "no address of a server" in done.stdout) == (output.FAILED, True)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float32("nan")])
+def test_a_number_json_has_no_words_for_is_said(value: float) -> None:
+    app_of = {"name": "a", "buffers": []}
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, json=app_of))
+    with Client("http://eddy", "k", http=transport) as client:
+        with pytest.raises(InvalidRequest, match="finite"):
+            client.submit("a", deadline_s=value)
+        with pytest.raises(InvalidRequest, match="finite"):
+            client.kernel("kernel void k(float a) {}", "k").launch(1, value)
+
+
+def test_a_port_beyond_ports_is_said() -> None:
+    done = eddy("serve", "--board", "model", "--port", "99999", "--data", "/nowhere", stdout=subprocess.DEVNULL)
+    assert (done.returncode, "choose another --port" in one_line(done.stderr)) == (output.USAGE, True)
+
+
 def test_an_environment_variable_of_the_wrong_type_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDDY_HTTP_TIMEOUT_S", "soon")
     with pytest.raises(InvalidRequest, match="EDDY_HTTP_TIMEOUT_S"):

@@ -220,9 +220,10 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.bind((host, port))
         listener.listen(1024)  # now, not when the board is built: a second server must fail before it builds one
-    except OSError as failure:
+    except (OSError, OverflowError) as failure:
         listener.close()
-        message = f"Cannot listen on {host}:{port} ({failure.strerror}); choose another --port."
+        reason = getattr(failure, "strerror", None) or failure
+        message = f"Cannot listen on {host}:{port} ({reason}); choose another --port."
         raise Conflict(message, field="port", asked=port) from failure
     return listener
 

@@ -55,6 +55,19 @@ def _sendable(key: str) -> str:
     return key
 
 
+def _json(body: Any) -> bytes:
+    """A body as it travels.
+
+    Raises:
+        InvalidRequest: JSON has no words for it.
+    """
+    try:
+        return json.dumps(body, allow_nan=False).encode()
+    except (TypeError, ValueError) as failure:
+        message = f"JSON cannot carry this request ({failure}): numbers must be finite; send others in an array."
+        raise InvalidRequest(message, field="body") from None
+
+
 class Transport:
     """HTTP with a key, retries and typed errors.
 
@@ -116,7 +129,7 @@ class Transport:
         )
         sent = dict(headers or {})
         if body is not None:
-            content = json.dumps(body, allow_nan=False).encode()
+            content = _json(body)
             sent["Content-Type"] = "application/json"
         retries = self.retries if retries is None else retries
         for attempt in range(retries + 1):
