@@ -12,12 +12,15 @@ from pathlib import Path
 from eddy.core.errors import EddyError
 from eddy.gpu import toolchain
 from eddy.gpu.layout import c_header
-from eddy.gpu.prelude import header
+from eddy.gpu.prelude import everything
 
-SOURCES = ("start.S", "run.c", "print.c", "math.c", "wide.c")
+SOURCES = (
+    *("start.S", "run.c", "print.c", "wide.c"),
+    *("math_exp.c", "math_trig.c", "math_pi.c", "math_pow.c", "math_parts.c", "math_special.c", "convert.c"),
+)
 SOFT_SOURCES = ("softfloat.c",)
 LINK_SCRIPT = "link.ld"
-_TEXTS = (*SOURCES, *SOFT_SOURCES, "eddy_types.h", "opencl.h", LINK_SCRIPT)
+_TEXTS = (*SOURCES, *SOFT_SOURCES, "eddy_types.h", "eddy_math.h", LINK_SCRIPT)
 
 
 def default_cache() -> Path:
@@ -29,7 +32,7 @@ def default_cache() -> Path:
 @functools.lru_cache(maxsize=2)
 def digest(fpu: bool) -> str:
     """Names everything but the source that shapes a program: compiler, flags, library."""
-    flags = (toolchain.version(), toolchain.machine(fpu), toolchain.CODE, toolchain.OPENCL, header())
+    flags = (toolchain.version(), toolchain.machine(fpu), toolchain.CODE, toolchain.OPENCL, everything())
     named = hashlib.sha256(repr(flags).encode())
     for name in _TEXTS:
         named.update((toolchain.LIBRARY / name).read_bytes())

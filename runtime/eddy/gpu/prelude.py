@@ -7,25 +7,24 @@ import re
 from collections.abc import Mapping
 
 from eddy.core.errors import InvalidRequest
+from eddy.gpu import builtins
 from eddy.gpu.layout import c_header
-from eddy.gpu.signature import SCALARS
 from eddy.gpu.toolchain import LIBRARY
 
-WIDTHS = ("", "2", "3", "4", "8", "16")
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}\Z")
 _VALUE = re.compile(r"[ -~]{0,256}\Z")
 
 
 @functools.lru_cache(maxsize=1)
-def header() -> str:
-    """The header of every kernel source."""
-    lines = [c_header()]
-    for scalar in SCALARS:
-        for width in WIDTHS:
-            name = scalar + width
-            convert = f"__builtin_convertvector((x), {name})" if width else f"(({name})(x))"
-            lines.append(f"#define convert_{name}(x) {convert}\n#define as_{name}(x) __builtin_astype((x), {name})\n")
-    return "".join(lines) + (LIBRARY / "opencl.h").read_text(encoding="utf-8")
+def base() -> str:
+    """What every kernel source has before it."""
+    return c_header() + (LIBRARY / "opencl.h").read_text(encoding="utf-8")
+
+
+@functools.lru_cache(maxsize=1)
+def everything() -> str:
+    """All that may come before a source."""
+    return base() + repr(builtins.sections())
 
 
 def definitions(defines: Mapping[str, object]) -> str:
@@ -46,5 +45,7 @@ def definitions(defines: Mapping[str, object]) -> str:
 
 def complete(source: str, defines: Mapping[str, object]) -> bytes:
     """A tenant's source with all that goes before it; its own lines keep their numbers, as `kernel.cl`."""
-    text = f'# 1 "opencl.h"\n{header()}\n# 1 "defines"\n{definitions(defines)}# 1 "kernel.cl"\n{source}\n'
+    macros = definitions(defines)
+    functions = builtins.text_for(macros + source)
+    text = f'# 1 "opencl.h"\n{base()}{functions}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
     return text.encode()
