@@ -91,6 +91,7 @@ class Server:
             self.key_file = data.key
             self.key_is_new = see_to_operator(self.store, self._hasher, data)
             data.settle(self.url)
+            undo.enter_context(presence.announced(settings.data, self.url))  # before what may take minutes
             self.first_start = data.first_start
             self.catalogue = load_catalogue(settings.bitstreams, data.applications)
             with signals.interruptible():
@@ -113,8 +114,7 @@ class Server:
         What it held is given back when it returns: board first, then store, then address. A further signal spares
         those who are still connected nothing more, but cuts nothing else short.
         """
-        here = presence.announced(self.settings.data, self.url)
-        with signals.caught(), contextlib.closing(self), here, signals.calling(self._uvicorn.stop):
+        with signals.caught(), contextlib.closing(self), signals.calling(self._uvicorn.stop):
             self._uvicorn.run(sockets=[self._socket])
 
     def close(self) -> None:
