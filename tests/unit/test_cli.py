@@ -180,10 +180,10 @@ def test_files_become_arrays(tmp_path: Path) -> None:
     (tmp_path / "b.bin").write_bytes(bytes([9, 8, 7, 6]))
     Image.fromarray(np.full((6, 4), 77, np.uint8)).save(tmp_path / "c.png")
     pairs = [f"image={tmp_path}/a.npy", f"image={tmp_path}/b.bin", f"image={tmp_path}/c.png", f"table={tmp_path}/b.bin"]
-    arrays = gather(pairs, [IMAGE, TABLE])
-    assert arrays["image"].shape == (4, 2, 2)
+    arrays = gather(pairs, [IMAGE, TABLE], 30).arrays
+    assert arrays["image"].shape == (9, 2, 2), "two items, one item, a picture of six tiles"
     assert arrays["image"][2].tolist() == [[9, 8], [7, 6]]
-    assert arrays["image"][3].tolist() == [[77, 77], [77, 77]]
+    assert arrays["image"][3:].tolist() == [[[77, 77], [77, 77]]] * 6
     assert arrays["table"].tolist() == [9 + 8 * 256, 7 + 6 * 256]
 
 
@@ -199,9 +199,9 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.png").write_bytes(b"not a picture")
     for name in ("odd.bin", "bad.npy", "bad.png"):
         with pytest.raises(errors.InvalidRequest):
-            gather([f"image={tmp_path / name}"], [IMAGE])
+            gather([f"image={tmp_path / name}"], [IMAGE], 30)
     with pytest.raises(errors.InvalidRequest) as refused:
-        gather([f"picture={tmp_path}/odd.bin"], [IMAGE])
+        gather([f"picture={tmp_path}/odd.bin"], [IMAGE], 30)
     assert refused.value.details["allowed"] == ["image"]
 
 

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eddy.cli.pictures import SUFFIXES, Sheet, cut
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from eddy.client.arrays import BufferInfo
 
-PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".pgm")
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is submitted.
+
+    Attributes:
+        arrays: By input.
+        sheets: How the pictures among the files were cut, in their order.
+        shapes: Shape of a tile, by input that has pictures.
+    """
+
+    arrays: dict[str, Any]
+    sheets: tuple[Sheet, ...]
+    shapes: dict[str, tuple[int, ...]]
 
 
 def split(pairs: Iterable[str]) -> list[tuple[str, Path]]:
@@ -32,7 +47,7 @@ def split(pairs: Iterable[str]) -> list[tuple[str, Path]]:
 
 
 def read(path: Path, buffer: BufferInfo) -> Any:
-    """A file as an array for a buffer: `.npy`, a picture (as grey levels), or raw bytes of the buffer's type.
+    """A file as an array for a buffer: `.npy`, or raw bytes of the buffer's type.
 
     Raises:
         InvalidRequest: The file cannot be read as that.
@@ -44,8 +59,6 @@ def read(path: Path, buffer: BufferInfo) -> Any:
             return np.load(path, allow_pickle=False)
         except (ValueError, EOFError) as failure:
             raise InvalidRequest(f"{path} is not a .npy file: {failure}", field=f"inputs.{buffer.name}") from failure
-    if path.suffix.lower() in PICTURES:
-        return _picture(path, buffer)
     data = path.read_bytes()
     if not data or len(data) % buffer.bytes:
         message = f"{path} has {len(data)} bytes; {buffer.name} takes a multiple of {buffer.bytes}."
@@ -54,28 +67,13 @@ def read(path: Path, buffer: BufferInfo) -> Any:
     return values.reshape(buffer.shape if buffer.role == "constant" else (-1, *buffer.shape))
 
 
-def _picture(path: Path, buffer: BufferInfo) -> Any:
-    """Grey levels of a picture, cut square and scaled to what the buffer takes."""
-    import numpy as np
+def gather(pairs: Sequence[str], buffers: Iterable[BufferInfo], most: int) -> Inputs:
+    """What is submitted; a name given several times is a batch, in that order, and a picture is one of tiles.
 
-    try:
-        from PIL import Image, ImageOps, UnidentifiedImageError
-    except ImportError:
-        message = f"{path}: pictures need Pillow (`pip install pillow`), or convert it to .npy first."
-        raise InvalidRequest(message, field=f"inputs.{buffer.name}") from None
-    if len(buffer.shape) != 2:
-        message = f"{buffer.name} takes arrays of shape {buffer.shape}; a picture has two dimensions."
-        raise InvalidRequest(message, field=f"inputs.{buffer.name}")
-    height, width = buffer.shape
-    try:
-        with Image.open(path) as opened:
-            return np.asarray(ImageOps.fit(opened.convert("L"), (width, height)))
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as failure:
-        raise InvalidRequest(f"{path} is not a picture that can be read.", field=f"inputs.{buffer.name}") from failure
-
-
-def gather(pairs: Sequence[str], buffers: Iterable[BufferInfo]) -> dict[str, Any]:
-    """The arrays of a submission; a name given several times is a batch, in that order.
+    Args:
+        pairs: ``NAME=FILE``.
+        buffers: The application's.
+        most: Largest batch it takes; a picture is scaled down to that many tiles.
 
     Raises:
         InvalidRequest: A name or a file is wrong.
@@ -84,11 +82,19 @@ def gather(pairs: Sequence[str], buffers: Iterable[BufferInfo]) -> dict[str, Any
 
     known = {buffer.name: buffer for buffer in buffers if buffer.role in ("input", "constant")}
     found: dict[str, list[Any]] = {}
+    sheets: list[Sheet] = []
+    shapes: dict[str, tuple[int, ...]] = {}
     for name, path in split(pairs):
         if name not in known:
             message = f"The application has no input {name!r}."
             raise InvalidRequest(message, field="input", allowed=sorted(known))
-        found.setdefault(name, []).append(read(path, known[name]))
+        if path.suffix.lower() in SUFFIXES:
+            tiles, sheet = cut(path, known[name], most)
+            sheets.append(sheet)
+            shapes[name] = tuple(known[name].shape)
+        else:
+            tiles = read(path, known[name])
+        found.setdefault(name, []).append(tiles)
     arrays: dict[str, Any] = {}
     for name, parts in found.items():
         if len(parts) == 1:
@@ -100,4 +106,4 @@ def gather(pairs: Sequence[str], buffers: Iterable[BufferInfo]) -> dict[str, Any
         except ValueError as failure:
             message = f"The files for {name!r} do not have items of shape {shape}."
             raise InvalidRequest(message, field=f"inputs.{name}") from failure
-    return arrays
+    return Inputs(arrays, tuple(sheets), shapes)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from eddy.cli import pictures
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url, one_of
 from eddy.cli.output import Column, errors_in_one_line, print_json, say, seconds, table
 from eddy.core.jobs import PRIORITIES, JobState
 
 if TYPE_CHECKING:
+    from eddy.cli.inputs import Inputs
     from eddy.client import Client, Job
 
 _STATES = [state.value for state in JobState]
@@ -24,7 +26,9 @@ Priority = Annotated[
 ]
 Deadline = Annotated[float | None, typer.Option("--deadline", min=0, help="Board seconds after arrival.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Directory for the outputs, as .npy files.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Directory for the outputs: .npy files, and pictures if pictures went in.")
+]
 
 
 def submit(
@@ -48,12 +52,13 @@ def submit(
     from eddy.cli.inputs import gather
 
     with errors_in_one_line(as_json), connect(url, key) as client:
-        arrays = gather(inputs or [], client.buffers(application))
-        job = client.submit(application, arrays, batch=batch, priority=priority, deadline_s=deadline)
+        app = client.app(application)
+        given = gather(inputs or [], client.buffers(application), app["max_batch"])
+        job = client.submit(application, given.arrays, batch=batch, priority=priority, deadline_s=deadline)
         say(f"job {job.id} submitted")
         if wait or out is not None:
             wait_for(job)
-        files = save(client, job, out) if out is not None else {}
+        files = save(client, job, out, given) if out is not None else {}
         show(job.data, as_json, files)
 
 
@@ -129,14 +134,16 @@ def wait_for(job: Job) -> None:
         raise typer.Exit(130) from None
 
 
-def save(client: Client, job: Job, folder: Path) -> dict[str, str]:
-    """Write every output as `<folder>/<name>.npy`; answers name to path."""
+def save(client: Client, job: Job, folder: Path, given: Inputs | None = None) -> dict[str, str]:
+    """Write every output as `<folder>/<name>.npy`, and as a picture where pictures went in; answers name to path."""
     import numpy as np
 
     arrays = client.outputs(job.id)
     folder.mkdir(parents=True, exist_ok=True)  # what cannot be written ends the command with its file's name
     for name, values in arrays.items():
         np.save(folder / f"{name}.npy", values)
+    if given is not None and given.sheets:
+        pictures.save(given.sheets, arrays, given.shapes, folder)
     return {name: str(folder / f"{name}.npy") for name in arrays}
 
 
