@@ -22,7 +22,7 @@ from typing import IO
 from eddy.board.port import READY, Preparation
 from eddy.core.errors import EddyError
 
-from eddy_sim import build
+from eddy_sim import build, toolchain
 from eddy_sim.products import Progress, silent
 
 SAY_AGAIN_S = 15.0
@@ -31,6 +31,8 @@ FORGET_S = 30.0
 """Wall seconds after which a build that failed is tried again when somebody asks."""
 END_S = 5.0
 """Wall seconds a build may take to end once its model is there."""
+GRACE_S = 1.0
+"""Wall seconds a build that is given up has to end by itself."""
 TAIL_LINES, TAIL_LETTERS = 12, 2000
 """What is kept of a compiler's message: its end."""
 
@@ -154,6 +156,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     """End a build with the compilers it has started."""
     if process.stdin is not None:
         process.stdin.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE_S)  # it ends its compilers, which are in sessions of their own, and itself
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -163,6 +167,7 @@ def _end_with_parent() -> None:
     """End, with all compilers, as soon as whoever started this build has ended: then nobody holds the other end."""
     while os.read(0, 1):  # not through sys.stdin, whose lock the interpreter wants when it ends
         pass
+    toolchain.end_all()
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 

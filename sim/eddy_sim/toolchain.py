@@ -6,6 +6,7 @@ which would need a system compiler, is not used.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import signal
@@ -116,13 +117,26 @@ def run(command: list[str], what: str, environment: dict[str, str]) -> None:
         text=True,
         start_new_session=True,
     ) as process:
+        _running.add(process)
         try:
             said, _ = process.communicate()
         except BaseException:
             # Whoever built was stopped: no compiler is left behind, nor what it started.
-            os.killpg(process.pid, signal.SIGKILL)
+            end_all()
             raise
+        finally:
+            _running.discard(process)
     if process.returncode != 0:
         last = "\n".join(said.splitlines()[-30:])
         message = f"{what} failed (exit {process.returncode}):\n{last}"
         raise BuildFailed(message, command=command, exit=process.returncode)
+
+
+_running: set[subprocess.Popen[str]] = set()
+
+
+def end_all() -> None:
+    """End every tool that runs, with what it has started: each has a session of its own, which no key press reaches."""
+    for process in tuple(_running):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

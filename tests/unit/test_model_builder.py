@@ -160,3 +160,30 @@ def test_a_build_that_is_done_ends_well_while_its_parent_lives() -> None:
     assert child.stderr.read() == b""
     child.stderr.close()
     child.stdin.close()
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["closed", "its-server-killed"])
+def test_compilers_in_sessions_of_their_own_end_too(tmp_path: Path, killed: bool) -> None:
+    note = tmp_path / "tool"
+    tool = f"import os, time, pathlib; pathlib.Path({str(note)!r}).write_text(str(os.getpid())); time.sleep(600)"
+    build = (
+        "import threading; from eddy_sim import model_builder, toolchain;"
+        "threading.Thread(target=model_builder._end_with_parent, daemon=True).start();"
+        f"toolchain.run([{sys.executable!r}, '-c', {tool!r}], 'x', {{}})"
+    )
+    builder = ModelBuilder(built=lambda _: False, command=lambda _: [sys.executable, "-c", build])
+    builder.prepare("any")
+    deadline = time.monotonic() + 30
+    while not (note.exists() and note.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    if killed:
+        assert builder._current is not None
+        assert builder._current.process.stdin is not None
+        builder._current.process.stdin.close()  # as the system does for a process that dies
+        builder._current.process.stdin = None
+        builder._current.process.wait(30)
+    builder.close()
+    while Path(f"/proc/{note.read_text()}/cmdline").exists() and Path(f"/proc/{note.read_text()}/cmdline").read_bytes():
+        assert time.monotonic() < deadline, "a compiler was left behind"
+        time.sleep(0.02)
