@@ -44,14 +44,14 @@ def page_is_current() -> bool:
 
 
 def update(names: list[str]) -> None:
-    """Measure the tops of these names, or all, and write figures and page after each."""
+    """Measure the tops of these names and write figures after each, then the page."""
     tops = read_tops()
     figures = read_figures()
     known = {top.name for top in tops}
     figures["tool"] = tool()
     figures["tops"] = {name: entry for name, entry in figures["tops"].items() if name in known}
     for number, top in enumerate(tops, start=1):
-        if names and top.name not in names:
+        if top.name not in names:
             continue
         print(f"area: {top.name} ({number} of {len(tops)})", end=" ", file=sys.stderr, flush=True)
         begin = time.monotonic()
@@ -77,7 +77,7 @@ def main() -> int:
     if unknown:
         print(f"area: nothing is called {', '.join(unknown)}; the list is hw/area.yaml", file=sys.stderr)
         return 1
-    update(options.names)
+    update(options.names or stale())
     return 0
 
 

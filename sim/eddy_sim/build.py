@@ -189,7 +189,7 @@ def build_board(progress: Progress = silent) -> Path:
 
 def build_rogue(progress: Progress = silent) -> Path:
     """The module that misbehaves in whichever way its options say (`eddy_sim.faults`)."""
-    return _build_plain("rogue", ("rogue.cpp",), progress, REGISTERS)
+    return _build_plain("rogue", ("rogue.cpp",), progress, (*REGISTERS, "traffic.hpp"))
 
 
 def build_liar(progress: Progress = silent) -> Path:

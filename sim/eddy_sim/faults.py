@@ -50,6 +50,8 @@ class Behaviour(str, enum.Enum):
     """Writes such bursts, a beat every 18 cycles of its clock at most."""
     LATE_OUTSIDE = "late-outside"
     """Does as a sound one, and 1,000 cycles after it is done writes 64 bytes to the page after the address in 0x10."""
+    TRAFFIC = "traffic"
+    """Reads or writes bursts of one shape, as registers 0x18 to 0x28 say (`cpp/traffic.hpp`), so many or for ever."""
 
 
 class Said(enum.IntEnum):

@@ -84,20 +84,6 @@ def test_equal_keys_in_one_group_name_one_job(store: Store) -> None:
     assert isinstance(outcomes[2], Conflict)
 
 
-def test_a_key_that_came_between_look_up_and_turn_is_seen(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    look_up, between = store._known, [ask(key="k").request]
-
-    def slowly(submissions: Any) -> Any:
-        found = look_up(submissions)
-        if between:
-            store.add_job(between.pop(), 0.0)
-        return found
-
-    monkeypatch.setattr(store, "_known", slowly)
-    assert store.add_job(ask(key="k").request, 1.0) == (store.job("a", 1), False)
-    assert len(store.jobs("a")) == 1
-
-
 def test_keys_are_looked_up_however_many(store: Store) -> None:
     store.put_tenant(TenantRecord("a", quota=Quota(max_jobs=1000)))
     wanted = [ask(key=f"k{n}") for n in range(900)]

@@ -151,7 +151,7 @@ FAULT_ADDRESS_HI = Register("FAULT_ADDRESS_HI", 0x30, 0x0, (FAULT_ADDRESS_HI_ADD
 """Address of the first fault, high word."""
 
 REGULATOR_RATE_RATE = Field("rate", 0, 24)
-"""Bytes per shell-clock cycle, in 1/65536."""
+"""Bytes of the memory port per shell-clock cycle, in 1/65536: 8 for each beat of a burst, whatever its size, reads and writes together."""
 REGULATOR_RATE_ENABLE = Field("enable", 31, 1)
 """Regulate; clear: admit everything."""
 REGULATOR_RATE = Register("REGULATOR_RATE", 0x40, 0x0, (REGULATOR_RATE_RATE, REGULATOR_RATE_ENABLE))

@@ -9,4 +9,5 @@
 -f ../regulator/regulator.f
 -f ../monitor/monitor.f
 -f ../burst_buffer/burst_buffer.f
+-f ../burst_split/burst_split.f
 rtl/slot_path.sv

@@ -45,7 +45,6 @@ class Database:
         self.health = Health(self.path)
         self._turns = Turns()
         self._after: list[Callable[[], None]] = []
-        self._durable = True
         self._connection = self._connect()
         try:
             with storage_errors(self.path):
@@ -93,7 +92,7 @@ class Database:
         """
         with self._turns, self.health.watched(writes=True):
             self._after.clear()
-            self._synchronise(durable)
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -104,12 +103,6 @@ class Database:
                 raise
             for call in self._after:
                 call()
-
-    def _synchronise(self, durable: bool) -> None:
-        """Have the next commit on disk when it ends, or not; asked of SQLite only where it changes."""
-        if durable != self._durable:
-            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            self._durable = durable
 
     @property
     def in_transaction(self) -> bool:

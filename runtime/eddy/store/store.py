@@ -37,6 +37,7 @@ from eddy.store.rows import (
 )
 from eddy.store.submissions import Submissions
 from eddy.store.sweep import sweep
+from eddy.store.tally import Tally
 from eddy.store.tenants import Tenants
 
 
@@ -59,7 +60,8 @@ class Store(Tenants, Blobs, Submissions, Outputs):
         self._open_blobs(folder / BLOBS)
         self._default_quota = quota or Quota()
         self._tenants_known = self._read_tenants()
-        self._open_submissions()
+        jobs = self._db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
+        self._tally = Tally((row["id"], row["tenant"], row["state"]) for row in jobs)
 
     @property
     def problem(self) -> StorageFailed | None:

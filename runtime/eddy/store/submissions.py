@@ -66,10 +66,6 @@ class Submissions:
 
     _db: Database
     _tally: Tally
-    _next_id: int
-    """Of the next job; one process writes, so it is not asked for."""
-    _groups: int
-    """How many were written."""
 
     def quota(self, tenant: str) -> Quota:
         """A tenant's bounds."""
@@ -117,14 +113,8 @@ class Submissions:
             return [self.add_jobs([each], arrival_s, check)[0] for each in submissions]
 
     def _add_group(self, submissions: Sequence[Submission], arrival_s: float, check: Check) -> list[Outcome]:
-        # Looked up before it is this thread's turn to write: every query gives way to other threads, and those who wait
-        # for the turn wait for that too. It still holds unless another group came between.
-        before = self._groups
-        known = self._known(submissions)
         with self._db.transaction() as db:
-            if self._groups != before:
-                known = self._known(submissions)
-            group = _Group(arrival_s, self._next_id, known, [], [])
+            group = _Group(arrival_s, self._next_id(), self._known(submissions), [], [])
             outcomes = [self._decide(submission, group, check) for submission in submissions]
             jobs = [(r.id, r.tenant, r.state.value, text, dump_record(r)) for r, text, _ in group.added]
             insert(db, "INSERT INTO job (id, tenant, state, request, record)", jobs)
@@ -133,19 +123,15 @@ class Submissions:
             insert(db, "INSERT INTO program (job, body)", programs)
             events = [JobEvent(0, record.id, record.tenant, arrival_s, What.SUBMITTED) for record, _, _ in group.added]
             insert(db, INSERT_EVENTS, [event_values(event) for event in events])
-            self._db.after_commit(lambda: self._added(group))
+            self._db.after_commit(lambda: self._count(record for record, _, _ in group.added))
         return outcomes
 
-    def _open_submissions(self) -> None:
-        jobs = self._db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
-        self._tally = Tally((row["id"], row["tenant"], row["state"]) for row in jobs)
+    def _next_id(self) -> int:
         row = self._db.row("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
-        self._next_id, self._groups = 1 if row is None else int(row["seq"]) + 1, 0
+        return 1 if row is None else int(row["seq"]) + 1
 
-    def _added(self, group: _Group) -> None:
-        self._groups += 1
-        self._next_id = group.number
-        for record, _, _ in group.added:
+    def _count(self, records: Iterable[JobRecord]) -> None:
+        for record in records:
             self._tally.note(record.id, record.tenant, record.state.value)
 
     def _decide(self, submission: Submission, group: _Group, check: Check) -> Outcome:

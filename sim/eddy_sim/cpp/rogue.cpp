@@ -8,11 +8,12 @@
 #include <string>
 
 #include "hls_registers.hpp"
+#include "traffic.hpp"
 
 namespace {
 
 enum class Behaviour { kSound, kHang, kSilent, kFlood, kReadOutside, kWriteOutside, kStallWrite, kStallResponse,
-                       kIllegalBurst, kInterrupt, kFloodWrite, kDribbleWrite, kLateOutside };
+                       kIllegalBurst, kInterrupt, kFloodWrite, kDribbleWrite, kLateOutside, kTraffic };
 
 constexpr struct {
   const char* name;
@@ -31,6 +32,7 @@ constexpr struct {
     {"flood-write", Behaviour::kFloodWrite},
     {"dribble-write", Behaviour::kDribbleWrite},
     {"late-outside", Behaviour::kLateOutside},
+    {"traffic", Behaviour::kTraffic},
 };
 
 constexpr uint64_t kWord = 0x0123456789ABCDEFull;  // what it writes to memory
@@ -42,6 +44,7 @@ struct State {
   HlsRegisters registers;
   uint8_t asked, flooding;
   uint16_t beats_left, pause;
+  TrafficState traffic;
   SlotUp up;
 };
 
@@ -97,13 +100,25 @@ class Rogue {
       up.m_axi_wvalid = 0;
       if (s_.beats_left && behaviour_ != Behaviour::kDribbleWrite) offer_beat();
     }
-    if (before.m_axi_rready && down.m_axi_rvalid && down.m_axi_rlast && !s_.flooding) finish();
-    if (before.m_axi_bready && down.m_axi_bvalid && !s_.flooding) {
+    if (behaviour_ == Behaviour::kTraffic) traffic().answers(before, down);
+    const bool waits = !s_.flooding && behaviour_ != Behaviour::kTraffic;
+    if (before.m_axi_rready && down.m_axi_rvalid && down.m_axi_rlast && waits) finish();
+    if (before.m_axi_bready && down.m_axi_bvalid && waits) {
       if (s_.registers.started && behaviour_ == Behaviour::kLateOutside) s_.pause = kLatePause;
       finish();
     }
     up.m_axi_bready = 1;
     up.m_axi_rready = behaviour_ != Behaviour::kStallResponse;
+  }
+
+  Traffic traffic() { return {s_.traffic, s_.registers.values, address()}; }
+
+  void act_traffic() {
+    if (!s_.asked) s_.traffic = {};
+    traffic().ask(s_.up);
+    s_.registers.values[12] = s_.traffic.ended[0];
+    s_.registers.values[13] = s_.traffic.ended[1];
+    if (traffic().done()) finish();
   }
 
   void offer_beat() {
@@ -176,6 +191,7 @@ class Rogue {
       case Behaviour::kStallWrite:
         if (first) ask_write(address(), 7, false);
         break;
+      case Behaviour::kTraffic: act_traffic(); break;
       default: break;
     }
     s_.asked = s_.registers.started;

@@ -3,7 +3,10 @@ module mem_xbar_bench
   import eddy_pkg::*;
 #(
   parameter int unsigned NumSlots = 3,
-  parameter int unsigned MaxWrites = 16
+  parameter int unsigned MaxWrites = 8,
+  parameter int unsigned MaxReads = 8,
+  parameter int unsigned MaxBeats = 32,
+  parameter int unsigned PageBeats = 8
 ) (
   input  logic                                    clk_i,
   input  logic                                    rst_ni,
@@ -34,6 +37,7 @@ module mem_xbar_bench
   input  logic                                    ar_ready_i,
   input  logic [3:0]                              r_slot_i,
   input  logic                                    r_valid_i,
+  input  logic                                    r_last_i,
   output logic                                    r_ready_o
 );
 
@@ -49,7 +53,10 @@ module mem_xbar_bench
 
   mem_xbar #(
     .NumSlots,
-    .MaxWrites
+    .MaxWrites,
+    .MaxReads,
+    .MaxBeats,
+    .PageBeats
   ) u_mem_xbar (
     .clk_i,
     .rst_ni,
@@ -80,6 +87,7 @@ module mem_xbar_bench
     .ar_ready_i,
     .r_slot_i,
     .r_valid_i,
+    .r_last_i,
     .r_ready_o
   );
 

@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.rtl
-@pytest.mark.parametrize(("slots", "writes"), [(3, 4), (10, 16)])
+@pytest.mark.parametrize(("slots", "writes"), [(3, 4), (10, 8)])
 def test_mem_xbar(slots: int, writes: int) -> None:
     bench = Bench(
         "mem_xbar_bench",

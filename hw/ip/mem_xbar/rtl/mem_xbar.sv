@@ -1,14 +1,24 @@
-/// Brings the slots' bursts to one memory port, in turns, and the answers back to whose they are.
+/// Brings the slots' bursts to one memory port, in fair turns, and the answers back to whose they are.
 ///
-/// Requests: round robin over the slots that ask, reads and writes apart, one a cycle. The slot goes into the upper id
-/// and user bits. Write data follows in the order of the requests. Slots stand behind `burst_buffer`s: they have their
-/// write data ready and room for every answer, so no slot can hold up another here. Every output is a flop.
+/// Requests: `fair_turns` over the slots that ask, reads and writes apart, one a cycle. A request counts its beats, and
+/// at least `PageBeats` where it leaves the 4 KiB page of the slot's last one in that direction: what a bank of DRAM then
+/// does may take as long. No more is under way than keeps memory busy, whoever asked for it; so a slot that comes finds
+/// little before it. The slot goes into the upper id and user bits. Write data follows in the order of the requests.
+///
+/// Slots stand behind `burst_split`s: a request has 16 beats at most, its write data is ready, and there is room for its
+/// answer, so no slot can hold up another here. Every output is a flop.
 module mem_xbar
   import eddy_pkg::*;
 #(
   parameter int unsigned NumSlots = 1,
-  /// Write bursts whose data is under way; a power of two.
-  parameter int unsigned MaxWrites = 16
+  /// Writes that memory has not answered; a power of two.
+  parameter int unsigned MaxWrites = 8,
+  /// Reads that memory has not answered.
+  parameter int unsigned MaxReads = 8,
+  /// In each direction, a request goes while fewer beats than these are under way.
+  parameter int unsigned MaxBeats = 32,
+  /// Least cost of a request to another page, in beats: 46 ns of a DDR4 bank (tRC) at 8 bytes and 100 MHz, twice a cycle.
+  parameter int unsigned PageBeats = 8
 ) (
   input  logic           clk_i,
   /// Synchronous reset, active low.
@@ -43,27 +53,55 @@ module mem_xbar
   input  logic           ar_ready_i,
   input  logic     [3:0] r_slot_i,
   input  logic           r_valid_i,
+  input  logic           r_last_i,
   output logic           r_ready_o
 );
+
+  if (PageBeats < 1 || PageBeats > 16) begin : gen_check_page
+    $fatal(1, "mem_xbar: PageBeats must be 1 to 16");
+  end
 
   localparam int unsigned IndexWidth = $clog2(MaxWrites);
   localparam int unsigned SlotWidth = NumSlots > 1 ? $clog2(NumSlots) : 1;
   typedef logic [SlotWidth-1:0] slot_t;
-  typedef logic [NumSlots-1:0] mask_t;
 
-  /// The first of `asking` after `last`, going round; `last` itself comes last.
-  function automatic slot_t next_slot(mask_t asking, slot_t last);
-    slot_t chosen;
-    chosen = last;
-    for (int i = NumSlots - 1; i >= 0; i--) if (asking[i]) chosen = slot_t'(i);
-    for (int i = NumSlots - 1; i >= 0; i--) if (asking[i] && slot_t'(i) > last) chosen = slot_t'(i);
-    return chosen;
+  /// The longest request, in beats; what a slot may ask for in a round.
+  localparam int unsigned Quantum = 16;
+  localparam int unsigned BeatsWidth = $clog2(MaxBeats + Quantum);
+  localparam int unsigned ReadsWidth = $clog2(MaxReads + 1);
+  typedef logic [$clog2(Quantum):0] cost_t;
+  typedef logic [AddrWidth-13:0] page_t;
+  typedef logic [BeatsWidth-1:0] beats_t;
+  typedef logic [ReadsWidth-1:0] reads_t;
+
+  function automatic cost_t cost(logic [3:0] len, page_t page, page_t last_page);
+    logic [5:0] beats;
+    beats = 6'(len) + 6'd1 + (page != last_page ? 6'(PageBeats) : 6'd1);
+    return beats > 6'(Quantum) ? cost_t'(Quantum) : cost_t'(beats);
   endfunction
 
   // Requests.
   ax_t aw_q, ar_q;
   slot_t aw_slot_q, ar_slot_q, aw_next, ar_next;
   logic aw_valid_q, ar_valid_q, aw_take, ar_take;
+  cost_t [NumSlots-1:0] aw_cost, ar_cost;
+  page_t aw_page [NumSlots];
+  page_t ar_page [NumSlots];
+  page_t aw_page_q [NumSlots];
+  page_t ar_page_q [NumSlots];
+
+  // What memory owes.
+  logic [IndexWidth:0] writes_q;
+  reads_t reads_q;
+  beats_t read_beats_q, write_beats_q;
+  logic b_take, r_take;
+
+  // How long the writes are that memory has not answered: it answers each slot's in order.
+  logic [3:0] write_len_q [(1 << SlotWidth) * MaxWrites];
+  logic [IndexWidth-1:0] len_in_q [NumSlots];
+  logic [IndexWidth-1:0] len_out_q [NumSlots];
+  slot_t b_slot;
+  beats_t aw_beats, b_beats, ar_beats;
 
   // Whose write data comes, oldest first.
   slot_t order_q [MaxWrites];
@@ -74,22 +112,74 @@ module mem_xbar
 
   assign w_open = order_in_q != order_out_q;
 
-  always_comb begin
-    aw_next = '0;
-    aw_take = 1'b0;
-    if (slot_aw_valid_i != '0 && (!aw_valid_q || aw_ready_i)) begin
-      aw_next = next_slot(slot_aw_valid_i, aw_slot_q);
-      aw_take = order_in_q - order_out_q != (IndexWidth + 1)'(MaxWrites);
+  for (genvar i = 0; i < NumSlots; i++) begin : gen_costs
+    assign aw_page[i] = slot_aw_i[i].addr[AddrWidth-1:12];
+    assign aw_cost[i] = slot_aw_valid_i[i] ? cost(slot_aw_i[i].len[3:0], aw_page[i], aw_page_q[i]) : '0;
+    assign ar_page[i] = slot_ar_i[i].addr[AddrWidth-1:12];
+    assign ar_cost[i] = slot_ar_valid_i[i] ? cost(slot_ar_i[i].len[3:0], ar_page[i], ar_page_q[i]) : '0;
+  end
+
+  fair_turns #(
+    .NumSlots(NumSlots),
+    .Quantum(Quantum)
+  ) u_aw_turns (
+    .clk_i,
+    .rst_ni,
+    .ask_i(slot_aw_valid_i),
+    .cost_i(aw_cost),
+    .take_i(aw_take),
+    .slot_o(aw_next)
+  );
+
+  fair_turns #(
+    .NumSlots(NumSlots),
+    .Quantum(Quantum)
+  ) u_ar_turns (
+    .clk_i,
+    .rst_ni,
+    .ask_i(slot_ar_valid_i),
+    .cost_i(ar_cost),
+    .take_i(ar_take),
+    .slot_o(ar_next)
+  );
+
+  assign aw_take = slot_aw_valid_i != '0 && (!aw_valid_q || aw_ready_i) && writes_q != (IndexWidth + 1)'(MaxWrites)
+      && write_beats_q < beats_t'(MaxBeats);
+  assign ar_take = slot_ar_valid_i != '0 && (!ar_valid_q || ar_ready_i) && reads_q != reads_t'(MaxReads)
+      && read_beats_q < beats_t'(MaxBeats);
+  assign b_take = b_valid_i && b_ready_o;
+  assign r_take = r_valid_i && r_ready_o;
+  assign b_slot = slot_t'(b_slot_i);
+  assign aw_beats = aw_take ? beats_t'(slot_aw_i[aw_next].len[3:0]) + beats_t'(1) : '0;
+  assign ar_beats = ar_take ? beats_t'(slot_ar_i[ar_next].len[3:0]) + beats_t'(1) : '0;
+  assign b_beats = b_take ? beats_t'(write_len_q[{b_slot, len_out_q[b_slot]}]) + beats_t'(1) : '0;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      writes_q <= '0;
+      reads_q <= '0;
+      read_beats_q <= '0;
+      write_beats_q <= '0;
+      for (int i = 0; i < NumSlots; i++) begin
+        len_in_q[i] <= '0;
+        len_out_q[i] <= '0;
+        aw_page_q[i] <= '0;
+        ar_page_q[i] <= '0;
+      end
+    end else begin
+      if (aw_take) aw_page_q[aw_next] <= aw_page[aw_next];
+      if (ar_take) ar_page_q[ar_next] <= ar_page[ar_next];
+      if (aw_take != b_take) writes_q <= aw_take ? writes_q + (IndexWidth + 1)'(1) : writes_q - (IndexWidth + 1)'(1);
+      if (ar_take != (r_take && r_last_i)) reads_q <= ar_take ? reads_q + reads_t'(1) : reads_q - reads_t'(1);
+      if (ar_take || r_take) read_beats_q <= read_beats_q + ar_beats - beats_t'(r_take);
+      if (aw_take || b_take) write_beats_q <= write_beats_q + aw_beats - b_beats;
+      if (aw_take) len_in_q[aw_next] <= len_in_q[aw_next] + IndexWidth'(1);
+      if (b_take) len_out_q[b_slot] <= len_out_q[b_slot] + IndexWidth'(1);
     end
   end
 
-  always_comb begin
-    ar_next = '0;
-    ar_take = 1'b0;
-    if (slot_ar_valid_i != '0 && (!ar_valid_q || ar_ready_i)) begin
-      ar_next = next_slot(slot_ar_valid_i, ar_slot_q);
-      ar_take = 1'b1;
-    end
+  always_ff @(posedge clk_i) begin
+    if (aw_take) write_len_q[{aw_next, len_in_q[aw_next]}] <= slot_aw_i[aw_next].len[3:0];
   end
 
   always_comb begin
@@ -159,14 +249,14 @@ module mem_xbar
   assign w_valid_o = w_valid_q;
 
 `ifndef SYNTHESIS
-  logic [7:0] waited_q [NumSlots];
   always_ff @(posedge clk_i) begin
-    for (int i = 0; i < NumSlots; i++) begin
-      if (!rst_ni || !slot_ar_valid_i[i]) waited_q[i] <= '0;
-      else if (ar_take) waited_q[i] <= ar_next == slot_t'(i) ? '0 : waited_q[i] + 8'd1;
-      ReadTurnComes_A :
-      assert (!rst_ni || int'(waited_q[i]) < NumSlots)
-      else $error("mem_xbar: a slot waited longer than a round");
+    if (rst_ni) begin
+      RequestsAreParts_A :
+      assert (!(aw_take && slot_aw_i[aw_next].len > 8'd15) && !(ar_take && slot_ar_i[ar_next].len > 8'd15))
+      else $error("mem_xbar: a request of more than 16 beats");
+      AnswersAreOwed_A :
+      assert (!(b_take && writes_q == '0) && !(r_take && (reads_q == '0 || read_beats_q == '0)))
+      else $error("mem_xbar: memory answered what it was not asked");
     end
     if (rst_ni) begin
       AnswersForKnownSlots_A :

@@ -1,10 +1,11 @@
 /// Lets a slot's bursts go to memory no faster than its tokens allow.
 ///
-/// Promise: the bytes of the bursts admitted in any W consecutive cycles are at most burst + rate * W, where burst is
-/// the larger of `burst_i` and 2048, and rate is `rate_i` / 65536 bytes a cycle. A burst counts in full, reads and writes
-/// alike, when its request is admitted; one request is admitted a cycle, and a read and a write waiting together take
-/// turns, so neither starves the other. Disabled, everything is admitted. Requests are registered once (latency one
-/// cycle); data and answers pass through.
+/// What a burst uses of the memory port is its beats of 8 bytes, however few bytes of each it moves (AxSIZE, strobes) and
+/// wherever they lie (FIXED, WRAP, unaligned). Promise: what the bursts admitted in any W consecutive cycles use, reads
+/// and writes together, is at most burst + rate * W, where burst is the larger of `burst_i` and 2048, and rate is
+/// `rate_i` / 65536 bytes a cycle (proved: `hw/formal/regulator_proof.sv`). A burst counts in full when its request is
+/// admitted; one request is admitted a cycle, and a read and a write waiting together take turns, so neither starves the
+/// other. Disabled, everything is admitted. Requests are registered once (latency one cycle); data and answers pass.
 ///
 /// The bucket fills while it is not full, and is still when it is.
 module regulator
@@ -29,6 +30,7 @@ module regulator
   output logic            admit_write_o,
   output logic     [AddrWidth-1:0] admit_addr_o,
   output logic     [ContextWidth-1:0] admit_context_o,
+  /// The bytes it moves, which are fewer than it uses where its beats are narrow.
   output logic     [11:0] admit_bytes_o,
   /// In this cycle a request waits, and whether it waits for tokens.
   output logic            read_stall_o,
@@ -46,14 +48,10 @@ module regulator
 
   tokens_t tokens_q, tokens_d, full, cost;
   logic [TokenWidth:0] filled;
-  logic [11:0] bytes;
+  logic [11:0] bytes, used;
   logic aw_valid_q, ar_valid_q, write_turn_q;
   ax_t aw_q, ar_q, ax;
   logic aw_can, ar_can, write, enough, admit;
-
-  function automatic logic [11:0] burst_bytes(logic [7:0] len, logic [2:0] size);
-    return 12'({1'b0, len} + 9'd1) << size;
-  endfunction
 
   assign full = {(burst_i > LeastBurst ? burst_i : LeastBurst), {FractionBits{1'b0}}};
   assign aw_can = req_i.aw_valid && (!aw_valid_q || rsp_i.aw_ready);
@@ -64,13 +62,15 @@ module regulator
     admit = 1'b0;
     enough = 1'b0;
     bytes = '0;
+    used = '0;
     cost = '0;
     ax = '0;
     if (aw_can || ar_can) begin
       write = aw_can && (write_turn_q || !ar_can);
       ax = write ? req_i.aw : req_i.ar;
-      bytes = burst_bytes(ax.len, ax.size);
-      cost = tokens_t'(bytes) << FractionBits;
+      bytes = (12'(ax.len) + 12'd1) << ax.size;
+      used = (12'(ax.len) + 12'd1) << $clog2(StrbWidth);
+      cost = tokens_t'(used) << FractionBits;
       enough = !enable_i || tokens_q >= cost;
       admit = enough;
     end

@@ -1,7 +1,7 @@
 /// Everything between one slot and the shared parts of the shell: its control bank and its two paths.
 ///
 /// From the slot outwards: decoupler and clock crossing on the slot's clock, reset together with their shell's side;
-/// firewall, regulator, monitor and burst buffer on the shell's.
+/// firewall, regulator, monitor, burst buffer and burst split on the shell's.
 module slot_path
   import eddy_pkg::*;
   import firewall_pkg::*;
@@ -77,8 +77,8 @@ module slot_path
   // Control path: bridge, firewall, crossing, decoupler. Memory path the other way.
   lite_req_t cpu_req, guarded_req, crossed_req;
   lite_rsp_t cpu_rsp, guarded_rsp, crossed_rsp;
-  axi_req_t gate_req, shell_req, checked_req, regulated_req;
-  axi_rsp_t gate_rsp, shell_rsp, checked_rsp, regulated_rsp;
+  axi_req_t gate_req, shell_req, checked_req, regulated_req, ready_req;
+  axi_rsp_t gate_rsp, shell_rsp, checked_rsp, regulated_rsp, ready_rsp;
 
   slot_ctrl u_slot_ctrl (
     .clk_i,
@@ -314,6 +314,15 @@ module slot_path
     .rst_ni,
     .req_i(regulated_req),
     .rsp_o(regulated_rsp),
+    .req_o(ready_req),
+    .rsp_i(ready_rsp)
+  );
+
+  burst_split u_split (
+    .clk_i,
+    .rst_ni,
+    .req_i(ready_req),
+    .rsp_o(ready_rsp),
     .req_o(mem_req_o),
     .rsp_i(mem_rsp_i)
   );

@@ -460,6 +460,7 @@ module shell
     .ar_ready_i(ar_ready),
     .r_slot_i(r_slot),
     .r_valid_i(r_valid),
+    .r_last_i(r.last),
     .r_ready_o(m_axi_rready)
   );
 

@@ -1,0 +1,22 @@
+"""Runs the bench of the burst split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from eddy_sim.bench import ROOT, Bench
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize("parts", [2, 8])
+def test_burst_split(parts: int) -> None:
+    bench = Bench(
+        "burst_split_bench",
+        ROOT / "hw/ip/burst_split/burst_split.f",
+        sources=(HERE / "burst_split_bench.sv",),
+        parameters={"MaxParts": parts},
+    )
+    bench.run("cocotb_burst_split", HERE)

@@ -1,0 +1,32 @@
+"""What bounds a slot's use of memory, proved: the token bucket, turns at the crossbar; what goes in parts ends."""
+
+from __future__ import annotations
+
+import pytest
+from eddy_sim.prove import ROOT, Mutation, Proof
+
+IP = ROOT / "hw" / "ip"
+PROOFS = {
+    "owed-split": Proof("owed_split_proof", IP / "burst_split" / "burst_split.f", depth=2, own_assertions=False),
+    "bucket": Proof("regulator_proof", IP / "regulator" / "regulator.f", depth=2),
+    "turns of three": Proof("fair_turns_proof", IP / "mem_xbar" / "mem_xbar.f", depth=2, parameters={"NumSlots": 3}),
+    "turns of four": Proof("fair_turns_proof", IP / "mem_xbar" / "mem_xbar.f", depth=2, parameters={"NumSlots": 4}),
+}
+MUTATIONS = [
+    ("owed-split", Mutation("answered early", "burst_split.sv", "rsp_i.b_valid && b_last", "rsp_i.b_valid")),
+    ("bucket", Mutation("narrow beats are cheap", "regulator.sv", "<< $clog2(StrbWidth)", "<< ax.size")),
+    ("bucket", Mutation("reads are free", "regulator.sv", "if (admit) tokens_d", "if (admit && write) tokens_d")),
+    ("turns of three", Mutation("all cost the same", "fair_turns.sv", "credit_t'({1'b0, cost_i[i]})", "credit_t'(1)")),
+]
+
+
+@pytest.mark.formal
+@pytest.mark.parametrize("name", PROOFS)
+def test_every_claim_holds(name: str) -> None:
+    PROOFS[name].prove()
+
+
+@pytest.mark.formal
+@pytest.mark.parametrize(("name", "mutation"), MUTATIONS, ids=lambda value: getattr(value, "name", value))
+def test_a_mistake_is_found(name: str, mutation: Mutation) -> None:
+    assert PROOFS[name].refute(mutation)
