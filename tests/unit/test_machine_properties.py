@@ -120,7 +120,7 @@ def kernel_job(number: int, tenant: str, slices: int, arrival_s: float, module: 
     """A kernel job of so many slices."""
     record = KernelRecord("k", module, 4 * slices, 4)
     app = Application(f"kernel:{module}", (TaskSpec(0, "k", module, (), 1e-3, 1.0),), ())
-    return JobSpec(number, tenant, app, slices, 1, arrival_s, None, memory, record)
+    return JobSpec(number, tenant, app, slices, 1, arrival_s, None, memory, record, pool=Pool.GPU)
 
 
 @st.composite

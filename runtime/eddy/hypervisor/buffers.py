@@ -131,6 +131,10 @@ class JobBuffers:
         buffer = self._maps[job][name, item]
         return self._board.read(buffer.id, offset, buffer.bytes if size is None else size)
 
+    def write(self, job: int, name: str, offset: int, data: bytes) -> None:
+        """Put bytes into the buffer of that name that every item of a job shares."""
+        self._board.write(self._maps[job][name, EVERY_ITEM].id, offset, data)
+
     def holds(self, job: int, name: str) -> bool:
         """Whether a job has the buffer of that name that every item shares."""
         return (name, EVERY_ITEM) in self._maps.get(job, {})

@@ -16,27 +16,30 @@ import dataclasses
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from eddy.board.manifest import ModuleManifest
-from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause, Launch
-from eddy.core.applications import Application, BufferRole, BufferSpec
+from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause
+from eddy.core.applications import Application
 from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted, StorageDamaged, StorageFailed
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus, What
+from eddy.core.slots import Image, Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
-from eddy.hypervisor.buffers import EVERY_ITEM, Content, JobBuffers, Pieces, needed
-from eddy.hypervisor.kernels import REGION, Kernels, Plan
+from eddy.hypervisor.application_jobs import ApplicationJobs
+from eddy.hypervisor.buffers import JobBuffers, needed
+from eddy.hypervisor.kernel_jobs import KernelJobs
+from eddy.hypervisor.kernels import Kernels
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import recover
 from eddy.hypervisor.slot import Phase
-from eddy.hypervisor.translate import item_name, to_input
+from eddy.hypervisor.translate import fits, pool_slots, to_input
+from eddy.hypervisor.work import JobKind, JobMemory, Offer, Work
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
-from eddy.store.blobs import BlobFile
 from eddy.store.rows import LOG, Commit, Result
 from eddy.store.submissions import Submission
 
@@ -62,8 +65,9 @@ class Engine:
         applications: By name.
         modules: Manifests by name.
         constants: What packages ship for constant buffers, by (application, buffer).
-        kernels: Compiles kernel jobs, and keeps what the board is told of them.
+        kernels: Compiles kernel jobs.
         gpu_policy: Which kernel job gets which slot of the `gpu` pool; first come, first served by default.
+        kinds: Further kinds of jobs, asked for what they take before applications and kernels.
     """
 
     def __init__(
@@ -76,11 +80,13 @@ class Engine:
         constants: Mapping[tuple[str, str], bytes] | None = None,
         kernels: Kernels | None = None,
         gpu_policy: DispatchPolicy | None = None,
+        kinds: Sequence[JobKind] = (),
     ) -> None:
-        self.board, self.policy, self.store, self.modules = board, policy, store, modules
-        self.kernels, self.gpu_policy = kernels or Kernels(modules), gpu_policy or FirstComeFirstServed()
-        self.applications, self.constants = applications, constants or {}
-        self.admission = Admission(applications, modules, self.constants)
+        self.board, self.store = board, store
+        self.policies = {Pool.PIPELINE: policy, Pool.GPU: gpu_policy or FirstComeFirstServed()}
+        admission = Admission(applications, modules, constants or {})
+        compiled = KernelJobs(kernels or Kernels(modules), admission, modules)
+        self.kinds: tuple[JobKind, ...] = (*kinds, compiled, ApplicationJobs(admission))
         self.buffers = JobBuffers(board)
         self.now_s = 0.0
         self.status: tuple[SlotStatus, ...] = ()
@@ -90,8 +96,8 @@ class Engine:
         """Sequence number of the last board event whose effects are committed."""
         self.offset_s = 0.0
         """Added to the board's time, so that ours goes on where the board began anew."""
-        self.requests: dict[int, JobRequest] = {}
-        self.submitted: dict[int, float] = {}
+        self.work: dict[int, Work] = {}
+        """Of every job that has not ended."""
         self.preparing = Preparing(board)
         self._collected: list[Result] = []
         """Outputs read from the board, to be stored with the step that takes note of it."""
@@ -110,53 +116,53 @@ class Engine:
             Conflict: The idempotency key was used for another request.
             QuotaExceeded: The tenant has too many jobs.
         """
-        if request.kernel is None:
-            (outcome,) = self.accept_all([(request, None)])
-        else:
-            known = self.store.known(request)
-            (outcome,) = [known] if known is not None else self.accept_all([(request, self.prepare(request))])
+        known = self.store.known(request)
+        made = None if known is not None or self.kind_of(request).quick else self.prepare(request)
+        (outcome,) = [known] if known is not None else self.accept_all([(request, made)])
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    def prepare(self, request: JobRequest) -> Plan:
-        """Compile a kernel job; takes up to seconds, and keeps nothing.
+    def kind_of(self, request: JobRequest) -> JobKind:
+        """The kind a request is of."""
+        return next(kind for kind in self.kinds if kind.takes(request))
+
+    def prepare(self, request: JobRequest) -> Work:
+        """Check a request and make its work; may take seconds, and keeps nothing.
 
         Raises:
             InvalidRequest: A field is wrong.
             CompilationFailed: The source was refused.
             QuotaExceeded: The tenant has too many jobs, or compiling took too much.
         """
-        self.admission.check_kernel(request, self.store)
-        return self.kernels.prepare(request, self.store)
+        return self.kind_of(request).prepare(request, self.store)
 
-    def accept_all(self, waiting: Sequence[tuple[JobRequest, Plan | None]]) -> list[JobRecord | Exception]:
+    def accept_all(self, waiting: Sequence[tuple[JobRequest, Work | None]]) -> list[JobRecord | Exception]:
         """Keep what waits durably, in this order and in one transaction; the next step takes it in.
 
         Args:
-            waiting: Requests; those for kernel jobs with what `prepare` made of them.
+            waiting: Requests, with what `prepare` made of them; it may be missing where their kind is quick.
 
         Returns:
             For each its job, or why it was refused, as `accept` raises it.
         """
-        submissions = [_submission(request, plan) for request, plan in waiting]
+        submissions = [Submission(request) if work is None else work.submission() for request, work in waiting]
+        made = {id(each): work for each, (_, work) in zip(submissions, waiting, strict=True) if work is not None}
+
+        def check(submission: Submission) -> None:
+            if id(submission) not in made:
+                made[id(submission)] = self.prepare(submission.request)
+
         with self._door:
-            outcomes = self.store.add_jobs(submissions, self.now_s, self._check)
-            for (request, plan), outcome in zip(waiting, outcomes, strict=True):
+            outcomes = self.store.add_jobs(submissions, self.now_s, check)
+            for submission, outcome in zip(submissions, outcomes, strict=True):
                 if not isinstance(outcome, Exception) and outcome[1]:
-                    self._arrived(request, plan, outcome[0])
+                    self._arrived(made[id(submission)], outcome[0])
         return [outcome if isinstance(outcome, Exception) else outcome[0] for outcome in outcomes]
 
-    def _check(self, submission: Submission) -> None:
-        if submission.kernel is None:
-            self.admission.check(submission.request, self.store)
-
-    def _arrived(self, request: JobRequest, plan: Plan | None, record: JobRecord) -> None:
-        if plan is not None:
-            self.kernels.keep(record.id, plan)
-        application = self.applications[request.application] if plan is None else plan.application
-        self.requests[record.id], self.submitted[record.id] = request, record.submitted_unix_s
-        self._inbox.append(m.Arrive(job_spec(record, application)))
+    def _arrived(self, work: Work, record: JobRecord) -> None:
+        self.work[record.id] = work
+        self._inbox.append(m.Arrive(work.spec(record)))
 
     def cancel(self, tenant: str, job: int) -> JobRecord:
         """Note durably that a job shall end; the next step ends it.
@@ -181,7 +187,15 @@ class Engine:
         self._inbox.clear()
         self.preparing.clear()
         self._collected.clear()
-        self._run(recover(self))
+        description, images = self.board.describe(), self.board.images()
+        offer = offered(description, images)
+        for kind in self.kinds:
+            kind.offered(offer)
+        found = recover(self.board, images, self.store, self.policies, self.kinds, self.buffers)
+        self.description, self.machine = description, found.machine
+        self.work.update(found.work)  # in place: somebody may be at the door
+        self.seen, self.now_s, self.offset_s = found.clock.seen, found.clock.now_s, found.clock.offset_s
+        self._run([message for message in found.inputs if not (isinstance(message, m.Arrive) and self.hold(message))])
 
     def probe(self) -> None:
         """See whether the board answers, and how it stands with what jobs wait for; no board time passes.
@@ -266,7 +280,7 @@ class Engine:
         message = to_input(dataclasses.replace(event, at_s=at_s, started_s=started_s), self.machine)
         if isinstance(message, m.ItemEnded) and message.cause is not Cause.NONE and event.cores:
             job = self.machine.slots[message.slot].job
-            why = self.kernels.plan(job).explain(event) if job is not None else ""
+            why = self.work[job].explain(event) if job is not None else ""
             return dataclasses.replace(message, detail=why or message.detail)
         return message
 
@@ -302,7 +316,7 @@ class Engine:
         jobs = [self.machine.record(number) for number in sorted(outcome.jobs)]
         self.store.commit(
             Commit(
-                jobs=tuple((job.record(self.submitted.get(job.spec.id, 0.0)), job.snapshot()) for job in jobs),
+                jobs=tuple((job.record(), job.snapshot()) for job in jobs),
                 events=tuple(outcome.log),
                 results=tuple(results),
                 slots={index: self.machine.slots[index].snapshot() for index in sorted(outcome.slots)},
@@ -310,43 +324,28 @@ class Engine:
             )
         )
         for number in outcome.ended:
-            self.requests.pop(number, None)
-            self.submitted.pop(number, None)
-            self.kernels.forget(number)
+            self.work.pop(number, None)
 
     def _logs(self, outcome: m.Outcome) -> list[Result]:
-        """What the kernel jobs that ended printed, as far as it can be had."""
+        """What the jobs that ended printed, as far as it can be had."""
         results: list[Result] = []
         for number in outcome.ended:
-            job = self.machine.record(number)
-            if job.spec.kernel is None or not self.buffers.holds(number, REGION):
-                continue
             try:
-                text = self.kernels.plan(number).log(self._reader(number))
+                text = self.work[number].log(JobMemory(self.buffers, number))
             except BoardUnreachable:
                 raise
             except Exception as error:
                 explain(error, f"reading the log of job {number}")
                 continue
-            job.log_bytes = len(text)
+            self.machine.record(number).log_bytes = len(text)
             if text:
                 results.append(Result(number, LOG, 0, text))
         return results
 
-    def _reader(self, job: int) -> Callable[[int, int], bytes]:
-        """Reads from a kernel job's region: offset and size to bytes."""
-        return lambda offset, size: self.buffers.read(job, REGION, EVERY_ITEM, offset, size)
-
     def _outputs(self, command: m.Collect) -> list[Result]:
         """The outputs of an item every task is done with."""
-        spec = self.machine.record(command.job).spec
-        if spec.kernel is not None:
-            found = self.kernels.plan(command.job).outputs(self._reader(command.job))
-            return [Result(command.job, name, command.item, data) for name, data in found]
-        application = spec.application
-        names = [each.name for each in application.buffers if each.role is BufferRole.OUTPUT]
-        read = self.buffers.read
-        return [Result(command.job, name, command.item, read(command.job, name, command.item)) for name in names]
+        found = self.work[command.job].outputs(JobMemory(self.buffers, command.job), command.item)
+        return [Result(command.job, name, command.item, data) for name, data in found]
 
     # Commands -----------------------------------------------------------------------------------------------------
 
@@ -367,7 +366,8 @@ class Engine:
 
     def _command(self, command: m.Command) -> list[m.Input]:
         if isinstance(command, m.Launch):
-            self.board.launch(command.slot, self._launch(command))
+            launch = self.work[command.job].launch(JobMemory(self.buffers, command.job), command)
+            self.board.launch(command.slot, launch)
         elif isinstance(command, m.Collect):
             self._collected += self._outputs(command)
             return [m.Collected(command.job, command.item)]
@@ -384,15 +384,6 @@ class Engine:
         elif isinstance(command, m.Fetch):
             self.board.prefetch(command.image)
         return []
-
-    def _launch(self, command: m.Launch) -> Launch:
-        """What the board is told of an item; for a slice of a kernel, its launch block is put in first."""
-        spec = self.machine.jobs[command.job].spec
-        if spec.kernel is None:
-            return self.buffers.launch(command.job, spec.application, command.task, command.item, self.modules)
-        plan, region = self.kernels.plan(command.job), self.buffers.find(command.job, REGION)
-        self.board.write(region.id, *plan.block(command.item))
-        return plan.launch(item_name(command.job, command.task, command.item), region)
 
     def _went_wrong(self, command: m.Command, error: Exception) -> list[m.Input]:
         """What the machine is told of a command that raised an error."""
@@ -425,68 +416,19 @@ class Engine:
             explain(error, f"closing slot {slot}")
 
     def _allocate(self, number: int) -> list[m.Input]:
-        job = self.machine.jobs[number]
+        spec = self.machine.jobs[number].spec
+        content = self.work[number].contents(partial(self.store.blob_file, spec.tenant))
         try:
-            self.buffers.allocate(number, needed(job.spec.application, job.spec.batch), self._content(number))
+            self.buffers.allocate(number, needed(spec.application, spec.batch), content)
         except MemoryExhausted as error:
             return [m.NoMemory(number, error.message)]
         return [m.Allocated(number)]
 
-    def _content(self, number: int) -> Content:
-        """What a job's buffers hold at first, a piece in memory at a time."""
-        request = self.requests[number]
-        blob = partial(self.store.blob_file, request.tenant)
-        if request.kernel is not None:
-            return lambda _spec, _item: self.kernels.plan(number).parts(lambda sha256: blob(sha256).verified())
-        whole: dict[str, BlobFile] = {}
 
-        def content(spec: BufferSpec, item: int) -> Pieces:
-            if spec.role is BufferRole.CONSTANT and item == EVERY_ITEM:
-                sha256 = request.constants.get(spec.name)
-                return (
-                    [(0, self.constants[request.application, spec.name])] if sha256 is None else blob(sha256).verified()
-                )
-            if spec.role is not BufferRole.INPUT:
-                return ()
-            hashes = request.inputs[spec.name]
-            if len(hashes) == request.batch:
-                return blob(hashes[item]).verified()
-            if spec.name not in whole:
-                whole[spec.name] = blob(hashes[0]).verify()
-            return whole[spec.name].pieces(item * spec.bytes, spec.bytes)
-
-        return content
-
-
-def _submission(request: JobRequest, plan: Plan | None) -> Submission:
-    """A request as the store takes it."""
-    if plan is None:
-        return Submission(request)
-    return Submission(request, plan.record, plan.program.to_json())
-
-
-def job_spec(record: JobRecord, application: Application) -> m.JobSpec:
-    """What the machine needs of a job."""
-    return m.JobSpec(
-        id=record.id,
-        tenant=record.tenant,
-        application=application,
-        batch=record.batch,
-        priority=record.priority,
-        arrival_s=record.arrival_s,
-        deadline_s=record.deadline_s,
-        needs_memory=bool(application.buffers),
-        collects=_collects(record, application),
-        kernel=record.kernel,
-    )
-
-
-def _collects(record: JobRecord, application: Application) -> m.Collects:
-    """Which items of a job leave outputs."""
-    if record.kernel is not None:
-        return m.Collects.LAST_ITEM
-    outputs = any(each.role is BufferRole.OUTPUT for each in application.buffers)
-    return m.Collects.EVERY_ITEM if outputs else m.Collects.NONE
+def offered(description: BoardDescription, images: Iterable[Image]) -> Offer:
+    """What a board has for jobs."""
+    modules = [frozenset(fits(images, pool_slots(description, pool))) for pool in (Pool.PIPELINE, Pool.GPU)]
+    return Offer(description.arena_bytes, *modules)
 
 
 def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[SlotStatus, ...]:

@@ -262,7 +262,7 @@ class Job:
             slots=None if len(slots) == every else tuple(sorted(slots)),
         )
 
-    def record(self, submitted_unix_s: float = 0.0) -> JobRecord:
+    def record(self) -> JobRecord:
         """What happened to it so far."""
         spec, times = self.spec, self.times
         return JobRecord(
@@ -272,7 +272,7 @@ class Job:
             batch=spec.batch,
             priority=spec.priority,
             state=self.state,
-            submitted_unix_s=submitted_unix_s,
+            submitted_unix_s=spec.submitted_unix_s,
             arrival_s=spec.arrival_s,
             deadline_s=spec.deadline_s,
             started_s=self.started_s,
@@ -338,7 +338,7 @@ class Job:
         job.ending = JobState(snapshot["ending"]) if snapshot["ending"] else None
         job.bucket, job.since_s = snapshot["bucket"], snapshot["since_s"]
         kept = has_memory or not spec.needs_memory
-        job.committed = record.items_done if kept or spec.kernel is None else 0
+        job.committed = record.items_done if kept or not spec.in_place else 0
         job.done = list(snapshot["done"]) if kept else [job.committed] * len(job.done)
         job.memory = Memory.HELD if kept else Memory.NONE
         job.cores = record.kernel.cores if kept and record.kernel is not None else ()

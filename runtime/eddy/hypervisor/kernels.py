@@ -121,7 +121,7 @@ class Plan:
 
 
 class Kernels:
-    """Makes plans of requests, and keeps those of jobs that have not ended.
+    """Makes plans of requests.
 
     Args:
         modules: Manifests by name.
@@ -143,7 +143,6 @@ class Kernels:
         self.limits = limits or KernelLimits()
         self.available: frozenset[str] = frozenset()
         self.arena = 0
-        self._plans: dict[int, Plan] = {}
 
     def clusters(self) -> dict[str, ClusterShape]:
         """The GPU clusters the board can hold, by module, the one with most lanes first."""
@@ -189,22 +188,6 @@ class Kernels:
         packing = self._pack(kernel, compiled, cluster_shape(self._modules[record.module]))
         application = _application(record, packing.bytes, self._limit_s(request))
         return Plan(kernel, compiled, packing, record, application)
-
-    def keep(self, job: int, plan: Plan) -> None:
-        """Keep a job's plan until it ends."""
-        self._plans[job] = plan
-
-    def plan(self, job: int) -> Plan:
-        """A job's plan.
-
-        Raises:
-            KeyError: It is no kernel job, or has ended.
-        """
-        return self._plans[job]
-
-    def forget(self, job: int) -> None:
-        """Let go of what a job needed; nothing where it was no kernel job."""
-        self._plans.pop(job, None)
 
     def _cluster(self) -> tuple[str, ClusterShape]:
         for module, shape in self.clusters().items():

@@ -18,10 +18,11 @@ from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
 from eddy.hypervisor.door import Door
 from eddy.hypervisor.engine import BoardRestarted, Engine
-from eddy.hypervisor.kernels import Kernels, Plan
+from eddy.hypervisor.kernels import Kernels
 from eddy.hypervisor.preparing import LOOK_S
 from eddy.hypervisor.waiting import run_abandonable
 from eddy.hypervisor.watch import PROBE_S, BoardWatch
+from eddy.hypervisor.work import Work
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 
@@ -77,7 +78,7 @@ class Hypervisor:
         self._compiling = anyio.CapacityLimiter(COMPILATIONS)
         self._compiling_for: dict[str, anyio.CapacityLimiter] = {}
         """By tenant: each has one kernel compiled at a time, so that none keeps the others waiting."""
-        self._door: Door[tuple[JobRequest, Plan | None], JobRecord] = Door(self._engine.accept_all, self._awaken)
+        self._door: Door[tuple[JobRequest, Work | None], JobRecord] = Door(self._engine.accept_all, self._awaken)
         self._wake = anyio.Event()
         self._changed = anyio.Event()
         self._ready = anyio.Event()
@@ -181,14 +182,14 @@ class Hypervisor:
             QuotaExceeded: The tenant has too many jobs that have not ended, or compiling took too much.
         """
         await self._ready.wait()
-        if request.kernel is None:
+        if self._engine.kind_of(request).quick:
             return await self._door.put((request, None))
         known = await anyio.to_thread.run_sync(self._store.known, request)
         if known is not None:
             return known
         async with self._compiling_for.setdefault(request.tenant, anyio.CapacityLimiter(1)):
-            plan = await run_abandonable(self._engine.prepare, request, limiter=self._compiling)
-        return await self._door.put((request, plan))
+            work = await run_abandonable(self._engine.prepare, request, limiter=self._compiling)
+        return await self._door.put((request, work))
 
     def _awaken(self) -> None:
         """There is something to do."""

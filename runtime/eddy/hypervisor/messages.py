@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from eddy.board.port import Cause
 from eddy.core.applications import Application
 from eddy.core.counters import CoreCounters
-from eddy.core.records import JobEvent, KernelRecord
+from eddy.core.records import JobEvent, JobRecord, KernelRecord
 from eddy.core.slots import Pool
 
 
@@ -33,9 +33,11 @@ class JobSpec:
         arrival_s: Board time of acceptance.
         deadline_s: Board time by which it should end, or None.
         needs_memory: Whether buffers must be allocated before it may run.
-        kernel: For a kernel job, what it is. Its items are slices that work on one memory in place: they count only
-            as long as that memory is there.
+        kernel: For a kernel job, what its record says of it.
         collects: Which items leave outputs; such an item counts as done when they are stored.
+        in_place: Its items work on one memory in place: they count only as long as that memory is there.
+        pool: The pool whose slots it runs in.
+        submitted_unix_s: Wall time of acceptance.
     """
 
     id: int
@@ -48,11 +50,36 @@ class JobSpec:
     needs_memory: bool = False
     kernel: KernelRecord | None = None
     collects: Collects = Collects.NONE
+    in_place: bool = False
+    pool: Pool = Pool.PIPELINE
+    submitted_unix_s: float = 0.0
 
-    @property
-    def pool(self) -> Pool:
-        """The pool whose slots it runs in."""
-        return Pool.PIPELINE if self.kernel is None else Pool.GPU
+    @classmethod
+    def of(
+        cls,
+        record: JobRecord,
+        application: Application,
+        *,
+        pool: Pool = Pool.PIPELINE,
+        collects: Collects = Collects.NONE,
+        in_place: bool = False,
+    ) -> JobSpec:
+        """A job as its record has it."""
+        return cls(
+            id=record.id,
+            tenant=record.tenant,
+            application=application,
+            batch=record.batch,
+            priority=record.priority,
+            arrival_s=record.arrival_s,
+            deadline_s=record.deadline_s,
+            needs_memory=bool(application.buffers),
+            kernel=record.kernel,
+            collects=collects,
+            in_place=in_place,
+            pool=pool,
+            submitted_unix_s=record.submitted_unix_s,
+        )
 
     def leaves_outputs(self, item: int) -> bool:
         """Whether an item leaves outputs that are to be stored."""

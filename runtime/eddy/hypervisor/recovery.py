@@ -15,7 +15,7 @@ slot is held        idle, same module             it is held
 anything            anything else                 the slot is free, and what is in it is not trusted
 job has its buffers all of them are there         it goes on
 ..                  some are missing              they are freed; it begins again after its last committed item
-                                                  (a kernel, which updates its arrays in place: from its first slice)
+                                                  (where items work in place, as a kernel's slices: from the first)
 =================== ============================= ==========================================================
 
 An item that runs for nobody is stopped; buffers of jobs that ended, or are not known, are freed.
@@ -25,168 +25,230 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from eddy.board.port import BoardEvent, BoardState, Cause, EventKind, SlotPhase, SlotState
-from eddy.core.applications import Application
+from eddy.board.port import (
+    BoardDescription,
+    BoardEvent,
+    BoardPort,
+    BoardState,
+    Cause,
+    EventKind,
+    SlotPhase,
+    SlotState,
+)
 from eddy.core.errors import BoardUnreachable, EddyError, StorageDamaged, StorageFailed
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, What
-from eddy.core.slots import Pool
+from eddy.core.slots import Image, Pool
 from eddy.hypervisor import messages as m
-from eddy.hypervisor.buffers import needed
+from eddy.hypervisor.buffers import JobBuffers, needed
 from eddy.hypervisor.job import Job
-from eddy.hypervisor.kernels import available
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.pools import PoolSlots
 from eddy.hypervisor.slot import Phase, Slot
 from eddy.hypervisor.translate import fits, item_name, pool_slots, scrubbed_modules
+from eddy.hypervisor.work import JobKind, Work
+from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.store import Store
 from eddy.store.rows import Commit, StoredJob
-
-if TYPE_CHECKING:
-    from eddy.hypervisor.engine import Engine
 
 _log = logging.getLogger(__name__)
 LOAD_EVENTS = (EventKind.CONFIGURED, EventKind.CONFIGURATION_FAILED)
 
 
-def recover(engine: Engine) -> list[m.Input]:
-    """Build the engine's machine anew from store and board; answers its first inputs."""
-    board = engine.board
-    engine.description = board.describe()
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Where the last life stopped.
+
+    Attributes:
+        seen: Sequence number of the last board event whose effects are committed.
+        now_s: Board time.
+        offset_s: Added to the board's own time, so that ours goes on where the board began anew.
+    """
+
+    seen: int
+    now_s: float
+    offset_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was taken up.
+
+    Attributes:
+        clock: Board time, and how far the board's events are booked.
+        machine: Slots, and jobs that had begun.
+        work: Of every job that has not ended.
+        inputs: The machine's first; jobs that had not begun arrive again.
+    """
+
+    clock: Clock
+    machine: Machine
+    work: Mapping[int, Work]
+    inputs: tuple[m.Input, ...]
+
+
+def recover(
+    board: BoardPort,
+    images: Iterable[Image],
+    store: Store,
+    policies: Mapping[Pool, DispatchPolicy],
+    kinds: Sequence[JobKind],
+    buffers: JobBuffers,
+) -> Recovered:
+    """Take up what the store and the board hold.
+
+    Args:
+        board: Slots that run for nobody are stopped on it.
+        images: That it holds.
+        store: Jobs that cannot run any more end there.
+        policies: By pool.
+        kinds: They have been told what the board offers.
+        buffers: Taken over from the board; those of nobody are freed.
+    """
     state = board.state()
-    _set_clock(engine, state)
-    events = [e for e in board.wait(state.now_s, engine.seen) if e.seq > engine.seen]
-    slots, gpu = (pool_slots(engine.description, pool) for pool in (Pool.PIPELINE, Pool.GPU))
-    images = board.images()
-    engine.admission.arena = engine.kernels.arena = engine.description.arena_bytes
-    engine.admission.available = frozenset(fits(images, slots))
-    engine.kernels.available = available(fits(images, gpu), engine.modules)
-    shared = PoolSlots(gpu, engine.gpu_policy) if gpu else None
-    known = fits(images, [*slots, *gpu])
-    engine.machine = Machine(slots, engine.policy, known, scrubbed_modules(images), gpu=shared)
+    clock = _clock(store, state)
+    events = [e for e in board.wait(state.now_s, clock.seen) if e.seq > clock.seen]
+    machine = _machine(board.describe(), images, policies)
+    buffers.adopt(state.buffers)
+    taken = _Jobs(store, kinds, buffers, machine, clock.now_s)
+    taken.adopt()
     modules = {image.sha256: image.module for image in images}
-    engine.buffers.adopt(state.buffers)
-    inputs = _adopt_jobs(engine)
-    _adopt_slots(engine, state, [e for e in events if e.cause is not Cause.BOARD_RESTARTED], modules)
-    if any(event.cause is Cause.BOARD_RESTARTED for event in events):
-        engine.seen = max(event.seq for event in events)
-    for number in engine.buffers.jobs():
-        if number not in engine.machine.jobs:
-            engine.buffers.free(number)
-    return [m.Resume(), *inputs]
+    usual = [e for e in events if e.cause is not Cause.BOARD_RESTARTED]
+    _adopt_slots(board, store.slot_snapshots(), state, usual, modules, machine, clock.now_s)
+    if len(usual) < len(events):
+        clock = dataclasses.replace(clock, seen=max(event.seq for event in events))
+    for number in buffers.jobs():
+        if number not in machine.jobs:
+            buffers.free(number)
+    return Recovered(clock, machine, taken.work, (m.Resume(), *taken.inputs))
 
 
-def _set_clock(engine: Engine, state: BoardState) -> None:
+def _machine(
+    description: BoardDescription, images: Iterable[Image], policies: Mapping[Pool, DispatchPolicy]
+) -> Machine:
+    """Slots nobody has."""
+    slots, gpu = (pool_slots(description, pool) for pool in (Pool.PIPELINE, Pool.GPU))
+    shared = PoolSlots(gpu, policies[Pool.GPU]) if gpu else None
+    known = fits(images, [*slots, *gpu])
+    return Machine(slots, policies[Pool.PIPELINE], known, scrubbed_modules(images), gpu=shared)
+
+
+def _clock(store: Store, state: BoardState) -> Clock:
     """Go on counting where the last life stopped, if the board's clock or events began anew."""
-    store = engine.store
-    engine.seen = int(store.meta("seen", "-1"))
-    engine.offset_s = float(store.meta("offset_s", "0"))
+    seen, offset_s = int(store.meta("seen", "-1")), float(store.meta("offset_s", "0"))
     last_s = float(store.meta("now_s", "0"))
-    if engine.seen >= state.next_seq:
-        engine.seen = -1
-    if state.now_s + engine.offset_s < last_s:
-        engine.offset_s = last_s - state.now_s
-    engine.now_s = state.now_s + engine.offset_s
+    if seen >= state.next_seq:
+        seen = -1
+    if state.now_s + offset_s < last_s:
+        offset_s = last_s - state.now_s
+    return Clock(seen, state.now_s + offset_s, offset_s)
 
 
-def _adopt_jobs(engine: Engine) -> list[m.Input]:
-    """Take up every job that has not ended; answers the cancellations that are still due."""
-    inputs: list[m.Input] = []
-    notes: list[JobEvent] = []
-    for stored in engine.store.unfinished():
+class _Jobs:
+    """Takes up every job that has not ended.
+
+    Args:
+        store: Where they are.
+        kinds: They make their works.
+        buffers: As the board has them.
+        machine: Where those go that had begun.
+        now_s: Board time.
+
+    Attributes:
+        work: By job.
+        inputs: Jobs that had not begun, and cancellations that are still due.
+    """
+
+    def __init__(
+        self, store: Store, kinds: Sequence[JobKind], buffers: JobBuffers, machine: Machine, now_s: float
+    ) -> None:
+        self._store, self._kinds, self._buffers = store, kinds, buffers
+        self._machine, self._now_s = machine, now_s
+        self._notes: list[JobEvent] = []
+        self.work: dict[int, Work] = {}
+        self.inputs: list[m.Input] = []
+
+    def adopt(self) -> None:
+        """Take up all of them; what is to be noted goes into one transaction."""
+        for stored in self._store.unfinished():
+            number = stored.record.id
+            try:
+                self._adopt(stored)
+            except (BoardUnreachable, StorageFailed):
+                raise
+            except Exception as error:
+                _log.exception("job %d cannot be taken up again", number)
+                self.work.pop(number, None)
+                self._give_up(stored, Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}")
+        if self._notes:
+            self._store.commit(Commit(events=tuple(self._notes)))
+
+    def _adopt(self, stored: StoredJob) -> None:
         record = stored.record
-        application, reason = _application(engine, stored)
-        if application is None or reason:
-            _give_up(engine, stored, "application-gone", f"{record.kind} {record.application}: {reason}")
-            continue
-        if _must_wait(engine, stored, application):
-            continue
         try:
-            notes += _adopt_job(engine, stored, application)
-        except (BoardUnreachable, StorageFailed):
-            raise
-        except Exception as error:
-            _log.exception("job %d cannot be taken up again", record.id)
-            _give_up(engine, stored, Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}")
-            continue
-        engine.requests[record.id], engine.submitted[record.id] = stored.request, record.submitted_unix_s
+            kind = next(kind for kind in self._kinds if kind.takes(stored.request))
+            work = kind.restore(stored, self._store)
+        except EddyError as error:
+            if isinstance(error, StorageFailed) and not isinstance(error, StorageDamaged):
+                raise
+            self._give_up(stored, "application-gone", f"{record.kind} {record.application}: {error.message}")
+            return
+        self.work[record.id] = work
+        spec = work.spec(record)
+        if stored.snapshot:
+            self._go_on(stored, spec)
+        else:
+            self.inputs.append(m.Arrive(spec))
         if stored.cancel:
-            inputs.append(m.Cancel(record.id))
-    if notes:
-        engine.store.commit(Commit(events=tuple(notes)))
-    return inputs
+            self.inputs.append(m.Cancel(record.id))
+
+    def _go_on(self, stored: StoredJob, spec: m.JobSpec) -> None:
+        """Take up a job that had begun, as far as its buffers are still there."""
+        prepared = bool(stored.snapshot.get("memory"))
+        needs = needed(spec.application, spec.batch)
+        has_memory = spec.needs_memory and prepared and self._buffers.complete(spec.id, needs)
+        if spec.needs_memory and not has_memory:
+            self._buffers.free(spec.id)
+        graph = self._machine.graph(spec)
+        self._machine.adopt_job(Job.restore(spec, graph, stored.record, stored.snapshot, has_memory))
+        detail = "" if has_memory or not prepared else "its buffers were lost"
+        self._notes.append(JobEvent(0, spec.id, spec.tenant, self._now_s, What.RECOVERED, detail=detail))
+
+    def _give_up(self, stored: StoredJob, cause: str, why: str) -> None:
+        """End a job that cannot run any more."""
+        ended = {"state": JobState.FAILED, "ended_s": self._now_s, "cause": cause, "detail": why}
+        record = dataclasses.replace(stored.record, **ended)  # type: ignore[arg-type]
+        note = JobEvent(0, record.id, record.tenant, self._now_s, What.STATE, JobState.FAILED, detail=why)
+        self._store.commit(Commit(jobs=((record, stored.snapshot),), events=(note,)))
 
 
-def _must_wait(engine: Engine, stored: StoredJob, application: Application) -> bool:
-    """Whether the board must make something before a job that has not begun can; then it arrives when that is done."""
-    from eddy.hypervisor.engine import job_spec
-
-    record = stored.record
-    if stored.snapshot or stored.cancel or not engine.hold(m.Arrive(job_spec(record, application))):
-        return False
-    engine.requests[record.id], engine.submitted[record.id] = stored.request, record.submitted_unix_s
-    return True
-
-
-def _application(engine: Engine, stored: StoredJob) -> tuple[Application | None, str]:
-    """What a job runs, or why it cannot any more."""
-    record = stored.record
-    if record.kernel is None:
-        application = engine.applications.get(record.application)
-        reason = "it is not installed any more" if application is None else engine.admission.runnable(application)
-        return application, reason
-    try:
-        plan = engine.kernels.restore(stored.request, record.kernel, engine.store.program(record.id))
-    except EddyError as error:
-        if isinstance(error, StorageFailed) and not isinstance(error, StorageDamaged):
-            raise
-        return None, error.message
-    engine.kernels.keep(record.id, plan)
-    return plan.application, ""
-
-
-def _adopt_job(engine: Engine, stored: StoredJob, application: Application) -> list[JobEvent]:
-    """Take up a job as far as its buffers are still there; answers what is to be noted of it."""
-    from eddy.hypervisor.engine import job_spec
-
-    record, machine, needs_memory = stored.record, engine.machine, application.buffers != ()
-    spec = job_spec(record, application)
-    prepared = bool(stored.snapshot.get("memory"))
-    has_memory = needs_memory and prepared and engine.buffers.complete(record.id, needed(application, record.batch))
-    if needs_memory and not has_memory:
-        engine.buffers.free(record.id)
-    machine.adopt_job(Job.restore(spec, machine.graph(spec), record, stored.snapshot, has_memory))
-    if not stored.snapshot:
-        return []
-    detail = "" if has_memory or not prepared else "its buffers were lost"
-    return [JobEvent(0, record.id, record.tenant, engine.now_s, What.RECOVERED, detail=detail)]
-
-
-def _give_up(engine: Engine, stored: StoredJob, cause: str, why: str) -> None:
-    """End a job that cannot run any more."""
-    record = dataclasses.replace(stored.record, state=JobState.FAILED, ended_s=engine.now_s, cause=cause, detail=why)
-    note = JobEvent(0, record.id, record.tenant, engine.now_s, What.STATE, JobState.FAILED, detail=why)
-    engine.store.commit(Commit(jobs=((record, stored.snapshot),), events=(note,)))
-
-
-def _adopt_slots(engine: Engine, state: BoardState, events: list[BoardEvent], modules: Mapping[str, str]) -> None:
+def _adopt_slots(
+    board: BoardPort,
+    snapshots: Mapping[int, Mapping[str, Any]],
+    state: BoardState,
+    events: list[BoardEvent],
+    modules: Mapping[str, str],
+    machine: Machine,
+    now_s: float,
+) -> None:
     """Take up every slot, as far as board and store agree."""
-    snapshots = engine.store.slot_snapshots()
-    for index, fresh in list(engine.machine.slots.items()):
+    for index, fresh in list(machine.slots.items()):
         actual = state.slots[index]
-        known = Slot(index, fresh.load_s, since_s=engine.now_s)
+        known = Slot(index, fresh.load_s, since_s=now_s)
         snapshot = snapshots.get(index)
         if snapshot is not None:
-            _reconcile(known, snapshot, actual, [e for e in events if e.slot == index], modules, engine.machine)
+            _reconcile(known, snapshot, actual, [e for e in events if e.slot == index], modules, machine)
         if actual.phase is SlotPhase.LOADING and known.phase is not Phase.LOADING:
             known.phase = Phase.LOADING
         if actual.phase is SlotPhase.RUNNING and known.phase is not Phase.RUNNING:
-            engine.board.stop(index)
+            board.stop(index)
             known.distrust()
         known.faulted = actual.phase is SlotPhase.FAULTED and known.phase is Phase.FREE
-        engine.machine.adopt_slot(known)
+        machine.adopt_slot(known)
 
 
 def _reconcile(

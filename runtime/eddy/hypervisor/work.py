@@ -1,0 +1,135 @@
+"""What a job has the board do: one protocol for every kind of jobs.
+
+The state machine knows tasks, items and slots; the engine knows the board and the store. What lies between, what a
+job's memory holds at first, what an item is to the board, what is read afterwards, is its *work*. A kind of jobs makes
+works of requests. The engine asks both through these protocols and never which kind it has before it, so that another
+kind is another pair of classes, given to the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from eddy.board.manifest import ModuleManifest
+from eddy.board.port import BoardEvent, Buffer, Launch
+from eddy.core.applications import Application
+from eddy.core.records import JobRecord, JobRequest
+from eddy.hypervisor import messages as m
+from eddy.hypervisor.buffers import EVERY_ITEM, Content, JobBuffers
+from eddy.store import Store
+from eddy.store.blobs import BlobFile
+from eddy.store.rows import StoredJob
+from eddy.store.submissions import Submission
+
+Fetch = Callable[[str], BlobFile]
+"""Gives a blob of the job's tenant, by its SHA-256."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a board has for jobs.
+
+    Attributes:
+        arena_bytes: Of its memory.
+        pipeline: Modules with an image for some slot of the `pipeline` pool.
+        gpu: Modules with an image for some slot of the `gpu` pool.
+    """
+
+    arena_bytes: int = 0
+    pipeline: frozenset[str] = frozenset()
+    gpu: frozenset[str] = frozenset()
+
+
+class JobMemory:
+    """The buffers of one job.
+
+    Args:
+        buffers: Those of all.
+        job: Whose.
+    """
+
+    def __init__(self, buffers: JobBuffers, job: int) -> None:
+        self._buffers, self._job = buffers, job
+
+    def holds(self, name: str) -> bool:
+        """Whether it has the buffer of that name that every item shares."""
+        return self._buffers.holds(self._job, name)
+
+    def find(self, name: str, item: int = EVERY_ITEM) -> Buffer:
+        """The buffer of that name: the item's, or the one that every item shares."""
+        return self._buffers.find(self._job, name, item)
+
+    def read(self, name: str, item: int = EVERY_ITEM, offset: int = 0, size: int | None = None) -> bytes:
+        """The bytes of a buffer, or `size` of them from `offset` on."""
+        return self._buffers.read(self._job, name, item, offset, size)
+
+    def write(self, name: str, offset: int, data: bytes) -> None:
+        """Put bytes into the buffer of that name that every item shares."""
+        self._buffers.write(self._job, name, offset, data)
+
+    def launch(self, application: Application, launch: m.Launch, manifests: Mapping[str, ModuleManifest]) -> Launch:
+        """The launch of an item whose task's arguments name buffers and scalars."""
+        return self._buffers.launch(self._job, application, launch.task, launch.item, manifests)
+
+
+class Work(Protocol):
+    """What one job has the board do."""
+
+    @property
+    def application(self) -> Application:
+        """The job as the state machine sees it: its tasks, and the buffers it needs."""
+
+    def submission(self) -> Submission:
+        """The job as the store keeps it."""
+
+    def spec(self, record: JobRecord) -> m.JobSpec:
+        """The job as it goes into the state machine: which pool, and what survives the loss of a board."""
+
+    def contents(self, fetch: Fetch) -> Content:
+        """What its buffers hold at first."""
+
+    def launch(self, memory: JobMemory, launch: m.Launch) -> Launch:
+        """What the board is told of an item; what the item needs in memory is put there."""
+
+    def outputs(self, memory: JobMemory, item: int) -> Iterable[tuple[str, bytes]]:
+        """What an item leaves, by name, read once every task is done with it."""
+
+    def log(self, memory: JobMemory) -> bytes:
+        """What the job has printed, once it has ended; b"" for nothing."""
+
+    def explain(self, event: BoardEvent) -> str:
+        """Why an item failed, in words; "" where the board's own words are all there is."""
+
+
+class JobKind(Protocol):
+    """A kind of jobs: makes works of requests.
+
+    Attributes:
+        quick: Whether `prepare` takes no time to speak of; it is then called within the transaction that keeps the job.
+    """
+
+    @property
+    def quick(self) -> bool:
+        """Whether `prepare` takes no time to speak of."""
+
+    def takes(self, request: JobRequest) -> bool:
+        """Whether a request is of this kind."""
+
+    def offered(self, offer: Offer) -> None:
+        """Take note of what the board has; before anything else is asked."""
+
+    def prepare(self, request: JobRequest, store: Store) -> Work:
+        """Check a request and make its work; nothing is kept.
+
+        Raises:
+            EddyError: It cannot be accepted; the sentence says why.
+        """
+
+    def restore(self, stored: StoredJob, store: Store) -> Work:
+        """The work of a job that was accepted in an earlier life.
+
+        Raises:
+            EddyError: It cannot run any more; the sentence says why.
+        """
