@@ -256,7 +256,7 @@ def main() -> None:
             place = places[number % len(places)]
             what, wrong = one_stop(place, dice)
             bad += bool(wrong)
-            print(f"{number + 1:>3}  {place.board:<6}{what:<32}{'; '.join(wrong) or 'ok'}", flush=True)
+            print(f"{number + 1:>3}  {place.board:<6}{what:<42}{'; '.join(wrong) or 'ok'}", flush=True)
         jobs = sum(finish(place) for place in places)
     print(f"{options.stops - bad} of {options.stops} stops in order; {jobs} jobs, each with the right outputs, once")
     sys.exit(1 if bad else 0)
