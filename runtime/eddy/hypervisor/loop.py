@@ -90,9 +90,9 @@ class Hypervisor:
         """Run until cancelled: take up what the store and the board hold, then serve requests.
 
         A board that is away is tried again until it is back, and so is a store that cannot be written, on a full disk
-        say; then everything is taken up again. An error nobody foresaw
-        is logged, and everything is taken up again too: what had been committed goes on. While there is nothing to do
-        the board is not touched, and its time stands still.
+        say; then everything is taken up again. An error nobody foresaw is logged, and everything is taken up again
+        too: what had been committed goes on. While there is nothing to do the board's time stands still; it is asked
+        for it now and then, to see whether it answers.
 
         Raises:
             Exception: The last of `GIVE_UP` unforeseen errors in a row.
