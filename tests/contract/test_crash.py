@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import signal
 import socket
 import stat
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import pytest
+from contract.boardd_process import Start, processes
 from contract.fake_fabric import MARK, FakeSlot
 from contract.harness import fake, marking, socketed
 from eddy.board import wire
@@ -26,36 +23,12 @@ from eddy.board.socket import SocketBoard
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, StorageInUse
 from eddy.files import Hold
 
-Start = Callable[[], "subprocess.Popen[str]"]
-
 
 @pytest.fixture
 def boardd(tmp_path: Path) -> Iterator[tuple[Start, Path]]:
     """Starts boardd processes on the RTL, all on one socket."""
-    from eddy_sim import bitstreams
-
-    images = tmp_path / "images"
-    shutil.copytree(bitstreams.list_or_build("tiny").overlay.parent, images)
-    path = tmp_path / "boardd.sock"
-    started: list[subprocess.Popen[str]] = []
-
-    def start() -> subprocess.Popen[str]:
-        script = Path(__file__).with_name("boardd_process.py")
-        process = subprocess.Popen(
-            [sys.executable, str(script), str(path), str(images)], stdout=subprocess.PIPE, text=True
-        )
-        started.append(process)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        return process
-
-    yield start, path
-    for process in started:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+    with processes(tmp_path) as made:
+        yield made
 
 
 @pytest.mark.rtl

@@ -4,48 +4,26 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from contract.boardd_process import Start, processes
 from eddy.api.server import Server, ServerSettings
 from eddy.board.socket import SocketBoard
 
 BITSTREAMS = Path(__file__).parents[2] / "bitstreams"
-SCRIPT = Path(__file__).parents[1] / "contract" / "boardd_process.py"
 PATIENCE_S = 0.5
-Start = Callable[[], "subprocess.Popen[str]"]
 
 
 @pytest.fixture
 def boardd(tmp_path: Path) -> Iterator[tuple[Start, Path]]:
-    from eddy_sim import bitstreams
-
-    images, path = tmp_path / "images", tmp_path / "boardd.sock"
-    shutil.copytree(bitstreams.list_or_build("tiny").overlay.parent, images)
-    started: list[subprocess.Popen[str]] = []
-
-    def start() -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(path), str(images)], stdout=subprocess.PIPE, text=True
-        )
-        started.append(process)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        return process
-
-    yield start, path
-    for process in started:
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+    """Starts boardd processes on the RTL, all on one socket."""
+    with processes(tmp_path) as made:
+        yield made
 
 
 def until(client: httpx.Client, status: int, patience_s: float = 30.0) -> dict[str, str]:

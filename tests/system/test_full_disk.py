@@ -15,12 +15,13 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from bitstreams_kit import package
 from eddy.api.server import Server, ServerSettings
 from eddy.client import Client, Job
 from eddy.core.errors import EddyError, StorageFull, StorageReadOnly
 from eddy.store import files
 from hypervisor_kit import model_board
-from system.test_server_model import inputs, package, result
+from system.test_server_model import inputs, result
 
 PATIENCE_S = 60.0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from bitstreams_kit import package
 from eddy.api.server import Server, ServerSettings
 from eddy.board.model import ModelBoard
 from eddy.board.port import READY, Preparation
@@ -19,35 +19,14 @@ from eddy.client import Client, Job, JobFailed
 from hypervisor_kit import BYTES, KEY, expected, item, model_board
 
 WORDS = "building the simulation model of rotate, 3 s so far"
-POINTERS = {
-    "in": {"offset": 0x10, "width": 64, "kind": "pointer", "access": "r"},
-    "out": {"offset": 0x1C, "width": 64, "kind": "pointer", "access": "w"},
+ALONE: dict[str, Any] = {
+    "application": "alone",
+    "buffers": {
+        name: {"role": role, "dtype": "u1", "shape": [BYTES]} for name, role in (("in", "input"), ("out", "output"))
+    },
+    "tasks": [{"name": "flip", "arguments": {"in": "in", "out": "out"}, "estimate_us": 1000, "time_limit_ms": 100}],
 }
-EXTRA: dict[str, dict[str, Any]] = {
-    "rotate": {"by": {"offset": 0x28, "width": 32, "kind": "scalar"}},
-    "mix": {"key": {"offset": 0x28, "width": 64, "kind": "pointer", "access": "r"}},
-    "flip": {},
-}
-
-
-def package(name: str, tasks: list[tuple[str, str, str, dict[str, Any]]], inner: list[str]) -> dict[str, Any]:
-    roles = {"in": "input", "out": "output", **dict.fromkeys(inner, "intermediate")}
-    roles |= {"key": "constant"} if name == "chain" else {}
-    return {
-        "application": name,
-        "buffers": {buffer: {"role": role, "dtype": "u1", "shape": [BYTES]} for buffer, role in roles.items()},
-        "tasks": [
-            {"name": task, "arguments": {"in": source, "out": sink, **more}, "estimate_us": 1000, "time_limit_ms": 100}
-            for task, source, sink, more in tasks
-        ],
-        "edges": [[one[0], other[0]] for one, other in itertools.pairwise(tasks)],
-    }
-
-
-CHAIN = package(
-    "chain", [("rotate", "in", "a", {"by": 3}), ("mix", "a", "b", {"key": "key"}), ("flip", "b", "out", {})], ["a", "b"]
-)
-ALONE = package("alone", [("flip", "in", "out", {})], [])
+"""An application that needs none of the modules but one."""
 
 
 class Unprepared:
@@ -67,15 +46,8 @@ class Unprepared:
 @contextmanager
 def serving(folder: Path, board: Any) -> Iterator[Callable[[str], Client]]:
     """A server over a board; makes the client of a tenant."""
-    bitstreams = folder / "bitstreams"
-    for module, extra in EXTRA.items():
-        manifest = {"module": module, "kind": "hls", "files": "x.f", "register_map": "1.0", "clk_hz": 1e8}
-        (bitstreams / module).mkdir(parents=True, exist_ok=True)
-        text = yaml.safe_dump({**manifest, "registers": {**POINTERS, **extra}})
-        (bitstreams / module / "manifest.yaml").write_text(text)
-    (bitstreams / "applications").mkdir(exist_ok=True)
-    for application in (CHAIN, ALONE):
-        (bitstreams / "applications" / f"{application['application']}.yaml").write_text(yaml.safe_dump(application))
+    bitstreams = package(folder / "bitstreams")
+    (bitstreams / "applications" / "alone.yaml").write_text(yaml.safe_dump(ALONE))
     settings = ServerSettings("model", "tiny", "fcfs", folder / "data", bitstreams, port=0)
     with ExitStack() as stack:
         server = stack.enter_context(Server(settings, board=board).background())

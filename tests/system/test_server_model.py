@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-import yaml
+from bitstreams_kit import package
 from eddy.api.server import Server, ServerSettings
 from eddy.board.model import ModelFaults
 from eddy.board.port import Cause
@@ -23,43 +23,6 @@ from eddy.client import Client, JobFailed, ServerUnreachable
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, Unauthorized
 from hypervisor_kit import BYTES, KEY, expected, item, model_board
 from typer.testing import CliRunner
-
-POINTERS = {
-    "in": {"offset": 0x10, "width": 64, "kind": "pointer", "access": "r"},
-    "out": {"offset": 0x1C, "width": 64, "kind": "pointer", "access": "w"},
-}
-EXTRA: dict[str, dict[str, Any]] = {
-    "rotate": {"by": {"offset": 0x28, "width": 32, "kind": "scalar"}},
-    "mix": {"key": {"offset": 0x28, "width": 64, "kind": "pointer", "access": "r"}},
-    "flip": {},
-}
-_TASKS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
-    ("rotate", "in", "a", {"by": 3}),
-    ("mix", "a", "b", {"key": "key"}),
-    ("flip", "b", "out", {}),
-)
-_ROLES = {"in": "input", "a": "intermediate", "b": "intermediate", "key": "constant", "out": "output"}
-
-
-def package(folder: Path) -> Path:
-    """The kit's application and modules as a `bitstreams/` directory."""
-    for module, extra in EXTRA.items():
-        manifest = {"module": module, "kind": "hls", "files": "x.f", "register_map": "1.0", "clk_hz": 1e8}
-        (folder / module).mkdir(parents=True)
-        text = yaml.safe_dump({**manifest, "registers": {**POINTERS, **extra}})
-        (folder / module / "manifest.yaml").write_text(text)
-    chain = {
-        "application": "chain",
-        "buffers": {name: {"role": role, "dtype": "u1", "shape": [BYTES]} for name, role in _ROLES.items()},
-        "tasks": [
-            {"name": name, "arguments": {"in": source, "out": sink, **more}, "estimate_us": 1000, "time_limit_ms": 100}
-            for name, source, sink, more in _TASKS
-        ],
-        "edges": [["rotate", "mix"], ["mix", "flip"]],
-    }
-    (folder / "applications").mkdir()
-    (folder / "applications" / "chain.yaml").write_text(yaml.safe_dump(chain))
-    return folder
 
 
 def serve(folder: Path, faults: ModelFaults | None = None) -> Server:
