@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from eddy.cli.demo_plan import Order
 from eddy.core.records import JobEvent, JobRecord, JobRequest, What
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.messages import JobSpec
+from eddy.hypervisor.preparing import LOOK_S
 from eddy.hypervisor.translate import task_name
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch.view import DispatchPolicy
@@ -80,9 +82,7 @@ class Live:
 
     def finish(self) -> None:
         """Run until nothing is left to do."""
-        while not self.engine.idle:
-            self.engine.step()
-        assert not self.engine.stalled
+        run_out(self.engine)
 
     def right(self, record: JobRecord, order: Order) -> bool:
         """Whether every output equals the reference, bit for bit."""
@@ -96,6 +96,15 @@ class Live:
     def log(self, record: JobRecord) -> tuple[JobEvent, ...]:
         """What happened to a job."""
         return tuple(self.store.events(record.tenant, record.id, limit=10_000))
+
+
+def run_out(engine: Engine) -> None:
+    """Step until nothing is left to do; while modules are being built, wall time has to pass."""
+    while not engine.idle or engine.preparing.waiting:
+        if engine.idle:
+            time.sleep(LOOK_S)
+        engine.step()
+    assert not engine.stalled
 
 
 @dataclass(frozen=True, slots=True)

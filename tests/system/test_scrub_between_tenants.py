@@ -25,6 +25,7 @@ from eddy_sim import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
 from eddy_sim.modcheck.scrubbing import check_scrubbing
 from eddy_sim.products import ROOT
+from system.live_rig import run_out
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("simulated board")]
 
@@ -78,8 +79,7 @@ class Tenants:
         sha256 = hashlib.sha256(raw).hexdigest()
         self.store.put_blob(tenant, sha256, raw)
         job = self.engine.accept(JobRequest(tenant, "hoard", 1, {"in": (sha256,)}, {}, 1))
-        while not self.engine.idle:
-            self.engine.step()
+        run_out(self.engine)
         record = self.store.job(tenant, job.id)
         assert record.state is JobState.SUCCEEDED, record.detail
         return np.frombuffer(self.store.output(tenant, job.id, "out"), "<u8"), record
