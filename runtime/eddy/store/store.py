@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -40,6 +41,9 @@ from eddy.store.sweep import sweep
 from eddy.store.tally import Tally
 from eddy.store.tenants import Tenants
 
+_MEMORY = "/dev/shm"
+"""A file system in memory, on Linux: what ``":memory:"`` keeps beside the rows need not touch a disk either."""
+
 
 class Store(Tenants, Blobs, Submissions, Outputs):
     """Jobs, events, results, blobs and tenants.
@@ -53,7 +57,7 @@ class Store(Tenants, Blobs, Submissions, Outputs):
     def __init__(self, path: str | Path, quota: Quota | None = None) -> None:
         folder = Path(path).parent
         if str(path) == ":memory:":
-            folder = Path(tempfile.mkdtemp(prefix="eddy-"))
+            folder = Path(tempfile.mkdtemp(prefix="eddy-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._db = Database(path, folder)
         self._outputs = folder / OUTPUTS
