@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import httpx
 
 from eddy.client.job import Job
+from eddy.client.sendable import quoted, setting, submission_key
 from eddy.client.transport import Transport
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
-from eddy.settings import SETTINGS, Value
 
 if TYPE_CHECKING:
     from eddy.client.arrays import Array, BufferInfo
@@ -23,9 +20,6 @@ SUBMIT_TIMEOUT_S = 600.0
 """A compilation takes up to a minute, and the compilations before it come first."""
 OnUpload = Callable[[int, int], None]
 """Called with bytes sent and bytes in all."""
-
-
-_SUBMISSION_KEY = re.compile(r"[!-~]{1,128}")
 
 
 class Client:
@@ -61,10 +55,10 @@ class Client:
     ) -> None:
         self.submit_timeout_s = submit_timeout_s
         self.transport = Transport(
-            str(_setting("url")) if url is None else url,
-            str(_setting("key")) if key is None else key,
-            timeout_s=float(_setting("http_timeout_s")) if timeout_s is None else timeout_s,
-            retries=int(_setting("http_retries")) if retries is None else retries,
+            str(setting("url")) if url is None else url,
+            str(setting("key")) if key is None else key,
+            timeout_s=float(setting("http_timeout_s")) if timeout_s is None else timeout_s,
+            retries=int(setting("http_retries")) if retries is None else retries,
             http=http,
         )
 
@@ -184,7 +178,7 @@ class Client:
             Conflict: The job has not succeeded.
             NotFound: It has no such output.
         """
-        return self.transport.request("GET", f"/v1/jobs/{job}/outputs/{_quoted(name)}").content
+        return self.transport.request("GET", f"/v1/jobs/{job}/outputs/{quoted(name)}").content
 
     def outputs(self, job: int) -> dict[str, Array]:
         """Every output of a job as an array of shape ``(batch, *shape)``; of a kernel job, as the arguments were.
@@ -244,7 +238,7 @@ class Client:
         Raises:
             NotFound: There is none of that name.
         """
-        return self._json("GET", f"/v1/apps/{_quoted(name)}")
+        return self._json("GET", f"/v1/apps/{quoted(name)}")
 
     def add_app(self, package: Mapping[str, Any]) -> dict[str, Any]:
         """Add an application package (operators)."""
@@ -278,32 +272,6 @@ class Client:
     def _json(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         answer: dict[str, Any] = self.transport.request(method, path, **arguments).json()
         return answer
-
-
-def submission_key(given: str | None) -> str:
-    """The `Idempotency-Key` of a submission: the given one, or a new one.
-
-    Raises:
-        InvalidRequest: The given one cannot be sent.
-    """
-    if given is None:
-        return str(uuid.uuid4())
-    if not _SUBMISSION_KEY.fullmatch(given):
-        message = f"The idempotency key {given!r:.40} must be 1 to 128 printable ASCII characters without spaces."
-        raise InvalidRequest(message, field="idempotency_key", allowed="1 to 128 characters from ! to ~")
-    return given
-
-
-def _quoted(name: str) -> str:
-    """A name as one part of a path."""
-    return quote(name, safe="", errors="replace")
-
-
-def _setting(name: str) -> Value:
-    try:
-        return SETTINGS[name].value()
-    except ValueError as failure:
-        raise InvalidRequest(f"{failure}.", field=SETTINGS[name].environment) from None
 
 
 def _taking(known: Mapping[str, BufferInfo], name: str) -> BufferInfo:

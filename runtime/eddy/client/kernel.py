@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eddy.client.job import Job
+from eddy.client.sendable import submission_key
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.gpu.launch import Local
 from eddy.gpu.request import ArgumentValue, Buffer, KernelRequest, Same
@@ -65,8 +66,6 @@ class Kernel:
             CompilationFailed: The source was refused; the message is the compiler's.
             InvalidRequest: An argument or size does not fit.
         """
-        from eddy.client.client import submission_key
-
         values = tuple(self._value(arguments, place) for place in range(len(arguments)))
         sizes = _tuple(global_size)
         request = KernelRequest(

@@ -7,7 +7,6 @@ cancelling twice is cancelling, and a submission carries an `Idempotency-Key`. S
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -16,56 +15,12 @@ from typing import Any
 import httpx
 
 from eddy.client.errors import AnswerTimeout, ServerUnreachable, from_problem
-from eddy.core.errors import InvalidRequest
+from eddy.client.sendable import address, bearer_key, json_body
 
 _CODES = {401: "unauthorized", 404: "not-found", 409: "conflict", 429: "quota-exceeded"}
 """For answers without a body, as those to HEAD are."""
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
-
-
-def _address(url: str) -> str:
-    """A URL to put paths behind.
-
-    Raises:
-        InvalidRequest: It is none that HTTP goes to.
-    """
-    whole = (url if "://" in url else f"http://{url}").rstrip("/")
-    try:
-        parsed = httpx.URL(whole)
-        plain = not (parsed.query or parsed.fragment or any(letter.isspace() for letter in whole))
-        good = parsed.scheme in ("http", "https") and parsed.host != "" and plain
-    except (httpx.InvalidURL, ValueError, UnicodeError):
-        good = False
-    if not good:
-        message = f"{url!r:.100} is no address of a server; give one such as http://127.0.0.1:8000."
-        raise InvalidRequest(message, field="url", allowed="http://HOST:PORT")
-    return whole
-
-
-def _sendable(key: str) -> str:
-    """A key a header can carry.
-
-    Raises:
-        InvalidRequest: It has other than printable ASCII characters.
-    """
-    if not all("!" <= letter <= "~" for letter in key):
-        message = "The key has characters no key has; give it as `eddy tenant add` has printed it, without spaces."
-        raise InvalidRequest(message, field="key")
-    return key
-
-
-def _json(body: Any) -> bytes:
-    """A body as it travels.
-
-    Raises:
-        InvalidRequest: JSON has no words for it.
-    """
-    try:
-        return json.dumps(body, allow_nan=False).encode()
-    except (TypeError, ValueError) as failure:
-        message = f"JSON cannot carry this request ({failure}): numbers must be finite; send others in an array."
-        raise InvalidRequest(message, field="body") from None
 
 
 class Transport:
@@ -93,10 +48,10 @@ class Transport:
         http: httpx.BaseTransport | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.url = _address(url)
+        self.url = address(url)
         self.retries = retries
         self.pause = pause
-        headers = {"Authorization": f"Bearer {_sendable(key)}"} if key else {}
+        headers = {"Authorization": f"Bearer {bearer_key(key)}"} if key else {}
         self._http = httpx.Client(base_url=self.url, headers=headers, timeout=timeout_s, transport=http)
 
     def close(self) -> None:
@@ -129,7 +84,7 @@ class Transport:
         )
         sent = dict(headers or {})
         if body is not None:
-            content = _json(body)
+            content = json_body(body)
             sent["Content-Type"] = "application/json"
         retries = self.retries if retries is None else retries
         for attempt in range(retries + 1):
