@@ -42,16 +42,18 @@ def rows_to_files(db: sqlite3.Connection, folder: Path) -> None:
     """
     for table in _TABLES:
         db.execute(table)
-    _blobs(db, folder / BLOBS)
-    _results(db, folder / OUTPUTS)
-    os.sync()
+    moved = _blobs(db, folder / BLOBS) + _results(db, folder / OUTPUTS)
+    if moved:
+        os.sync()
     for table in ("blob", "result"):
         db.execute(f"DROP TABLE {table}")
         db.execute(f"ALTER TABLE new_{table} RENAME TO {table}")
 
 
-def _blobs(db: sqlite3.Connection, folder: Path) -> None:
-    for number, tenant, sha256 in db.execute("SELECT rowid, tenant, sha256 FROM blob").fetchall():
+def _blobs(db: sqlite3.Connection, folder: Path) -> int:
+    """Move blobs; answers how many."""
+    rows = db.execute("SELECT rowid, tenant, sha256 FROM blob").fetchall()
+    for number, tenant, sha256 in rows:
         (data,) = db.execute("SELECT data FROM blob WHERE rowid = ?", (number,)).fetchone()
         draft = Draft(make_folder(folder / INCOMING))
         try:
@@ -60,13 +62,15 @@ def _blobs(db: sqlite3.Connection, folder: Path) -> None:
         finally:
             draft.drop()
         db.execute("INSERT INTO new_blob VALUES (?, ?, ?)", (tenant, sha256, len(data)))
+    return len(rows)
 
 
-def _results(db: sqlite3.Connection, folder: Path) -> None:
-    query = "SELECT job, name, item, rowid FROM result ORDER BY job, name, item"
+def _results(db: sqlite3.Connection, folder: Path) -> int:
+    """Move results; answers how many."""
+    rows = db.execute("SELECT job, name, item, rowid FROM result ORDER BY job, name, item").fetchall()
     last, place, file = (0, ""), 0, -1
     try:
-        for job, name, item, number in db.execute(query).fetchall():
+        for job, name, item, number in rows:
             if (job, name) != last:
                 last, place = (job, name), 0
                 file = _open(make_folder(folder) / output_name(job, name), file)
@@ -78,6 +82,7 @@ def _results(db: sqlite3.Connection, folder: Path) -> None:
     finally:
         if file >= 0:
             os.close(file)
+    return len(rows)
 
 
 def _open(path: Path, before: int) -> int:
