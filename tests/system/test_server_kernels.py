@@ -208,6 +208,35 @@ def test_the_command_runs_a_kernel_from_files(server: Server, keys: dict[str, st
     assert "step on gpu_1c4w4t" in run(server, keys, "job", told["id"]).stdout
 
 
+BUILT = (
+    '#include "lib/scale.h"\nkernel void f(global int *a) { uint i = get_global_id(0); a[i] = scaled(a[i]) + MORE; }\n'
+)
+SCALE = "#pragma once\nint scaled(int x) { return FACTOR * x; }\n"
+
+
+def test_headers_and_options_travel(server: Server, keys: dict[str, str], ada: Client, tmp_path: Path) -> None:
+    a = np.arange(8, dtype="i4")
+    kernel = ada.kernel(BUILT, "f", {"MORE": 1}, includes={"lib/scale.h": SCALE}, options="-DFACTOR=3 -cl-mad-enable")
+    kernel.launch(8, a).wait(timeout_s=30)
+    assert a.tolist() == [3 * k + 1 for k in range(8)]
+    with pytest.raises(CompilationFailed, match=r"lib/scale.h:2:\d+: error"):
+        ada.kernel(BUILT, "f", {"MORE": 1}, includes={"lib/scale.h": SCALE}).launch(8, a)
+    with pytest.raises(InvalidRequest, match="'-O3' is not known") as caught:
+        ada.kernel(BUILT, "f", options="-O3").launch(8, a)
+    assert caught.value.details["field"] == "kernel.options"
+    with pytest.raises(CompilationFailed, match="file not found"):
+        ada.kernel(BUILT.replace("lib/scale.h", "/etc/passwd"), "f", includes={"lib/scale.h": SCALE}).launch(8, a)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "k.cl").write_text(BUILT)
+    (tmp_path / "lib" / "scale.h").write_text(SCALE)
+    np.save(tmp_path / "a.npy", np.arange(8, dtype="i4"))
+    told = ("--include", tmp_path / "lib" / "scale.h", "--options", "-D FACTOR=5", "-D", "MORE=2")
+    arguments = ("-g", 8, "-a", tmp_path / "a.npy", *told, "--out", tmp_path / "out")
+    done = run(server, keys, "kernel", tmp_path / "k.cl", *arguments)
+    assert done.exit_code == 0, done.output
+    assert np.load(tmp_path / "out" / "a.npy").tolist() == [5 * k + 2 for k in range(8)]
+
+
 def test_the_command_says_what_is_wrong(server: Server, keys: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "k.cl").write_text(STEP)
     failed = run(server, keys, "kernel", tmp_path / "k.cl", "-k", "crooked", "-g", 4, "-a", "zeros:u4:4")

@@ -102,6 +102,14 @@ class KernelSubmission(Request):
     source: str = Field(min_length=1, description="OpenCL C.")
     kernel: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$", description="Name of the kernel.")
     defines: dict[str, str] = Field(default_factory=dict, max_length=256, description="Macros, name to text.")
+    includes: dict[str, str] = Field(
+        default_factory=dict, max_length=64, description="Headers, by the names the source includes them by."
+    )
+    options: str = Field(
+        default="",
+        max_length=4096,
+        description="Build options as `clBuildProgram` takes them: `-D`, `-I`, `-w`, `-Werror`, `-cl-...`.",
+    )
     global_size: Sizes = Field(description="Work-items by dimension.")
     local_size: Sizes | None = Field(default=None, description="Work-group size; null for what suits the cluster.")
     offset: Sizes | None = Field(default=None, description="What `get_global_id` counts from; null for zeros.")

@@ -37,6 +37,13 @@ def kernel(
     defines: Annotated[
         list[str] | None, typer.Option("--define", "-D", metavar="NAME[=TEXT]", help="A macro; repeatable.")
     ] = None,
+    headers: Annotated[
+        list[Path] | None,
+        typer.Option("--include", metavar="FILE.h", help="A header the source includes; repeatable."),
+    ] = None,
+    options: Annotated[
+        str, typer.Option("--options", metavar="TEXT", help='Build options, such as "-DN=4 -cl-mad-enable".')
+    ] = "",
     priority: Priority = PRIORITIES[0],
     deadline: Deadline = None,
     time_limit: Annotated[
@@ -53,7 +60,10 @@ def kernel(
         source = _source(file)
         values = [argument(place, text) for place, text in enumerate(arguments or [])]
         with connect(url, key) as client:
-            made = client.kernel(source, name or only_kernel(source), macros(defines or []))
+            includes = {header_name(path, file): _source(path) for path in headers or []}
+            made = client.kernel(
+                source, name or only_kernel(source), macros(defines or []), includes=includes, options=options
+            )
             job = made.launch(
                 sizes("global", size),
                 *values,
@@ -85,9 +95,18 @@ def shown(text: str) -> str:
     return _STEERS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
+def header_name(header: Path, source: Path) -> str:
+    """What a source calls a header: its way from the source's folder where it is below that, else its last name."""
+    below = header.resolve()
+    folder = source.resolve().parent
+    return below.relative_to(folder).as_posix() if below.is_relative_to(folder) else header.name
+
+
 def _source(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
+    except OSError as failure:
+        raise InvalidRequest(f"{file} cannot be read: {failure.strerror}.", field="source") from failure
     except UnicodeDecodeError as failure:
         message = f"{file} is not text in UTF-8 (byte {failure.start})."
         raise InvalidRequest(message, field="source") from failure

@@ -126,17 +126,27 @@ class Client:
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         return Job(self, self._json("POST", "/v1/jobs", body=body, headers=headers))
 
-    def kernel(self, source: str, name: str, defines: Mapping[str, object] | None = None) -> Kernel:
+    def kernel(
+        self,
+        source: str,
+        name: str,
+        defines: Mapping[str, object] | None = None,
+        *,
+        includes: Mapping[str, str] | None = None,
+        options: str = "",
+    ) -> Kernel:
         """A kernel of an OpenCL C source, to be launched with numpy arrays.
 
         Args:
             source: OpenCL C 1.2, as docs/reference/opencl.md has it.
             name: Name of the kernel.
             defines: Macros.
+            includes: Headers by the names the source includes them by.
+            options: Build options as `clBuildProgram` takes them: `-D`, `-I`, `-w`, `-Werror`, `-cl-...`.
         """
         from eddy.client.kernel import Kernel
 
-        return Kernel(self, source, name, defines)
+        return Kernel(self, source, name, defines, includes, options)
 
     def job(self, job: int) -> Job:
         """A handle on a job.

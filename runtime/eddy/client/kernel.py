@@ -32,8 +32,17 @@ __all__ = ["Kernel", "KernelJob", "Local"]
 class Kernel:
     """A kernel of a source, ready to launch; made by `Client.kernel`."""
 
-    def __init__(self, client: Session, source: str, name: str, defines: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        client: Session,
+        source: str,
+        name: str,
+        defines: Mapping[str, object] | None = None,
+        includes: Mapping[str, str] | None = None,
+        options: str = "",
+    ) -> None:
         self._client, self.source, self.name = client, source, name
+        self.includes, self.options = dict(includes or {}), options
         self.defines = {key: str(value) for key, value in (defines or {}).items()}
 
     def launch(
@@ -76,6 +85,8 @@ class Kernel:
             None if local_size is None else _tuple(local_size),
             None if offset is None else _tuple(offset),
             self.defines,
+            self.includes,
+            self.options,
         )
         for argument in arguments:
             if isinstance(argument, np.ndarray):

@@ -34,7 +34,7 @@ CACHE_BYTES = 256 << 20
 _LINKING = "eddy-link-"
 _STALE_S = 3600.0
 """Wall seconds after which a folder of this name is nobody's."""
-_DIAGNOSTIC = re.compile(r"^(kernel\.cl|[\w.<> ]+):(?:(\d+):(\d+):)? ?(fatal error|error|warning|note): (.*)$", re.M)
+_DIAGNOSTIC = re.compile(r"^([\w.+/<> -]+):(?:(\d+):(\d+):)? ?(fatal error|error|warning|note): (.*)$", re.M)
 _LOCAL_TOO_LARGE = re.compile(r"section \.local at 0x\w+ of size (0x\w+) exceeds available address space")
 _NOISE = re.compile(r"^(zig|clang|lld|ld\.lld): (warning|note): .*\n?", re.M)
 
@@ -152,11 +152,11 @@ class Compiler:
         if ended.exit == 0:
             return
         message = _clean(ended.message)
-        diagnostics = _diagnostics(message)
-        if not any(entry["severity"] in ("error", "fatal error") for entry in diagnostics):
+        entries = diagnostics(message)
+        if not any(entry["severity"] in ("error", "fatal error") for entry in entries):
             # A compiler that broke down says more about this machine than about the kernel.
-            message, diagnostics = "kernel.cl: error: the compiler broke down on this source", []
-        raise CompilationFailed(message, diagnostics=diagnostics)
+            message, entries = "kernel.cl: error: the compiler broke down on this source", []
+        raise CompilationFailed(message, diagnostics=entries)
 
     def _kept(self, digest: str) -> Program | None:
         file = self.cache / f"{digest}.json"
@@ -209,7 +209,7 @@ def _clean(message: bytes) -> str:
     return text if _DIAGNOSTIC.search(text) else ""
 
 
-def _diagnostics(message: str) -> list[dict[str, object]]:
+def diagnostics(message: str) -> list[dict[str, object]]:
     """File, line, column, severity and text of each message; line and column from 1, 0 where there is none."""
     return [
         {"file": file, "line": int(line or 0), "column": int(column or 0), "severity": severity, "message": text}

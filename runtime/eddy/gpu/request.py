@@ -3,6 +3,7 @@
 ::
 
     {"source": "...", "kernel": "saxpy", "defines": {"N": "4"},
+     "includes": {"shared.h": "..."}, "options": "-D FAST -cl-mad-enable",
      "global_size": [1024], "local_size": null, "offset": null,
      "arguments": [{"buffer": "<sha256>", "dtype": "<f4", "shape": [1024]}, {"value": 2.5},
                    {"local": 64}, {"null": true}, {"argument": 0}]}
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from eddy.core.errors import InvalidRequest
+from eddy.gpu.build import build
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import CoreCounters, Executor
 from eddy.gpu.launch import Array, launch
@@ -77,6 +79,8 @@ class KernelRequest:
         local_size: Work-group size; None for what suits the cluster.
         offset: Global offset; None for zeros.
         defines: Macros.
+        includes: Headers by the names the source includes them by.
+        options: Build options, as `clBuildProgram` takes them.
     """
 
     source: str
@@ -86,6 +90,8 @@ class KernelRequest:
     local_size: tuple[int, ...] | None = None
     offset: tuple[int, ...] | None = None
     defines: Mapping[str, str] = field(default_factory=dict)
+    includes: Mapping[str, str] = field(default_factory=dict)
+    options: str = ""
 
     def array(self, place: int) -> Buffer | None:
         """The array at a place of the arguments, or None where there is none."""
@@ -99,7 +105,13 @@ class KernelRequest:
             **{"source": self.source, "kernel": self.kernel, "defines": dict(self.defines)},
             **{"global_size": list(self.global_size), "local_size": _listed(self.local_size)},
             **{"offset": _listed(self.offset), "arguments": [_argument_json(value) for value in self.arguments]},
+            **({"includes": dict(self.includes)} if self.includes else {}),
+            **({"options": self.options} if self.options else {}),
         }
+
+    def built_with(self) -> dict[str, Any]:
+        """What `eddy.gpu.build.build` is told beside the source and the cores."""
+        return {"defines": self.defines, "includes": self.includes, "options": self.options}
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> KernelRequest:
@@ -114,8 +126,12 @@ class KernelRequest:
         arguments, defines = raw.get("arguments", []), raw.get("defines") or {}
         if not isinstance(arguments, list) or len(arguments) > MAX_ARGUMENTS:
             raise _wrong("arguments", f"a list of at most {MAX_ARGUMENTS}")
-        if not isinstance(defines, dict) or not all(isinstance(text, str) for text in defines.values()):
-            raise _wrong("defines", "names and texts")
+        includes, options = raw.get("includes") or {}, raw.get("options") or ""
+        for name, given in (("defines", defines), ("includes", includes)):
+            if not isinstance(given, dict) or not all(isinstance(text, str) for text in given.values()):
+                raise _wrong(name, "names and texts")
+        if not isinstance(options, str):
+            raise _wrong("options", "text")
         sizes = _sizes(raw, "global_size")
         if sizes is None:
             raise _wrong("global_size", "1 to 3 whole numbers")
@@ -124,7 +140,7 @@ class KernelRequest:
             if isinstance(value, Same) and not isinstance(values[value.argument], Buffer):
                 raise _wrong(f"arguments[{place}].argument", "the place of an array, a buffer itself")
         local, offset = _sizes(raw, "local_size"), _sizes(raw, "offset")
-        return cls(raw["source"], raw["kernel"], sizes, values, local, offset, defines)
+        return cls(raw["source"], raw["kernel"], sizes, values, local, offset, defines, includes, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +179,7 @@ def execute(
     Raises:
         EddyError: As `Compiler.compile` and `launch`; and `InvalidRequest` where bytes and shape disagree.
     """
-    program = compiler.compile(request.source, fpu=executor.shape.fpu, defines=request.defines)
+    program = build(compiler, request.source, fpu=executor.shape.fpu, **request.built_with())
     values: list[object] = []
     for value in request.arguments:
         made = _array(value, fetch(value.digest)) if isinstance(value, Buffer) else value

@@ -13,14 +13,18 @@ from eddy.gpu.signature import Kernel
 from eddy.gpu.stack import StackNeeds, Unbounded
 
 _FUNCTION = re.compile(
-    r'^!\d+ = distinct !DISubprogram\(name: "(\w+)"(?:, linkageName: "(\w+)")?.*?, line: (\d+)', re.M
+    r'^!\d+ = distinct !DISubprogram\(name: "(\w+)"(?:, linkageName: "(\w+)")?.*?, file: (!\d+), line: (\d+)', re.M
 )
+_FILE = re.compile(r'^(!\d+) = !DIFile\(filename: "([^"]*)"', re.M)
 _PREFIXES = re.compile(r"^(?:__clang_ocl_kern_imp_|eddy_call_)")
 
 
-def lines(ir: str) -> dict[str, tuple[str, int]]:
-    """Name in the program to name and line in the source, of the functions of a module with line tables."""
-    return {linked or name: (name, int(line)) for name, linked, line in _FUNCTION.findall(ir)}
+def lines(ir: str) -> dict[str, tuple[str, str, int]]:
+    """Name in the program to name, file and line in the source, of the functions of a module with line tables."""
+    files = dict(_FILE.findall(ir))
+    return {
+        linked or name: (name, files.get(file, ""), int(line)) for name, linked, file, line in _FUNCTION.findall(ir)
+    }
 
 
 def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, ir: Callable[[], str]) -> dict[str, Kernel]:
@@ -52,9 +56,10 @@ def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, ir: Callable[[], str]
 
 def _refused(why: str, function: str, ir: str, asked: int | str = "unbounded") -> CompilationFailed:
     linked = _PREFIXES.sub("", function)
-    name, line = lines(ir).get(linked, (linked, 0))
+    name, file, line = lines(ir).get(linked, (linked, "", 0))
+    file = file or "kernel.cl"
     message = f"'{name}' {why}"
-    entry = {"file": "kernel.cl", "line": line, "column": int(line > 0), "severity": "error", "message": message}
-    where = f"kernel.cl:{line}:1" if line else "kernel.cl"
+    entry = {"file": file, "line": line, "column": int(line > 0), "severity": "error", "message": message}
+    where = f"{file}:{line}:1" if line else file
     said = f"{where}: error: {message}"
     return CompilationFailed(said, diagnostics=[entry], asked=asked, allowed=MAX_STACK_BYTES)

@@ -16,6 +16,7 @@ from eddy.board.port import Access, BoardEvent, Buffer, Grant, KernelLaunch, Lau
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
 from eddy.core.records import JobRequest, KernelOutput, KernelRecord
+from eddy.gpu.build import build
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import Fault
 from eddy.gpu.launch import describe
@@ -165,7 +166,7 @@ class Kernels:
             if isinstance(value, ArrayArgument):
                 _check_blob(store, request.tenant, value, f"kernel.arguments[{place}]")
         with _named_as_asked():
-            program = self._compiler.compile(kernel.source, fpu=shape.fpu, defines=kernel.defines)
+            program = build(self._compiler, kernel.source, fpu=shape.fpu, **kernel.built_with())
         if kernel.kernel not in program.kernels:
             allowed = sorted(program.kernels)
             message = f"The source has no kernel {kernel.kernel!r}; it has: {', '.join(allowed)}."

@@ -1,0 +1,44 @@
+"""A program as `clBuildProgram` makes it: a source, headers of its own, and a line of options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from eddy.core.errors import CompilationFailed
+from eddy.gpu import build_options
+from eddy.gpu.compiler import MAX_SOURCE_BYTES, Compiler, diagnostics
+from eddy.gpu.includes import Headers
+from eddy.gpu.program import Program
+
+
+def build(
+    compiler: Compiler,
+    source: str,
+    *,
+    fpu: bool = True,
+    defines: Mapping[str, object] | None = None,
+    includes: Mapping[str, str] | None = None,
+    options: str = "",
+) -> Program:
+    """The program of a source with its headers.
+
+    Args:
+        compiler: With which.
+        source: OpenCL C 1.2; messages call it `kernel.cl`.
+        fpu: For cores with an FPU.
+        defines: Macros; they come before those of the options.
+        includes: Headers by the names the source includes them by; there are no others.
+        options: As `clBuildProgram` takes them: `-D`, `-I`, `-w`, `-Werror`, `-cl-...`.
+
+    Raises:
+        InvalidRequest: A macro, header or option is not possible; the message names it.
+        EddyError: As `Compiler.compile`.
+    """
+    asked = build_options.parse(options)
+    whole = Headers(includes or {}, asked.folders, MAX_SOURCE_BYTES).expanded(source)
+    program = compiler.compile(whole, fpu=fpu, defines={**asked.defines, **(defines or {})})
+    if asked.warnings == "errors" and program.warnings:
+        message = program.warnings.replace(": warning: ", ": error: ")
+        raise CompilationFailed(message, diagnostics=diagnostics(message))
+    return replace(program, warnings="") if asked.warnings == "none" else program

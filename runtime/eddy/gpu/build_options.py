@@ -1,0 +1,84 @@
+"""Build options as `clBuildProgram` takes them: one line of text into macros, folders and the fate of warnings."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from eddy.core.errors import InvalidRequest
+
+MAX_OPTION_CHARACTERS = 4096
+_FIELD = "options"
+_ALREADY = frozenset(
+    {
+        *("-cl-single-precision-constant", "-cl-fp32-correctly-rounded-divide-sqrt", "-cl-kernel-arg-info"),
+        *("-cl-std=CL1.0", "-cl-std=CL1.1", "-cl-std=CL1.2"),
+    }
+)
+"""What is so without being asked for."""
+_PERMISSIONS = frozenset(
+    {
+        *("-cl-denorms-are-zero", "-cl-opt-disable", "-cl-strict-aliasing", "-cl-mad-enable", "-cl-no-signed-zeros"),
+        *("-cl-unsafe-math-optimizations", "-cl-finite-math-only", "-cl-fast-relaxed-math"),
+    }
+)
+"""What the compiler may do then, and does not: results stay the same bit for bit."""
+_WARNINGS = {"-w": "none", "-Werror": "errors"}
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """What a line of options says.
+
+    Attributes:
+        defines: Macros.
+        folders: Where headers are looked for besides beside the file that names them; names, of nothing on any disk.
+        warnings: What becomes of them: "said", "none" or "errors".
+    """
+
+    defines: dict[str, str] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    warnings: str = "said"
+
+
+def parse(text: str) -> BuildOptions:
+    """The options of a line.
+
+    Raises:
+        InvalidRequest: One of them is not known, or its value is missing; the message names it.
+    """
+    if len(text) > MAX_OPTION_CHARACTERS:
+        raise _refused(f"Build options have {len(text)} characters; {MAX_OPTION_CHARACTERS} are allowed.")
+    try:
+        words = iter(shlex.split(text))
+    except ValueError as error:
+        raise _refused(f"Build options cannot be read: {error}. Close every quote.") from None
+    defines: dict[str, str] = {}
+    folders: list[str] = []
+    warnings = "said"
+    for word in words:
+        if word.startswith("-D"):
+            name, equals, value = _value("-D", word, words).partition("=")
+            defines[name] = value if equals else "1"
+        elif word.startswith("-I"):
+            folders.append(_value("-I", word, words))
+        elif word in _WARNINGS:
+            warnings = _WARNINGS[word]
+        elif word in _PERMISSIONS:
+            defines |= {"__FAST_RELAXED_MATH__": "1"} if word == "-cl-fast-relaxed-math" else {}
+        elif word not in _ALREADY:
+            known = sorted(("-D NAME[=TEXT]", "-I FOLDER", *_WARNINGS, *_PERMISSIONS, *_ALREADY))
+            raise _refused(f"Build option {word[:64]!r} is not known; there are {', '.join(known)}.", known)
+    return BuildOptions(defines, tuple(folders), warnings)
+
+
+def _value(option: str, word: str, rest: Iterator[str]) -> str:
+    value = word.removeprefix(option) or next(rest, "")
+    if not value:
+        raise _refused(f"Build option {option} takes a value.")
+    return value
+
+
+def _refused(message: str, allowed: object = None) -> InvalidRequest:
+    return InvalidRequest(message, field=_FIELD, **({} if allowed is None else {"allowed": allowed}))

@@ -1,0 +1,167 @@
+"""Headers of a tenant's own and build options: from memory, by name, with the right lines in every message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from eddy.core.errors import CompilationFailed, InvalidRequest, QuotaExceeded
+from eddy.gpu import build_options
+from eddy.gpu.build import build
+from eddy.gpu.includes import Headers
+from eddy.gpu.launch import launch
+from eddy.gpu.request import KernelRequest
+from unit.gpu_kit import cluster, compiler
+
+MAIN = """#include "shared/types.h" // the types
+/* #include "absent.h" */
+constant char text[] = "\\
+#include \\"absent.h\\"";
+  #  include <scale.h>
+kernel void f(global real *a) {
+  uint i = get_global_id(0);
+  a[i] = scaled(a[i]) + OFFSET;
+}
+"""
+HEADERS = {
+    "shared/types.h": '#ifndef TYPES_H\n#define TYPES_H\ntypedef float real;\n#include "limits.h"\n#endif\n',
+    "shared/limits.h": '#pragma once\n#define FACTOR 3\n#include "types.h"\nreal twice(real x) { return 2 * x; }\n',
+    "lib/scale.h": '#include "shared/types.h"\n#include "shared/limits.h"\nreal scaled(real x) { return FACTOR * x; }',
+}
+
+
+def run(source: str = MAIN, options: str = "-I lib -D OFFSET=1", **more: object) -> list[float]:
+    a = np.arange(4, dtype="f4")
+    includes = more.get("includes", HEADERS)
+    program = build(compiler(), source, includes=includes, options=options)  # type: ignore[arg-type]
+    launch(cluster(), program, "f", a.shape, [a])
+    return [float(value) for value in a]
+
+
+def test_headers_come_from_memory_by_name() -> None:
+    assert run() == [1, 4, 7, 10]
+
+
+def refused(source: str, includes: dict[str, str], options: str = "") -> CompilationFailed:
+    with pytest.raises(CompilationFailed) as caught:
+        build(compiler(), source, includes=includes, options=options)
+    return caught.value
+
+
+def test_messages_name_file_and_line() -> None:
+    places = [
+        (MAIN.replace("OFFSET;", "OFFSET + nothing;"), HEADERS, ("kernel.cl", 8)),
+        (MAIN, {**HEADERS, "lib/scale.h": "\n\nreal scaled(real x) { return y; }"}, ("lib/scale.h", 3)),
+        (MAIN, {**HEADERS, "shared/limits.h": "#pragma once\n\n#error no\n"}, ("shared/limits.h", 3)),
+        ('#include "a b-c.h"\nkernel void f() {}', {"a b-c.h": "int x = ;"}, ("a b-c.h", 1)),
+    ]
+    for source, headers, place in places:
+        first = refused(source, headers, "-I lib -DOFFSET=1").details["diagnostics"][0]
+        assert (first["file"], first["line"]) == place
+    deep = {"deep.h": "\nint r(int n) { volatile int t = n; return n ? r(n - 1) * t : 1; }\n"}
+    error = refused('#include "deep.h"\nkernel void f(global int *a) { a[0] = r(a[0]); }', deep)
+    assert error.message.startswith("deep.h:2:1: error: 'r' is recursive")
+    assert error.details["diagnostics"][0]["file"] == "deep.h"
+
+
+def test_what_did_not_come_along_is_not_there(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.h"
+    secret.write_text("#define SECRET 1\n")
+    for name in (str(secret), "absent.h", "../secret.h", "stdio.h"):
+        error = refused(f'\n#include "{name}"\nkernel void f() {{}}', {"other.h": ""}, f"-I {tmp_path}")
+        first = error.details["diagnostics"][0]
+        assert (first["file"], first["line"]) == ("kernel.cl", 2)
+        assert "file not found" in first["message"]
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../x.h", "a//b.h", "./a.h", "", "a\nb.h", 'a".h', "x" * 200])
+def test_names_of_headers_are_plain(name: str) -> None:
+    with pytest.raises(InvalidRequest, match="plain relative name"):
+        build(compiler(), "kernel void f() {}", includes={name: ""})
+
+
+def test_includes_without_an_end_are_refused() -> None:
+    with pytest.raises(InvalidRequest, match="include guard"):
+        build(
+            compiler(),
+            '#include "a.h"\nkernel void f() {}',
+            includes={"a.h": '#include "b.h"', "b.h": '#include "a.h"'},
+        )
+    doubling = {f"h{k}.h": f'#include "h{k + 1}.h"\n#include "h{k + 1}.h"\n' for k in range(30)} | {"h30.h": "// end\n"}
+    with pytest.raises(QuotaExceeded, match="source and its headers"):
+        build(compiler(), '#include "h0.h"\nkernel void f() {}', includes=doubling)
+    with pytest.raises(InvalidRequest, match="64 headers"):
+        build(compiler(), "kernel void f() {}", includes={f"h{k}.h": "" for k in range(65)})
+
+
+def test_a_header_may_be_read_twice_where_it_wants_to() -> None:
+    list_h = "X(1) X(2) X(3)\n"
+    source = """constant int a[] = {
+    #define X(n) n,
+    #include "list.h"
+    #undef X
+    }; int sum(void) { return 0
+    #define X(n) + n
+    #include "list.h"
+    ; }
+    kernel void f(global float *o) { o[0] = a[2] * 100 + sum(); o[1] = __LINE__; }"""
+    assert run(source, "", includes={"list.h": list_h})[:2] == [306, 9]
+
+
+def test_headers_in_conditions_are_the_compilers_matter() -> None:
+    source = """#if 0
+    #include "broken.h"
+    #else
+    #include "fine.h"
+    #endif
+    kernel void f(global float *o) { o[0] = FINE; }"""
+    assert run(source, "", includes={"broken.h": "#error broken\n", "fine.h": "#define FINE 5"})[0] == 5
+    text = Headers({"fine.h": "int x;"}).expanded('#include "fine.h" /* two\nlines */\nint y;\n')
+    assert text == '\n# 1 "fine.h"\nint x;\n# 1 "kernel.cl"\n /* two\nlines */\nint y;\n'
+
+
+def test_options_are_those_of_opencl() -> None:
+    text = '-D N=4 -DFAST -D "TEXT=a b" -I inc -Iother/one -cl-mad-enable -cl-std=CL1.2 -w -cl-fast-relaxed-math'
+    found = build_options.parse(text)
+    assert found.defines == {"N": "4", "FAST": "1", "TEXT": "a b", "__FAST_RELAXED_MATH__": "1"}
+    assert (found.folders, found.warnings) == (("inc", "other/one"), "none")
+    assert build_options.parse("  ") == build_options.BuildOptions()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("-O3", "'-O3' is not known; there are -D NAME"),
+        ("-cl-std=CL2.0", "is not known"),
+        ("-fplugin=/tmp/x.so", "is not known"),
+        ("-include /etc/passwd", "is not known"),
+        ("@/etc/passwd", "is not known"),
+        ("-D", "-D takes a value"),
+        ("-I", "-I takes a value"),
+        ("-D 'N=1", "Close every quote"),
+        ("-D 1N=2", "must be an identifier"),
+        ("-w " * 2000, "characters"),
+    ],
+)
+def test_other_options_are_refused_in_a_sentence(text: str, words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words):
+        build(compiler(), "kernel void f() {}", options=text)
+
+
+def test_warnings_become_errors_or_nothing() -> None:
+    source = "#warning look\nkernel void f(global int *a) { a[0] = 1; }"
+    assert "look" in build(compiler(), source).warnings
+    assert build(compiler(), source, options="-w").warnings == ""
+    assert "look" in refused(source, {}, "-Werror").message
+
+
+def test_a_request_travels_with_headers_and_options() -> None:
+    request = KernelRequest(MAIN, "f", (4,), (), defines={"N": "1"}, includes=HEADERS, options="-I lib")
+    assert KernelRequest.from_json(request.to_json()) == request
+    assert request.built_with() == {"defines": {"N": "1"}, "includes": HEADERS, "options": "-I lib"}
+    plain = KernelRequest(MAIN, "f", (4,), ())
+    assert plain.to_json().keys().isdisjoint({"includes", "options"})
+    for wrong in ({"includes": {"a.h": 1}}, {"includes": ["a.h"]}, {"options": ["-w"]}):
+        with pytest.raises(InvalidRequest, match="must be"):
+            KernelRequest.from_json({**plain.to_json(), **wrong})
