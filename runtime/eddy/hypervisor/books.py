@@ -1,17 +1,21 @@
 """The books of the state machine: who holds which slot, who waits for memory, who ends, and the log of it all.
 
-`Machine` adds what moves them: what the board reports, and what the policy decides.
+`Reports` and `Decisions` move them: what the board reports, and what the policies decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, What
+from eddy.core.slots import Pool
+from eddy.hypervisor.config_port import ConfigurationPort
+from eddy.hypervisor.habits import LIVE, Habits
 from eddy.hypervisor.job import Graph, Job
 from eddy.hypervisor.memory import MemoryQueue
 from eddy.hypervisor.messages import Allocate, Free, JobSpec, Outcome, Stop
+from eddy.hypervisor.pools import PoolState
 from eddy.hypervisor.slot import Phase, Slot
 
 
@@ -19,20 +23,49 @@ class Books:
     """Slots, jobs and their memory, kept consistent; every change is noted in the outcome of the step.
 
     Args:
+        slots: Every one.
+        pools: By name.
+        scrubbed: Modules that may serve another tenant without a load, once the board has scrubbed them.
+        habits: What becomes of modules that stay in slots.
+
+    Attributes:
         slots: By index.
+        jobs: Those that have not ended, by id.
+        port: The configuration port.
+        memory: Who has board memory, and who waits for it.
+        out: What the step under way did so far.
+        now_s: Board time of the step under way.
     """
 
-    def __init__(self, slots: Iterable[Slot]) -> None:
+    def __init__(
+        self,
+        slots: Iterable[Slot],
+        pools: Mapping[Pool, PoolState],
+        scrubbed: Collection[str] = (),
+        habits: Habits = LIVE,
+    ) -> None:
         self.slots = {slot.index: slot for slot in slots}
+        self.pools, self.scrubbed, self.habits = pools, set(scrubbed), habits
         self.jobs: dict[int, Job] = {}
-        """Not ended."""
+        self.port, self.memory = ConfigurationPort(), MemoryQueue()
+        self.out = Outcome()
+        self.now_s = 0.0
         self._gone: dict[int, Job] = {}
         """Ended in the last step."""
         self._graphs: dict[str, tuple[object, Graph]] = {}
-        self._loading: Slot | None = None
-        self._memory = MemoryQueue()
-        self._out = Outcome()
-        self._now_s = 0.0
+
+    def begin(self, now_s: float) -> Outcome:
+        """A step begins; answers where what it does will be found."""
+        self.out, self.now_s = Outcome(), now_s
+        self._gone.clear()
+        return self.out
+
+    def settle_all(self) -> None:
+        """Move every job that changed in this step to the state that follows from what it holds."""
+        for number in sorted(self.out.jobs):
+            job = self.jobs.get(number)
+            if job is not None:
+                self.settle(job, self.now_s)
 
     def record(self, number: int) -> Job:
         """A job that has not ended, or ended in the last step.
@@ -52,20 +85,20 @@ class Books:
     def adopt_job(self, job: Job) -> None:
         """Take up a job as it was."""
         self.jobs[job.spec.id] = job
-        self._memory.adopt(job)
-        self._show_anew(job)
+        self.memory.adopt(job)
+        self.show_anew(job)
 
     def adopt_slot(self, known: Slot) -> None:
         """Take up a slot as it was; its job, if any, was taken up before."""
         slot = self.slots[known.index] = known
         if slot.phase is Phase.LOADING and not slot.scrubbing:
-            self._loading = slot
+            self.port.loading = slot
         job = self.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
             return
         job.slot_of[slot.task] = slot.index
         job.touch(slot.task)
-        self._show_anew(job)
+        self.show_anew(job)
         if slot.phase is Phase.LOADING:
             job.loading += 1
         elif slot.phase is Phase.RUNNING:
@@ -73,84 +106,88 @@ class Books:
         else:
             job.held += 1
 
-    def _add(self, job: Job) -> None:
+    def add(self, job: Job) -> None:
+        """Take in a job that has arrived."""
         self.jobs[job.spec.id] = job
-        self._show_anew(job)
-        self._changed(job)
+        self.show_anew(job)
+        self.changed(job)
 
-    def _show_anew(self, job: Job) -> None:
+    def show_anew(self, job: Job) -> None:
         """What policies are shown of a job is not true any more."""
-        raise NotImplementedError
+        self.pools[job.spec.pool].stale(job.spec.id)
 
-    def _end(self, job: Job, state: JobState, at_s: float, cause: str = "", detail: str = "") -> None:
+    def end(self, job: Job, state: JobState, at_s: float, cause: str = "", detail: str = "") -> None:
         """Begin a job's end: stop what runs, give back what does not; it is over when it holds no slot."""
         job.ending, job.cause, job.detail = state, cause, detail
-        self._show_anew(job)
-        self._changed(job)
+        self.show_anew(job)
+        self.changed(job)
         for slot in self._slots_of(job):
             if slot.phase is Phase.RUNNING:
                 slot.stopping = True
-                self._out.commands.append(Stop(slot.index))
-                self._out.slots.add(slot.index)
+                self.out.commands.append(Stop(slot.index))
+                self.out.slots.add(slot.index)
             elif slot.phase is Phase.HELD:
-                self._release(slot, job, at_s, What.RELEASE)
-        self._settle(job, at_s)
+                self.release(slot, job, at_s, What.RELEASE)
+        self.settle(job, at_s)
 
     def _slots_of(self, job: Job) -> list[Slot]:
         return [self.slots[index] for index in job.slot_of if index is not None] if job.slots else []
 
-    def _settle(self, job: Job, at_s: float) -> None:
+    def settle(self, job: Job, at_s: float) -> None:
         """Move a job to the state that follows from what it holds, and let go of it where that is final."""
         before = job.state, job.bucket
         for state in job.advance(job.derive(), at_s):
-            self._note(job, at_s, What.STATE, state=state, detail=job.cause if state.is_final else "")
+            self.note(job, at_s, What.STATE, state=state, detail=job.cause if state.is_final else "")
         if before != (job.state, job.bucket):
-            self._changed(job)
+            self.changed(job)
             if not job.slots and not job.state.is_final:
-                self._note(job, at_s, What.WAIT, detail=job.bucket)
+                self.note(job, at_s, What.WAIT, detail=job.bucket)
         if job.state.is_final and job.spec.id in self.jobs:
             del self.jobs[job.spec.id]
-            self._out.ended.append(job.spec.id)
+            self.out.ended.append(job.spec.id)
             self._gone[job.spec.id] = job
-            self._show_anew(job)
-            if self._memory.leave(job):
-                self._out.commands.append(Free(job.spec.id))
-            self._ask_for_waiting()
+            self.show_anew(job)
+            if self.memory.leave(job):
+                self.out.commands.append(Free(job.spec.id))
+            self.ask_for_waiting()
 
-    def _ask(self, job: Job) -> None:
+    def ask_for_memory(self, job: Job) -> None:
         """Ask for a job's buffers, unless older jobs stand in the queue."""
-        if self._memory.ask(job):
-            self._out.commands.append(Allocate(job.spec.id))
+        if self.memory.ask(job):
+            self.out.commands.append(Allocate(job.spec.id))
         else:
-            self._show_anew(job)
-            self._changed(job)
+            self.show_anew(job)
+            self.changed(job)
 
-    def _ask_for_waiting(self) -> None:
+    def ask_for_waiting(self) -> None:
         """Let the head of the queue for memory ask; the others stay behind it."""
-        number = self._memory.next()
+        number = self.memory.next()
         if number is not None:
-            self._out.commands.append(Allocate(number))
+            self.out.commands.append(Allocate(number))
 
-    def _release(self, slot: Slot, job: Job, at_s: float, what: What) -> None:
+    def release(self, slot: Slot, job: Job, at_s: float, what: What) -> None:
         """Take a slot in which nothing runs from its job."""
         if slot.phase is Phase.LOADING:
             job.loading -= 1
         else:
             job.held -= 1
-        self._log(job, slot, at_s, what)
+        self.log(job, slot, at_s, what)
         if what is What.PREEMPT:
             job.preemptions += 1
             job.preempted = True
         if slot.task is not None:
             job.slot_of[slot.task] = None
             job.touch(slot.task)
-            self._show_anew(job)
+            self.show_anew(job)
         slot.let_go(at_s)
+        if not self.habits.reuse:
+            slot.distrust()
 
-    def _changed(self, job: Job) -> None:
-        self._out.jobs.add(job.spec.id)
+    def changed(self, job: Job) -> None:
+        """Note that a job's record changed."""
+        self.out.jobs.add(job.spec.id)
 
-    def _log(
+    def log(
         self,
         job: Job,
         slot: Slot,
@@ -161,13 +198,13 @@ class Books:
         detail: str = "",
     ) -> None:
         """Note what happened in a slot, and that both changed."""
-        self._out.slots.add(slot.index)
-        self._out.jobs.add(job.spec.id)
-        self._out.log.append(
+        self.out.slots.add(slot.index)
+        self.out.jobs.add(job.spec.id)
+        self.out.log.append(
             JobEvent(0, job.spec.id, job.spec.tenant, at_s, what, None, slot.index, slot.task, item, started_s, detail)
         )
 
-    def _note(
+    def note(
         self,
         job: Job,
         at_s: float,
@@ -178,8 +215,9 @@ class Books:
     ) -> None:
         """Note what happened to a job."""
         event = JobEvent(0, job.spec.id, job.spec.tenant, at_s, what, state, None, None, item, None, detail)
-        self._out.log.append(event)
+        self.out.log.append(event)
 
     @staticmethod
-    def _name(job: Job, task: int) -> str:
+    def task_name(job: Job, task: int) -> str:
+        """What people call a task."""
         return job.spec.application.tasks[task].name

@@ -5,7 +5,7 @@ It is what policy studies and property tests run. Items carry no data: nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from eddy.board import port
@@ -14,6 +14,7 @@ from eddy.core.errors import EddyError, ImageRefused
 from eddy.core.records import JobEvent, JobRecord
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
+from eddy.hypervisor.habits import LIVE, Habits
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.pools import PoolSlots
 from eddy.hypervisor.translate import fits, item_name, pipeline_slots, pool_slots, scrubbed_modules, task_name, to_input
@@ -53,7 +54,7 @@ def run_virtual(
     cancels: Iterable[tuple[float, int]] = (),
     load_s: Mapping[int, float] | None = None,
     arena_jobs: int | None = None,
-    machine: Callable[..., Machine] = Machine,
+    habits: Habits = LIVE,
     gpu_policy: DispatchPolicy | None = None,
 ) -> VirtualRun:
     """Run jobs to their end.
@@ -65,7 +66,7 @@ def run_virtual(
         cancels: (board time, job id) at which a job's end is asked for.
         load_s: Load times the policy is told at first; else from the board's description.
         arena_jobs: How many jobs that need memory fit at once; None for any number.
-        machine: What makes the state machine, from slots, policy, fits and scrubbed modules.
+        habits: What the machine makes of modules that stay in slots.
         gpu_policy: Who gets which slot of the `gpu` pool; None leaves that pool out.
 
     Raises:
@@ -74,8 +75,7 @@ def run_virtual(
     gpu = None if gpu_policy is None else PoolSlots(pool_slots(board.describe(), Pool.GPU), gpu_policy)
     slots = {**pipeline_slots(board.describe()), **(load_s or {})}
     known = fits(board.images(), [*slots, *(gpu.slots if gpu is not None else ())])
-    options = {} if gpu is None else {"gpu": gpu}
-    made = machine(slots, policy, known, scrubbed_modules(board.images()), **options)
+    made = Machine(slots, policy, known, scrubbed_modules(board.images()), gpu, habits)
     return _Driver(board, made, arrivals, cancels, arena_jobs).run()
 
 

@@ -12,114 +12,105 @@ from collections.abc import Iterable, Mapping
 
 from eddy.board import port
 from eddy.board.model import ModelBoard
-from eddy.core.records import JobEvent, JobRecord, What
+from eddy.core.records import JobEvent, JobRecord
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
+from eddy.hypervisor.job import Fits
+from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.slot import Phase, Slot
 from eddy.hypervisor.translate import fits, item_name, to_input
 from eddy.hypervisor.virtual import Stalled, VirtualRun
 from eddy.policy.dispatch.view import DispatchPolicy, Preempt
 from eddy.studies.nimblock.console import LAUNCH_S, PREEMPTION, RETIREMENT, Console, Contention, printed
-from eddy.studies.nimblock.machines import ReloadingMachine
+from eddy.studies.nimblock.machines import RELOADING
 
 NEVER = float("inf")
 
 
-class PolledMachine(ReloadingMachine):
-    """A machine that keeps the order of the artefact's loop.
+class PolledMachine:
+    """A machine's parts in the order of the artefact's loop.
 
     A turn looks at every slot once: an item that ended is counted and its slot waits, a slot that waited is started.
     Then the policy decides, and what it loads blocks the loop; only the slot just loaded is started before the next
     turn. So the next item of a slot waits for a load that begins in between, and what ended during a load ended, for
     the loop, after it. Time passes inside a turn: `starts` and `until_s` say how much, for the loop to let pass.
 
-    Attributes:
+    Args:
+        load_s: Load times the policy is told, by slot.
+        policy: Who gets which slot; at most one load a call.
+        images: Module to slot to image.
         console: What the artefact prints on.
+
+    Attributes:
+        inner: Slots, jobs, and what moves them.
         starts: Board times of the launches a turn commanded, in order.
         until_s: Board time at which the turn is over, but for its load.
         again: Whether the next turn may do something though nothing happens in between.
     """
 
-    console: Console
-    starts: list[float]
-    until_s: float
-    again: bool = False
+    def __init__(self, load_s: Mapping[int, float], policy: DispatchPolicy, images: Fits, console: Console) -> None:
+        self.inner, self.console = Machine(load_s, policy, images, habits=RELOADING), console
+        self._books, self._pool = self.inner.books, self.inner.books.pools[Pool.PIPELINE]
+        self.starts: list[float] = []
+        self.until_s = 0.0
+        self.again = False
 
     def step(self, now_s: float, inputs: Iterable[m.Input]) -> m.Outcome:
         """One turn of the loop; see `Machine.step`."""
-        out, before = self._begin(now_s), self._pools[Pool.PIPELINE].memory
+        out, before = self._begin(now_s), self._pool.memory
         ended: dict[int, m.ItemEnded] = {}
         for message in inputs:
             if isinstance(message, m.ItemEnded):
                 ended[message.slot] = message
             else:
-                self._take(message)
+                self.inner.reports.take(message)
         self._poll(ended)
-        self._settle_all()
-        self._now_s = self.console.write(self._now_s, RETIREMENT * len(out.ended))
+        self._books.settle_all()
+        self._books.now_s = self.console.write(self._books.now_s, RETIREMENT * len(out.ended))
         self._decide()
-        self._settle_all()
-        self.again = bool(ended) or self._pools[Pool.PIPELINE].memory != before
-        self.until_s = self._now_s
+        self._books.settle_all()
+        self.again = bool(ended) or self._pool.memory != before
+        self.until_s = self._books.now_s
         return out
 
     def launch_loaded(self, now_s: float, message: m.Configured) -> m.Outcome:
         """The end of a turn that loaded: the task just loaded is started."""
         out = self._begin(now_s)
-        self._take(message)
-        self._start(self.slots[message.slot])
-        self._settle_all()
-        self.again, self.until_s = True, self._now_s
+        self.inner.reports.take(message)
+        self._start(self.inner.slots[message.slot])
+        self._books.settle_all()
+        self.again, self.until_s = True, self._books.now_s
         return out
 
     def _begin(self, now_s: float) -> m.Outcome:
-        self._out = m.Outcome()
-        self._now_s, self.starts = now_s, []
-        self._gone.clear()
-        return self._out
-
-    def _settle_all(self) -> None:
-        for number in sorted(self._out.jobs):
-            job = self.jobs.get(number)
-            if job is not None:
-                self._settle(job, self._now_s)
+        self.starts = []
+        return self._books.begin(now_s)
 
     def _decide(self) -> None:
         """Ask the policy once; what it says and what a preemption says is printed before a load begins."""
-        pool = self._pools[Pool.PIPELINE]
-        before, dispatch = pool.memory, pool.decide(self.view())
+        pool = self._pool
+        before, dispatch = pool.memory, pool.decide(self.inner.view())
         pool.wake_s = dispatch.wake_s
         preempts = any(isinstance(decision, Preempt) for decision in dispatch.decisions)
-        self._now_s = self.console.write(self._now_s, printed(before, dispatch.memory))
+        self._books.now_s = self.console.write(self._books.now_s, printed(before, dispatch.memory))
         for decision in dispatch.decisions:
-            self._carry_out(decision, pool)
+            self.inner.decisions.carry_out(decision, pool)
         if preempts:
-            self._now_s = self.console.write(self._now_s, PREEMPTION)
+            self._books.now_s = self.console.write(self._books.now_s, PREEMPTION)
 
     def _poll(self, ended: Mapping[int, m.ItemEnded]) -> None:
         """Look at every slot once."""
-        for slot in self.slots.values():
+        for slot in self.inner.slots.values():
             if slot.index in ended:
-                self._take(dataclasses.replace(ended[slot.index], at_s=self._now_s))
+                self.inner.reports.take(dataclasses.replace(ended[slot.index], at_s=self._books.now_s))
             else:
                 self._start(slot)
 
     def _start(self, slot: Slot) -> None:
         """Start the next item of a slot, if it waits and the item may start."""
-        if slot.phase is not Phase.HELD or slot.job is None or slot.task is None:
-            return
-        job = self.jobs[slot.job]
-        item = job.next_item(slot.task, self.policy.pipelined)
-        if item is None:
-            return
-        slot.item = item
-        job.held -= 1
-        job.running += 1
-        slot.enter(Phase.RUNNING, self._now_s)
-        self._log(job, slot, self._now_s, What.LAUNCH, item=item)
-        self._out.commands.append(m.Launch(slot.index, job.spec.id, slot.task, item))
-        self.starts.append(self._now_s)
-        self._now_s += LAUNCH_S
+        if self.inner.decisions.launch(slot):
+            self.starts.append(self._books.now_s)
+            self._books.now_s += LAUNCH_S
 
 
 def run_polled(
@@ -159,8 +150,8 @@ class _Loop:
         contention: Contention,
     ) -> None:
         self.card_s, self.contention = card_s, contention
-        self.board, self.machine = board, PolledMachine(load_s, policy, fits(board.images(), load_s))
-        self.machine.console = self.console = Console()
+        self.board, self.console = board, Console()
+        self.machine = PolledMachine(load_s, policy, fits(board.images(), load_s), self.console)
         self.coming = sorted(arrivals, key=lambda job: (job.arrival_s, job.id), reverse=True)
         self.log: list[JobEvent] = []
         self.jobs: dict[int, JobRecord] = {}
@@ -172,10 +163,10 @@ class _Loop:
         while self._wait():
             inputs = self._admit()
             self._hear(self.board.now_s())
-            messages = [to_input(event, self.machine) for event in self.heard]
+            messages = [to_input(event, self.machine.inner) for event in self.heard]
             self.heard.clear()
             self._turn(inputs + [message for message in messages if message is not None])
-        left = sorted(self.machine.jobs)
+        left = sorted(self.machine.inner.jobs)
         if left:
             raise Stalled(f"jobs {left} are left and nothing happens", jobs=left)
         return VirtualRun(tuple(self.log), self.jobs, self.board.now_s())
@@ -185,7 +176,7 @@ class _Loop:
         machine = self.machine
         if machine.again or self.heard:
             return True
-        wake_s = machine.wake_s if machine.wake_s is not None and machine.jobs else NEVER
+        wake_s = machine.inner.wake_s if machine.inner.wake_s is not None and machine.inner.jobs else NEVER
         until_s = min(self.coming[-1].arrival_s if self.coming else NEVER, wake_s)
         self._hear(until_s)
         return bool(self.heard) or until_s < NEVER
@@ -202,9 +193,9 @@ class _Loop:
         load = self._carry_out(self.machine.step(self.board.now_s(), inputs))
         if load is None:
             return
-        holder = self.machine.slots[load.slot].job
+        holder = self.machine.inner.slots[load.slot].job
         assert holder is not None
-        self._pass(self.board.now_s() + self.card_s.get(self.machine.jobs[holder].spec.application.name, 0.0))
+        self._pass(self.board.now_s() + self.card_s.get(self.machine.inner.jobs[holder].spec.application.name, 0.0))
         self.board.load(load.slot, load.image)
         self._hear(self.board.now_s())
         for event in self.heard:
@@ -219,13 +210,13 @@ class _Loop:
         machine, load, starts = self.machine, None, iter(self.machine.starts)
         self.log += outcome.log
         for number in outcome.ended:
-            self.jobs[number] = machine.record(number).record()
+            self.jobs[number] = machine.inner.record(number).record()
         for command in outcome.commands:
             if isinstance(command, m.Launch):
                 self._pass(next(starts))
                 name = item_name(command.job, command.task, command.item)
-                self.contention.others = sum(slot.phase is Phase.RUNNING for slot in machine.slots.values()) - 1
-                task = machine.record(command.job).spec.application.tasks[command.task]
+                self.contention.others = sum(slot.phase is Phase.RUNNING for slot in machine.inner.slots.values()) - 1
+                task = machine.inner.record(command.job).spec.application.tasks[command.task]
                 self.board.launch(command.slot, port.Launch(name, (), (), task.time_limit_s))
             elif isinstance(command, m.Load):
                 load = command

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,12 @@ from eddy.board.model import SHELL, Latency, LoadTime, ModelBoard, model_images
 from eddy.board.port import BoardDescription
 from eddy.core.records import JobEvent, JobRecord, What
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.habits import Habits
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.studies.nimblock.console import CARD_S, Contention
-from eddy.studies.nimblock.machines import ReloadingMachine, StudyMachine
+from eddy.studies.nimblock.machines import RELOADING, REUSING
 from eddy.studies.nimblock.polled import run_polled
 from eddy.studies.nimblock.workload import Event, Workload
 
@@ -47,9 +47,9 @@ class Setting:
     reuse: bool = False
 
     @property
-    def machine(self) -> Callable[..., Machine]:
-        """Makes the state machine."""
-        return StudyMachine if self.reuse else ReloadingMachine
+    def habits(self) -> Habits:
+        """What becomes of modules that stay in slots."""
+        return REUSING if self.reuse else RELOADING
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def run(workload: Workload, events: Sequence[Event], player: Player, setting: Se
         card_s = CARD_S if workload.measured_loads else {}
         return run_polled(board, player.policy, jobs, load_s, card_s, contention)
     board = board_of(workload, setting, latency)
-    return run_virtual(board, player.policy, jobs, load_s=load_s, machine=setting.machine)
+    return run_virtual(board, player.policy, jobs, load_s=load_s, habits=setting.habits)
 
 
 def responses_s(result: VirtualRun, events: Sequence[Event]) -> list[float]:

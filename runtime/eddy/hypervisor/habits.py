@@ -1,0 +1,23 @@
+"""What a state machine makes of modules that stay in slots: settings of the machine, for studies to vary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How a machine treats modules that were left in slots; the defaults are those of the live hypervisor.
+
+    Attributes:
+        reuse: Whether a module stays trusted in a slot that was given back; else every task that is given a slot is
+            loaded, as the text of [004] has it (2.1.2).
+        beside_loads: Whether a task that needs no load may be given its slot while another one is loaded; else
+            configurations in a trace never overlap.
+    """
+
+    reuse: bool = True
+    beside_loads: bool = True
+
+
+LIVE = Habits()

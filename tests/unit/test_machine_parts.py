@@ -1,0 +1,121 @@
+"""The parts a state machine is made of, each by itself."""
+
+from __future__ import annotations
+
+import pytest
+from eddy.core.applications import Application, TaskSpec
+from eddy.core.slots import Pool
+from eddy.hypervisor import messages as m
+from eddy.hypervisor.config_port import ConfigurationPort
+from eddy.hypervisor.habits import Habits
+from eddy.hypervisor.job import Graph, Job, Memory
+from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.memory import MemoryQueue
+from eddy.hypervisor.pools import PoolState
+from eddy.hypervisor.slot import Slot
+from eddy.policy.dispatch.fcfs import FirstComeFirstServed
+
+ONE = Application("one", (TaskSpec(0, "t", "x", (), 1e-3, 1.0),), ())
+
+
+def job(number: int, arrival_s: float = 0.0, memory: bool = True) -> Job:
+    return Job(m.JobSpec(number, "a", ONE, 1, 1, arrival_s, None, memory), Graph(ONE))
+
+
+def test_memory_is_asked_for_by_the_head_of_the_queue_alone_and_oldest_first() -> None:
+    queue, holder, young, old, last = MemoryQueue(), job(1), job(3, 2.0), job(2, 1.0), job(4, 3.0)
+    assert queue.ask(holder), "nobody waits"
+    queue.grant(holder)
+    assert queue.ask(young)
+    assert queue.refuse(young), "the holder will give some back"
+    assert 3 in queue
+    assert not queue.ask(old), "somebody waits"
+    assert not queue.ask(last)
+    assert (old.memory, old.lacks_memory) == (Memory.BLOCKED, True)
+    assert queue.next() == 2, "the oldest, though it came later"
+    assert queue.next() is None, "one at a time"
+    queue.grant(old)
+    assert (old.memory, old.lacks_memory, 2 in queue) == (Memory.HELD, False, False)
+    assert queue.next() == 3
+    assert queue.refuse(young)
+    assert queue.next() == 3, "it stays at the head"
+
+
+def test_memory_is_refused_for_good_where_nobody_will_give_any_back() -> None:
+    queue, alone, other = MemoryQueue(), job(1), job(2)
+    assert queue.ask(alone)
+    assert not queue.refuse(alone)
+    assert alone.memory is Memory.NONE
+    queue.adopt(other)
+    assert not queue.refuse(alone), "a job without memory is no holder"
+    other.memory = Memory.HELD
+    queue.adopt(other)
+    assert queue.refuse(alone)
+
+
+def test_a_job_that_leaves_gives_back_what_it_had_and_its_place() -> None:
+    queue, holder, waits, needs_none = MemoryQueue(), job(1), job(2), job(3, memory=False)
+    queue.ask(holder)
+    queue.grant(holder)
+    queue.ask(waits)
+    queue.refuse(waits)
+    assert not queue.leave(waits)
+    assert queue.next() is None
+    assert queue.leave(holder)
+    assert not queue.leave(needs_none)
+    assert queue.ask(waits)
+    queue.give_up(waits)
+    assert waits.memory is Memory.NONE
+
+
+def test_the_port_is_kept_for_whom_it_was_promised_to_first() -> None:
+    port, slot = ConfigurationPort(), Slot(0, 0.1)
+    assert not any(port.closed_to(pool) for pool in Pool)
+    port.promise(Pool.GPU)
+    port.promise(Pool.PIPELINE)
+    assert port.closed_to(Pool.PIPELINE)
+    assert not port.closed_to(Pool.GPU)
+    port.open()
+    port.begin(slot, Pool.GPU)
+    assert all(port.closed_to(pool) for pool in Pool)
+    port.promise(Pool.PIPELINE)
+    port.end(Slot(1, 0.1))
+    assert port.loading is slot, "another slot's end is not its own"
+    port.end(slot)
+    assert not port.closed_to(Pool.GPU), "a port that loads is promised to nobody"
+
+
+def test_the_pool_that_was_loaded_last_is_asked_last() -> None:
+    port, policy = ConfigurationPort(), FirstComeFirstServed()
+    pools = [PoolState(pool, policy, (number,), {}) for number, pool in enumerate((Pool.PIPELINE, Pool.GPU))]
+    assert [pool.pool for pool in port.in_turn(pools)] == [Pool.PIPELINE, Pool.GPU]
+    port.begin(Slot(0, 0.1), Pool.PIPELINE)
+    assert [pool.pool for pool in port.in_turn(pools)] == [Pool.GPU, Pool.PIPELINE]
+
+
+def loads(habits: Habits) -> list[m.Command]:
+    """Commands for the second of two jobs that run on the same module, one after the other."""
+    machine = Machine({0: 0.1}, FirstComeFirstServed(), {"x": {0: "x0"}}, habits=habits)
+    spec = m.JobSpec(1, "a", ONE)
+    machine.step(0.0, [m.Arrive(spec)])
+    machine.step(0.1, [m.Configured(0, 0.1, 0.0)])
+    machine.step(0.2, [m.ItemEnded(0, 0.2, 0.1)])
+    return machine.step(0.3, [m.Arrive(m.JobSpec(2, "a", ONE, arrival_s=0.3))]).commands
+
+
+@pytest.mark.parametrize(("reuse", "expected"), [(True, m.Launch(0, 2, 0, 0)), (False, m.Load(0, "x0"))])
+def test_what_becomes_of_modules_that_stay_is_a_habit_of_the_machine(reuse: bool, expected: m.Command) -> None:
+    assert loads(Habits(reuse=reuse)) == [expected]
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_whether_a_slot_is_given_beside_a_load_is_a_habit_too(beside: bool) -> None:
+    fits = {"x": {0: "x0"}, "y": {1: "y1"}}
+    other = Application("other", (TaskSpec(0, "u", "y", (), 1e-3, 1.0),), ())
+    machine = Machine({0: 0.1, 1: 0.1}, FirstComeFirstServed(), fits, habits=Habits(beside_loads=beside))
+    machine.step(0.0, [m.Arrive(m.JobSpec(1, "a", ONE))])
+    machine.step(0.1, [m.Configured(0, 0.1, 0.0)])
+    machine.step(0.2, [m.ItemEnded(0, 0.2, 0.1)])
+    machine.step(0.3, [m.Arrive(m.JobSpec(2, "a", other, arrival_s=0.3))])
+    third = machine.step(0.4, [m.Arrive(m.JobSpec(3, "a", ONE, arrival_s=0.4))])
+    assert (m.Launch(0, 3, 0, 0) in third.commands) is beside
