@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,7 @@ class ScriptedHypervisor(Hypervisor):
     def now_s(self) -> float:
         return self.clock_s
 
-    async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncIterator[JobEvent]:
+    async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncGenerator[JobEvent, None]:
         while True:
             ended = self.store.job(tenant, job).state.is_final
             for event in self.store.events(tenant, job, after):

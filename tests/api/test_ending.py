@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from eddy.core.records import JobEvent
 pytestmark = pytest.mark.anyio
 
 
-async def silence() -> AsyncIterator[JobEvent]:
+async def silence() -> AsyncGenerator[JobEvent, None]:
     """A job of which nothing is heard."""
     await asyncio.Event().wait()
     yield  # type: ignore[misc]

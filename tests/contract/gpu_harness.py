@@ -96,7 +96,7 @@ def fake(tmp: Path) -> GpuHarness:
     make_images(tmp / "images", made, SHELL, ("alpha", MODULE))
     fabric = FakeFabric(made)
     board = PynqBoard(fabric, fabric.time, made, ImageStore(tmp / "images"), OPEN)
-    return GpuHarness(Harness(board, lambda *_: None, lambda: board, tmp / "images", board.shutdown), "alpha")
+    return GpuHarness(Harness(board, lambda *_: None, lambda: board, tmp / "images", board.release), "alpha")
 
 
 def rtl(tmp: Path, behind_socket: bool = False) -> GpuHarness:
@@ -112,7 +112,7 @@ def rtl(tmp: Path, behind_socket: bool = False) -> GpuHarness:
     shutil.copytree(files.overlay.parent, tmp / "images")
     device = SimDevice(made, coherent=False)
     board = open_device(files.overlay, device, SimClock(device), made, tmp / "images", OPEN)
-    harness = Harness(board, lambda *_: None, lambda: board, tmp / "images", board.shutdown)
+    harness = Harness(board, lambda *_: None, lambda: board, tmp / "images", board.release)
     return GpuHarness(socketed(harness, tmp) if behind_socket else harness, "dct")
 
 

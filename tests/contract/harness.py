@@ -107,7 +107,7 @@ def fake(tmp: Path, profile: Profile | None = None, trust: Trust = OPEN, first_s
         assert isinstance(behaviour, str)
         fabric.next_load = behaviour
 
-    return Harness(board, misload, lambda: board, folder, board.shutdown)
+    return Harness(board, misload, lambda: board, folder, board.release)
 
 
 def rtl(tmp: Path, trust: Trust = OPEN) -> Harness:
@@ -136,7 +136,7 @@ def rtl(tmp: Path, trust: Trust = OPEN) -> Harness:
         }
         device.inject(slot, known.get(behaviour) or faults.rogue(faults.Behaviour(behaviour)))
 
-    return Harness(board, misload, lambda: board, folder, board.shutdown)
+    return Harness(board, misload, lambda: board, folder, board.release)
 
 
 class _Switch(dict[str, Cause]):
@@ -198,7 +198,7 @@ def socketed(inner: Harness, tmp: Path) -> Harness:
         server.stop()
         thread.join(30)
         assert not thread.is_alive()
-        cast(SocketBoard, outer.board).close_connection()
+        outer.board.release()
 
     outer.reconnect, outer.close = reconnect, close
     return outer

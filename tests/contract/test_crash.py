@@ -70,7 +70,7 @@ def test_boardd_killed_in_the_middle_leaves_every_slot_closed(boardd: tuple[Star
     assert not any(board.read(board.allocate(everything, "next").id, 0, everything))
     with pytest.raises(Conflict):
         board.launch(0, Launch("x", (), (), 1.0))
-    board.close_connection()
+    board.release()
 
 
 @pytest.mark.rtl
@@ -99,7 +99,7 @@ def test_a_stop_closes_every_slot_even_if_one_of_them_fails(tmp_path: Path) -> N
 
     models[1].quiesce = refuse  # type: ignore[method-assign]
     with pytest.raises(OSError, match="the bus"):
-        board.shutdown()
+        board.release()
     for model in models:
         assert not any((model.control_open, model.memory_open, model.running))
 
@@ -110,7 +110,7 @@ def test_a_stop_in_the_middle_of_a_load_leaves_the_slot_closed(tmp_path: Path) -
     harness.load(1)
     board.load(0, harness.image(0).sha256)
     assert board.state().slots[0].phase is SlotPhase.LOADING
-    board.shutdown()
+    board.release()
     for slot in board._slots:
         model = cast(FakeSlot, slot.hardware.control)
         assert not any((model.control_open, model.memory_open, model.running))
@@ -123,7 +123,7 @@ def test_items_finish_while_no_client_is_there(tmp_path: Path) -> None:
         harness.load(0)
         buffer = harness.board.allocate(8, "job")
         harness.launch(buffer, "orphan")
-        cast(SocketBoard, harness.board).close_connection()
+        harness.board.release()
         while cast(PynqBoard, inner.board).busy:
             pass
         board = harness.board
@@ -141,7 +141,7 @@ def test_client_killed_in_a_wait_is_replaced(tmp_path: Path) -> None:
         path = tmp_path / "boardd.sock"
         harness.load(0, "hang")
         harness.launch(harness.board.allocate(8, "job"), "stuck", limit_s=1e6)
-        cast(SocketBoard, harness.board).close_connection()
+        harness.board.release()
         client = hello(path)
         client.sendall(wire.Frame({"call": "wait", "args": {"until_s": 1e12}}).encode())
         client.close()
@@ -208,7 +208,7 @@ BAD_CALLS: list[dict[str, object]] = [
 def test_every_call_is_validated(tmp_path: Path) -> None:
     harness = socketed(fake(tmp_path), tmp_path)
     try:
-        cast(SocketBoard, harness.board).close_connection()
+        harness.board.release()
         client = hello(tmp_path / "boardd.sock")
         for call in BAD_CALLS:
             client.sendall(wire.Frame(call).encode())
@@ -224,7 +224,7 @@ def test_every_call_is_validated(tmp_path: Path) -> None:
 def test_garbage_ends_the_connection_and_nothing_else(tmp_path: Path, data: bytes) -> None:
     harness = socketed(fake(tmp_path), tmp_path)
     try:
-        cast(SocketBoard, harness.board).close_connection()
+        harness.board.release()
         client = hello(tmp_path / "boardd.sock")
         client.sendall(data)
         assert "error" in answer(client)

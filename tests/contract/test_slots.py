@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from contract.fake_fabric import MARK
 from contract.harness import Harness, marking
+from eddy.board import wire
 from eddy.board.port import Access, Cause, EventKind, Grant, Launch, SlotPhase
+from eddy.board.socket import SocketBoard
 from eddy.core.errors import Conflict, ImageRefused, NotFound
 
 CLOSED = (SlotPhase.EMPTY, SlotPhase.FAULTED)
@@ -228,3 +230,18 @@ def test_counters_count_since_the_load(harness: Harness) -> None:
     assert after.write_requests >= 1
     harness.load()
     assert harness.board.counters(0).write_bytes == 0
+
+
+def test_release_closes_every_slot_or_hangs_up(harness: Harness) -> None:
+    harness.load(0, "hang")
+    harness.launch(harness.board.allocate(8, "job"), "stuck", limit_s=1e6)
+    harness.misload(1, "sound")
+    harness.board.load(1, harness.image(1).sha256)
+    harness.board.release()
+    harness.board.release()
+    phases = [slot.phase for slot in harness.board.state().slots]
+    if isinstance(harness.board, SocketBoard):
+        assert phases[0] is SlotPhase.RUNNING, "a client that leaves stops nobody's items"
+        assert "release" not in wire.calls(), "nor may one ask for it"
+    else:
+        assert set(phases) <= set(CLOSED)

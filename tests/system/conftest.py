@@ -14,4 +14,4 @@ def board() -> Iterator[BoardPort]:
     """The smallest simulated board, through the board port; a test of another board has a `board` of its own."""
     opened = open_board("rtl", "tiny")
     yield opened
-    opened.shutdown()  # type: ignore[attr-defined]
+    opened.release()

@@ -40,7 +40,7 @@ def cached_board() -> Iterator[tuple[PynqBoard, Shell]]:
         fabric: Any = board._fabric
         yield board, fabric.shell
     finally:
-        board.shutdown()
+        board.release()
 
 
 def transform(board: PynqBoard, source: Buffer, target: Buffer, blocks: npt.NDArray[np.int16]) -> bytes:

@@ -42,7 +42,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardPort]:
     device = SimDevice(profile, coherent=False)
     opened = open_device(files.overlay, device, SimClock(device), profile, folder, Trust(False))
     yield opened
-    opened.shutdown()
+    opened.release()
 
 
 def cluster(board: BoardPort) -> BoardExecutor:

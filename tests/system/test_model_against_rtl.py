@@ -31,7 +31,7 @@ JOBS = (Arrival(0.0, photograph("ada", 1, 0, 3)), Arrival(0.0, digits("grace", 3
 def board() -> Iterator[BoardPort]:
     opened = open_board("rtl", "tiny")
     yield opened
-    opened.shutdown()  # type: ignore[attr-defined]
+    opened.release()
 
 
 TASK_BOUND = 0.01

@@ -34,7 +34,7 @@ SEQUENCE = (
 def board() -> Iterator[BoardPort]:
     opened = open_board("rtl", "tiny")
     yield opened
-    opened.shutdown()  # type: ignore[attr-defined]
+    opened.release()
 
 
 @pytest.fixture(scope="module")

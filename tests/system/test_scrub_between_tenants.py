@@ -97,7 +97,7 @@ def tenants(hoarder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clai
     device = SimDevice(profile)
     board = open_device(files.overlay, device, SimClock(device), profile, files.overlay.parent, OPEN)
     yield Tenants(board, manifest, tmp_path)
-    board.shutdown()
+    board.release()
 
 
 def _without_record(manifest: Path, folder: Path) -> Path:

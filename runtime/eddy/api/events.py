@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from eddy.api.rendering import event_data
@@ -20,7 +20,9 @@ def encode(kind: str, data: dict[str, Any], number: int | None = None) -> str:
     return f"{head}event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
 
 
-async def server_sent(events: AsyncIterator[JobEvent], heartbeat_s: float, ending: asyncio.Event) -> AsyncIterator[str]:
+async def server_sent(
+    events: AsyncGenerator[JobEvent, None], heartbeat_s: float, ending: asyncio.Event
+) -> AsyncIterator[str]:
     """The stream of a job's events: one each, a comment in every `heartbeat_s` of silence, and `end` at the end.
 
     Args:
@@ -53,9 +55,7 @@ async def server_sent(events: AsyncIterator[JobEvent], heartbeat_s: float, endin
         if upcoming is not None and not upcoming.done():
             upcoming.cancel()
             await asyncio.wait({upcoming})
-        close = getattr(events, "aclose", None)
-        if close is not None:
-            await close()
+        await events.aclose()
 
 
 async def _next(events: AsyncIterator[JobEvent]) -> JobEvent:

@@ -96,7 +96,7 @@ class Server:
             self.catalogue = load_catalogue(settings.bitstreams, data.applications)
             with signals.interruptible():
                 self.board = board or _board(settings, self.catalogue, progress)
-                undo.callback(_close_board, self.board)
+                undo.callback(self.board.release)
             self._uvicorn = self._make()
             for path in self.store.sweep():
                 _log.warning("swept a file that nothing names", path=str(path))
@@ -204,13 +204,6 @@ class _Loop(uvicorn.Server):
             await self.lifespan.shutdown()
 
 
-def _close_board(board: BoardPort) -> None:
-    """Close every slot of a board in this process; hang up on one that is behind a socket."""
-    shutdown = getattr(board, "shutdown", None) or getattr(board, "close_connection", None)
-    if shutdown is not None:
-        shutdown()
-
-
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named because asyncio sets TCP_NODELAY only on connections whose socket says it is TCP; without it
@@ -222,7 +215,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.listen(1024)  # now, not when the board is built: a second server must fail before it builds one
     except (OSError, OverflowError) as failure:
         listener.close()
-        reason = getattr(failure, "strerror", None) or failure
+        reason = (failure.strerror if isinstance(failure, OSError) else None) or failure
         message = f"Cannot listen on {host}:{port} ({reason}); choose another --port."
         raise Conflict(message, field="port", asked=port) from failure
     return listener

@@ -92,7 +92,7 @@ class Boardd:
         with contextlib.ExitStack() as ending:
             ending.callback(self._close_sockets)
             ending.callback(self._path.unlink, missing_ok=True)
-            ending.callback(self._board.shutdown)
+            ending.callback(self._board.release)
             while not self._stopping:
                 for key, _ in self._selector.select(self._patience_s()):
                     self._ready(key.fileobj)

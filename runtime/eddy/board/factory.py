@@ -157,7 +157,7 @@ def open_device(
     overlay = pynq.Overlay(str(file), download=download, device=device)
     fabric = OverlayFabric(overlay, profile, loop)
     board = PynqBoard(fabric, clock, profile, ImageStore(images), trust, first_seq, preparer)
-    # Whoever forgets `shutdown` leaves at least no task behind that waits for an interrupt.
+    # Whoever forgets `release` leaves at least no task behind that waits for an interrupt.
     weakref.finalize(board, fabric.close)
     return board
 

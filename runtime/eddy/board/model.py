@@ -331,8 +331,8 @@ class ModelBoard:
             raise Conflict(f"slot {slot} is being loaded: wait for its event", slot=slot)
         self._enter(state, SlotPhase.EMPTY)
 
-    def shutdown(self) -> None:
-        """Close every slot, a load under way with it. For whoever opened the board."""
+    def release(self) -> None:
+        """Close every slot, a load under way with it; see the port."""
         for state in self._slots:
             self._enter(state, SlotPhase.EMPTY)
 

@@ -394,3 +394,10 @@ class BoardPort(Protocol):
 
     def read(self, buffer: int, offset: int, bytes: int) -> bytes:
         """Copy bytes out of a buffer, as modules that have finished left them: they change nothing any more."""
+
+    def release(self) -> None:
+        """Give the board up; again does nothing.
+
+        A board in this process closes every slot, whatever runs or loads, and takes no further call but `state`. One
+        behind a socket is hung up on: what runs goes on, and the next call connects again. It never crosses the socket.
+        """

@@ -111,6 +111,7 @@ class PynqBoard:
         self._log = EventLog(first_seq)
         self._load: _Load | None = None
         self._shell = fabric.shell.build()
+        self._released = False
 
     # What the board is, and how it stands
 
@@ -312,8 +313,11 @@ class PynqBoard:
         """Copy bytes out of a buffer, as modules that have finished left them."""
         return self._arena.read(buffer, offset, bytes)
 
-    def shutdown(self) -> None:
-        """Close every slot; the board answers no more calls. For whoever opened it."""
+    def release(self) -> None:
+        """Close every slot; see the port."""
+        if self._released:
+            return
+        self._released = True
         with contextlib.ExitStack() as ending:
             # Whatever goes wrong with one of them, the others are closed all the same.
             ending.callback(self._store.close)
@@ -322,11 +326,17 @@ class PynqBoard:
                 if self._load is None or self._load.slot != index:
                     ending.callback(self._shut, slot, SlotPhase.EMPTY)
             if self._load is not None:
-                ending.callback(swap.shut, self._load.swap.slot)
-                if self._load.download is not None:
-                    self._load.download.cancel()
+                ending.callback(self._abandon, self._load)
 
     # Behind the calls
+
+    def _abandon(self, load: _Load) -> None:
+        """Close the slot of a load that nobody waits for any more."""
+        if load.download is not None:
+            load.download.cancel()
+        self._load = None
+        swap.shut(load.swap.slot)
+        self._move(self._slots[load.slot], SlotPhase.EMPTY)
 
     def _slot(self, index: int) -> BoardSlot:
         if not 0 <= index < len(self._slots):

@@ -55,7 +55,7 @@ class SocketBoard:
         """Which boardd answers: random, new with every start."""
         self._connect()
 
-    def close_connection(self) -> None:
+    def release(self) -> None:
         """Hang up; the next call connects again."""
         if self._socket is not None:
             self._socket.close()
@@ -163,10 +163,10 @@ class SocketBoard:
         self._socket = connection
         hello = self._exchange(wire.Frame({"hello": wire.NAME, "protocol": wire.PROTOCOL})).head
         if "error" in hello:
-            self.close_connection()
+            self.release()
             raise wire.error_from_json(hello["error"])
         if hello.get("hello") != wire.NAME or hello.get("protocol") != wire.PROTOCOL:
-            self.close_connection()
+            self.release()
             raise BoardUnreachable(
                 f"what answers at {self._path} speaks {hello.get('hello')!r} {hello.get('protocol')!r}, not"
                 f" {wire.NAME} {wire.PROTOCOL}; run boardd and serve of one release"
@@ -199,7 +199,7 @@ class SocketBoard:
                     raise ConnectionError("boardd hung up")
                 self._decoder.feed(data)
         except (OSError, InvalidRequest) as error:
-            self.close_connection()
+            self.release()
             raise BoardUnreachable(
                 f"the connection to boardd at {self._path} was lost ({error}); whether the call was carried out is not"
                 " known: ask state() once boardd is back"

@@ -37,6 +37,8 @@ PROTOCOL = 3
 NAME = "eddy-board"
 CHUNK = 8 << 20
 """Longest piece of memory one call moves; adapters split longer ones."""
+_LOCAL = frozenset({"release"})
+"""Calls of the port that concern the caller's own end: a client that leaves must not close the slots of the next."""
 _LENGTHS = struct.Struct(">II")
 _LIMITS = (4 << 20, CHUNK)
 
@@ -111,10 +113,10 @@ class Call:
 
 @functools.cache
 def calls() -> Mapping[str, Call]:
-    """Every method of the port, by name."""
+    """Every method of the port that crosses the socket, by name."""
     found = {}
     for name, method in vars(BoardPort).items():
-        if name.startswith("_") or not inspect.isfunction(method):
+        if name.startswith("_") or name in _LOCAL or not inspect.isfunction(method):
             continue
         hints = typing.get_type_hints(method)
         result = hints.pop("return")

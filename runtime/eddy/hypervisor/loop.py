@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -234,7 +234,7 @@ class Hypervisor:
         """Board time as last seen."""
         return self._engine.now_s
 
-    async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncIterator[JobEvent]:
+    async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncGenerator[JobEvent, None]:
         """The events of a job with a sequence number above `after`, as they happen, until it has ended.
 
         Raises:
