@@ -77,8 +77,8 @@ def test_narrow_bursts_of_every_size_within_2_percent_of_the_promised_share(shap
 
 
 def row_factor(profile: Profile) -> float:
-    """Cycles of memory that a beat each way may take, at worst, if each part opens another row of one bank."""
-    row = (profile.dram.rp_ns + profile.dram.rcd_ns) * 1e-9 * profile.shell_hz
+    """Cycles of memory that a beat each way may take, at worst, if each part opens another row and nothing hides it."""
+    row = (profile.dram.rp_ns + profile.dram.rcd_ns + profile.dram.cl_ns) * 1e-9 * profile.shell_hz
     data = 8 * PART / (profile.dram.bytes_per_s / profile.shell_hz)
     return max(1.0, 2 * (data + row) / PART)
 
@@ -95,7 +95,7 @@ def far(beats: int, size: int) -> Traffic:
 
 FLOODS = [
     *(Traffic(beats, size, INCR, BOTH, stride=beats << size) for size in range(4) for beats in (1, 16, 256)),
-    *(far(beats, size) for beats, size in ((1, 3), (4, 3), (8, 3), (15, 1), (20, 2), (255, 1))),
+    *(far(beats, size) for beats, size in ((1, 3), (4, 3), (8, 3), (15, 1), (20, 2), (64, 0), (255, 1))),
     *(Traffic(256, 3, INCR, way, stride=2048) for way in (READ, WRITE)),
     Traffic(16, 0, WRAP, BOTH, stride=16),
 ]
@@ -106,6 +106,8 @@ VICTIMS = {
     "reads": Traffic(16, directions=READ, count=200, stride=128),
     "writes": Traffic(16, directions=WRITE, count=200, stride=128),
     "rows": Traffic(64, directions=READ, count=60, stride=ROW, extent=WINDOW),
+    "narrow writes": Traffic(64, 1, directions=WRITE, count=60, stride=128),
+    "narrow rows": Traffic(17, 0, directions=WRITE, count=150, stride=ROW, extent=WINDOW),
     "lines": Traffic(8, directions=READ, count=200, stride=64),
     "one line at a time": Traffic(8, directions=READ, count=100, stride=64, under_way=1),
     "one word at a time": Traffic(1, directions=READ, count=100, stride=8, under_way=1),
