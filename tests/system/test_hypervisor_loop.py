@@ -13,7 +13,7 @@ from eddy.board.model import ModelBoard, ModelFaults
 from eddy.board.port import Cause
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobRecord, JobRequest, Quota, TenantRecord, What
+from eddy.core.records import JobEvent, JobRecord, JobRequest, Quota, TenantRecord, What
 from eddy.hypervisor import Hypervisor
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
@@ -85,6 +85,25 @@ async def test_times_add_up_and_the_log_tells_all(store: Store) -> None:
         assert whats.count(What.CONFIGURE) == record.reconfigurations + record.reuses
         assert [event.seq for event in log] == sorted(event.seq for event in log)
         assert log[-1].state is JobState.SUCCEEDED
+
+
+async def test_a_follower_is_woken_by_its_own_job_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    events = store.events
+
+    def counted(tenant: str | None, job: int | None, after_seq: int = 0) -> tuple[JobEvent, ...]:
+        asked.append(job or 0)
+        return events(tenant, job, after_seq)
+
+    monkeypatch.setattr(store, "events", counted)
+    board = model_board(slots=1)
+    async with serving(store, board, "exclusive") as hypervisor:
+        jobs = [await hypervisor.submit(request(store, batch=3)) for _ in range(4)]
+        last = jobs[-1]
+        seen = [event.what async for event in hypervisor.follow(last.tenant, last.id)]
+    assert seen[-1] is What.STATE
+    assert set(asked) == {last.id}
+    assert len(asked) <= len(seen) + 3, "steps that were about other jobs did not wake it"
 
 
 async def test_a_resident_module_is_not_loaded_again_for_the_same_tenant(store: Store) -> None:

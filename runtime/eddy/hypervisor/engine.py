@@ -101,6 +101,8 @@ class Engine:
         self.preparing = Preparing(board)
         self._collected: list[Result] = []
         """Outputs read from the board, to be stored with the step that takes note of it."""
+        self._told: set[int] = set()
+        """Jobs to which something happened that followers have not been told of."""
         self._inbox: deque[m.Input] = deque()
         self._door = threading.Lock()
         """Keeps a cancellation behind the arrival of its job: the store shows a job before the inbox has it."""
@@ -206,6 +208,12 @@ class Engine:
         self.board.now_s()
         self.preparing.look()
 
+    def take_told(self) -> frozenset[int]:
+        """Jobs to which something happened since this was asked last."""
+        told = frozenset(self._told)
+        self._told.clear()
+        return told
+
     @property
     def idle(self) -> bool:
         """Whether nothing will happen before a request comes: board time stands still then."""
@@ -267,6 +275,7 @@ class Engine:
         if detail:
             note = JobEvent(0, job.id, job.tenant, self.now_s, What.WAIT, detail=detail)
             self.store.commit(Commit(events=(note,)))
+            self._told.add(job.id)
         return True
 
     def _released(self) -> list[m.Input]:
@@ -323,6 +332,7 @@ class Engine:
                 meta={"seen": str(self.seen), "now_s": repr(self.now_s), "offset_s": repr(self.offset_s)},
             )
         )
+        self._told.update(event.job for event in outcome.log)
         for number in outcome.ended:
             self.work.pop(number, None)
 

@@ -18,6 +18,7 @@ from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
 from eddy.hypervisor.door import Door
 from eddy.hypervisor.engine import BoardRestarted, Engine
+from eddy.hypervisor.followers import Followers
 from eddy.hypervisor.kernels import Kernels
 from eddy.hypervisor.preparing import LOOK_S
 from eddy.hypervisor.waiting import run_abandonable
@@ -80,7 +81,7 @@ class Hypervisor:
         """By tenant: each has one kernel compiled at a time, so that none keeps the others waiting."""
         self._door: Door[tuple[JobRequest, Work | None], JobRecord] = Door(self._engine.accept_all, self._awaken)
         self._wake = anyio.Event()
-        self._changed = anyio.Event()
+        self._followers = Followers()
         self._ready = anyio.Event()
         self._quantum_s = FIRST_QUANTUM_S
         self._watch = BoardWatch()
@@ -123,7 +124,7 @@ class Hypervisor:
                     raise
                 _log.exception("unforeseen error; store and board are taken up again")
                 await anyio.sleep(RETRY_S)
-            self._tell()
+            self._tell(started)
 
     async def _work(self) -> None:
         """Return when there is something to do."""
@@ -149,7 +150,7 @@ class Hypervisor:
                 await anyio.sleep(RETRY_S)
         self._watch.found()
         self._ready.set()
-        self._tell()
+        self._tell(started=False)
 
     async def _turn(self) -> None:
         """One step; the next quantum is fitted to what this one took."""
@@ -165,10 +166,13 @@ class Hypervisor:
         """Make a call in the board's thread; a cancellation waits for it to end."""
         return await anyio.to_thread.run_sync(call, *arguments, limiter=self._limiter)
 
-    def _tell(self) -> None:
-        """Wake everyone who follows a job."""
-        self._changed.set()
-        self._changed = anyio.Event()
+    def _tell(self, started: bool) -> None:
+        """Wake those who follow a job to which something happened; all, where it is not known to which."""
+        told = self._engine.take_told()
+        if started:
+            self._followers.tell(told)
+        else:
+            self._followers.tell_all()
 
     async def submit(self, request: JobRequest) -> JobRecord:
         """Accept a job; it is durable when this returns.
@@ -241,7 +245,7 @@ class Hypervisor:
             NotFound: No such job of this tenant.
         """
         while True:
-            changed = self._changed
+            changed = self._followers.next_of(job)
             final = (await anyio.to_thread.run_sync(self._store.job, tenant, job)).state.is_final
             events = await anyio.to_thread.run_sync(self._store.events, tenant, job, after)
             for event in events:

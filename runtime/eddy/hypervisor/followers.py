@@ -1,0 +1,29 @@
+"""Who follows a job: woken when something happened to it, and by nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import anyio
+
+
+class Followers:
+    """What to wait for, by job; for one event loop."""
+
+    def __init__(self) -> None:
+        self._changed: dict[int, anyio.Event] = {}
+
+    def next_of(self, job: int) -> anyio.Event:
+        """What is set when something happens to a job from now on: take it before looking at the job."""
+        return self._changed.setdefault(job, anyio.Event())
+
+    def tell(self, jobs: Iterable[int]) -> None:
+        """Something happened to these jobs."""
+        for job in jobs:
+            event = self._changed.pop(job, None)
+            if event is not None:
+                event.set()
+
+    def tell_all(self) -> None:
+        """Something may have happened to any."""
+        self.tell(tuple(self._changed))
