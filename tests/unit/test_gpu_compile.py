@@ -89,7 +89,10 @@ def test_messages_have_line_and_column_of_the_tenants_source() -> None:
     [
         ("int f(int a) { return a; }", "has no kernel"),
         ("void g(int); kernel void f(int a) { g(a); }", "undefined symbol: g"),
-        ("struct s { int a; }; kernel void f(struct s a) {}", "pass scalars and vectors by value"),
+        (
+            "struct s { global int *a; }; kernel void f(struct s a) {}",
+            "struct kernel parameters may not contain pointers",
+        ),
         ("kernel void f(double d) {}", "cl_khr_fp64"),
         ("int x; kernel void f() {}", "constant address space"),
         (

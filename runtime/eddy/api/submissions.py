@@ -72,6 +72,18 @@ _ARGUMENT_SCHEMA: dict[str, Any] = {
             {"local": {"type": "integer", "minimum": 1, "maximum": 1 << 31, "description": "Bytes of local memory."}},
             ["local"],
         ),
+        _shown(
+            "Record",
+            {
+                "bytes": {
+                    "type": "string",
+                    "maxLength": 8192,
+                    "pattern": "^[A-Za-z0-9+/]*={0,2}$",
+                    "description": "A structure by value: its bytes in base 64.",
+                }
+            },
+            ["bytes"],
+        ),
         _shown("Null", {"null": {"type": "boolean", "enum": [True], "description": "A null pointer."}}, ["null"]),
         _shown(
             "Same",
@@ -117,7 +129,8 @@ class KernelSubmission(Request):
         default_factory=list,
         max_length=64,
         description='In the kernel\'s order: `{"buffer": sha256, "dtype": "<f4", "shape": [n]}`, `{"value": number}`, '
-        '`{"value": [numbers]}` for a vector, `{"local": bytes}`, `{"null": true}`, `{"argument": place}` for the '
+        '`{"value": [numbers]}` for a vector, `{"bytes": base64}` for a structure, '
+        '`{"local": bytes}`, `{"null": true}`, `{"argument": place}` for the '
         "array of an earlier one.",
     )
 

@@ -63,7 +63,8 @@ class Kernel:
         Args:
             global_size: Work-items, by dimension.
             arguments: In the kernel's order: arrays (or None) for pointers, `Local(bytes)` for `__local` ones, numbers,
-                tuples for vectors. An array that is given twice is one array to the kernel too.
+                tuples for vectors, numpy records (or bytes) for structures. An array that is given twice is one array
+                to the kernel too.
             local_size: Work-group size; None for what suits the cluster.
             offset: What `get_global_id` counts from.
             priority: One of 1, 3, 9.
@@ -103,8 +104,10 @@ class Kernel:
         from eddy.client import arrays
 
         argument = arguments[place]
-        if argument is None or isinstance(argument, Local):
+        if argument is None or isinstance(argument, (Local, bytes)):
             return argument
+        if isinstance(argument, np.void):
+            return argument.tobytes()
         if isinstance(argument, np.ndarray) and argument.ndim:
             first = next(k for k, known in enumerate(arguments) if known is argument)
             if first < place:
@@ -115,7 +118,9 @@ class Kernel:
             return argument.item() if isinstance(argument, np.generic) else argument
         if isinstance(argument, (tuple, list)):
             return tuple(float(part) if isinstance(part, (float, np.floating)) else int(part) for part in argument)
-        message = f"Argument {place} is {type(argument).__name__}; pass arrays, numbers, tuples, Local or None."
+        message = (
+            f"Argument {place} is {type(argument).__name__}; pass arrays, numbers, tuples, records, Local or None."
+        )
         raise InvalidRequest(message, field=f"arguments[{place}]")
 
 

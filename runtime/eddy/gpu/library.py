@@ -21,6 +21,17 @@ SOURCES = (
 SOFT_SOURCES = ("softfloat.c",)
 LINK_SCRIPT = "link.ld"
 _TEXTS = (*SOURCES, *SOFT_SOURCES, "eddy_types.h", "eddy_math.h", LINK_SCRIPT)
+_CODE = (
+    "compiler.py",
+    "signature.py",
+    "ir_types.py",
+    "layout.py",
+    "program.py",
+    "rv32.py",
+    "stack.py",
+    "stack_bound.py",
+)
+"""What decides, beside the compiler, which programs there are and what is said of them."""
 
 
 def default_cache() -> Path:
@@ -34,8 +45,8 @@ def digest(fpu: bool) -> str:
     """Names everything but the source that shapes a program: compiler, flags, library."""
     flags = (toolchain.version(), toolchain.machine(fpu), toolchain.CODE, toolchain.OPENCL, everything())
     named = hashlib.sha256(repr(flags).encode())
-    for name in _TEXTS:
-        named.update((toolchain.LIBRARY / name).read_bytes())
+    for path in (*(toolchain.LIBRARY / name for name in _TEXTS), *(Path(__file__).with_name(name) for name in _CODE)):
+        named.update(path.read_bytes())
     return named.hexdigest()
 
 

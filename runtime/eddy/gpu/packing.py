@@ -225,7 +225,7 @@ class Packing:
             return struct.pack("<I", at)
         if argument.is_pointer:
             return struct.pack("<I", 0 if value is None else self._place(argument, value))
-        return _number(argument, value)
+        return _record(argument, value) if argument.is_structure else _number(argument, value)
 
     def _place(self, argument: Argument, value: object) -> int:
         """The address of an array, given room where it has none yet."""
@@ -252,6 +252,14 @@ def _words(arrangement: Arrangement) -> dict[str, int]:
     for name in ("global_size", "global_offset", "local_size", "num_groups"):
         words |= {f"{name}_{k}": size for k, size in enumerate(getattr(arrangement, name))}
     return words
+
+
+def _record(argument: Argument, value: object) -> bytes:
+    """A structure, from its bytes or from a numpy record."""
+    data = value.tobytes() if isinstance(value, np.void) else value
+    if not isinstance(data, bytes) or len(data) != argument.size:
+        raise _refused(argument, f"{argument.size} bytes, or a numpy record of that size (dtype with align=True)")
+    return data
 
 
 def _number(argument: Argument, value: object) -> bytes:

@@ -6,13 +6,15 @@
      "includes": {"shared.h": "..."}, "options": "-D FAST -cl-mad-enable",
      "global_size": [1024], "local_size": null, "offset": null,
      "arguments": [{"buffer": "<sha256>", "dtype": "<f4", "shape": [1024]}, {"value": 2.5},
-                   {"local": 64}, {"null": true}, {"argument": 0}]}
+                   {"local": 64}, {"null": true}, {"argument": 0}, {"bytes": "AQAAAA=="}]}
 
-The last form is the array of an earlier argument once more: both share its memory.
+The form before the last is the array of an earlier argument once more: both share its memory. The last one is a
+structure by value, its bytes in base 64.
 """
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +33,7 @@ from eddy.gpu.packing import Local
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _DTYPE = re.compile(r"[<|][iuf][1248]\Z")
 MAX_ARGUMENTS = 64
+MAX_RECORD_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ class Same:
     argument: int
 
 
-ArgumentValue = Buffer | Same | Local | float | int | tuple[float, ...] | None
+ArgumentValue = Buffer | Same | Local | float | int | tuple[float, ...] | bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,14 +222,18 @@ def _argument_json(value: ArgumentValue) -> dict[str, Any]:
         return {"argument": value.argument}
     if value is None:
         return {"null": True}
+    if isinstance(value, bytes):
+        return {"bytes": base64.b64encode(value).decode()}
     return {"value": list(value) if isinstance(value, tuple) else value}
 
 
 def _argument(place: int, raw: object) -> ArgumentValue:
     where = f"arguments[{place}]"
-    forms = ({"null"}, {"local"}, {"value"}, {"argument"}, {"buffer", "dtype", "shape"})
+    forms = ({"null"}, {"local"}, {"value"}, {"argument"}, {"bytes"}, {"buffer", "dtype", "shape"})
     if not isinstance(raw, dict) or raw.keys() not in forms:
-        raise _wrong(where, "one of buffer, value, local, null, argument")
+        raise _wrong(where, "one of buffer, value, local, null, argument, bytes")
+    if "bytes" in raw:
+        return _bytes(where, raw["bytes"])
     if "argument" in raw:
         if type(raw["argument"]) is not int or not 0 <= raw["argument"] < place:
             raise _wrong(f"{where}.argument", "the place of an earlier argument")
@@ -253,6 +260,15 @@ def _argument(place: int, raw: object) -> ArgumentValue:
 def _is_number(value: object) -> bool:
     """Whether it is a number; true and false, which Python counts among them, are none in JSON."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _bytes(where: str, text: object) -> bytes:
+    try:
+        if isinstance(text, str) and len(text) <= 2 * MAX_RECORD_BYTES:
+            return base64.b64decode(text, validate=True)
+    except ValueError:
+        pass
+    raise _wrong(f"{where}.bytes", f"a structure's bytes in base 64, at most {MAX_RECORD_BYTES}")
 
 
 def _sizes(raw: Mapping[str, Any], name: str) -> tuple[int, ...] | None:

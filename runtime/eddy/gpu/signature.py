@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eddy.core.errors import CompilationFailed
-from eddy.gpu.layout import STACK_BYTES
+from eddy.gpu.ir_types import layout, named_types
+from eddy.gpu.layout import LINE_BYTES, STACK_BYTES
 
 Space = Literal["value", "global", "constant", "local"]
 
@@ -21,6 +22,7 @@ _SPACES: Mapping[str, Space] = {"0": "value", "1": "global", "2": "constant", "3
 _VECTOR = re.compile(r"^(\w+) __attribute__\(\(ext_vector_type\((\d+)\)\)\)$")
 _KERNEL = re.compile(r"^define .*?spir_kernel void @(\w+)\((.*)$", re.M)
 _FUNCTION = re.compile(r"^define [^@]*@(\w+)\((.*?)^\}$", re.M | re.S)
+_BY_VALUE = re.compile(r"\bbyval\(([^()]*)\)")
 _LOCAL = re.compile(r"^(@[\w.]+) = internal (?:unnamed_addr )?global ", re.M)
 _NAMED = re.compile(r"@[\w.]+")
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!\{(.*)\}$", re.M)
@@ -35,10 +37,11 @@ class Argument:
         name: As the source names it.
         type: As the source writes it, "float4" or "float*".
         space: "value", or where a pointer points to.
-        element: numpy's letter of the scalar or of what a pointer points to; "" where that is a structure.
+        element: numpy's letter of the scalar or of what a pointer points to; "" where that, or it, is a structure.
         count: Elements of a vector, 1 of a scalar.
         size: Bytes in the packed arguments.
         const: Whether a pointer's target is not written.
+        align: Bytes its place is a multiple of; 0 for its size, 16 at most.
     """
 
     name: str
@@ -48,6 +51,12 @@ class Argument:
     count: int
     size: int
     const: bool = False
+    align: int = 0
+
+    @property
+    def is_structure(self) -> bool:
+        """Whether it is a structure or union passed by value."""
+        return self.space == "value" and not self.element
 
     @property
     def is_pointer(self) -> bool:
@@ -78,10 +87,11 @@ class Kernel:
     stack_bytes: int = STACK_BYTES
 
     def offsets(self) -> tuple[int, ...]:
-        """Where each argument lies in the packed arguments: aligned to its size, 16 at most."""
+        """Where each argument lies in the packed arguments: aligned to its size, 16 at most, or as it asks."""
         at, found = 0, []
         for argument in self.arguments:
-            at = -(-at // min(argument.size, 16)) * min(argument.size, 16)
+            to = argument.align or min(argument.size, 16)
+            at = -(-at // to) * to
             found.append(at)
             at += argument.size
         return tuple(found)
@@ -96,11 +106,12 @@ def read_kernels(ir: str) -> dict[str, Kernel]:
     nodes = dict(_NODE.findall(ir))
     bodies = {f"@{name}": text for name, text in _FUNCTION.findall(ir)}
     local = set(_LOCAL.findall(ir))
-    kernels = {}
+    kernels, named = {}, named_types(ir)
     for name, rest in _KERNEL.findall(ir):
         reached = _reached(f"@{name}", bodies)
         marked = any(BARRIER_MARK in bodies.get(function, "") for function in reached)
-        kernels[name] = _kernel(name, rest, nodes, marked, bool(local & reached))
+        structures = [_structure(text, named) for text in _BY_VALUE.findall(rest)]
+        kernels[name] = _kernel(name, rest, nodes, marked, bool(local & reached), structures)
     return kernels
 
 
@@ -116,14 +127,31 @@ def _reached(name: str, bodies: Mapping[str, str]) -> set[str]:
     return reached
 
 
-def _kernel(name: str, rest: str, nodes: Mapping[str, str], barriers: bool, local_variables: bool) -> Kernel:
+def _structure(text: str, named: Mapping[str, str]) -> tuple[int, int]:
+    """Size and alignment of a structure passed by value; zeros where it holds what cannot be passed."""
+    try:
+        size, align = layout(text, named)
+    except (ValueError, KeyError):
+        return 0, 0
+    return size, min(align, LINE_BYTES)
+
+
+def _kernel(
+    name: str,
+    rest: str,
+    nodes: Mapping[str, str],
+    barriers: bool,
+    local_variables: bool,
+    structures: list[tuple[int, int]],
+) -> Kernel:
     refs = dict(re.findall(r"!(\w+) (!\d+)", rest))
 
     def column(key: str) -> list[str]:
         return _items(nodes.get(refs.get(f"kernel_arg_{key}", ""), ""))
 
     columns = (column(key) for key in ("name", "type", "base_type", "addr_space", "type_qual"))
-    arguments = tuple(_argument(name, *row) for row in zip(*columns, strict=True))
+    left = list(structures)
+    arguments = tuple(_argument(name, left, *row) for row in zip(*columns, strict=True))
     required = re.findall(r"i32 (\d+)", nodes.get(refs.get("reqd_work_group_size", ""), ""))
     waits = barriers or local_variables or any(argument.space == "local" for argument in arguments)
     return Kernel(name, arguments, tuple(map(int, required)), waits, local_variables)
@@ -133,7 +161,10 @@ def _items(node: str) -> list[str]:
     return [text if text or not number else number for text, number in re.findall(r'!"([^"]*)"|i32 (\d+)', node)]
 
 
-def _argument(kernel: str, name: str, shown: str, base: str, space: str, qualifiers: str) -> Argument:
+def _argument(
+    kernel: str, structures: list[tuple[int, int]], name: str, shown: str, base: str, space: str, qualifiers: str
+) -> Argument:
+    """One argument; where it is a structure by value it takes the first of those that are left."""
     where = _SPACES.get(space, "value")
     if where != "value":
         target = base.rstrip("*")
@@ -143,11 +174,14 @@ def _argument(kernel: str, name: str, shown: str, base: str, space: str, qualifi
     vector = _VECTOR.match(base)
     scalar, count = (vector[1], int(vector[2])) if vector else (base, 1)
     if scalar not in SCALARS:
-        raise CompilationFailed(
-            f"kernel.cl: error: kernel {kernel!r} takes {name!r} of type {shown!r} by value; "
-            "pass scalars and vectors by value, anything else through a pointer",
-            diagnostics=[],
-        )
+        size, align = structures.pop(0) if structures else (0, 0)
+        if not size:
+            raise CompilationFailed(
+                f"kernel.cl: error: kernel {kernel!r} takes {name!r} of type {shown!r} by value; "
+                "pass scalars, vectors and structures by value, anything else through a pointer",
+                diagnostics=[],
+            )
+        return Argument(name, shown, "value", "", 1, size, align=align)
     element, size = SCALARS[scalar]
     return Argument(name, shown, "value", element, count, size * (4 if count == 3 else count))
 
@@ -159,6 +193,11 @@ def stubs(kernels: Mapping[str, Kernel]) -> str:
     """
     lines = ['# 1 "stubs"\n']
     for kernel in kernels.values():
+        lines += [
+            f'_Static_assert(sizeof({argument.type}) == {argument.size}, "{argument.name} is not what it was");\n'
+            for argument in kernel.arguments
+            if argument.is_structure
+        ]
         loads = ", ".join(map(_load, kernel.arguments, kernel.offsets()))
         lines.append(
             f"__attribute__((noreturn)) void eddy_call_{kernel.name}(const __private unsigned char *eddy_a) "
@@ -169,6 +208,8 @@ def stubs(kernels: Mapping[str, Kernel]) -> str:
 
 def _load(argument: Argument, at: int) -> str:
     """The expression that reads an argument; types in words of our header, whatever the tenant called them."""
+    if argument.is_structure:
+        return f"*(const __private {argument.type} *)(eddy_a + {at})"
     if not argument.is_pointer:
         names = {letter: name for name, (letter, _) in SCALARS.items()}
         kind = names[argument.element] + (str(argument.count) if argument.count > 1 else "")
