@@ -39,7 +39,7 @@ fast: $(STAMP) ## The tests that build no RTL: unit, contract, API; a few minute
 regs: $(STAMP) ## Regenerate RTL, Python, C and HTML from hw/regs/*.rdl
 	@$(PY) tools/regs.py
 
-formal: $(STAMP) ## Proofs of the decoupler and the firewall
+formal: $(STAMP) ## Proofs of blocks, and of what the simulation leaves out
 	@$(PY) -m pytest -m formal $(ARGS)
 
 sim: $(STAMP) ## The RTL benches only

@@ -10,7 +10,7 @@ PROOFS = {
     "owed-split": Proof("owed_split_proof", IP / "burst_split" / "burst_split.f", depth=2, own_assertions=False),
     "bucket": Proof("regulator_proof", IP / "regulator" / "regulator.f", depth=2),
     "turns of three": Proof("fair_turns_proof", IP / "mem_xbar" / "mem_xbar.f", depth=2, parameters={"NumSlots": 3}),
-    "turns of four": Proof("fair_turns_proof", IP / "mem_xbar" / "mem_xbar.f", depth=2, parameters={"NumSlots": 4}),
+    "turns of ten": Proof("fair_turns_proof", IP / "mem_xbar" / "mem_xbar.f", depth=2, parameters={"NumSlots": 10}),
 }
 MUTATIONS = [
     ("owed-split", Mutation("answered early", "burst_split.sv", "rsp_i.b_valid && b_last", "rsp_i.b_valid")),

@@ -22,9 +22,8 @@ def test_sync_fifo(depth: int) -> None:
 @pytest.mark.parametrize(("outstanding", "beats"), [(8, 512), (2, 1024)])
 def test_burst_buffer(outstanding: int, beats: int) -> None:
     bench = Bench(
-        "burst_buffer_bench",
-        LIST,
-        sources=(HERE / "burst_buffer_bench.sv",),
+        "burst_bench",
+        HERE.parent / "burst_bench.f",
         parameters={"MaxOutstanding": outstanding, "Beats": beats},
     )
     bench.run("cocotb_burst_buffer", HERE)

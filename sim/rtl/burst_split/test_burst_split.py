@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy_sim.bench import ROOT, Bench
+from eddy_sim.bench import Bench
 
 HERE = Path(__file__).parent
 
@@ -14,9 +14,8 @@ HERE = Path(__file__).parent
 @pytest.mark.parametrize("parts", [2, 8])
 def test_burst_split(parts: int) -> None:
     bench = Bench(
-        "burst_split_bench",
-        ROOT / "hw/ip/burst_split/burst_split.f",
-        sources=(HERE / "burst_split_bench.sv",),
-        parameters={"MaxParts": parts},
+        "burst_bench",
+        HERE.parent / "burst_bench.f",
+        parameters={"Split": 1, "MaxParts": parts},
     )
     bench.run("cocotb_burst_split", HERE)

@@ -1,9 +1,12 @@
-/// The buffer with its channels flat: each payload one vector, as the package lays it out.
-module burst_buffer_bench
+/// The burst buffer or the burst split with its channels flat: each payload one vector, as the package lays it out.
+module burst_bench
   import eddy_pkg::*;
 #(
+  /// The split; else the buffer.
+  parameter bit          Split = 1'b0,
   parameter int unsigned MaxOutstanding = 8,
-  parameter int unsigned Beats = 512
+  parameter int unsigned Beats = 512,
+  parameter int unsigned MaxParts = 8
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
@@ -60,17 +63,30 @@ module burst_buffer_bench
     rsp_in.r_valid = mem_r_valid_i;
   end
 
-  burst_buffer #(
-    .MaxOutstanding,
-    .Beats
-  ) u_buffer (
-    .clk_i,
-    .rst_ni,
-    .req_i(req_in),
-    .rsp_o(rsp_out),
-    .req_o(req_out),
-    .rsp_i(rsp_in)
-  );
+  if (Split) begin : gen_split
+    burst_split #(
+      .MaxParts
+    ) u_split (
+      .clk_i,
+      .rst_ni,
+      .req_i(req_in),
+      .rsp_o(rsp_out),
+      .req_o(req_out),
+      .rsp_i(rsp_in)
+    );
+  end else begin : gen_buffer
+    burst_buffer #(
+      .MaxOutstanding,
+      .Beats
+    ) u_buffer (
+      .clk_i,
+      .rst_ni,
+      .req_i(req_in),
+      .rsp_o(rsp_out),
+      .req_o(req_out),
+      .rsp_i(rsp_in)
+    );
+  end
 
   assign aw_ready_o = rsp_out.aw_ready;
   assign w_ready_o = rsp_out.w_ready;
