@@ -174,6 +174,24 @@ def test_printf_is_ordered_by_work_item_whatever_the_cluster() -> None:
     assert set(texts) == {texts[0]}
 
 
+@pytest.mark.parametrize("fpu", [True, False])
+def test_vectors_are_printed_element_by_element(fpu: bool) -> None:
+    source = r"""kernel void f(global const int *a) {
+      int k = a[0];
+      printf("%v4hld %v2hlf %d\n", (int4)(k, 1, -2, 3), (float2)(0.5f, k), 7);
+      printf("%v2hhd %v3hhu %v4hhx %v8hhd|%v16hhu\n", (char2)(-1, k), (uchar3)(255, 1, k), (uchar4)(k, 16, 255, 1),
+             (char8)(k), (uchar16)(k));
+      printf("%v2hd %v3hd %5.1v3hlf %v2lx %v4ld %s\n", (short2)(-1, k), (short3)(1, 2, k), (float3)(k, 1.25f, -1.0f),
+             (ulong2)(1UL << 40, k), (long4)(-1, k, 1L << 33, 0), "end");
+    }"""
+    log = launch(cluster(ClusterShape(1, 1, 2, fpu=fpu)), compiled(source, fpu), "f", (1,), [np.array([9], "i4")]).log
+    assert log.splitlines() == [
+        "9,1,-2,3 0.500000,9.000000 7",
+        "-1,9 255,1,9 9,10,ff,1 9,9,9,9,9,9,9,9|" + ",".join("9" * 16),
+        "-1,9 1,2,9   9.0,  1.2, -1.0 10000000000,9 -1,9,8589934592,0 end",
+    ]
+
+
 def test_a_full_log_says_how_much_is_missing() -> None:
     source = 'kernel void f() { for (int k = 0; k < 1000; k++) printf("%d\\n", k); }'
     log = launch(cluster(), compiled(source), "f", (1,), []).log

@@ -152,7 +152,8 @@ def test_lanes_are_put_in_order_and_lost_ones_counted() -> None:
     [
         (b"%d|%5d|%-5d|%05d|%+d|%x|%#X|%o|%u|%c|%%|%5.2f", (-1, 2, 3, 4, 5, 255, 255, 8, -1, 65), None),
         (b"%ld %d", (-1, -1, 7), "-1 7"),
-        (b"%lu %hhd %hld", (0, 1, 3, 4), "4294967296 3 4"),
+        (b"%lu %hhd", (0, 1, 3), "4294967296 3"),
+        (b"%v2hld %v4hhd %v3hlf;%v16q%d", (1, -1, 0x04FF0201, 0x3F800000, 0, 0x40000000, 5, *[0] * 16, 8), None),
         (b"%a %A %a", (0x3FC00000, 0x3F800000, 0x80000000), "0x1.8p+0 0X1P+0 -0x0p+0"),
         (b"%e %g %f", (0x3FC00000, 0x7F800000, 0xFFC00000), "1.500000e+00 inf nan"),
         (b"%p %s.", (0x12AB, 0), "0x000012ab ."),
@@ -163,7 +164,9 @@ def test_lanes_are_put_in_order_and_lost_ones_counted() -> None:
 )
 def test_conversions(template: bytes, words: tuple[int, ...], text: str | None) -> None:
     region = Region(template, [record(0, *(word & 0xFFFFFFFF for word in words))])
-    assert region.text() == (text or "-1|    2|3    |00004|+5|ff|0XFF|10|4294967295|A|%| 0.00")
+    vectors = "1,-1 1,2,-1,4 1.000000,0.000000,2.000000;" + "," * 15 + "8"
+    text = text or (vectors if b"%v" in template else "-1|    2|3    |00004|+5|ff|0XFF|10|4294967295|A|%| 0.00")
+    assert region.text() == text
 
 
 FORGER = """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 MAX_STRING = 4096
 """Bytes of one format, or of one string it names."""
-_CONVERSION = re.compile(rb"%([-+ #0]{0,8})(\d*)(\.\d*)?(hh|hl|h|l)?([a-zA-Z%])")
+_CONVERSION = re.compile(rb"%([-+ #0]{0,8})(\d*)(\.\d*)?(?:v(16|2|3|4|8))?(hh|hl|h|l)?([a-uw-zA-Z%])")
 _WIDTH, _PRECISION = 3, 4
 """Characters of a width, and of a precision with its point, that are heeded: 999 at most."""
 _PIECE_BYTES = 64
@@ -30,12 +30,14 @@ class _Part:
         kind: Its letter; "" behind the last one.
         spec: Python's for it.
         word: How its argument is read.
+        count: Values it has: elements of a vector.
     """
 
     before: bytes
     kind: str = ""
     spec: str = ""
     word: struct.Struct = _UNSIGNED
+    count: int = 1
 
 
 class Text:
@@ -72,10 +74,10 @@ class Text:
             self._put(part.before)
             if part.kind:
                 fits = at + part.word.size <= len(arguments)
-                value = part.word.unpack_from(arguments, at)[0] if fits else 0
+                values = part.word.unpack_from(arguments, at) if fits else (0,) * part.count
                 at += part.word.size
-                shown = self._shown(part, value)
-                self._work(len(shown) // _PIECE_BYTES)
+                shown = b",".join([self._shown(part, value) for value in values])
+                self._work(part.count - 1 + len(shown) // _PIECE_BYTES)
                 self._put(shown)
 
     def _parsed(self, address: int) -> tuple[_Part, ...]:
@@ -116,10 +118,12 @@ class Text:
 
 
 def _part(before: bytes, match: re.Match[bytes]) -> _Part:
-    flags, width, precision, length, kind = (part.decode() if part else "" for part in match.groups())
+    flags, width, precision, vector, length, kind = (part.decode() if part else "" for part in match.groups())
     if kind == "%":
         return _Part(before + b"%")
     spec = "%" + flags + width[:_WIDTH] + precision[:_PRECISION]
+    if vector:
+        return _vector(before, spec, int(vector), length, kind)
     wide = length == "l"
     if kind in "di":
         return _Part(before, kind, spec + "d", _LONG if wide else _INTEGER)
@@ -131,6 +135,16 @@ def _part(before: bytes, match: re.Match[bytes]) -> _Part:
     if kind in "cs":
         return _Part(before, kind, (spec if kind == "s" else spec.partition(".")[0]) + kind, word)
     return _Part(before, kind, "", word)
+
+
+def _vector(before: bytes, spec: str, count: int, length: str, kind: str) -> _Part:
+    """The conversion of a vector: of each of its elements, with commas between; three take the room of four."""
+    size = {"hh": 1, "h": 2, "l": 8}.get(length, 4)
+    room = max(4, (4 if count == 3 else count) * size)
+    letter = "bhiq"[(1, 2, 4, 8).index(size)]
+    letter = "f" if kind in "fFeEgGaA" and size == 4 else letter if kind in "di" else letter.upper()
+    word = struct.Struct(f"<{count}{letter}{room - count * size}x")
+    return _Part(before, kind, spec + ("d" if kind == "u" else kind) if kind in "diouxXfFeEgG" else "", word, count)
 
 
 def _printable(part: bytes) -> bytes:

@@ -10,6 +10,15 @@
 /// Bytes of a lane's log in use, then how many records found no room.
 typedef struct { u32 used, lost; u8 records[]; } lane_log;
 
+/// Whether a conversion ends with this letter; h, l and v come before it.
+static int ends(char c) { return c == '%' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z' && c != 'h' && c != 'l' && c != 'v'); }
+
+/// Bytes of a conversion's argument: `count` elements, of a size that the numbers of h and l say.
+static u32 size_of(u32 count, u32 h, u32 l) {
+  if (!count) return l && !h ? 8 : 4;
+  return (count == 3 ? 4 : count) * (h == 2 ? 1 : h && !l ? 2 : l && !h ? 8 : 4);
+}
+
 int printf(const char *format, ...) {
   const u32 lane = (CSR(0xcc2) * CSR(0xfc1) + CSR(0xcc1)) * CSR(0xfc0) + CSR(0xcc0);
   const u32 room = BLOCK(LOG_STRIDE) - sizeof(lane_log);
@@ -22,24 +31,32 @@ int printf(const char *format, ...) {
   if (!BLOCK(LOG_BASE)) return -1;
   __builtin_va_start(arguments, format);
   for (p = format; *p; p++) {
-    u32 wide = 0;
+    u32 h = 0, l = 0, count = 0, size, at;
+    const u32 *from;
+    u32 small[2];
+    u64 value;
     if (*p != '%') continue;
-    for (p++; *p && !(*p >= 'a' && *p <= 'z' && *p != 'h' && *p != 'l') && !(*p >= 'A' && *p <= 'Z') && *p != '%'; p++) {
-      wide |= *p == 'l';
+    for (p++; *p && !ends(*p); p++) {
+      h += *p == 'h';
+      l += *p == 'l';
+      if (*p == 'v') count = p[1] == '1' ? 16 : (u32)(p[1] - '0');
       if (*p == '*') goto lost;
     }
     if (!*p) break;
     if (*p == '%') continue;
-    if (log->used + bytes + 8 > room) goto lost;
-    if (wide) {
-      const u64 value = __builtin_va_arg(arguments, u64);
-      *(u32 *)((u8 *)head + bytes) = (u32)value;
-      *(u32 *)((u8 *)head + bytes + 4) = (u32)(value >> 32);
-      bytes += 8;
+    size = size_of(count, h, l);
+    if (count > 16 || log->used + bytes + (size < 8 ? 8 : size) > room) goto lost;
+    // What is larger than two registers comes by its address.
+    if (size > 8) {
+      from = __builtin_va_arg(arguments, const u32 *);
     } else {
-      *(u32 *)((u8 *)head + bytes) = __builtin_va_arg(arguments, u32);
-      bytes += 4;
+      value = size > 4 ? __builtin_va_arg(arguments, u64) : __builtin_va_arg(arguments, u32);
+      small[0] = (u32)value;
+      small[1] = (u32)(value >> 32);
+      from = small;
     }
+    for (at = 0; at < size; at += 4) head[(bytes + at) / 4] = from[at / 4];
+    bytes += (size + 3) & ~3u;
   }
   __builtin_va_end(arguments);
   if (log->used + bytes > room) goto lost;
