@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from eddy.board.model import ModelBoard, ModelFaults
 from eddy.board.port import Cause
 from eddy.core.jobs import TRANSITIONS, JobState
-from eddy.core.records import What
+from eddy.core.records import Quota, What
 from eddy.hypervisor.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Dispatch, DispatchView
 from eddy.store import Store
+from eddy.store.rows import Commit
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
 EFFECTS = ("load", "launch", "stop", "free", "allocate", "write", "read", "wait", "commit")
@@ -203,3 +205,29 @@ class Idle:
 
     def decide(self, view: DispatchView) -> Dispatch:
         return Dispatch(())
+
+
+def test_a_backlog_is_taken_up_in_a_few_transactions_and_begins_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board, store = model_board(), Store(tmp_path / "eddy.sqlite", Quota(max_jobs=100))
+    first = engine_over(board, store)
+    first.start()
+    jobs = [first.accept(request(store)) for _ in range(60)]
+    for _ in range(20):
+        first.step()
+    second = engine_over(board, store)
+    commits: list[Commit] = []
+    commit = store.commit
+
+    def counted(what: Commit) -> None:
+        commits.append(what)
+        commit(what)
+
+    monkeypatch.setattr(store, "commit", counted)
+    second.start()
+    assert len(commits) <= 6, "not one for every job"
+    assert sum(event.what is What.RECOVERED for each in commits for event in each.events) == len(second.machine.jobs)
+    while not second.idle:
+        second.step()
+    assert {store.job(TENANT, job.id).state for job in jobs} == {JobState.SUCCEEDED}
