@@ -128,8 +128,9 @@ class Hypervisor:
 
     async def _work(self) -> None:
         """Return when there is something to do."""
-        if self._engine.stalled:
-            _log.warning("stalled: the policy gives jobs %s no slot", self._engine.stalled)
+        stalled = self._engine.stalled
+        if stalled:
+            _log.warning("stalled: the policy gives %d jobs no slot, %s first", len(stalled), stalled[:10])
         while self._engine.idle:
             woken = False
             with anyio.move_on_after(LOOK_S if self._engine.preparing.waiting else PROBE_S):

@@ -327,7 +327,8 @@ class Jobs:
             return self
         new._forget(before)
         if before is None or before.age != job.age:
-            new._by_age = new._by_age.put(job.age, job.id)
+            aged = new._by_age if before is None else new._by_age.drop(before.age)
+            new._by_age = aged.put(job.age, job.id)
         new._by_id = self._by_id.put(job.id, job)
         if _alone(job):
             new.begun = new.begun.put(job.id, job)
