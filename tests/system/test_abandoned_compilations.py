@@ -150,8 +150,7 @@ def test_a_compiler_ends_with_the_process_that_started_it(tmp_path: Path) -> Non
         sandbox._feed = lambda process, left, selector: (selector.unregister(process.stdin), left)[1]
         sandbox.run((toolchain.executable(), "clang", "-x", "c", "-E", "-"), b"x")
     """
-    parent = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
-    try:
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         parent.stdout.readline()
 
@@ -159,14 +158,13 @@ def test_a_compiler_ends_with_the_process_that_started_it(tmp_path: Path) -> Non
             listed = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
             return [int(pid) for pid in listed.read_text().split()]
 
-        assert soon(lambda: any(b"clang" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children()))
-        (child,) = children()
-        parent.kill()
+        try:
+            assert soon(lambda: any(b"clang" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children()))
+            (child,) = children()
+        finally:
+            parent.kill()
         parent.wait()
         assert soon(lambda: not alive(child))
-    finally:
-        parent.kill()
-        parent.wait()
 
 
 def alive(pid: int) -> bool:
