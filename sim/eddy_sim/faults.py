@@ -44,6 +44,8 @@ class Behaviour(str, enum.Enum):
     """Asks for a burst that crosses 4 KiB."""
     INTERRUPT = "interrupt"
     """Holds its interrupt high for ever."""
+    TOGGLE = "toggle"
+    """Raises and lowers its interrupt for ever, 64 cycles of its clock each."""
     FLOOD_WRITE = "flood-write"
     """Writes 2 KiB bursts to the address in 0x10 as fast as the bus takes them, for ever."""
     DRIBBLE_WRITE = "dribble-write"

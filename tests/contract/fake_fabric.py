@@ -28,6 +28,8 @@ from eddy_sim.memory import CacheView
 
 ACCESS_S = 1e-7
 ITEM_S = 1e-5
+DONE_AFTER_S = 7.3e-3
+"""How long a module rings in vain before it is done."""
 MARK = (0x0123456789ABCDEF).to_bytes(8, "little")
 SHELL = "00000000cafe0001"
 
@@ -93,6 +95,8 @@ class FakeLine:
     def __init__(self, bell: asyncio.Event) -> None:
         self._bell = bell
         self._armed = self._fired = self._level = False
+        self.held = False
+        """High whatever the module does."""
 
     @property
     def level(self) -> bool:
@@ -115,7 +119,7 @@ class FakeLine:
         self._armed = False
 
     def _look(self) -> None:
-        if self._armed and self._level:
+        if self._armed and (self._level or self.held):
             self._armed, self._fired = False, True
             self._bell.set()
 
@@ -157,7 +161,7 @@ class FakeSlot:
         self.module = self.build = ""
         self.cluster: Cluster | None = None
         self.registers: dict[int, int] = {}
-        self.finished_flag = False
+        self.finished_flag = self.rings = False
         self._fault = Fault(Cause.NONE)
         self.counts = dict.fromkeys(Snapshot.__slots__, 0)
         self.done, self.fault_line = FakeLine(fabric.bell), FakeLine(fabric.bell)
@@ -207,7 +211,7 @@ class FakeSlot:
     def hold_reset(self) -> None:
         self._note("hold_reset")
         self.running = False
-        self.registers, self.finished_flag = {}, False
+        self.registers, self.finished_flag, self.rings = {}, False, False
 
     def release_reset(self) -> None:
         self._note("release_reset")
@@ -365,6 +369,11 @@ class FakeSlot:
 
     def _act(self) -> None:
         if not self.running or self.behaviour == "hang":
+            return
+        if self.behaviour in ("interrupt", "toggle", "interrupt-then-done") and not self.rings:
+            self.rings, self.done.level = True, self.control_open
+            if self.behaviour == "interrupt-then-done":
+                self.fabric.time.at(self.fabric.time.now_s() + DONE_AFTER_S, self._act)
             return
         self.store(self.registers.get(0x14, 0) << 32 | self.registers.get(0x10, 0), MARK)
         if self.behaviour == "write-outside":

@@ -13,6 +13,7 @@ from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.fabric import Cluster, Fault, KernelEnd, KernelStart, SlotFabric
 from eddy.board.handover import MemoryGate, NotDrained
+from eddy.board.lines import RestingLine
 from eddy.board.port import Access, Cause, CoreReport, KernelLaunch, Launch
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.gpu.layout import REGION_BASE
@@ -137,14 +138,24 @@ class Kernels:
 
     Args:
         hardware: The slot.
+        done: The interrupt of the cluster.
         gate: What it may reach of memory.
         cluster: The cluster in it.
         clock: Board time, for bounded waits.
         arena: Where regions are.
     """
 
-    def __init__(self, hardware: SlotFabric, gate: MemoryGate, cluster: Cluster, clock: Clock, arena: Arena) -> None:
-        self._hardware, self._gate, self._cluster, self._clock, self._arena = hardware, gate, cluster, clock, arena
+    def __init__(
+        self,
+        hardware: SlotFabric,
+        done: RestingLine,
+        gate: MemoryGate,
+        cluster: Cluster,
+        clock: Clock,
+        arena: Arena,
+    ) -> None:
+        self._hardware, self._done, self._gate, self._cluster = hardware, done, gate, cluster
+        self._clock, self._arena = clock, arena
         self._running: dict[str, _Running] = {}
         self._cores = cluster.shape.cores
         self._ends: dict[int, KernelEnd] = {}
@@ -176,7 +187,7 @@ class Kernels:
         # Cores are disjoint, so that the lowest one's number is nobody else's: the context, and the window's place.
         context = min(cores)
         started = KernelStart(kernel.entry, kernel.argument, region.address, region.bytes, cores, context)
-        self._hardware.done.arm()
+        self._done.arm()
         self._hardware.fault.arm()
         self._gate.open(launch.grants, context, place=context)
         started_s = self._clock.now_s()
@@ -193,7 +204,7 @@ class Kernels:
         Raises:
             SlotFailed: The slot as a whole has a fault.
         """
-        faulty = True
+        faulty, before = True, len(self._ended)
         while faulty:
             self._poll()
             # After the reads, because a module that does not answer them shows there, and what was read is poison.
@@ -205,7 +216,7 @@ class Kernels:
                 if running.ticket in self._ends:
                     self._end(running)
         if self._running:
-            self._hardware.done.arm()
+            self._done.told(something=len(self._ended) > before)
 
     def end_late(self) -> None:
         """Halt what has run longer than it may.

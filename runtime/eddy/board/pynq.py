@@ -22,6 +22,7 @@ from eddy.board.fabric import Fabric, Fault
 from eddy.board.handover import Loan, MemoryGate, NotDrained, Quiescent
 from eddy.board.images import ImageStore
 from eddy.board.kernels import Ended, Kernels, SlotFailed
+from eddy.board.lines import RestingLine
 from eddy.board.port import (
     READY,
     BoardDescription,
@@ -97,7 +98,12 @@ class PynqBoard:
         self._preparer = preparer
         self._arena = Arena(fabric.memory)
         self._slots = [
-            BoardSlot(hardware, MemoryGate(hardware.control, clock, self._arena)) for hardware in fabric.slots
+            BoardSlot(
+                hardware,
+                RestingLine(hardware.done, clock.now_s),
+                MemoryGate(hardware.control, clock, self._arena),
+            )
+            for hardware in fabric.slots
         ]
         for index, slot in enumerate(self._slots):
             # Whoever had the board before may have left a slot open: nothing is handed out until all are closed, and
@@ -238,7 +244,7 @@ class PynqBoard:
     def _start(self, target: BoardSlot, launch: Launch) -> None:
         for offset, value in launch.registers:
             target.hardware.module.write(offset, value)
-        target.hardware.done.arm()
+        target.done.arm()
         target.hardware.fault.arm()
         self._move(target, SlotPhase.RUNNING, image=target.image)
         target.launch, target.started_s = launch, self._clock.now_s()
@@ -353,12 +359,12 @@ class PynqBoard:
 
     def _let_pass(self, until_s: float) -> None:
         """Let time pass until something happens or `until_s`, then deal with what happened."""
-        self._clock.wait(min(until_s, self._next_limit_s()), self._fabric.loop, self._fabric.bell)
+        self._clock.wait(min(until_s, self._next_look_s()), self._fabric.loop, self._fabric.bell)
         self._fabric.bell.clear()
         self._service()
 
-    def _next_limit_s(self) -> float:
-        return min((slot.limit_s for slot in self._slots), default=float("inf"))
+    def _next_look_s(self) -> float:
+        return min((slot.look_s for slot in self._slots), default=float("inf"))
 
     def _service(self) -> None:
         if self._load is not None and self._load.download is not None and self._load.download.done():
@@ -372,7 +378,7 @@ class PynqBoard:
                 self._give_up(index, slot, f"{type(error).__name__}: {error}")
 
     def _service_slot(self, index: int, slot: BoardSlot) -> None:
-        fault, done = slot.hardware.fault.take(), slot.hardware.done.take()
+        fault, done = slot.hardware.fault.take(), slot.done.take()
         if slot.kernels is not None and slot.launches:
             self._service_kernels(index, slot, slot.kernels, fault or done)
             return
@@ -451,7 +457,7 @@ class PynqBoard:
                 swap.finish(load.swap)
             cluster = target.hardware.module.cluster
             if cluster is not None:
-                target.kernels = Kernels(target.hardware, target.gate, cluster, self._clock, self._arena)
+                target.kernels = Kernels(target.hardware, target.done, target.gate, cluster, self._clock, self._arena)
             else:
                 target.kernels = None
         except swap.StepFailed as error:
@@ -479,7 +485,7 @@ class PynqBoard:
 
     def _on_done(self, index: int, slot: BoardSlot) -> None:
         if slot.launch is not None and not self._settle(index, slot):
-            slot.hardware.done.arm()
+            slot.done.told(something=False)
 
     def _on_fault(self, index: int, slot: BoardSlot) -> None:
         if slot.phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):
@@ -570,6 +576,8 @@ class PynqBoard:
     def _move(self, slot: BoardSlot, phase: SlotPhase, image: str = "") -> None:
         if phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):
             slot.kernels = None
+        if phase is not SlotPhase.RUNNING:
+            slot.done.ignore()
         slot.phase, slot.image, slot.launch, slot.since_s = phase, image, None, self._clock.now_s()
         slot.idle_fault = NO_FAULT
 

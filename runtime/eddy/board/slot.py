@@ -9,6 +9,7 @@ from eddy.board.arena import Arena
 from eddy.board.fabric import Fault, SlotFabric
 from eddy.board.handover import MemoryGate
 from eddy.board.kernels import Kernels
+from eddy.board.lines import RestingLine
 from eddy.board.port import Access, Cause, Launch, SlotPhase, SlotState
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest
 from eddy.core.slots import Image
@@ -24,6 +25,7 @@ class BoardSlot:
 
     Attributes:
         hardware: Its blocks.
+        done: The interrupt of the module in it.
         gate: What it may reach of memory: while an item runs, what was granted; otherwise nothing.
         phase: What it is doing.
         image: sha256 of what it holds.
@@ -36,6 +38,7 @@ class BoardSlot:
     """
 
     hardware: SlotFabric
+    done: RestingLine
     gate: MemoryGate
     phase: SlotPhase = SlotPhase.EMPTY
     image: str = ""
@@ -59,6 +62,11 @@ class BoardSlot:
         if self.kernels is not None:
             return self.kernels.next_limit_s()
         return float("inf") if self.launch is None else self.started_s + self.launch.time_limit_s
+
+    @property
+    def look_s(self) -> float:
+        """Board time at which it must be seen to, whether it rings or not."""
+        return min(self.limit_s, self.done.rests_until_s)
 
 
 def check_launch(launch: Launch, running: Iterable[str]) -> None:

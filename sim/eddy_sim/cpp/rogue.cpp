@@ -13,7 +13,8 @@
 namespace {
 
 enum class Behaviour { kSound, kHang, kSilent, kFlood, kReadOutside, kWriteOutside, kStallWrite, kStallResponse,
-                       kIllegalBurst, kInterrupt, kFloodWrite, kDribbleWrite, kLateOutside, kTraffic };
+                       kIllegalBurst, kInterrupt, kFloodWrite, kDribbleWrite, kLateOutside, kTraffic,
+                       kToggle };
 
 constexpr struct {
   const char* name;
@@ -33,10 +34,12 @@ constexpr struct {
     {"dribble-write", Behaviour::kDribbleWrite},
     {"late-outside", Behaviour::kLateOutside},
     {"traffic", Behaviour::kTraffic},
+    {"toggle", Behaviour::kToggle},
 };
 
 constexpr uint64_t kWord = 0x0123456789ABCDEFull;  // what it writes to memory
 constexpr uint16_t kDribblePause = 16;  // cycles between two beats
+constexpr uint16_t kTogglePause = 64;  // cycles for which its interrupt is low, and then high
 constexpr uint16_t kLatePause = 1000;  // cycles between the item's end and what comes after it
 
 /// Everything that a clock edge may change, and nothing else: two of these are compared to find a fixed point.
@@ -73,7 +76,7 @@ class Rogue {
       s_.registers.step(before, down, s_.up, answers, hash_, kind_);
       if (s_.registers.started) act();
       else if (behaviour_ == Behaviour::kLateOutside) act_late();
-      s_.up.irq = (s_.registers.gie && s_.registers.isr & s_.registers.ier) || (s_.registers.started && behaviour_ == Behaviour::kInterrupt);
+      s_.up.irq = (s_.registers.gie && s_.registers.isr & s_.registers.ier) || interrupts();
     }
     up = s_.up;
   }
@@ -85,6 +88,11 @@ class Rogue {
   }
 
  private:
+  bool interrupts() const {
+    return s_.registers.started &&
+           (behaviour_ == Behaviour::kInterrupt || (behaviour_ == Behaviour::kToggle && s_.pause >= kTogglePause));
+  }
+
   uint64_t address() const { return s_.registers.address(0x10); }
 
   void finish() {
@@ -192,6 +200,7 @@ class Rogue {
         if (first) ask_write(address(), 7, false);
         break;
       case Behaviour::kTraffic: act_traffic(); break;
+      case Behaviour::kToggle: s_.pause = static_cast<uint16_t>((s_.pause + 1) % (2 * kTogglePause)); break;
       default: break;
     }
     s_.asked = s_.registers.started;
