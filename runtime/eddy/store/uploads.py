@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from eddy.core.errors import InvalidRequest
-
-if TYPE_CHECKING:
-    from eddy.store.blobs import Blobs
+from eddy.store.files import Draft
 
 STEP_BYTES = 1 << 20
 """What is booked at a time where nobody said how much will come."""
+
+
+class Shelf(Protocol):
+    """Where blobs are kept, as an upload sees it; errors are those of `eddy.store.blobs.Blobs`."""
+
+    def has_blob(self, tenant: str, sha256: str) -> bool:
+        """Whether a tenant has it."""
+
+    def draft(self) -> Draft:
+        """A file to write it to."""
+
+    def room(self, tenant: str) -> int:
+        """Bytes a tenant may still book."""
+
+    def book(self, tenant: str, bytes: int) -> None:
+        """Reserve bytes of a tenant's quota."""
+
+    def unbook(self, tenant: str, bytes: int) -> None:
+        """Give reserved bytes back."""
+
+    def book_kept(self, tenant: str, bytes: int) -> None:
+        """Count bytes that are kept now."""
+
+    def keep(self, tenant: str, sha256: str, draft: Draft) -> bool:
+        """Keep a finished draft; answers whether it is new."""
 
 
 class Upload:
@@ -28,7 +51,7 @@ class Upload:
         QuotaExceeded: The tenant may not keep as many.
     """
 
-    def __init__(self, blobs: Blobs, tenant: str, sha256: str, declared_bytes: int | None = None) -> None:
+    def __init__(self, blobs: Shelf, tenant: str, sha256: str, declared_bytes: int | None = None) -> None:
         self._blobs, self._tenant, self._sha256 = blobs, tenant, sha256
         self._booked = 0
         self._known = blobs.has_blob(tenant, sha256)
