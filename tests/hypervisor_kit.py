@@ -139,7 +139,7 @@ def request(
     key: str = "",
     inputs: dict[str, tuple[str, ...]] | None = None,
 ) -> JobRequest:
-    """A request for `CHAIN` whose blobs are put up."""
+    """A request for `CHAIN` whose blobs are uploaded."""
     return JobRequest(
         tenant=tenant,
         application=CHAIN.name,

@@ -142,7 +142,7 @@ def buffer(store: Store, tenant: str, array: npt.NDArray[Any]) -> Buffer:
 
 
 def step_request(store: Store, tenant: str = "alice", salt: int = 1, count: int = 512, n: int = 2) -> JobRequest:
-    """A request for `step` whose arrays are put up."""
+    """A request for `step` whose arrays are uploaded."""
     y, x = step_arrays(count, salt)
     arguments = (buffer(store, tenant, y), buffer(store, tenant, x), n)
     return JobRequest(tenant, "", kernel=KernelRequest(STEP, "step", (count,), arguments).to_json())

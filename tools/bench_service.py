@@ -46,7 +46,7 @@ def submission(key: str) -> Callable[[], bytes]:
 
 
 def prepare(server: Running) -> None:
-    """Wait until jobs are taken, and put up the tile that every one of them takes."""
+    """Wait until jobs are taken, and upload the tile that every one of them takes."""
     while ask(server.port, request("GET", "/readyz"))[0] != 200:
         time.sleep(0.05)
     path = f"/v1/blobs/{hashlib.sha256(TILE).hexdigest()}"

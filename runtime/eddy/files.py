@@ -53,7 +53,7 @@ def explained(error: OSError, path: Path | None = None) -> StorageFailed:
             " for writing, or name another folder",
             path=str(where),
         )
-    return StorageFailed(f"{where}: {error.strerror or error}; see to the disk it lies on", path=str(where))
+    return StorageFailed(f"{where}: {error.strerror or error}; check the disk it is on", path=str(where))
 
 
 def no_room(where: Path) -> StorageFull:

@@ -5,8 +5,8 @@ and what a module wrote reaches the CPU when the line is invalidated. The view h
 holds every line, and neither writes back nor fetches by itself, so that a forgotten call always shows.
 
 Stores of the CPU are found by what they changed. So that one which repeats the old value is found too, the memory model
-(`cpp/dram.cpp`) spoils the CPU's clean copy of every byte a module writes: the CPU sees neither the old value nor the
-new until it invalidates (a lone byte is missed by chance once in 256 times). Not found is a store that repeats the
+(`cpp/dram.cpp`) overwrites the CPU's clean copy of every byte a module writes: the CPU sees neither the old value nor
+the new until it invalidates (a lone byte is missed by chance once in 256 times). Not found is a store that repeats the
 value *before* a module overwrites it; the module's bytes then stay, where a cache would have put the CPU's over them.
 """
 

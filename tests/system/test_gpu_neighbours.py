@@ -122,7 +122,7 @@ def test_a_bad_kernel_ends_alone_and_says_why(gpu: GpuHarness, kernel: str) -> N
     assert good.kind is EventKind.ITEM_DONE, good.detail
     np.testing.assert_array_equal(ada.result(gpu), ada.wanted)
     assert gpu.board.state().slots[CLUSTER].phase is SlotPhase.IDLE
-    # Whoever is next on the bad one's core gets a clean one, with nothing loaded anew.
+    # Whoever is next on the bad one's core gets a clean one, with nothing reloaded.
     gpu.board.free(mallory.region.id)
     grace = start(gpu, "grace", "sums", data[:32], core=0)
     assert gpu.next_event().kind is EventKind.ITEM_DONE

@@ -1,4 +1,4 @@
-"""The hypervisor dies between any two effects, and a new one takes up where it stopped."""
+"""The hypervisor dies between any two effects, and a new one continues where it stopped."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_kernels_of_two_tenants_run_beside_an_application() -> None:
     (core,) = record.kernel.cores
     assert sum(core.cycle_thread) == core.total_active_cycles > 0
     assert core.instructions >= core.total_active_cycles
-    assert store.job("bob", 2).reconfigurations == 1, "another tenant's cluster is loaded anew"
+    assert store.job("bob", 2).reconfigurations == 1, "another tenant's cluster is reloaded"
     for event in store.events(None, 1):
         assert event.item is None or event.item < 4
     trace = read_trace(store, {CHAIN.name: CHAIN})
@@ -274,7 +274,7 @@ def changed(store: Store, **changes: Any) -> JobRequest:
         (
             {"arguments": [{"buffer": "0" * 64, "dtype": "<u4", "shape": [1]}]},
             "kernel.arguments[0]",
-            "sha256 of a blob that was put up",
+            "sha256 of an uploaded blob",
         ),
     ],
 )

@@ -50,7 +50,7 @@ def test_tokens_start_at_priority_and_grow_with_waiting_in_job_lengths() -> None
     assert tokens(job, 6.0, alpha=0.5) == pytest.approx(3 + 0.5 * 3 * 5 / 10)
     assert tokens(job, 0.5, alpha=0.5) == 3.0, "nothing is taken for time that was not waited"
     hidden = replace(job, shown_s=4.0)
-    assert tokens(hidden, 6.0, alpha=0.5) == pytest.approx(3 + 0.5 * 3 * 2 / 10), "hidden jobs begin anew"
+    assert tokens(hidden, 6.0, alpha=0.5) == pytest.approx(3 + 0.5 * 3 * 2 / 10), "hidden jobs start from zero"
 
 
 @pytest.mark.parametrize(("count", "level"), [(1.0, 1), (2.99, 1), (3.0, 3), (8.9, 3), (9.0, 9), (400.0, 9), (0.2, 1)])

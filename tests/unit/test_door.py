@@ -1,4 +1,4 @@
-"""The door: who waits together is let in together, in order, and nobody suffers for another."""
+"""Groups of submissions: who waits together is committed together, in order, and nobody suffers for another."""
 
 from __future__ import annotations
 

@@ -244,9 +244,9 @@ def test_what_ships_says_how_it_was_made_and_kept_its_seeds_apart(kind: str) -> 
 
 
 def test_thresholds_for_other_states_are_refused() -> None:
-    with pytest.raises(InvalidRequest, match="train it anew"):
+    with pytest.raises(InvalidRequest, match="train it again"):
         actor_from({"layers": [[np.zeros((3, 10)).tolist(), [0.0] * 10]]})
-    with pytest.raises(InvalidRequest, match="train it anew"):
+    with pytest.raises(InvalidRequest, match="train it again"):
         hedge_from({"chances": [[1.0, 0.0]]})
 
 

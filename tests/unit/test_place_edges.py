@@ -76,7 +76,7 @@ def edge(seed: int) -> Instance:
 
 @pytest.mark.parametrize("seed", range(2 * len(TIMES) * len(SENDING)))
 def test_every_method_answers_and_the_default_is_never_worse(seed: int) -> None:
-    """All answers are feasible, with starts and by the four keys alone; no bound is above any make-span."""
+    """All answers are feasible, with starts and by the four keys alone; no bound is above any makespan."""
     it = edge(seed)
     default = METHODS["default"](it)
     for name, method in METHODS.items():

@@ -31,7 +31,7 @@ def everywhere(it: Instance) -> Iterator[Ints]:
 
 
 def sending_optimum(it: Instance) -> float:
-    """By Theorem 2 of [002] constant rates are best, so that a placement's make-span is its busiest port's."""
+    """By Theorem 2 of [002] constant rates are best, so that a placement's makespan is its busiest port's."""
     assert it.size_bits is not None
     assert it.requester is not None
     assert it.egress_bps is not None
@@ -54,9 +54,9 @@ def joint_optimum(it: Instance) -> float:
 
 
 def makespan_of_order(it: Instance, host: Ints, order: tuple[int, ...], known: float) -> float:
-    """The least make-span where computations start in the order given.
+    """The least makespan where computations start in the order given.
 
-    Variables: the starts, the make-span, and the bits of each job sent between one start and the next.
+    Variables: the starts, the makespan, and the bits of each job sent between one start and the next.
     """
     assert it.size_bits is not None
     assert it.requester is not None

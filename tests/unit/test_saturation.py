@@ -31,7 +31,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 
 def every_schedule_s(graph: Graph, batch: int, slots: int) -> float:
-    """The least make-span over every order of loads and every choice of slots."""
+    """The least makespan over every order of loads and every choice of slots."""
     count = len(graph.latency_s)
     best_s = float("inf")
     for order in itertools.permutations(range(count)):

@@ -84,7 +84,7 @@ def _items(apps: Mapping[str, Any], events: Sequence[Row], trace: Sequence[Row],
             need = events[number]["batch"] if bulk else row["item"] + 1
             for a, b in apps[events[number]["app"]].get("edges", []):
                 if b == task and done[number, a] < need:
-                    found.append(f"item {row['item']} of {task} of event {number} starts before {a} is through")
+                    found.append(f"item {row['item']} of {task} of event {number} starts before {a} has finished")
     for number, event in enumerate(events):
         for at, task in enumerate(apps[event["app"]]["tasks"]):
             if done[number, task.get("id", at)] != event["batch"]:

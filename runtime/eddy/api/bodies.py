@@ -1,7 +1,7 @@
 """JSON bodies, read strictly: what Python's reader lets in and others do not never reaches a route.
 
 Python accepts NaN, infinities, names that stand twice, half a surrogate pair and integers of any length. Each of them
-breaks something behind the door (a data base, a file name, an answer that must be UTF-8), so all are refused here, once
+breaks something inside (a data base, a file name, an answer that must be UTF-8), so all are refused here, once
 for every route: what is no JSON with 400 `malformed-json`, what is JSON but cannot be kept with 422 and the field.
 """
 

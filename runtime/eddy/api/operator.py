@@ -31,7 +31,7 @@ def see_to_operator(store: Store, hasher: KeyHasher, data: DataFolder) -> bool:
     proof = hasher.hash(_PROOF)
     known = store.meta(_PROOF)
     if known and known != proof:
-        fix = "restore it from a backup, or begin anew with an empty --data"
+        fix = "restore it from a backup, or start again with an empty --data"
         raise damaged(data.secret, f"is not the one {data.database.name} was written with", fix)
     if not known:
         store.commit(Commit(meta={_PROOF: proof}))

@@ -53,7 +53,7 @@ class Journal:
         return self._next_seq + len(self._started)
 
     def reset(self, next_seq: int) -> None:
-        """Begin anew: nothing started, events numbered from here."""
+        """Start over: nothing started, events numbered from here."""
         self._started, self._next_seq = [], next_seq
         self._write()
 

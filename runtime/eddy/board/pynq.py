@@ -464,7 +464,7 @@ class PynqBoard:
             self._fail_load(load, error.cause, error.detail)
             return
         except Exception as error:
-            # A driver failed in a way no step foresaw: the load has ended all the same, and must be seen to.
+            # A driver failed in a way no step foresaw: the load has ended all the same, and must be handled.
             self._fail_load(load, Cause.CONFIGURATION_ERROR, f"{type(error).__name__}: {error}")
             return
         self._move(target, SlotPhase.IDLE, image=load.image.sha256)

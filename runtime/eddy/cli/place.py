@@ -50,7 +50,7 @@ def place(
     else:
         over = placement.makespan_s / placement.lower_bound_s - 1 if placement.lower_bound_s else 0.0
         print(f"{batch.jobs} jobs on {batch.accelerators} accelerators by {placement.method} ({batch.kind})")
-        print(f"make-span    {seconds(placement.makespan_s)}, at most {over:.2%} over the best there can be")
+        print(f"makespan     {seconds(placement.makespan_s)}, at most {over:.2%} over the best there can be")
         print(f"lower bound  {seconds(placement.lower_bound_s)}")
     for problem in problems:
         say(f"eddy: the answer is wrong: {problem}")

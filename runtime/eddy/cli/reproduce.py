@@ -1,4 +1,4 @@
-"""`eddy reproduce`: every headline figure of the documents, computed anew, next to its published value.
+"""`eddy reproduce`: every headline figure of the documents, computed again, next to its published value.
 
 A study is a module `eddy.studies.<name>.run` (or what `STUDIES` says) with a function
 `reproduce(out, seed, quick, say) -> list[Row]`. To add one, add its line to `STUDIES`.
@@ -38,7 +38,7 @@ class Study:
 
 
 STUDIES: Mapping[str, Study] = {
-    "makespan": Study("eddy.studies.makespan.run", "[002]: make-span placement, figures 2 to 9."),
+    "makespan": Study("eddy.studies.makespan.run", "[002]: makespan placement, figures 2 to 9."),
     "mtf": Study("eddy.studies.mtf.run", "[003]: most token first, figures 5.2 to 5.18, Tables 3.1 to 3.3 and 5.2."),
     "nimblock": Study(
         "eddy.studies.nimblock.reproduce", "[004]: sharing slots, figures 3.1 to 3.5, and its board runs."
@@ -49,7 +49,7 @@ STUDIES: Mapping[str, Study] = {
 """Name, as the command takes it, to the study. `all` runs them in this order."""
 
 app = typer.Typer(
-    help="Compute the documents' headline figures anew, next to the published values.", no_args_is_help=True
+    help="Compute the documents' headline figures again, next to the published values.", no_args_is_help=True
 )
 
 Out = Annotated[Path, typer.Option("--out", help="Folder for data, pictures and the table; made if need be.")]

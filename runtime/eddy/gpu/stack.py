@@ -19,7 +19,7 @@ from eddy.gpu.rv32 import CALLEE_SAVED, END, GP, RA, SP, TP, ZERO, Instruction, 
 RUNTIME_ENTRIES = ("eddy_begin", "eddy_place")
 """What the runtime calls on a lane's stack between items, outside any kernel."""
 NEXT_ITEM = "eddy_next"
-"""Where kernels go when they have done an item; it sets the stack pointer anew."""
+"""Where kernels go when they have done an item; it sets the stack pointer again."""
 MAX_NESTING = 64
 """Functions between a kernel and the innermost one that is called."""
 MAX_STEPS = 400_000

@@ -179,7 +179,7 @@ def _blob(store: Store, tenant: str, sha256: str, size: int, place: str, spec: B
         raise InvalidRequest(
             f"{place}: no blob {sha256[:64]} of yours; put it up first, then submit",
             field=place,
-            allowed="sha256 of a blob that was put up",
+            allowed="sha256 of an uploaded blob",
         )
     if actual != size:
         raise InvalidRequest(

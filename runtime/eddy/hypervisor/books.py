@@ -83,13 +83,13 @@ class Books:
         return known[1]
 
     def adopt_job(self, job: Job) -> None:
-        """Take up a job as it was."""
+        """Recover a job as it was."""
         self.jobs[job.spec.id] = job
         self.memory.adopt(job)
-        self.show_anew(job)
+        self.show_again(job)
 
     def adopt_slot(self, known: Slot) -> None:
-        """Take up a slot as it was; its job, if any, was taken up before."""
+        """Recover a slot as it was; its job, if any, was recovered before."""
         slot = self.slots[known.index] = known
         if slot.phase is Phase.LOADING and not slot.scrubbing:
             self.port.loading = slot
@@ -98,7 +98,7 @@ class Books:
             return
         job.slot_of[slot.task] = slot.index
         job.touch(slot.task)
-        self.show_anew(job)
+        self.show_again(job)
         if slot.phase is Phase.LOADING:
             job.loading += 1
         elif slot.phase is Phase.RUNNING:
@@ -109,17 +109,17 @@ class Books:
     def add(self, job: Job) -> None:
         """Take in a job that has arrived."""
         self.jobs[job.spec.id] = job
-        self.show_anew(job)
+        self.show_again(job)
         self.changed(job)
 
-    def show_anew(self, job: Job) -> None:
+    def show_again(self, job: Job) -> None:
         """What policies are shown of a job is not true any more."""
         self.pools[job.spec.pool].stale(job.spec.id)
 
     def end(self, job: Job, state: JobState, at_s: float, cause: str = "", detail: str = "") -> None:
         """Begin a job's end: stop what runs, give back what does not; it is over when it holds no slot."""
         job.ending, job.cause, job.detail = state, cause, detail
-        self.show_anew(job)
+        self.show_again(job)
         self.changed(job)
         for slot in self._slots_of(job):
             if slot.phase is Phase.RUNNING:
@@ -146,7 +146,7 @@ class Books:
             del self.jobs[job.spec.id]
             self.out.ended.append(job.spec.id)
             self._gone[job.spec.id] = job
-            self.show_anew(job)
+            self.show_again(job)
             if self.memory.leave(job):
                 self.out.commands.append(Free(job.spec.id))
             self.ask_for_waiting()
@@ -156,7 +156,7 @@ class Books:
         if self.memory.ask(job):
             self.out.commands.append(Allocate(job.spec.id))
         else:
-            self.show_anew(job)
+            self.show_again(job)
             self.changed(job)
 
     def ask_for_waiting(self) -> None:
@@ -178,10 +178,10 @@ class Books:
         if slot.task is not None:
             job.slot_of[slot.task] = None
             job.touch(slot.task)
-            self.show_anew(job)
+            self.show_again(job)
         slot.let_go(at_s)
         if not self.habits.reuse:
-            slot.distrust()
+            slot.forget_module()
 
     def changed(self, job: Job) -> None:
         """Note that a job's record changed."""

@@ -181,7 +181,7 @@ class Decisions:
         job.slot_of[task] = slot.index
         job.preempted = False
         job.touch(task)
-        self.books.show_anew(job)
+        self.books.show_again(job)
         if job.started_s is None:
             job.started_s = self.books.now_s
         self._dropped = ()

@@ -1,4 +1,4 @@
-"""The door submissions come in by: those that wait at the same time are dealt with together.
+"""Groups submissions: those that wait at the same time are committed together.
 
 While one group is made durable, which takes a synchronisation of the disk, the next one gathers. So a lone submission
 waits for nobody, and many at once share the transaction and the disk.
@@ -39,7 +39,7 @@ class Door(Generic[Asked, Answer]):
         self._limiter: anyio.CapacityLimiter | None = None
 
     async def put(self, asked: Asked) -> Answer:
-        """Wait at the door.
+        """Wait for the next group.
 
         Raises:
             Exception: What `let_in` answered for it.

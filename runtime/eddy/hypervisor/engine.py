@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 class BoardRestarted(EddyError):
-    """The board began a new life: everything must be taken up again."""
+    """The board restarted: everything must be recovered."""
 
     code = "board-restarted"
 
@@ -95,7 +95,7 @@ class Engine:
         self.seen = -1
         """Sequence number of the last board event whose effects are committed."""
         self.offset_s = 0.0
-        """Added to the board's time, so that ours goes on where the board began anew."""
+        """Added to the board's time, so that ours goes on where the board restarted."""
         self.work: dict[int, Work] = {}
         """Of every job that has not ended."""
         self.preparing = Preparing(board)
@@ -181,7 +181,7 @@ class Engine:
     # The one thread -----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Take up what the store and the board hold; also after the board was lost.
+        """Recover what the store and the board hold; also after the board was lost.
 
         Raises:
             BoardUnreachable: The board is still away.
@@ -195,7 +195,7 @@ class Engine:
             kind.offered(offer)
         found = recover(self.board, images, self.store, self.policies, self.kinds, self.buffers)
         self.description, self.machine = description, found.machine
-        self.work.update(found.work)  # in place: somebody may be at the door
+        self.work.update(found.work)  # in place: a submission may be waiting
         self.seen, self.now_s, self.offset_s = found.clock.seen, found.clock.now_s, found.clock.offset_s
         self._run([message for message in found.inputs if not (isinstance(message, m.Arrive) and self.hold(message))])
 
@@ -241,7 +241,7 @@ class Engine:
         until_s = self.now_s if self._inbox or self.preparing.released else min(self.now_s + quantum_s, self._wake_s())
         events = [e for e in self.board.wait(until_s - self.offset_s, self.seen) if e.seq > self.seen]
         if any(event.cause is Cause.BOARD_RESTARTED for event in events):
-            raise BoardRestarted("the board began anew: slots are closed and jobs go on from their last results")
+            raise BoardRestarted("the board restarted: slots are closed and jobs continue after their last results")
         self.now_s = self.board.now_s() + self.offset_s
         inputs = self._inputs(events)
         self.buffers.sweep()
@@ -362,7 +362,7 @@ class Engine:
     def _carry_out(self, command: m.Command) -> list[m.Input]:
         """Carry one command out on the board; answers what came of it at once.
 
-        Whatever goes wrong is the matter of the job the command was for: others must not notice. A store that cannot
+        An error concerns only the job the command was for: others must not notice. A store that cannot
         be read now is nobody's fault; a blob that is damaged concerns its job.
         """
         try:

@@ -106,7 +106,7 @@ class Job:
         """Of a kernel job: what its cores counted, over the slices that ended."""
         self.log_bytes = 0
         self.shown_s: float | None = None
-        """Where it was hidden from the policies for a while: the board time since which its waiting counts anew."""
+        """Where it was hidden from the policies for a while: the board time from which its waiting counts."""
         self._task_views: list[TaskView | None] = []
         self._view: JobView | None = None
 
@@ -216,7 +216,7 @@ class Job:
         return self.ending is not None or self.lacks_memory or self.finished == self.spec.batch
 
     def view(self, fits: Fits, every: int, fresh: Callable[[Job], Tasks]) -> JobView:
-        """What a policy sees; made anew only where something changed.
+        """What a policy sees; made again only where something changed.
 
         Args:
             fits: Which image is for which slot.
@@ -320,8 +320,8 @@ class Job:
             graph: Its application's edges.
             record: What had happened.
             snapshot: As `snapshot` gave it; empty for a job that was only accepted.
-            has_memory: Whether all its buffers are still there. If not, every task begins again after the last item
-                whose results are committed, because what lies between tasks is gone; and a kernel begins again from
+            has_memory: Whether all its buffers are still there. If not, every task restarts after the last item
+                whose results are committed, because what lies between tasks is gone; and a kernel restarts from
                 its first slice on the arrays as they were submitted, because slices update them in place.
         """
         job = cls(spec, graph)

@@ -2,7 +2,7 @@
 
 To the state machine a kernel job is an application of one task, whose items are slices of the ND-range, and of one
 buffer, the kernel's region of memory. Every slice works on that region in place, so a slice that has ended is never
-run again while the region is there; where it is lost, the kernel begins again from the arrays as they were submitted.
+run again while the region is there; where it is lost, the kernel restarts from the arrays as they were submitted.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ def _check_blob(store: Store, tenant: str, value: ArrayArgument, place: str) -> 
     actual = store.blob_bytes(tenant, value.digest)
     if actual is None:
         message = f"{place}: no blob {value.digest} of yours; put it up first, then submit"
-        raise InvalidRequest(message, field=place, allowed="sha256 of a blob that was put up")
+        raise InvalidRequest(message, field=place, allowed="sha256 of an uploaded blob")
     if actual != value.bytes:
         message = (
             f"{place}: the blob has {actual} bytes; {value.dtype} of shape {list(value.shape)} takes {value.bytes}"

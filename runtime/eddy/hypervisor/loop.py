@@ -88,10 +88,10 @@ class Hypervisor:
         self._doing = self._engine.preparing.doing
 
     async def run(self) -> None:
-        """Run until cancelled: take up what the store and the board hold, then serve requests.
+        """Run until cancelled: recover what the store and the board hold, then serve requests.
 
         A board that is away is tried again until it is back, and so is a store that cannot be written, on a full disk
-        say; then everything is taken up again. An error nobody foresaw is logged, and everything is taken up again
+        say; then everything is recovered. An error nobody foresaw is logged, and everything is recovered
         too: what had been committed goes on. While there is nothing to do the board's time stands still; it is asked
         for it now and then, to see whether it answers.
 
@@ -122,7 +122,7 @@ class Hypervisor:
                 started, failures = False, failures + 1
                 if failures == GIVE_UP:
                     raise
-                _log.exception("unforeseen error; store and board are taken up again")
+                _log.exception("unforeseen error; store and board are recovered")
                 await anyio.sleep(RETRY_S)
             self._tell(started)
 
@@ -141,7 +141,7 @@ class Hypervisor:
                 await anyio.to_thread.run_sync(self._store.probe)
 
     async def _start(self) -> None:
-        """Take up store and board, as soon as the board answers."""
+        """Recover from store and board, as soon as the board answers."""
         while True:
             try:
                 await self._on_board(self._engine.start)
@@ -214,7 +214,7 @@ class Hypervisor:
 
     @property
     def ready(self) -> bool:
-        """Whether it has taken up store and board, and serves requests."""
+        """Whether it has recovered from store and board, and serves requests."""
         return self._ready.is_set()
 
     def doing(self, job: int) -> str:

@@ -136,11 +136,11 @@ class Machine:
         return self.books.graph(spec)
 
     def adopt_job(self, job: Job) -> None:
-        """Take up a job as it was."""
+        """Recover a job as it was."""
         self.books.adopt_job(job)
 
     def adopt_slot(self, known: Slot) -> None:
-        """Take up a slot as it was; its job, if any, was taken up before."""
+        """Recover a slot as it was; its job, if any, was recovered before."""
         self.books.adopt_slot(known)
 
 

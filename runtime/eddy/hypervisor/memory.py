@@ -27,7 +27,7 @@ class MemoryQueue:
         return number in self._waiting
 
     def adopt(self, job: Job) -> None:
-        """Take up a job as it was."""
+        """Recover a job as it was."""
         if job.spec.needs_memory and job.memory is Memory.HELD:
             self._holders.add(job.spec.id)
 

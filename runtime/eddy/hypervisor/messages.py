@@ -181,7 +181,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """First input after jobs and slots were taken up again: what was ending goes on ending."""
+    """First input after a recovery: jobs that were ending continue to end."""
 
 
 Input = (

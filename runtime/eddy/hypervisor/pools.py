@@ -13,7 +13,7 @@ from eddy.policy.dispatch.jobs import Jobs, JobView, Tasks
 from eddy.policy.dispatch.view import Dispatch, DispatchPolicy, DispatchView, Observation
 
 MANY = 256
-"""Jobs that change at once beyond which, if they are most of all, the collection is made anew."""
+"""Jobs that change at once beyond which, if they are most of all, the collection is rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class PoolSlots:
 class PoolState:
     """One pool inside the state machine, and its jobs as its policy sees them.
 
-    Only what changed is shown anew: what a decision costs does not depend on how many jobs wait.
+    Only what changed is shown again: what a decision costs does not depend on how many jobs wait.
 
     Args:
         pool: Which.
@@ -91,7 +91,7 @@ class PoolState:
         return job.view(self.fits, len(self.slots), self._shape)
 
     def decide(self, view: DispatchView) -> Dispatch:
-        """Ask the policy; what happened since it was asked last begins anew."""
+        """Ask the policy; what happened since it was asked last is cleared."""
         dispatch = self.policy.decide(view)
         self.observations.clear()
         self._changed.clear()

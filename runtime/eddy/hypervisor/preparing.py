@@ -48,7 +48,7 @@ class Preparing:
         self.released: deque[m.Input] = deque()
 
     def clear(self) -> None:
-        """Forget everything: store and board are taken up anew."""
+        """Forget everything: store and board are recovered."""
         self._ready.clear()
         self._held.clear()
         self.doing.clear()

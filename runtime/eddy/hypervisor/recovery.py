@@ -1,7 +1,7 @@
-"""Taking up jobs and slots after a crash of the hypervisor, or a new life of the board.
+"""Recovering jobs and slots after a crash of the hypervisor, or a restart of the board.
 
 The store says what was decided, the board says what is. Where they differ, a crash fell between the commit and the
-command, or the board began anew. The board's state is read before its events: an item or load that had ended by then
+command, or the board restarted. The board's state is read before its events: an item or load that had ended by then
 has left an event, so one that neither runs nor left an event was never started.
 
 =================== ============================= ==========================================================
@@ -14,7 +14,7 @@ slot runs an item   running it, or an event       it goes on running; the event 
 slot is held        idle, same module             it is held
 anything            anything else                 the slot is free, and what is in it is not trusted
 job has its buffers all of them are there         it goes on
-..                  some are missing              they are freed; it begins again after its last committed item
+..                  some are missing              they are freed; it restarts after its last committed item
                                                   (where items work in place, as a kernel's slices: from the first)
 =================== ============================= ==========================================================
 
@@ -66,7 +66,7 @@ class Clock:
     Attributes:
         seen: Sequence number of the last board event whose effects are committed.
         now_s: Board time.
-        offset_s: Added to the board's own time, so that ours goes on where the board began anew.
+        offset_s: Added to the board's own time, so that ours goes on where the board restarted.
     """
 
     seen: int
@@ -76,7 +76,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What was taken up.
+    """What was recovered.
 
     Attributes:
         clock: Board time, and how far the board's events are booked.
@@ -99,7 +99,7 @@ def recover(
     kinds: Sequence[JobKind],
     buffers: JobBuffers,
 ) -> Recovered:
-    """Take up what the store and the board hold.
+    """Recover what the store and the board hold.
 
     Args:
         board: Slots that run for nobody are stopped on it.
@@ -138,7 +138,7 @@ def _machine(
 
 
 def _clock(store: Store, state: BoardState) -> Clock:
-    """Go on counting where the last life stopped, if the board's clock or events began anew."""
+    """Go on counting where the last life stopped, if the board's clock or events restarted."""
     seen, offset_s = int(store.meta("seen", "-1")), float(store.meta("offset_s", "0"))
     last_s = float(store.meta("now_s", "0"))
     if seen >= state.next_seq:
@@ -149,7 +149,7 @@ def _clock(store: Store, state: BoardState) -> Clock:
 
 
 class _Jobs:
-    """Takes up every job that has not ended.
+    """Recovers every job that has not ended.
 
     Args:
         store: Where they are.
@@ -173,7 +173,7 @@ class _Jobs:
         self.inputs: list[m.Input] = []
 
     def adopt(self) -> None:
-        """Take up all of them; what is to be noted goes into one transaction."""
+        """Recover all of them; what is to be noted goes into one transaction."""
         for stored in self._store.unfinished():
             number = stored.record.id
             try:
@@ -181,7 +181,7 @@ class _Jobs:
             except (BoardUnreachable, StorageFailed):
                 raise
             except Exception as error:
-                _log.exception("job %d cannot be taken up again", number)
+                _log.exception("job %d cannot be recovered", number)
                 self.work.pop(number, None)
                 self._give_up(stored, Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}")
         if self._notes:
@@ -207,7 +207,7 @@ class _Jobs:
             self.inputs.append(m.Cancel(record.id))
 
     def _go_on(self, stored: StoredJob, spec: m.JobSpec) -> None:
-        """Take up a job that had begun, as far as its buffers are still there."""
+        """Recover a job that had begun, as far as its buffers are still there."""
         prepared = bool(stored.snapshot.get("memory"))
         needs = needed(spec.application, spec.batch)
         has_memory = spec.needs_memory and prepared and self._buffers.complete(spec.id, needs)
@@ -235,7 +235,7 @@ def _adopt_slots(
     machine: Machine,
     now_s: float,
 ) -> None:
-    """Take up every slot, as far as board and store agree."""
+    """Recover every slot, as far as board and store agree."""
     for index, fresh in list(machine.slots.items()):
         actual = state.slots[index]
         known = Slot(index, fresh.load_s, since_s=now_s)
@@ -246,7 +246,7 @@ def _adopt_slots(
             known.phase = Phase.LOADING
         if actual.phase is SlotPhase.RUNNING and known.phase is not Phase.RUNNING:
             board.stop(index)
-            known.distrust()
+            known.forget_module()
         known.faulted = actual.phase is SlotPhase.FAULTED and known.phase is Phase.FREE
         machine.adopt_slot(known)
 

@@ -91,7 +91,7 @@ class Reports:
             job.touch_all()
         job.placed = True
         self.books.memory.grant(job)
-        self.books.show_anew(job)
+        self.books.show_again(job)
         self.books.changed(job)
         self.books.ask_for_waiting()
 
@@ -100,7 +100,7 @@ class Reports:
         if job is None:
             return
         if self.books.memory.refuse(job):
-            self.books.show_anew(job)
+            self.books.show_again(job)
             self.books.changed(job)
         else:
             self.books.end(job, JobState.FAILED, self.books.now_s, "memory", message.detail)
@@ -159,7 +159,7 @@ class Reports:
         if scrubbed:
             # Whatever the reason: from now on a load, which is known to do.
             self.books.scrubbed.discard(module)
-        slot.distrust()
+        slot.forget_module()
         slot.faulted = not message.refused
         if slot.faulted:
             slot.rest(message.at_s)
@@ -200,7 +200,7 @@ class Reports:
         slot.item = None
         slot.enter(Phase.HELD, message.at_s)
         if slot.stopping or not good:
-            slot.distrust()
+            slot.forget_module()
             slot.faulted = not good and message.cause is not Cause.STOPPED
         if good:
             self._count(job, task, message)
@@ -216,7 +216,7 @@ class Reports:
         elif job.done[task] == job.spec.batch:
             self.books.release(slot, job, message.at_s, What.RELEASE)
             if job.finished == job.spec.batch:
-                self.books.show_anew(job)
+                self.books.show_again(job)
                 self.books.settle(job, message.at_s)
         elif slot.leaving:
             self.books.release(slot, job, message.at_s, What.PREEMPT)
@@ -227,7 +227,7 @@ class Reports:
         graph, took_s = application.tasks[task], message.at_s - message.started_s
         seen = Observation(graph.module, took_s, application.name, task, graph.estimate_s)
         self.books.pools[job.spec.pool].observations.append(seen)
-        self.books.show_anew(job)
+        self.books.show_again(job)
         for item in job.finish_item(task):
             self._finished(job, item, message.at_s)
         self.books.changed(job)

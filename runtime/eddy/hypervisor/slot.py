@@ -75,7 +75,7 @@ class Slot:
         self.leaving = self.stopping = False
         self.enter(Phase.FREE, at_s)
 
-    def distrust(self) -> None:
+    def forget_module(self) -> None:
         """What is inside must be loaded again before it serves."""
         self.module = self.tenant = ""
         self.scrubs = False

@@ -24,7 +24,7 @@ class BoardWatch:
         self.away = f"The board is away: {why}"
 
     def found(self) -> None:
-        """Note that the board answers, and what it holds was taken up."""
+        """Note that the board answers, and what it holds was recovered."""
         if self.away:
             _log.warning("the board is back; jobs go on")
         self.away = ""

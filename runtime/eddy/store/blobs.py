@@ -1,4 +1,4 @@
-"""Blobs: what tenants put up as inputs, named by their hash, each tenant in a namespace of its own.
+"""Blobs: what tenants upload as inputs, named by their hash, each tenant in a namespace of its own.
 
 The bytes are files, `blobs/t-<tenant>/<sha256>` beside the data base; a row says that a file is whole, and how large.
 """
@@ -168,7 +168,7 @@ class Blobs:
     # There --------------------------------------------------------------------------------------------------------
 
     def has_blob(self, tenant: str, sha256: str) -> bool:
-        """Whether the tenant has put up these bytes, and they are still there; putting up what is not mends it."""
+        """Whether the tenant has uploaded these bytes, and they are still there; uploading what is not mends it."""
         size = self.blob_bytes(tenant, sha256)
         if size is None:
             return False
@@ -192,7 +192,7 @@ class Blobs:
         """Where the bytes of a blob lie, not yet verified.
 
         Raises:
-            NotFound: This tenant has put up none of that hash.
+            NotFound: This tenant has uploaded none of that hash.
         """
         size = self.blob_bytes(tenant, sha256)
         if size is None:
@@ -203,8 +203,8 @@ class Blobs:
         """The bytes of a blob.
 
         Raises:
-            NotFound: This tenant has put up none of that hash.
-            DamagedFile: They are not what was put up.
+            NotFound: This tenant has uploaded none of that hash.
+            DamagedFile: They are not what was uploaded.
         """
         return b"".join(piece for _, piece in self.blob_file(tenant, sha256).verified())
 

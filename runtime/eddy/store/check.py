@@ -17,7 +17,7 @@ from urllib.parse import quote
 from eddy.core.errors import StorageDamaged
 from eddy.files import damaged
 from eddy.store.faults import broken, explained
-from eddy.store.rebuild import only_indices, write_anew
+from eddy.store.rebuild import only_indices, rebuild_file
 
 BUDGET_S = 1.0
 """Wall seconds a start spends on looking. On the machine of the README's figures both checks together take 21 ms a MiB:
@@ -99,7 +99,7 @@ def check_or_mend(connection: sqlite3.Connection, path: Path, budget_s: float = 
     """Look at a data base, and build its indices again where only they are damaged; says so in the log.
 
     Returns:
-        Whether the connection can be used; False where the file was written anew and must be opened again.
+        Whether the connection can be used; False where the file was rewritten and must be opened again.
 
     Raises:
         StorageDamaged: More is damaged than that.
@@ -120,13 +120,13 @@ def check_or_mend(connection: sqlite3.Connection, path: Path, budget_s: float = 
 
 
 def _rebuild(connection: sqlite3.Connection, path: Path) -> bool:
-    """Write the data base anew from its tables, if nothing of them is damaged."""
+    """Rebuild the data base from its tables, if nothing of them is damaged."""
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         found = examine(connection, float("inf"), _EVERYTHING)
         if not found or len(found) >= _EVERYTHING or not only_indices(path, connection, found):
             return False
-        return write_anew(path, connection)
+        return rebuild_file(path, connection)
     except sqlite3.DatabaseError as error:
         fault = explained(error, path)
         if fault is None or isinstance(fault, StorageDamaged):

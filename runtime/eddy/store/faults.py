@@ -17,7 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 RESTORE = (
     "restore the folder from a backup, or save what can be read with `sqlite3 {path} .recover | sqlite3 saved.sqlite3`"
-    " and put that in its place; an empty --data begins anew"
+    " and put that in its place; an empty --data starts again from nothing"
 )
 _DAMAGED = (
     "malformed",
@@ -68,7 +68,7 @@ def _refused(path: Path, said: str) -> StorageFailed:
             f"{path} cannot be written ({said}): give user {os.geteuid()} the right, or name another folder",
             path=str(path),
         )
-    return StorageFailed(f"{path}: {said}; see to the disk it lies on, and its quota", path=str(path))
+    return StorageFailed(f"{path}: {said}; check the disk it is on, and its quota", path=str(path))
 
 
 def legible(what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -35,7 +35,7 @@ from eddy.store.check import check_file, read_whole
 from eddy.store.faults import storage_errors
 
 _DATABASE, _SECRET, _KEY, _LOCK, _BEGINNING = "eddy.sqlite3", "secret", "operator.key", "lock", "beginning"
-_BACKUP = "restore it from a backup, or begin anew with an empty --data"
+_BACKUP = "restore it from a backup, or start again with an empty --data"
 _log = logging.getLogger(__name__)
 
 

@@ -52,7 +52,7 @@ class Health:
             with storage_errors(self._path):
                 yield
         except StorageFailed as error:
-            if error.details.get("row"):  # the matter of whoever asked for that row
+            if error.details.get("row"):  # concerns only who asked for that row
                 raise
             self.note(error)
             raise

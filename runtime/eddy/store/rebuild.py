@@ -1,4 +1,4 @@
-"""A data base whose tables are whole and whose indices are not, written anew from its tables.
+"""A data base whose tables are whole and whose indices are not, rebuilt from its tables.
 
 `REINDEX` walks the old index before it builds the new one, and fails where its pages are damaged. Whether only indices
 are damaged is decided by page: the pages of every table are walked to here (SQLite file format, section 1.6, B-tree
@@ -62,7 +62,7 @@ def _tree(file: int, root: int, size: int) -> Iterator[int]:
             left.append(int.from_bytes(page[at : at + 4], "big"))
 
 
-def write_anew(path: Path, connection: sqlite3.Connection) -> bool:
+def rebuild_file(path: Path, connection: sqlite3.Connection) -> bool:
     """Write the tables into a new file beside the old one; answers whether it is whole, and in the old one's place.
 
     Args:

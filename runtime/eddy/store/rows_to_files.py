@@ -86,7 +86,7 @@ def _results(db: sqlite3.Connection, folder: Path) -> int:
 
 
 def _open(path: Path, before: int) -> int:
-    """Open a file to be written anew, in place of the one before."""
+    """Open a file to be rewritten, in place of the one before."""
     if before >= 0:
         os.close(before)
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -161,7 +161,7 @@ class Store(Tenants, Blobs, Submissions, Outputs):
             return record
 
     def unfinished(self) -> tuple[StoredJob, ...]:
-        """Every job that has not ended, oldest first; what a restarted hypervisor takes up.
+        """Every job that has not ended, oldest first; what a restarted hypervisor recovers.
 
         A job whose row is damaged ends as failed: it cannot go on, and must not keep the others from it.
         """
@@ -260,7 +260,7 @@ _UNFINISHED = "SELECT id, request, record, cancel, snapshot FROM job WHERE final
 
 @legible("a job's row")
 def _stored(row: sqlite3.Row) -> StoredJob:
-    """What a restarted hypervisor takes up."""
+    """What a restarted hypervisor recovers."""
     record, snapshot = _record(row["id"], row["record"]), json.loads(row["snapshot"])
     return StoredJob(load_request(row["request"]), record, bool(row["cancel"]), snapshot)
 

@@ -1,5 +1,5 @@
 """How many jobs have not ended, kept as they come and go: each submission and each scrape asks, and nothing is counted
-anew."""
+again."""
 
 from __future__ import annotations
 

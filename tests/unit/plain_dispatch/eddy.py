@@ -180,12 +180,12 @@ class Round:
         self.coming = len(self.leaving)
         """Slots on their way back that nobody was promised yet."""
         self.takeable: list[Held] | None = None
-        """Slots that could be taken from their jobs; None where that is to be worked out anew."""
+        """Slots that could be taken from their jobs; None where it must be recomputed."""
         self.settled = False
         """Whether no slot counts so little that whoever comes next in rank could take it."""
 
     def _look(self) -> dict[int, Outlook]:
-        """What lies before every job; anew only for those that changed, or whose figures did."""
+        """What lies before every job; recomputed only for those that changed, or whose figures did."""
         found, predicted, load_s, pipelined = {}, self.predicted, self.load_s, self.policy.pipelined
         for job in self.view.jobs:
             outlook: Outlook | None = job.facts.get(KEPT)

@@ -1,4 +1,4 @@
-"""Lower bounds on the make-span of a batch: no placement can end earlier.
+"""Lower bounds on the makespan of a batch: no placement can end earlier.
 
 Each function's docstring is its proof.
 """
@@ -43,7 +43,7 @@ def pigeonholes(time_s: Floats) -> float:
 def from_prices(price: Floats, priced_work: float, ready_s: Floats) -> float:
     """The Lagrangian bound at `price` (one per host, >= 0), `priced_work` being sum_i min_j price_j time_ij.
 
-    A make-span T gives host j at most max(0, T - ready_j) seconds of this batch, so the batch's priced work is at most
+    A makespan T gives host j at most max(0, T - ready_j) seconds of this batch, so the batch's priced work is at most
     sum_j price_j max(0, T - ready_j). The bound is the T where the two are equal: level water over the ready times.
     With `ready_s` zero it is priced_work / sum(price), the dual of the relaxed CIM ([002] equation 1).
     """
@@ -84,7 +84,7 @@ def tails(instance: Instance) -> float:
     """Transmission plus tail: per requester, and over all ingress ports together.
 
     Take the jobs of one requester whose shortest computation is at least q. Their bits need sum(size)/egress seconds in
-    whatever order and sharing; the job that is last among them has still to be computed, at least q. So the make-span
+    whatever order and sharing; the job that is last among them has still to be computed, at least q. So the makespan
     is at least sum(size)/egress + q for every q. The same holds for all jobs and the sum of ingress rates. Where
     earlier batches use a port, sum(size)/egress is the time by which what they leave free sums to sum(size).
     """

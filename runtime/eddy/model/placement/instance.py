@@ -39,7 +39,7 @@ class Instance:
         egress_bps: (requesters,) what a requester can send in total, or None.
         ingress_bps: (hosts,) what a host can receive in total, or None.
         host_of: (accelerators,) the host an accelerator sits in.
-        ready_s: (accelerators,) when earlier work is through ([002] 3.4, c_j); zeros for an empty system.
+        ready_s: (accelerators,) when earlier work ends ([002] 3.4, c_j); zeros for an empty system.
         busy: (n, 5) what earlier batches still send: requester, host, from, to (seconds), bits per second.
     """
 

@@ -1,1 +1,1 @@
-"""How many slots an application can use ([004] 2.3.2): make-spans over slots and batches, and goals from them."""
+"""How many slots an application can use ([004] 2.3.2): makespans over slots and batches, and goals from them."""

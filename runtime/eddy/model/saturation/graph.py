@@ -51,12 +51,12 @@ class Graph:
 
 
 def single_slot_s(graph: Graph, batch: int) -> float:
-    """The make-span on one slot: every task is loaded and does its whole batch, one after another."""
+    """The makespan on one slot: every task is loaded and does its whole batch, one after another."""
     return len(graph.latency_s) * graph.load_s + batch * sum(graph.latency_s)
 
 
 def lower_bound_s(graph: Graph, batch: int, slots: int) -> float:
-    """A make-span no schedule is below: of shared slots, of the port, and of each way through the graph.
+    """A makespan no schedule is below: of shared slots, of the port, and of each way through the graph.
 
     - All loads and items take their time in some slot.
     - Loads follow each other, and the last one is followed by its task's batch at least.
@@ -74,7 +74,7 @@ def lower_bound_s(graph: Graph, batch: int, slots: int) -> float:
 
 
 def list_schedule_s(graph: Graph, batch: int, slots: int) -> float:
-    """The make-span of the better of two lists: tasks by id, and by the longest tail among those that may come next.
+    """The makespan of the better of two lists: tasks by id, and by the longest tail among those that may come next.
 
     Each task in turn is loaded into the slot that is free first, as soon as it and the port are.
     """

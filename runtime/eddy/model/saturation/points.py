@@ -1,4 +1,4 @@
-"""Saturation points: from make-spans over slots and batches to the number of slots an application can use."""
+"""Saturation points: from makespans over slots and batches to the number of slots an application can use."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def saturation_point(makespans_s: Sequence[float], little: float = LITTLE) -> in
 
     Args:
         makespans_s: By slots from 1.
-        little: Of the make-span at that number of slots.
+        little: Of the makespan at that number of slots.
     """
     last_s = min(makespans_s)
     return next(n for n, takes_s in enumerate(makespans_s, 1) if last_s >= takes_s * (1 - little))

@@ -18,7 +18,7 @@ import highspy
 from eddy.model.saturation.graph import Graph, list_schedule_s, lower_bound_s
 
 CLOSE = 1e-4
-"""A relative gap at which a make-span counts as proven."""
+"""A relative gap at which a makespan counts as proven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class Makespan:
 
 
 def solve(graph: Graph, batch: int, slots: int, limit_s: float, known_s: float = float("inf")) -> Makespan:
-    """The least make-span, or the best found in the time given.
+    """The least makespan, or the best found in the time given.
 
     Args:
         graph: The application.
         batch: Number of items.
         slots: Number of slots.
         limit_s: Seconds the solver may take.
-        known_s: A make-span that is known to be possible, of fewer slots say.
+        known_s: A makespan that is known to be possible, of fewer slots say.
     """
     best_s = min(known_s, list_schedule_s(graph, batch, slots))
     bound_s = lower_bound_s(graph, batch, slots)

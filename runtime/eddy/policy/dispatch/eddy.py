@@ -195,7 +195,7 @@ class Round:
         self.coming = len(self.leaving)
         """Slots on their way back that nobody was promised yet."""
         self.takeable: list[Held] | None = None
-        """Slots that could be taken from their jobs; None where that is to be worked out anew."""
+        """Slots that could be taken from their jobs; None where it must be recomputed."""
         self.settled = False
         """Whether no slot counts so little that whoever comes next in rank could take it."""
 
@@ -207,7 +207,7 @@ class Round:
         return latency_s
 
     def _look(self, job: JobView) -> Outlook:
-        """What lies before a job; worked out anew only where it changed, or its figures did."""
+        """What lies before a job; recomputed only where it or its figures changed."""
         return look(job, self._latency_s(job), self.load_s, self.policy.pipelined)
 
     def _look_at_kind(self, kind: Kind) -> Outlooks:

@@ -1,7 +1,7 @@
 """What follows from a job's view alone, worked out once a view.
 
 The hypervisor makes a new view of a job only where something about it changed, so with a hundred jobs pending a
-decision works out anew what concerns one or two of them and looks the rest up. That keeps a decision short; it changes
+decision recomputes what concerns one or two of them and looks the rest up. That keeps a decision short; it changes
 nothing of what is decided.
 """
 

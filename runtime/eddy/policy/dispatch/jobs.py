@@ -85,7 +85,7 @@ class JobView:
         deadline_s: Board time by which it should end, or None.
         goal_slots: Saturation point of its application.
         tasks: In topological order; kept as `Tasks`.
-        shown_s: Where it was hidden while it waited for memory, the board time since which its waiting counts anew;
+        shown_s: Where it was hidden while it waited for memory, the board time from which its waiting counts;
             else None.
         facts: What follows from the other fields alone, kept once worked out (see `facts`); no part of the value.
     """

@@ -31,7 +31,7 @@ def is_ready(job: JobView, task: TaskView) -> bool:
 def can_pipeline(job: JobView, task: TaskView) -> bool:
     """Whether each predecessor is complete, or holds a slot, or has finished items this task has not had.
 
-    Such a task will have something to do soon, though its predecessors are not through with the batch ([004] 2.3.3).
+    Such a task will have something to do soon, though its predecessors have not finished the batch ([004] 2.3.3).
     """
     return all(job.tasks[p].items_done > task.items_done or job.tasks[p].slot is not None for p in task.predecessors)
 
@@ -43,7 +43,7 @@ def _ready_tasks(job: JobView) -> tuple[TaskView, ...]:
 
 @fact
 def _pipelined_tasks(job: JobView) -> tuple[TaskView, ...]:
-    # A predecessor that is through with the batch has finished more items than a task with some left.
+    # A predecessor that has finished the batch has finished more items than a task with some left.
     return tuple(task for task in incomplete_tasks(job) if task.slot is None and can_pipeline(job, task))
 
 

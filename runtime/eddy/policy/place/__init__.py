@@ -1,4 +1,4 @@
-"""Place: which board of the pool runs this job? ([002], least make-span of a batch)."""
+"""Place: which board of the pool runs this job? ([002], least makespan of a batch)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ requester has most to send can be put first, shortest computation first, and the
 first moment it can be: the schedule that meets the transmission-plus-tail bound where that bound decides. Where
 computation decides, nothing waits for data at the end of the backward schedule that computation would have to wait for
 at its begin. A job goes to the cheapest accelerator (at the prices of `prices`) on which it keeps within the
-make-span aimed at; the aim rises from the bound until it is met.
+makespan aimed at; the aim rises from the bound until it is met.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eddy.policy.place.network import parts
 from eddy.policy.place.ports import Segment, earliest, use
 
 AIMS = (1.002, 1.01, 1.02, 1.035, 1.05, 1.08, 1.12)
-"""Make-spans aimed at, over the bound."""
+"""Makespans aimed at, over the bound."""
 
 LATE = (1.2, 1.35, 1.6, 2.0)
 """More of them, where earlier batches send and an aim must be met."""
@@ -89,7 +89,7 @@ class Backward:
         instance: The batch.
         price: (accelerators,) per second.
         order: See `heaviest_requester_first`.
-        aim_s: The make-span to keep within.
+        aim_s: The makespan to keep within.
         fixed: (jobs,) the accelerators, where they are decided.
     """
 
@@ -181,9 +181,9 @@ def backward(
     Args:
         instance: The batch.
         price: (accelerators,) per second.
-        bound_s: Lower bound on the make-span.
+        bound_s: Lower bound on the makespan.
         order: In which jobs are placed.
-        limit_s: A make-span already found; aims beyond it are not tried.
+        limit_s: A makespan already found; aims beyond it are not tried.
     """
     best: Placement | None = None
     for aim in (*AIMS, *LATE) if len(instance.busy) else AIMS:

@@ -17,10 +17,10 @@ BASELINE_JOBS = 20_000
 """Up to here SJF and LJF are run too; above, the gap to the bound says as much, and they would take minutes."""
 
 SLACKS = (0.005, 0.0, 0.01, 0.02, 0.04, 0.08, 0.15, 0.3)
-"""Make-spans packed for, over the bound, until one is met; the last ones are for few jobs on few accelerators."""
+"""Makespans packed for, over the bound, until one is met; the last ones are for few jobs on few accelerators."""
 
 CLOSE = 0.0085
-"""A make-span this close to the bound is good enough: no other slack is tried."""
+"""A makespan this close to the bound is good enough: no other slack is tried."""
 
 SMALL, MANY_TRIES, FEW_TRIES = 20_000, 8, 3
 """Tables of up to so many cells get so many slacks; larger ones few, to keep within milliseconds."""
@@ -30,7 +30,7 @@ STEPS = 200
 
 
 def balance(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
-    """An assignment and a lower bound on its make-span."""
+    """An assignment and a lower bound on its makespan."""
     if stream.many(time_s):
         return stream.balance(time_s, ready_s)
     table, scale = _compact(time_s)
@@ -65,7 +65,7 @@ def _compact(time_s: Floats) -> tuple[Floats, float]:
 
 
 def _filled(time_s: Floats, ready_s: Floats, price: Floats, bound_s: float, slack: float) -> Ints:
-    """Pack for a make-span, put what does not fit where it ends first, then move and swap."""
+    """Pack for a makespan, put what does not fit where it ends first, then move and swap."""
     room = np.maximum(bound_s * (1 + slack) - ready_s, 0.0)
     host, left = pack(time_s, price, room, time_s.min(axis=1))
     loads = bound_s * (1 + slack) - room

@@ -26,7 +26,7 @@ def assign(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
     host[computes] = round_shares(relaxed, int(computes.sum()))
     makespan = makespan_of(time_s, host, ready_s)
     if makespan > 2 * relaxed.value_s * (1 + 1e-6):
-        raise AssertionError(f"[002] Theorem 1 is broken: make-span {makespan:g} s, bound {relaxed.value_s:g} s")
+        raise AssertionError(f"[002] Theorem 1 is broken: makespan {makespan:g} s, bound {relaxed.value_s:g} s")
     return host, relaxed.bound_s
 
 

@@ -18,7 +18,7 @@ from eddy.policy.place.prices import search
 from eddy.policy.place.sending import Order, Rush
 
 MET = 1 + 1e-9
-"""A make-span within this factor of the bound is the best there is."""
+"""A makespan within this factor of the bound is the best there is."""
 
 
 def default(instance: Instance) -> Placement:

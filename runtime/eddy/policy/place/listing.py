@@ -12,7 +12,7 @@ from eddy.model.placement.instance import Floats, Ints
 def shortest_first(time_s: Floats, ready_s: Floats, stop_s: float = np.inf) -> Ints | None:
     """Whenever an accelerator is idle it takes the waiting job it completes soonest. Ties: lowest index.
 
-    Returns None as soon as it is certain that the make-span is `stop_s` or more: a waiting job starts no earlier than
+    Returns None as soon as it is certain that the makespan is `stop_s` or more: a waiting job starts no earlier than
     now, and takes at least its shortest time.
     """
     jobs = len(time_s)
@@ -48,7 +48,7 @@ def longest_first(time_s: Floats, ready_s: Floats, stop_s: float = np.inf) -> In
     """Whenever an accelerator is idle it takes the waiting job with the largest mean time over all accelerators.
 
     A job is passed over where it cannot run; its mean is then over the accelerators that can run it. Returns None as
-    soon as the make-span is certain to be `stop_s` or more.
+    soon as the makespan is certain to be `stop_s` or more.
     """
     jobs = len(time_s)
     if np.isfinite(time_s).all():

@@ -1,4 +1,4 @@
-"""Fill accelerators up to a given make-span: each job to its cheapest place that has room, larger jobs first."""
+"""Fill accelerators up to a given makespan: each job to its cheapest place that has room, larger jobs first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices for accelerators' time: a lower bound on the make-span, and a guide for placing.
+"""Prices for accelerators' time: a lower bound on the makespan, and a guide for placing.
 
 Give each accelerator a price per second; each job then has one cheapest place, and the sum of cheapest costs over the
 sum of prices is a lower bound (the Lagrangian dual of [002] equation 1). The best prices are those at which the
@@ -37,7 +37,7 @@ class Prices:
 
     Attributes:
         price: (accelerators,) per second, float64, summing to 1.
-        bound_s: Lower bound on the make-span at these prices.
+        bound_s: Lower bound on the makespan at these prices.
     """
 
     price: Floats

@@ -1,6 +1,6 @@
 """CIM-LP of [002] where a job's time on a host is its size over the host's rate, as in model (5): solved by filling.
 
-Hosts by falling rate, jobs by falling size: each job goes to the fastest hosts with room, up to the make-span, and the
+Hosts by falling rate, jobs by falling size: each job goes to the fastest hosts with room, up to the makespan, and the
 job at the boundary of two hosts is split. Whatever a job may use is a prefix of the hosts, and the jobs that may use
 least are placed first, so this finds a place for everything if there is one. Each host shares at most one job with
 the one before and one with the one after: the graph of splits is a set of paths, as Algorithm 2 needs it.

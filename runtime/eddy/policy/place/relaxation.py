@@ -1,6 +1,6 @@
 """CIM-LP of [002] (equations 1L to 1cL): the relaxation in which no job may go where it would take longer than T.
 
-Algorithm 1 bisects T, solving one feasibility problem a step. Here each step *minimises* the make-span over the places
+Algorithm 1 bisects T, solving one feasibility problem a step. Here each step *minimises* the makespan over the places
 that T allows: if the minimum is at most T, T is feasible, and the minimum itself is a better upper end. Most instances
 then need two or three linear programs, and the answer is the same.
 
@@ -71,7 +71,7 @@ def relax(time_s: Floats, ready_s: Floats, accuracy: float = 1e-4) -> Relaxed:
 
 
 def _any_makespan(time_s: Floats, ready_s: Floats) -> float:
-    """Algorithm 1, line 1: the make-span of some assignment."""
+    """Algorithm 1, line 1: the makespan of some assignment."""
     host = longest_first(time_s, ready_s)
     if host is None:
         raise InvalidRequest("A job has no host that can run it.", field="time_s")
@@ -79,7 +79,7 @@ def _any_makespan(time_s: Floats, ready_s: Floats) -> float:
 
 
 def _minimise(time_s: Floats, ready_s: Floats, limit_s: float) -> Relaxed:
-    """The smallest make-span of fractions, over places where the job alone ends by `limit_s`."""
+    """The smallest makespan of fractions, over places where the job alone ends by `limit_s`."""
     allowed = time_s + ready_s <= limit_s * (1 + 1e-9)
     start = search(np.where(allowed, time_s, np.inf), ready_s, 12).price
     cost = np.where(allowed, time_s * start, np.inf)
@@ -108,7 +108,7 @@ def _minimise(time_s: Floats, ready_s: Floats, limit_s: float) -> Relaxed:
 def _solve(
     time_s: Floats, ready_s: Floats, job: Ints, accelerator: Ints, limit_s: float
 ) -> tuple[Floats, float, Floats, Floats]:
-    """One linear program over the pairs given: shares, make-span, price of each accelerator, worth of each job.
+    """One linear program over the pairs given: shares, makespan, price of each accelerator, worth of each job.
 
     Times are scaled by `limit_s`, so that the solver's absolute tolerances mean the same for nanoseconds and hours.
     Only accelerators that are ready before `limit_s` get a row.

@@ -8,7 +8,7 @@ from eddy.model.placement.instance import Floats, Instance, Ints, Placement
 
 
 def loads_of(time_s: Floats, host: Ints, ready_s: Floats) -> Floats:
-    """When each accelerator is through with its jobs and with what it had before."""
+    """When each accelerator ends its jobs and the work it had before."""
     own = time_s[np.arange(len(host)), host].astype(np.float64)
     return np.bincount(host, weights=own, minlength=time_s.shape[1]) + ready_s
 
@@ -54,5 +54,5 @@ def placed(instance: Instance, host: Ints, lower_bound_s: float, method: str) ->
     """The placement of an assignment, where only computation counts."""
     makespan = makespan_of(instance.time_s, host, instance.ready_s)
     start = back_to_back(instance.time_s, host, instance.ready_s)
-    # Two ways of summing the same times may differ in the last place; a bound above its make-span helps nobody.
+    # Two ways of summing the same times may differ in the last place; a bound above its makespan helps nobody.
     return Placement(host, start, makespan, min(lower_bound_s, makespan), (), method)

@@ -2,7 +2,7 @@
 
 A sample of the jobs gives first prices. The table is then read once, some rows at a time, so that every step after
 the first finds its rows in the processor's cache: each job goes to its cheapest place, and a price rises where an
-accelerator is ahead of its share of the jobs read so far. At the end few jobs lie above the make-span aimed at; they
+accelerator is ahead of its share of the jobs read so far. At the end few jobs lie above the makespan aimed at; they
 are taken off and packed into what is free.
 
 Two threads read one half of the rows each, with half of every accelerator's time; how many processors there are
@@ -44,7 +44,7 @@ SPREAD = 1e-3
 """Costs are varied by so much, so that jobs whose cheapest places tie do not all go to the same one."""
 
 MARGINS = (0.001, 0.003, 0.01, 0.03)
-"""Make-spans packed for, over the larger of the bound and the level at which the work found would stand."""
+"""Makespans packed for, over the larger of the bound and the level at which the work found would stand."""
 
 READINGS, GOOD = 4, 0.003
 """The table is read again, at most so often, with the prices learned, where the gap to the bound is above this."""
@@ -87,7 +87,7 @@ class Read:
 
 
 def balance(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
-    """An assignment and a lower bound on its make-span.
+    """An assignment and a lower bound on its makespan.
 
     Args:
         time_s: (jobs, accelerators).
@@ -181,7 +181,7 @@ def _varied(rows: int, accelerators: int, kind: type) -> Floats:
 
 
 def repaired(time_s: Floats, host: Ints, own: Floats, price: Floats, ready_s: Floats, bound_s: float) -> Ints:
-    """Take jobs off where the load is above a make-span little over the bound, and pack them where there is room."""
+    """Take jobs off where the load is above a makespan little over the bound, and pack them where there is room."""
     level_s = max(bound_s, from_prices(np.ones(len(price)), float(own.sum(dtype=np.float64)), ready_s))
     # What is taken off must fit elsewhere: long jobs stay, and of the others the longest go, so that few rows are read.
     uneven = float(np.std(np.bincount(host, weights=own, minlength=len(price)) + ready_s))

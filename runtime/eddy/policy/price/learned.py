@@ -201,7 +201,7 @@ def actor_from(document: Mapping[str, Any]) -> Actor:
     if layers[0][0].shape[0] != FEATURES or layers[-1][0].shape[1] != len(LEVELS):
         raise InvalidRequest(
             f"the actor takes {layers[0][0].shape[0]} numbers and gives {layers[-1][0].shape[1]} levels; "
-            f"{FEATURES} and {len(LEVELS)} are expected: train it anew",
+            f"{FEATURES} and {len(LEVELS)} are expected: train it again",
             field="layers",
         )
     return Actor(layers)
@@ -215,7 +215,7 @@ def hedge_from(document: Mapping[str, Any]) -> Hedge:
     """
     chances = np.array(document["chances"], dtype=np.float64)
     if chances.ndim != 2 or chances.shape[1] != len(LEVELS):
-        raise InvalidRequest(f"the table must have {len(LEVELS)} levels a row: train it anew", field="chances")
+        raise InvalidRequest(f"the table must have {len(LEVELS)} levels a row: train it again", field="chances")
     return Hedge(chances)
 
 

@@ -19,7 +19,7 @@ SHAPE = Shape(responders=40)
 
 
 def dispatched(estimate_s: Floats, true_s: Floats, longest: bool) -> float:
-    """Make-span of SJF or LJF, which choose by the estimate and are idle again when the job truly ends."""
+    """Makespan of SJF or LJF, which choose by the estimate and are idle again when the job truly ends."""
     jobs, accelerators = true_s.shape
     falling = np.argsort(-estimate_s.mean(axis=1), kind="stable").tolist()
     rows = estimate_s.T.copy()
@@ -36,19 +36,17 @@ def dispatched(estimate_s: Floats, true_s: Floats, longest: bool) -> float:
 
 
 def figure_8(out: Path, seed: int, quick: bool) -> list[Row]:
-    """Make-span over the largest relative error of a job's estimate."""
+    """Makespan over the largest relative error of a job's estimate."""
     seeds = range(seed, seed + (2 if quick else 6))
     errors = (0.0, 0.3) if quick else (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
     records: list[Record] = []
     for error in errors:
         found = np.array([_makespans(s, error) for s in seeds]).mean(axis=0)
         for scheme, value in zip(("default", "published", "sjf", "ljf"), found, strict=True):
-            records.append(
-                {"what": "make-span", "error": error, "scheme": scheme, "makespan_s": round(float(value), 6)}
-            )
+            records.append({"what": "makespan", "error": error, "scheme": scheme, "makespan_s": round(float(value), 6)})
     write_csv(out / "figure_8.csv", records)
-    published = "[002] figure 8: errors of estimation change the make-span little"
-    labels = ("largest relative error", "make-span, s")
+    published = "[002] figure 8: errors of estimation change the makespan little"
+    labels = ("largest relative error", "makespan, s")
     chart(out / "figure_8.png", records, "error", "makespan_s", "what", labels, published)
     at = {(r["scheme"], r["error"]): float(str(r["makespan_s"])) for r in records}
     ours = "; ".join(
@@ -57,7 +55,7 @@ def figure_8(out: Path, seed: int, quick: bool) -> list[Row]:
     )
     ahead = 1 - at["published", 0.3] / at["sjf", 0.3], 1 - at["default", 0.3] / at["sjf", 0.3]
     note = f"at 30 % still ahead of SJF by {ahead[0]:.1%}, default {ahead[1]:.1%}"
-    return [Row("8", "make-span at errors up to 30 %, over none", "close to no error", ours, note)]
+    return [Row("8", "makespan at errors up to 30 %, over none", "close to no error", ours, note)]
 
 
 def _makespans(seed: int, error: float) -> tuple[float, float, float, float]:

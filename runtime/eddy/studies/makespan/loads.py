@@ -1,4 +1,4 @@
-"""Figures 3 and 4 of [002]: make-spans by the size of the pool, and by the size of the batch."""
+"""Figures 3 and 4 of [002]: makespans by the size of the pool, and by the size of the batch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def figure_3(out: Path, seed: int, quick: bool) -> list[Row]:
     right = sweep(KINDS, requesters, seeds, "requesters")
     for records, axis in ((left, "responders"), (right, "requesters")):
         write_csv(out / f"figure_3_{axis}.csv", records)
-        path, labels = out / f"figure_3_{axis}.png", (axis, "make-span, s")
+        path, labels = out / f"figure_3_{axis}.png", (axis, "makespan, s")
         chart(path, records, axis, "makespan_s", "kind", labels, PUBLISHED_3[axis], bound=True)
     return [
         _improvement(left, "3a", {"kind": "computation", "responders": 40}, "sjf", 0.2781),
@@ -70,8 +70,8 @@ def figure_4(out: Path, seed: int, quick: bool) -> list[Row]:
     jobs = (1000, 2000) if quick else (1000, 2000, 3000, 4000, 5000)
     records = sweep(KINDS, [Shape(2000, 300, n) for n in jobs], (seed,), "jobs")
     write_csv(out / "figure_4.csv", records)
-    published = "[002] figure 4: make-spans grow almost linearly with the jobs (here one seed for each point)"
-    labels = ("jobs", "make-span, s")
+    published = "[002] figure 4: makespans grow almost linearly with the jobs (here one seed for each point)"
+    labels = ("jobs", "makespan, s")
     chart(out / "figure_4.png", records, "jobs", "makespan_s", "kind", labels, published, bound=True)
     rows = []
     for kind in KINDS:
@@ -81,7 +81,7 @@ def figure_4(out: Path, seed: int, quick: bool) -> list[Row]:
                 r["jobs"]: float(str(r["makespan_s"])) for r in records if (r["kind"], r["scheme"]) == (kind, scheme)
             }
             ours.append(f"{scheme} {span[jobs[-1]] / span[jobs[0]]:.2f}x")
-        text = f"{kind}: make-span of {jobs[-1]} jobs over that of {jobs[0]}"
+        text = f"{kind}: makespan of {jobs[-1]} jobs over that of {jobs[0]}"
         note = "the longest job, and the fullest requester, decide while there is an accelerator for every few jobs"
         rows.append(Row("4", text, "almost linear", ", ".join(ours), note))
     return rows

@@ -24,7 +24,7 @@ SCHEMES = ("default", "waves", "sjf", "ljf")
 
 
 def figure_6(out: Path, seed: int, quick: bool) -> list[Row]:
-    """Make-spans by mixture and scheme."""
+    """Makespans by mixture and scheme."""
     seeds = range(seed, seed + (1 if quick else 3))
     records: list[Record] = []
     for name, shares in PATTERNS.items():
@@ -41,7 +41,7 @@ def figure_6(out: Path, seed: int, quick: bool) -> list[Row]:
         ]
     write_csv(out / "figure_6.csv", records)
     published = "[002] figure 6: waves end earlier than SJF and LJF, the more so the more jobs compute"
-    bars(out / "figure_6.png", records, "mixture", "makespan_s", "make-span, s", published)
+    bars(out / "figure_6.png", records, "mixture", "makespan_s", "makespan, s", published)
     gains = {(r["mixture"], r["scheme"]): float(str(r["improvement_over_sjf"])) for r in records}
     ours = "; ".join(
         f"{name}: waves {gains[name, 'waves']:.1%}, default {gains[name, 'default']:.1%}" for name in PATTERNS

@@ -49,5 +49,5 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
         for name, figure in making.items():
             rows += figure.result()
             say(name)
-            write_rows(out / "makespan.md", rows, "Make-span placement [002]: published and ours")
+            write_rows(out / "makespan.md", rows, "Makespan placement [002]: published and ours")
     return rows

@@ -37,7 +37,7 @@ def checked(instance: Instance, method: str) -> Placement:
 
 
 def run(instance: Instance, scheme: str) -> tuple[float, float, float]:
-    """Make-span, lower bound and seconds of one scheme, the referee's included; the answer is checked."""
+    """Makespan, lower bound and seconds of one scheme, the referee's included; the answer is checked."""
     began = perf_counter()
     placement = checked(instance, method_of(instance.kind, scheme))
     return placement.makespan_s, placement.lower_bound_s, perf_counter() - began

@@ -36,7 +36,7 @@ PUBLISHED = {FAST: (0.1956, 0.3372), SLOW: (0.1956, 0.3372), DNN: (0.2580, 0.0)}
 
 
 def figure_2(out: Path, seed: int, quick: bool) -> list[Row]:
-    """Make-spans of the four schemes; nothing is random here."""
+    """Makespans of the four schemes; nothing is random here."""
     del seed, quick
     records: list[Record] = []
     rows = []
@@ -55,5 +55,5 @@ def figure_2(out: Path, seed: int, quick: bool) -> list[Row]:
             rows.append(Row(name, f"improvement over {rival.upper()}", f"{value:.2%}", ours, note))
     write_csv(out / "figure_2.csv", records)
     published = "[002] figure 2, under SJF and LJF: by 19.56 and 33.72 % (2a), by 25.80 and 0 % (2b)"
-    bars(out / "figure_2.png", records, "figure", "makespan_s", "make-span, s", published)
+    bars(out / "figure_2.png", records, "figure", "makespan_s", "makespan, s", published)
     return rows

@@ -1,4 +1,4 @@
-"""Figure 7 of [002]: average completion time against make-span, by the number of groups of sizes."""
+"""Figure 7 of [002]: average completion time against makespan, by the number of groups of sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eddy.studies.report import Row, write_csv
 
 
 def measured(it: Instance, scheme: str, groups: int) -> tuple[float, float]:
-    """Make-span and average completion of one scheme."""
+    """Makespan and average completion of one scheme."""
     if scheme == "sjf":
         placed = METHODS["sjf"](it)
     else:
@@ -64,10 +64,10 @@ def figure_7(out: Path, seed: int, quick: bool) -> list[Row]:
             "scheme": r["scheme"],
             "seconds": r[key],
         }
-        for key, name in (("makespan_s", "make-span"), ("mean_s", "average completion"))
+        for key, name in (("makespan_s", "makespan"), ("mean_s", "average completion"))
         for r in records
     ]
-    published = "[002] figure 7: with six groups SJF's average completion, at a make-span 7.2 % shorter than SJF's"
+    published = "[002] figure 7: with six groups SJF's average completion, at a makespan 7.2 % shorter than SJF's"
     chart(out / "figure_7.png", panels, "groups", "seconds", "what", ("groups", "seconds"), published)
     return rows
 
@@ -77,13 +77,13 @@ def _row(requesters: int, made: dict[tuple[str, int], tuple[float, float]], grou
     ours = []
     for scheme in ("published", "default"):
         span, mean = made[scheme, 6]
-        ours.append(f"average {mean / sjf_mean - 1:+.1%} of SJF's, make-span {span / sjf_span - 1:+.1%}")
+        ours.append(f"average {mean / sjf_mean - 1:+.1%} of SJF's, makespan {span / sjf_span - 1:+.1%}")
     span, mean = made["published", 6]
     holds = mean < 1.05 * sjf_mean and span < sjf_span
     return Row(
         "7",
         f"six groups, {requesters} requesters",
-        "SJF's average, make-span -7.2 %",
+        "SJF's average, makespan -7.2 %",
         f"[002] {ours[0]}; default {ours[1]}",
         "holds" if holds else "does not hold",
     )

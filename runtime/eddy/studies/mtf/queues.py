@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eddy.policy.price.view import Floats, Ints
 
 WAVES = 64
-"""How often in a round a balancer looks at its queues anew, at most."""
+"""How often in a round a balancer looks at its queues again, at most."""
 
 
 class Queues:

@@ -96,7 +96,7 @@ void Core::choose(unsigned w) {
 void Core::arrive(unsigned w) {
   Warp& my = warp[w];
   my.at_barrier = true;
-  if (my.global) return;  // the cluster's loop sees to it
+  if (my.global) return;  // the cluster's loop handles it
   uint32_t same = 0;
   for (unsigned k = 0; k < config_.warps; k++) {
     const Warp& other = warp[k];

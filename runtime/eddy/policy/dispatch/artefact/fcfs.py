@@ -31,7 +31,7 @@ class ArtefactFirstCome:
     """Ready tasks in the order in which they were found ready; the first of them waits for the first idle slot.
 
     Attributes:
-        pipelined: Whether a task is ready before its predecessors are through with the batch.
+        pipelined: Whether a task is ready before its predecessors have finished the batch.
         sharing: Whether jobs share the board; else the next is admitted when the last has ended.
         name: As `--policy` takes it.
     """

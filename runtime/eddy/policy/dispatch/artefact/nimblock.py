@@ -152,7 +152,7 @@ class _Turn:
         return None
 
     def victim(self) -> int | None:
-        """Algorithm 4 in one pass over the slots: later slots may replace or veto what earlier ones put up."""
+        """Algorithm 4 in one pass over the slots: later slots may replace or veto what earlier ones proposed."""
         most, chosen = 0, None
         for slot in self.view.slots:
             job = self.jobs.get(slot.job) if slot.job is not None else None
@@ -195,7 +195,7 @@ class ArtefactNimblock:
     Attributes:
         alpha: Weight of waiting in the tokens.
         interval_s: Board seconds between periodic counts.
-        pipelined: Whether a task is ready before its predecessors are through with the batch.
+        pipelined: Whether a task is ready before its predecessors have finished the batch.
         name: As `--policy` takes it.
         as_text: Departures taken back, to see what each costs: `candidates` (strictly more than the threshold),
             `age` (waiting counts once), `demotion` (once a candidate, always one), `allocation` (no more slots than

@@ -43,7 +43,7 @@ class ArtefactPrema:
     Attributes:
         alpha: Weight of waiting in the tokens.
         interval_s: Board seconds between periodic counts.
-        pipelined: Whether a task is ready before its predecessors are through with the batch.
+        pipelined: Whether a task is ready before its predecessors have finished the batch.
         name: As `--policy` takes it.
     """
 

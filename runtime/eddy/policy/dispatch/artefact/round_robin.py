@@ -61,7 +61,7 @@ class ArtefactRoundRobin:
     A slot that is not idle counts as one more entry of its queue.
 
     Attributes:
-        pipelined: Whether a task is ready before its predecessors are through with the batch.
+        pipelined: Whether a task is ready before its predecessors have finished the batch.
         name: As `--policy` takes it.
         inverted: Whether the lowest priority comes out first, as in the artefact; else the highest.
     """

@@ -1,0 +1,77 @@
+"""Words that were retired stay retired: the field has a better one, which docs, messages and code use.
+
+A retired word is a pattern; beside it stands the word to use instead. To retire one, add a row and mend what the test
+finds. News fragments may name old words, and so may this file.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+RETIRED = {
+    r"make-spans?": "makespan",
+    r"began anew|begins? anew|begun anew": "restarted, starts again",
+    r"\banew\b": "again",
+    r"\bput(ting)? up (as|a|the|these|this|what|none|bytes|blobs?)\b|\b(was|were|are|is|has|have) put up\b": "uploaded",
+    r"\b(taken|took|takes?|taking) up (again|jobs?|slots?|store|every|what|where|all)\b": "recovered, continued",
+    r"\b(is|are|was|were) through (with|and|before)\b": "finished",
+    r"\bthrough with (the|its|their)\b": "finished",
+    r"\bthe matter of (whoever|who|the job)\b": "concerns only",
+    r"\bse(e|es|en) to (it|that|the disk)\b": "ensure, check, handle",
+    r"\bdistrust": "forget the module",
+    r"\bat the door\b|\bthe door\b": "the boundary, a group of submissions",
+}
+"""Pattern, not sensitive to case, and the word to use instead."""
+
+SCANNED = ("README.md", "CONTRIBUTING.md", "docs", "runtime", "drivers", "sim", "tools", "tests", "bitstreams")
+KINDS = {".md", ".py", ".yaml", ".toml", ".rdl"}
+
+
+def files() -> list[Path]:
+    """Texts of the project that people read: pages, code with its messages, manifests."""
+    listed = subprocess.run(["git", "ls-files", *SCANNED], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    found = [ROOT / name for name in listed.split()] or [
+        path for name in SCANNED for path in [ROOT / name, *(ROOT / name).rglob("*")]
+    ]
+    return [path for path in found if path.suffix in KINDS and path.is_file() and path != Path(__file__).resolve()]
+
+
+@cache
+def joined(path: Path) -> str:
+    """A file's text with line breaks, and the signs of a comment after them, as long as they are, turned into blanks."""
+    text = path.read_text(encoding="utf-8")
+    return re.sub(r"\n[ \t]*(#|//+)?", lambda match: " " * len(match.group()), text)
+
+
+def found_in(path: Path, pattern: str) -> list[str]:
+    """Where a retired word stands, across line breaks too."""
+    places = list(re.finditer(pattern.replace(" ", r"\s+"), joined(path), re.IGNORECASE))
+    name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name
+    text = path.read_text(encoding="utf-8") if places else ""
+    return [f"{name}:{text.count(chr(10), 0, place.start()) + 1}: {place.group()}" for place in places]
+
+
+def test_enough_is_scanned() -> None:
+    found = files()
+    assert len(found) > 500
+    assert {path.suffix for path in found} >= {".md", ".py", ".yaml"}
+
+
+@pytest.mark.parametrize(("pattern", "instead"), RETIRED.items(), ids=list(RETIRED.values()))
+def test_no_retired_word_comes_back(pattern: str, instead: str) -> None:
+    found = [place for path in files() for place in found_in(path, pattern)]
+    assert found == [], f"say: {instead}"
+
+
+def test_a_retired_word_is_seen_across_a_line_break(tmp_path: Path) -> None:
+    page = tmp_path / "page.py"
+    page.write_text("# the board\n# began\n# anew, and its make-span\n# grew\n")
+    assert found_in(page, "began anew") == ["page.py:2: began   anew"]
+    assert found_in(page, "make-spans?") == ["page.py:3: make-span"]
