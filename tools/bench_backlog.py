@@ -44,7 +44,7 @@ def board() -> ModelBoard:
 
 
 def engine(store: Store, on: ModelBoard) -> Engine:
-    """An engine that has taken up store and board."""
+    """An engine that has recovered from store and board."""
     manifests = {name: ModuleManifest(name, ModuleKind.HLS, name, Path("x.f"), (1, 0), 1e8, ()) for name in MODULES}
     made = Engine(on, POLICIES["eddy"](), store, {APPLICATION.name: APPLICATION}, manifests)
     made.start()

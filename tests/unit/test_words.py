@@ -36,7 +36,8 @@ KINDS = {".md", ".py", ".yaml", ".toml", ".rdl"}
 
 def files() -> list[Path]:
     """Texts of the project that people read: pages, code with its messages, manifests."""
-    listed = subprocess.run(["git", "ls-files", *SCANNED], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    command = ["git", "ls-files", *SCANNED]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     found = [ROOT / name for name in listed.split()] or [
         path for name in SCANNED for path in [ROOT / name, *(ROOT / name).rglob("*")]
     ]
