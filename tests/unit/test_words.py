@@ -46,7 +46,7 @@ def files() -> list[Path]:
 
 @cache
 def joined(path: Path) -> str:
-    """A file's text with line breaks, and the signs of a comment after them, as long as they are, turned into blanks."""
+    """A file's text with line breaks and the signs of comments turned into as many blanks."""
     text = path.read_text(encoding="utf-8")
     return re.sub(r"\n[ \t]*(#|//+)?", lambda match: " " * len(match.group()), text)
 
