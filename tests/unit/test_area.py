@@ -38,9 +38,7 @@ def test_the_figures_are_those_of_the_sources() -> None:
     known = area.read_figures()["tops"]
     missing = [name for name in old if name not in known]
     assert not missing, f"without figures: {', '.join(missing)}; run `make area` and commit the page"
-    if old:
-        # Synthesis takes minutes, so a change of the hardware may go ahead of its figures; it is told, not refused.
-        pytest.skip(f"changed since they were synthesized: {', '.join(old)}; `make area` renews these")
+    assert not old, f"changed since they were synthesized: {', '.join(old)}; run `make area` and commit the page"
 
 
 def test_everything_reconfigurable_and_the_shell_is_listed() -> None:
