@@ -24,8 +24,8 @@ import numpy as np
 from eddy.model.placement.instance import Instance, Kind, as_document
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
-from eddy.policy.place.first import first_answer
 from eddy.policy.place.joint import joint_bound
+from eddy.policy.place.list_scheduling import first_answer
 from eddy.studies.makespan.workload import Shape, batch
 
 SEEDS = range(8)

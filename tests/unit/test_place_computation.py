@@ -11,11 +11,11 @@ from eddy.model.placement.bounds import from_prices, pigeonholes, single_job
 from eddy.model.placement.instance import Instance, as_document, instance_from
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
-from eddy.policy.place.balanced import balanced
 from eddy.policy.place.computation import computation
-from eddy.policy.place.first import first_answer
-from eddy.policy.place.listing import longest_first, shortest_first
+from eddy.policy.place.list_scheduling import first_answer
+from eddy.policy.place.price_and_pack import balanced
 from eddy.policy.place.schedule import makespan_of
+from eddy.policy.place.sjf_ljf_computing import longest_first, shortest_first
 
 
 def small(seed: int) -> Instance:

@@ -12,7 +12,7 @@ from eddy.model.placement.instance import Instance, as_document, instance_from
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
 from eddy.policy.place.joint import joint_bound
-from eddy.policy.place.parts import after, grouped, later, mean_completion_s, waves, with_reconfiguration
+from eddy.policy.place.successive_batches import after, grouped, later, mean_completion_s, waves, with_reconfiguration
 
 SENDING = ("default", "network", "joint", "sjf", "ljf", "waves")
 

@@ -7,8 +7,8 @@ import pytest
 from eddy.core.errors import InvalidRequest
 from eddy.model.placement.instance import Floats, Instance, as_document
 from eddy.model.placement.verify import problems_of
-from eddy.policy.place import METHODS, stream
-from eddy.policy.place.balanced import balanced
+from eddy.policy.place import METHODS, streaming_prices
+from eddy.policy.place.price_and_pack import balanced
 from eddy.policy.place.relaxation import relax
 
 
@@ -33,7 +33,7 @@ def table(kind: str, jobs: int = 20_000, hosts: int = 60) -> Floats:
 @pytest.mark.parametrize(("kind", "within"), [("alike", 0.005), ("classes", 0.02), ("kinds", 0.03), ("same", 0.03)])
 def test_many_jobs_end_near_the_bound(kind: str, within: float) -> None:
     it = Instance(table(kind))
-    assert stream.many(it.time_s)
+    assert streaming_prices.many(it.time_s)
     answer = METHODS["default"](it)
     assert not problems_of(it, as_document(answer))
     assert answer.lower_bound_s <= answer.makespan_s <= answer.lower_bound_s * (1 + within)
@@ -41,7 +41,7 @@ def test_many_jobs_end_near_the_bound(kind: str, within: float) -> None:
 
 def test_the_bound_is_below_the_linear_program() -> None:
     time_s = table("kinds", jobs=3000, hosts=20)
-    _, bound = stream.balance(time_s, np.zeros(20))
+    _, bound = streaming_prices.balance(time_s, np.zeros(20))
     assert 0.98 <= bound / relax(time_s.astype(np.float64), np.zeros(20)).value_s <= 1 + 1e-6
 
 
@@ -55,7 +55,7 @@ def test_busy_accelerators_get_less() -> None:
 
 def test_the_same_table_gets_the_same_answer() -> None:
     time_s = table("classes")
-    first, second = (stream.balance(time_s, np.zeros(60)) for _ in range(2))
+    first, second = (streaming_prices.balance(time_s, np.zeros(60)) for _ in range(2))
     assert first[1] == second[1]
     assert (first[0] == second[0]).all()
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from eddy.policy.place.listing import longest_first, shortest_first
 from eddy.policy.place.schedule import makespan_of
+from eddy.policy.place.sjf_ljf_computing import longest_first, shortest_first
 from eddy.studies.makespan.errors import dispatched
 from eddy.studies.makespan.online import throughput
 from eddy.studies.makespan.run import FIGURES

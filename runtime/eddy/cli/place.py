@@ -31,7 +31,7 @@ def place(
     from eddy.model.placement.instance import as_document
     from eddy.model.placement.verify import problems_of
     from eddy.policy.place import METHODS
-    from eddy.policy.place.parts import grouped, with_reconfiguration
+    from eddy.policy.place.successive_batches import grouped, with_reconfiguration
 
     with errors_in_one_line(as_json):
         batch = read_instance(instance, method)
@@ -60,8 +60,8 @@ def place(
 
 def bound_of(batch: Instance) -> float:
     """What no placement of the whole batch can be better than."""
-    from eddy.policy.place.balanced import lower_bound
     from eddy.policy.place.joint import joint_bound
+    from eddy.policy.place.price_and_pack import lower_bound
 
     return lower_bound(batch) if batch.size_bits is None else joint_bound(batch)
 

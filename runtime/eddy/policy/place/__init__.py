@@ -9,8 +9,8 @@ from eddy.policy.place.default import default
 from eddy.policy.place.joint import joint, joint_bound
 from eddy.policy.place.ljf import ljf
 from eddy.policy.place.network import network
-from eddy.policy.place.parts import waves
 from eddy.policy.place.sjf import sjf
+from eddy.policy.place.successive_batches import waves
 
 
 def _computation(instance: Instance) -> Placement:

@@ -9,13 +9,13 @@ import numpy as np
 
 from eddy.core.errors import InvalidRequest
 from eddy.model.placement.instance import Instance, Placement
-from eddy.policy.place import few
-from eddy.policy.place.backward import ORDERS, Backward, backward
-from eddy.policy.place.balanced import BASELINE_JOBS, balance, balanced
+from eddy.policy.place import schedule_search
+from eddy.policy.place.backward_list_scheduling import ORDERS, Backward, backward
+from eddy.policy.place.dual_prices import search
 from eddy.policy.place.joint import finished, joint_bound, just_in_time, network_of
 from eddy.policy.place.network import at_constant_rates, beside_earlier, hosts_of, network_times
-from eddy.policy.place.prices import search
-from eddy.policy.place.sending import Order, Rush
+from eddy.policy.place.price_and_pack import BASELINE_JOBS, balance, balanced
+from eddy.policy.place.sjf_ljf_sending import Order, Rush
 
 MET = 1 + 1e-9
 """A makespan within this factor of the bound is the best there is."""
@@ -33,8 +33,8 @@ def default(instance: Instance) -> Placement:
         if best.makespan_s <= bound * MET:
             break
     assert best is not None
-    if instance.kind == "joint" and instance.jobs <= few.JOBS:
-        best = few.searched(instance, best, bound)
+    if instance.kind == "joint" and instance.jobs <= schedule_search.JOBS:
+        best = schedule_search.searched(instance, best, bound)
     return replace(best, method="default", lower_bound_s=min(bound, best.makespan_s))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from eddy.model.placement import bounds
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement, Rate
-from eddy.policy.place.balanced import lower_bound as computation_bound
 from eddy.policy.place.network import parts
 from eddy.policy.place.ports import Port, Segment, earliest, port, use, whole, within
+from eddy.policy.place.price_and_pack import lower_bound as computation_bound
 from eddy.policy.place.schedule import as_data_arrives
 
 

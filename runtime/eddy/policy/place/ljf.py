@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from eddy.core.errors import InvalidRequest
 from eddy.model.placement.instance import Instance, Placement
-from eddy.policy.place.balanced import lower_bound
 from eddy.policy.place.default import rush
-from eddy.policy.place.listing import longest_first
+from eddy.policy.place.price_and_pack import lower_bound
 from eddy.policy.place.schedule import placed
+from eddy.policy.place.sjf_ljf_computing import longest_first
 
 
 def ljf(instance: Instance) -> Placement:
-    """Place largest job first; with a network as `eddy.policy.place.sending` says."""
+    """Place largest job first; with a network as `eddy.policy.place.sjf_ljf_sending` says."""
     if instance.kind != "computation":
         return rush(instance, "ljf")
     host = longest_first(instance.time_s, instance.ready_s)

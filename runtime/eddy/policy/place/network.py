@@ -93,7 +93,7 @@ def network(instance: Instance) -> Placement:
     Where earlier batches send, the better of waiting for them and using what they leave (3.4).
     """
     # HiGHS is loaded with these, and is not needed on a board.
-    from eddy.policy.place.related import relax_related
+    from eddy.policy.place.related_machines import relax_related
     from eddy.policy.place.rounding import round_shares
 
     def published(idle: Instance) -> Placement:

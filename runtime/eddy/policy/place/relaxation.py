@@ -18,9 +18,9 @@ import numpy as np
 from eddy.core.errors import InvalidRequest
 from eddy.model.placement.bounds import single_job
 from eddy.model.placement.instance import Floats, Ints
-from eddy.policy.place.listing import longest_first
-from eddy.policy.place.prices import search
+from eddy.policy.place.dual_prices import search
 from eddy.policy.place.schedule import makespan_of
+from eddy.policy.place.sjf_ljf_computing import longest_first
 
 SHARE = 1e-9
 """Fractions below this are rounding of the solver."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from eddy.model.placement.instance import Instance, Kind, as_document
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
-from eddy.policy.place.parts import after, later
+from eddy.policy.place.successive_batches import after, later
 from eddy.studies.makespan.pictures import chart
 from eddy.studies.makespan.sweep import KINDS, SCHEMES, Record, method_of
 from eddy.studies.makespan.workload import Shape, batch

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from eddy.model.placement.instance import Instance
-from eddy.policy.place.balanced import balance
 from eddy.policy.place.default import rush
 from eddy.policy.place.joint import finished, just_in_time, network_of
+from eddy.policy.place.price_and_pack import balance
 from eddy.studies.makespan.sweep import Record, checked
 from eddy.studies.makespan.workload import Shape, batch
 from eddy.studies.report import Row, write_csv

@@ -10,7 +10,7 @@ from eddy.model.placement import bounds
 from eddy.model.placement.instance import Instance, as_document
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
-from eddy.policy.place.parts import grouped, mean_completion_s
+from eddy.policy.place.successive_batches import grouped, mean_completion_s
 from eddy.studies.makespan.pictures import chart
 from eddy.studies.makespan.sweep import Record
 from eddy.studies.makespan.workload import Shape, batch

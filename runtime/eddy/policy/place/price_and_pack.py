@@ -6,11 +6,11 @@ import numpy as np
 
 from eddy.model.placement.bounds import pigeonholes, single_job
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement
-from eddy.policy.place import listing, stream
+from eddy.policy.place import sjf_ljf_computing, streaming_prices
 from eddy.policy.place.branch_and_bound import JOBS, branch_and_bound
-from eddy.policy.place.improve import improve
+from eddy.policy.place.dual_prices import search
+from eddy.policy.place.local_search import improve
 from eddy.policy.place.packing import pack
-from eddy.policy.place.prices import search
 from eddy.policy.place.schedule import loads_of, makespan_of, placed
 
 BASELINE_JOBS = 20_000
@@ -31,8 +31,8 @@ STEPS = 200
 
 def balance(time_s: Floats, ready_s: Floats) -> tuple[Ints, float]:
     """An assignment and a lower bound on its makespan."""
-    if stream.many(time_s):
-        return stream.balance(time_s, ready_s)
+    if streaming_prices.many(time_s):
+        return streaming_prices.balance(time_s, ready_s)
     table, scale = _compact(time_s)
     ready = ready_s / scale
     found = search(table, ready)
@@ -83,7 +83,7 @@ def balanced(instance: Instance) -> Placement:
     host, bound = balance(time_s, ready_s)
     best = makespan_of(time_s, host, ready_s)
     if instance.jobs <= BASELINE_JOBS and best > bound * (1 + 1e-6):
-        for baseline in (listing.shortest_first, listing.longest_first):
+        for baseline in (sjf_ljf_computing.shortest_first, sjf_ljf_computing.longest_first):
             other = baseline(time_s, ready_s, stop_s=best)
             if other is not None and makespan_of(time_s, other, ready_s) < best:
                 host, best = other, makespan_of(time_s, other, ready_s)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from eddy.model.placement.instance import Instance, Ints, Placement
-from eddy.policy.place.backward import ORDERS, Backward, Order
+from eddy.policy.place.backward_list_scheduling import ORDERS, Backward, Order
 from eddy.policy.place.joint import finished, just_in_time, network_of
 
 JOBS, TRIALS = 24, 600

@@ -21,8 +21,8 @@ import numpy as np
 
 from eddy.model.placement.bounds import from_prices, single_job
 from eddy.model.placement.instance import Floats, Ints
+from eddy.policy.place.dual_prices import lowered, normal, search
 from eddy.policy.place.packing import pack
-from eddy.policy.place.prices import lowered, normal, search
 from eddy.policy.place.schedule import makespan_of
 
 LONG = 50

@@ -4,7 +4,7 @@ Seen backward, a job computes first and is sent afterwards, and all accelerators
 requester has most to send can be put first, shortest computation first, and their requester's port is busy from the
 first moment it can be: the schedule that meets the transmission-plus-tail bound where that bound decides. Where
 computation decides, nothing waits for data at the end of the backward schedule that computation would have to wait for
-at its begin. A job goes to the cheapest accelerator (at the prices of `prices`) on which it keeps within the
+at its begin. A job goes to the cheapest accelerator (at the prices of `dual_prices`) on which it keeps within the
 makespan aimed at; the aim rises from the bound until it is met.
 """
 
