@@ -95,6 +95,16 @@ def test_waiting_makes_urgent() -> None:
     assert decide([old, young], [slot(0)], now_s=100.0).decisions == (Configure(0, 0, 0),)
 
 
+def test_of_alike_the_one_whom_sharing_delays_most_goes_first() -> None:
+    """Who came first would have ended soon without sharing; who came behind a long one would not have."""
+    first, endless, later = job(0, 1.0, batch=5), job(1, 500.0), job(2, 1.0, batch=4)
+    jobs = [first, endless, later, crowd()]
+    assert decide(jobs, [slot(0)]).decisions == (Configure(0, 0, 0),), "though it has more work"
+    alike = dataclasses.replace(EDDY, claim=0.0)
+    view = DispatchView(0.0, Jobs(jobs), (slot(0),), False, (), alike.initial())
+    assert alike.decide(view).decisions == (Configure(2, 0, 0),)
+
+
 def test_a_deadline_that_comes_near_makes_urgent_and_one_that_is_lost_does_not() -> None:
     short = job(1, 1.0, batch=2)
 
@@ -213,7 +223,7 @@ def test_items_nobody_waits_for_never_hold_every_slot() -> None:
 
 def test_a_slot_that_is_had_at_once_is_not_passed_over_for_one_on_its_way() -> None:
     jobs = [at(job(number, 5.0, batch=9), 0, slot=number) for number in range(2)]
-    short = job(2, 0.5)
+    short = job(2, 0.3)
     busy = [slot(number, f"m{number}_0", (number, 0), running=True) for number in range(2)]
     first = decide([*jobs, short], busy)
     assert len(first.decisions) == 1

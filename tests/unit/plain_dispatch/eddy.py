@@ -40,7 +40,7 @@ from eddy.policy.dispatch.view import (
 )
 from unit.plain_dispatch.outlook import KEPT, Outlook, items_ready, look, modules_and_estimates, modules_to_come
 
-WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 2.0, 9: 20.0}
+WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 1.4, 9: 3.0}
 """How many times shorter a job of each priority counts."""
 ROOTS: Mapping[int, float] = {priority: math.sqrt(weight) for priority, weight in WEIGHTS.items()}
 """How many times less the slots it has count against a job of each priority."""
@@ -58,6 +58,8 @@ class Memory:
         load_s: What a load takes, about.
         leaving: Slot to the (job, task) it is being taken from.
         fetched: (module, slot) of the image last asked to be read ahead.
+        ends_s: By age of those that came since the oldest that is left, when they would end without sharing.
+        last: The age of the youngest that was seen.
     """
 
     learned: Latencies = field(default_factory=Latencies)
@@ -65,6 +67,8 @@ class Memory:
     load_s: float = 0.0
     leaving: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     fetched: tuple[str, int] | None = None
+    ends_s: Mapping[tuple[float, int], float] = field(default_factory=dict)
+    last: tuple[float, int] = (float("-inf"), -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +94,9 @@ class Eddy:
     """
 
     pipelined: bool = True
-    crowd: float = 0.3
-    idle: float = 10.0
+    claim: float = 0.35
+    crowd: float = 0.05
+    idle: float = 100.0
     early: float = 0.025
     outlasting: float = 0.7
     ageing: float = 0.3
@@ -172,6 +177,7 @@ class Round:
         if abs(mean_s - self.load_s) > SAME * self.load_s:
             self.load_s = mean_s
         self.outlooks = self._look()
+        self.ends_s, self.last = self._unshared(memory)
         self.backlog_s = sum([o.work_s for o in self.outlooks.values()]) / max(len(view.slots), 1)
         self.held: dict[int, int] = {}
         """Slots of jobs for which this decision changes them."""
@@ -202,6 +208,23 @@ class Round:
             found[job.id] = outlook
         return found
 
+    def _unshared(self, memory: Memory) -> tuple[dict[tuple[float, int], float], tuple[float, int]]:
+        """When jobs would end were they served one after another, in order of age."""
+        ends_s, last = dict(memory.ends_s), memory.last
+        for job in sorted(self.view.jobs, key=lambda job: job.age):
+            if job.age > last:
+                begin_s = max([job.arrival_s, *([ends_s[max(ends_s)]] if ends_s else [])])
+                ends_s[job.age], last = begin_s + (self.outlooks[job.id].path_s + self.load_s), job.age
+        since_s = min(job.arrival_s for job in self.view.jobs)
+        return {age: end_s for age, end_s in ends_s.items() if age[0] >= since_s}, last
+
+    def _claim(self, outlook: Outlook) -> float:
+        ends_s = [end_s for age, end_s in self.ends_s.items() if age <= outlook.job.age]
+        since_s = min(job.arrival_s for job in self.view.jobs)
+        alone_s = max(ends_s, default=float("-inf")) - since_s
+        claim: float = max(alone_s, 1e-3) ** self.policy.claim
+        return claim
+
     def _predict(self, job: JobView) -> tuple[float, ...]:
         """Latencies of a job's application; the very same object as before where they are the same."""
         fresh = self.learned.predict(job.application, modules_and_estimates(job))
@@ -210,7 +233,7 @@ class Round:
 
     def memory(self) -> Memory:
         """What to remember."""
-        return Memory(self.learned, self.predicted, self.load_s, self.leaving, self.fetched)
+        return Memory(self.learned, self.predicted, self.load_s, self.leaving, self.fetched, self.ends_s, self.last)
 
     # Ranks: the less, the sooner ------------------------------------------------------------------------------------
 
@@ -218,13 +241,14 @@ class Round:
         """Of a job's next slot when it has `held`."""
         policy, job, work_s = self.policy, outlook.job, outlook.work_s
         longer_s = work_s + policy.ageing * (self.now_s - job.arrival_s) + 1e-9
-        rank = work_s * work_s / (WEIGHTS[job.priority] * longer_s)
+        weight = WEIGHTS[job.priority] / self._claim(outlook)
+        rank = work_s * work_s / (weight * longer_s)
         if job.deadline_s is not None:
             rank *= self._haste(outlook, job.deadline_s)
         if held:
             return rank * (1.0 + policy.crowd * held / ROOTS[job.priority])
         if outlook.path_s > policy.outlasting * self.backlog_s:
-            return min(rank, policy.early * outlook.path_s / WEIGHTS[job.priority])
+            return min(rank, policy.early * outlook.path_s / weight)
         return rank
 
     def _haste(self, outlook: Outlook, deadline_s: float) -> float:

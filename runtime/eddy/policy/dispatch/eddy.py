@@ -1,14 +1,17 @@
-"""Eddy's own policy: the least work left goes first, on latencies learned from items that ended.
+"""Eddy's own policy: the least work left goes first, on latencies learned from items that ended, and those who would
+have been served soon without sharing go before those who would not.
 
 It takes from [004] pipelining, preemption at batch boundaries, priorities and the wish that every application soon has
 one slot. What it does otherwise:
 
 - Estimates are only a beginning: `eddy.model.latency` learns what items take. Work left ranks applications, so a
   factor of ten between estimate and truth is a factor of ten in rank.
-- Slots are valued, not allotted: an application's next slot counts the less the more it has. So slots go to many when
-  many wait, and all to one when it is alone, and nobody is given more than there are.
-- A slot in which a task would wait for its predecessors is worth a tenth of one in which it would work. Such slots are
-  given last and taken first.
+- What sharing is measured by is the response without it. Whoever would have been served soon without sharing loses
+  most by waiting, so work counts the less the sooner that would have been; see `unshared`.
+- Slots are valued, not allotted: an application's next slot counts a little less the more it has. So of applications
+  with about as much left one ends before the other, instead of both late; all slots go to one when it is alone.
+- A slot in which a task would wait for its predecessors is worth a hundredth of one in which it would work. Such slots
+  are given last and taken first.
 - An application that will end last whatever is done, because its critical path is longer than all the work that waits
   would take on all slots, gets one slot at once.
 - Waiting makes everyone more urgent in proportion to his own length, so that nobody starves.
@@ -38,6 +41,7 @@ from eddy.policy.dispatch.outlook import (
     outlooks,
 )
 from eddy.policy.dispatch.standing import Contest, Standing, Turn
+from eddy.policy.dispatch.unshared import Unshared
 from eddy.policy.dispatch.view import (
     Configure,
     Decision,
@@ -50,7 +54,7 @@ from eddy.policy.dispatch.view import (
     TaskView,
 )
 
-WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 2.0, 9: 20.0}
+WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 1.4, 9: 3.0}
 """How many times shorter a job of each priority counts."""
 ROOTS: Mapping[int, float] = {priority: math.sqrt(weight) for priority, weight in WEIGHTS.items()}
 """How many times less the slots it has count against a job of each priority."""
@@ -68,6 +72,7 @@ class Memory:
         load_s: What a load takes, about.
         leaving: Slot to the (job, task) it is being taken from.
         fetched: (module, slot) of the image last asked to be read ahead.
+        unshared: When jobs would end without sharing.
     """
 
     learned: Latencies = field(default_factory=Latencies)
@@ -75,6 +80,7 @@ class Memory:
     load_s: float = 0.0
     leaving: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     fetched: tuple[str, int] | None = None
+    unshared: Unshared = field(default_factory=Unshared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,8 @@ class Eddy:
 
     Attributes:
         pipelined: Whether tasks of a job may work on different items at once.
+        claim: The power of the time a job would take without sharing by which its rank grows: 0 is for the mean of
+            responses, 1 for the mean of responses over those without sharing.
         crowd: How much less a job's next slot counts for each that it has; less so for higher priorities.
         idle: How many times less a slot counts in which a task waits for its predecessors.
         early: The part of its critical path that counts as the work of a job that will end last anyway, over the
@@ -100,8 +108,9 @@ class Eddy:
     """
 
     pipelined: bool = True
-    crowd: float = 0.3
-    idle: float = 10.0
+    claim: float = 0.35
+    crowd: float = 0.05
+    idle: float = 100.0
     early: float = 0.025
     outlasting: float = 0.7
     ageing: float = 0.3
@@ -181,6 +190,8 @@ class Round:
         mean_s = sum([slot.load_s for slot in view.slots]) / max(len(view.slots), 1)
         if abs(mean_s - self.load_s) > SAME * self.load_s:
             self.load_s = mean_s
+        self.unshared = memory.unshared.with_arrivals(view.jobs, self._unshared_s)
+        self.claims = self.unshared.facts
         self.outlooks = {job.id: self._look(job) for job in view.jobs.begun.values()}
         """What lies before jobs: those that were begun, and others as they are given a slot."""
         self.kinds = [(kind, self._look_at_kind(kind)) for kind in view.jobs.kinds.values()]
@@ -206,6 +217,10 @@ class Round:
             latency_s = self.predicted[job.application] = self._predict(job)
         return latency_s
 
+    def _unshared_s(self, job: JobView) -> float:
+        """Seconds a job would take alone: a load and its critical path; other loads are hidden."""
+        return self._look(job).path_s + self.load_s
+
     def _look(self, job: JobView) -> Outlook:
         """What lies before a job; recomputed only where it or its figures changed."""
         return look(job, self._latency_s(job), self.load_s, self.policy.pipelined)
@@ -222,7 +237,7 @@ class Round:
 
     def memory(self) -> Memory:
         """What to remember."""
-        return Memory(self.learned, self.predicted, self.load_s, self.leaving, self.fetched)
+        return Memory(self.learned, self.predicted, self.load_s, self.leaving, self.fetched, self.unshared)
 
     # Ranks: the less, the sooner ------------------------------------------------------------------------------------
 
@@ -230,13 +245,15 @@ class Round:
         """Of a job's next slot when it has `held`."""
         policy, work_s = self.policy, outlook.work_s
         longer_s = work_s + policy.ageing * (self.now_s - job.arrival_s) + 1e-9
-        rank = work_s * work_s / (WEIGHTS[job.priority] * longer_s)
+        claim = self.claims.get(job.id) or self.unshared.claim(job, policy.claim)
+        weight = WEIGHTS[job.priority] / claim
+        rank = work_s * work_s / (weight * longer_s)
         if job.deadline_s is not None:
             rank *= self._haste(outlook, job.deadline_s)
         if held:
             return rank * (1.0 + policy.crowd * held / ROOTS[job.priority])
         if self.outlasts(outlook):
-            return min(rank, policy.early * outlook.path_s / WEIGHTS[job.priority])
+            return min(rank, policy.early * outlook.path_s / weight)
         return rank
 
     def outlasts(self, outlook: Outlook) -> bool:

@@ -169,7 +169,10 @@ class Kind:
 
     def head(self) -> JobView:
         """One of those with the smallest batch."""
-        return self.lines.first().first()
+        found: JobView | None = self.facts.get("head")
+        if found is None:
+            found = self.facts["head"] = self.lines.first().first()
+        return found
 
     def every(self) -> Iterator[JobView]:
         """All of them."""
@@ -178,7 +181,10 @@ class Kind:
     @property
     def largest(self) -> JobView:
         """The oldest of those with the largest batch."""
-        return self.lines.last().first()
+        found: JobView | None = self.facts.get("largest")
+        if found is None:
+            found = self.facts["largest"] = self.lines.last().first()
+        return found
 
     @property
     def heads(self) -> tuple[tuple[Age, JobView], ...]:
@@ -301,6 +307,14 @@ class Jobs:
             IndexError: There is none.
         """
         return self.job(self._by_age.first())
+
+    def youngest(self) -> JobView:
+        """The job that came last.
+
+        Raises:
+            IndexError: There is none.
+        """
+        return self.job(self._by_age.last())
 
     def line_of(self, job: JobView) -> Line:
         """The line one of those in `kinds` stands in."""

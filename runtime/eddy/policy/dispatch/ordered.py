@@ -97,6 +97,11 @@ class Sorted(Generic[K, V]):
                 place -= len(values)
         raise IndexError(f"no place {index} among {self._count}")
 
+    def floor(self, key: K) -> V | None:
+        """The value of the highest key that is not above a key, or None."""
+        at = bisect_right(self._firsts, key) - 1
+        return None if at < 0 else self._values[at][bisect_right(self._keys[at], key) - 1]
+
     def first(self) -> V:
         """The value of the lowest key.
 
