@@ -101,9 +101,8 @@ class ComputingBoard(ModelBoard):
 
 
 def _report(core: int, counters: Any, fault: Fault | None) -> CoreReport:
-    counted = (counters.instructions, counters.total_active_cycles, counters.cycle_thread)
     told = (fault.cause, fault.pc, fault.value) if fault is not None else ("", 0, 0)
-    return CoreReport(core, counters.instructions, *counted, (), *told)
+    return CoreReport(core, dataclasses.replace(counters, cycles=counters.instructions), *told)
 
 
 def description(gpu: int = 1, arena: int = 1 << 20, pipeline: int = 2) -> BoardDescription:

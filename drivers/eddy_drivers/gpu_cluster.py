@@ -9,7 +9,8 @@ region of its own. `wait` is `poll` with a bound, for scripts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from pynq import DefaultIP
@@ -38,7 +39,6 @@ COUNTERS = (
 )
 """Names of a core's counters, in the order of COUNTER; CYCLE_THREAD_X for X = 1, 2, ... follow."""
 _CYCLES = COUNTERS.index("cycles")
-_NAMED = ("cycles", "instructions", "total_active_cycles")
 
 TrapCause = regs.TrapCause
 
@@ -96,22 +96,11 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Counters:
-    """What a core counted, in one instant; `cycle_thread[x - 1]` is CYCLE_THREAD_x."""
-
-    cycles: int
-    instructions: int
-    total_active_cycles: int
-    cycle_thread: tuple[int, ...]
-    others: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class CoreEnd:
-    """How a kernel ended on one core."""
+    """How a kernel ended on one core, and what it counted (`GpuCluster.counters`)."""
 
     core: int
-    counters: Counters
+    counters: Mapping[str, int]
     fault: Fault | None
 
 
@@ -283,15 +272,17 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
 
     # Counters and faults
 
-    def counters(self, core: int) -> Counters:
-        """What a core has counted since its kernel began, all in one instant; it may be running."""
+    def counters(self, core: int) -> Mapping[str, int]:
+        """What a core has counted since its kernel began, all in one instant; it may be running.
+
+        Returns:
+            Numbers by the names of `COUNTERS`, then ``cycle_thread_1`` and so on for the lanes of a warp.
+        """
         self._put(regs.SNAPSHOT.offset, regs.SNAPSHOT.encode(core=core))
         # Nothing counts faster than cycles: while those have no high word, no counter has.
         wide = self._get(regs.COUNTER_HI.at(_CYCLES)) != 0
-        values = {name: self._counter(index, wide) for index, name in enumerate(COUNTERS)}
-        lanes = tuple(self._counter(len(COUNTERS) + x, wide) for x in range(self.configuration.threads))
-        named = [values.pop(name) for name in _NAMED]
-        return Counters(named[0], named[1], named[2], lanes, values)
+        lanes = (f"cycle_thread_{x}" for x in range(1, self.configuration.threads + 1))
+        return MappingProxyType({name: self._counter(index, wide) for index, name in enumerate((*COUNTERS, *lanes))})
 
     def fault(self, core: int) -> Fault | None:
         """Why a core's last kernel was stopped; None where it was not."""

@@ -17,11 +17,13 @@ from eddy.board.port import (
     KernelLaunch,
     Launch,
 )
+from eddy.core.counters import CoreCounters
 from eddy.core.errors import InvalidRequest
 
 KERNEL = KernelLaunch(region=7, entry=0x8000_0000, argument=0x8000_1000, cores=(1, 3))
 LAUNCH = Launch("k", (), (Grant(7, Access.READ_WRITE),), 0.5, kernel=KERNEL)
-REPORT = CoreReport(1, 1 << 40, 900, 850, (1, 2, 3, 844), (("loads", 5),), "illegal", 0x8000_0004, 0xFFFF_FFFF)
+COUNTED = CoreCounters(1 << 40, 900, 850, (1, 2, 3, 844), (("loads", 5),))
+REPORT = CoreReport(1, COUNTED, "illegal", 0x8000_0004, 0xFFFF_FFFF)
 
 
 def crossed(value: Any, kind: Any) -> Any:

@@ -75,10 +75,10 @@ def test_workloads_leave_their_references_and_their_counters_add_up(name: str, b
         assert event.kind is EventKind.ITEM_DONE
         (report,) = event.cores
         # The cluster's own clock and the board's time agree, but for the way to the registers and back.
-        ran_s = report.cycles / board.describe().slots[SLOT].clk_hz
+        ran_s = report.counters.cycles / board.describe().slots[SLOT].clk_hz
         assert ran_s < event.at_s - event.started_s < ran_s + 20e-6
     moved = board.counters(SLOT, 0)
-    assert moved.read_bytes >= 64 * dict(executor.events[-1].cores[0].others)["line_reads"]
+    assert moved.read_bytes >= 64 * dict(executor.events[-1].cores[0].counters.others)["line_reads"]
     assert board.state().buffers == ()
 
 
@@ -96,5 +96,5 @@ def test_a_kernel_that_leaves_its_region_or_spins_says_so_and_the_cluster_serves
         launch(executor, spin, "f", (1,), [np.zeros(1, "i4")], limit=20_000)
     event = executor.events[-1]
     assert event.cause is Cause.TIME_LIMIT
-    assert event.cores[0].instructions > 1000, "it did spin"
+    assert event.cores[0].counters.instructions > 1000, "it did spin"
     run(vecadd(64), cluster(board), compiler())

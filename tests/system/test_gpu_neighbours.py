@@ -101,7 +101,7 @@ def test_two_tenants_kernels_with_barriers_run_at_once(gpu: GpuHarness) -> None:
         assert event.kind is EventKind.ITEM_DONE, event.detail
         np.testing.assert_array_equal(tenant.result(gpu), tenant.wanted)
         (report,) = event.cores
-        assert sum(report.cycle_thread) == report.total_active_cycles > 0
+        assert sum(report.counters.cycle_thread) == report.counters.total_active_cycles > 0
     # At once, not one after the other.
     begin, end = max(e.started_s for e in events.values()), min(e.at_s for e in events.values())
     shortest = min(e.at_s - e.started_s for e in events.values())

@@ -13,6 +13,7 @@ import pytest
 from contract.gpu_harness import CLUSTER, MODULES, ROOT, manifest_path, profile
 from contract.kernels import MODULE, RESULT, code
 from eddy.board.manifest import load_module_manifest
+from eddy.core.counters import CoreCounters
 from eddy.core.slots import Pool
 from eddy_drivers.gpu_cluster import REGION_AT, GpuCluster, Kernel, TrapCause
 from eddy_sim import bitstreams, build
@@ -88,7 +89,7 @@ def test_pynq_binds_the_driver_and_its_interrupt_ends_a_kernel(overlay: Any) -> 
     asyncio.get_event_loop().run_until_complete(cluster.interrupt.wait())
     (end,) = cluster.poll()
     assert end.ticket == ticket
-    counters = end.cores[0].counters
+    counters = CoreCounters.of(end.cores[0].counters)
     assert sum(counters.cycle_thread) == counters.total_active_cycles > 6000
     assert result(buffer) == 11
 
@@ -110,7 +111,7 @@ def test_kernels_queue_for_their_cores_and_run_beside_others(overlay: Any, drive
 def test_counters_are_read_while_a_kernel_runs(overlay: Any, driver: GpuCluster) -> None:
     buffer = region(overlay, "spin")
     ticket = driver.launch(kernel(buffer, (0,)))
-    first, second = driver.counters(0), driver.counters(0)
+    first, second = (CoreCounters.of(driver.counters(0)) for _ in range(2))
     for counted in (first, second):
         assert sum(counted.cycle_thread) == counted.total_active_cycles == counted.instructions
     assert second.cycles > first.cycles

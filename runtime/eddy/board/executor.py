@@ -7,9 +7,9 @@ and tests, by whoever has the board to itself; the hypervisor launches its tenan
 
 from __future__ import annotations
 
-from eddy.board.port import Access, BoardEvent, BoardPort, Cause, CoreReport, Grant, KernelLaunch, Launch
+from eddy.board.port import Access, BoardEvent, BoardPort, Cause, Grant, KernelLaunch, Launch
 from eddy.core.errors import BoardFault
-from eddy.gpu.executor import CoreCounters, Execution, Fault
+from eddy.gpu.executor import Execution, Fault
 from eddy.gpu.shape import ClusterShape
 
 
@@ -51,8 +51,8 @@ class BoardExecutor:
         )
         if event.cause not in (Cause.NONE, Cause.TIME_LIMIT) and not faults:
             raise BoardFault(f"the kernel was ended: {event.cause.value}; {event.detail}", cause=event.cause.value)
-        cycles = max((report.cycles for report in event.cores), default=0)
-        counters = tuple(_counters(report) for report in event.cores)
+        counters = tuple(report.counters for report in event.cores)
+        cycles = max((core.cycles for core in counters), default=0)
         return Execution(event.cause is not Cause.TIME_LIMIT, cycles, counters, faults)
 
     def _run(self, region: int, entry: int, argument: int, limit_s: float) -> BoardEvent:
@@ -66,9 +66,3 @@ class BoardExecutor:
                 if event.item == item:
                     self.events.append(event)
                     return event
-
-
-def _counters(report: CoreReport) -> CoreCounters:
-    return CoreCounters(
-        report.cycles, report.instructions, report.total_active_cycles, report.cycle_thread, dict(report.others)
-    )

@@ -39,6 +39,7 @@ from eddy.board.port import (
     SlotState,
 )
 from eddy.board.profile import Profile
+from eddy.core.counters import CoreCounters
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest, ModuleFault, NotFound
 from eddy.core.slots import Image
 from eddy.gpu.shape import ClusterShape
@@ -430,7 +431,7 @@ class ModelBoard:
         shape = self._cluster(module.module)
         cycles = round((at_s - item.started_s) * module.clk_hz)
         lanes = (0,) * (shape.threads if shape else 0)
-        return tuple(CoreReport(core, cycles, 0, 0, lanes) for core in sorted(item.cores))
+        return tuple(CoreReport(core, CoreCounters(cycles, 0, 0, lanes)) for core in sorted(item.cores))
 
     def _end_item(self, slot: int, state: _Slot, number: int, at_s: float, cause: Cause, detail: str) -> None:
         """An item ended badly: the slot is closed, unless others go on in it."""

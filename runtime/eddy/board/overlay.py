@@ -29,6 +29,7 @@ from eddy.board.clock import run_due
 from eddy.board.fabric import Fault, Identity, KernelEnd, KernelStart, SlotFabric, Snapshot, Window
 from eddy.board.port import Cause, CoreReport
 from eddy.board.profile import Profile
+from eddy.core.counters import CoreCounters
 from eddy.core.errors import BoardFault, Conflict
 from eddy.gpu.shape import ClusterShape
 
@@ -309,14 +310,10 @@ class ClusterControl:
 
 
 def _report(end: gpu_cluster.CoreEnd) -> CoreReport:
-    counted, fault = end.counters, end.fault
+    fault = end.fault
     return CoreReport(
         core=end.core,
-        cycles=counted.cycles,
-        instructions=counted.instructions,
-        total_active_cycles=counted.total_active_cycles,
-        cycle_thread=counted.cycle_thread,
-        others=tuple(counted.others.items()),
+        counters=CoreCounters.of(end.counters),
         fault=fault.cause.name.lower() if fault else "",
         fault_pc=fault.pc if fault else 0,
         fault_value=fault.value if fault else 0,

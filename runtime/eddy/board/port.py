@@ -22,6 +22,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from eddy.core.counters import CoreCounters
 from eddy.core.slots import Image, SlotDescription
 
 
@@ -146,22 +147,14 @@ class CoreReport:
 
     Attributes:
         core: Which core of the cluster.
-        cycles: Clock cycles of the slot's clock from its start to its end.
-        instructions: Instructions of warps.
-        total_active_cycles: TOTAL_ACTIVE_CYCLES of [000] Table 4.1: cycles in which a warp's instruction issued.
-        cycle_thread: CYCLE_THREAD_X for X = 1, 2, ..., lanes of a warp; their sum is `total_active_cycles`.
-        others: Whatever else it counts, by name: stalls by cause, cache hits, memory requests.
+        counters: What it counted; its cycles are those of the slot's clock.
         fault: Why it was stopped, a name of `eddy.gpu.executor.CAUSES`; empty where it came to its end, or was halted.
         fault_pc: Address of the instruction at fault; 0 where memory refused.
         fault_value: The instruction, or the address of the access (of its line where memory refused).
     """
 
     core: int
-    cycles: int
-    instructions: int
-    total_active_cycles: int
-    cycle_thread: tuple[int, ...]
-    others: tuple[tuple[str, int], ...] = ()
+    counters: CoreCounters
     fault: str = ""
     fault_pc: int = 0
     fault_value: int = 0

@@ -46,10 +46,7 @@ def to_input(event: BoardEvent, machine: Machine) -> Input | None:
 
 def _counters(event: BoardEvent) -> tuple[CoreCounters, ...]:
     """What the cores of a cluster counted, in order of cores."""
-    return tuple(
-        CoreCounters(core.cycles, core.instructions, core.total_active_cycles, core.cycle_thread, dict(core.others))
-        for core in sorted(event.cores, key=lambda core: core.core)
-    )
+    return tuple(report.counters for report in sorted(event.cores, key=lambda report: report.core))
 
 
 def pool_slots(description: BoardDescription, pool: Pool) -> dict[int, float]:

@@ -117,6 +117,8 @@ def dump_record(record: JobRecord) -> str:
         del body["kernel"]
     else:
         body["kernel"] = dataclasses.asdict(record.kernel)
+        for core in body["kernel"]["cores"]:
+            core["others"] = dict(core["others"])
     return json.dumps(body)
 
 
@@ -132,7 +134,12 @@ def load_record(text: str) -> JobRecord:
 
 def _kernel(body: dict[str, Any]) -> KernelRecord:
     outputs = tuple(KernelOutput(**{**output, "shape": tuple(output["shape"])}) for output in body["outputs"])
-    cores = tuple(CoreCounters(**{**core, "cycle_thread": tuple(core["cycle_thread"])}) for core in body["cores"])
+    cores = tuple(
+        CoreCounters(
+            **{**core, "cycle_thread": tuple(core["cycle_thread"]), "others": tuple(core.get("others", {}).items())}
+        )
+        for core in body["cores"]
+    )
     return KernelRecord(**{**body, "outputs": outputs, "cores": cores})
 
 

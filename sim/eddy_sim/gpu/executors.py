@@ -67,12 +67,6 @@ class RtlExecutor:
         stop = rtl.run(limit)
         cycles = rtl.cycles - before
         region[:] = rtl.read(REGION_BASE, len(region))
-        counters = tuple(self._counters(rtl, core) for core in range(self.shape.cores))
+        counters = tuple(CoreCounters.of(rtl.counters(core)) for core in range(self.shape.cores))
         faults = tuple(Fault(f.core, CAUSES.get(f.cause, str(f.cause)), f.pc, f.value) for f in rtl.faults())
         return Execution(stop is cluster.Stop.IDLE, cycles, counters, faults)
-
-    def _counters(self, rtl: cluster.Cluster, core: int) -> CoreCounters:
-        counted = dict(rtl.counters(core))
-        by_lanes = tuple(counted.pop(f"cycle_thread_{x}") for x in range(1, self.shape.threads + 1))
-        cycles, instructions = counted.pop("cycles"), counted.pop("instructions")
-        return CoreCounters(cycles, instructions, counted.pop("total_active_cycles"), by_lanes, counted)

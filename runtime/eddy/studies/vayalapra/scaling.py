@@ -114,7 +114,7 @@ def _point(workload: Workload, executor: Executor, compiler: Compiler) -> Point:
     cores = [core for step in runs for core in step.result.counters]
     active = sum(core.total_active_cycles for core in cores)
     published = sum(published_fraction(core.cycle_thread) * core.total_active_cycles for core in cores) / active
-    waiting = sum(core.others.get("stall_memory", 0) for core in cores) / max(1, sum(core.cycles for core in cores))
+    waiting = sum(core.other("stall_memory") for core in cores) / max(1, sum(core.cycles for core in cores))
     shape = executor.shape
     return Point(workload.name, shape.cores, shape.threads, JobProfile(kernels), published, waiting)
 
