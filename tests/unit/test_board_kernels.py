@@ -10,8 +10,8 @@ from contract.fake_cluster import FakeCluster
 from contract.fake_fabric import FakeFabric, FakeSlot
 from contract.gpu_harness import CLUSTER, GpuHarness, fake
 from contract.kernels import MODULE
+from eddy.board.cluster_runner import HALT_BOUND_S
 from eddy.board.fabric import NO_WINDOW, Window
-from eddy.board.kernels import HALT_BOUND_S
 from eddy.board.model import cluster_shape
 from eddy.board.overlay import _Module
 from eddy.board.port import Buffer, Cause, EventKind, SlotPhase

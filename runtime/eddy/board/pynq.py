@@ -18,10 +18,9 @@ from eddy.board import swap
 from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.events import EventLog
-from eddy.board.fabric import Fabric, Fault
+from eddy.board.fabric import Fabric
 from eddy.board.handover import Loan, MemoryGate, NotDrained, Quiescent
 from eddy.board.images import ImageStore
-from eddy.board.kernels import Ended, Kernels, SlotFailed
 from eddy.board.lines import RestingLine
 from eddy.board.port import (
     READY,
@@ -37,17 +36,17 @@ from eddy.board.port import (
     SlotPhase,
 )
 from eddy.board.profile import Profile
+from eddy.board.runner import Ended, SlotFailed, StartFailed
 from eddy.board.signing import Trust
 from eddy.board.slot import (
     NO_FAULT,
     BoardSlot,
-    asked_late,
     check_launch,
     not_idle,
+    runner_for,
     scrubbed,
     state_of,
     still_granted,
-    wrong_kind,
 )
 from eddy.core.errors import BoardFault, Conflict, InvalidRequest, NotFound
 from eddy.core.slots import Image
@@ -214,50 +213,24 @@ class PynqBoard:
     # Items
 
     def launch(self, slot: int, launch: Launch) -> None:
-        """Open the granted windows, write the registers and start; a kernel starts beside those that run."""
+        """Open what is granted and start the item, beside those that run where the module takes several."""
         target = self._slot(slot)
-        if target.phase is not SlotPhase.IDLE and not (target.kernels is not None and target.launches):
+        runner = target.runner
+        if runner is None or not target.takes_another:
             raise not_idle(slot, target)
         check_launch(launch, (running.item for each in self._slots for running in each.launches))
-        if (launch.kernel is None) != (target.kernels is None):
-            raise wrong_kind(slot, launch)
-        if target.kernels is not None:
-            self._start_kernel(slot, target, target.kernels, launch)
-            return
-        target.gate.open(launch.grants)
         try:
-            self._start(target, launch)
-        except BaseException:
-            # What was opened for an item that does not run must not stay open.
-            self._shut(target, SlotPhase.FAULTED)
-            raise
-
-    def _start_kernel(self, index: int, target: BoardSlot, kernels: Kernels, launch: Launch) -> None:
-        try:
-            kernels.start(launch)
-        except NotDrained as late:
-            self._give_up(index, target, f"after a start that failed, {late}")
-            message = f"slot {index} was closed: {late}; load it again"
-            raise BoardFault(message, cause=Cause.MODULE_ERROR.value) from late
+            runner.start(launch)
+        except StartFailed as failed:
+            self._give_up(slot, target, failed.detail)
+            raise failed.error from failed.__cause__
         self._move(target, SlotPhase.RUNNING, image=target.image)
-
-    def _start(self, target: BoardSlot, launch: Launch) -> None:
-        for offset, value in launch.registers:
-            target.hardware.module.write(offset, value)
-        target.done.arm()
-        target.hardware.fault.arm()
-        self._move(target, SlotPhase.RUNNING, image=target.image)
-        target.launch, target.started_s = launch, self._clock.now_s()
-        target.hardware.module.start()
 
     def stop(self, slot: int, item: str = "") -> None:
         """Stop what a slot runs, or the one item: `ITEM_FAILED` with cause `STOPPED`. Nothing where it does not run."""
         target = self._slot(slot)
-        if target.kernels is not None:
-            kernels = target.kernels
-            self._see_to(slot, target, lambda: kernels.stop(item), SlotPhase.EMPTY)
-        elif target.launch is not None and item in ("", target.launch.item):
-            self._fail(slot, Cause.STOPPED, "stopped on request", SlotPhase.EMPTY)
+        if target.runner is not None:
+            self._see_to(slot, target, functools.partial(target.runner.stop, item), SlotPhase.EMPTY)
 
     def close(self, slot: int) -> None:
         """Close a slot: decouple, hold reset; an item it runs is stopped. What it held must be loaded again."""
@@ -378,46 +351,34 @@ class PynqBoard:
                 self._give_up(index, slot, f"{type(error).__name__}: {error}")
 
     def _service_slot(self, index: int, slot: BoardSlot) -> None:
-        fault, done = slot.hardware.fault.take(), slot.done.take()
-        if slot.kernels is not None and slot.launches:
-            self._service_kernels(index, slot, slot.kernels, fault or done)
-            return
-        if fault:
-            self._on_fault(index, slot)
-        if done:
-            self._on_done(index, slot)
-        if slot.launch is not None and self._clock.now_s() >= slot.limit_s:
-            self._on_limit(index, slot)
-
-    def _service_kernels(self, index: int, slot: BoardSlot, kernels: Kernels, woken: bool) -> None:
-        late = self._clock.now_s() >= slot.limit_s
-        if woken or late:
-            self._see_to(index, slot, kernels.settle, SlotPhase.FAULTED)
-        if late and slot.launches:
-            self._see_to(index, slot, kernels.end_late, SlotPhase.FAULTED)
-        if slot.phase in (SlotPhase.IDLE, SlotPhase.RUNNING):
+        fault, done, runner = slot.hardware.fault.take(), slot.done.take(), slot.runner
+        if runner is not None and runner.launches:
+            self._see_to(index, slot, functools.partial(runner.service, fault, done), SlotPhase.FAULTED)
+        elif runner is not None and fault:
+            self._on_idle_fault(slot)
+        if fault and slot.runner is not None:
             slot.hardware.fault.arm()
 
     def _see_to(self, index: int, slot: BoardSlot, what: Callable[[], None], phase: SlotPhase) -> None:
-        """Do something that may end kernels, and record which ended.
+        """Do something that may end items, and record which ended.
 
-        A kernel that failed beside others leaves the slot to them; alone, it leaves it closed, in `phase`.
+        An item that failed beside others leaves the slot to them; alone, it leaves it closed, in `phase`.
         """
-        assert slot.kernels is not None
-        kernels = slot.kernels
+        runner = slot.runner
+        assert runner is not None
         try:
             what()
         except SlotFailed as failed:
-            kernels.give_up(failed.cause, failed.detail)
+            runner.give_up(failed.cause, failed.detail)
             phase = SlotPhase.FAULTED
         # The end is when it was noticed; closing the slot may take until the drain's bound.
-        at_s, ended = self._clock.now_s(), kernels.take_ended()
+        at_s, ended = self._clock.now_s(), runner.take_ended()
         if not ended:
             return
         try:
-            if not kernels.launches and ended[-1].cause is not Cause.NONE:
+            if not runner.launches and ended[-1].cause is not Cause.NONE:
                 self._shut(slot, phase)
-            elif not kernels.launches:
+            elif not runner.launches:
                 self._move(slot, SlotPhase.IDLE, image=slot.image)
         finally:
             for end in ended:
@@ -439,11 +400,9 @@ class PynqBoard:
     def _give_up(self, index: int, slot: BoardSlot, detail: str) -> None:
         """Close a slot whose driver failed, without letting the others notice; it can be loaded again."""
         with contextlib.suppress(Exception):
-            if slot.kernels is not None and slot.launches:
-                give_up = functools.partial(slot.kernels.give_up, Cause.INTERNAL_ERROR, detail)
+            if slot.runner is not None and slot.launches:
+                give_up = functools.partial(slot.runner.give_up, Cause.INTERNAL_ERROR, detail)
                 self._see_to(index, slot, give_up, SlotPhase.FAULTED)
-            elif slot.launch is not None:
-                self._fail(index, Cause.INTERNAL_ERROR, detail, SlotPhase.FAULTED)
             elif slot.phase is SlotPhase.IDLE:
                 self._shut(slot, SlotPhase.FAULTED)
 
@@ -455,11 +414,7 @@ class PynqBoard:
             else:
                 _take_download(load.download)
                 swap.finish(load.swap)
-            cluster = target.hardware.module.cluster
-            if cluster is not None:
-                target.kernels = Kernels(target.hardware, target.done, target.gate, cluster, self._clock, self._arena)
-            else:
-                target.kernels = None
+            target.runner = runner_for(load.slot, target, self._clock, self._arena)
         except swap.StepFailed as error:
             self._fail_load(load, error.cause, error.detail)
             return
@@ -483,81 +438,12 @@ class PynqBoard:
         image = load.image.sha256
         self._log.add(kind, load.slot, at_s=now_s, started_s=load.started_s, image=image, cause=cause, detail=detail)
 
-    def _on_done(self, index: int, slot: BoardSlot) -> None:
-        if slot.launch is not None and not self._settle(index, slot):
-            slot.done.told(something=False)
-
-    def _on_fault(self, index: int, slot: BoardSlot) -> None:
-        if slot.phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):
-            return
-        fault = slot.hardware.control.fault()
-        if fault.cause is Cause.NONE:
-            slot.hardware.fault.arm()
-        elif slot.launch is not None:
-            self._fail(index, fault.cause, fault.detail, SlotPhase.FAULTED)
-        else:
-            self._shut(slot, SlotPhase.FAULTED)
-            slot.idle_fault = fault
-
-    def _on_limit(self, index: int, slot: BoardSlot) -> None:
-        assert slot.launch is not None
-        if not self._settle(index, slot):
-            detail = f"not done after {slot.launch.time_limit_s:g} s of board time"
-            self._fail(index, Cause.TIME_LIMIT, detail, SlotPhase.FAULTED)
-
-    def _settle(self, index: int, slot: BoardSlot) -> bool:
-        """End the item if it has ended; answer whether it had."""
-        assert slot.launch is not None
-        module, register = slot.hardware.module, slot.launch.status
-        finished = module.finished()
-        status = module.read(register) if finished and register >= 0 else 0
-        late = self._take_back(slot) if finished else ""
-        # After the reads, because a module that does not answer them shows there, and what was read is poison; and
-        # after the memory was taken back, because requests still to come when the module said done show there.
+    def _on_idle_fault(self, slot: BoardSlot) -> None:
+        """Close a slot whose module misbehaved while it ran nothing."""
         fault = slot.hardware.control.fault()
         if fault.cause is not Cause.NONE:
-            self._fail(index, *self._explain(slot.launch, fault, finished), SlotPhase.FAULTED)
-        elif late:
-            self._fail(index, Cause.MODULE_ERROR, f"the module says that it is done, but its {late}", SlotPhase.FAULTED)
-        elif status:
-            detail = f"the module's status register at {register:#x} reads {status:#x}"
-            self._fail(index, Cause.MODULE_ERROR, detail, SlotPhase.FAULTED)
-        elif finished:
-            self._succeed(index, slot)
-        return fault.cause is not Cause.NONE or finished
-
-    def _take_back(self, slot: BoardSlot) -> str:
-        """Close what an item could reach, and see it drained; answer why it did not."""
-        try:
-            slot.gate.close()
-        except NotDrained as late:
-            return str(late)
-        return ""
-
-    def _explain(self, launch: Launch, fault: Fault, finished: bool) -> tuple[Cause, str]:
-        """Why an item failed. A module that is done and asks for what it was granted is not outside its windows."""
-        if finished and asked_late(fault, launch, self._arena):
-            detail = f"the module said that it was done, and asked for memory after that ({fault.detail})"
-            return Cause.MODULE_ERROR, detail
-        return fault.cause, fault.detail
-
-    def _succeed(self, index: int, slot: BoardSlot) -> None:
-        assert slot.launch is not None
-        item, started_s = slot.launch.item, slot.started_s
-        self._move(slot, SlotPhase.IDLE, image=slot.image)
-        self._log.add(EventKind.ITEM_DONE, index, at_s=self._clock.now_s(), started_s=started_s, item=item)
-
-    def _fail(self, index: int, cause: Cause, detail: str, phase: SlotPhase) -> None:
-        slot = self._slots[index]
-        assert slot.launch is not None
-        item, started_s = slot.launch.item, slot.started_s
-        # The end is when it was noticed; closing the slot may take until the drain's bound.
-        at_s = self._clock.now_s()
-        try:
-            self._shut(slot, phase)
-        finally:
-            kind = EventKind.ITEM_FAILED
-            self._log.add(kind, index, at_s=at_s, started_s=started_s, item=item, cause=cause, detail=detail)
+            self._shut(slot, SlotPhase.FAULTED)
+            slot.idle_fault = fault
 
     def _shut(self, slot: BoardSlot, phase: SlotPhase) -> None:
         try:
@@ -575,10 +461,10 @@ class PynqBoard:
 
     def _move(self, slot: BoardSlot, phase: SlotPhase, image: str = "") -> None:
         if phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):
-            slot.kernels = None
+            slot.runner = None
         if phase is not SlotPhase.RUNNING:
             slot.done.ignore()
-        slot.phase, slot.image, slot.launch, slot.since_s = phase, image, None, self._clock.now_s()
+        slot.phase, slot.image, slot.since_s = phase, image, self._clock.now_s()
         slot.idle_fault = NO_FAULT
 
 

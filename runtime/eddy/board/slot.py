@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from eddy.board.arena import Arena
+from eddy.board.clock import Clock
+from eddy.board.cluster_runner import ClusterRunner
 from eddy.board.fabric import Fault, SlotFabric
 from eddy.board.handover import MemoryGate
-from eddy.board.kernels import Kernels
+from eddy.board.hls_runner import HlsRunner
 from eddy.board.lines import RestingLine
-from eddy.board.port import Access, Cause, Launch, SlotPhase, SlotState
+from eddy.board.port import Cause, Launch, SlotPhase, SlotState
+from eddy.board.runner import Runner, RunnerParts
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest
 from eddy.core.slots import Image
 
@@ -31,10 +34,8 @@ class BoardSlot:
         image: sha256 of what it holds.
         held: What that is, from the load on.
         since_s: Board time at which its phase began.
-        launch: The item it runs, where it holds no GPU cluster.
-        started_s: Board time at which that began.
         idle_fault: Why it was closed while it ran nothing: there was no item to say it of, so the next launch says it.
-        kernels: What runs on the GPU cluster it holds; None where it holds another module.
+        runner: What runs on the module it holds; None while it is empty, loading or faulted.
     """
 
     hardware: SlotFabric
@@ -44,29 +45,35 @@ class BoardSlot:
     image: str = ""
     held: Image | None = None
     since_s: float = 0.0
-    launch: Launch | None = None
-    started_s: float = 0.0
     idle_fault: Fault = NO_FAULT
-    kernels: Kernels | None = None
+    runner: Runner | None = None
 
     @property
     def launches(self) -> tuple[Launch, ...]:
         """What it runs: one item, or kernels on disjoint cores."""
-        if self.kernels is not None:
-            return self.kernels.launches
-        return () if self.launch is None else (self.launch,)
+        return () if self.runner is None else self.runner.launches
 
     @property
     def limit_s(self) -> float:
         """Board time at which the first time limit of what it runs comes."""
-        if self.kernels is not None:
-            return self.kernels.next_limit_s()
-        return float("inf") if self.launch is None else self.started_s + self.launch.time_limit_s
+        return float("inf") if self.runner is None else self.runner.next_limit_s()
+
+    @property
+    def takes_another(self) -> bool:
+        """Whether an item may start: nothing runs, or what runs shares the module."""
+        return self.phase is SlotPhase.IDLE or (self.runner is not None and self.runner.shares)
 
     @property
     def look_s(self) -> float:
         """Board time at which it must be seen to, whether it rings or not."""
         return min(self.limit_s, self.done.rests_until_s)
+
+
+def runner_for(index: int, slot: BoardSlot, clock: Clock, arena: Arena) -> Runner:
+    """The runner for the module that a slot was just loaded with, by what the module says it is."""
+    parts = RunnerParts(index, slot.hardware, slot.done, slot.gate, clock, arena)
+    cluster = slot.hardware.module.cluster
+    return HlsRunner(parts) if cluster is None else ClusterRunner(parts, cluster)
 
 
 def check_launch(launch: Launch, running: Iterable[str]) -> None:
@@ -90,15 +97,6 @@ def check_launch(launch: Launch, running: Iterable[str]) -> None:
         raise InvalidRequest("a time limit is more than zero seconds", field="time_limit_s", allowed="> 0")
     if launch.item in running:
         raise Conflict(f"an item called {launch.item} runs already", field="item")
-
-
-def asked_late(fault: Fault, launch: Launch, arena: Arena) -> bool:
-    """Whether a fault is an access the launch allowed: the module asked for it after it had said that it was done."""
-    forbidden = {Cause.READ_OUTSIDE_WINDOW: Access.WRITE, Cause.WRITE_OUTSIDE_WINDOW: Access.READ}.get(fault.cause)
-    if forbidden is None or fault.context != 0:
-        return False
-    granted = [arena.get(grant.buffer) for grant in launch.grants if grant.access is not forbidden]
-    return any(buffer.address <= fault.address < buffer.address + buffer.bytes for buffer in granted)
 
 
 def not_idle(index: int, slot: BoardSlot) -> Conflict:
@@ -130,15 +128,6 @@ def scrubbed(index: int, slot: BoardSlot) -> Image:
             reason="not-scrubbed",
         )
     return slot.held
-
-
-def wrong_kind(index: int, launch: Launch) -> InvalidRequest:
-    """A kernel for an accelerator, or an accelerator's item for a GPU cluster."""
-    if launch.kernel is None:
-        message = f"slot {index} holds a GPU cluster, which takes kernels; item {launch.item} has none"
-    else:
-        message = f"slot {index} holds no GPU cluster; item {launch.item} is a kernel and needs one"
-    return InvalidRequest(message, field="kernel")
 
 
 def still_granted(buffer: int, index: int, launch: Launch) -> Conflict:
