@@ -10,7 +10,6 @@ from typing import Any
 
 from pynq import DefaultIP
 
-SOFTWARE_RESET = 0x00
 STATUS = 0x04
 LOCKED = 0x1
 FEEDBACK = 0x200

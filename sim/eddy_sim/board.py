@@ -274,6 +274,12 @@ class SimBoard:
         """Whether a load is under way."""
         return bool(self._short.eddy_board_config_busy(self._board))
 
+    @property
+    def load_error(self) -> str:
+        """Why the last load brought no module although its bits arrived; "" where it did."""
+        text: bytes = self._short.eddy_board_error(self._board)
+        return text.decode(errors="replace")
+
     def loaded(self, slot: int) -> bool:
         """Whether there is a module in a slot."""
         return bool(self._short.eddy_board_loaded(self._board, self._slot(slot)))

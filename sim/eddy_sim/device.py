@@ -330,6 +330,10 @@ class SimDevice(OverlayTables):
         self._configure(identity, module, program, len(body), fault)
         if fault is not None and fault.fails:
             raise LoadRefused(errno.EIO, f"the configuration port reported an error while loading {slot.region}")
+        with self._lock:
+            why = self.sim.load_error
+        if why:
+            raise LoadRefused(errno.EIO, f"{slot.region} got no module: {why}")
         if not managed:
             standalone.open(self, slot.index, min(module.clk_hz, slot.clk_hz))
 

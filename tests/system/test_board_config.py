@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from eddy.core.errors import Conflict
 from eddy_sim import build, faults
@@ -44,6 +46,20 @@ def test_status_follows_the_load() -> None:
         assert board.read32(CFG_STATUS) & 7 == 0b000
         board.step_until_fs(board.now_fs + MS, Stop.CONFIG)
         assert board.read32(CFG_STATUS) & 0x107 == 0b1_0000_0011
+
+
+def test_a_file_that_is_no_module_is_told_of_until_the_next_load(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.so"
+    wrong.write_text("no shared object")
+    with SimBoard(tiny()) as board:
+        board.start_config(0, wrong, PAYLOAD)
+        assert board.load_error == ""
+        assert board.step_until_fs(board.now_fs + 100 * MS, Stop.CONFIG) == Stop.CONFIG
+        assert "wrong.so" in board.load_error
+        assert not board.loaded(0)
+        board.start_config(0, build.build_rogue(), PAYLOAD)
+        board.step_until_fs(board.now_fs + 100 * MS, Stop.CONFIG)
+        assert (board.load_error, board.loaded(0)) == ("", True)
 
 
 def test_a_failed_load_says_so_and_leaves_the_slot_without_a_module() -> None:

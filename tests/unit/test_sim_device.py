@@ -60,6 +60,7 @@ class FakeBoard:
 
     now_s = property(lambda self: self.cycle * CYCLE_S)
     config_busy = property(lambda self: self.load_ends is not None)
+    load_error = ""
 
     @property
     def irq(self) -> bool:
@@ -428,6 +429,15 @@ def test_a_failed_load_raises_as_a_board_does(device: SimDevice, overlay: Any, f
         overlay.pr_download("slot0", str(files.find("toy", 0).file))
     assert caught.value.errno == errno.EIO
     overlay.pr_download("slot0", str(files.find("toy", 0).file))
+
+
+def test_a_load_that_brought_no_module_says_why(
+    device: SimDevice, overlay: Any, files: BitstreamSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device.sim, "load_error", "wrong.so is no module of this board's interface")
+    with pytest.raises(LoadRefused, match=r"slot0 got no module: wrong\.so is no module") as caught:
+        overlay.pr_download("slot0", str(files.find("toy", 0).file))
+    assert caught.value.errno == errno.EIO
 
 
 def test_a_file_of_another_region_part_or_shell_is_refused(

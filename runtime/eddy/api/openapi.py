@@ -57,12 +57,6 @@ def _refusal(status: int) -> dict[str, Any]:
     return {**answer, "headers": _HEADERS[status]} if status in _HEADERS else answer
 
 
-def operation_names(app: FastAPI) -> dict[str, tuple[str, str]]:
-    """Operation id to (method, path template)."""
-    paths = app.openapi()["paths"]
-    return {entry["operationId"]: (method, path) for path, by in paths.items() for method, entry in by.items()}
-
-
 def describe(app: FastAPI) -> None:
     """Complete an application's page."""
     plain = app.openapi

@@ -225,18 +225,6 @@ class JobEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemTiming:
-    """When one item of one task ran, and where."""
-
-    job: int
-    task: int
-    item: int
-    slot: int
-    started_s: float
-    ended_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class SlotStatus:
     """What a slot does now, for people.
 

@@ -185,6 +185,7 @@ int Board::start_config(ConfigPort::Load load, Fs duration) {
   const uint32_t k = load.slot;
   slots_[k].unload();
   loaded_ &= ~(1u << k);
+  error_.clear();
   load.end = now_ + duration;
   config_.start(std::move(load), now_, shell_clock_.period_fs, io_.config);
   // Noise changes at edges of the shell's clock.

@@ -69,6 +69,7 @@ API uint64_t eddy_board_slot_evaluated(void* board, uint32_t slot) { return of(b
 API uint32_t eddy_board_irq(void* board) { return of(board).irq(); }
 API uint32_t eddy_board_config_busy(void* board) { return of(board).config_busy(); }
 API uint32_t eddy_board_loaded(void* board, uint32_t slot) { return of(board).slot(slot).loaded(); }
+/// Why the last load brought no module; empty where it did, or is under way. Holds until the next call.
 API const char* eddy_board_error(void* board) { return of(board).error().c_str(); }
 API void eddy_board_statistics(void* board, BoardStatistics* out) { *out = of(board).statistics(); }
 API void eddy_board_dram_statistics(void* board, DramStatistics* out) { *out = of(board).dram().statistics(); }

@@ -255,7 +255,7 @@ class Generator:
             *(e.csrr(HANDLER, e.Csr.MEPC), e.addi(HANDLER, HANDLER, 4), e.csrw(e.Csr.MEPC, HANDLER)),
             *(e.csrr(HANDLER, e.Csr.MCAUSE), e.csrr(HANDLER2, e.Csr.MTVAL), e.MRET),
         ]
-        start = self.prologue(4 * len(handler))
+        start = self.prologue()
         body = self.block(self.options.length)
         words = [e.jal(0, 4 * (len(handler) + 1)), *handler, *start, *body, e.tmc(0)]
         code = b"".join(word.to_bytes(4, "little") for word in words)
@@ -265,7 +265,7 @@ class Generator:
             data += value.to_bytes(4, "little")
         return Program(CODE, (Segment(CODE, code, len(code)), Segment(DATA, bytes(data), len(data))))
 
-    def prologue(self, handler_bytes: int) -> list[int]:
+    def prologue(self) -> list[int]:
         """All warps, all lanes, the handler, each lane's memory, values in the registers."""
         words = [*e.li(1, CODE + 4), e.csrw(e.Csr.MTVEC, 1)]
         words += [*e.li(1, self.options.warps), e.auipc(2, 0), e.addi(2, 2, 12), e.wspawn(1, 2)]

@@ -15,11 +15,10 @@ from eddy_sim.modcheck.port import Memory, Port
 from eddy_sim.modcheck.work import WINDOW_BYTES, Work, void
 
 LAUNCH, HALT, SNAPSHOT, INTERRUPT_STATUS, INTERRUPT_ENABLE = 0x20, 0x28, 0x34, 0x04, 0x30
-CORE, CORE_STRIDE, CORE_BYTES, COUNTER, COUNTERS = 0x100, 0x40, 0x2C, 0x400, 32
+CORE, CORE_STRIDE, COUNTER, COUNTERS = 0x100, 0x40, 0x400, 32
 DATA, LEFT = 0x8100_0000, 0x8200_0000
 LOCAL_WORDS = 4096
 """Words of local memory that are filled and looked at; a smaller one repeats itself."""
-LANE_SHIFT = 9
 KERNEL_CYCLES = 60_000
 FLOATS = 32
 STATE_CSRS = (0x305, 0x340, 0x341, 0x342, 0x343, 0x7C0)

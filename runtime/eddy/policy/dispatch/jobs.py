@@ -117,11 +117,6 @@ class JobView:
         """What jobs are ordered by."""
         return self.arrival_s, self.id
 
-    @property
-    def waits_since_s(self) -> float:
-        """Board time since which its waiting counts."""
-        return self.arrival_s if self.shown_s is None else self.shown_s
-
 
 Age = tuple[float, int]
 """What jobs are ordered by: arrival, then id."""
