@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from eddy.studies.judge import figures as f
+from eddy.studies.judge.limits import Left, left
 from eddy.studies.judge.sequences import ARRIVALS, FRESH, drawn, recorded, workload
 from eddy.studies.judge.trial import CONTENDERS, OURS, Trial, hold, strongest
 from eddy.studies.nimblock.workload import Event
@@ -17,6 +18,10 @@ SEQUENCES = 40
 """Fresh sequences of each kind of arrivals."""
 LOADS_MS: tuple[float | None, ...] = (None, 5.3)
 """Measured load times, and loads from memory: the configuration port alone."""
+SEARCHED = 3
+"""Sequences of each kind of arrivals for which a clairvoyant schedule is looked for."""
+TRIES = 20
+"""Of that search, for each sequence and mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,21 @@ class Goal:
             return ""
         met = value.value >= bound if self.at_least else value.value <= bound
         return f"goal: at {'least' if self.at_least else 'most'} {bound:g}, {'met' if met else 'MISSED'}"
+
+
+RELATIVE = "mean relative response"
+MEANS = ("mean response, s", RELATIVE)
+"""What `limits` looks for the least of."""
+
+
+def _row(where: str, what: str, found: Left) -> Row:
+    """What is left, and how far ahead of the rival anybody could be."""
+    what = f"{what}, first {found.sequences}: no schedule below, best found knowing everything, eddy, strongest rival"
+    value = f"{found.bound:.3g}, {found.found:.3g}, {found.ours:.3g}, {found.rival:.3g}"
+    ahead = [found.rival / mean for mean in (found.ours, found.found, found.bound)]
+    return Row(
+        where, what, "", value, "times lower than the rival: eddy {:.2f}, knowing {:.2f}, bound {:.2f}".format(*ahead)
+    )
 
 
 def _every(bound: float) -> dict[str, float]:
@@ -83,7 +103,8 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
         for name, arrivals, sequences in _sets(seed, 4 if quick else SEQUENCES):
             loads = "measured loads" if load_ms is None else f"{load_ms} ms loads"
             say(f"{name}, {loads}: {len(sequences)} sequences under {len(CONTENDERS)} policies")
-            trial = hold(workload(load_ms), sequences)
+            board = workload(load_ms)
+            trial = hold(board, sequences)
             where = f"{name}, {loads}"
             write_csv(out / f"responses_{where.replace(', ', '_').replace(' ', '_')}.csv", _records(trial))
             rival = strongest(trial)
@@ -93,10 +114,15 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
             values[where]["slowdowns"] = f.slowdowns(trial, OURS)
             values[where]["strongest rival"] = rival
             rows.append(Row(where, "strongest rival", "", rival, ""))
+            some, tries = (sequences[:1], 4) if quick else (sequences[:SEARCHED], TRIES)
+            means = {what: left(board, some, trial, rival, what == RELATIVE, tries) for what in MEANS}
+            values[where]["what is left"] = {what: asdict(found) for what, found in means.items()}
+            what_is_left = [_row(where, what, found) for what, found in means.items()]
             rows += [
                 Row(where, goal.what, "", str(judged[goal.what]), goal.note(arrivals, judged[goal.what]))
                 for goal in lines
             ]
+            rows += what_is_left
     (out / "figures.json").write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
     return rows
 
