@@ -17,7 +17,7 @@ from eddy.core.slots import Pool, SlotDescription
 from eddy.gpu.executor import Fault
 from eddy.gpu.request import Buffer, KernelRequest
 from eddy.gpu.shape import ClusterShape
-from eddy.hypervisor.kernels import KernelLimits, Kernels, cluster_shape
+from eddy.hypervisor.kernels import KernelLimits, KernelPlanner, cluster_shape
 from eddy.store import Store
 from eddy_sim.gpu.executors import IsaExecutor
 from hypervisor_kit import BEHAVIOURS, LATENCY, MODULES, put
@@ -117,9 +117,9 @@ def kernel_board(gpu: int = 1, faults: dict[str, Cause] | None = None, arena: in
     return ComputingBoard(description(gpu, arena), faults)
 
 
-def kernels(slices: int = 4) -> Kernels:
+def kernels(slices: int = 4) -> KernelPlanner:
     """Compiles with the cache all tests share."""
-    return Kernels(ALL_MODULES, compiler(), KernelLimits(slices, 5e-2, waves=8))
+    return KernelPlanner(ALL_MODULES, compiler(), KernelLimits(slices, 5e-2, waves=8))
 
 
 def step_arrays(count: int = 512, salt: int = 1) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:

@@ -19,7 +19,7 @@ from eddy.api.context import ApiSettings
 from eddy.api.keys import KeyHasher
 from eddy.board.manifest import parse_module_manifest
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, JobRequest, Quota, SlotStatus, TenantRecord, What
+from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, Quota, SlotStatus, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.admission import Admission
 from eddy.store import Store
@@ -115,7 +115,7 @@ class ScriptedHypervisor(Hypervisor):
     def move(self, record: JobRecord, state: JobState, results: tuple[Result, ...] = (), **changes: Any) -> JobRecord:
         ended_s = self.clock_s if state.is_final else None
         record = dataclasses.replace(record, state=state, ended_s=ended_s, **changes)
-        event = JobEvent(0, record.id, record.tenant, self.clock_s, What.STATE, state=state)
+        event = JobEvent(0, record.id, record.tenant, self.clock_s, JobEventKind.STATE, state=state)
         self.store.commit(Commit(jobs=((record, {}),), events=(event,), results=results))
         return record
 

@@ -15,7 +15,7 @@ from eddy.api.catalogue import load_catalogue
 from eddy.board.model import LoadTime, ModelBoard, model_images
 from eddy.board.port import BoardPort
 from eddy.cli.demo_plan import Order
-from eddy.core.records import JobEvent, JobRecord, JobRequest, What
+from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.preparing import LOOK_S
@@ -127,10 +127,10 @@ def measure(live: Live, records: Sequence[JobRecord]) -> Calibration:
         for event in live.log(record):
             if event.started_s is None:
                 continue
-            if event.what is What.ITEM_DONE and event.task is not None:
+            if event.what is JobEventKind.ITEM_DONE and event.task is not None:
                 items[tasks[event.task].module].append(event.at_s - event.started_s)
                 by_task[task_name(application, event.task)].append(event.at_s - event.started_s)
-            elif event.what is What.CONFIGURED and event.slot is not None and event.at_s > event.started_s:
+            elif event.what is JobEventKind.CONFIGURED and event.slot is not None and event.at_s > event.started_s:
                 loads[event.slot].append(event.at_s - event.started_s)
     return Calibration(
         {module: mean(times) for module, times in items.items()},

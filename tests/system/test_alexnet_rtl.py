@@ -9,7 +9,7 @@ import pytest
 from eddy.board.port import BoardPort
 from eddy.cli.demo_plan import Order
 from eddy.core.jobs import JobState
-from eddy.core.records import What
+from eddy.core.records import JobEventKind
 from eddy.policy.dispatch import POLICIES
 from eddy_sim.reference import alexnet
 from system.live_rig import Arrival, Live
@@ -27,7 +27,7 @@ def test_a_patch_goes_through_bit_for_bit(board: BoardPort, tmp_path: Path) -> N
     (record,) = live.play([Arrival(0.0, order)])
     assert record.state is JobState.SUCCEEDED
     assert live.right(record, order)
-    done = [event for event in live.log(record) if event.what is What.ITEM_DONE]
+    done = [event for event in live.log(record) if event.what is JobEventKind.ITEM_DONE]
     assert len(done) == 38
     assert any(
         a.slot != b.slot and (a.started_s or 0.0) < b.at_s and (b.started_s or 0.0) < a.at_s

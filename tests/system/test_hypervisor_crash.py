@@ -12,7 +12,7 @@ import pytest
 from eddy.board.model import ModelBoard, ModelFaults
 from eddy.board.port import Cause
 from eddy.core.jobs import TRANSITIONS, JobState
-from eddy.core.records import Quota, What
+from eddy.core.records import JobEventKind, Quota
 from eddy.hypervisor.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Dispatch, DispatchView
@@ -101,7 +101,7 @@ def check(store: Store, board: ModelBoard, launched: Counter[str]) -> None:
     assert board.state().buffers == ()
     for record in (good, bad, other):
         log = store.events(None, record.id)
-        done = Counter((event.task, event.item) for event in log if event.what is What.ITEM_DONE)
+        done = Counter((event.task, event.item) for event in log if event.what is JobEventKind.ITEM_DONE)
         assert set(done.values()) == {1}, "an item was booked twice"
         states = [JobState.QUEUED] + [event.state for event in log if event.state is not None]
         assert all(after in TRANSITIONS[before] for before, after in itertools.pairwise(states))
@@ -227,7 +227,9 @@ def test_a_backlog_is_taken_up_in_a_few_transactions_and_begins_where_it_was(
     monkeypatch.setattr(store, "commit", counted)
     second.start()
     assert len(commits) <= 6, "not one for every job"
-    assert sum(event.what is What.RECOVERED for each in commits for event in each.events) == len(second.machine.jobs)
+    assert sum(event.what is JobEventKind.RECOVERED for each in commits for event in each.events) == len(
+        second.machine.jobs
+    )
     while not second.idle:
         second.step()
     assert {store.job(TENANT, job.id).state for job in jobs} == {JobState.SUCCEEDED}

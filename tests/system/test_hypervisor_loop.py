@@ -13,7 +13,7 @@ from eddy.board.model import ModelBoard, ModelFaults
 from eddy.board.port import Cause
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, JobRequest, Quota, TenantRecord, What
+from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
@@ -80,9 +80,9 @@ async def test_times_add_up_and_the_log_tells_all(store: Store) -> None:
         assert record.waited_s + record.reconfiguring_s + record.running_s == pytest.approx(record.response_s)
         log = store.events(TENANT, record.id)
         whats = [event.what for event in log]
-        assert whats[0] is What.SUBMITTED
-        assert whats.count(What.LAUNCH) == whats.count(What.ITEM_DONE) == 3 * len(CHAIN.tasks)
-        assert whats.count(What.CONFIGURE) == record.reconfigurations + record.reuses
+        assert whats[0] is JobEventKind.SUBMITTED
+        assert whats.count(JobEventKind.LAUNCH) == whats.count(JobEventKind.ITEM_DONE) == 3 * len(CHAIN.tasks)
+        assert whats.count(JobEventKind.CONFIGURE) == record.reconfigurations + record.reuses
         assert [event.seq for event in log] == sorted(event.seq for event in log)
         assert log[-1].state is JobState.SUCCEEDED
 
@@ -102,7 +102,7 @@ async def test_a_follower_is_woken_by_its_own_job_alone(store: Store, monkeypatc
         last = jobs[-1]
         asked_before_its_turn = 0
         async for event in hypervisor.follow(last.tenant, last.id):
-            if event.what is What.CONFIGURE:
+            if event.what is JobEventKind.CONFIGURE:
                 asked_before_its_turn = asked_before_its_turn or len(asked)
     assert set(asked) == {last.id}
     assert 0 < asked_before_its_turn <= 5, "dozens of steps were about the others"
@@ -163,7 +163,7 @@ async def test_cancel_stops_what_runs_and_gives_everything_back(store: Store) ->
     async with serving(store, board) as hypervisor:
         record = await hypervisor.submit(request(store, batch=4))
         async for event in hypervisor.follow(TENANT, record.id):
-            if event.what is What.SUBMITTED:
+            if event.what is JobEventKind.SUBMITTED:
                 await hypervisor.cancel(TENANT, record.id)
         record = store.job(TENANT, record.id)
         assert record.state is JobState.CANCELLED
@@ -302,8 +302,8 @@ async def test_the_last_output_that_cannot_be_read_fails_the_job_though_its_item
         good = await ended(hypervisor, store, await hypervisor.submit(request(store, salt=1)))
     assert (bad.state, bad.cause, bad.failed_item) == (JobState.FAILED, "internal-error", 0)
     whats = [(event.what, event.state) for event in store.events(TENANT, bad.id)]
-    assert (What.STATE, JobState.SUCCEEDED) not in whats
-    assert What.RESULT not in [what for what, _ in whats]
+    assert (JobEventKind.STATE, JobState.SUCCEEDED) not in whats
+    assert JobEventKind.RESULT not in [what for what, _ in whats]
     assert good.state is JobState.SUCCEEDED
 
 

@@ -45,7 +45,7 @@ class EchoWork:
         data = {"in": item, "key": lambda _: KEY}
         return lambda spec, number: ((0, data[spec.name](number)),) if spec.name in data else ()
 
-    def launch(self, memory: JobMemory, launch: m.Launch) -> Launch:
+    def launch(self, memory: JobMemory, launch: m.LaunchItem) -> Launch:
         return memory.launch(CHAIN, launch, MODULES)
 
     def outputs(self, memory: JobMemory, item: int) -> Iterable[tuple[str, bytes]]:

@@ -13,13 +13,13 @@ import pytest
 from eddy.board.port import Cause
 from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobRequest, Quota, TenantRecord, What
+from eddy.core.records import JobEventKind, JobRequest, Quota, TenantRecord
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.program import Program
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine import Engine
-from eddy.hypervisor.kernels import MAX_LOG_BYTES, KernelLimits, Kernels, slice_groups
+from eddy.hypervisor.kernels import MAX_LOG_BYTES, KernelLimits, KernelPlanner, slice_groups
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchPolicy, DispatchView, Preempt
 from eddy.store import Store
@@ -109,7 +109,7 @@ def check_all(store: Store, board: ComputingBoard, clean: bool = True) -> None:
         with pytest.raises(NotFound):
             store.program(number)
         log = store.events(None, number)
-        done = Counter(event.item for event in log if event.what is What.ITEM_DONE)
+        done = Counter(event.item for event in log if event.what is JobEventKind.ITEM_DONE)
         assert not clean or set(done.values()) <= {1}, "a slice was booked twice"
         assert {event.slot for event in log if event.slot is not None} == {2}, "outside its pool"
     assert {event.slot for event in store.events(None, 4) if event.slot is not None} <= {0, 1}
@@ -157,7 +157,7 @@ def test_between_slices_another_tenants_kernel_runs_and_the_region_is_kept() -> 
     finish(engine)
     check_steps(store, TENANT, 1, 1, n=3)
     check_steps(store, "bob", 2, 3, n=3)
-    done = [event.job for event in store.events(None, None) if event.what is What.ITEM_DONE]
+    done = [event.job for event in store.events(None, None) if event.what is JobEventKind.ITEM_DONE]
     assert done == [1, 2] * 4
     assert store.job(TENANT, 1).preemptions == 3
     assert store.job(TENANT, 1).reconfigurations == 4
@@ -417,7 +417,13 @@ def test_one_tenants_long_compilations_keep_nobody_waiting() -> None:
 
     async def play() -> None:
         hypervisor = Hypervisor(
-            board, POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, ALL_MODULES, None, Kernels(ALL_MODULES, compiler)
+            board,
+            POLICIES["fcfs"](),
+            store,
+            {CHAIN.name: CHAIN},
+            ALL_MODULES,
+            None,
+            KernelPlanner(ALL_MODULES, compiler),
         )
         async with anyio.create_task_group() as group:
             group.start_soon(hypervisor.run)

@@ -15,7 +15,7 @@ import pytest
 from eddy.board.factory import open_board
 from eddy.board.port import BoardPort
 from eddy.cli.demo_plan import Order, digits, photograph
-from eddy.core.records import JobRecord, What
+from eddy.core.records import JobEventKind, JobRecord
 from eddy.hypervisor.translate import task_name
 from eddy.policy.dispatch import POLICIES
 from eddy_sim.reference import lenet, optical_flow
@@ -44,7 +44,7 @@ def cycles_of(live: Live, records: Sequence[JobRecord], clocks: Sequence[float])
     for record in records:
         tasks = CATALOGUE.application(record.application).tasks
         for event in live.log(record):
-            if event.what is What.ITEM_DONE and event.started_s is not None:
+            if event.what is JobEventKind.ITEM_DONE and event.started_s is not None:
                 assert event.task is not None
                 assert event.slot is not None
                 found[tasks[event.task].module].append((event.at_s - event.started_s) * clocks[event.slot])
@@ -113,7 +113,7 @@ def test_tasks_that_share_a_module_each_take_what_the_model_says(
     application = CATALOGUE.application(records[0].application)
     foretold_s: dict[str, float] = {}
     for event in predict(board, calibration, ALONE, arrivals).log:
-        if event.what is What.ITEM_DONE and event.task is not None and event.started_s is not None:
+        if event.what is JobEventKind.ITEM_DONE and event.task is not None and event.started_s is not None:
             foretold_s[task_name(application, event.task)] = event.at_s - event.started_s
     errors = {task: foretold_s[task] / took_s - 1 for task, took_s in true_s.items()}
     print(", ".join(f"{task} {true_s[task] * 1e6:.1f} us {error:+.2%}" for task, error in errors.items()))

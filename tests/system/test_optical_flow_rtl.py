@@ -9,7 +9,7 @@ import pytest
 from eddy.board.port import BoardPort
 from eddy.cli.demo_plan import Order
 from eddy.core.jobs import JobState
-from eddy.core.records import What
+from eddy.core.records import JobEventKind
 from eddy.policy.dispatch import POLICIES
 from eddy_sim.reference import optical_flow
 from system.live_rig import CATALOGUE, Arrival, Live
@@ -25,7 +25,7 @@ def test_the_motion_is_found_bit_for_bit(board: BoardPort, tmp_path: Path) -> No
     (record,) = live.play([Arrival(0.0, order)])
     assert record.state is JobState.SUCCEEDED
     assert live.right(record, order)
-    done = [event for event in live.log(record) if event.what is What.ITEM_DONE and event.started_s is not None]
+    done = [event for event in live.log(record) if event.what is JobEventKind.ITEM_DONE and event.started_s is not None]
     tasks = CATALOGUE.application("optical_flow").tasks
     for task in tasks:
         taken = [event.at_s - event.started_s for event in done if event.task == task.id]  # type: ignore[operator]

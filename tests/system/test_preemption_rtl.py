@@ -14,7 +14,7 @@ from eddy.board.factory import open_board
 from eddy.board.port import BoardPort
 from eddy.cli.demo_plan import digits, photograph
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, What
+from eddy.core.records import JobEvent, JobEventKind
 from eddy.policy.dispatch import POLICIES
 from system.live_rig import CATALOGUE, Arrival, Calibration, Live, measure, predict
 
@@ -52,8 +52,8 @@ def calibration(board: BoardPort, tmp_path_factory: pytest.TempPathFactory) -> C
 
 def items_once(log: tuple[JobEvent, ...]) -> bool:
     """Whether every item of every task was started once and ended once."""
-    started = Counter((event.task, event.item) for event in log if event.what is What.LAUNCH)
-    ended = Counter((event.task, event.item) for event in log if event.what is What.ITEM_DONE)
+    started = Counter((event.task, event.item) for event in log if event.what is JobEventKind.LAUNCH)
+    ended = Counter((event.task, event.item) for event in log if event.what is JobEventKind.ITEM_DONE)
     return set(started.values()) == {1} and started == ended
 
 
@@ -69,8 +69,8 @@ def test_a_task_is_preempted_between_items_and_restored(board: BoardPort, policy
     log = live.log(first)
     assert items_once(log)
     assert items_once(live.log(second))
-    assert first.preemptions == sum(event.what is What.PREEMPT for event in log) >= 1
-    assert any(check_restored(log, event) for event in log if event.what is What.PREEMPT)
+    assert first.preemptions == sum(event.what is JobEventKind.PREEMPT for event in log) >= 1
+    assert any(check_restored(log, event) for event in log if event.what is JobEventKind.PREEMPT)
     assert second.ended_s is not None
     assert first.ended_s is not None
     assert second.ended_s < first.ended_s
@@ -81,11 +81,11 @@ def check_restored(log: tuple[JobEvent, ...], preempted: JobEvent) -> bool:
     task, batch = preempted.task, max(event.item or 0 for event in log) + 1
     mine = [event for event in log if event.task == task and event.item is not None]
     before = [event for event in mine if event.seq < preempted.seq]
-    after = [event for event in mine if event.seq > preempted.seq and event.what is What.LAUNCH]
-    assert sum(e.what is What.LAUNCH for e in before) == sum(e.what is What.ITEM_DONE for e in before)
-    done = [event.item for event in before if event.what is What.ITEM_DONE]
+    after = [event for event in mine if event.seq > preempted.seq and event.what is JobEventKind.LAUNCH]
+    assert sum(e.what is JobEventKind.LAUNCH for e in before) == sum(e.what is JobEventKind.ITEM_DONE for e in before)
+    done = [event.item for event in before if event.what is JobEventKind.ITEM_DONE]
     assert [event.item for event in after] == list(range(len(done), batch))
-    loads = [event for event in log if event.task == task and event.what is What.CONFIGURED]
+    loads = [event for event in log if event.task == task and event.what is JobEventKind.CONFIGURED]
     assert any(event.seq > preempted.seq for event in loads), "it came back by a load of its own"
     return bool(done and after)
 

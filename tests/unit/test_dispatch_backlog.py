@@ -143,7 +143,7 @@ def events_of(commands: list[m.Command], now_s: float) -> list[m.Input]:
     for command in commands:
         if isinstance(command, m.Load):
             found.append(m.Configured(command.slot, now_s, now_s))
-        elif isinstance(command, m.Launch | m.Stop):
+        elif isinstance(command, m.LaunchItem | m.Stop):
             found.append(m.ItemEnded(command.slot, now_s, now_s))
         elif isinstance(command, m.Allocate):
             found.append(m.Allocated(command.job))
@@ -172,7 +172,7 @@ def calls_of_a_step(name: str, waiting: int, memory: bool) -> float:
         now_s += 0.01
         with counter if step >= 50 else contextlib.nullcontext():
             outcome = machine.step(now_s, coming)
-        launched += sum(isinstance(command, m.Launch) for command in outcome.commands)
+        launched += sum(isinstance(command, m.LaunchItem) for command in outcome.commands)
         coming = events_of(outcome.commands, now_s) or [m.Wake()]
         if step % 5 == 0:
             coming.append(arrive(number))

@@ -10,7 +10,7 @@ import pytest
 from eddy.board.port import Cause
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.jobs import TRANSITIONS, JobState
-from eddy.core.records import What
+from eddy.core.records import JobEventKind
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.diagram import state_diagram
 from eddy.hypervisor.machine import MAX_LOAD_ATTEMPTS, Machine
@@ -73,7 +73,7 @@ class Bench:
         return self.step(m.ItemEnded(slot, self.now_s, self.now_s), decide=decide)
 
 
-def whats(outcome: m.Outcome) -> list[What]:
+def whats(outcome: m.Outcome) -> list[JobEventKind]:
     return [event.what for event in outcome.log]
 
 
@@ -84,7 +84,7 @@ def test_a_job_goes_from_queue_to_success_along_the_table() -> None:
     loaded = bench.step(m.Allocated(1), decide=[Configure(1, 0, 0)])
     assert loaded.commands == [m.Load(0, "x0")]
     launched = bench.step(m.Configured(0, bench.now_s, bench.now_s))
-    assert launched.commands == [m.Launch(0, 1, 0, 0)]
+    assert launched.commands == [m.LaunchItem(0, 1, 0, 0)]
     ran = bench.done(0)
     assert ran.commands == [m.Collect(1, 0)]
     assert ran.ended == [], "its outputs are still on the board"
@@ -92,7 +92,7 @@ def test_a_job_goes_from_queue_to_success_along_the_table() -> None:
     ended = bench.step(m.Collected(1, 0))
     assert ended.commands == [m.Free(1)]
     assert ended.ended == [1]
-    assert [e.what for e in ended.log] == [What.RESULT, What.STATE]
+    assert [e.what for e in ended.log] == [JobEventKind.RESULT, JobEventKind.STATE]
     assert len(bench.script.seen) == asked, "a policy has nothing to decide about that"
     states = [e.state for o in (loaded, launched, ran, ended) for e in o.log if e.state]
     assert states == [JobState.PLACED, JobState.RECONFIGURING, JobState.RUNNING, JobState.SUCCEEDED]
@@ -118,7 +118,7 @@ def test_only_the_last_item_is_collected_where_outputs_are_the_whole_jobs() -> N
     bench = Bench()
     bench.arrive(batch=2, collects=m.Collects.LAST_ITEM)
     bench.load(1, 0, 0)
-    assert bench.done(0).commands == [m.Launch(0, 1, 0, 1)]
+    assert bench.done(0).commands == [m.LaunchItem(0, 1, 0, 1)]
     assert bench.machine.jobs[1].committed == 1
     assert bench.done(0).commands == [m.Collect(1, 1)]
     assert bench.step(m.Collected(1, 1)).ended == [1]
@@ -130,7 +130,9 @@ def test_a_second_load_waits_for_the_first() -> None:
     bench.arrive(2)
     outcome = bench.step(decide=[Configure(1, 0, 0), Configure(2, 0, 1)])
     assert outcome.commands == [m.Load(0, "x0")]
-    assert next(e.detail for e in outcome.log if e.what is What.DROPPED).endswith("the configuration port is busy")
+    assert next(e.detail for e in outcome.log if e.what is JobEventKind.DROPPED).endswith(
+        "the configuration port is busy"
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,11 +159,11 @@ def test_a_decision_that_does_not_fit_is_dropped_and_recorded_once(decision: Dec
 def test_items_of_a_successor_wait_for_the_same_item_of_its_predecessor() -> None:
     bench = Bench()
     bench.arrive(1, TWO, batch=2, collects=m.Collects.EVERY_ITEM)
-    assert m.Launch(0, 1, 0, 0) in bench.load(1, 0, 0).commands
+    assert m.LaunchItem(0, 1, 0, 0) in bench.load(1, 0, 0).commands
     assert bench.load(1, 1, 1).commands == []
-    assert bench.done(0).commands == [m.Launch(0, 1, 0, 1), m.Launch(1, 1, 1, 0)]
+    assert bench.done(0).commands == [m.LaunchItem(0, 1, 0, 1), m.LaunchItem(1, 1, 1, 0)]
     assert bench.done(1).commands == [m.Collect(1, 0)]
-    assert bench.done(0).commands == [m.Launch(1, 1, 1, 1)]
+    assert bench.done(0).commands == [m.LaunchItem(1, 1, 1, 1)]
 
 
 def test_a_slot_is_taken_at_the_boundary_and_the_task_goes_on_elsewhere() -> None:
@@ -170,10 +172,10 @@ def test_a_slot_is_taken_at_the_boundary_and_the_task_goes_on_elsewhere() -> Non
     bench.load(1, 0, 0)
     assert bench.step(decide=[Preempt(0)]).commands == []
     taken = bench.done(0)
-    assert What.PREEMPT in whats(taken)
+    assert JobEventKind.PREEMPT in whats(taken)
     assert bench.machine.jobs[1].state is JobState.PREEMPTED
     restored = bench.load(1, 0, 1)
-    assert restored.commands == [m.Launch(1, 1, 0, 1)], "the finished item stays finished"
+    assert restored.commands == [m.LaunchItem(1, 1, 0, 1)], "the finished item stays finished"
     record = bench.machine.jobs[1].record()
     assert (record.preemptions, record.reconfigurations) == (1, 2)
     assert record.waiting_s["preempted"] > 0.0
@@ -183,7 +185,7 @@ def test_a_slot_that_waits_is_taken_at_once() -> None:
     bench = Bench()
     bench.arrive(1, TWO)
     bench.load(1, 1, 1)
-    assert What.PREEMPT in whats(bench.step(decide=[Preempt(1)]))
+    assert JobEventKind.PREEMPT in whats(bench.step(decide=[Preempt(1)]))
 
 
 def test_a_task_that_finishes_at_the_boundary_is_not_counted_as_preempted() -> None:
@@ -191,14 +193,14 @@ def test_a_task_that_finishes_at_the_boundary_is_not_counted_as_preempted() -> N
     bench.arrive(1)
     bench.load(1, 0, 0)
     bench.step(decide=[Preempt(0)])
-    assert What.RELEASE in whats(bench.done(0))
+    assert JobEventKind.RELEASE in whats(bench.done(0))
 
 
 @pytest.mark.parametrize(
     ("tenant", "scrubbed", "command"),
     [
-        ("a", (), m.Launch(0, 2, 0, 0)),
-        ("a", ("x",), m.Launch(0, 2, 0, 0)),
+        ("a", (), m.LaunchItem(0, 2, 0, 0)),
+        ("a", ("x",), m.LaunchItem(0, 2, 0, 0)),
         ("b", (), m.Load(0, "x0")),
         ("b", ("x",), m.Scrub(0)),
     ],
@@ -229,8 +231,8 @@ def test_no_item_of_the_next_tenant_starts_before_the_module_is_scrubbed() -> No
     assert bench.machine.busy
     assert bench.step().commands == []
     outcome = bench.step(m.Configured(0, bench.now_s, bench.now_s))
-    assert outcome.commands == [m.Launch(0, 2, 0, 0)]
-    assert [event.detail for event in outcome.log if event.what is What.CONFIGURED] == ["scrub"]
+    assert outcome.commands == [m.LaunchItem(0, 2, 0, 0)]
+    assert [event.detail for event in outcome.log if event.what is JobEventKind.CONFIGURED] == ["scrub"]
 
 
 def test_a_scrub_leaves_the_port_to_others_and_what_is_known_of_loads_alone() -> None:

@@ -7,12 +7,12 @@ from eddy.core.applications import Application, TaskSpec
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.config_port import ConfigurationPort
-from eddy.hypervisor.habits import Habits
 from eddy.hypervisor.job import Graph, Job, Memory
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.memory import MemoryQueue
 from eddy.hypervisor.pools import PoolState
-from eddy.hypervisor.slot import Slot
+from eddy.hypervisor.residency import Residency
+from eddy.hypervisor.slot import MachineSlot
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 
 ONE = Application("one", (TaskSpec(0, "t", "x", (), 1e-3, 1.0),), ())
@@ -69,7 +69,7 @@ def test_a_job_that_leaves_gives_back_what_it_had_and_its_place() -> None:
 
 
 def test_the_port_is_kept_for_whom_it_was_promised_to_first() -> None:
-    port, slot = ConfigurationPort(), Slot(0, 0.1)
+    port, slot = ConfigurationPort(), MachineSlot(0, 0.1)
     assert not any(port.closed_to(pool) for pool in Pool)
     port.promise(Pool.GPU)
     port.promise(Pool.PIPELINE)
@@ -79,7 +79,7 @@ def test_the_port_is_kept_for_whom_it_was_promised_to_first() -> None:
     port.begin(slot, Pool.GPU)
     assert all(port.closed_to(pool) for pool in Pool)
     port.promise(Pool.PIPELINE)
-    port.end(Slot(1, 0.1))
+    port.end(MachineSlot(1, 0.1))
     assert port.loading is slot, "another slot's end is not its own"
     port.end(slot)
     assert not port.closed_to(Pool.GPU), "a port that loads is promised to nobody"
@@ -89,13 +89,13 @@ def test_the_pool_that_was_loaded_last_is_asked_last() -> None:
     port, policy = ConfigurationPort(), FirstComeFirstServed()
     pools = [PoolState(pool, policy, (number,), {}) for number, pool in enumerate((Pool.PIPELINE, Pool.GPU))]
     assert [pool.pool for pool in port.in_turn(pools)] == [Pool.PIPELINE, Pool.GPU]
-    port.begin(Slot(0, 0.1), Pool.PIPELINE)
+    port.begin(MachineSlot(0, 0.1), Pool.PIPELINE)
     assert [pool.pool for pool in port.in_turn(pools)] == [Pool.GPU, Pool.PIPELINE]
 
 
-def loads(habits: Habits) -> list[m.Command]:
+def loads(residency: Residency) -> list[m.Command]:
     """Commands for the second of two jobs that run on the same module, one after the other."""
-    machine = Machine({0: 0.1}, FirstComeFirstServed(), {"x": {0: "x0"}}, habits=habits)
+    machine = Machine({0: 0.1}, FirstComeFirstServed(), {"x": {0: "x0"}}, residency=residency)
     spec = m.JobSpec(1, "a", ONE)
     machine.step(0.0, [m.Arrive(spec)])
     machine.step(0.1, [m.Configured(0, 0.1, 0.0)])
@@ -103,19 +103,19 @@ def loads(habits: Habits) -> list[m.Command]:
     return machine.step(0.3, [m.Arrive(m.JobSpec(2, "a", ONE, arrival_s=0.3))]).commands
 
 
-@pytest.mark.parametrize(("reuse", "expected"), [(True, m.Launch(0, 2, 0, 0)), (False, m.Load(0, "x0"))])
+@pytest.mark.parametrize(("reuse", "expected"), [(True, m.LaunchItem(0, 2, 0, 0)), (False, m.Load(0, "x0"))])
 def test_what_becomes_of_modules_that_stay_is_a_habit_of_the_machine(reuse: bool, expected: m.Command) -> None:
-    assert loads(Habits(reuse=reuse)) == [expected]
+    assert loads(Residency(reuse=reuse)) == [expected]
 
 
 @pytest.mark.parametrize("beside", [True, False])
 def test_whether_a_slot_is_given_beside_a_load_is_a_habit_too(beside: bool) -> None:
     fits = {"x": {0: "x0"}, "y": {1: "y1"}}
     other = Application("other", (TaskSpec(0, "u", "y", (), 1e-3, 1.0),), ())
-    machine = Machine({0: 0.1, 1: 0.1}, FirstComeFirstServed(), fits, habits=Habits(beside_loads=beside))
+    machine = Machine({0: 0.1, 1: 0.1}, FirstComeFirstServed(), fits, residency=Residency(beside_loads=beside))
     machine.step(0.0, [m.Arrive(m.JobSpec(1, "a", ONE))])
     machine.step(0.1, [m.Configured(0, 0.1, 0.0)])
     machine.step(0.2, [m.ItemEnded(0, 0.2, 0.1)])
     machine.step(0.3, [m.Arrive(m.JobSpec(2, "a", other, arrival_s=0.3))])
     third = machine.step(0.4, [m.Arrive(m.JobSpec(3, "a", ONE, arrival_s=0.4))])
-    assert (m.Launch(0, 3, 0, 0) in third.commands) is beside
+    assert (m.LaunchItem(0, 3, 0, 0) in third.commands) is beside

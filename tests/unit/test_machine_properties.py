@@ -12,7 +12,7 @@ from eddy.board.model import SHELL, LoadTime, ModelBoard, ModelFaults, model_ima
 from eddy.board.port import BoardDescription, Cause
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.jobs import TRANSITIONS, JobState
-from eddy.core.records import JobEvent, KernelRecord, What
+from eddy.core.records import JobEvent, JobEventKind, KernelRecord
 from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
@@ -179,7 +179,7 @@ def check_slots(scenario: Scenario, log: tuple[JobEvent, ...]) -> None:
         if slot is None:
             continue
         assert scenario.pool(slot) is pools[event.job], "a slot of the other pool"
-        if event.what is What.CONFIGURE:
+        if event.what is JobEventKind.CONFIGURE:
             assert slot not in holder, "two tasks in a slot"
             holder[slot] = key
             if event.detail == "resident":
@@ -190,20 +190,20 @@ def check_slots(scenario: Scenario, log: tuple[JobEvent, ...]) -> None:
             inside[slot] = (event.tenant, modules[key])
             continue
         assert holder[slot] == key
-        if event.what is What.CONFIGURED:
+        if event.what is JobEventKind.CONFIGURED:
             loading = None if event.detail != "resident" else loading
-        elif event.what is What.CONFIGURATION_FAILED:
+        elif event.what is JobEventKind.CONFIGURATION_FAILED:
             loading = None
             del inside[slot]
-        elif event.what is What.LAUNCH:
+        elif event.what is JobEventKind.LAUNCH:
             assert slot not in runs
             assert loading != slot
             runs.add(slot)
-        elif event.what in (What.ITEM_DONE, What.ITEM_FAILED):
+        elif event.what in (JobEventKind.ITEM_DONE, JobEventKind.ITEM_FAILED):
             runs.remove(slot)
-            if event.what is What.ITEM_FAILED:
+            if event.what is JobEventKind.ITEM_FAILED:
                 del inside[slot]
-        elif event.what in (What.RELEASE, What.PREEMPT):
+        elif event.what in (JobEventKind.RELEASE, JobEventKind.PREEMPT):
             assert slot not in runs, "taken while an item ran"
             del holder[slot]
     assert not holder
@@ -216,12 +216,12 @@ def check_items(scenario: Scenario, run: VirtualRun) -> None:
     jobs = {job.id: job for job in scenario.jobs}
     for event in run.log:
         spec, task = jobs[event.job], event.task
-        if event.what is What.LAUNCH and task is not None:
+        if event.what is JobEventKind.LAUNCH and task is not None:
             assert event.item == done[event.job][task], "out of order, or run twice"
             needed = event.item + 1 if scenario.policy_of(spec).pipelined else spec.batch
             for before in spec.application.predecessors(task):
                 assert done[event.job][before] >= needed, "started before its predecessor was done"
-        elif event.what is What.ITEM_DONE and task is not None:
+        elif event.what is JobEventKind.ITEM_DONE and task is not None:
             done[event.job][task] += 1
     for number, record in run.jobs.items():
         if record.state is JobState.SUCCEEDED:
@@ -303,7 +303,7 @@ def test_neither_pool_keeps_the_configuration_port_from_the_other(memory: bool) 
         gpu_slots=1,
         gpu_policy=POLICIES["fcfs"](),
     )
-    loads = [event.slot for event in check(scenario).log if event.what is What.CONFIGURE]
+    loads = [event.slot for event in check(scenario).log if event.what is JobEventKind.CONFIGURE]
     assert loads[:8] == [0, 1] * 4
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.cli import simulate
-from eddy.core.records import What
+from eddy.core.records import JobEventKind
 from eddy.policy.dispatch import POLICIES
 from eddy.studies.judge import figures as f
 from eddy.studies.judge.run import Goal
@@ -85,7 +85,7 @@ def test_reuse_is_the_machines_and_not_the_policys() -> None:
     for policy in ("nimblock", "eddy"):
         for setting in MACHINES.values():
             result = run(workload(), recorded()[1], make_player(policy, "published"), setting)
-            reused = any(entry.what is What.CONFIGURED and entry.detail == "resident" for entry in result.log)
+            reused = any(entry.what is JobEventKind.CONFIGURED and entry.detail == "resident" for entry in result.log)
             assert reused == setting.reuse, (policy, setting)
 
 

@@ -12,7 +12,7 @@ from eddy.api.routes import admin, apps, blobs, jobs, slots, system
 from eddy.cli import output
 from eddy.cli.main import app
 from eddy.core.jobs import JobState
-from eddy.core.records import What
+from eddy.core.records import JobEventKind
 from fastapi import FastAPI
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -38,7 +38,7 @@ def test_the_page_gives_each_codes_status(code: str) -> None:
 
 
 def test_the_page_names_every_state_and_kind_of_event() -> None:
-    missing = [name.value for name in (*JobState, *What) if f"`{name.value}`" not in API]
+    missing = [name.value for name in (*JobState, *JobEventKind) if f"`{name.value}`" not in API]
     assert not missing
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRequest, Quota, TenantRecord, What
+from eddy.core.records import JobEvent, JobEventKind, JobRequest, Quota, TenantRecord
 from eddy.store import Store
 from eddy.store.rows import Commit, Result
 from eddy.store.schema import MIGRATIONS, SchemaTooNew
@@ -45,7 +45,7 @@ def test_a_submission_survives_the_process(store: Store, path: Path) -> None:
     assert again.request("a", record.id) == ask()
     (found,) = again.unfinished()
     assert (found.record, found.request, found.cancel, found.snapshot) == (record, ask(), False, {})
-    assert [event.what for event in again.events("a", record.id)] == [What.SUBMITTED]
+    assert [event.what for event in again.events("a", record.id)] == [JobEventKind.SUBMITTED]
 
 
 def test_a_key_names_one_job_even_for_threads_that_race(store: Store) -> None:
@@ -85,7 +85,7 @@ def test_jobs_come_newest_first_in_pages(store: Store) -> None:
 def test_a_commit_is_all_or_nothing(store: Store) -> None:
     record, _ = store.add_job(ask(), 0.0)
     done = dataclasses.replace(record, state=JobState.SUCCEEDED, items_done=2)
-    event = JobEvent(0, record.id, "a", 1.0, What.STATE, JobState.SUCCEEDED, detail="d")
+    event = JobEvent(0, record.id, "a", 1.0, JobEventKind.STATE, JobState.SUCCEEDED, detail="d")
     results = tuple(Result(record.id, "out", item, bytes([item])) for item in (1, 0))
     with pytest.raises(sqlite3.IntegrityError):
         store.commit(Commit(((done, {}),), (event,), (*results, results[0]), {0: {"x": 1}}, {"seen": "4"}))
@@ -116,7 +116,7 @@ def test_what_nobody_was_told_of_need_not_outlive_the_power(store: Store) -> Non
         return "PRAGMA synchronous = FULL" in said
 
     running, ended = (dataclasses.replace(record, state=s) for s in (JobState.RUNNING, JobState.FAILED))
-    assert not waited_for_the_disk(Commit(((running, {}),), (JobEvent(0, 1, "a", 1.0, What.WAIT),)))
+    assert not waited_for_the_disk(Commit(((running, {}),), (JobEvent(0, 1, "a", 1.0, JobEventKind.WAIT),)))
     assert waited_for_the_disk(Commit(((running, {}),), results=(Result(record.id, "out", 0, b"x"),)))
     assert waited_for_the_disk(Commit(((ended, {}),)))
     said.clear()

@@ -9,7 +9,7 @@ from eddy.api.catalogue import load_catalogue
 from eddy.board.factory import open_board
 from eddy.board.model import ModelBoard, model_images
 from eddy.board.port import Launch
-from eddy.core.records import What
+from eddy.core.records import JobEventKind
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.translate import task_name
 from eddy.hypervisor.virtual import run_virtual
@@ -72,7 +72,7 @@ def test_a_job_on_the_model_board_takes_each_tasks_own_time() -> None:
     took = {
         (event.task, event.item): event.at_s - (event.started_s or 0.0)
         for event in run.log
-        if event.what is What.ITEM_DONE and event.task is not None
+        if event.what is JobEventKind.ITEM_DONE and event.task is not None
     }
     assert len(took) == 2 * len(ALEXNET.tasks)
     for (task, _), took_s in took.items():

@@ -27,6 +27,10 @@ RETIRED = {
     r"\bse(e|es|en) to (it|that|the disk)\b": "ensure, check, handle",
     r"\bdistrust": "forget the module",
     r"\bat the door\b|\bthe door\b": "the boundary, a group of submissions",
+    r"(?-i:\bWhat\.[A-Z]|\b(class|import) What\b)": "JobEventKind",
+    r"(?-i:\bBooks\b)|\bthe books\b": "MachineState; in a bench, scoreboard",
+    r"(?-i:\bHabits\b)": "Residency",
+    r"(?-i:\bclass (Kernels|Door)\b)": "KernelPlanner, RunningKernels, SubmissionQueue",
 }
 """Pattern, not sensitive to case, and the word to use instead."""
 
@@ -69,6 +73,14 @@ def test_enough_is_scanned() -> None:
 def test_no_retired_word_comes_back(pattern: str, instead: str) -> None:
     found = [place for path in files() for place in found_in(path, pattern)]
     assert found == [], f"say: {instead}"
+
+
+@pytest.mark.parametrize("name", ["Kernels", "KernelPlanner", "Launch", "Slot", "MachineSlot", "CONTROL_BYTES"])
+def test_no_two_things_have_this_name(name: str) -> None:
+    defined = rf"^(class {name}\b|{name}(:[^=\n]*)? = |[A-Z_]+, {name} = )"
+    code = [path for path in files() if path.suffix == ".py" and "tests" not in path.parts]
+    places = [path for path in code for _ in re.findall(defined, path.read_text(encoding="utf-8"), re.MULTILINE)]
+    assert len(places) <= 1, places
 
 
 def test_a_retired_word_is_seen_across_a_line_break(tmp_path: Path) -> None:

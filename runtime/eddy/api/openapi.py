@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from eddy.api import examples
 from eddy.api.problems import KINDS, MEDIA_TYPE
-from eddy.core.records import What
+from eddy.core.records import JobEventKind
 
 Responses = dict[int | str, dict[str, Any]]
 
@@ -103,7 +103,9 @@ EVENT: dict[str, Any] = {
     "required": ["event", "data"],
     "properties": {
         "id": _property("string", "Number of the event, for `Last-Event-ID`; `end` has none.", pattern="^[0-9]+$"),
-        "event": _property("string", "What happened; `end` is the last.", enum=[*(what.value for what in What), "end"]),
+        "event": _property(
+            "string", "What happened; `end` is the last.", enum=[*(what.value for what in JobEventKind), "end"]
+        ),
         "data": _property(
             "string",
             "The rest, as JSON.",

@@ -28,7 +28,7 @@ from eddy.board.port import BoardPort
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest
 from eddy.gpu.compiler import Compiler
 from eddy.hypervisor import Hypervisor
-from eddy.hypervisor.kernels import KernelLimits, Kernels
+from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
@@ -151,7 +151,7 @@ class Server:
             catalogue.applications,
             catalogue.modules,
             catalogue.constants,
-            Kernels(catalogue.modules, Compiler(self.settings.kernel_cache), self.settings.kernels),
+            KernelPlanner(catalogue.modules, Compiler(self.settings.kernel_cache), self.settings.kernels),
             gpu_policy,
         )
         app = create_app(hypervisor, self.store, catalogue, self._hasher, self.settings.api, self._fail)

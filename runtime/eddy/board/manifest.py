@@ -40,7 +40,7 @@ from eddy.board.port import Access
 from eddy.core.applications import BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import InvalidRequest
 
-CONTROL_BYTES = 0x10
+HLS_CONTROL_BYTES = 0x10
 """Offsets below belong to ap_ctrl and the interrupt registers."""
 RECORD = "scrub.yaml"
 """Name of the record beside a manifest."""
@@ -363,7 +363,7 @@ def _register(name: str, raw: Any) -> ArgumentRegister:
     kind = RegisterKind(_choice(raw.get("kind"), f"{field}.kind", [k.value for k in RegisterKind]))
     offset, width = raw.get("offset"), raw.get("width", 32)
     _choice(width, f"{field}.width", [32, 64])
-    if not isinstance(offset, int) or offset % 4 or not CONTROL_BYTES <= offset <= IDENTITY_OFFSET - width // 8:
+    if not isinstance(offset, int) or offset % 4 or not HLS_CONTROL_BYTES <= offset <= IDENTITY_OFFSET - width // 8:
         raise InvalidRequest(
             f"{field}.offset is {offset!r}; it must be a multiple of 4 from 0x10 to below 0xF000",
             field=f"{field}.offset",

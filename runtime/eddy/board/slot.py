@@ -17,7 +17,7 @@ from eddy.board.runner import Runner, RunnerParts
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest
 from eddy.core.slots import Image
 
-CONTROL_BYTES = 0xF000
+ARGUMENTS_END = 0xF000
 """Registers a launch may write lie below the identity block."""
 NO_FAULT = Fault(Cause.NONE)
 
@@ -139,7 +139,7 @@ def still_granted(buffer: int, index: int, launch: Launch) -> Conflict:
 
 
 def _check_offset(offset: int, field: str) -> None:
-    if offset % 4 or not 0x10 <= offset < CONTROL_BYTES:
+    if offset % 4 or not 0x10 <= offset < ARGUMENTS_END:
         raise InvalidRequest(
             f"register offset {offset:#x} is not an argument's",
             field=field,

@@ -166,7 +166,7 @@ class JobRecord:
         return sum(self.waiting_s.values())
 
 
-class What(str, enum.Enum):
+class JobEventKind(str, enum.Enum):
     """Kinds of entries of the event log."""
 
     SUBMITTED = "submitted"
@@ -208,14 +208,14 @@ class JobEvent:
         task: Task id, or None.
         item: Item of the batch, from 0, or None.
         started_s: When the load or the item that ended here began, else None.
-        detail: For people and filters; see `What`.
+        detail: For people and filters; see `JobEventKind`.
     """
 
     seq: int
     job: int
     tenant: str
     at_s: float
-    what: What
+    what: JobEventKind
     state: JobState | None = None
     slot: int | None = None
     task: int | None = None

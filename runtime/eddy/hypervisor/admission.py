@@ -49,7 +49,7 @@ class Admission:
         return application
 
     def check_kernel(self, request: JobRequest, store: Store) -> None:
-        """Check what a kernel job has like any other; the kernel itself is checked by `Kernels.prepare`.
+        """Check what a kernel job has like any other; the kernel itself is checked by `KernelPlanner.prepare`.
 
         Raises:
             InvalidRequest: A field is wrong.

@@ -74,7 +74,7 @@ class ApplicationWork:
             return fetch(sha256).verified()
         return [(0, self.constants[self.application.name, spec.name])]
 
-    def launch(self, memory: JobMemory, launch: m.Launch) -> Launch:
+    def launch(self, memory: JobMemory, launch: m.LaunchItem) -> Launch:
         """Addresses and scalars in registers, grants for exactly the buffers the task names."""
         return memory.launch(self.application, launch, self.modules)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from eddy.core.slots import Pool
 from eddy.hypervisor.pools import PoolState
-from eddy.hypervisor.slot import Slot
+from eddy.hypervisor.slot import MachineSlot
 
 
 class ConfigurationPort:
@@ -17,7 +17,7 @@ class ConfigurationPort:
     """
 
     def __init__(self) -> None:
-        self.loading: Slot | None = None
+        self.loading: MachineSlot | None = None
         self._promised: Pool | None = None
         self._last: Pool | None = None
 
@@ -37,11 +37,11 @@ class ConfigurationPort:
         """Keep it for nobody any more."""
         self._promised = None
 
-    def begin(self, slot: Slot, pool: Pool) -> None:
+    def begin(self, slot: MachineSlot, pool: Pool) -> None:
         """A slot of a pool is being loaded."""
         self.loading, self._last = slot, pool
 
-    def end(self, slot: Slot) -> None:
+    def end(self, slot: MachineSlot) -> None:
         """The load of a slot is over."""
         if self.loading is slot:
             self.loading = None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from eddy.core.records import What
+from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool
-from eddy.hypervisor.books import Books
 from eddy.hypervisor.job import Job, Memory
-from eddy.hypervisor.messages import Fetch, Launch, Load, Scrub
+from eddy.hypervisor.machine_state import MachineState
+from eddy.hypervisor.messages import Fetch, LaunchItem, Load, Scrub
 from eddy.hypervisor.pools import PoolState
-from eddy.hypervisor.slot import Phase, Slot
+from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.policy.dispatch.view import Configure, DispatchView, Preempt, Prefetch
 
 
@@ -18,33 +18,33 @@ class Decisions:
     """Asks the policies, and does what they say as far as it fits the world.
 
     Args:
-        books: Where it is noted.
+        state: The state that they change.
     """
 
-    def __init__(self, books: Books) -> None:
-        self.books = books
+    def __init__(self, state: MachineState) -> None:
+        self.state = state
         self._dropped: tuple[object, ...] = ()
 
     def launch_ready(self, waiting: Collection[int] = ()) -> None:
         """Start every item that may start, but in slots that are `waiting` for what is decided."""
-        for slot in self.books.slots.values():
+        for slot in self.state.slots.values():
             if slot.index not in waiting:
                 self.launch(slot)
 
-    def launch(self, slot: Slot) -> bool:
+    def launch(self, slot: MachineSlot) -> bool:
         """Start a slot's next item, if it waits for one that may start; answers whether."""
         if slot.phase is not Phase.HELD or slot.job is None or slot.task is None:
             return False
-        job = self.books.jobs[slot.job]
-        item = job.next_item(slot.task, self.books.pools[job.spec.pool].policy.pipelined)
+        job = self.state.jobs[slot.job]
+        item = job.next_item(slot.task, self.state.pools[job.spec.pool].policy.pipelined)
         if item is None:
             return False
         slot.item = item
         job.held -= 1
         job.running += 1
-        slot.enter(Phase.RUNNING, self.books.now_s)
-        self.books.log(job, slot, self.books.now_s, What.LAUNCH, item=item)
-        self.books.out.commands.append(Launch(slot.index, job.spec.id, slot.task, item))
+        slot.enter(Phase.RUNNING, self.state.now_s)
+        self.state.log(job, slot, self.state.now_s, JobEventKind.LAUNCH, item=item)
+        self.state.out.commands.append(LaunchItem(slot.index, job.spec.id, slot.task, item))
         return True
 
     def decide(self) -> None:
@@ -52,10 +52,10 @@ class Decisions:
 
         The pool that was loaded last is asked last, so that neither keeps the configuration port from the other.
         """
-        self.books.port.open()
-        for _ in range(2 * len(self.books.slots) + len(self.books.jobs) + 2):
+        self.state.port.open()
+        for _ in range(2 * len(self.state.slots) + len(self.state.jobs) + 2):
             again = False
-            for pool in self.books.port.in_turn(self.books.pools.values()):
+            for pool in self.state.port.in_turn(self.state.pools.values()):
                 again = self._ask_policy(pool) or again
             if not again:
                 return
@@ -72,23 +72,23 @@ class Decisions:
 
     def _wake(self, pool: PoolState, asked_s: float | None) -> float | None:
         """When to ask a policy again if nothing happens: as it asked, or when a slot has rested."""
-        slots = (self.books.slots[index] for index in pool.slots)
-        rested = [slot.rests_until_s for slot in slots if slot.rests_until_s > self.books.now_s]
+        slots = (self.state.slots[index] for index in pool.slots)
+        rested = [slot.rests_until_s for slot in slots if slot.rests_until_s > self.state.now_s]
         return min([*rested, *(() if asked_s is None else (asked_s,))], default=None)
 
     def view(self, which: Pool = Pool.PIPELINE) -> DispatchView:
         """What a pool's policy sees now: its slots, and the jobs that run in them. Jobs that wait for memory, and slots
         that rest after failed loads, are not shown: nothing could be decided about them."""
-        pool = self.books.pools[which]
+        pool = self.state.pools[which]
         return DispatchView(
-            now_s=self.books.now_s,
-            jobs=pool.jobs(self.books.jobs),
+            now_s=self.state.now_s,
+            jobs=pool.jobs(self.state.jobs),
             slots=tuple(
                 slot.view()
-                for slot in self.books.slots.values()
-                if slot.index in pool.slots and slot.rests_until_s <= self.books.now_s
+                for slot in self.state.slots.values()
+                if slot.index in pool.slots and slot.rests_until_s <= self.state.now_s
             ),
-            port_busy=self.books.port.closed_to(which),
+            port_busy=self.state.port.closed_to(which),
             observations=tuple(pool.observations),
             memory=pool.memory,
             changed=pool.changed,
@@ -102,32 +102,32 @@ class Decisions:
             return self._preempt(decision, pool)
         image = pool.fits.get(decision.module, {}).get(decision.slot)
         if image is not None:
-            self.books.out.commands.append(Fetch(image))
+            self.state.out.commands.append(Fetch(image))
         return False
 
     def _configure(self, decision: Configure, pool: PoolState) -> bool:
-        if self.books.port.loading is not None and not self.books.habits.beside_loads:
-            self._drop(self.books.jobs.get(decision.job), decision, "the configuration port is busy")
+        if self.state.port.loading is not None and not self.state.residency.beside_loads:
+            self._drop(self.state.jobs.get(decision.job), decision, "the configuration port is busy")
             return False
-        job = self.books.jobs.get(decision.job)
+        job = self.state.jobs.get(decision.job)
         if job is not None and job.spec.pool is not pool.pool:
             return False
-        slot = self.books.slots.get(decision.slot)
+        slot = self.state.slots.get(decision.slot)
         reason = self._objection(job, slot, decision.task)
         if reason or job is None or slot is None:
             self._drop(job, decision, reason)
             return False
         if job.memory is not Memory.HELD:
             if job.memory is Memory.NONE:
-                self.books.ask_for_memory(job)
+                self.state.ask_for_memory(job)
             if job.memory is Memory.ASKED:
-                self.books.port.promise(pool.pool)
+                self.state.port.promise(pool.pool)
             # A job sent to the end of the queue for memory is not shown any more: the slot is for another.
             return job.memory is Memory.BLOCKED
         module = job.spec.application.tasks[decision.task].module
         mine = slot.tenant == job.spec.tenant
-        resident = slot.module == module and (mine or module in self.books.scrubbed)
-        if not resident and self.books.port.loading is not None:
+        resident = slot.module == module and (mine or module in self.state.scrubbed)
+        if not resident and self.state.port.loading is not None:
             self._drop(job, decision, "the configuration port is busy")
             return False
         self._give(slot, job, decision.task, module)
@@ -137,71 +137,73 @@ class Decisions:
         if resident:
             job.held += 1
             job.reuses += 1
-            slot.enter(Phase.HELD, self.books.now_s)
-            self.books.log(job, slot, self.books.now_s, What.CONFIGURE, detail="resident")
-            self.books.log(job, slot, self.books.now_s, What.CONFIGURED, started_s=self.books.now_s, detail="resident")
+            slot.enter(Phase.HELD, self.state.now_s)
+            self.state.log(job, slot, self.state.now_s, JobEventKind.CONFIGURE, detail="resident")
+            self.state.log(
+                job, slot, self.state.now_s, JobEventKind.CONFIGURED, started_s=self.state.now_s, detail="resident"
+            )
             return True
         job.loading += 1
         job.reconfigurations += 1
-        self.books.port.begin(slot, pool.pool)
-        slot.enter(Phase.LOADING, self.books.now_s)
-        self.books.log(job, slot, self.books.now_s, What.CONFIGURE)
-        self.books.out.commands.append(Load(slot.index, pool.fits[module][slot.index]))
+        self.state.port.begin(slot, pool.pool)
+        slot.enter(Phase.LOADING, self.state.now_s)
+        self.state.log(job, slot, self.state.now_s, JobEventKind.CONFIGURE)
+        self.state.out.commands.append(Load(slot.index, pool.fits[module][slot.index]))
         return False
 
-    def _scrub(self, slot: Slot, job: Job) -> None:
+    def _scrub(self, slot: MachineSlot, job: Job) -> None:
         """Have the module that served another tenant scrubbed for a job; the configuration port has no part in it."""
         job.loading += 1
         job.reuses += 1
         slot.scrubbing = True
-        slot.enter(Phase.LOADING, self.books.now_s)
-        self.books.log(job, slot, self.books.now_s, What.CONFIGURE, detail="scrub")
-        self.books.out.commands.append(Scrub(slot.index))
+        slot.enter(Phase.LOADING, self.state.now_s)
+        self.state.log(job, slot, self.state.now_s, JobEventKind.CONFIGURE, detail="scrub")
+        self.state.out.commands.append(Scrub(slot.index))
 
-    def _objection(self, job: Job | None, slot: Slot | None, task: int) -> str:
+    def _objection(self, job: Job | None, slot: MachineSlot | None, task: int) -> str:
         """Why a task cannot be given a slot; "" where it can."""
         if job is None or job.ending is not None or not 0 <= task < len(job.done):
             return "no such job or task"
         if slot is None or slot.phase is not Phase.FREE:
             return "the slot is not free"
-        if slot.rests_until_s > self.books.now_s:
+        if slot.rests_until_s > self.state.now_s:
             return "the slot rests: its loads failed"
         if job.slot_of[task] is not None:
             return "the task has a slot"
         if job.done[task] == job.spec.batch:
             return "the task has no items left"
-        if slot.index not in self.books.pools[job.spec.pool].fits.get(job.spec.application.tasks[task].module, {}):
+        if slot.index not in self.state.pools[job.spec.pool].fits.get(job.spec.application.tasks[task].module, {}):
             return "no image of the module for this slot"
         return ""
 
-    def _give(self, slot: Slot, job: Job, task: int, module: str) -> None:
+    def _give(self, slot: MachineSlot, job: Job, task: int, module: str) -> None:
         """Let a job have a slot."""
         slot.job, slot.task, slot.module, slot.tenant = job.spec.id, task, module, job.spec.tenant
-        slot.scrubs = module in self.books.scrubbed
+        slot.scrubs = module in self.state.scrubbed
         job.slot_of[task] = slot.index
         job.preempted = False
         job.touch(task)
-        self.books.show_again(job)
+        self.state.show_again(job)
         if job.started_s is None:
-            job.started_s = self.books.now_s
+            job.started_s = self.state.now_s
         self._dropped = ()
 
     def _preempt(self, decision: Preempt, pool: PoolState) -> bool:
-        slot = self.books.slots.get(decision.slot) if decision.slot in pool.slots else None
-        job = self.books.jobs.get(slot.job) if slot is not None and slot.job is not None else None
+        slot = self.state.slots.get(decision.slot) if decision.slot in pool.slots else None
+        job = self.state.jobs.get(slot.job) if slot is not None and slot.job is not None else None
         if slot is None or job is None or job.ending is not None:
             self._drop(job, decision, "nothing to preempt in that slot")
             return False
         if slot.phase is Phase.HELD:
-            self.books.release(slot, job, self.books.now_s, What.PREEMPT)
+            self.state.release(slot, job, self.state.now_s, JobEventKind.PREEMPT)
             return True
         slot.leaving = True
-        self.books.out.slots.add(slot.index)
+        self.state.out.slots.add(slot.index)
         return False
 
     def _drop(self, job: Job | None, decision: object, reason: str) -> None:
         """Record a decision that no longer fits, once, however often it is repeated."""
         key = (decision, reason)
         if job is not None and key != self._dropped:
-            self.books.note(job, self.books.now_s, What.DROPPED, detail=f"{decision}: {reason}")
+            self.state.note(job, self.state.now_s, JobEventKind.DROPPED, detail=f"{decision}: {reason}")
         self._dropped = key

@@ -23,14 +23,14 @@ from eddy.board.manifest import ModuleManifest
 from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause
 from eddy.core.applications import Application
 from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted, StorageDamaged, StorageFailed
-from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus, What
+from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, SlotStatus
 from eddy.core.slots import Image, Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.application_jobs import ApplicationJobs
 from eddy.hypervisor.buffers import JobBuffers, needed
 from eddy.hypervisor.kernel_jobs import KernelJobs
-from eddy.hypervisor.kernels import Kernels
+from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import recover
@@ -78,14 +78,14 @@ class Engine:
         applications: Mapping[str, Application],
         modules: Mapping[str, ModuleManifest],
         constants: Mapping[tuple[str, str], bytes] | None = None,
-        kernels: Kernels | None = None,
+        kernels: KernelPlanner | None = None,
         gpu_policy: DispatchPolicy | None = None,
         kinds: Sequence[JobKind] = (),
     ) -> None:
         self.board, self.store = board, store
         self.policies = {Pool.PIPELINE: policy, Pool.GPU: gpu_policy or FirstComeFirstServed()}
         admission = Admission(applications, modules, constants or {})
-        compiled = KernelJobs(kernels or Kernels(modules), admission, modules)
+        compiled = KernelJobs(kernels or KernelPlanner(modules), admission, modules)
         self.kinds: tuple[JobKind, ...] = (*kinds, compiled, ApplicationJobs(admission))
         self.buffers = JobBuffers(board)
         self.now_s = 0.0
@@ -104,7 +104,7 @@ class Engine:
         self._told: set[int] = set()
         """Jobs to which something happened that followers have not been told of."""
         self._inbox: deque[m.Input] = deque()
-        self._door = threading.Lock()
+        self._arrival_lock = threading.Lock()
         """Keeps a cancellation behind the arrival of its job: the store shows a job before the inbox has it."""
 
     # From any thread ----------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class Engine:
             if id(submission) not in made:
                 made[id(submission)] = self.prepare(submission.request)
 
-        with self._door:
+        with self._arrival_lock:
             outcomes = self.store.add_jobs(submissions, self.now_s, check)
             for submission, outcome in zip(submissions, outcomes, strict=True):
                 if not isinstance(outcome, Exception) and outcome[1]:
@@ -173,7 +173,7 @@ class Engine:
             NotFound: No such job of this tenant.
             Conflict: It has ended already in another state.
         """
-        with self._door:
+        with self._arrival_lock:
             record = self.store.request_cancel(tenant, job)
             self._inbox.append(m.Cancel(job))
         return record
@@ -273,7 +273,7 @@ class Engine:
         job = arrival.job
         detail = self.preparing.doing.get(job.id)
         if detail:
-            note = JobEvent(0, job.id, job.tenant, self.now_s, What.WAIT, detail=detail)
+            note = JobEvent(0, job.id, job.tenant, self.now_s, JobEventKind.WAIT, detail=detail)
             self.store.commit(Commit(events=(note,)))
             self._told.add(job.id)
         return True
@@ -375,7 +375,7 @@ class Engine:
             return self._went_wrong(command, error)
 
     def _command(self, command: m.Command) -> list[m.Input]:
-        if isinstance(command, m.Launch):
+        if isinstance(command, m.LaunchItem):
             launch = self.work[command.job].launch(JobMemory(self.buffers, command.job), command)
             self.board.launch(command.slot, launch)
         elif isinstance(command, m.Collect):
@@ -399,7 +399,7 @@ class Engine:
         """What the machine is told of a command that raised an error."""
         cause, why = explain(error, str(command))
         now_s = self.board.now_s() + self.offset_s
-        if isinstance(command, m.Launch):
+        if isinstance(command, m.LaunchItem):
             if not isinstance(error, EddyError):
                 self._close(command.slot)
             return [m.ItemEnded(command.slot, now_s, now_s, _cause(error), why)]

@@ -14,7 +14,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.buffers import EVERY_ITEM, Content
-from eddy.hypervisor.kernels import REGION, Kernels, Plan, available
+from eddy.hypervisor.kernels import REGION, KernelPlanner, Plan, available
 from eddy.hypervisor.translate import item_name
 from eddy.hypervisor.work import Fetch, JobMemory, Offer
 from eddy.store import Store
@@ -54,7 +54,7 @@ class KernelWork:
         """Program, arguments and arrays."""
         return lambda _spec, _item: self.plan.parts(lambda sha256: fetch(sha256).verified())
 
-    def launch(self, memory: JobMemory, launch: m.Launch) -> Launch:
+    def launch(self, memory: JobMemory, launch: m.LaunchItem) -> Launch:
         """Its launch block is put in first."""
         memory.write(REGION, *self.plan.block(launch.item))
         return self.plan.launch(item_name(launch.job, launch.task, launch.item), memory.find(REGION))
@@ -88,7 +88,7 @@ class KernelJobs:
 
     quick = False
 
-    def __init__(self, kernels: Kernels, admission: Admission, modules: Mapping[str, ModuleManifest]) -> None:
+    def __init__(self, kernels: KernelPlanner, admission: Admission, modules: Mapping[str, ModuleManifest]) -> None:
         self._kernels, self._admission, self._modules = kernels, admission, modules
 
     def takes(self, request: JobRequest) -> bool:

@@ -121,7 +121,7 @@ class Plan:
         return ""
 
 
-class Kernels:
+class KernelPlanner:
     """Makes plans of requests.
 
     Args:

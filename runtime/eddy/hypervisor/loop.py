@@ -16,11 +16,11 @@ from eddy.board.port import BoardPort
 from eddy.core.applications import Application
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
-from eddy.hypervisor.door import Door
 from eddy.hypervisor.engine import BoardRestarted, Engine
 from eddy.hypervisor.followers import Followers
-from eddy.hypervisor.kernels import Kernels
+from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.preparing import LOOK_S
+from eddy.hypervisor.submission_queue import SubmissionQueue
 from eddy.hypervisor.waiting import run_abandonable
 from eddy.hypervisor.watch import PROBE_S, BoardWatch
 from eddy.hypervisor.work import Work
@@ -70,7 +70,7 @@ class Hypervisor:
         applications: Mapping[str, Application],
         modules: Mapping[str, ModuleManifest],
         constants: Mapping[tuple[str, str], bytes] | None = None,
-        kernels: Kernels | None = None,
+        kernels: KernelPlanner | None = None,
         gpu_policy: DispatchPolicy | None = None,
     ) -> None:
         self._engine = Engine(board, policy, store, applications, modules, constants, kernels, gpu_policy)
@@ -79,7 +79,9 @@ class Hypervisor:
         self._compiling = anyio.CapacityLimiter(COMPILATIONS)
         self._compiling_for: dict[str, anyio.CapacityLimiter] = {}
         """By tenant: each has one kernel compiled at a time, so that none keeps the others waiting."""
-        self._door: Door[tuple[JobRequest, Work | None], JobRecord] = Door(self._engine.accept_all, self._awaken)
+        self._submissions: SubmissionQueue[tuple[JobRequest, Work | None], JobRecord] = SubmissionQueue(
+            self._engine.accept_all, self._awaken
+        )
         self._wake = anyio.Event()
         self._followers = Followers()
         self._ready = anyio.Event()
@@ -188,13 +190,13 @@ class Hypervisor:
         """
         await self._ready.wait()
         if self._engine.kind_of(request).quick:
-            return await self._door.put((request, None))
+            return await self._submissions.put((request, None))
         known = await anyio.to_thread.run_sync(self._store.known, request)
         if known is not None:
             return known
         async with self._compiling_for.setdefault(request.tenant, anyio.CapacityLimiter(1)):
             work = await run_abandonable(self._engine.prepare, request, limiter=self._compiling)
-        return await self._door.put((request, work))
+        return await self._submissions.put((request, work))
 
     def _awaken(self) -> None:
         """There is something to do."""

@@ -19,10 +19,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from eddy.core.slots import Pool
-from eddy.hypervisor.books import Books
 from eddy.hypervisor.decisions import Decisions
-from eddy.hypervisor.habits import LIVE, Habits
 from eddy.hypervisor.job import Fits, Graph, Job
+from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.messages import (
     Allocate,
     Collect,
@@ -32,7 +31,7 @@ from eddy.hypervisor.messages import (
     Input,
     ItemEnded,
     JobSpec,
-    Launch,
+    LaunchItem,
     Load,
     Outcome,
     Scrub,
@@ -41,7 +40,8 @@ from eddy.hypervisor.messages import (
 from eddy.hypervisor.pools import PoolSlots, PoolState
 from eddy.hypervisor.reports import MAX_LOAD_ATTEMPTS as MAX_LOAD_ATTEMPTS
 from eddy.hypervisor.reports import Reports
-from eddy.hypervisor.slot import Phase, Slot
+from eddy.hypervisor.residency import LIVE, Residency
+from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.policy.dispatch.view import DispatchPolicy, DispatchView
 
 
@@ -54,7 +54,7 @@ class Machine:
         fits: Module to slot to image.
         scrubbed: Modules that may serve another tenant without a load, once the board has scrubbed them.
         gpu: The `gpu` pool, which kernel jobs run in; None where the board has none.
-        habits: What becomes of modules that stay in slots.
+        residency: What becomes of modules that stay in slots.
     """
 
     def __init__(
@@ -64,30 +64,30 @@ class Machine:
         fits: Fits,
         scrubbed: Collection[str] = (),
         gpu: PoolSlots | None = None,
-        habits: Habits = LIVE,
+        residency: Residency = LIVE,
     ) -> None:
         every = {**slots, **(gpu.slots if gpu is not None else {})}
         pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, policy, slots, fits)}
         if gpu is not None:
             pools[Pool.GPU] = PoolState(Pool.GPU, gpu.policy, gpu.slots, fits)
-        found = (Slot(index, load_s) for index, load_s in sorted(every.items()))
-        self.books = Books(found, pools, scrubbed, habits)
-        self.reports, self.decisions = Reports(self.books), Decisions(self.books)
+        found = (MachineSlot(index, load_s) for index, load_s in sorted(every.items()))
+        self.state = MachineState(found, pools, scrubbed, residency)
+        self.reports, self.decisions = Reports(self.state), Decisions(self.state)
 
     @property
-    def slots(self) -> dict[int, Slot]:
+    def slots(self) -> dict[int, MachineSlot]:
         """By index."""
-        return self.books.slots
+        return self.state.slots
 
     @property
     def jobs(self) -> dict[int, Job]:
         """Those that have not ended, by id."""
-        return self.books.jobs
+        return self.state.jobs
 
     @property
     def wake_s(self) -> float | None:
         """Board time at which a policy wants to be asked again, or None."""
-        return min((pool.wake_s for pool in self.books.pools.values() if pool.wake_s is not None), default=None)
+        return min((pool.wake_s for pool in self.state.pools.values() if pool.wake_s is not None), default=None)
 
     @property
     def busy(self) -> bool:
@@ -101,7 +101,7 @@ class Machine:
             now_s: Board time, not before the last step's.
             inputs: What happened since the last step.
         """
-        out = self.books.begin(now_s)
+        out = self.state.begin(now_s)
         happened = False
         ended: set[int] = set()
         for message in inputs:
@@ -115,7 +115,7 @@ class Machine:
         if happened:
             self.decisions.decide()
             self.decisions.launch_ready()
-        self.books.settle_all()
+        self.state.settle_all()
         out.commands.sort(key=_rank)
         return out
 
@@ -129,24 +129,24 @@ class Machine:
         Raises:
             KeyError: There is none of that number.
         """
-        return self.books.record(number)
+        return self.state.record(number)
 
     def graph(self, spec: JobSpec) -> Graph:
         """The edges of a job's application, shared by all its jobs."""
-        return self.books.graph(spec)
+        return self.state.graph(spec)
 
     def adopt_job(self, job: Job) -> None:
         """Recover a job as it was."""
-        self.books.adopt_job(job)
+        self.state.adopt_job(job)
 
-    def adopt_slot(self, known: Slot) -> None:
+    def adopt_slot(self, known: MachineSlot) -> None:
         """Recover a slot as it was; its job, if any, was recovered before."""
-        self.books.adopt_slot(known)
+        self.state.adopt_slot(known)
 
 
-_ORDER = (Collect, Stop, Launch, Scrub, Free, Allocate, Fetch, Load)
+_ORDER = (Collect, Stop, LaunchItem, Scrub, Free, Allocate, Fetch, Load)
 
 
 def _rank(command: object) -> tuple[int, int]:
     """Items start before a load that may block, in order of slots; memory is freed before it is asked for."""
-    return _ORDER.index(type(command)), command.slot if isinstance(command, Launch) else 0
+    return _ORDER.index(type(command)), command.slot if isinstance(command, LaunchItem) else 0

@@ -208,7 +208,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchItem:
     """Start an item of a task on the slot that holds it; an `ItemEnded` follows."""
 
     slot: int
@@ -253,7 +253,7 @@ class Scrub:
     slot: int
 
 
-Command = Collect | Stop | Launch | Scrub | Free | Allocate | Fetch | Load
+Command = Collect | Stop | LaunchItem | Scrub | Free | Allocate | Fetch | Load
 
 
 @dataclass(slots=True)

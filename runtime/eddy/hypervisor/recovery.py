@@ -41,14 +41,14 @@ from eddy.board.port import (
 )
 from eddy.core.errors import BoardUnreachable, EddyError, StorageDamaged, StorageFailed
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, What
+from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Image, Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.buffers import JobBuffers, needed
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.pools import PoolSlots
-from eddy.hypervisor.slot import Phase, Slot
+from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.hypervisor.translate import fits, item_name, pool_slots, scrubbed_modules
 from eddy.hypervisor.work import JobKind, Work
 from eddy.policy.dispatch.view import DispatchPolicy
@@ -216,13 +216,13 @@ class _Jobs:
         graph = self._machine.graph(spec)
         self._machine.adopt_job(Job.restore(spec, graph, stored.record, stored.snapshot, has_memory))
         detail = "" if has_memory or not prepared else "its buffers were lost"
-        self._notes.append(JobEvent(0, spec.id, spec.tenant, self._now_s, What.RECOVERED, detail=detail))
+        self._notes.append(JobEvent(0, spec.id, spec.tenant, self._now_s, JobEventKind.RECOVERED, detail=detail))
 
     def _give_up(self, stored: StoredJob, cause: str, why: str) -> None:
         """End a job that cannot run any more."""
         ended = {"state": JobState.FAILED, "ended_s": self._now_s, "cause": cause, "detail": why}
         record = dataclasses.replace(stored.record, **ended)  # type: ignore[arg-type]
-        note = JobEvent(0, record.id, record.tenant, self._now_s, What.STATE, JobState.FAILED, detail=why)
+        note = JobEvent(0, record.id, record.tenant, self._now_s, JobEventKind.STATE, JobState.FAILED, detail=why)
         self._store.commit(Commit(jobs=((record, stored.snapshot),), events=(note,)))
 
 
@@ -238,7 +238,7 @@ def _adopt_slots(
     """Recover every slot, as far as board and store agree."""
     for index, fresh in list(machine.slots.items()):
         actual = state.slots[index]
-        known = Slot(index, fresh.load_s, since_s=now_s)
+        known = MachineSlot(index, fresh.load_s, since_s=now_s)
         snapshot = snapshots.get(index)
         if snapshot is not None:
             _reconcile(known, snapshot, actual, [e for e in events if e.slot == index], modules, machine)
@@ -252,7 +252,7 @@ def _adopt_slots(
 
 
 def _reconcile(
-    slot: Slot,
+    slot: MachineSlot,
     snapshot: Mapping[str, Any],
     actual: SlotState,
     events: list[BoardEvent],

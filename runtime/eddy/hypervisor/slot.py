@@ -24,7 +24,7 @@ class Phase(str, enum.Enum):
 
 
 @dataclass(slots=True)
-class Slot:
+class MachineSlot:
     """A slot and who has it.
 
     Attributes:

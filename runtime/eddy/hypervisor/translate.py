@@ -10,7 +10,7 @@ from eddy.core.counters import CoreCounters
 from eddy.core.slots import Image, Pool
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.messages import Configured, Input, ItemEnded, LoadFailed
-from eddy.hypervisor.slot import Slot
+from eddy.hypervisor.slot import MachineSlot
 
 
 def item_name(job: int, task: int, item: int) -> str:
@@ -23,7 +23,7 @@ def task_name(application: Application, task: int) -> str:
     return f"{application.name}/{application.tasks[task].name}"
 
 
-def running_name(slot: Slot) -> str:
+def running_name(slot: MachineSlot) -> str:
     """What the item that runs in a slot is called, or "" where none does."""
     if slot.job is None or slot.task is None or slot.item is None:
         return ""

@@ -14,9 +14,9 @@ from eddy.core.errors import EddyError, ImageRefused
 from eddy.core.records import JobEvent, JobRecord
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
-from eddy.hypervisor.habits import LIVE, Habits
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.pools import PoolSlots
+from eddy.hypervisor.residency import LIVE, Residency
 from eddy.hypervisor.translate import fits, item_name, pipeline_slots, pool_slots, scrubbed_modules, task_name, to_input
 from eddy.policy.dispatch.view import DispatchPolicy
 
@@ -54,7 +54,7 @@ def run_virtual(
     cancels: Iterable[tuple[float, int]] = (),
     load_s: Mapping[int, float] | None = None,
     arena_jobs: int | None = None,
-    habits: Habits = LIVE,
+    residency: Residency = LIVE,
     gpu_policy: DispatchPolicy | None = None,
 ) -> VirtualRun:
     """Run jobs to their end.
@@ -66,7 +66,7 @@ def run_virtual(
         cancels: (board time, job id) at which a job's end is asked for.
         load_s: Load times the policy is told at first; else from the board's description.
         arena_jobs: How many jobs that need memory fit at once; None for any number.
-        habits: What the machine makes of modules that stay in slots.
+        residency: What the machine makes of modules that stay in slots.
         gpu_policy: Who gets which slot of the `gpu` pool; None leaves that pool out.
 
     Raises:
@@ -75,7 +75,7 @@ def run_virtual(
     gpu = None if gpu_policy is None else PoolSlots(pool_slots(board.describe(), Pool.GPU), gpu_policy)
     slots = {**pipeline_slots(board.describe()), **(load_s or {})}
     known = fits(board.images(), [*slots, *(gpu.slots if gpu is not None else ())])
-    made = Machine(slots, policy, known, scrubbed_modules(board.images()), gpu, habits)
+    made = Machine(slots, policy, known, scrubbed_modules(board.images()), gpu, residency)
     return _Driver(board, made, arrivals, cancels, arena_jobs).run()
 
 
@@ -149,7 +149,7 @@ class _Driver:
         return due
 
     def _carry_out(self, command: m.Command) -> list[m.Input]:
-        if isinstance(command, m.Launch):
+        if isinstance(command, m.LaunchItem):
             application = self.machine.jobs[command.job].spec.application
             name = item_name(command.job, command.task, command.item)
             limit_s, task = application.tasks[command.task].time_limit_s, task_name(application, command.task)

@@ -69,7 +69,7 @@ class JobMemory:
         """Put bytes into the buffer of that name that every item shares."""
         self._buffers.write(self._job, name, offset, data)
 
-    def launch(self, application: Application, launch: m.Launch, manifests: Mapping[str, ModuleManifest]) -> Launch:
+    def launch(self, application: Application, launch: m.LaunchItem, manifests: Mapping[str, ModuleManifest]) -> Launch:
         """The launch of an item whose task's arguments name buffers and scalars."""
         return self._buffers.launch(self._job, application, launch.task, launch.item, manifests)
 
@@ -90,7 +90,7 @@ class Work(Protocol):
     def contents(self, fetch: Fetch) -> Content:
         """What its buffers hold at first."""
 
-    def launch(self, memory: JobMemory, launch: m.Launch) -> Launch:
+    def launch(self, memory: JobMemory, launch: m.LaunchItem) -> Launch:
         """What the board is told of an item; what the item needs in memory is put there."""
 
     def outputs(self, memory: JobMemory, item: int) -> Iterable[tuple[str, bytes]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, What
+from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.store.database import Database
 from eddy.store.rows import INSERT_EVENTS, dump_record, event_values
 
@@ -34,7 +34,7 @@ def give_up(database: Database, number: int, why: str) -> None:
             "UPDATE job SET state = ?, final = 1, request = '{}', record = ?, snapshot = '{}' WHERE id = ?",
             (record.state.value, dump_record(record), number),
         )
-        event = JobEvent(0, number, record.tenant, now_s, What.STATE, JobState.FAILED, detail=why)
+        event = JobEvent(0, number, record.tenant, now_s, JobEventKind.STATE, JobState.FAILED, detail=why)
         values = event_values(event)
         db.execute(f"{INSERT_EVENTS} VALUES ({', '.join('?' * len(values))})", values)
     _log.error("job %d cannot go on: %s", number, why)

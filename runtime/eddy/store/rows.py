@@ -12,7 +12,7 @@ from typing import Any
 
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, JobRequest, KernelOutput, KernelRecord, What
+from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, KernelOutput, KernelRecord
 from eddy.store.faults import legible
 
 LOG = "/log"
@@ -163,7 +163,7 @@ def event_values(event: JobEvent) -> tuple[object, ...]:
 def load_event(row: sqlite3.Row) -> JobEvent:
     """An event from its row."""
     body = dict(row)
-    body["what"] = What(body["what"])
+    body["what"] = JobEventKind(body["what"])
     body["state"] = JobState(body["state"]) if body["state"] else None
     return JobEvent(**body)
 

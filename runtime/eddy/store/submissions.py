@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from eddy.core.errors import Conflict, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, JobRequest, KernelRecord, Quota, What
+from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, KernelRecord, Quota
 from eddy.store.database import Database, insert
 from eddy.store.rows import INSERT_EVENTS, dump_record, dump_request, event_values, text_hash
 from eddy.store.tally import Tally
@@ -121,7 +121,9 @@ class Submissions:
             insert(db, "INSERT INTO idempotency (tenant, key, body, job)", group.keys)
             programs = [(record.id, each.program) for record, _, each in group.added if each.kernel is not None]
             insert(db, "INSERT INTO program (job, body)", programs)
-            events = [JobEvent(0, record.id, record.tenant, arrival_s, What.SUBMITTED) for record, _, _ in group.added]
+            events = [
+                JobEvent(0, record.id, record.tenant, arrival_s, JobEventKind.SUBMITTED) for record, _, _ in group.added
+            ]
             insert(db, INSERT_EVENTS, [event_values(event) for event in events])
             self._db.after_commit(lambda: self._count(record for record, _, _ in group.added))
         return outcomes

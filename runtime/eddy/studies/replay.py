@@ -17,7 +17,7 @@ from eddy.board.port import BoardDescription
 from eddy.core.applications import Application
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, What
+from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.translate import item_name
@@ -112,9 +112,9 @@ def read_trace(store: Store, applications: Mapping[str, Application]) -> Trace:
         if event.slot is None or event.task is None or event.started_s is None:
             continue
         took_s = event.at_s - event.started_s
-        if event.what is What.CONFIGURED and event.detail != "resident":
+        if event.what is JobEventKind.CONFIGURED and event.detail != "resident":
             load_s[event.slot].append(took_s)
-        elif event.what is What.ITEM_DONE and event.job in known and event.item is not None:
+        elif event.what is JobEventKind.ITEM_DONE and event.job in known and event.item is not None:
             item_s[item_name(event.job, event.task, event.item)] = took_s
             by_module[known[event.job].tasks[event.task].module].append(took_s)
     mean_s = fmean(took_s for loads in load_s.values() for took_s in loads) if load_s else 0.0

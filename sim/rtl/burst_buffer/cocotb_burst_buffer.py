@@ -35,7 +35,7 @@ class Flow:
 
 
 @dataclass
-class Books:
+class Scoreboard:
     """What went where, in order."""
 
     asked: dict[str, list[int]] = field(default_factory=lambda: {"aw": [], "ar": []})
@@ -72,10 +72,10 @@ def beats(request: int) -> int:
 
 
 class Bench:
-    """The two models around one buffer, and the books."""
+    """The two models around one buffer, and the scoreboard."""
 
     def __init__(self, dut: Any, seed: int) -> None:
-        self.dut, self.rng, self.books = dut, random.Random(seed), Books()
+        self.dut, self.rng, self.scoreboard = dut, random.Random(seed), Scoreboard()
         self.outstanding, self.room = int(dut.MaxOutstanding.value), int(dut.Beats.value)
         self.offered: dict[str, int | None] = {"aw": None, "w": None, "ar": None}
         self.to_deliver: deque[int] = deque()
@@ -132,15 +132,15 @@ class Bench:
 
     def check_promises(self) -> None:
         """What memory relies on: data follows its request without a gap, and answers are taken at once."""
-        dut, books = self.dut, self.books
+        dut, scoreboard = self.dut, self.scoreboard
         assert dut.mem_b_ready_o.value == 1
         assert dut.mem_r_ready_o.value == 1
-        asked = len(books.forwarded["aw"])
+        asked = len(scoreboard.forwarded["aw"])
         if dut.mem_aw_valid_o.value == 1:
-            assert asked < books.whole_in, "a write request went before its data was here"
-        assert (dut.mem_w_valid_o.value == 1) == (books.whole_out < asked), "data with a gap, or without a request"
+            assert asked < scoreboard.whole_in, "a write request went before its data was here"
+        assert (dut.mem_w_valid_o.value == 1) == (scoreboard.whole_out < asked), "data with a gap, or without a request"
         if dut.mem_ar_valid_o.value == 1:
-            wanted = books.promised + beats(int(dut.mem_ar_o.value))
+            wanted = scoreboard.promised + beats(int(dut.mem_ar_o.value))
             assert wanted <= self.room, f"asked for {wanted} beats with room for {self.room}"
 
     def check_held(self, name: str) -> None:
@@ -157,43 +157,43 @@ class Bench:
         return bool(valid.value == 1 and ready.value == 1)
 
     def at_memory(self) -> None:
-        dut, books, rng = self.dut, self.books, self.rng
+        dut, scoreboard, rng = self.dut, self.scoreboard, self.rng
         if self.went("mem_aw", "o"):
-            books.forwarded["aw"].append(int(dut.mem_aw_o.value))
+            scoreboard.forwarded["aw"].append(int(dut.mem_aw_o.value))
         if self.went("mem_w", "o"):
-            books.written.append(int(dut.mem_w_o.value))
-            if books.written[-1] & 1:
-                books.whole_out += 1
+            scoreboard.written.append(int(dut.mem_w_o.value))
+            if scoreboard.written[-1] & 1:
+                scoreboard.whole_out += 1
                 self.to_answer["b"].append(rng.getrandbits(B_BITS))
         if self.went("mem_ar", "o"):
             request = int(dut.mem_ar_o.value)
-            books.forwarded["ar"].append(request)
+            scoreboard.forwarded["ar"].append(request)
             count = beats(request)
-            books.promised += count
-            books.most_promised = max(books.most_promised, books.promised)
+            scoreboard.promised += count
+            scoreboard.most_promised = max(scoreboard.most_promised, scoreboard.promised)
             self.to_answer["r"].extend(rng.getrandbits(R_BITS - 1) << 1 | (k == count - 1) for k in range(count))
         for name in TO_SLOT:
             if self.went(f"mem_{name}", "i"):
-                books.answered[name].append(self.to_answer[name].popleft())
+                scoreboard.answered[name].append(self.to_answer[name].popleft())
 
     def at_slot(self) -> None:
-        dut, books = self.dut, self.books
+        dut, scoreboard = self.dut, self.scoreboard
         for name in ("aw", "ar"):
             if self.went(name, "i"):
                 request = self.offered[name]
                 assert request is not None
-                books.asked[name].append(request)
+                scoreboard.asked[name].append(request)
                 self.offered[name] = None
         if self.went("w", "i"):
             word = self.offered["w"]
             assert word is not None
-            books.delivered.append(word)
-            books.whole_in += word & 1
+            scoreboard.delivered.append(word)
+            scoreboard.whole_in += word & 1
             self.offered["w"] = None
         for name in TO_SLOT:
             if self.went(name, "o"):
-                books.taken[name].append(int(getattr(dut, f"{name}_o").value))
-                books.promised -= name == "r"
+                scoreboard.taken[name].append(int(getattr(dut, f"{name}_o").value))
+                scoreboard.promised -= name == "r"
                 self.writes -= name == "b"
 
     async def drain(self) -> None:
@@ -202,17 +202,22 @@ class Bench:
             await self.cycle(Flow())
             if self.settled():
                 break
-        books = self.books
-        assert books.forwarded == books.asked
-        assert books.written == books.delivered
-        assert books.taken == books.answered
+        scoreboard = self.scoreboard
+        assert scoreboard.forwarded == scoreboard.asked
+        assert scoreboard.written == scoreboard.delivered
+        assert scoreboard.taken == scoreboard.answered
         assert not any(self.to_answer.values())
-        assert books.promised == self.writes == 0
+        assert scoreboard.promised == self.writes == 0
 
     def settled(self) -> bool:
-        books = self.books
+        scoreboard = self.scoreboard
         idle = not any(value is not None for value in self.offered.values())
-        return idle and not self.to_deliver and books.promised == self.writes == 0 and books.forwarded == books.asked
+        return (
+            idle
+            and not self.to_deliver
+            and scoreboard.promised == self.writes == 0
+            and scoreboard.forwarded == scoreboard.asked
+        )
 
 
 FLOWS = [
@@ -234,8 +239,8 @@ async def memory_is_never_kept_waiting_and_nothing_is_lost(dut: Any, number: int
     for _ in range(1500):
         await bench.cycle(FLOWS[number])
     await bench.drain()
-    assert len(bench.books.written) > 50
-    assert len(bench.books.taken["r"]) > 50
+    assert len(bench.scoreboard.written) > 50
+    assert len(bench.scoreboard.taken["r"]) > 50
 
 
 @cocotb.test()
@@ -245,9 +250,9 @@ async def a_slot_that_takes_no_answer_stops_only_itself(dut: Any) -> None:
     bench = Bench(dut, seed=60)
     for _ in range(3 * bench.room):
         await bench.cycle(Flow(take=0.0, lengths=(16,)))
-    assert bench.room - 16 - 2 <= bench.books.most_promised <= bench.room
+    assert bench.room - 16 - 2 <= bench.scoreboard.most_promised <= bench.room
     assert not bench.to_answer["r"], "memory delivered all it was asked for"
-    assert len(bench.books.answered["b"]) == bench.outstanding
+    assert len(bench.scoreboard.answered["b"]) == bench.outstanding
     await bench.drain()
 
 
@@ -262,14 +267,14 @@ async def a_slot_that_withholds_its_last_beat_asks_memory_for_nothing(dut: Any) 
     for _ in range(600):
         await bench.cycle(Flow())
         assert dut.mem_aw_valid_o.value == 0
-    assert len(bench.books.delivered) == 255
+    assert len(bench.scoreboard.delivered) == 255
     bench.to_deliver.append(last)
-    began = len(bench.books.written)
+    began = len(bench.scoreboard.written)
     assert began == 0
     # The last beat in, two cycles to be seen, then 256 beats in as many cycles.
     for _ in range(2 + 2 + 256):
         await bench.cycle(Flow())
-    assert len(bench.books.written) == 256
+    assert len(bench.scoreboard.written) == 256
     await bench.drain()
 
 
@@ -286,7 +291,7 @@ async def data_ahead_of_its_request_waits_for_it(dut: Any) -> None:
     bench.offered["aw"] = 1 << LEN_SHIFT
     bench.writes += 1
     await bench.drain()
-    assert bench.books.written == [7 << 1, 8 << 1 | 1]
+    assert bench.scoreboard.written == [7 << 1, 8 << 1 | 1]
 
 
 @cocotb.test()
@@ -298,9 +303,9 @@ async def both_directions_move_a_beat_a_cycle(dut: Any, length: int) -> None:
     flow = Flow(lengths=(max(length, 512 // bench.outstanding),))
     for _ in range(800):
         await bench.cycle(flow)
-    wrote, read = len(bench.books.written), len(bench.books.taken["r"])
+    wrote, read = len(bench.scoreboard.written), len(bench.scoreboard.taken["r"])
     for _ in range(1024):
         await bench.cycle(flow)
-    assert len(bench.books.written) - wrote >= 1024 * 0.98
-    assert len(bench.books.taken["r"]) - read >= 1024 * 0.98
+    assert len(bench.scoreboard.written) - wrote >= 1024 * 0.98
+    assert len(bench.scoreboard.taken["r"]) - read >= 1024 * 0.98
     await bench.drain()

@@ -45,7 +45,7 @@ class Flow:
 
 
 @dataclass
-class Slot:
+class SlotRequests:
     """What one slot wants; a payload stays until it is taken."""
 
     request: dict[str, int | None] = field(default_factory=lambda: {"aw": None, "ar": None})
@@ -121,7 +121,7 @@ class Bench:
         self.rng = random.Random(seed)
         self.count = int(dut.NumSlots.value)
         self.max_writes = int(dut.MaxWrites.value)
-        self.slots = [Slot() for _ in range(self.count)]
+        self.slots = [SlotRequests() for _ in range(self.count)]
         self.busy = busy if busy is not None else frozenset(range(self.count))
         self.turns = {side: Turns(self.count, int(dut.PageBeats.value)) for side in SIDES}
         self.lengths: list[tuple[int, ...]] = [(1, 2, 5, 8, 16)] * self.count

@@ -227,7 +227,7 @@ class Memory:
 
 
 @dataclass
-class Books:
+class Scoreboard:
     """Reads that are not answered to the end, by key, and what every key saw last of each word."""
 
     history: History

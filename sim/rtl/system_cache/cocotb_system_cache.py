@@ -20,11 +20,11 @@ from cache_model import (
     SLVERR,
     WORD,
     WRAP,
-    Books,
     Burst,
     History,
     Memory,
     PendingWrite,
+    Scoreboard,
     random_burst,
 )
 from cocotb.clock import Clock
@@ -57,12 +57,12 @@ class Flow:
 
 
 class Bench:
-    """Slots, memory and the books around one cache."""
+    """Slots, memory and the scoreboard around one cache."""
 
     def __init__(self, dut: Any, seed: int, speed: float = 0.7) -> None:
         self.dut, self.rng, self.time = dut, random.Random(seed), 0
         self.history = History()
-        self.books = Books(self.history, BAD)
+        self.scoreboard = Scoreboard(self.history, BAD)
         self.memory = Memory(self.rng, self.history, BAD, speed)
         self.reads: deque[Burst] = deque()
         self.writes: deque[Burst] = deque()
@@ -143,8 +143,8 @@ class Bench:
         dut = self.dut
         read, write = self.offered["ar"], self.offered["aw"]
         # A read may be answered from the moment it is offered: part of its beats may be out before it is accepted.
-        if read is not None and not any(entry[0] is read for entry in self.books.open.get(read.key, ())):
-            self.books.accepted(read, self.time)
+        if read is not None and not any(entry[0] is read for entry in self.scoreboard.open.get(read.key, ())):
+            self.scoreboard.accepted(read, self.time)
         if read is not None and dut.ar_ready_o.value == 1:
             self.offered["ar"] = None
         if write is not None and dut.aw_ready_o.value == 1:
@@ -152,7 +152,7 @@ class Bench:
         if dut.r_valid_o.value == 1:
             answer = int(dut.r_o.value)
             key = int(dut.r_slot_o.value) << 4 | answer >> 67
-            self.books.answer(key, answer >> 3 & (1 << 64) - 1, answer >> 1 & 3, bool(answer & 1), self.time)
+            self.scoreboard.answer(key, answer >> 3 & (1 << 64) - 1, answer >> 1 & 3, bool(answer & 1), self.time)
 
     def at_memory(self) -> None:
         dut = self.dut
@@ -180,11 +180,13 @@ class Bench:
             await self.cycle(IDLE)
             if self.quiet():
                 return
-        raise AssertionError(f"{self.books.outstanding()} reads and {len(self.memory.writes)} writes without an answer")
+        raise AssertionError(
+            f"{self.scoreboard.outstanding()} reads and {len(self.memory.writes)} writes without an answer"
+        )
 
     def quiet(self) -> bool:
         waiting = self.reads or self.writes or self.offered["ar"] or self.offered["aw"] or self.flush
-        return not (waiting or self.books.outstanding() or self.memory.writes or self.memory.reads)
+        return not (waiting or self.scoreboard.outstanding() or self.memory.writes or self.memory.reads)
 
     async def read(self, burst: Burst) -> int:
         """One read alone; how many requests it made of memory."""
@@ -196,7 +198,7 @@ class Bench:
     async def read_for(self, burst: Burst) -> int:
         """One read alone; cycles from its offer to its last beat."""
         await self.read(burst)
-        return self.books.last
+        return self.scoreboard.last
 
     async def write(self, burst: Burst) -> None:
         self.writes.append(burst)
@@ -248,7 +250,7 @@ async def every_word_was_there_while_it_was_read(dut: Any, number: int) -> None:
     for _ in range(2500):
         await bench.cycle(flow)
     await bench.drain()
-    assert bench.books.answered > 30
+    assert bench.scoreboard.answered > 30
     if flow.flush:
         assert bench.longest_flush > 0
 
@@ -292,13 +294,13 @@ async def a_change_behind_the_back_shows_only_after_a_flush(dut: Any) -> None:
     old = bench.history.now(word)
     bench.history.write(word, bench.time, behind=True)
     assert await bench.read(line_read(9)) == 0
-    assert bench.books.values[word] == old
+    assert bench.scoreboard.values[word] == old
     await bench.flush_pages(1, 1)
     assert await bench.read(line_read(9)) == 0, "another page was flushed"
     assert await bench.read(line_read(70)) == 1, "this one was"
     await bench.flush_pages(0, 0)
     assert await bench.read(line_read(9)) == 1
-    assert bench.books.values[word] == bench.history.now(word) != old
+    assert bench.scoreboard.values[word] == bench.history.now(word) != old
     assert await bench.read(line_read(70)) == 0
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from eddy.hypervisor.habits import Habits
+from eddy.hypervisor.residency import Residency
 
-REUSING = Habits(beside_loads=False)
+REUSING = Residency(beside_loads=False)
 """A task that finds its module in a slot needs no load, as live; but it is given the slot only while the configuration
 port is idle, so that configurations in a trace never overlap."""
 
-RELOADING = Habits(reuse=False, beside_loads=False)
+RELOADING = Residency(reuse=False, beside_loads=False)
 """A task's image is loaded whenever it is given a slot. So the text of [004] has it (2.1.2): a selected task's
 bitstream is read, then a reconfiguration is requested."""

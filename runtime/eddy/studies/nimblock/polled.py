@@ -17,7 +17,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.job import Fits
 from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.slot import Phase, Slot
+from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.hypervisor.translate import fits, item_name, to_input
 from eddy.hypervisor.virtual import Stalled, VirtualRun
 from eddy.policy.dispatch.view import DispatchPolicy, Preempt
@@ -49,8 +49,8 @@ class PolledMachine:
     """
 
     def __init__(self, load_s: Mapping[int, float], policy: DispatchPolicy, images: Fits, console: Console) -> None:
-        self.inner, self.console = Machine(load_s, policy, images, habits=RELOADING), console
-        self._books, self._pool = self.inner.books, self.inner.books.pools[Pool.PIPELINE]
+        self.inner, self.console = Machine(load_s, policy, images, residency=RELOADING), console
+        self._books, self._pool = self.inner.state, self.inner.state.pools[Pool.PIPELINE]
         self.starts: list[float] = []
         self.until_s = 0.0
         self.again = False
@@ -106,7 +106,7 @@ class PolledMachine:
             else:
                 self._start(slot)
 
-    def _start(self, slot: Slot) -> None:
+    def _start(self, slot: MachineSlot) -> None:
         """Start the next item of a slot, if it waits and the item may start."""
         if self.inner.decisions.launch(slot):
             self.starts.append(self._books.now_s)
@@ -212,7 +212,7 @@ class _Loop:
         for number in outcome.ended:
             self.jobs[number] = machine.inner.record(number).record()
         for command in outcome.commands:
-            if isinstance(command, m.Launch):
+            if isinstance(command, m.LaunchItem):
                 self._pass(next(starts))
                 name = item_name(command.job, command.task, command.item)
                 self.contention.others = sum(slot.phase is Phase.RUNNING for slot in machine.inner.slots.values()) - 1

@@ -9,10 +9,10 @@ from typing import Any
 
 from eddy.board.model import SHELL, Latency, LoadTime, ModelBoard, model_images
 from eddy.board.port import BoardDescription
-from eddy.core.records import JobEvent, JobRecord, What
+from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.slots import Pool, SlotDescription
-from eddy.hypervisor.habits import Habits
 from eddy.hypervisor.messages import JobSpec
+from eddy.hypervisor.residency import Residency
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.studies.nimblock.console import CARD_S, Contention
@@ -22,12 +22,12 @@ from eddy.studies.nimblock.workload import Event, Workload
 
 TENANT = "study"
 _WORDS = {
-    What.CONFIGURE: "configure",
-    What.CONFIGURED: "configured",
-    What.LAUNCH: "launch",
-    What.ITEM_DONE: "item_done",
-    What.PREEMPT: "preempt",
-    What.RELEASE: "release",
+    JobEventKind.CONFIGURE: "configure",
+    JobEventKind.CONFIGURED: "configured",
+    JobEventKind.LAUNCH: "launch",
+    JobEventKind.ITEM_DONE: "item_done",
+    JobEventKind.PREEMPT: "preempt",
+    JobEventKind.RELEASE: "release",
 }
 
 
@@ -47,7 +47,7 @@ class Setting:
     reuse: bool = False
 
     @property
-    def habits(self) -> Habits:
+    def residency(self) -> Residency:
         """What becomes of modules that stay in slots."""
         return REUSING if self.reuse else RELOADING
 
@@ -113,7 +113,7 @@ def run(workload: Workload, events: Sequence[Event], player: Player, setting: Se
         card_s = CARD_S if workload.measured_loads else {}
         return run_polled(board, player.policy, jobs, load_s, card_s, contention)
     board = board_of(workload, setting, latency)
-    return run_virtual(board, player.policy, jobs, load_s=load_s, habits=setting.habits)
+    return run_virtual(board, player.policy, jobs, load_s=load_s, residency=setting.residency)
 
 
 def responses_s(result: VirtualRun, events: Sequence[Event]) -> list[float]:

@@ -1,4 +1,4 @@
-"""The books of the state machine: who holds which slot, who waits for memory, who ends, and the log of it all.
+"""The state of the state machine: who holds which slot, who waits for memory, who ends, and the log of it all.
 
 `Reports` and `Decisions` move them: what the board reports, and what the policies decide.
 """
@@ -8,25 +8,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, What
+from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Pool
 from eddy.hypervisor.config_port import ConfigurationPort
-from eddy.hypervisor.habits import LIVE, Habits
 from eddy.hypervisor.job import Graph, Job
 from eddy.hypervisor.memory import MemoryQueue
 from eddy.hypervisor.messages import Allocate, Free, JobSpec, Outcome, Stop
 from eddy.hypervisor.pools import PoolState
-from eddy.hypervisor.slot import Phase, Slot
+from eddy.hypervisor.residency import LIVE, Residency
+from eddy.hypervisor.slot import MachineSlot, Phase
 
 
-class Books:
+class MachineState:
     """Slots, jobs and their memory, kept consistent; every change is noted in the outcome of the step.
 
     Args:
         slots: Every one.
         pools: By name.
         scrubbed: Modules that may serve another tenant without a load, once the board has scrubbed them.
-        habits: What becomes of modules that stay in slots.
+        residency: What becomes of modules that stay in slots.
 
     Attributes:
         slots: By index.
@@ -39,13 +39,13 @@ class Books:
 
     def __init__(
         self,
-        slots: Iterable[Slot],
+        slots: Iterable[MachineSlot],
         pools: Mapping[Pool, PoolState],
         scrubbed: Collection[str] = (),
-        habits: Habits = LIVE,
+        residency: Residency = LIVE,
     ) -> None:
         self.slots = {slot.index: slot for slot in slots}
-        self.pools, self.scrubbed, self.habits = pools, set(scrubbed), habits
+        self.pools, self.scrubbed, self.residency = pools, set(scrubbed), residency
         self.jobs: dict[int, Job] = {}
         self.port, self.memory = ConfigurationPort(), MemoryQueue()
         self.out = Outcome()
@@ -88,7 +88,7 @@ class Books:
         self.memory.adopt(job)
         self.show_again(job)
 
-    def adopt_slot(self, known: Slot) -> None:
+    def adopt_slot(self, known: MachineSlot) -> None:
         """Recover a slot as it was; its job, if any, was recovered before."""
         slot = self.slots[known.index] = known
         if slot.phase is Phase.LOADING and not slot.scrubbing:
@@ -127,21 +127,21 @@ class Books:
                 self.out.commands.append(Stop(slot.index))
                 self.out.slots.add(slot.index)
             elif slot.phase is Phase.HELD:
-                self.release(slot, job, at_s, What.RELEASE)
+                self.release(slot, job, at_s, JobEventKind.RELEASE)
         self.settle(job, at_s)
 
-    def _slots_of(self, job: Job) -> list[Slot]:
+    def _slots_of(self, job: Job) -> list[MachineSlot]:
         return [self.slots[index] for index in job.slot_of if index is not None] if job.slots else []
 
     def settle(self, job: Job, at_s: float) -> None:
         """Move a job to the state that follows from what it holds, and let go of it where that is final."""
         before = job.state, job.bucket
         for state in job.advance(job.derive(), at_s):
-            self.note(job, at_s, What.STATE, state=state, detail=job.cause if state.is_final else "")
+            self.note(job, at_s, JobEventKind.STATE, state=state, detail=job.cause if state.is_final else "")
         if before != (job.state, job.bucket):
             self.changed(job)
             if not job.slots and not job.state.is_final:
-                self.note(job, at_s, What.WAIT, detail=job.bucket)
+                self.note(job, at_s, JobEventKind.WAIT, detail=job.bucket)
         if job.state.is_final and job.spec.id in self.jobs:
             del self.jobs[job.spec.id]
             self.out.ended.append(job.spec.id)
@@ -165,14 +165,14 @@ class Books:
         if number is not None:
             self.out.commands.append(Allocate(number))
 
-    def release(self, slot: Slot, job: Job, at_s: float, what: What) -> None:
+    def release(self, slot: MachineSlot, job: Job, at_s: float, what: JobEventKind) -> None:
         """Take a slot in which nothing runs from its job."""
         if slot.phase is Phase.LOADING:
             job.loading -= 1
         else:
             job.held -= 1
         self.log(job, slot, at_s, what)
-        if what is What.PREEMPT:
+        if what is JobEventKind.PREEMPT:
             job.preemptions += 1
             job.preempted = True
         if slot.task is not None:
@@ -180,7 +180,7 @@ class Books:
             job.touch(slot.task)
             self.show_again(job)
         slot.let_go(at_s)
-        if not self.habits.reuse:
+        if not self.residency.reuse:
             slot.forget_module()
 
     def changed(self, job: Job) -> None:
@@ -190,9 +190,9 @@ class Books:
     def log(
         self,
         job: Job,
-        slot: Slot,
+        slot: MachineSlot,
         at_s: float,
-        what: What,
+        what: JobEventKind,
         item: int | None = None,
         started_s: float | None = None,
         detail: str = "",
@@ -208,7 +208,7 @@ class Books:
         self,
         job: Job,
         at_s: float,
-        what: What,
+        what: JobEventKind,
         state: JobState | None = None,
         item: int | None = None,
         detail: str = "",

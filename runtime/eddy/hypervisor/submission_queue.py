@@ -22,7 +22,7 @@ Answer = TypeVar("Answer")
 _Group = Sequence[tuple[Asked, "asyncio.Future[Answer]"]]
 
 
-class Door(Generic[Asked, Answer]):
+class SubmissionQueue(Generic[Asked, Answer]):
     """Gathers what waits and lets it in, group by group, in order.
 
     Args:

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Sequence
 
 import pytest
-from eddy.hypervisor import door
-from eddy.hypervisor.door import Door
+from eddy.hypervisor import submission_queue
+from eddy.hypervisor.submission_queue import SubmissionQueue
 
 
 class House:
@@ -31,8 +31,8 @@ class House:
 
 
 async def crowd(house: House, numbers: Sequence[int]) -> list[int | BaseException]:
-    entrance = Door(house.let_in, house.note)
-    tasks = [asyncio.ensure_future(entrance.put(number)) for number in numbers]
+    queue = SubmissionQueue(house.let_in, house.note)
+    tasks = [asyncio.ensure_future(queue.put(number)) for number in numbers]
     while not house.groups:
         await asyncio.sleep(0.001)
     house.opened.set()
@@ -49,7 +49,7 @@ def test_the_first_waits_for_nobody_and_the_rest_come_in_together() -> None:
 
 
 def test_a_group_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "MOST", 3)
+    monkeypatch.setattr(submission_queue, "MOST", 3)
     house = House()
     assert asyncio.run(crowd(house, range(0, 16, 2))) == list(range(0, 32, 4))
     assert max(map(len, house.groups)) <= 3
@@ -59,10 +59,10 @@ def test_an_error_of_the_house_reaches_everyone_of_the_group_and_the_door_goes_o
     house = House()
 
     async def visit() -> tuple[Sequence[int | BaseException], int]:
-        entrance = Door(house.let_in, house.note)
+        queue = SubmissionQueue(house.let_in, house.note)
         house.opened.set()
-        both = await asyncio.gather(entrance.put(13), entrance.put(13), return_exceptions=True)
-        return both, await entrance.put(2)
+        both = await asyncio.gather(queue.put(13), queue.put(13), return_exceptions=True)
+        return both, await queue.put(2)
 
     both, after = asyncio.run(visit())
     assert [type(answer) for answer in both] == [RuntimeError, RuntimeError]
@@ -73,9 +73,9 @@ def test_one_who_leaves_does_not_keep_the_others() -> None:
     house = House()
 
     async def visit() -> int:
-        entrance = Door(house.let_in, house.note)
-        gone = asyncio.ensure_future(entrance.put(2))
-        stays = asyncio.ensure_future(entrance.put(4))
+        queue = SubmissionQueue(house.let_in, house.note)
+        gone = asyncio.ensure_future(queue.put(2))
+        stays = asyncio.ensure_future(queue.put(4))
         while not house.groups:
             await asyncio.sleep(0.001)
         gone.cancel()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class Residency:
     """How a machine treats modules that were left in slots; the defaults are those of the live hypervisor.
 
     Attributes:
@@ -20,4 +20,4 @@ class Habits:
     beside_loads: bool = True
 
 
-LIVE = Habits()
+LIVE = Residency()
