@@ -30,7 +30,7 @@ RETIRED = {
     r"(?-i:\bWhat\.[A-Z]|\b(class|import) What\b)": "JobEventKind",
     r"(?-i:\bBooks\b)|\bthe books\b": "MachineState; in a bench, scoreboard",
     r"(?-i:\bHabits\b)": "Residency",
-    r"(?-i:\bclass (Kernels|Door)\b)": "KernelPlanner, RunningKernels, SubmissionQueue",
+    r"(?-i:\bclass (Kernels|Door)\b)": "KernelPlanner, SubmissionQueue",
 }
 """Pattern, not sensitive to case, and the word to use instead."""
 

@@ -230,7 +230,7 @@ class PynqBoard:
         """Stop what a slot runs, or the one item: `ITEM_FAILED` with cause `STOPPED`. Nothing where it does not run."""
         target = self._slot(slot)
         if target.runner is not None:
-            self._see_to(slot, target, functools.partial(target.runner.stop, item), SlotPhase.EMPTY)
+            self._service_safely(slot, target, functools.partial(target.runner.stop, item), SlotPhase.EMPTY)
 
     def close(self, slot: int) -> None:
         """Close a slot: decouple, hold reset; an item it runs is stopped. What it held must be loaded again."""
@@ -353,13 +353,13 @@ class PynqBoard:
     def _service_slot(self, index: int, slot: BoardSlot) -> None:
         fault, done, runner = slot.hardware.fault.take(), slot.done.take(), slot.runner
         if runner is not None and runner.launches:
-            self._see_to(index, slot, functools.partial(runner.service, fault, done), SlotPhase.FAULTED)
+            self._service_safely(index, slot, functools.partial(runner.service, fault, done), SlotPhase.FAULTED)
         elif runner is not None and fault:
             self._on_idle_fault(slot)
         if fault and slot.runner is not None:
             slot.hardware.fault.arm()
 
-    def _see_to(self, index: int, slot: BoardSlot, what: Callable[[], None], phase: SlotPhase) -> None:
+    def _service_safely(self, index: int, slot: BoardSlot, what: Callable[[], None], phase: SlotPhase) -> None:
         """Do something that may end items, and record which ended.
 
         An item that failed beside others leaves the slot to them; alone, it leaves it closed, in `phase`.
@@ -402,7 +402,7 @@ class PynqBoard:
         with contextlib.suppress(Exception):
             if slot.runner is not None and slot.launches:
                 give_up = functools.partial(slot.runner.give_up, Cause.INTERNAL_ERROR, detail)
-                self._see_to(index, slot, give_up, SlotPhase.FAULTED)
+                self._service_safely(index, slot, give_up, SlotPhase.FAULTED)
             elif slot.phase is SlotPhase.IDLE:
                 self._shut(slot, SlotPhase.FAULTED)
 
