@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from eddy.board.manifest import ArgumentRegister, ModuleKind, ModuleManifest, RegisterKind
 from eddy.board.model import SHELL, Behaviour, ModelBoard, ModelFaults, model_images
 from eddy.board.model_memory import Window
 from eddy.board.port import Access, BoardDescription
@@ -14,6 +13,7 @@ from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.records import JobRequest
 from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.buffers import arena_bytes, needed
+from eddy.packages.modules import ArgumentRegister, ModuleKind, ModuleManifest, RegisterKind
 from eddy.store import Store
 
 TENANT = "alice"

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from eddy.board.manifest import ModuleKind, ModuleManifest
 from eddy.board.model import SHELL, ModelBoard, ModelFaults, model_images
 from eddy.board.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
 from eddy.core.records import JobRequest
@@ -18,6 +17,7 @@ from eddy.gpu.executor import Fault
 from eddy.gpu.request import Buffer, KernelRequest
 from eddy.gpu.shape import ClusterShape
 from eddy.hypervisor.kernels import KernelLimits, KernelPlanner, cluster_shape
+from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.store import Store
 from eddy_sim.gpu.executors import IsaExecutor
 from hypervisor_kit import BEHAVIOURS, LATENCY, MODULES, put

@@ -14,13 +14,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from eddy.board.manifest import ModuleKind, ModuleManifest
 from eddy.board.model import SHELL, ModelBoard, model_images
 from eddy.board.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.records import JobRequest, Quota
 from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.engine import Engine
+from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from yardstick import python_turns_per_s

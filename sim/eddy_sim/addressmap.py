@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from eddy.board.manifest import ArgumentRegister, RegisterKind
+from eddy.packages.modules import ArgumentRegister, RegisterKind
 from eddy_drivers.regs import axi_intc, shell, slot_ctrl
 from eddy_drivers.regs.base import Register as GeneratedRegister
 

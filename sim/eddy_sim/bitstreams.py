@@ -22,11 +22,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eddy.board.manifest import ModuleKind, ModuleManifest, load_module_manifest
 from eddy.board.profile import Profile, load_profile
 from eddy.board.signing import load_key, sign
 from eddy.core.errors import EddyError
 from eddy.core.slots import Image, Pool, SlotDescription
+from eddy.packages.manifests import load_module_manifest
+from eddy.packages.modules import ModuleKind, ModuleManifest
 
 from eddy_sim import bitfile, build, hwh
 from eddy_sim.addressmap import Ip, RegisterSpec, argument_map, slot_ip, static_ips

@@ -29,9 +29,9 @@ from typing import Any
 import eddy_drivers.hls_accelerator
 import eddy_drivers.shell  # noqa: F401 - imported, so that overlays bind the drivers
 import numpy as np
-from eddy.board.manifest import ModuleManifest
 from eddy.board.profile import Profile, load_profile
 from eddy.core.errors import InvalidRequest
+from eddy.packages.modules import ModuleManifest
 from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device
 from pynq.pl_server.hwh_parser import _HWHUltrascale

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from eddy.board.manifest import ModuleManifest, load_module_manifest
 from eddy.board.profile import Profile
 from eddy.core.errors import ConfigurationFailed, EddyError, InvalidRequest
+from eddy.packages.manifests import load_module_manifest
+from eddy.packages.modules import ModuleManifest
 
 from eddy_sim import bitfile, build
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from eddy.board.manifest import ModuleKind
 from eddy.board.profile import Profile, load_profile
+from eddy.packages.modules import ModuleKind
 
 from eddy_sim import bitstreams, build, cxx
 from eddy_sim.products import Progress, silent

@@ -14,16 +14,16 @@ import anyio.to_thread
 import httpx
 import pytest
 from eddy.api.app import create_app
-from eddy.api.catalogue import Catalogue
 from eddy.api.context import ApiSettings
 from eddy.api.keys import KeyHasher
-from eddy.board.manifest import parse_module_manifest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, Quota, SlotStatus, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.admission import Admission
+from eddy.packages.applications import parse_application
+from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
+from eddy.packages.manifests import parse_module_manifest
 from eddy.store import Store
-from eddy.store.applications import parse_application
 from eddy.store.rows import Commit, Result
 
 INVERT: dict[str, Any] = {
@@ -61,9 +61,9 @@ MODULE: dict[str, Any] = {
 class ScriptedHypervisor(Hypervisor):
     """The hypervisor's calls over a real store; `finish` and `fail` play the board."""
 
-    def __init__(self, store: Store, catalogue: Catalogue) -> None:
+    def __init__(self, store: Store, catalogue: CatalogueInForce) -> None:
         self.store = store
-        self.admission = Admission(catalogue.applications, catalogue.modules, {}, 1 << 20, catalogue.modules)
+        self.admission = Admission(catalogue.applications, catalogue.now.modules, {}, 1 << 20, catalogue.now.modules)
         self.up = True
         self.clock_s = 1.0
         self.statuses: tuple[SlotStatus, ...] = ()
@@ -167,7 +167,9 @@ def make_server(folder: Path, **limits: Any) -> Server:
         quota = Quota(max_jobs=3, max_blob_bytes=1000)
         store.put_tenant(TenantRecord(name, hasher.hash(key), name == "operator", quota))
     modules = {"inverter": parse_module_manifest(MODULE, folder)}
-    catalogue = Catalogue(modules, {"invert": parse_application(INVERT)}, added=folder / "apps")
+    added = load_catalogue(folder / "nothing", folder / "apps").applications
+    shipped = {"invert": parse_application(INVERT)}
+    catalogue = CatalogueInForce(Catalogue(modules, {**added, **shipped}), folder / "apps")
     hypervisor = ScriptedHypervisor(store, catalogue)
     settings = ApiSettings(**{"max_body_bytes": 4000, "max_blob_bytes": 2000, "heartbeat_s": 0.02, **limits})
     app = create_app(hypervisor, store, catalogue, hasher, settings)

@@ -171,7 +171,7 @@ async def test_goals_cross_json_and_a_restart(start: Any, package: dict[str, Any
     package |= {"application": "other", "goals": {"1": 1, "4": 2}}
     async with start().client("operator") as client:
         assert (await client.post("/v1/apps", json=package)).status_code == 201
-    assert start().app.state.context.catalogue.application("other").goals == ((1, 1), (4, 2))
+    assert start().app.state.context.catalogue.now.application("other").goals == ((1, 1), (4, 2))
 
 
 @pytest.mark.parametrize("field", ["deadline_s", "time_limit_s", "kernel"])

@@ -15,13 +15,13 @@ from contract.harness import OPEN, Harness, socketed
 from contract.images import make_images
 from contract.kernels import BAD, MODULE, RESULT, code, kernel, name_of
 from eddy.board.images import ImageStore
-from eddy.board.manifest import load_module_manifest
 from eddy.board.model import KERNEL_REGISTERS, ModelBoard, ModelFaults
 from eddy.board.port import BoardEvent, Buffer, Cause, Launch
 from eddy.board.profile import Profile, load_profile
 from eddy.board.pynq import PynqBoard
 from eddy.core.errors import ModuleFault
 from eddy.core.slots import Pool
+from eddy.packages.manifests import load_module_manifest
 
 ROOT = Path(__file__).parents[2]
 MODULES = Path(__file__).parents[1] / "modules"

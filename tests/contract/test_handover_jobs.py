@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from contract.harness import Harness, opened
 from contract.lies import MODES, SECRET, Eyes
-from eddy.api.catalogue import load_catalogue
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.core.slots import Image
 from eddy.hypervisor.engine import Engine
+from eddy.packages.catalogue import load_catalogue
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy_sim.faults import LIE, LoadFault

@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import mean
 
 import numpy as np
-from eddy.api.catalogue import load_catalogue
 from eddy.board.model import LoadTime, ModelBoard, model_images
 from eddy.board.port import BoardPort
 from eddy.cli.demo_plan import Order
@@ -19,8 +18,8 @@ from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.preparing import LOOK_S
-from eddy.hypervisor.translate import task_name
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
+from eddy.packages.catalogue import load_catalogue
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 
@@ -129,7 +128,7 @@ def measure(live: Live, records: Sequence[JobRecord]) -> Calibration:
                 continue
             if event.what is JobEventKind.ITEM_DONE and event.task is not None:
                 items[tasks[event.task].module].append(event.at_s - event.started_s)
-                by_task[task_name(application, event.task)].append(event.at_s - event.started_s)
+                by_task[application.task_name(event.task)].append(event.at_s - event.started_s)
             elif event.what is JobEventKind.CONFIGURED and event.slot is not None and event.at_s > event.started_s:
                 loads[event.slot].append(event.at_s - event.started_s)
     return Calibration(

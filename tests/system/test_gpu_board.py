@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from eddy.board.executor import BoardExecutor
 from eddy.board.factory import open_device
-from eddy.board.manifest import load_module_manifest
 from eddy.board.port import BoardPort, Cause, EventKind, SlotPhase
 from eddy.board.profile import load_profile
 from eddy.board.signing import Trust
@@ -20,6 +19,7 @@ from eddy.gpu.launch import launch
 from eddy.gpu.shape import ClusterShape
 from eddy.gpu.workloads import Workload, run
 from eddy.gpu.workloads.basic import divergent, reduction, saxpy, sgemm, vecadd
+from eddy.packages.manifests import load_module_manifest
 from eddy_sim import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
 from unit.gpu_kit import compiled, compiler

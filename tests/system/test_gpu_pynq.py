@@ -12,9 +12,9 @@ import pynq
 import pytest
 from contract.gpu_harness import CLUSTER, MODULES, ROOT, manifest_path, profile
 from contract.kernels import MODULE, RESULT, code
-from eddy.board.manifest import load_module_manifest
 from eddy.core.counters import CoreCounters
 from eddy.core.slots import Pool
+from eddy.packages.manifests import load_module_manifest
 from eddy_drivers.gpu_cluster import REGION_AT, GpuCluster, Kernel, TrapCause
 from eddy_sim import bitstreams, build
 from eddy_sim.device import SimDevice

@@ -16,7 +16,6 @@ from eddy.board.factory import open_board
 from eddy.board.port import BoardPort
 from eddy.cli.demo_plan import Order, digits, photograph
 from eddy.core.records import JobEventKind, JobRecord
-from eddy.hypervisor.translate import task_name
 from eddy.policy.dispatch import POLICIES
 from eddy_sim.reference import lenet, optical_flow
 from system.live_rig import CATALOGUE, Arrival, Calibration, Live, measure, predict
@@ -114,12 +113,12 @@ def test_tasks_that_share_a_module_each_take_what_the_model_says(
     foretold_s: dict[str, float] = {}
     for event in predict(board, calibration, ALONE, arrivals).log:
         if event.what is JobEventKind.ITEM_DONE and event.task is not None and event.started_s is not None:
-            foretold_s[task_name(application, event.task)] = event.at_s - event.started_s
+            foretold_s[application.task_name(event.task)] = event.at_s - event.started_s
     errors = {task: foretold_s[task] / took_s - 1 for task, took_s in true_s.items()}
     print(", ".join(f"{task} {true_s[task] * 1e6:.1f} us {error:+.2%}" for task, error in errors.items()))
     assert len(errors) == len(application.tasks)
     assert max(map(abs, errors.values())) < TASK_BOUND
     shared: dict[str, list[float]] = defaultdict(list)
     for task in application.tasks:
-        shared[task.module].append(true_s[task_name(application, task.id)])
+        shared[task.module].append(true_s[application.task_name(task.id)])
     assert max(max(times) / min(times) for times in shared.values()) > apart, "one figure a module would not do"

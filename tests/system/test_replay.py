@@ -64,7 +64,7 @@ async def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     class Known:
         applications = APPLICATIONS
 
-    monkeypatch.setattr("eddy.api.catalogue.load_catalogue", lambda *_: Known())
+    monkeypatch.setattr("eddy.packages.catalogue.load_catalogue", lambda *_: Known())
     done = CliRunner().invoke(app, ["replay", str(tmp_path), "--policy", "nimblock", "--json"])
     assert done.exit_code == 0, done.output
     rows = json.loads(done.output)["jobs"]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from contract.harness import OPEN
 from eddy.board.factory import open_device
-from eddy.board.manifest import RECORD, ModuleManifest, load_module_manifest
 from eddy.board.profile import load_profile
 from eddy.board.pynq import PynqBoard
 from eddy.cli.module import create
@@ -19,6 +18,8 @@ from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.hypervisor.engine import Engine
+from eddy.packages.manifests import RECORD, load_module_manifest
+from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy_sim import bitstreams, build

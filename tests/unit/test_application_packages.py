@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import yaml
-from eddy.api.catalogue import load_catalogue
 from eddy.core.errors import InvalidRequest
-from eddy.store.applications import parse_application
+from eddy.packages.applications import parse_application
+from eddy.packages.catalogue import load_catalogue
 
 
 def raw(**changes: Any) -> dict[str, Any]:

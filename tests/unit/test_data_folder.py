@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from eddy.api.catalogue import Catalogue
 from eddy.api.keys import KeyHasher, load_secret
 from eddy.api.operator import OPERATOR, see_to_operator
 from eddy.cli.main import app
@@ -32,6 +31,7 @@ from eddy.core.records import JobRequest
 from eddy.files import Hold, write_private
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.program import Program
+from eddy.packages.catalogue import load_catalogue
 from eddy.store import Store
 from eddy.store.check import examine
 from eddy.store.database import Database
@@ -375,7 +375,7 @@ def test_an_added_application_that_is_damaged_is_named(folder: Path) -> None:
     for text in ("", "{", "[]", '{"application": 3}'):
         (folder / "applications" / "mine.json").write_text(text)
         with pytest.raises(StorageDamaged, match="does not hold an application"):
-            Catalogue({}, {}, added=folder / "applications")
+            load_catalogue(folder / "nothing", folder / "applications")
 
 
 def test_a_kernel_cache_that_cannot_be_written_keeps_no_kernel_from_running(

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from eddy.model.saturation.graph import Graph
 from eddy.model.saturation.points import BATCHES, sweep
-from eddy.store.applications import load_application
+from eddy.packages.applications import load_application
 
 SLOTS, LOAD_S, BUDGET_S = 3, 4.8e-3, 50.0
 """The pipeline slots of the `kv260` profile, what loading one of them takes, and the least `eddy saturate` is given."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board.manifest import ArgumentRegister, RegisterKind
 from eddy.board.port import Access
+from eddy.packages.modules import ArgumentRegister, RegisterKind
 from eddy_sim.addressmap import INTC_NAME, Ip, argument_map, module_base, slot_ip, static_ips
 from eddy_sim.hwh import clock_divisor, overlay_hwh, partial_hwh
 from pynq.pl_server.hwh_parser import _HWHUltrascale

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.board.manifest import RegisterKind, load_module_manifest, parse_module_manifest
 from eddy.core.applications import BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import InvalidRequest
-from eddy.store.applications import load_application
+from eddy.packages.applications import load_application
+from eddy.packages.manifests import load_module_manifest, parse_module_manifest
+from eddy.packages.modules import RegisterKind
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from eddy.core.applications import Application, TaskSpec
-from eddy.store.applications import load_application
+from eddy.packages.applications import load_application
 from eddy_sim.reference import alexnet, layers, lenet
 
 PACKAGES = Path(__file__).resolve().parents[2] / "bitstreams/applications"

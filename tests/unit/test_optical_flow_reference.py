@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from eddy.store.applications import load_application
+from eddy.packages.applications import load_application
 from eddy_sim.reference import optical_flow
 
 PACKAGE = Path(__file__).resolve().parents[2] / "bitstreams/applications/optical_flow.yaml"

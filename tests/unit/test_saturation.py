@@ -12,7 +12,7 @@ from eddy.core.applications import Application, TaskSpec
 from eddy.model.saturation.graph import Graph, list_schedule_s, lower_bound_s, single_slot_s
 from eddy.model.saturation.points import saturation_point, sweep
 from eddy.model.saturation.program import Makespan, solve
-from eddy.store.applications import load_application
+from eddy.packages.applications import load_application
 from eddy.store.saturation import key, load_points, save_points
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from eddy.board.manifest import RECORD, ModuleManifest, Scrub, load_module_manifest, recorded_build
+from eddy.packages.manifests import RECORD, load_module_manifest, recorded_build
+from eddy.packages.modules import ModuleManifest, Scrub
 from eddy_sim import build
 from eddy_sim.products import ROOT
 

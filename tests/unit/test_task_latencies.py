@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy.api.catalogue import load_catalogue
 from eddy.board.factory import open_board
 from eddy.board.model import ModelBoard, model_images
 from eddy.board.port import Launch
 from eddy.core.records import JobEventKind
 from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.translate import task_name
 from eddy.hypervisor.virtual import run_virtual
+from eddy.packages.catalogue import CatalogueInForce, load_catalogue
 from eddy.policy.dispatch import POLICIES
-from eddy.store.applications import parse_application
 from hypervisor_kit import description
 
 CATALOGUE = load_catalogue(Path(__file__).parents[2] / "bitstreams")
@@ -33,9 +31,9 @@ def test_an_item_takes_its_tasks_time_else_its_modules(task: str, takes_s: float
 
 
 def test_estimates_are_by_task_and_by_module() -> None:
-    estimates = CATALOGUE.estimates_s()
+    estimates = CATALOGUE.estimates_s
     for task in ALEXNET.tasks:
-        assert estimates[task_name(ALEXNET, task.id)] == task.estimate_s
+        assert estimates[ALEXNET.task_name(task.id)] == task.estimate_s
     assert (
         estimates["conv_pool"] == CATALOGUE.estimate_s("conv_pool") > 2 * min(task.estimate_s for task in ALEXNET.tasks)
     )
@@ -47,8 +45,8 @@ def test_estimates_are_by_task_and_by_module() -> None:
 
 
 def test_estimates_know_applications_that_were_added_later() -> None:
-    catalogue = load_catalogue(Path(__file__).parents[2] / "bitstreams")
-    estimates = catalogue.estimates_s()
+    catalogue = CatalogueInForce(CATALOGUE)
+    estimates = catalogue.estimates_s
     assert "more/one" not in estimates
     raw = {
         "application": "more",
@@ -56,16 +54,22 @@ def test_estimates_know_applications_that_were_added_later() -> None:
             name: {"role": role, "dtype": "u1", "shape": [8]} for name, role in (("a", "input"), ("b", "output"))
         },
         "tasks": [
-            {"name": "one", "module": "dct", "arguments": {"in": "a", "out": "b"}, "estimate_us": 7, "time_limit_ms": 1}
+            {
+                "name": "one",
+                "module": "dct",
+                "arguments": {"in": "a", "out": "b", "blocks": 1},
+                "estimate_us": 7,
+                "time_limit_ms": 1,
+            }
         ],
     }
-    application = parse_application(raw)
-    catalogue.applications[application.name] = application
+    assert catalogue.add(raw)[1]
+    assert "more/one" not in CATALOGUE.estimates_s, "a catalogue does not change: another one takes its place"
     assert estimates["more/one"] == pytest.approx(7e-6)
 
 
 def test_a_job_on_the_model_board_takes_each_tasks_own_time() -> None:
-    estimates = CATALOGUE.estimates_s()
+    estimates = CATALOGUE.estimates_s
     board = open_board("model", "kv260", modules=["conv_pool", "dense"], latency=estimates)
     assert isinstance(board, ModelBoard)
     run = run_virtual(board, POLICIES["eddy"](), [JobSpec(1, "t", ALEXNET, 2, 1, 0.0)])

@@ -11,7 +11,6 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from eddy.api import openapi, problems
-from eddy.api.catalogue import Catalogue
 from eddy.api.context import ApiSettings, Context
 from eddy.api.ending import Ending
 from eddy.api.keys import KeyHasher
@@ -21,6 +20,7 @@ from eddy.api.metrics import Measured, Metrics
 from eddy.api.routes import admin, apps, blobs, jobs, slots, system
 from eddy.core.errors import EddyError
 from eddy.hypervisor import Hypervisor
+from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
 
 DESCRIPTION = """Submit jobs to the slots of an FPGA board.
@@ -34,7 +34,7 @@ _log = structlog.get_logger("eddy.api")
 def create_app(
     hypervisor: Hypervisor,
     store: Store,
-    catalogue: Catalogue,
+    catalogue: CatalogueInForce,
     hasher: KeyHasher,
     settings: ApiSettings | None = None,
     on_failure: Callable[[], None] = lambda: None,
@@ -44,7 +44,7 @@ def create_app(
     Args:
         hypervisor: Not yet running.
         store: The one the hypervisor writes to.
-        catalogue: Holding the very mapping of applications that the hypervisor was given.
+        catalogue: What is offered; the hypervisor was given its `applications`.
         hasher: For tenants' keys.
         settings: Limits.
         on_failure: Called when the hypervisor's loop ended with an error; requests go on being answered, with 503.

@@ -9,7 +9,6 @@ from typing import Annotated
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from eddy.api.catalogue import Catalogue
 from eddy.api.connections import ConnectionLimits
 from eddy.api.keys import KeyHasher
 from eddy.api.problems import Forbidden
@@ -17,6 +16,7 @@ from eddy.api.uploads import UploadLimits, Uploads
 from eddy.core.errors import BoardUnreachable, Unauthorized
 from eddy.core.records import TenantRecord
 from eddy.hypervisor import Hypervisor
+from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
 
 
@@ -50,7 +50,7 @@ class Context:
 
     hypervisor: Hypervisor
     store: Store
-    catalogue: Catalogue
+    catalogue: CatalogueInForce
     hasher: KeyHasher
     settings: ApiSettings = field(default_factory=ApiSettings)
     failure: str = ""

@@ -18,7 +18,6 @@ import uvicorn
 
 from eddy import presence, signals
 from eddy.api.app import create_app
-from eddy.api.catalogue import Catalogue, load_catalogue
 from eddy.api.connections import guarded
 from eddy.api.context import ApiSettings
 from eddy.api.keys import KeyHasher, load_secret
@@ -29,6 +28,7 @@ from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest
 from eddy.gpu.compiler import Compiler
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
+from eddy.packages.catalogue import CatalogueInForce, load_catalogue
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
@@ -93,7 +93,8 @@ class Server:
             data.settle(self.url)
             undo.enter_context(presence.announced(settings.data, self.url))  # before what may take minutes
             self.first_start = data.first_start
-            self.catalogue = load_catalogue(settings.bitstreams, data.applications)
+            shipped = load_catalogue(settings.bitstreams, data.applications)
+            self.catalogue = CatalogueInForce(shipped, data.applications)
             with signals.interruptible():
                 self.board = board or _board(settings, self.catalogue, progress)
                 undo.callback(self.board.release)
@@ -143,18 +144,18 @@ class Server:
 
     def _make(self) -> _Loop:
         policy, gpu_policy = _policy(self.settings.policy, "policy"), _policy(self.settings.gpu_policy, "gpu_policy")
-        catalogue = self.catalogue
+        catalogue = self.catalogue.now
         hypervisor = Hypervisor(
             self.board,
             policy,
             self.store,
-            catalogue.applications,
+            self.catalogue.applications,
             catalogue.modules,
             catalogue.constants,
             KernelPlanner(catalogue.modules, Compiler(self.settings.kernel_cache), self.settings.kernels),
             gpu_policy,
         )
-        app = create_app(hypervisor, self.store, catalogue, self._hasher, self.settings.api, self._fail)
+        app = create_app(hypervisor, self.store, self.catalogue, self._hasher, self.settings.api, self._fail)
         config = uvicorn.Config(
             app,
             log_level=self.settings.log_level,
@@ -228,16 +229,16 @@ def _policy(name: str, setting: str) -> DispatchPolicy:
     return POLICIES[name]()
 
 
-def _board(settings: ServerSettings, catalogue: Catalogue, progress: Progress) -> BoardPort:
+def _board(settings: ServerSettings, catalogue: CatalogueInForce, progress: Progress) -> BoardPort:
     if settings.boardd is not None:
         return connect(settings.boardd)
     return open_board(
         settings.board,
         settings.profile,
-        modules=sorted(catalogue.modules),
+        modules=sorted(catalogue.now.modules),
         # A model has no builds of its own: it takes what the records say of the last one.
-        scrubbed=[name for name, each in catalogue.modules.items() if each.scrubs(each.verified_build)],
-        latency=catalogue.estimates_s(),
+        scrubbed=[name for name, each in catalogue.now.modules.items() if each.scrubs(each.verified_build)],
+        latency=catalogue.estimates_s,
         progress=progress,
     )
 

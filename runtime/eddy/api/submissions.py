@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from eddy.api import examples
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
-from eddy.store.applications import DTYPES, MAX_BUFFER_BYTES
+from eddy.packages.applications import DTYPES, MAX_BUFFER_BYTES
 
 SHA256 = r"^[0-9a-f]{64}$"
 NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
@@ -229,7 +229,7 @@ class AppSubmission(Request):
     )
 
     def package(self) -> dict[str, Any]:
-        """As `eddy.store.applications.parse_application` reads it, without what was left out."""
+        """As `eddy.packages.applications.parse_application` reads it, without what was left out."""
         raw = self.model_dump(exclude_unset=True)
         for task in raw["tasks"]:
             if task.get("module") is None:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from eddy.core.counters import CoreCounters
+from eddy.core.slots import Access as Access
 from eddy.core.slots import Image, SlotDescription
 
 
@@ -64,14 +65,6 @@ class Cause(str, enum.Enum):
     """The privileged half died; the slot was closed."""
     INTERNAL_ERROR = "internal-error"
     """Eddy's own software failed in a way nobody foresaw; the log has where."""
-
-
-class Access(str, enum.Enum):
-    """What a module may do with a buffer."""
-
-    READ = "r"
-    WRITE = "w"
-    READ_WRITE = "rw"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from eddy.board.port import Cause, Launch, SlotPhase, SlotState
 from eddy.board.runner import Runner, RunnerParts
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest
 from eddy.core.slots import Image
+from eddy.packages.modules import FIRST_ARGUMENT, IDENTITY_OFFSET
 
-ARGUMENTS_END = 0xF000
-"""Registers a launch may write lie below the identity block."""
 NO_FAULT = Fault(Cause.NONE)
 
 
@@ -139,7 +138,7 @@ def still_granted(buffer: int, index: int, launch: Launch) -> Conflict:
 
 
 def _check_offset(offset: int, field: str) -> None:
-    if offset % 4 or not 0x10 <= offset < ARGUMENTS_END:
+    if offset % 4 or not FIRST_ARGUMENT <= offset < IDENTITY_OFFSET:
         raise InvalidRequest(
             f"register offset {offset:#x} is not an argument's",
             field=field,

@@ -13,13 +13,13 @@ from eddy_sim.bitstreams import modules
 from eddy_sim.models import build_models
 
 from eddy.api.server import Server, ServerSettings
-from eddy.board.manifest import ModuleKind
 from eddy.cli import timeline
 from eddy.cli.demo_plan import Array, Order, orders, picture
 from eddy.cli.progress import watching
 from eddy.cli.serve import bitstreams_folder
 from eddy.client import Client, Event, Job
-from eddy.store.applications import load_application
+from eddy.packages.applications import load_application
+from eddy.packages.modules import ModuleKind
 
 Say = Callable[[str], None]
 

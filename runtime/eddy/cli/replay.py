@@ -36,9 +36,9 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Run a recorded trace under another policy in virtual time, and print the difference."""
-    from eddy.api.catalogue import load_catalogue
     from eddy.cli.serve import bitstreams_folder
     from eddy.core.errors import InvalidRequest
+    from eddy.packages.catalogue import load_catalogue
     from eddy.store import Store
     from eddy.studies.replay import read_trace
     from eddy.studies.replay import replay as run

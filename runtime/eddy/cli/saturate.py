@@ -63,7 +63,7 @@ def _points(application: Application, slots: int, load_s: float, budget_s: float
 def _applications(path: Path) -> list[Application]:
     from dataclasses import replace
 
-    from eddy.store.applications import load_application
+    from eddy.packages.applications import load_application
     from eddy.studies.nimblock.workload import parse_workload, read_json
 
     if path.suffix != ".json":

@@ -92,3 +92,7 @@ class Application:
     def predecessors(self, task: int) -> tuple[int, ...]:
         """Ids of the tasks that must finish an item before `task` may start it."""
         return tuple(a for a, b in self.edges if b == task)
+
+    def task_name(self, task: int) -> str:
+        """What a task is called on a board, whose items are of many applications."""
+        return f"{self.name}/{self.tasks[task].name}"

@@ -6,6 +6,14 @@ import enum
 from dataclasses import dataclass
 
 
+class Access(str, enum.Enum):
+    """What a module may do with a buffer."""
+
+    READ = "r"
+    WRITE = "w"
+    READ_WRITE = "rw"
+
+
 class Pool(str, enum.Enum):
     """Which decision owns a slot."""
 

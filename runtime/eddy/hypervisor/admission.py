@@ -6,12 +6,12 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from eddy.board.manifest import ModuleManifest
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
 from eddy.hypervisor.buffers import arena_bytes, needed
+from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 
 

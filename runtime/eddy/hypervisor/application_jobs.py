@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from eddy.board.manifest import ModuleManifest
 from eddy.board.port import BoardEvent, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import NotFound
@@ -14,6 +13,7 @@ from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.buffers import EVERY_ITEM, Content, Pieces
 from eddy.hypervisor.work import Fetch, JobMemory, Offer
+from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 from eddy.store.blobs import BlobFile
 from eddy.store.rows import StoredJob

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from eddy.board.manifest import ModuleManifest, RegisterKind
 from eddy.board.port import Access, BoardPort, Buffer, Grant, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import Conflict, MemoryExhausted, NotFound
-from eddy.hypervisor.translate import item_name, task_name
+from eddy.hypervisor.translate import item_name
+from eddy.packages.modules import ModuleManifest, RegisterKind
 
 PAGE = 4096
 EVERY_ITEM = -1
@@ -167,7 +167,7 @@ class JobBuffers:
             grants=tuple(Grant(buffer, access) for buffer, access in grants.items()),
             time_limit_s=spec.time_limit_s,
             status=-1 if manifest.status is None else manifest.status.offset,
-            task=task_name(application, task),
+            task=application.task_name(task),
         )
 
     def find(self, job: int, name: str, item: int = EVERY_ITEM) -> Buffer:

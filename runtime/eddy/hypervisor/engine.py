@@ -19,7 +19,6 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from eddy.board.manifest import ModuleManifest
 from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause
 from eddy.core.applications import Application
 from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted, StorageDamaged, StorageFailed
@@ -37,6 +36,7 @@ from eddy.hypervisor.recovery import recover
 from eddy.hypervisor.slot import Phase
 from eddy.hypervisor.translate import fits, pool_slots, to_input
 from eddy.hypervisor.work import JobKind, JobMemory, Offer, Work
+from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store

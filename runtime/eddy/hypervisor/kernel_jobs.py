@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from eddy.board.manifest import ModuleManifest
 from eddy.board.port import BoardEvent, Launch
 from eddy.core.applications import Application
 from eddy.core.errors import NotFound
@@ -17,6 +16,7 @@ from eddy.hypervisor.buffers import EVERY_ITEM, Content
 from eddy.hypervisor.kernels import REGION, KernelPlanner, Plan, available
 from eddy.hypervisor.translate import item_name
 from eddy.hypervisor.work import Fetch, JobMemory, Offer
+from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 from eddy.store.rows import StoredJob
 from eddy.store.submissions import Submission

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from eddy.board.manifest import ModuleKind, ModuleManifest
 from eddy.board.port import Access, BoardEvent, Buffer, Grant, KernelLaunch, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
@@ -28,6 +27,7 @@ from eddy.gpu.request import Buffer as ArrayArgument
 from eddy.gpu.request import KernelRequest, Same
 from eddy.gpu.shape import ClusterShape
 from eddy.hypervisor.buffers import Pieces
+from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.store import Store
 
 REGION = "region"

@@ -11,7 +11,6 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from eddy.board.manifest import ModuleManifest
 from eddy.board.port import BoardPort
 from eddy.core.applications import Application
 from eddy.core.errors import BoardUnreachable, StorageFailed
@@ -24,6 +23,7 @@ from eddy.hypervisor.submission_queue import SubmissionQueue
 from eddy.hypervisor.waiting import run_abandonable
 from eddy.hypervisor.watch import PROBE_S, BoardWatch
 from eddy.hypervisor.work import Work
+from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eddy.board.port import BoardDescription, BoardEvent, EventKind
-from eddy.core.applications import Application
 from eddy.core.counters import CoreCounters
 from eddy.core.slots import Image, Pool
 from eddy.hypervisor.machine import Machine
@@ -16,11 +15,6 @@ from eddy.hypervisor.slot import MachineSlot
 def item_name(job: int, task: int, item: int) -> str:
     """What a launch is called on the board."""
     return f"{job}.{task}.{item}"
-
-
-def task_name(application: Application, task: int) -> str:
-    """What a task of an application is called on the board."""
-    return f"{application.name}/{application.tasks[task].name}"
 
 
 def running_name(slot: MachineSlot) -> str:

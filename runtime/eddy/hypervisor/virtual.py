@@ -17,7 +17,7 @@ from eddy.hypervisor import messages as m
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.pools import PoolSlots
 from eddy.hypervisor.residency import LIVE, Residency
-from eddy.hypervisor.translate import fits, item_name, pipeline_slots, pool_slots, scrubbed_modules, task_name, to_input
+from eddy.hypervisor.translate import fits, item_name, pipeline_slots, pool_slots, scrubbed_modules, to_input
 from eddy.policy.dispatch.view import DispatchPolicy
 
 MAX_STEPS = 10_000_000
@@ -152,7 +152,7 @@ class _Driver:
         if isinstance(command, m.LaunchItem):
             application = self.machine.jobs[command.job].spec.application
             name = item_name(command.job, command.task, command.item)
-            limit_s, task = application.tasks[command.task].time_limit_s, task_name(application, command.task)
+            limit_s, task = application.tasks[command.task].time_limit_s, application.task_name(command.task)
             self.board.launch(command.slot, port.Launch(name, (), (), limit_s, task=task))
         elif isinstance(command, m.Stop):
             self.board.stop(command.slot)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from eddy.board.manifest import ModuleManifest
 from eddy.board.port import BoardEvent, Buffer, Launch
 from eddy.core.applications import Application
 from eddy.core.records import JobRecord, JobRequest
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.buffers import EVERY_ITEM, Content, JobBuffers
+from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 from eddy.store.blobs import BlobFile
 from eddy.store.rows import StoredJob

@@ -6,8 +6,8 @@ import functools
 import random
 from collections.abc import Callable, Iterable
 
-from eddy.board.manifest import ModuleManifest
 from eddy.gpu.layout import LOCAL_BASE, REGION_BASE
+from eddy.packages.modules import ModuleManifest
 
 from eddy_sim.gpu.assemble import program
 from eddy_sim.gpu.random_programs import Options, random_program

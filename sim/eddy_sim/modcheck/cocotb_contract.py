@@ -16,8 +16,9 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ClockCycles
-from eddy.board.manifest import ModuleManifest, RegisterKind, load_module_manifest
 from eddy.board.port import Access
+from eddy.packages.manifests import load_module_manifest
+from eddy.packages.modules import ModuleManifest, RegisterKind
 
 from eddy_sim.boundary import SLOT_DOWN, SLOT_UP
 from eddy_sim.modcheck.harness import AP_CTRL, DONE, GIE, IDENTITY, IDLE, IER, ISR, MAGIC, START, Harness

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from eddy.board.manifest import ModuleKind, ModuleManifest, load_module_manifest
+from eddy.packages.manifests import load_module_manifest
+from eddy.packages.modules import ModuleKind, ModuleManifest
 
 from eddy_sim.modcheck import cluster_work, work
 from eddy_sim.modcheck.model import UP_RECORD, Instance, Model, Trace, build_checked, payload_valid

@@ -15,7 +15,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiSlave
-from eddy.board.manifest import ModuleManifest
+from eddy.packages.modules import ModuleManifest
 
 from eddy_sim.modcheck.protocol import ProtocolChecker, Window
 

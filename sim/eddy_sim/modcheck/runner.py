@@ -10,8 +10,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from eddy.board.manifest import ModuleKind, ModuleManifest, load_module_manifest
 from eddy.core.errors import InvalidRequest
+from eddy.packages.manifests import load_module_manifest
+from eddy.packages.modules import ModuleKind, ModuleManifest
 
 from eddy_sim.modcheck.composition import check_runs
 from eddy_sim.modcheck.finding import Finding

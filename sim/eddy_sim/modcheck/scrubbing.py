@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eddy.board.manifest import RECORD, ModuleManifest, Scrub, load_module_manifest
+from eddy.packages.manifests import RECORD, load_module_manifest
+from eddy.packages.modules import ModuleManifest, Scrub
 
 from eddy_sim.modcheck.composition import Verdict, check_scrub
 from eddy_sim.modcheck.finding import Finding

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from eddy.board.manifest import RegisterKind, load_module_manifest
 from eddy.board.port import Access
+from eddy.packages.manifests import load_module_manifest
+from eddy.packages.modules import RegisterKind
 
 from eddy_sim.modcheck.harness import (
     AP_CTRL,

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from eddy.board.manifest import ModuleManifest, RegisterKind
+from eddy.packages.modules import ModuleManifest, RegisterKind
 
 from eddy_sim.modcheck.harness import AP_CTRL, AUTO_RESTART, GIE, IDLE, IER, ISR, START
 from eddy_sim.modcheck.port import Memory, Port

@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from eddy.board.manifest import RECORD, load_module_manifest
 from eddy.cli.module import create
+from eddy.packages.manifests import RECORD, load_module_manifest
 from eddy_sim.bench import ROOT
 from eddy_sim.modcheck.composition import Leak, check_runs, check_scrub
 from eddy_sim.modcheck.scrubbing import check_scrubbing

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/apps", tags=["applications"], route_class=JsonRou
 @router.get("", operation_id="list_apps", response_model=AppList, summary="List applications")
 def list_apps(context: Ctx, tenant: Caller) -> AppList:
     """Every application, by name."""
-    catalogue = context.catalogue
+    catalogue = context.catalogue.now
     apps = [catalogue.applications[name] for name in sorted(catalogue.applications)]
     return AppList(apps=[app_answer(app, catalogue.shipped(app.name)) for app in apps])
 
@@ -29,7 +29,7 @@ def list_apps(context: Ctx, tenant: Caller) -> AppList:
 )
 def show(name: Annotated[str, Path(max_length=64, description="Its name.")], context: Ctx, tenant: Caller) -> App:
     """One application: tasks, edges, and the buffers to fill."""
-    return app_answer(context.catalogue.application(name), context.catalogue.shipped(name))
+    return app_answer(context.catalogue.now.application(name), context.catalogue.now.shipped(name))
 
 
 @router.post(
@@ -49,4 +49,4 @@ def add(body: AppSubmission, response: Response, context: Ctx, operator: Operato
     application, new = context.catalogue.add(body.package())
     response.status_code = 201 if new else 200
     response.headers["Location"] = f"/v1/apps/{application.name}"
-    return app_answer(application, context.catalogue.shipped(application.name))
+    return app_answer(application, context.catalogue.now.shipped(application.name))

@@ -16,6 +16,7 @@ from typing import Any
 
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.errors import InvalidRequest
+from eddy.core.graphs import topological_order
 from eddy.core.jobs import PRIORITIES
 
 GOAL_SLOTS = 3
@@ -184,7 +185,7 @@ def _app(name: str, raw: Any) -> App:
     if len(set(ids)) != len(ids):
         raise InvalidRequest(f"{at}.tasks: two tasks have the same id", field=f"{at}.tasks")
     edges = _edges(at, entry.get("edges", []), {task: i for i, task in enumerate(ids)})
-    order = _topological(at, len(rows), edges)
+    order = topological_order(len(rows), edges, f"{at}.edges")
     place = {old: new for new, old in enumerate(order)}
     specs, measured = [], []
     for new, old in enumerate(order):
@@ -212,28 +213,6 @@ def _edges(at: str, raw: Any, place: Mapping[Any, int]) -> list[tuple[int, int]]
             )
         edges.append((place[edge[0]], place[edge[1]]))
     return edges
-
-
-def _topological(at: str, count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Positions in topological order, the earlier in the file first where the edges leave a choice."""
-    left = [0] * count
-    after: list[list[int]] = [[] for _ in range(count)]
-    for a, b in set(edges):
-        left[b] += 1
-        after[a].append(b)
-    order: list[int] = []
-    ready = {i for i in range(count) if not left[i]}
-    while ready:
-        here = min(ready)
-        ready.remove(here)
-        order.append(here)
-        for there in after[here]:
-            left[there] -= 1
-            if not left[there]:
-                ready.add(there)
-    if len(order) < count:
-        raise InvalidRequest(f"{at}.edges: the tasks depend on each other in a circle", field=f"{at}.edges")
-    return order
 
 
 def _mapping(value: Any, at: str) -> Mapping[str, Any]:

@@ -27,10 +27,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import InvalidRequest
+from eddy.core.graphs import topological_order
+from eddy.packages import fields
 
 DTYPES = ("u1", "i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8")
 """Element types a buffer may have: little-endian, as the boards are."""
@@ -45,14 +45,7 @@ def load_application(path: str | Path) -> Application:
     Raises:
         InvalidRequest: It cannot be read, or a field is wrong; `field` names it and `allowed` what it may be.
     """
-    path = Path(path)
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidRequest(f"cannot read {path}: {error.strerror}", field="path") from error
-    except yaml.YAMLError as error:
-        raise InvalidRequest(f"{path} is not YAML: {error}", field="path") from error
-    return parse_application(raw)
+    return parse_application(fields.read_yaml(Path(path)))
 
 
 def load_constants(path: str | Path, application: Application) -> dict[str, bytes]:
@@ -82,27 +75,25 @@ def parse_application(raw: Any) -> Application:
     Raises:
         InvalidRequest: A field is missing, unknown or wrong.
     """
-    raw = _mapping(raw, "application")
-    for name in raw:
-        if name not in FIELDS:
-            raise InvalidRequest(f"unknown field {name}", field=str(name), allowed=list(FIELDS))
-    buffers = tuple(_buffer(str(n), b) for n, b in _mapping(raw.get("buffers"), "buffers").items())
-    tasks = _list(raw.get("tasks"), "tasks")
+    raw = fields.mapping(raw, "application")
+    fields.known(raw, FIELDS)
+    buffers = tuple(_buffer(str(n), b) for n, b in fields.mapping(raw.get("buffers"), "buffers").items())
+    tasks = fields.sequence(raw.get("tasks"), "tasks")
     if not tasks:
         raise InvalidRequest("an application has at least one task", field="tasks")
-    names = [_name(_mapping(t, f"tasks[{i}]").get("name"), f"tasks[{i}].name") for i, t in enumerate(tasks)]
-    _unique(names, "tasks")
-    edges = [_edge(e, i, names) for i, e in enumerate(_list(raw.get("edges", []), "edges"))]
-    order = _topological(len(names), edges)
+    names = [fields.name(fields.mapping(t, f"tasks[{i}]").get("name"), f"tasks[{i}].name") for i, t in enumerate(tasks)]
+    fields.unique(names, "tasks")
+    edges = [_edge(e, i, names) for i, e in enumerate(fields.sequence(raw.get("edges", []), "edges"))]
+    order = topological_order(len(names), edges, "edges")
     place = {old: new for new, old in enumerate(order)}
     known = {b.name for b in buffers}
     return Application(
-        name=_name(raw.get("application"), "application"),
+        name=fields.name(raw.get("application"), "application"),
         tasks=tuple(_task(place[i], tasks[i], known) for i in order),
         edges=tuple(sorted({(place[a], place[b]) for a, b in edges})),
         buffers=buffers,
-        max_batch=_integer(raw.get("max_batch", 30), "max_batch", 1, 1 << 20),
-        goal_slots=_integer(raw.get("goal_slots", 3), "goal_slots", 1, 64),
+        max_batch=fields.integer(raw.get("max_batch", 30), "max_batch", 1, 1 << 20),
+        goal_slots=fields.integer(raw.get("goal_slots", 3), "goal_slots", 1, 64),
         goals=_goals(raw.get("goals", {})),
     )
 
@@ -110,29 +101,32 @@ def parse_application(raw: Any) -> Application:
 def _goals(raw: Any) -> tuple[tuple[int, int], ...]:
     """Saturation points by batch; JSON has it as text."""
     pairs = [
-        (_integer(_whole(batch), "goals", 1, 1 << 20), _integer(goal, f"goals.{batch}", 1, 64))
-        for batch, goal in _mapping(raw, "goals").items()
+        (fields.integer(_whole(batch), "goals", 1, 1 << 20), fields.integer(goal, f"goals.{batch}", 1, 64))
+        for batch, goal in fields.mapping(raw, "goals").items()
     ]
     return tuple(sorted(pairs))
 
 
 def _buffer(name: str, raw: Any) -> BufferSpec:
     field = f"buffers.{name}"
-    raw = _mapping(raw, field)
-    role = BufferRole(_choice(raw.get("role"), f"{field}.role", [r.value for r in BufferRole]))
-    dtype = str(_choice(raw.get("dtype"), f"{field}.dtype", DTYPES))
-    shape = tuple(_integer(n, f"{field}.shape", 1, MAX_BUFFER_BYTES) for n in _list(raw.get("shape"), f"{field}.shape"))
+    raw = fields.mapping(raw, field)
+    role = BufferRole(fields.choice(raw.get("role"), f"{field}.role", [r.value for r in BufferRole]))
+    dtype = str(fields.choice(raw.get("dtype"), f"{field}.dtype", DTYPES))
+    shape = tuple(
+        fields.integer(n, f"{field}.shape", 1, MAX_BUFFER_BYTES)
+        for n in fields.sequence(raw.get("shape"), f"{field}.shape")
+    )
     size = math.prod(shape) * int(dtype[-1])
     if size > MAX_BUFFER_BYTES:
         raise InvalidRequest(f"{field} takes {size} bytes", field=f"{field}.shape", allowed=f"<= {MAX_BUFFER_BYTES}")
-    return BufferSpec(_name(name, field), role, size, dtype, shape)
+    return BufferSpec(fields.name(name, field), role, size, dtype, shape)
 
 
 def _task(number: int, raw: Mapping[str, Any], buffers: set[str]) -> TaskSpec:
     name = str(raw["name"])
     field = f"tasks.{name}"
     arguments: list[tuple[str, str | int]] = []
-    for register, value in _mapping(raw.get("arguments", {}), f"{field}.arguments").items():
+    for register, value in fields.mapping(raw.get("arguments", {}), f"{field}.arguments").items():
         place = f"{field}.arguments.{register}"
         if isinstance(value, bool) or not isinstance(value, (int, str)):
             raise InvalidRequest(f"{place} must be a buffer's name or an integer", field=place)
@@ -142,83 +136,22 @@ def _task(number: int, raw: Mapping[str, Any], buffers: set[str]) -> TaskSpec:
     return TaskSpec(
         id=number,
         name=name,
-        module=_name(raw.get("module", name), f"{field}.module"),
+        module=fields.name(raw.get("module", name), f"{field}.module"),
         arguments=tuple(arguments),
-        estimate_s=_positive(raw.get("estimate_us"), f"{field}.estimate_us") * 1e-6,
-        time_limit_s=_positive(raw.get("time_limit_ms"), f"{field}.time_limit_ms") * 1e-3,
+        estimate_s=fields.positive(raw.get("estimate_us"), f"{field}.estimate_us") * 1e-6,
+        time_limit_s=fields.positive(raw.get("time_limit_ms"), f"{field}.time_limit_ms") * 1e-3,
     )
 
 
 def _edge(raw: Any, index: int, names: Sequence[str]) -> tuple[int, int]:
     field = f"edges[{index}]"
-    pair = _list(raw, field)
+    pair = fields.sequence(raw, field)
     if len(pair) != 2 or pair[0] == pair[1]:
         raise InvalidRequest(f"{field} must be [from, to], two different tasks", field=field)
-    first, second = (names.index(_choice(end, field, names)) for end in pair)
+    first, second = (names.index(fields.choice(end, field, names)) for end in pair)
     return first, second
-
-
-def _topological(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Task positions in an order in which every edge goes forward (Kahn's algorithm, smallest position first)."""
-    order: list[int] = []
-    left = list(range(count))
-    while left:
-        free = next((t for t in left if not any(b == t and a in left for a, b in edges)), None)
-        if free is None:
-            raise InvalidRequest("the edges form a cycle", field="edges")
-        order.append(free)
-        left.remove(free)
-    return order
-
-
-def _mapping(value: Any, field: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(f"{field} must be a mapping", field=field)
-    return value
-
-
-def _list(value: Any, field: str) -> Sequence[Any]:
-    if not isinstance(value, (list, tuple)):
-        raise InvalidRequest(f"{field} must be a list", field=field)
-    return value
-
-
-def _choice(value: Any, field: str, allowed: Sequence[Any]) -> Any:
-    if value not in allowed:
-        raise InvalidRequest(
-            f"{field} is {value!r}; allowed: {', '.join(map(str, allowed))}", field=field, allowed=list(allowed)
-        )
-    return value
-
-
-def _name(value: Any, field: str) -> str:
-    if not isinstance(value, str) or not (value.isascii() and value.isidentifier()) or len(value) > 64:
-        raise InvalidRequest(
-            f"{field} is {value!r}; a name has ASCII letters, digits and underscores, at most 64", field=field
-        )
-    return value
-
-
-def _unique(names: Sequence[str], field: str) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidRequest(f"{field}: {name} stands twice", field=field)
-
-
-def _integer(value: Any, field: str, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidRequest(
-            f"{field} is {value!r}; allowed: integers from {low} to {high}", field=field, allowed=f"{low}..{high}"
-        )
-    return value
 
 
 def _whole(value: Any) -> Any:
     """The number a short text of digits is; anything else as it is."""
     return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else value
-
-
-def _positive(value: Any, field: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-        raise InvalidRequest(f"{field} is {value!r}; it must be a positive number", field=field)
-    return float(value)

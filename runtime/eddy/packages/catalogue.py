@@ -1,0 +1,201 @@
+"""The applications and modules a hypervisor offers: what ships with it, and what an operator added.
+
+A `Catalogue` is a value: nothing in it changes. A server has one in force at a time, in a `CatalogueInForce`; adding an
+application puts another one in its place, so whoever reads, in whatever thread, reads one catalogue or the next.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from eddy.core.applications import Application
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.files import damaged, os_errors, write_private
+from eddy.packages.applications import load_application, load_constants, parse_application
+from eddy.packages.manifests import load_module_manifest
+from eddy.packages.modules import ModuleManifest
+
+UNKNOWN_S = 1e-3
+"""What an item takes on a module that no application uses."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Applications by name, over the modules by name; the mappings given are copied.
+
+    Attributes:
+        modules: Manifests by module name.
+        applications: By name.
+        constants: Bytes the packages ship, by (application, buffer).
+    """
+
+    modules: Mapping[str, ModuleManifest]
+    applications: Mapping[str, Application]
+    constants: Mapping[tuple[str, str], bytes] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, MappingProxyType(dict(getattr(self, field.name))))
+
+    def application(self, name: str) -> Application:
+        """One application.
+
+        Raises:
+            NotFound: There is none of that name; says which there are.
+        """
+        if name not in self.applications:
+            names = sorted(self.applications)
+            raise NotFound(f"There is no application {name!r}.", field="application", asked=name, allowed=names)
+        return self.applications[name]
+
+    def estimate_s(self, module: str) -> float:
+        """What one item takes on a module, as the applications that use it estimate: the longest; 1 ms for no one's."""
+        tasks = (task for application in self.applications.values() for task in application.tasks)
+        return max((task.estimate_s for task in tasks if task.module == module), default=UNKNOWN_S)
+
+    @functools.cached_property
+    def estimates_s(self) -> Mapping[str, float]:
+        """Estimates of an item, by task (as `Launch.task`) and by module."""
+        tasks = {
+            application.task_name(task.id): task.estimate_s
+            for application in self.applications.values()
+            for task in application.tasks
+        }
+        return MappingProxyType({**{name: self.estimate_s(name) for name in self.modules}, **tasks})
+
+    def shipped(self, name: str) -> frozenset[str]:
+        """The constant buffers an application's package brings."""
+        return frozenset(buffer for application, buffer in self.constants if application == name)
+
+    def with_application(self, application: Application) -> Catalogue:
+        """A catalogue with one more application; this very one where it is in it already.
+
+        Raises:
+            InvalidRequest: A task asks for a module that is not there, or does not fit it.
+            Conflict: Another application has that name.
+        """
+        self._check_modules(application)
+        found = self.applications.get(application.name)
+        if found == application:
+            return self
+        if found is not None:
+            message = f"There is another application {application.name!r} already; give yours another name."
+            raise Conflict(message, field="application")
+        return dataclasses.replace(self, applications={**self.applications, application.name: application})
+
+    def _check_modules(self, application: Application) -> None:
+        for task in application.tasks:
+            if task.module not in self.modules:
+                raise InvalidRequest(
+                    f"Task {task.name} asks for module {task.module!r}, which this server does not have.",
+                    field=f"tasks.{task.name}.module",
+                    allowed=sorted(self.modules),
+                )
+            self.modules[task.module].check_task(task, application.buffers)
+
+
+V = TypeVar("V")
+
+
+class _Now(Mapping[str, V]):
+    """What a mapping that is replaced holds when it is looked at; nobody changes it through this.
+
+    Args:
+        current: The mapping now.
+    """
+
+    def __init__(self, current: Callable[[], Mapping[str, V]]) -> None:
+        self._current = current
+
+    def __getitem__(self, name: str) -> V:
+        return self._current()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._current())
+
+    def __len__(self) -> int:
+        return len(self._current())
+
+
+class CatalogueInForce:
+    """The catalogue a server offers now.
+
+    Args:
+        catalogue: The first one.
+        folder: Directory that keeps what is added, or None to keep nothing.
+    """
+
+    def __init__(self, catalogue: Catalogue, folder: Path | None = None) -> None:
+        self.now = catalogue
+        self._folder = folder
+        self._adding = threading.Lock()
+        self.applications: Mapping[str, Application] = _Now(lambda: self.now.applications)
+        """By name, as they are when looked at; the only thing here that changes under who holds it."""
+        self.estimates_s: Mapping[str, float] = _Now(lambda: self.now.estimates_s)
+        """As `Catalogue.estimates_s` gives them when looked at."""
+
+    def add(self, raw: Mapping[str, Any]) -> tuple[Application, bool]:
+        """Add an application; adding the same one again changes nothing.
+
+        Returns:
+            The application, and whether it is new.
+
+        Raises:
+            InvalidRequest: A field is wrong, or a task asks for a module that is not there.
+            Conflict: Another application has that name.
+        """
+        application = parse_application(raw)
+        with self._adding:
+            grown = self.now.with_application(application)
+            if grown is self.now:
+                return application, False
+            if self._folder is not None:
+                write_private(self._folder / f"{application.name}.json", json.dumps(raw).encode())
+            self.now = grown
+        return application, True
+
+
+def load_catalogue(bitstreams: Path, added: Path | None = None) -> Catalogue:
+    """The catalogue of a `bitstreams/` directory: `<module>/manifest.yaml`, `applications/*.yaml`, and their constants.
+
+    Args:
+        bitstreams: The directory.
+        added: Directory with what an operator added; what ships under the same name goes before it.
+
+    Raises:
+        InvalidRequest: A manifest or a package is wrong; the message names the file.
+        StorageDamaged: A file of `added` does not hold an application.
+    """
+    modules = {path.parent.name: load_module_manifest(path) for path in sorted(bitstreams.glob("*/manifest.yaml"))}
+    applications: dict[str, Application] = {}
+    constants: dict[tuple[str, str], bytes] = {}
+    for path in sorted((bitstreams / "applications").glob("*.yaml")):
+        application = load_application(path)
+        applications[application.name] = application
+        shipped = load_constants(path, application)
+        constants |= {(application.name, buffer): data for buffer, data in shipped.items()}
+    kept = [] if added is None else [_kept(path) for path in sorted(added.glob("*.json"))]
+    return Catalogue(modules, {**{each.name: each for each in kept}, **applications}, constants)
+
+
+def _kept(path: Path) -> Application:
+    """An application that was added.
+
+    Raises:
+        StorageDamaged: The file does not hold one.
+    """
+    try:
+        with os_errors(path):
+            return parse_application(json.loads(path.read_bytes()))
+    except (ValueError, InvalidRequest) as error:
+        how = error.message if isinstance(error, InvalidRequest) else str(error)
+        fix = "restore it from a backup, or remove it and add the application again; its jobs fail until then"
+        raise damaged(path, f"does not hold an application ({how})", fix) from error

@@ -1,0 +1,174 @@
+"""Manifests of reconfigurable modules: what a module is, and how its registers lie.
+
+A manifest is `bitstreams/<module>/manifest.yaml`::
+
+    module: dct                       # the folder's name
+    kind: hls                         # or gpu: the `kind` field of the identity block
+    top: dct                          # name of the top module
+    files: ../../hw/ip/dct/dct.f      # sources, relative to the manifest
+    register_map: "1.0"               # major.minor, as the identity block says
+    clk_hz: 100000000                 # clock it closes timing at
+    registers:                        # byte offsets in the module's 64 KiB window
+      in: {offset: 0x10, width: 64, kind: pointer, access: r}
+      out: {offset: 0x1c, width: 64, kind: pointer, access: w}
+      blocks: {offset: 0x28, width: 32, kind: scalar}
+      status: {offset: 0x30, width: 32, kind: status}
+    resources: {lut: 2100, ff: 1900, dsp: 32, bram: 0, command: "..."}
+    scrub: load                       # or reset: what makes it clean for another tenant
+    example: {in: 256, out: 256, blocks: 2}   # a short legal run: bytes of each buffer, value of each scalar
+
+A `pointer` takes a buffer's address and `access` says what the module does with it (r, w, rw); a `scalar` takes an
+integer; a `status` is written by the module when it is done, zero meaning that all went well.
+
+`scrub: reset` counts only with a record beside the manifest that names the build it was verified for: `scrub.yaml`,
+written by `eddy module check NAME --record`. Any other build is loaded again between tenants.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from eddy.core.errors import InvalidRequest
+from eddy.core.slots import Access
+from eddy.packages import fields
+from eddy.packages.modules import (
+    FIRST_ARGUMENT,
+    IDENTITY_OFFSET,
+    ArgumentRegister,
+    ModuleKind,
+    ModuleManifest,
+    RegisterKind,
+    Resources,
+    Scrub,
+)
+
+RECORD = "scrub.yaml"
+"""Name of the record beside a manifest."""
+FIELDS = (
+    *("module", "kind", "top", "files", "register_map", "clk_hz"),
+    *("registers", "resources", "scrub", "summary", "example", "parameters"),
+)
+
+
+def load_module_manifest(path: str | Path) -> ModuleManifest:
+    """Read a manifest.
+
+    Args:
+        path: A `manifest.yaml`, or the folder that holds it.
+
+    Raises:
+        InvalidRequest: It cannot be read, or a field is wrong; `field` names it.
+    """
+    path = Path(path)
+    path = path / "manifest.yaml" if path.is_dir() else path
+    raw = fields.read_yaml(path)
+    if not isinstance(raw, dict):
+        raise InvalidRequest(f"{path} must hold a mapping", field="path")
+    return dataclasses.replace(parse_module_manifest(raw, path.parent), verified_build=recorded_build(path.parent))
+
+
+def recorded_build(folder: Path) -> str:
+    """The build that the record in a module's folder names; "" where there is none, or none that can be read."""
+    try:
+        raw = yaml.safe_load((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return ""
+    build = raw.get("build") if isinstance(raw, dict) else None
+    return build if isinstance(build, str) and re.fullmatch("[0-9a-f]{16}", build) else ""
+
+
+def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifest:
+    """Turn a manifest's mapping into its type; `folder` is what its paths are relative to.
+
+    Raises:
+        InvalidRequest: A field is missing, unknown or wrong; `field` names it.
+    """
+    fields.known(raw, FIELDS)
+    for name in ("module", "kind", "files", "register_map", "clk_hz"):
+        if name not in raw:
+            raise InvalidRequest(f"field {name} is missing", field=name)
+    registers = tuple(_register(str(n), r) for n, r in fields.mapping(raw.get("registers", {}), "registers").items())
+    _check_overlaps(registers)
+    example = _example(raw.get("example", {}), registers)
+    return ModuleManifest(
+        module=str(raw["module"]),
+        kind=ModuleKind(fields.choice(raw["kind"], "kind", [k.value for k in ModuleKind])),
+        top=str(raw.get("top", raw["module"])),
+        files=(folder / str(raw["files"])).resolve(),
+        register_map=_version(raw["register_map"]),
+        clk_hz=fields.positive(raw["clk_hz"], "clk_hz"),
+        registers=tuple(sorted(registers, key=lambda r: r.offset)),
+        resources=_resources(fields.mapping(raw.get("resources", {}), "resources")),
+        scrub=_scrub(raw.get("scrub", Scrub.LOAD.value)),
+        summary=str(raw.get("summary", "")),
+        example=example,
+        parameters=tuple((str(n), str(v)) for n, v in fields.mapping(raw.get("parameters", {}), "parameters").items()),
+    )
+
+
+def _scrub(value: Any) -> Scrub:
+    return Scrub(fields.choice(Scrub.LOAD.value if value == "reload" else value, "scrub", [s.value for s in Scrub]))
+
+
+def _version(value: Any) -> tuple[int, int]:
+    parts = str(value).split(".")
+    if len(parts) != 2 or not all(p.isdigit() and int(p) < 256 for p in parts):
+        raise InvalidRequest(
+            f'register_map is {value!r}; write it as "major.minor", each 0 to 255', field="register_map"
+        )
+    return int(parts[0]), int(parts[1])
+
+
+def _resources(raw: Mapping[str, Any]) -> Resources:
+    counts = {}
+    for name in ("lut", "ff", "dsp", "bram"):
+        counts[name] = fields.count(raw.get(name, 0), f"resources.{name}")
+    return Resources(**counts, command=str(raw.get("command", "")))
+
+
+def _register(name: str, raw: Any) -> ArgumentRegister:
+    field = f"registers.{name}"
+    raw = fields.mapping(raw, field)
+    kind = RegisterKind(fields.choice(raw.get("kind"), f"{field}.kind", [k.value for k in RegisterKind]))
+    offset, width = raw.get("offset"), raw.get("width", 32)
+    fields.choice(width, f"{field}.width", [32, 64])
+    if not isinstance(offset, int) or offset % 4 or not FIRST_ARGUMENT <= offset <= IDENTITY_OFFSET - width // 8:
+        raise InvalidRequest(
+            f"{field}.offset is {offset!r}; it must be a multiple of 4 from 0x10 to below 0xF000",
+            field=f"{field}.offset",
+        )
+    access = None
+    if kind is RegisterKind.POINTER:
+        access = Access(fields.choice(raw.get("access"), f"{field}.access", [a.value for a in Access]))
+    return ArgumentRegister(name, offset, width, kind, access)
+
+
+def _example(raw: Any, registers: Sequence[ArgumentRegister]) -> tuple[tuple[str, int], ...]:
+    """The example's values; where there is one, every input has its value."""
+    raw = fields.mapping(raw, "example")
+    inputs = [r.name for r in registers if r.kind is not RegisterKind.STATUS]
+    for name, value in raw.items():
+        fields.choice(name, "example", inputs)
+        fields.count(value, f"example.{name}")
+    missing = [name for name in inputs if name not in raw]
+    if raw and missing:
+        raise InvalidRequest(f"the example lacks {', '.join(missing)}", field="example", allowed=inputs)
+    return tuple((str(name), int(value)) for name, value in raw.items())
+
+
+def _check_overlaps(registers: Sequence[ArgumentRegister]) -> None:
+    taken: dict[int, str] = {}
+    for register in registers:
+        for offset in range(register.offset, register.offset + register.width // 8, 4):
+            if offset in taken:
+                raise InvalidRequest(
+                    f"registers {taken[offset]} and {register.name} share offset {offset:#x}",
+                    field=f"registers.{register.name}.offset",
+                )
+            taken[offset] = register.name

@@ -1,0 +1,206 @@
+"""Reconfigurable modules as their manifests state them: kind, arguments, resources, and what scrubs them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eddy.core.applications import BufferRole, BufferSpec, TaskSpec
+from eddy.core.errors import InvalidRequest
+from eddy.core.slots import Access
+
+FIRST_ARGUMENT = 0x10
+"""Offsets below belong to ap_ctrl and the interrupt registers."""
+IDENTITY_OFFSET = 0xF000
+"""Offset of the identity block; arguments end below it."""
+
+
+class ModuleKind(str, enum.Enum):
+    """What the identity block says a module is."""
+
+    HLS = "hls"
+    GPU = "gpu"
+
+    @property
+    def identity(self) -> int:
+        """The `kind` field of the identity block."""
+        return {"hls": 1, "gpu": 2}[self.value]
+
+
+class RegisterKind(str, enum.Enum):
+    """What is put into a register."""
+
+    POINTER = "pointer"
+    SCALAR = "scalar"
+    STATUS = "status"
+
+
+class Scrub(str, enum.Enum):
+    """What leaves nothing of one tenant's data behind in a module."""
+
+    LOAD = "load"
+    """Only loading it again. Manifests may also say ``reload``."""
+    RESET = "reset"
+    """Holding its reset: whoever comes next can tell nothing of who was there before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentRegister:
+    """One argument of a module.
+
+    Attributes:
+        name: As application task graphs name it.
+        offset: Byte offset of its first 32-bit word.
+        width: 32 or 64 bits; 64 takes two words, the low one first.
+        kind: Pointer, scalar or status.
+        access: What the module does with the buffer a pointer names; None for the other kinds.
+    """
+
+    name: str
+    offset: int
+    width: int
+    kind: RegisterKind
+    access: Access | None = None
+
+    def words(self, value: int) -> tuple[tuple[int, int], ...]:
+        """The (byte offset, 32-bit value) writes that put `value` into the register.
+
+        Raises:
+            InvalidRequest: The value does not fit.
+        """
+        if not -(1 << (self.width - 1)) <= value < 1 << self.width:
+            raise InvalidRequest(
+                f"register {self.name} has {self.width} bits; {value} does not fit",
+                field=self.name,
+                allowed=f"{self.width}-bit integers",
+            )
+        return tuple((self.offset + 4 * i, value >> (32 * i) & 0xFFFF_FFFF) for i in range(self.width // 32))
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a module takes of the fabric, and the command that says so; zeros where not measured."""
+
+    lut: int = 0
+    ff: int = 0
+    dsp: int = 0
+    bram: int = 0
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleManifest:
+    """A reconfigurable module, as its manifest states it.
+
+    Attributes:
+        module: Its name.
+        kind: HLS accelerator or GPU cluster.
+        top: Name of its top-level RTL module.
+        files: The `.f` list of its sources.
+        register_map: (major, minor), as the identity block reads.
+        clk_hz: Clock it was built for.
+        registers: Its arguments, by offset.
+        resources: Fabric it takes.
+        scrub: What makes it clean for another tenant.
+        summary: One line for people.
+        example: A short legal run, for `eddy module check`: (pointer, bytes of its buffer) and (scalar, value) pairs.
+        parameters: Overrides of the top's RTL parameters, as (name, value) pairs.
+        verified_build: Build hash, 16 hex digits, for which a record says that a reset scrubs it; "" without one.
+    """
+
+    module: str
+    kind: ModuleKind
+    top: str
+    files: Path
+    register_map: tuple[int, int]
+    clk_hz: float
+    registers: tuple[ArgumentRegister, ...]
+    resources: Resources = Resources()
+    scrub: Scrub = Scrub.LOAD
+    summary: str = ""
+    example: tuple[tuple[str, int], ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    verified_build: str = ""
+
+    def scrubs(self, build: str) -> bool:
+        """Whether a reset makes this build of it clean for another tenant: it says so, and was verified."""
+        return self.scrub is Scrub.RESET and bool(build) and self.verified_build == build
+
+    def register(self, name: str) -> ArgumentRegister:
+        """The argument of that name.
+
+        Raises:
+            InvalidRequest: There is none.
+        """
+        for register in self.registers:
+            if register.name == name:
+                return register
+        allowed = [r.name for r in self.registers]
+        raise InvalidRequest(
+            f"module {self.module} has no argument {name}; it has {', '.join(allowed)}", field=name, allowed=allowed
+        )
+
+    @property
+    def status(self) -> ArgumentRegister | None:
+        """The register that reads non-zero after a run that went wrong, if the module has one."""
+        return next((r for r in self.registers if r.kind is RegisterKind.STATUS), None)
+
+    def inputs(self) -> tuple[ArgumentRegister, ...]:
+        """Every register a launch must set: pointers and scalars."""
+        return tuple(r for r in self.registers if r.kind is not RegisterKind.STATUS)
+
+    def writes(self, values: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
+        """The register writes of a launch, given every pointer's address and every scalar.
+
+        Raises:
+            InvalidRequest: An argument is missing, unknown or too large.
+        """
+        for name in values:
+            self.register(name)
+        result: list[tuple[int, int]] = []
+        for register in self.inputs():
+            if register.name not in values:
+                raise InvalidRequest(f"module {self.module} needs argument {register.name}", field=register.name)
+            result += register.words(values[register.name])
+        return tuple(result)
+
+    def check_task(self, task: TaskSpec, buffers: Sequence[BufferSpec]) -> None:
+        """Check that a task's arguments fit this module: all present, buffers to pointers, integers to scalars.
+
+        Raises:
+            InvalidRequest: They do not; `field` names the argument.
+        """
+        roles = {b.name: b.role for b in buffers}
+        given = dict(task.arguments)
+        for name in given:
+            self.register(name)
+        for register in self.inputs():
+            field = f"tasks.{task.name}.arguments.{register.name}"
+            if register.name not in given:
+                raise InvalidRequest(
+                    f"task {task.name}: argument {register.name} of {self.module} is not set", field=field
+                )
+            _check_argument(register, given[register.name], roles, field)
+
+
+def _check_argument(register: ArgumentRegister, value: str | int, roles: Mapping[str, BufferRole], field: str) -> None:
+    """Check one value of a task against the register it goes to."""
+    if isinstance(value, int):
+        if register.kind is not RegisterKind.SCALAR:
+            raise InvalidRequest(
+                f"{field}: a pointer takes a buffer's name, not {value}", field=field, allowed=sorted(roles)
+            )
+        register.words(value)
+        return
+    if register.kind is not RegisterKind.POINTER:
+        raise InvalidRequest(f"{field}: a scalar takes an integer, not {value!r}", field=field, allowed="an integer")
+    if value not in roles:
+        raise InvalidRequest(f"{field}: no buffer {value}", field=field, allowed=sorted(roles))
+    if register.access is not Access.READ and roles[value] in (BufferRole.INPUT, BufferRole.CONSTANT):
+        raise InvalidRequest(
+            f"{field}: the module writes here, but {value} is an {roles[value].value} buffer",
+            field=field,
+            allowed=["output", "intermediate"],
+        )
