@@ -60,7 +60,7 @@ def no_room(where: Path) -> StorageFull:
     """Say that a disk is full."""
     free = free_bytes(where)
     return StorageFull(
-        f"no room is left where {where} lies ({free} bytes free): make room there; what waits then goes on by itself",
+        f"the disk of {where} is full ({free} bytes free): free space there; waiting jobs then continue",
         path=str(where),
         free_bytes=free,
     )

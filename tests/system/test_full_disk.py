@@ -189,7 +189,7 @@ def test_a_small_file_system(small: Path, tmp_path: Path) -> None:
         done = subprocess.run([*command, str(small / data)], capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 6
         assert len(done.stderr.splitlines()) == 1
-        assert "no room is left" in done.stderr
+        assert "is full" in done.stderr
     full.unlink()
     with Server(settings, board=model_board()).background() as server:
         assert ready(server).status_code in (200, 503)

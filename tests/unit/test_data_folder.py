@@ -188,7 +188,7 @@ def _lost_log(folder: Path) -> None:
     ("harm", "says"),
     [
         (_empty("eddy.sqlite3"), "it is empty"),
-        (_noise, "does not begin as a data base"),
+        (_noise, "does not start like an SQLite data base"),
         (_directory, "is no file"),
         (_other_program, "another program's"),
         (_older_number, "already exists"),
@@ -207,7 +207,7 @@ def test_damage_is_named_with_what_helps_and_changes_nothing(
         with pytest.raises(StorageDamaged, match=says) as raised:
             start(folder)
         assert "\n" not in raised.value.message
-        assert "backup" in raised.value.message or "put it back" in raised.value.message
+        assert "backup" in raised.value.message or "restore it" in raised.value.message
     assert (folder / "operator.key").read_bytes() == key
     done = CliRunner().invoke(app, ["serve", "--board", "model", "--port", "0", "--data", str(folder)])
     assert done.exit_code == 6
@@ -343,7 +343,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StorageFailed, match="no room is left"):
+    with pytest.raises(StorageFailed, match="is full"):
         write_private(path, b"new")
     assert (path.read_bytes(), os.listdir(tmp_path)) == (b"old", ["file"])
 
@@ -358,7 +358,7 @@ def test_a_full_disk_is_said_and_forgotten_once_there_is_room(tmp_path: Path) ->
         with database.transaction() as db:
             db.execute("INSERT INTO meta VALUES ('big', ?)", ("x" * 100_000,))
 
-    with pytest.raises(StorageFailed, match="no room is left"):
+    with pytest.raises(StorageFailed, match="is full"):
         fill()
     assert database.health.problem is not None
     assert database.health.problem.code == "storage-full"

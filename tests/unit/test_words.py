@@ -19,6 +19,7 @@ RETIRED = {
     r"make-spans?": "makespan",
     r"began anew|begins? anew|begun anew": "restarted, starts again",
     r"\banew\b": "again",
+    r"\bput (it|them|the blobs?) up\b": "upload",
     r"\bput(ting)? up (as|a|the|these|this|what|none|bytes|blobs?)\b|\b(was|were|are|is|has|have) put up\b": "uploaded",
     r"\b(taken|took|takes?|taking) up (again|jobs?|slots?|store|every|what|where|all)\b": "recovered, continued",
     r"\b(is|are|was|were) through (with|and|before)\b": "finished",

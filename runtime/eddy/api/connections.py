@@ -120,7 +120,7 @@ def _make_room(among: list[GuardedProtocol]) -> bool:
     """End the connection that has waited longest without asking, the newest excepted; answers whether there was one."""
     for connection in among[:-1]:
         if connection.waits:
-            connection.give_up("too-many-connections", "Others need the connection that asked nothing.")
+            connection.give_up("too-many-connections", "The idle connection was closed to make room for others.")
             return True
     return False
 
@@ -178,10 +178,10 @@ class GuardedProtocol(H11Protocol):
             self.transport.abort()
         elif self._asking_s is not None and not self._busy:
             if now_s - self._asking_s > limits.patience_s:
-                self.give_up("request-timeout", f"The head of a request must come within {limits.patience_s:g} s.")
+                self.give_up("request-timeout", f"The head of a request must arrive within {limits.patience_s:g} s.")
         elif self._busy and self.cycle.more_body and not self._we_keep_it_waiting():
             if self._incoming.too_slow(now_s, limits.patience_s, limits.bytes_per_s):
-                detail = f"A body must come at {limits.bytes_per_s} bytes a second or more."
+                detail = f"A body must arrive at {limits.bytes_per_s} bytes a second or more."
                 self.give_up("request-timeout", detail)
         else:
             self._incoming.stop()

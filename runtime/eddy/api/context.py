@@ -109,7 +109,7 @@ async def caller(
         raise Unauthorized("Send your key as `Authorization: Bearer <key>`.", field="Authorization")
     tenant = context.store.tenant_by_key(context.hasher.hash(credentials.credentials))
     if tenant is None:
-        raise Unauthorized("Nobody has this key; ask the operator for one.", field="Authorization")
+        raise Unauthorized("This key is unknown; ask the operator for one.", field="Authorization")
     return tenant
 
 

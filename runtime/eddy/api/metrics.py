@@ -31,7 +31,7 @@ class _State(Collector):
         hypervisor, store = self._context.hypervisor, self._context.store
         yield GaugeMetricFamily("eddy_board_seconds", "Board time, as last seen.", value=hypervisor.now_s())
         up = float(self._context.ready and not self._context.unavailable)
-        yield GaugeMetricFamily("eddy_up", "1 while the hypervisor takes jobs and its board answers.", value=up)
+        yield GaugeMetricFamily("eddy_up", "1 while the hypervisor accepts jobs and its board answers.", value=up)
         jobs = Tally(store.unfinished_by_state())
         yield _gauge("eddy_jobs", "Jobs that have not ended, by state.", "state", _UNFINISHED, jobs)
         phases = Tally(status.phase for status in hypervisor.slots())

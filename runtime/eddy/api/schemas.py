@@ -28,7 +28,7 @@ class Waiting(Answer):
     """Board seconds without a slot, by what was missing."""
 
     slot: float = Field(description="The policy had not given it a slot.")
-    memory: float = Field(description="The board's memory had no room for its buffers.")
+    memory: float = Field(description="The board's memory was full.")
     preempted: float = Field(description="Its slots had been taken.")
 
 
@@ -90,7 +90,7 @@ class Job(Answer):
     application: str = Field(description='The application; "kernel:" and the kernel\'s name for a kernel job.')
     batch: int = Field(description="Items; slices of the ND-range for a kernel job.")
     priority: int = Field(description="As submitted; higher comes first.")
-    state: JobState = Field(description="Where it is in its life; `succeeded`, `failed` and `cancelled` are final.")
+    state: JobState = Field(description="Its state; `succeeded`, `failed` and `cancelled` are final.")
     doing: str = Field(
         default="",
         description="What is being made for it before it can have a slot, such as building the simulation model of a "
@@ -152,7 +152,7 @@ class Task(Answer):
     name: str = Field(description="Unique in the application.")
     module: str = Field(description="The reconfigurable module that carries it out.")
     arguments: dict[str, str | int] = Field(description="Register of the module to a buffer's name, or a number.")
-    estimate_s: float = Field(description="Board seconds an item is expected to take; may be far off.")
+    estimate_s: float = Field(description="Expected board time of an item, in seconds; may be wrong by far.")
     time_limit_s: float = Field(description="Board seconds after which an item is stopped and the job fails.")
 
 
@@ -191,7 +191,7 @@ class Slot(Answer):
     since_s: float = Field(description="Board time since when.")
     mine: bool = Field(description="Whether it works for you.")
     module: str | None = Field(description="Module in it; null for none, or where it is not yours.")
-    tenant: str | None = Field(description="Whom it works for; null for nobody, or where it is not you.")
+    tenant: str | None = Field(description="The tenant it works for; null if none, or another tenant.")
     job: int | None = Field(description="Job it works for.")
     task: int | None = Field(description="Task of that job.")
     item: int | None = Field(description="Item it runs.")

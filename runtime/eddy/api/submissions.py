@@ -204,7 +204,7 @@ class TaskSubmission(Request):
     arguments: dict[str, str | int] = Field(
         default_factory=dict, max_length=256, description="Register of the module to a buffer's name, or a number."
     )
-    estimate_us: float = Field(gt=0, le=1e12, description="Board microseconds an item is expected to take.")
+    estimate_us: float = Field(gt=0, le=1e12, description="Expected board time of an item, in microseconds.")
     time_limit_ms: float = Field(gt=0, le=1e9, description="Board milliseconds after which an item is stopped.")
 
 
@@ -214,7 +214,7 @@ class AppSubmission(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [examples.APPLICATION]})
 
     application: str = Field(pattern=IDENTIFIER, description="Its name.")
-    summary: str = Field(default="", max_length=1000, description="What it does, for people.")
+    summary: str = Field(default="", max_length=1000, description="A description.")
     max_batch: int = Field(default=30, ge=1, le=_MAX_ITEMS, description="Most items of a job.")
     goal_slots: int = Field(default=3, ge=1, le=64, description="Slots beyond which it gets no faster.")
     goals: dict[Annotated[str, Field(pattern=r"^[0-9]{1,7}$")], Annotated[int, Field(ge=1, le=64)]] = Field(
@@ -252,6 +252,4 @@ class TenantSubmission(Request):
     id: str = Field(pattern=NAME, description="Its name: letters, digits, `_`, `.` and `-`, a letter first.")
     admin: bool = Field(default=False, description="Whether it may do what the operator may.")
     quota: QuotaSubmission = Field(default_factory=QuotaSubmission, description="Its bounds.")
-    attributes: dict[str, Any] = Field(
-        default_factory=dict, max_length=32, description="Whatever the operator wants to keep with it."
-    )
+    attributes: dict[str, Any] = Field(default_factory=dict, max_length=32, description="Data of the operator's own.")

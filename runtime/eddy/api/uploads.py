@@ -1,4 +1,4 @@
-"""How many uploads are under way, and how many bytes of them: bounded in all and by tenant; the others wait outside.
+"""How many uploads are in progress, and how many bytes of them: bounded in all and by tenant; the others wait outside.
 
 An upload holds a megabyte of memory while it streams to disk. One that waits for its turn is not read, so its sender is
 slowed down by TCP and nothing of it is held here.
@@ -94,7 +94,7 @@ class Uploads:
                 await asyncio.wait_for(self._freed.wait(), until_s - loop.time())
             except asyncio.TimeoutError:
                 raise TooManyUploads(
-                    f"{self._of.total()} uploads are under way, {self._of[tenant]} of them yours; at most"
+                    f"{self._of.total()} uploads are in progress, {self._of[tenant]} of them yours; at most"
                     f" {self.limits.uploads} may be, {self.limits.uploads_per_tenant} of one tenant: send it again.",
                     limit=self.limits.uploads_per_tenant,
                 ) from None

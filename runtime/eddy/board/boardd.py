@@ -193,7 +193,9 @@ class Boardd:
         if not client.greeted:
             self._hello(client, frame)
         elif client.waiting is not None:
-            raise InvalidRequest("the port has one caller: no call while a wait is under way", field="call")
+            raise InvalidRequest(
+                "the port has one caller: no call is allowed while a wait is in progress", field="call"
+            )
         else:
             self._send(client, self._call(client, frame))
 

@@ -108,7 +108,7 @@ class HlsRunner:
         if fault.cause is not Cause.NONE:
             self._end(*self._explain(launch, fault, finished))
         elif late:
-            self._end(Cause.MODULE_ERROR, f"the module says that it is done, but its {late}")
+            self._end(Cause.MODULE_ERROR, f"the module reports done, but its {late}")
         elif status:
             detail = f"the module's status register at {launch.status:#x} reads {status:#x}"
             self._end(Cause.MODULE_ERROR, detail)
@@ -127,7 +127,7 @@ class HlsRunner:
     def _explain(self, launch: Launch, fault: Fault, finished: bool) -> tuple[Cause, str]:
         """Why the item failed. A module that is done and asks for what it was granted is not outside its windows."""
         if finished and asked_late(fault, launch, self._parts.arena):
-            detail = f"the module said that it was done, and asked for memory after that ({fault.detail})"
+            detail = f"the module reported done, and made memory requests after that ({fault.detail})"
             return Cause.MODULE_ERROR, detail
         return fault.cause, fault.detail
 

@@ -69,7 +69,7 @@ class Trust:
         if required and not keys:
             raise InvalidRequest(
                 f"this board loads signed images only, but {folder or 'no folder'} holds no trusted key;"
-                " put the public key of whoever signs there, as <name>.pub",
+                " copy the signer's public key there, as <name>.pub",
                 field="trusted_keys",
             )
         return cls(required, keys)

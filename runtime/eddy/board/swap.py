@@ -120,8 +120,12 @@ def _forget_status(swap: SwapContext) -> None:
 
 CLOSING: tuple[Step, ...] = (
     Step("fence", "software must not ask a module that is about to vanish: nothing may answer", _fence),
-    Step("stop", "an accelerator on auto-restart would begin another item while it drains", _stop),
-    Step("drain", "a burst cut in half would leave the memory port waiting for its data; bounded, then forced", _drain),
+    Step("stop", "an accelerator with auto-restart would start another item while it drains", _stop),
+    Step(
+        "drain",
+        "half a burst would block the memory port; the wait is bounded, then the burst is completed by force",
+        _drain,
+    ),
     Step(
         "decouple",
         "from here on nothing of the slot reaches the shell; before reset, because a reset module may still drive",
@@ -132,7 +136,7 @@ CLOSING: tuple[Step, ...] = (
 """From a working slot to a closed one. Also what `close`, `stop` and every fault run."""
 
 PREPARING: tuple[Step, ...] = (
-    Step("forget status", "an old error of the port must not be taken for one of this load", _forget_status),
+    Step("forget status", "an old error of the port must not be taken for an error of this load", _forget_status),
 )
 
 
@@ -192,11 +196,11 @@ def _unfence(swap: SwapContext) -> None:
 
 
 OPENING: tuple[Step, ...] = (
-    Step("status", "what the port did not take is not in the slot", _check_status),
-    Step("clock", "the module's own rate, stable before anything is clocked by it", _set_clock),
+    Step("status", "if the port reports an error, the slot's content is undefined", _check_status),
+    Step("clock", "the module's clock rate must be stable before it clocks anything", _set_clock),
     Step("release reset", "reset needs a running clock to reach the flops; the paths are still closed", _release),
-    Step("open control", "registers only: until it is known what is there, it must not reach memory", _open_control),
-    Step("identify", "a file that loaded well can still hold another module than its manifest says", _identify),
+    Step("open control", "registers only: an unidentified module must not reach memory", _open_control),
+    Step("identify", "a file that loaded well may still contain another module than its manifest says", _identify),
     Step("windows", "none until a launch grants some; the windows of the module before are not inherited", _no_windows),
     Step(
         "open memory",
@@ -218,7 +222,7 @@ def _hold(swap: SwapContext) -> None:
 
 
 CLEARING: tuple[Step, ...] = (
-    Step("drained", "whoever comes next must meet nothing the last tenant asked of memory", _drained),
+    Step("drained", "no memory request of the last tenant may be outstanding for the next one", _drained),
     Step("hold", "a module is scrubbed by so many cycles of reset as it was verified with, and more", _hold),
 )
 """Between closing and opening a slot whose module stays."""

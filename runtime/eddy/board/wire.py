@@ -96,9 +96,9 @@ def parse(text: bytes) -> dict[str, Any]:
     try:
         head = json.loads(text)
     except ValueError as error:
-        raise InvalidRequest(f"a frame does not begin with JSON: {error}", field="frame") from error
+        raise InvalidRequest(f"a frame does not start with JSON: {error}", field="frame") from error
     if not isinstance(head, dict):
-        raise InvalidRequest("a frame does not begin with a JSON object", field="frame")
+        raise InvalidRequest("a frame does not start with a JSON object", field="frame")
     return head
 
 

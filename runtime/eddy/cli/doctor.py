@@ -129,7 +129,7 @@ def _memory() -> Finding:
 
 def _disk() -> Finding:
     free = shutil.disk_usage(".").free
-    return Finding("disk", free > DISK_BYTES, f"{free / GIB:.1f} GiB free here", "models and packages take 2 GiB")
+    return Finding("disk", free > DISK_BYTES, f"{free / GIB:.1f} GiB free here", "models and packages need 2 GiB")
 
 
 def _data(data: str) -> Iterator[Finding]:

@@ -24,8 +24,8 @@ Threads = Annotated[int, typer.Option("--threads", min=1, max=16, help="Lanes of
 NoFpu = Annotated[bool, typer.Option("--no-fpu", help="Without floating point: its instructions are illegal.")]
 L2 = Annotated[int, typer.Option("--l2", metavar="BYTES", help="Second-level cache that the cores share; 0: none.")]
 AllCores = Annotated[bool, typer.Option("--all-cores", help="Start every core, not core 0 alone.")]
-MaxCycles = Annotated[int, typer.Option("--max-cycles", min=1, help="End the run after so many cycles.")]
-Latency = Annotated[int, typer.Option("--latency", min=1, max=10_000, help="Cycles memory takes to answer.")]
+MaxCycles = Annotated[int, typer.Option("--max-cycles", min=1, help="End the run after this many cycles.")]
+Latency = Annotated[int, typer.Option("--latency", min=1, max=10_000, help="Latency of memory, in cycles.")]
 
 
 @app.callback()

@@ -130,7 +130,7 @@ def wait_for(job: Job) -> None:
         with watching() as watch:
             job.wait(on_change=watch)
     except KeyboardInterrupt:
-        say(f"eddy: job {job.id} goes on; `eddy job {job.id} --follow` shows it, `eddy cancel {job.id}` ends it")
+        say(f"eddy: job {job.id} continues; `eddy job {job.id} --follow` shows it, `eddy cancel {job.id}` ends it")
         raise typer.Exit(130) from None
 
 

@@ -87,7 +87,7 @@ def new(
         return
     for path in files:
         typer.echo(f"  {path.relative_to(folder)}")
-    typer.echo(f"Now put your arithmetic into hw/ip/{name}/rtl/{name}_core.sv, then: eddy module check {name}")
+    typer.echo(f"Now write your arithmetic in hw/ip/{name}/rtl/{name}_core.sv, then: eddy module check {name}")
 
 
 def find_manifest(module: str, root: Path) -> Path:

@@ -22,7 +22,7 @@ def place(
     method: Annotated[
         str, typer.Option(help=f"One of {', '.join(METHOD_NAMES)}.", callback=one_of(METHOD_NAMES))
     ] = "default",
-    groups: Annotated[int, typer.Option(min=1, help="Place so many groups of sizes in turn, small jobs first.")] = 1,
+    groups: Annotated[int, typer.Option(min=1, help="Place this many groups of sizes in turn, small jobs first.")] = 1,
     reconfigure_s: Annotated[float, typer.Option(min=0, help="Seconds an accelerator needs before each job.")] = 0.0,
     check: Annotated[bool, typer.Option(help="Check the answer by a referee that is not the solver.")] = True,
     as_json: AsJson = False,

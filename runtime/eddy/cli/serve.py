@@ -86,7 +86,7 @@ def serve(
         if server.failed:
             say("eddy: the hypervisor stopped; the log above has the cause")
             raise typer.Exit(BOARD_FAILED)
-        say("eddy: stopped; jobs that have not ended go on at the next start")
+        say("eddy: stopped; jobs that have not ended continue at the next start")
 
 
 def _kernel_limits(slices: int, time_limit_s: float) -> KernelLimits:

@@ -29,7 +29,7 @@ def simulate(
         ),
     ] = "thesis",
     latency: Annotated[
-        str, typer.Option(help="What items really take; policies see estimates.", callback=one_of(LATENCIES))
+        str, typer.Option(help="Actual latencies of items; policies see estimates.", callback=one_of(LATENCIES))
     ] = "measured",
     loads: Annotated[
         str, typer.Option(help="Whether the hypervisor waits for a load.", callback=one_of(LOADS))
@@ -41,7 +41,7 @@ def simulate(
         ),
     ] = None,
     load_ms: Annotated[
-        float | None, typer.Option(min=0.0, help="What every load takes; else what was measured.")
+        float | None, typer.Option(min=0.0, help="Time of every load; by default the measured one.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write events and trace as JSON.")] = None,
     as_json: AsJson = False,

@@ -83,7 +83,7 @@ class Job:
         if on_change is not None:
             self._tell(on_change, seen)
         if not self.ended:
-            message = f"Job {self.id} is {self.state} after {timeout_s:g} s; it goes on, wait again or cancel it."
+            message = f"Job {self.id} is {self.state} after {timeout_s:g} s; it continues: wait again, or cancel it."
             raise WaitTimeout(message, job=self.id, state=self.state)
         if self.state != "succeeded":
             raise self._failure()

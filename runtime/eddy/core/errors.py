@@ -16,7 +16,7 @@
     │   └── MemoryExhausted     the board's arena has no room
     ├── BoardUnreachable        the privileged half is gone
     └── StorageFailed           what must be kept cannot be
-        ├── StorageFull         no room is left; goes on by itself once there is
+        ├── StorageFull         the disk is full; work continues once there is space
         ├── StorageReadOnly     it may be read, not written
         ├── StorageDamaged      what is there is not what was written
         └── StorageInUse        another process has it

@@ -144,7 +144,7 @@ def end_with(libc: ctypes.CDLL, parent: int) -> None:
     """End when the process that asked ends, however it does."""
     libc.prctl(1, 9, 0, 0, 0)
     if os.getppid() != parent:
-        refuse("the process that asked has ended")
+        refuse("the calling process has ended")
 
 
 def main() -> None:

@@ -43,7 +43,7 @@ class Headers:
 
     def __post_init__(self) -> None:
         if len(self.files) > MAX_FILES:
-            message = f"A source comes with {MAX_FILES} headers at most, not {len(self.files)}."
+            message = f"A source may have {MAX_FILES} headers at most, not {len(self.files)}."
             raise InvalidRequest(message, field="includes", allowed=MAX_FILES)
         for name in self.files:
             if not _FILE_NAME.match(name) or posixpath.normpath(name) != name:

@@ -177,7 +177,7 @@ def _blob(store: Store, tenant: str, sha256: str, size: int, place: str, spec: B
     actual = store.blob_bytes(tenant, sha256)
     if actual is None:
         raise InvalidRequest(
-            f"{place}: no blob {sha256[:64]} of yours; put it up first, then submit",
+            f"{place}: no blob {sha256[:64]} of yours; upload it first, then submit",
             field=place,
             allowed="sha256 of an uploaded blob",
         )

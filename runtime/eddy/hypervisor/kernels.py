@@ -292,7 +292,7 @@ def _extent(kernel: KernelRequest, place: int) -> object:
 def _check_blob(store: Store, tenant: str, value: ArrayArgument, place: str) -> None:
     actual = store.blob_bytes(tenant, value.digest)
     if actual is None:
-        message = f"{place}: no blob {value.digest} of yours; put it up first, then submit"
+        message = f"{place}: no blob {value.digest} of yours; upload it first, then submit"
         raise InvalidRequest(message, field=place, allowed="sha256 of an uploaded blob")
     if actual != value.bytes:
         message = (

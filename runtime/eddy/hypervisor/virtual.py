@@ -115,7 +115,7 @@ class _Driver:
             self._digest(now_s, inputs)
         left = sorted(self.machine.jobs)
         if left:
-            raise Stalled(f"jobs {left} are left and nothing happens", jobs=left)
+            raise Stalled(f"jobs {left} are left and no event will come", jobs=left)
         return VirtualRun(tuple(self.log), self.jobs, self.board.now_s(), frozenset(self.holders))
 
     def _digest(self, now_s: float, inputs: list[m.Input]) -> None:

@@ -20,11 +20,11 @@ class BoardWatch:
     def lost(self, why: str) -> None:
         """Note that the board cannot be reached."""
         if not self.away:
-            _log.error("the board is away: %s; jobs that have not ended go on once it is back", why)
+            _log.error("the board is unreachable: %s; jobs that have not ended continue once it is back", why)
         self.away = f"The board is away: {why}"
 
     def found(self) -> None:
         """Note that the board answers, and what it holds was recovered."""
         if self.away:
-            _log.warning("the board is back; jobs go on")
+            _log.warning("the board is back; jobs continue")
         self.away = ""

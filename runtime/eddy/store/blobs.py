@@ -196,7 +196,7 @@ class Blobs:
         """
         size = self.blob_bytes(tenant, sha256)
         if size is None:
-            raise NotFound(f"no blob {sha256} of tenant {tenant}: put it up first", field="sha256", asked=sha256)
+            raise NotFound(f"no blob {sha256} of tenant {tenant}: upload it first", field="sha256", asked=sha256)
         return BlobFile(self._blob_path(tenant, sha256), sha256, size)
 
     def blob(self, tenant: str, sha256: str) -> bytes:

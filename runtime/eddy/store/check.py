@@ -42,7 +42,7 @@ def check_file(path: Path) -> None:
     if not head:
         raise broken(path, "it is empty, which no data base ever is")
     if len(head) < _HEADER or not head.startswith(_MAGIC):
-        raise broken(path, "it does not begin as a data base of SQLite does")
+        raise broken(path, "it does not start like an SQLite data base")
     log = path.with_name(path.name + "-wal")
     pages = int.from_bytes(head[28:32], "big")
     page = int.from_bytes(head[16:18], "big")
@@ -109,7 +109,7 @@ def check_or_mend(connection: sqlite3.Connection, path: Path, budget_s: float = 
     except sqlite3.DatabaseError as error:
         found = [str(error)]
     if found is None:
-        _log.warning("%s is too large to be looked at whole in %g s; `eddy doctor` takes its time", path, budget_s)
+        _log.warning("%s is too large to check completely in %g s; `eddy doctor` checks all of it", path, budget_s)
     if not found:
         return True
     in_place = _reindex(connection)

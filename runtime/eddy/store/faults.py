@@ -17,7 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 RESTORE = (
     "restore the folder from a backup, or save what can be read with `sqlite3 {path} .recover | sqlite3 saved.sqlite3`"
-    " and put that in its place; an empty --data starts again from nothing"
+    " and replace it with that; an empty --data starts again from nothing"
 )
 _DAMAGED = (
     "malformed",
@@ -46,7 +46,7 @@ def explained(error: sqlite3.Error, path: Path) -> StorageFailed | None:
         how = said.split(" with text ")[0]
         return StorageDamaged(f"a row of {path} is damaged ({how}): restore it from a backup", path=str(path), row=True)
     if "locked" in said:
-        return StorageInUse(f"another program holds {path} ({said}): end it; `fuser {path}` names it", path=str(path))
+        return StorageInUse(f"another program uses {path} ({said}): end it; `fuser {path}` shows it", path=str(path))
     if any(word in said for word in _READ_ONLY):
         return StorageReadOnly(f"{path} cannot be written ({said}): give user {os.geteuid()} the right", path=str(path))
     if "unable to open" in said or "I/O" in said:

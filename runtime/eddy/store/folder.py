@@ -103,7 +103,7 @@ class DataFolder:
         log = self.database.with_name(_DATABASE + "-wal")
         if self._lock.left.get("open") and not log.exists():
             lock = self.path / _LOCK
-            fix = f"put it back; or go on without what was done last, by removing {lock}"
+            fix = f"restore it; or give up the last changes by removing {lock}"
             raise damaged(log, "is missing, and the last server did not end in order", fix)
 
     def _make_private(self) -> None:
@@ -132,7 +132,7 @@ def look(path: Path) -> None:
     with os_errors(path):
         check_file(database)
         if not secret.exists():
-            raise damaged(secret, "is missing, and without it nobody's key is known", _BACKUP)
+            raise damaged(secret, "is missing, and without it no key can be checked", _BACKUP)
         size = secret.stat().st_size
         secret.read_bytes()
     if size != 32:
@@ -189,5 +189,5 @@ def _make(path: Path) -> None:
         try:
             path.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
         except NotADirectoryError as error:
-            message = f"--data {path} lies below a file: name another folder."
+            message = f"--data {path} is below a file: choose another folder."
             raise InvalidRequest(message, field="data", asked=str(path)) from error

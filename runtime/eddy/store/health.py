@@ -59,7 +59,7 @@ class Health:
         if writes and self.problem is not None and not isinstance(self.problem, StorageDamaged):
             self.problem = None
             if self._said:
-                _log.warning("storage: %s is written again; what waited goes on", self._path)
+                _log.warning("storage: %s can be written again; waiting jobs continue", self._path)
 
     def note(self, error: StorageFailed) -> None:
         """Keep what is wrong, and say it; not again and again where small writes fit and large ones do not."""

@@ -206,7 +206,7 @@ def _same(request: JobRequest, body: str, known: str, record: JobRecord) -> JobR
     if known == body:
         return record
     raise Conflict(
-        f"idempotency key {request.idempotency_key!r} was used for another request (job {record.id}): take a new key",
+        f"idempotency key {request.idempotency_key!r} was used for another request (job {record.id}): use a new key",
         field="Idempotency-Key",
         job=record.id,
     )

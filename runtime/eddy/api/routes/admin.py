@@ -43,7 +43,7 @@ def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operato
     tenant = TenantRecord(body.id, context.hasher.hash(key), body.admin, quota, body.attributes)
     with _adding:
         if _exists(context, body.id):
-            raise Conflict(f"There is a tenant {body.id!r} already; take another name.", field="id", asked=body.id)
+            raise Conflict(f"A tenant {body.id!r} exists already; use another name.", field="id", asked=body.id)
         context.store.put_tenant(tenant)
     response.headers["Cache-Control"] = "no-store"
     return TenantWithKey(**tenant_answer(tenant).model_dump(), key=key)

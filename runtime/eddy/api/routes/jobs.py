@@ -154,7 +154,7 @@ async def cancel(job: JobId, context: Ctx, viewer: Caller) -> Job:
     response_class=StreamingResponse,
     responses={
         200: stream("Events, until the job has ended.", examples.EVENTS),
-        204: {"description": "Ended, and nothing is left to tell."},
+        204: {"description": "Ended; there are no more events."},
         **refusals(404),
     },
 )

@@ -29,7 +29,7 @@ async def healthz() -> Health:
     responses={
         503: {
             "model": Health,
-            "description": "It cannot now; `detail` says why, and where nothing can be kept, `code`.",
+            "description": "Not ready; `detail` gives the reason, and `code` if nothing can be stored.",
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
     },

@@ -108,7 +108,7 @@ def _computation(instance: Instance, host: Ints, time_s: Floats, arrived: Floats
     slack = TOLERANCE * max(float((start_s + time_s).max()), 1e-300)
     computes = time_s > 0
     early = start_s < np.maximum(arrived, instance.ready_s[host] * computes) - slack
-    found = [f"job {i} starts before its data, or its accelerator, is there" for i in np.flatnonzero(early)[:5]]
+    found = [f"job {i} starts before its data, or its accelerator, is available" for i in np.flatnonzero(early)[:5]]
     order = np.lexsort((start_s + time_s, start_s, host))
     order = order[computes[order]]
     same = host[order][1:] == host[order][:-1]

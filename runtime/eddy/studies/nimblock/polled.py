@@ -168,7 +168,7 @@ class _Loop:
             self._turn(inputs + [message for message in messages if message is not None])
         left = sorted(self.machine.inner.jobs)
         if left:
-            raise Stalled(f"jobs {left} are left and nothing happens", jobs=left)
+            raise Stalled(f"jobs {left} are left and no event will come", jobs=left)
         return VirtualRun(tuple(self.log), self.jobs, self.board.now_s())
 
     def _wait(self) -> bool:
