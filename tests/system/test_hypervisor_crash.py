@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import errno
 import itertools
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import Any
 import pytest
 from eddy.board.model import ModelBoard, ModelFaults
 from eddy.board.port import Cause
+from eddy.core.errors import StorageFailed
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEventKind, Quota
 from eddy.hypervisor.engine import Engine
@@ -233,3 +237,23 @@ def test_a_backlog_is_taken_up_in_a_few_transactions_and_begins_where_it_was(
     while not second.idle:
         second.step()
     assert {store.job(TENANT, job.id).state for job in jobs} == {JobState.SUCCEEDED}
+
+
+def test_a_submission_the_disk_is_not_sure_of_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, board = Store(tmp_path / "eddy.sqlite3"), model_board()
+    engine = engine_over(board, store)
+    engine.start()
+    wanted = dataclasses.replace(request(store), idempotency_key="k")
+
+    def refuse(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", refuse)
+        with pytest.raises(StorageFailed):
+            engine.accept(wanted)
+    assert engine.accept(wanted).id == 1
+    while not engine.idle:
+        engine.step()
+    assert [(job.id, job.state) for job in store.jobs(TENANT)] == [(1, JobState.SUCCEEDED)]
+    store.close()

@@ -147,6 +147,10 @@ class Engine:
 
         Returns:
             For each its job, or why it was refused, as `accept` raises it.
+
+        Raises:
+            StorageFailed: The disk refused to say that it has them. They are written, and run; whoever asks again
+                under the same idempotency key is answered the same job.
         """
         submissions = [Submission(request) if work is None else work.submission() for request, work in waiting]
         made = {id(each): work for each, (_, work) in zip(submissions, waiting, strict=True) if work is not None}
@@ -156,10 +160,11 @@ class Engine:
                 made[id(submission)] = self.prepare(submission.request)
 
         with self._arrival_lock:
-            outcomes = self.store.add_jobs(submissions, self.now_s, check)
+            outcomes = self.store.write_jobs(submissions, self.now_s, check)
             for submission, outcome in zip(submissions, outcomes, strict=True):
                 if not isinstance(outcome, Exception) and outcome[1]:
                     self._arrived(made[id(submission)], outcome[0])
+        self.store.settle()
         return [outcome if isinstance(outcome, Exception) else outcome[0] for outcome in outcomes]
 
     def _arrived(self, work: Work, record: JobRecord) -> None:

@@ -181,12 +181,12 @@ class Blobs:
         known = self._sizes.get(tenant, sha256)
         if known is not None:
             return known
-        row = self._db.row("SELECT bytes FROM blob WHERE tenant = ? AND sha256 = ?", tenant, sha256)
-        if row is None:
+        rows = self._db.fresh_rows("SELECT bytes FROM blob WHERE tenant = ? AND sha256 = ?", tenant, sha256)
+        if not rows:
             return None
         if self._db.in_transaction:  # where it cannot be deleted between the two
-            self._sizes.put(tenant, sha256, int(row["bytes"]))
-        return int(row["bytes"])
+            self._sizes.put(tenant, sha256, int(rows[0]["bytes"]))
+        return int(rows[0]["bytes"])
 
     def blob_file(self, tenant: str, sha256: str) -> BlobFile:
         """Where the bytes of a blob lie, not yet verified.

@@ -13,6 +13,7 @@ from pathlib import Path
 from eddy.core.errors import StorageFailed
 from eddy.files import PRIVATE, PRIVATE_FOLDER, os_errors
 from eddy.store.check import check_file, check_or_mend, check_owner
+from eddy.store.disk import Disk
 from eddy.store.faults import storage_errors
 from eddy.store.health import Health
 from eddy.store.readers import Readers
@@ -24,7 +25,7 @@ MOST_VALUES = 999
 
 
 class Database:
-    """A SQLite file in WAL mode, synchronous: what is committed survives power loss.
+    """A SQLite file in WAL mode: what was promised survives power loss.
 
     One connection writes, for one thread at a time, in the order they ask; others read beside it.
 
@@ -44,6 +45,7 @@ class Database:
         existed = kept and _make(self.path)
         self.health = Health(self.path)
         self._turns = Turns()
+        self._disk = Disk(Path(f"{path}-wal") if kept else None)
         self._after: list[Callable[[], None]] = []
         self._connection = self._connect()
         try:
@@ -69,7 +71,7 @@ class Database:
         migrate(self._connection, self._folder)
 
     def _configure(self) -> None:
-        for pragma in ("busy_timeout = 5000", "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        for pragma in ("busy_timeout = 5000", "journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
 
     def close(self) -> None:
@@ -78,31 +80,46 @@ class Database:
             self._readers.close()
         with self._turns:
             self._connection.close()
+        self._disk.close()
 
     @contextmanager
-    def transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """All of it, or nothing; on disk when it ends.
+    def transaction(self, durable: bool = True, wait: bool = True) -> Iterator[sqlite3.Connection]:
+        """All of it, or nothing; on disk when it ends. The next one may begin before that.
 
         Args:
             durable: Whether it must survive a loss of power; else only the end of this process, and the next durable
                 one takes it along.
+            wait: Whether to wait for the disk; who does not calls `settle` before anybody is told.
 
         Raises:
-            StorageFailed: It cannot be written; nothing of it is kept.
+            StorageFailed: It cannot be written; nothing of it is kept, unless it was the last synchronisation that
+                failed (see `Disk.settle`).
         """
-        with self._turns, self.health.watched(writes=True):
-            self._after.clear()
-            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-            for call in self._after:
-                call()
+        with self.health.watched(writes=True):
+            with self._turns:
+                self._after.clear()
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._connection
+                    with self._disk.commit(durable) as number:
+                        self._connection.execute("COMMIT")
+                except BaseException:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                    raise
+                for call in self._after:
+                    call()
+            if durable and wait:
+                self._disk.settle(number)
+
+    def settle(self) -> None:
+        """Return when everything that was promised is on disk; for who committed without waiting, and for who read.
+
+        Raises:
+            StorageFailed: The disk refused.
+        """
+        with self.health.watched():
+            self._disk.settle()
 
     @property
     def in_transaction(self) -> bool:
@@ -110,12 +127,27 @@ class Database:
         return self._turns.mine
 
     def after_commit(self, call: Callable[[], None]) -> None:
-        """Have something called when the transaction under way is on disk, before the next one begins."""
+        """Have something called when the transaction under way is committed, before the next one begins."""
         assert self._turns.mine
         self._after.append(call)
 
     def rows(self, query: str, *arguments: object) -> list[sqlite3.Row]:
         """Everything a query answers; within a transaction, of what it has written too.
+
+        Outside one it is on disk when this returns, as far as it was promised to anybody: what is shown stays. Where
+        the disk refuses, what was committed is shown, and `health` says what is wrong.
+
+        Raises:
+            StorageFailed: The file cannot be read, or is damaged there.
+        """
+        found = self.fresh_rows(query, *arguments)
+        if not self._turns.mine:
+            with contextlib.suppress(StorageFailed):
+                self.settle()
+        return found
+
+    def fresh_rows(self, query: str, *arguments: object) -> list[sqlite3.Row]:
+        """The same, be it on disk already or not: for answers nobody outside is told.
 
         Raises:
             StorageFailed: The file cannot be read, or is damaged there.

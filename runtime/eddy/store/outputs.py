@@ -174,4 +174,4 @@ class Outputs:
     def _ends(self, jobs: Iterable[int]) -> dict[tuple[int, str], int]:
         """Where the files of some jobs' outputs end, as far as rows go."""
         query = "SELECT name, max(place + bytes) AS end FROM result WHERE job = ? GROUP BY name"
-        return {(job, row["name"]): row["end"] for job in jobs for row in self._db.rows(query, job)}
+        return {(job, row["name"]): row["end"] for job in jobs for row in self._db.fresh_rows(query, job)}

@@ -103,17 +103,36 @@ class Submissions:
             For each, the record and whether it is new (with a known idempotency key it is the job of the first
             request), or why it was refused: `Conflict` where the key was used for another request, `QuotaExceeded`
             where the tenant has as many jobs as it may, or what `check` raised.
+
+        Raises:
+            StorageFailed: They are written, but the disk refused to say that it has them.
         """
+        outcomes = self.write_jobs(submissions, arrival_s, check)
+        self.settle()
+        return outcomes
+
+    def write_jobs(
+        self, submissions: Sequence[Submission], arrival_s: float, check: Check = lambda _: None
+    ) -> list[Outcome]:
+        """As `add_jobs`, but for the disk: nobody is told of it before `settle` has returned."""
         try:
             return self._add_group(submissions, arrival_s, check)
         except Exception as failure:
             if len(submissions) == 1:
                 return [failure]
             # What one of them breaks, a value that cannot be written or a full disk, must not harm those that fit.
-            return [self.add_jobs([each], arrival_s, check)[0] for each in submissions]
+            return [self.write_jobs([each], arrival_s, check)[0] for each in submissions]
+
+    def settle(self) -> None:
+        """Return when everything that was promised is on disk.
+
+        Raises:
+            StorageFailed: The disk refused. What was written stands; whether it survives a loss of power is not known.
+        """
+        self._db.settle()
 
     def _add_group(self, submissions: Sequence[Submission], arrival_s: float, check: Check) -> list[Outcome]:
-        with self._db.transaction() as db:
+        with self._db.transaction(wait=False) as db:
             group = _Group(arrival_s, self._next_id(), self._known(submissions), [], [])
             outcomes = [self._decide(submission, group, check) for submission in submissions]
             jobs = [(r.id, r.tenant, r.state.value, text, dump_record(r)) for r, text, _ in group.added]

@@ -1,0 +1,95 @@
+"""What was committed reaches the disk outside the turn of who commits, and one synchronisation serves all who wait.
+
+In WAL mode a commit is a few pages at the end of one file. SQLite would synchronise that file within the commit, while
+everybody else who writes stands in the queue. Here the commit ends first and the next one begins. Who promised
+something waits for a synchronisation that began after its commit; it covers every commit before it too.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from eddy.files import explained, sync_folder
+
+
+class Disk:
+    """How far one write-ahead log is known to be on disk.
+
+    Commits are counted by who commits, one at a time; everything else may be called from any thread.
+
+    Args:
+        path: The log; it need not exist before the first commit. None where nothing is kept.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._file: int | None = None
+        self._changed = threading.Condition(threading.Lock())
+        self._committed = self._promised = self._kept = 0
+        self._busy = False
+
+    @contextmanager
+    def commit(self, durable: bool) -> Iterator[int]:
+        """Count the commit that is made in the block; gives its number.
+
+        Args:
+            durable: Whether somebody is to be told of it. From now on readers wait for the disk: they may see it
+                before it is counted.
+        """
+        with self._changed:
+            number, before = self._committed + 1, self._promised
+            if durable:
+                self._promised = number
+        try:
+            yield number
+        except BaseException:
+            self._promised = before
+            raise
+        self._committed = number
+
+    def settle(self, number: int | None = None) -> None:
+        """Return when a commit, and every one before it, is on disk.
+
+        Args:
+            number: Which, and it has been made; None for the last that was promised.
+
+        Raises:
+            StorageFailed: The disk refused. The commit stands, and whether it survives a loss of power is not known.
+        """
+        if self._path is None:
+            return
+        with self._changed:
+            wanted = self._promised if number is None else number
+            while self._kept < wanted and self._busy:
+                self._changed.wait()
+            if self._kept >= wanted:
+                return
+            self._busy, reached = True, self._committed
+        done = False
+        try:
+            self._synchronise(self._path)
+            done = True
+        finally:
+            with self._changed:
+                self._busy = False
+                self._kept = max(self._kept, reached) if done else self._kept
+                self._changed.notify_all()
+
+    def _synchronise(self, path: Path) -> None:
+        try:
+            if self._file is None:
+                self._file = os.open(path, os.O_RDWR)
+                sync_folder(path.parent)
+            os.fdatasync(self._file)
+        except OSError as error:
+            raise explained(error, path) from error
+
+    def close(self) -> None:
+        """Give the file back; nobody waits any more."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

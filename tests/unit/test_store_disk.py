@@ -1,0 +1,176 @@
+"""Durability outside the turn: nobody who writes waits for another's synchronisation, nobody is told before his own."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from eddy.core.errors import StorageFailed
+from eddy.core.jobs import JobState
+from eddy.core.records import JobRequest
+from eddy.store import Store
+from eddy.store.disk import Disk
+from eddy.store.rows import Commit
+from eddy.store.submissions import Submission
+
+
+class Slow:
+    """`os.fdatasync`, but it takes until it is let go; counts how often it began."""
+
+    def __init__(self) -> None:
+        self.begun, self.let_go, self.refuses = 0, threading.Event(), False
+        self._synchronise = os.fdatasync
+
+    def __call__(self, file: int) -> None:
+        self.begun += 1
+        assert self.let_go.wait(10)
+        if self.refuses:
+            raise OSError(errno.EIO, "Input/output error")
+        self._synchronise(file)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path / "eddy.sqlite")
+    made.add_job(JobRequest("a", "app"), 0.0)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def slow(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+    """From after the first job on."""
+    made = Slow()
+    monkeypatch.setattr(os, "fdatasync", made)
+    yield made
+    made.let_go.set()
+
+
+def beside(call: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=call)
+    thread.start()
+    return thread
+
+
+def until(holds: Callable[[], bool]) -> None:
+    for _ in range(5000):
+        if holds():
+            return
+        time.sleep(0.001)
+    raise AssertionError("it never held")
+
+
+def submitting(store: Store, answers: list[int]) -> threading.Thread:
+    return beside(lambda: answers.append(store.add_job(JobRequest("a", "app"), 1.0)[0].id))
+
+
+def test_a_step_does_not_wait_for_the_disk_of_a_submission(store: Store, slow: Slow) -> None:
+    answers: list[int] = []
+    thread = submitting(store, answers)
+    until(lambda: slow.begun == 1)
+    store.commit(Commit(meta={"seen": "7"}))  # returns, though nothing is synchronised yet
+    assert not answers, "a submission was acknowledged before it was on disk"
+    slow.let_go.set()
+    thread.join(10)
+    assert answers == [2]
+    assert store.meta("seen") == "7"
+
+
+def test_who_waits_at_the_same_time_shares_one_synchronisation(store: Store, slow: Slow) -> None:
+    answers: list[int] = []
+    threads = [submitting(store, answers)]
+    until(lambda: slow.begun == 1)
+    threads += [submitting(store, answers) for _ in range(5)]
+    until(lambda: store._db._disk._committed >= store._db._disk._promised > 5)
+    slow.let_go.set()
+    for thread in threads:
+        thread.join(10)
+    assert sorted(answers) == [2, 3, 4, 5, 6, 7]
+    assert slow.begun == 2, "the first, which began before the others had committed, and one for all of them"
+
+
+def test_nobody_is_shown_what_is_not_on_disk(store: Store, slow: Slow) -> None:
+    shown: list[int] = []
+    writer = submitting(store, [])
+    until(lambda: slow.begun == 1)
+    reader = beside(lambda: shown.extend(record.id for record in store.jobs("a")))
+    reader.join(0.2)
+    assert not shown
+    slow.let_go.set()
+    writer.join(10)
+    reader.join(10)
+    assert shown == [2, 1]
+
+
+def test_what_need_not_outlive_the_power_is_shown_at_once(store: Store, slow: Slow) -> None:
+    store.commit(Commit(meta={"seen": "7"}))
+    assert store.meta("seen") == "7"
+    assert slow.begun == 0
+
+
+def test_a_disk_that_refuses(store: Store, slow: Slow) -> None:
+    slow.refuses = True
+    slow.let_go.set()
+    with pytest.raises(StorageFailed, match="Input/output error"):
+        store.add_jobs([Submission(JobRequest("a", "app", idempotency_key=key)) for key in "xy"], 1.0)
+    assert store.problem is not None
+    assert [record.id for record in store.jobs("a")] == [3, 2, 1], "each is there once"
+    slow.refuses = False
+    store.probe()
+    assert store.problem is None
+    again = store.add_job(JobRequest("a", "app", idempotency_key="y"), 2.0)
+    assert (again[0].id, again[1]) == (3, False)
+
+
+def test_a_commit_that_fails_promises_nothing(store: Store, slow: Slow) -> None:
+    with pytest.raises(RuntimeError), store._db.transaction():
+        raise RuntimeError
+    disk = Disk(Path("/nowhere/log"))
+    with pytest.raises(RuntimeError), disk.commit(durable=True):
+        raise RuntimeError
+    disk.settle()  # there is nothing to wait for
+    assert slow.begun == 0
+
+
+def test_what_is_acknowledged_was_there_to_be_synchronised(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy of the files as they are when the last synchronisation begins holds what is acknowledged after it."""
+    lost = tmp_path / "lost"
+
+    def power_cut(file: int) -> None:
+        lost.mkdir(exist_ok=True)
+        for name in ("eddy.sqlite", "eddy.sqlite-wal"):
+            shutil.copy(tmp_path / name, lost / name)
+
+    monkeypatch.setattr(os, "fdatasync", power_cut)
+    record, _ = store.add_job(JobRequest("a", "app"), 1.0)
+    ended = dataclasses.replace(record, state=JobState.FAILED)
+    assert _states(lost) == {1: "queued", 2: "queued"}
+    store.commit(Commit(((ended, {}),)))
+    assert _states(lost) == {1: "queued", 2: "failed"}
+
+
+def _states(folder: Path) -> dict[int, str]:
+    store = Store(folder / "eddy.sqlite")
+    found = {record.id: record.state.value for record in store.jobs("a")}
+    store.close()
+    shutil.rmtree(folder)
+    return found
+
+
+def test_the_log_that_is_synchronised_is_the_one_in_use(tmp_path: Path, store: Store) -> None:
+    """Also after it was taken into the data base and begun anew."""
+    store._db._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.add_job(JobRequest("a", "app"), 1.0)
+    file = store._db._disk._file
+    assert file is not None
+    assert os.fstat(file).st_ino == (tmp_path / "eddy.sqlite-wal").stat().st_ino
+    assert os.fstat(file).st_size > 0
