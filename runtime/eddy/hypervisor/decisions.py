@@ -1,4 +1,4 @@
-"""What comes out of the state machine: policies are asked, what they decide is carried out, and items are started."""
+"""The output side of the state machine: asks the policies, applies their decisions, and starts items."""
 
 from __future__ import annotations
 

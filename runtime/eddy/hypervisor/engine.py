@@ -1,13 +1,16 @@
-"""The engine: carries the machine's commands out on a board and a store, one step at a time, plain and blocking.
+"""The engine carries out the machine's commands on a board and a store, in blocking steps.
 
-The order within a step is what makes a crash harmless. First the events are read, not acknowledged. The machine books
-them. Then everything that changed is committed in one transaction: records, event log, results, what each slot holds,
-and the number of the last event seen. Only then are commands carried out on the board, and only the next wait
-acknowledges the events. Outputs of a finished item are read by such a command too; what they are is committed with the
-step that counts the item. So after a crash at any point:
+The order within a step makes crashes harmless:
 
-- before the commit, the events come again, and nothing has happened;
-- after it, a command that was not carried out yet is seen missing on the board, and decided again (see `recovery`).
+1. The events are read, but not acknowledged, and the machine processes them.
+2. All changes are committed in one transaction: records, event log, results, the contents of each slot, and the number
+   of the last event.
+3. The commands are carried out on the board. Reading the outputs of a finished item is such a command; the outputs are
+   committed with the step that counts the item.
+4. The next wait acknowledges the events.
+
+So after a crash before the commit, the events come again, and nothing has happened. After a crash after the commit,
+recovery sees on the board which commands are missing, and the policies decide again (see `recovery`).
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """The hypervisor's state machine: events in, commands out, and nothing else.
 
-It knows no board, no store and no clock: `step` is told the time and what happened, books it, launches every item that
-may start, asks the policy, and answers what is to be done. So the same machine runs jobs on a real board, on RTL, and a
-day of board time in seconds; and because it is plain and deterministic, the same inputs give the same trace.
+It uses no board, no store and no clock. `step` gets the time and what happened, updates the state, launches every item
+that may start, asks the policies, and returns the commands to carry out. So the same machine runs jobs on a real board,
+on simulated RTL, and in virtual time. It is deterministic: the same inputs give the same trace.
 
-What it promises, whatever the policy decides:
+Guarantees, whatever the policy decides:
 
 - one load at a time, over all pools; no two tasks in a slot; every job in slots of its own pool;
 - an item of a task starts after every predecessor's same item (in bulk mode, after all their items), items in order;
-- a slot is taken from a job only between items, and what is finished stays finished;
-- a module that served one tenant is loaded again before it serves another, or scrubbed, where that is known to do;
-- a job that ends, however it ends, gives back its slots first and its memory last;
-- jobs that the memory has no room for get it in order of arrival, so that none starves.
+- a slot is taken from a job only between items, and a finished item stays finished;
+- a module that served one tenant is loaded again before it serves another, or scrubbed if that is verified to clear it;
+- a job that ends releases its slots first and its memory last;
+- jobs that wait for memory get it in order of arrival, so none starves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state of the state machine: who holds which slot, who waits for memory, who ends, and the log of it all.
+"""The state of the state machine: jobs, slots, memory, configuration port, and the event log.
 
 `Reports` and `Decisions` move them: what the board reports, and what the policies decide.
 """

@@ -1,7 +1,7 @@
-"""Jobs that have arrived and wait for what the board must make before it can load their modules.
+"""Jobs that wait until the board can load their modules.
 
-A simulated board builds a module's model when it is first needed, which takes tens of seconds. Until then such a job
-has not arrived, as far as the machine knows: every other job goes on. One whose module cannot be made fails, alone.
+A simulated board builds the model of a module when a job first needs it, which takes tens of seconds. Until then the
+machine does not see the job, and all other jobs continue. If the build fails, only that job fails.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Recovering jobs and slots after a crash of the hypervisor, or a restart of the board.
 
-The store says what was decided, the board says what is. Where they differ, a crash fell between the commit and the
-command, or the board restarted. The board's state is read before its events: an item or load that had ended by then
+The store has what was decided, the board has the actual state. If they differ, there was a crash between the commit and
+the command, or the board restarted. The board's state is read before its events: an item or load that had ended by then
 has left an event, so one that neither runs nor left an event was never started.
 
 =================== ============================= ==========================================================

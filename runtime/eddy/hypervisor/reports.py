@@ -1,4 +1,4 @@
-"""What goes into the state machine: what the board reports, and what becomes of jobs, is booked here."""
+"""The input side of the state machine: applies arrivals, cancellations and the board's reports to its state."""
 
 from __future__ import annotations
 

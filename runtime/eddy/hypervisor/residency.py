@@ -1,4 +1,4 @@
-"""What a state machine makes of modules that stay in slots: settings of the machine, for studies to vary."""
+"""Settings of the state machine for modules that stay resident in slots; studies vary them."""
 
 from __future__ import annotations
 

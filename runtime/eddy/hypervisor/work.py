@@ -1,9 +1,9 @@
-"""What a job has the board do: one protocol for every kind of jobs.
+"""The work of a job: one protocol for every kind of job.
 
-The state machine knows tasks, items and slots; the engine knows the board and the store. What lies between, what a
-job's memory holds at first, what an item is to the board, what is read afterwards, is its *work*. A kind of jobs makes
-works of requests. The engine asks both through these protocols and never which kind it has before it, so that another
-kind is another pair of classes, given to the engine.
+The state machine knows tasks, items and slots. The engine knows the board and the store. A job's *work* is between
+them: the initial contents of its memory, the launch of an item, and the outputs. A *kind* of job turns requests into works.
+The engine uses only these two protocols and does not know which kind a job is. Another kind is another pair of classes,
+passed to the engine.
 """
 
 from __future__ import annotations
