@@ -1,6 +1,6 @@
 """The state of the state machine: jobs, slots, memory, configuration port, and the event log.
 
-`Reports` and `Decisions` move them: what the board reports, and what the policies decide.
+`Reports` and `Decisions` change it: by what the board reports, and by what the policies decide.
 """
 
 from __future__ import annotations

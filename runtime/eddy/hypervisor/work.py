@@ -1,9 +1,9 @@
 """The work of a job: one protocol for every kind of job.
 
 The state machine knows tasks, items and slots. The engine knows the board and the store. A job's *work* is between
-them: the initial contents of its memory, the launch of an item, and the outputs. A *kind* of job turns requests into works.
-The engine uses only these two protocols and does not know which kind a job is. Another kind is another pair of classes,
-passed to the engine.
+them: the initial contents of its memory, the launch of an item, and the outputs. A *kind* of job turns requests into
+works. The engine uses only these two protocols and does not know which kind a job is. Another kind is another pair of
+classes, passed to the engine.
 """
 
 from __future__ import annotations
