@@ -1,0 +1,128 @@
+"""What is asked: a market's numbers, checked once and scaled so that the budgets sum to one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from eddy.core.errors import InvalidRequest
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+UTILITIES = ("amdahl", "deliverable")
+
+
+@dataclass(frozen=True)
+class Market:
+    """A Fisher market of n tenants and m clusters, checked.
+
+    Attributes:
+        fraction: Parallel fractions F, (n, m), in (0, 1].
+        throughput: f over f_base, (n, m), at least 0; every tenant wants something.
+        budgets: (n,), above 0, summing to 1.
+        capacity: (m,), in PEs, above 0.
+        utility: One of `UTILITIES`.
+    """
+
+    fraction: Array
+    throughput: Array
+    budgets: Array
+    capacity: Array
+    utility: str = "amdahl"
+
+    @property
+    def linear_to(self) -> float:
+        """Up to how many PEs a share is worth its length: 1 where utility is what slices of time deliver."""
+        return 1.0 if self.utility == "deliverable" else 0.0
+
+
+def _array(value: npt.ArrayLike, name: str, dimensions: int) -> Array:
+    """The argument as floats of the right rank."""
+    try:
+        found = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"{name} must be an array of numbers.", field=name, allowed="numbers") from error
+    if found.ndim != dimensions:
+        shape = "(tenants, clusters)" if dimensions == 2 else "one number each"
+        raise InvalidRequest(
+            f"{name} has shape {found.shape}; give an array of {dimensions} dimension(s), {shape}.",
+            field=name,
+            allowed=f"{dimensions} dimension(s)",
+        )
+    return found
+
+
+def _bounded(found: Array, name: str, least: float, most: float, strict: bool, allowed: str) -> None:
+    """Refuse what is not a number, not finite or out of range. NaN fails every comparison, so it ends here too."""
+    low = float(found.min())
+    if (low > least if strict else low >= least) and float(found.max()) <= most:
+        return
+    wrong = ~(((found > least) if strict else (found >= least)) & (found <= most))
+    place = tuple(int(index) for index in np.argwhere(wrong)[0])
+    where = ", ".join(map(str, place))
+    value = float(found[place])
+    raise InvalidRequest(f"{name}[{where}] is {value}; it must be {allowed}.", field=name, allowed=allowed)
+
+
+_LARGEST = 1e100
+"""No bound of the science: what leaves room for squares and quotients in double precision."""
+
+
+def name_of(value: str, field: str, allowed: tuple[str, ...]) -> str:
+    """The name, if it is one of those allowed."""
+    if value not in allowed:
+        names = ", ".join(allowed)
+        raise InvalidRequest(f"{field} is {value!r}; it must be one of {names}.", field=field, allowed=names)
+    return value
+
+
+def checked(
+    parallel_fraction: npt.ArrayLike,
+    throughput: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    capacity: npt.ArrayLike,
+    utility: str = "amdahl",
+) -> Market:
+    """The market these numbers describe.
+
+    Raises:
+        InvalidRequest: An argument is refused; `details["field"]` names it.
+    """
+    name_of(utility, "utility", UTILITIES)
+    fraction = _array(parallel_fraction, "parallel_fraction", 2)
+    speed = _array(throughput, "throughput", 2)
+    shares = _array(weights, "weights", 1)
+    pes = _array(capacity, "capacity", 1)
+    _agree(fraction, speed, shares, pes)
+    _bounded(fraction, "parallel_fraction", 0.0, 1.0, True, "above 0 and at most 1")
+    _bounded(speed, "throughput", 0.0, _LARGEST, False, "0 or more, and finite")
+    _bounded(shares, "weights", 0.0, _LARGEST, True, "above 0, and finite")
+    _bounded(pes, "capacity", 0.0, _LARGEST, True, "above 0 PEs, and finite")
+    best = speed.max(axis=1)
+    if not best.min() > 0:
+        idle = int(np.argmin(best))
+        raise InvalidRequest(
+            f"throughput[{idle}] is 0 on every cluster, so tenant {idle} wants nothing: leave it out of the market.",
+            field="throughput",
+            allowed="above 0 on one cluster or more, for every tenant",
+        )
+    return Market(fraction, speed, shares / shares.sum(), pes, utility)
+
+
+def _agree(fraction: Array, speed: Array, weights: Array, capacity: Array) -> None:
+    """Refuse a market of nobody or of nothing, and shapes that differ."""
+    shape = (len(weights), len(capacity))
+    for name, size in zip(("weights", "capacity"), shape, strict=True):
+        if not size:
+            raise InvalidRequest(f"{name} is empty: a market needs one or more.", field=name, allowed="one or more")
+    for name, found in (("parallel_fraction", fraction), ("throughput", speed)):
+        if found.shape != shape:
+            raise InvalidRequest(
+                f"{name} has shape {found.shape}; weights and capacity ask for {shape}: a row for every tenant, "
+                "a column for every cluster.",
+                field=name,
+                allowed=str(shape),
+            )

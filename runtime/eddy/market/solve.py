@@ -1,0 +1,148 @@
+"""`equilibrium`: check what is asked, set aside what nobody wants, choose a way to the prices, certify the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from eddy.core.errors import InvalidRequest
+from eddy.market.interior import finish, follow
+from eddy.market.newton import newton
+from eddy.market.pieces import pieces_of
+from eddy.market.problem import Array, Market, Mask, checked, name_of
+from eddy.market.response import MOST_ROUNDS, proportional_response
+from eddy.market.result import Equilibrium, settled
+
+METHODS = ("newton", "proportional_response")
+_STRAIGHT = 1e-4
+"""Where 1 - F is less, demand at given prices is too steep for double precision, and lengths become unknowns."""
+_ROUNDS_FIRST = 4
+"""Rounds of proportional response that give Newton's method its first prices."""
+
+
+@dataclass(frozen=True)
+class _How:
+    """The way to an answer that was asked for; see `equilibrium`."""
+
+    method: str
+    tol: float
+    first: Array | None
+    epsilon: float | None
+    most_rounds: int
+    history: bool
+
+
+def equilibrium(
+    parallel_fraction: npt.ArrayLike,
+    throughput: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    capacity: npt.ArrayLike,
+    utility: str = "amdahl",
+    method: str = "newton",
+    tol: float = 1e-9,
+    *,
+    start: npt.ArrayLike | Equilibrium | None = None,
+    epsilon: float | None = None,
+    most_rounds: int = MOST_ROUNDS,
+    history: bool = False,
+) -> Equilibrium:
+    """Prices and shares of the Fisher market of [000] 3.4: every tenant's shares are its best at these prices for its
+    part of all weights (3.6), and every cluster is given away (3.5).
+
+    Args:
+        parallel_fraction: F, (n, m), in (0, 1].
+        throughput: f over f_base, (n, m), 0 or more; for every tenant above 0 somewhere.
+        weights: (n,), above 0.
+        capacity: P, (m,), above 0, in PEs.
+        utility: "amdahl" is (3.2); "deliverable" is linear up to one PE and (3.2) above.
+        method: "newton", or "proportional_response", which is [000] 3.4.1.
+        tol: The residual to reach. Newton's answers are usually exact to rounding.
+        start: Prices near the equilibrium (m,), or the equilibrium of a similar market on the same clusters.
+        epsilon: Proportional response stops when no price changes by as much, [000]'s criterion, instead of at `tol`.
+        most_rounds: Proportional response gives up after so many, with the residual reached.
+        history: Keep prices by iteration (proportional response).
+
+    Raises:
+        InvalidRequest: An argument is refused; the sentence and `details["field"]` name it.
+
+    Clusters that nobody wants have the price 0 and are divided by weight.
+    """
+    market = checked(parallel_fraction, throughput, weights, capacity, utility)
+    name_of(method, "method", METHODS)
+    if not 0 < tol < np.inf:
+        raise InvalidRequest(f"tol is {tol}; it must be above 0, and finite.", field="tol", allowed="above 0")
+    first = _first_prices(start, len(market.capacity))
+    how = _How(method, tol, first, epsilon, most_rounds, history)
+    wanted = market.throughput.any(axis=0)
+    if not wanted.all():
+        return _with_unwanted(market, wanted, how)
+    return _solve(market, how)
+
+
+def _first_prices(start: npt.ArrayLike | Equilibrium | None, clusters: int) -> Array | None:
+    """The prices to start at, with those that are 0 made small."""
+    if start is None:
+        return None
+    given = start.prices if isinstance(start, Equilibrium) else start
+    try:
+        prices = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest("start must be an array of prices.", field="start", allowed="numbers") from error
+    good = prices.shape == (clusters,) and bool((prices >= 0).all()) and 0 < float(prices.max()) < np.inf
+    if not good:
+        raise InvalidRequest(
+            f"start must be {clusters} prices of 0 or more, one a cluster, not all 0.",
+            field="start",
+            allowed=f"shape ({clusters},), 0 or more, finite",
+        )
+    return np.maximum(prices, 1e-6 * prices.max())
+
+
+def _solve(market: Market, how: _How) -> Equilibrium:
+    """The equilibrium of a market in which every cluster is wanted."""
+    if how.method == "proportional_response":
+        return proportional_response(market, how.tol, how.first, how.epsilon, how.most_rounds, how.history)
+    if market.utility == "amdahl" and float(market.fraction.max()) <= 1 - _STRAIGHT:
+        found = _by_prices(market, how.tol, how.first)
+        if found is not None and found.residual <= how.tol:
+            return found
+    return _by_path(market)
+
+
+def _by_prices(market: Market, tol: float, first: Array | None) -> Equilibrium | None:
+    """By Newton steps on log prices."""
+    if first is None:
+        first = proportional_response(market, 0.0, most_rounds=_ROUNDS_FIRST).prices
+    found = newton(market, np.sqrt(first), min(tol, 1e-10))
+    if found is None:
+        return None
+    prices, shares, passes, _ = found
+    return settled(market, prices / (prices @ market.capacity), shares, passes)
+
+
+def _by_path(market: Market) -> Equilibrium:
+    """By the interior point; the better of its last point and what `finish` makes of it."""
+    pieces = pieces_of(market)
+    at, steps = follow(pieces)
+    shares, prices = finish(pieces, at)
+    exact = settled(market, prices, shares, steps)
+    rough = settled(market, at.price, at.length.sum(axis=1), steps)
+    return exact if not exact.residual > rough.residual else rough
+
+
+def _with_unwanted(market: Market, wanted: Mask, how: _How) -> Equilibrium:
+    """Solve for the clusters that somebody wants; the others cost nothing and are divided by weight."""
+    part = replace(
+        market,
+        fraction=market.fraction[:, wanted],
+        throughput=market.throughput[:, wanted],
+        capacity=market.capacity[wanted],
+    )
+    inner = _solve(part, replace(how, first=None if how.first is None else how.first[wanted]))
+    shares = market.budgets[:, None] * market.capacity
+    shares[:, wanted] = inner.shares
+    prices = np.zeros(len(market.capacity))
+    prices[wanted] = inner.prices
+    return settled(market, prices, shares, inner.iterations, inner.history)
