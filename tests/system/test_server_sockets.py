@@ -27,3 +27,17 @@ def test_accepted_connections_do_not_wait_for_acknowledgements(tmp_path: Path) -
         for connection in connections:
             accepted = connection.transport.get_extra_info("socket")
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
+def test_asking_for_a_websocket_writes_nothing_into_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    settings = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", BITSTREAMS, port=0)
+    asked = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Key": "eA==",
+        "Sec-WebSocket-Version": "13",
+    }
+    with Server(settings).background() as server:
+        assert httpx.get(server.url + "/healthz", headers=asked).json()["status"] == "ok"
+    said = capfd.readouterr()
+    assert "ebSocket" not in said.err + said.out

@@ -98,7 +98,7 @@ def test_files_others_could_read_are_mended(folder: Path, caplog: pytest.LogCapt
     for each in folder.iterdir():
         each.chmod(0o664)
     stop(*start(folder)[:2])
-    names = ("eddy.sqlite3", "secret", "operator.key")
+    names = ("eddy.sqlite3", "secret", "operator.key", "lock")
     assert {stat.S_IMODE((folder / name).stat().st_mode) for name in names} == {0o600}
     for name in names:
         assert sum(f"{name} could be read by others" in message for message in caplog.messages) == 1

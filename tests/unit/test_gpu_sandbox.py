@@ -137,6 +137,15 @@ def test_bombs_are_bounded(source: str, tmp_path: Path) -> None:
         Compiler(CACHE, limits).compile(source + KERNEL)
 
 
+@pytest.mark.parametrize("where", ["clang", "assembler"])
+def test_too_little_memory_is_said_with_the_bound(where: str, tmp_path: Path) -> None:
+    many = "#define A(x) x+x\n#define B(x) A(A(A(A(x))))\n#define C(x) B(B(B(B(x))))\nint g(void) { return C(C(1)); }"
+    source = {"clang": many, "assembler": '__asm__(".rept 1000000000\\n nop\\n.endr");'}[where]
+    limits = Limits(memory_bytes=512 << 20)
+    with pytest.raises(QuotaExceeded, match="more than 512 MiB of memory"):
+        Compiler(tmp_path, limits).compile(source + KERNEL)
+
+
 def test_a_message_has_a_bound() -> None:
     source = "".join(f"#warning {'x' * 1000}\n" for _ in range(500)) + KERNEL
     assert len(_outcome(source)[0]) <= sandbox.DEFAULT_LIMITS.message_bytes

@@ -252,3 +252,18 @@ def test_the_operators_key_is_found_only_while_its_server_serves(
     for damaged in ("", "[]", "{}", "\xff"):
         (tmp_path / presence.FILE).write_text(damaged)
         assert key_for(here, "") == ""
+
+
+@pytest.mark.parametrize("option", ["--data", "--host", "--profile", "--policy"])
+def test_an_empty_value_is_not_taken_for_another_one(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    served = run("serve", "--board", "model", "--port", "99999", option, "")
+    assert served.exit_code == 2
+    assert "is empty" in served.stderr + served.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_boardd_is_none() -> None:
+    assert "is empty" not in run("serve", "--port", "99999", "--boardd", "").output

@@ -221,6 +221,9 @@ class GuardedProtocol(H11Protocol):
             self.transport.abort()
         self.transport.close()
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing of an offer to change protocols: uvicorn writes advice into the log, for anyone."""
+
     def send_400_response(self, msg: str) -> None:
         """What uvicorn answers to what is not HTTP, as a problem."""
         self._answer("bad-request", msg)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.settings import SETTINGS
+from eddy.settings import SETTINGS, Setting
 
 
 def one_of(allowed: Sequence[Any]) -> Callable[[Any], Any]:
@@ -21,15 +21,27 @@ def one_of(allowed: Sequence[Any]) -> Callable[[Any], Any]:
     return check
 
 
+def not_empty(value: Any) -> Any:
+    """Refuse empty text, as an unset variable of a shell gives it: it would name some other folder or host."""
+    if value == "":
+        raise typer.BadParameter("it is empty; give a value, or leave the option out.")
+    return value
+
+
+def _check(setting: Setting) -> Callable[[Any], Any] | None:
+    if setting.allowed:
+        return one_of(setting.allowed)
+    return not_empty if setting.default and isinstance(setting.default, str) else None
+
+
 def option(name: str) -> Any:
     """The option of a setting: its flag, its environment variable, its help and its allowed values."""
     setting = SETTINGS[name]
-    check = one_of(setting.allowed) if setting.allowed else None
     return typer.Option(
         setting.flag,
         envvar=setting.environment,
         help=setting.describe(),
-        callback=check,
+        callback=_check(setting),
         show_default=not setting.secret,
     )
 

@@ -36,6 +36,8 @@ _STALE_S = 3600.0
 """Wall seconds after which a folder of this name is nobody's."""
 _DIAGNOSTIC = re.compile(r"^([\w.+/<> -]+):(?:(\d+):(\d+):)? ?(fatal error|error|warning|note): (.*)$", re.M)
 _LOCAL_TOO_LARGE = re.compile(r"section \.local at 0x\w+ of size (0x\w+) exceeds available address space")
+_OUT_OF_MEMORY = (b"LLVM ERROR: out of memory", b"std::bad_alloc")
+"""What clang and lld say as they end by a signal because they were refused memory."""
 _NOISE = re.compile(r"^(zig|clang|lld|ld\.lld): (warning|note): .*\n?", re.M)
 
 
@@ -149,6 +151,10 @@ class Compiler:
         if ended.exceeded == "time":
             message = f"Compiling the kernel took more than {self.limits.cpu_s} s; it was stopped."
             raise QuotaExceeded(message, limit=self.limits.cpu_s)
+        if ended.exit < 0 and any(words in ended.message for words in _OUT_OF_MEMORY):
+            mib = self.limits.memory_bytes >> 20
+            message = f"Compiling the kernel took more than {mib} MiB of memory; it was stopped."
+            raise QuotaExceeded(message, limit=self.limits.memory_bytes)
         if ended.exit == 0:
             return
         message = _clean(ended.message)

@@ -107,7 +107,7 @@ class DataFolder:
             raise damaged(log, "is missing, and the last server did not end in order", fix)
 
     def _make_private(self) -> None:
-        for part in self._parts():
+        for part in (*self._parts(), self.path / _LOCK):
             if make_private(part):
                 _log.warning("%s could be read by others; now only by its owner", part)
         if self.path.stat().st_mode & 0o002:
