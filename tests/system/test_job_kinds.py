@@ -36,7 +36,7 @@ class EchoWork:
         return CHAIN
 
     def submission(self) -> Submission:
-        return Submission(self.request)
+        return Submission(self.request, kind="echo")
 
     def spec(self, record: JobRecord) -> m.JobSpec:
         return m.JobSpec.of(record, CHAIN, collects=m.Collects.LAST_ITEM, in_place=True)
@@ -107,6 +107,7 @@ def test_another_kind_of_jobs_needs_no_change_of_the_engine(store: Store) -> Non
     run(made)
     assert {store.job(TENANT, job.id).state for job in (echo, usual)} == {JobState.SUCCEEDED}
     assert store.output(TENANT, echo.id, "report") == expected(3)
+    assert [store.job(TENANT, job.id).kind for job in (echo, usual)] == ["echo", "application"]
     assert store.log(TENANT, echo.id) == "echoed"
     assert store.output(TENANT, usual.id, "out") == expected(2)
 

@@ -8,7 +8,7 @@ import json
 import pytest
 from eddy.core.counters import CoreCounters, added
 from eddy.core.jobs import JobState
-from eddy.core.records import JobRecord, KernelRecord
+from eddy.core.records import KERNEL, JobRecord, KernelRecord
 from eddy.store.rows import dump_record, load_record
 
 BANK = {"cycles": 90, "instructions": 9, "loads": 4, "total_active_cycles": 9, "cycle_thread_1": 2, "cycle_thread_2": 7}
@@ -42,7 +42,19 @@ def test_runs_add_up_by_name() -> None:
 
 def test_the_store_keeps_them_by_name_and_gives_them_back() -> None:
     kernel = KernelRecord("add", "gpu", 4, 2, cores=(COUNTED, dataclasses.replace(COUNTED, others=())))
-    record = JobRecord(1, "ada", "kernel:add", 2, 3, JobState.RUNNING, 0.0, 0.0, kernel=kernel)
+    record = JobRecord(1, "ada", "kernel:add", 2, 3, JobState.RUNNING, 0.0, 0.0, kernel=kernel, kind=KERNEL)
     text = dump_record(record)
     assert [core["others"] for core in json.loads(text)["kernel"]["cores"]] == [{"loads": 4}, {}]
     assert load_record(text) == record
+
+
+def test_a_record_names_its_kind_and_the_two_known_ones_are_kept_as_before() -> None:
+    plain = JobRecord(1, "ada", "app", 2, 3, JobState.RUNNING, 0.0, 0.0)
+    kernel = dataclasses.replace(plain, kernel=KernelRecord("add", "gpu", 4, 2), kind=KERNEL)
+    echo = dataclasses.replace(plain, kind="echo")
+    assert ["kind" in json.loads(dump_record(record)) for record in (plain, kernel, echo)] == [False, False, True]
+    assert [load_record(dump_record(record)).kind for record in (plain, kernel, echo)] == [
+        "application",
+        "kernel",
+        "echo",
+    ]

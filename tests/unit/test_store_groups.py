@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from eddy.core.errors import Conflict, InvalidRequest, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobRecord, JobRequest, KernelRecord, Quota, TenantRecord
+from eddy.core.records import KERNEL, JobRecord, JobRequest, KernelRecord, Quota, TenantRecord
 from eddy.store import Store, rows
 from eddy.store.database import Database, insert
 from eddy.store.rows import Commit
@@ -53,11 +53,12 @@ def test_a_group_is_one_transaction_and_its_ids_are_in_order(store: Store) -> No
 def test_a_refused_one_harms_no_other(store: Store) -> None:
     store.put_tenant(TenantRecord("small", quota=Quota(max_jobs=2)))
 
-    def check(submission: Submission) -> None:
+    def check(submission: Submission) -> Submission:
         if submission.request.batch == 7:
             raise InvalidRequest("no sevens", field="batch")
         if submission.request.batch == 8:
             raise RuntimeError("nobody foresaw this")
+        return submission
 
     wanted = [ask(), ask(batch=7), ask("small"), ask("small"), ask("small"), ask(batch=8), ask("b")]
     outcomes = store.add_jobs(wanted, 0.0, check)
@@ -70,7 +71,7 @@ def test_a_refused_one_harms_no_other(store: Store) -> None:
 
 
 def test_one_that_cannot_be_written_harms_no_other(store: Store) -> None:
-    unfit = Submission(JobRequest("a", "app"), KernelRecord("k", "m", 1, 1), "\ud800")
+    unfit = Submission(JobRequest("a", "app"), KERNEL, kernel=KernelRecord("k", "m", 1, 1), program="\ud800")
     outcomes = store.add_jobs([ask(), unfit, ask()], 0.0)
     assert isinstance(outcomes[1], UnicodeEncodeError)
     assert [number(each) for each in (outcomes[0], outcomes[2])] == [1, 2]

@@ -24,7 +24,7 @@ _RECORD = JobRecord(1, "operator", "none", 1, 1, JobState.QUEUED, 0.0, 0.0)
 @app.post("/v1/jobs", status_code=202, response_model=Job)
 async def submit(body: JobSubmission) -> Job:
     """Validate, and answer a job."""
-    return job_answer(_RECORD, ())
+    return job_answer(_RECORD, {})
 
 
 @app.get("/empty")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from eddy.api.kinds import VIEWS
 from eddy.api.schemas import (
     App,
     Buffer,
@@ -27,15 +29,16 @@ from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus, Ten
 from eddy.model.parallel_fraction import Activity
 
 
-def job_answer(record: JobRecord, output_names: tuple[str, ...], doing: str = "") -> Job:
+def job_answer(record: JobRecord, applications: Mapping[str, Application], doing: str = "") -> Job:
     """The job object of a record; output links appear once the job has succeeded. `doing` is what it waits for."""
+    view = VIEWS[record.kind]
     here = f"/v1/jobs/{record.id}"
     done = record.state is JobState.SUCCEEDED
     waiting = {cause: record.waiting_s.get(cause, 0.0) for cause in Waiting.model_fields}
     return Job(
         id=record.id,
         tenant=record.tenant,
-        kind="application" if record.kernel is None else "kernel",
+        kind=view.name,
         application=record.application,
         batch=record.batch,
         priority=record.priority,
@@ -56,9 +59,9 @@ def job_answer(record: JobRecord, output_names: tuple[str, ...], doing: str = ""
         preemptions=record.preemptions,
         progress=Progress(done=record.items_done, total=record.batch),
         error=_job_error(record),
-        kernel=None if record.kernel is None else _kernel(record.kernel),
-        outputs={name: f"{here}/outputs/{quote(name)}" for name in output_names} if done else {},
-        links={"self": here, "events": f"{here}/events", **({"log": f"{here}/log"} if record.kernel else {})},
+        kernel=_kernel(record.kernel) if record.kernel else None,
+        outputs={name: f"{here}/outputs/{quote(name)}" for name in view.outputs(record, applications)} if done else {},
+        links={"self": here, "events": f"{here}/events", **({"log": f"{here}/log"} if view.logs else {})},
     )
 
 

@@ -8,8 +8,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic_core import PydanticCustomError
 
 from eddy.api import examples
+from eddy.api.kinds import VIEWS
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
+from eddy.core.records import JobRequest
 from eddy.packages.applications import DTYPES, MAX_BUFFER_BYTES
 
 SHA256 = r"^[0-9a-f]{64}$"
@@ -172,16 +174,30 @@ class JobSubmission(Request):
         Raises:
             InvalidRequest: It asks for both or neither, or has a field too many.
         """
-        if (self.application is None) == (self.kernel is None):
-            there = "neither" if self.kernel is None else "both"
+        named = [kind for kind in VIEWS if getattr(self, kind) is not None]
+        if len(named) != 1:
+            there = "both" if named else "neither"
             message = f"application: a job has exactly one of application and kernel; this has {there}."
             raise InvalidRequest(message, field="application", allowed="exactly one of application, kernel")
-        wrong = {"batch", "inputs", "constants"} if self.kernel is not None else {"time_limit_s"}
-        for name in sorted(wrong & self.model_fields_set):
-            if getattr(self, name) is None:
-                continue
-            kind = "A kernel" if self.kernel is not None else "An application"
-            raise InvalidRequest(f"{kind} job takes no {name}.", field=name, allowed="leave it out")
+        view = VIEWS[named[0]]
+        for name in sorted(view.refuses & self.model_fields_set):
+            if getattr(self, name) is not None:
+                raise InvalidRequest(f"{view.title} job takes no {name}.", field=name, allowed="leave it out")
+
+    def request(self, tenant: str, idempotency_key: str) -> JobRequest:
+        """What it asks for, as the hypervisor takes it; `check_kind` first."""
+        return JobRequest(
+            tenant=tenant,
+            application=self.application or "",
+            batch=self.batch,
+            inputs={name: tuple(blobs) for name, blobs in self.inputs.items()},
+            constants=dict(self.constants),
+            priority=self.priority,
+            deadline_s=self.deadline_s,
+            idempotency_key=idempotency_key,
+            kernel=self.kernel.model_dump() if self.kernel else None,
+            time_limit_s=self.time_limit_s,
+        )
 
 
 class BufferSubmission(Request):

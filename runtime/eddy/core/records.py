@@ -14,6 +14,11 @@ from typing import Any
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
 
+APPLICATION = "application"
+"""Kind of a job that runs a packaged application over a batch."""
+KERNEL = "kernel"
+"""Kind of a job that runs a kernel over an ND-range."""
+
 
 class WaitCause(str, enum.Enum):
     """What a job was waiting for while it had no slot."""
@@ -55,6 +60,11 @@ class JobRequest:
     kernel: Mapping[str, Any] | None = None
     time_limit_s: float | None = None
 
+    @property
+    def kind(self) -> str:
+        """`KERNEL` or `APPLICATION`, by what it asks for."""
+        return APPLICATION if self.kernel is None else KERNEL
+
 
 @dataclass(frozen=True, slots=True)
 class KernelOutput:
@@ -95,6 +105,11 @@ class KernelRecord:
     cores: tuple[CoreCounters, ...] = ()
     log_bytes: int = 0
 
+    @property
+    def slices(self) -> int:
+        """Number of slices of its ND-range."""
+        return -(-self.groups // self.slice_groups)
+
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
@@ -124,6 +139,7 @@ class JobRecord:
         failed_task: Task that failed, or None.
         failed_item: Item that failed, or None.
         kernel: For a kernel job, what it is and counted; else None.
+        kind: `APPLICATION`, `KERNEL`, or the name of another kind.
     """
 
     id: int
@@ -149,11 +165,7 @@ class JobRecord:
     failed_task: int | None = None
     failed_item: int | None = None
     kernel: KernelRecord | None = None
-
-    @property
-    def kind(self) -> str:
-        """``"application"`` or ``"kernel"``."""
-        return "application" if self.kernel is None else "kernel"
+    kind: str = APPLICATION
 
     @property
     def response_s(self) -> float | None:

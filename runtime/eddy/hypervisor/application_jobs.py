@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from eddy.board.port import BoardEvent, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import NotFound
-from eddy.core.records import JobRecord, JobRequest
+from eddy.core.records import APPLICATION, JobRecord, JobRequest
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.buffers import EVERY_ITEM, Content, Pieces
@@ -108,7 +108,7 @@ class ApplicationJobs:
 
     def takes(self, request: JobRequest) -> bool:
         """Whatever is not a kernel's."""
-        return request.kernel is None
+        return request.kind == APPLICATION
 
     def offered(self, offer: Offer) -> None:
         """Its modules are those of the `pipeline` pool."""

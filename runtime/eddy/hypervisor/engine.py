@@ -157,10 +157,13 @@ class Engine:
         """
         submissions = [Submission(request) if work is None else work.submission() for request, work in waiting]
         made = {id(each): work for each, (_, work) in zip(submissions, waiting, strict=True) if work is not None}
+        prepared = frozenset(made)
 
-        def check(submission: Submission) -> None:
-            if id(submission) not in made:
-                made[id(submission)] = self.prepare(submission.request)
+        def check(submission: Submission) -> Submission:
+            if id(submission) in prepared:
+                return submission
+            made[id(submission)] = work = self.prepare(submission.request)
+            return work.submission()
 
         with self._arrival_lock:
             outcomes = self.store.write_jobs(submissions, self.now_s, check)

@@ -289,6 +289,7 @@ class Job:
             failed_task=self.failed_task,
             failed_item=self.failed_item,
             kernel=self._kernel(),
+            kind=spec.kind,
         )
 
     def _kernel(self) -> KernelRecord | None:

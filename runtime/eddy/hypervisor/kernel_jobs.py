@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from eddy.board.port import BoardEvent, Launch
 from eddy.core.applications import Application
 from eddy.core.errors import NotFound
-from eddy.core.records import JobRecord, JobRequest
+from eddy.core.records import KERNEL, JobRecord, JobRequest
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
@@ -43,7 +43,8 @@ class KernelWork:
 
     def submission(self) -> Submission:
         """What it was compiled to is kept with it."""
-        return Submission(self.request, self.plan.record, self.plan.program.to_json())
+        kernel, program = self.plan.record, self.plan.program.to_json()
+        return Submission(self.request, KERNEL, f"kernel:{kernel.name}", kernel.slices, kernel, program)
 
     def spec(self, record: JobRecord) -> m.JobSpec:
         """In the `gpu` pool; the arrays are read after the last slice."""
@@ -93,7 +94,7 @@ class KernelJobs:
 
     def takes(self, request: JobRequest) -> bool:
         """Whatever has a kernel."""
-        return request.kernel is not None
+        return request.kind == KERNEL
 
     def offered(self, offer: Offer) -> None:
         """Its clusters are those of the `gpu` pool."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from eddy.board.port import Cause
 from eddy.core.applications import Application
 from eddy.core.counters import CoreCounters
-from eddy.core.records import JobEvent, JobRecord, KernelRecord
+from eddy.core.records import APPLICATION, JobEvent, JobRecord, KernelRecord
 from eddy.core.slots import Pool
 
 
@@ -38,6 +38,7 @@ class JobSpec:
         in_place: Its items work on one memory in place: they count only as long as that memory is there.
         pool: The pool whose slots it runs in.
         submitted_unix_s: Wall time of acceptance.
+        kind: Name of its kind, for its record.
     """
 
     id: int
@@ -53,6 +54,7 @@ class JobSpec:
     in_place: bool = False
     pool: Pool = Pool.PIPELINE
     submitted_unix_s: float = 0.0
+    kind: str = APPLICATION
 
     @classmethod
     def of(
@@ -79,6 +81,7 @@ class JobSpec:
             in_place=in_place,
             pool=pool,
             submitted_unix_s=record.submitted_unix_s,
+            kind=record.kind,
         )
 
     def leaves_outputs(self, item: int) -> bool:

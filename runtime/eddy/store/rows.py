@@ -12,7 +12,16 @@ from typing import Any
 
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, KernelOutput, KernelRecord
+from eddy.core.records import (
+    APPLICATION,
+    KERNEL,
+    JobEvent,
+    JobEventKind,
+    JobRecord,
+    JobRequest,
+    KernelOutput,
+    KernelRecord,
+)
 from eddy.store.faults import legible
 
 LOG = "/log"
@@ -78,7 +87,7 @@ class Commit:
 
 
 def dump_request(request: JobRequest) -> str:
-    """A request as canonical JSON, without its idempotency key, and without what only kernel jobs have for others."""
+    """A request as canonical JSON, without its idempotency key and what only some kinds of jobs have."""
     body = {
         "application": request.application,
         "batch": request.batch,
@@ -88,10 +97,8 @@ def dump_request(request: JobRequest) -> str:
         "priority": request.priority,
         "tenant": request.tenant,
     }
-    if request.kernel is not None:
-        body["kernel"] = request.kernel
-    if request.time_limit_s is not None:
-        body["time_limit_s"] = request.time_limit_s
+    rarer = {"kernel": request.kernel, "time_limit_s": request.time_limit_s}
+    body.update((name, value) for name, value in rarer.items() if value is not None)
     return json.dumps(body, sort_keys=True)
 
 
@@ -113,13 +120,24 @@ def dump_record(record: JobRecord) -> str:
     body = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
     body["state"] = record.state.value
     body["waiting_s"] = dict(record.waiting_s)
-    if record.kernel is None:
-        del body["kernel"]
-    else:
-        body["kernel"] = dataclasses.asdict(record.kernel)
-        for core in body["kernel"]["cores"]:
-            core["others"] = dict(core["others"])
+    kernel = body.pop("kernel")
+    if kernel:
+        body["kernel"] = _dump_kernel(kernel)
+    if record.kind == _implied_kind(body):
+        del body["kind"]
     return json.dumps(body)
+
+
+def _dump_kernel(kernel: KernelRecord) -> dict[str, Any]:
+    body = dataclasses.asdict(kernel)
+    for core in body["cores"]:
+        core["others"] = dict(core["others"])
+    return body
+
+
+def _implied_kind(body: Mapping[str, Any]) -> str:
+    """The kind of a record that does not name it: all that older versions wrote, and what they would read."""
+    return KERNEL if body.get("kernel") else APPLICATION
 
 
 @legible("a job's record")
@@ -127,6 +145,7 @@ def load_record(text: str) -> JobRecord:
     """The inverse of `dump_record`; fields a newer version added get their defaults."""
     body = json.loads(text)
     body["state"] = JobState(body["state"])
+    body.setdefault("kind", _implied_kind(body))
     if body.get("kernel") is not None:
         body["kernel"] = _kernel(body["kernel"])
     return JobRecord(**body)

@@ -229,7 +229,7 @@ class Store(Tenants, Blobs, Submissions, Outputs):
                 db.execute(
                     "UPDATE job SET state = ?, final = ?, record = ?, snapshot = ? WHERE id = ?", (*values, record.id)
                 )
-            over = [(record.id,) for record, _ in commit.jobs if record.kernel is not None and record.state.is_final]
+            over = [(record.id,) for record, _ in commit.jobs if record.state.is_final]
             db.executemany("DELETE FROM program WHERE job = ?", over)
             insert(db, INSERT_EVENTS, [event_values(event) for event in commit.events])
             insert(db, INSERT_RESULTS, results)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from eddy.core.errors import Conflict, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, KernelRecord, Quota
+from eddy.core.records import APPLICATION, JobEvent, JobEventKind, JobRecord, JobRequest, KernelRecord, Quota
 from eddy.store.database import Database, insert
 from eddy.store.rows import INSERT_EVENTS, dump_record, dump_request, event_values, text_hash
 from eddy.store.tally import Tally
@@ -24,18 +24,24 @@ class Submission:
 
     Attributes:
         request: What is asked for.
+        kind: Name of the job's kind.
+        name: What its record has as its application; "" for the request's.
+        items: How many items it has; 0 for the request's batch.
         kernel: For a kernel job, what it is.
-        program: And what it was compiled to, kept until it has ended.
+        program: What was compiled for it, kept until it has ended; "" for nothing.
     """
 
     request: JobRequest
+    kind: str = APPLICATION
+    name: str = ""
+    items: int = 0
     kernel: KernelRecord | None = None
     program: str = ""
 
 
-Check = Callable[[Submission], object]
-"""Raises where a submission cannot be accepted, mostly an `EddyError`. It is called within the transaction, so that
-what it saw of the store still holds when the job is kept."""
+Check = Callable[[Submission], Submission]
+"""What is to be kept of a submission. Raises where it cannot be accepted, mostly an `EddyError`. It is called within
+the transaction, so that what it saw of the store still holds when the job is kept."""
 Outcome = tuple[JobRecord, bool] | Exception
 """The job and whether it is new, or why there is none."""
 
@@ -75,22 +81,20 @@ class Submissions:
         """One job."""
         raise NotImplementedError
 
-    def add_job(
-        self, request: JobRequest, arrival_s: float, kernel: KernelRecord | None = None, program: str = ""
-    ) -> tuple[JobRecord, bool]:
+    def add_job(self, request: JobRequest, arrival_s: float) -> tuple[JobRecord, bool]:
         """Accept one job durably; see `add_jobs`.
 
         Raises:
             Conflict: The key was used for another request.
             QuotaExceeded: The tenant has as many jobs as it may.
         """
-        (outcome,) = self.add_jobs([Submission(request, kernel, program)], arrival_s)
+        (outcome,) = self.add_jobs([Submission(request)], arrival_s)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     def add_jobs(
-        self, submissions: Sequence[Submission], arrival_s: float, check: Check = lambda _: None
+        self, submissions: Sequence[Submission], arrival_s: float, check: Check = lambda each: each
     ) -> list[Outcome]:
         """Accept jobs durably, in this order; one that is refused changes nothing for the others.
 
@@ -112,7 +116,7 @@ class Submissions:
         return outcomes
 
     def write_jobs(
-        self, submissions: Sequence[Submission], arrival_s: float, check: Check = lambda _: None
+        self, submissions: Sequence[Submission], arrival_s: float, check: Check = lambda each: each
     ) -> list[Outcome]:
         """As `add_jobs`, but for the disk: nobody is told of it before `settle` has returned."""
         try:
@@ -138,7 +142,7 @@ class Submissions:
             jobs = [(r.id, r.tenant, r.state.value, text, dump_record(r)) for r, text, _ in group.added]
             insert(db, "INSERT INTO job (id, tenant, state, request, record)", jobs)
             insert(db, "INSERT INTO idempotency (tenant, key, body, job)", group.keys)
-            programs = [(record.id, each.program) for record, _, each in group.added if each.kernel is not None]
+            programs = [(record.id, each.program) for record, _, each in group.added if each.program]
             insert(db, "INSERT INTO program (job, body)", programs)
             events = [
                 JobEvent(0, record.id, record.tenant, arrival_s, JobEventKind.SUBMITTED) for record, _, _ in group.added
@@ -165,13 +169,13 @@ class Submissions:
             if key in group.known:
                 return _same(request, body, *group.known[key]), False
             self._check_quota(request.tenant, group.tenants[request.tenant])
-            check(submission)
+            kept = check(submission)
         except Exception as refusal:
             return refusal
-        record = _new_record(submission, group)
+        record = _new_record(kept, group)
         group.number += 1
         group.tenants[request.tenant] += 1
-        group.added.append((record, text, submission))
+        group.added.append((record, text, kept))
         if request.idempotency_key:
             group.known[key] = body, record
             group.keys.append((*key, body, record.id))
@@ -232,19 +236,17 @@ def _same(request: JobRequest, body: str, known: str, record: JobRecord) -> JobR
 
 
 def _new_record(submission: Submission, group: _Group) -> JobRecord:
-    request, kernel, at_s = submission.request, submission.kernel, group.at_s
-    record = JobRecord(
+    request, at_s = submission.request, group.at_s
+    return JobRecord(
         id=group.number,
         tenant=request.tenant,
-        application=request.application,
-        batch=request.batch,
+        application=submission.name or request.application,
+        batch=submission.items or request.batch,
         priority=request.priority,
         state=JobState.QUEUED,
         submitted_unix_s=time.time(),
         arrival_s=at_s,
         deadline_s=None if request.deadline_s is None else at_s + request.deadline_s,
+        kernel=submission.kernel,
+        kind=submission.kind,
     )
-    if kernel is None:
-        return record
-    slices = -(-kernel.groups // kernel.slice_groups)
-    return replace(record, application=f"kernel:{kernel.name}", batch=slices, kernel=kernel)

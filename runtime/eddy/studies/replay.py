@@ -17,7 +17,7 @@ from eddy.board.port import BoardDescription
 from eddy.core.applications import Application
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobEventKind, JobRecord
+from eddy.core.records import APPLICATION, KERNEL, JobEvent, JobEventKind, JobRecord
 from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.messages import JobSpec
 from eddy.hypervisor.translate import item_name
@@ -91,7 +91,7 @@ def read_trace(store: Store, applications: Mapping[str, Application]) -> Trace:
         InvalidRequest: Nothing in it succeeded, or a job's application is not known.
     """
     every = store.jobs(None, limit=1 << 31)
-    done = (record for record in every if record.state is JobState.SUCCEEDED and record.kernel is None)
+    done = (record for record in every if record.state is JobState.SUCCEEDED and record.kind == APPLICATION)
     jobs = tuple(sorted(done, key=lambda record: record.id))
     if not jobs:
         raise InvalidRequest("no application job of this trace succeeded: there is nothing to replay", field="trace")
@@ -102,7 +102,7 @@ def read_trace(store: Store, applications: Mapping[str, Application]) -> Trace:
     item_s, load_s = {}, defaultdict[int, list[float]](list)
     by_module = defaultdict[str, list[float]](list)
     known = {record.id: applications[record.application] for record in jobs}
-    kernels = {record.id for record in every if record.kernel is not None}
+    kernels = {record.id for record in every if record.kind == KERNEL}
     others: set[int] = set()
     for event in _events(store):
         if event.job in kernels:

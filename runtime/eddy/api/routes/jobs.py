@@ -15,15 +15,15 @@ from eddy.api import examples
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.events import server_sent
+from eddy.api.kinds import VIEWS
 from eddy.api.leaving import while_connected
 from eddy.api.openapi import LOCATION, content, refusals, stream
 from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
 from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission
-from eddy.core.applications import BufferRole
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.jobs import JobState
-from eddy.core.records import JobRecord, JobRequest, TenantRecord
+from eddy.core.records import JobRecord, TenantRecord
 from eddy.store.outputs import OutputFile
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
@@ -61,12 +61,7 @@ def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
 
 def answer(context: Context, record: JobRecord) -> Job:
     """The job object, with its output links."""
-    doing = context.hypervisor.doing(record.id)
-    if record.kernel is not None:
-        return job_answer(record, tuple(output.name for output in record.kernel.outputs), doing)
-    application = context.catalogue.applications.get(record.application)
-    buffers = application.buffers if application else ()
-    return job_answer(record, tuple(buffer.name for buffer in buffers if buffer.role is BufferRole.OUTPUT), doing)
+    return job_answer(record, context.catalogue.applications, context.hypervisor.doing(record.id))
 
 
 @router.post(
@@ -94,20 +89,9 @@ async def submit(
     """
     body.check_kind()
     context.require_running()
-    request = JobRequest(
-        tenant=tenant.id,
-        application=body.application or "",
-        batch=body.batch,
-        inputs={name: tuple(blobs) for name, blobs in body.inputs.items()},
-        constants=dict(body.constants),
-        priority=body.priority,
-        deadline_s=body.deadline_s,
-        idempotency_key=idempotency_key or "",
-        kernel=None if body.kernel is None else body.kernel.model_dump(),
-        time_limit_s=body.time_limit_s,
-    )
+    request = body.request(tenant.id, idempotency_key or "")
     work = partial(context.hypervisor.submit, request)
-    record = await work() if request.kernel is None else await while_connected(http, work)
+    record = await (while_connected(http, work) if VIEWS[request.kind].lingers else work())
     response.headers["Location"] = f"/v1/jobs/{record.id}"
     return answer(context, record)
 
