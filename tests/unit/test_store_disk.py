@@ -167,7 +167,7 @@ def _states(folder: Path) -> dict[int, str]:
 
 
 def test_the_log_that_is_synchronised_is_the_one_in_use(tmp_path: Path, store: Store) -> None:
-    """Also after it was taken into the data base and begun anew."""
+    """Also after it was taken into the data base and started again."""
     store._db._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     store.add_job(JobRequest("a", "app"), 1.0)
     file = store._db._disk._file
