@@ -23,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eddy.board.profile import load_profile
+from eddy_drivers.regs import window
 from eddy_sim import build
 from eddy_sim.bench import Bench, BenchFailed
 from eddy_sim.bench_process import simulate
@@ -42,7 +43,6 @@ GOALS = {
     "pynq.MMIO reads/s": 40,
 }
 """How many times as many a second as through cocotb on the same shell, in the same run."""
-BANK, MODULE = 0x04_0000, 0x10_0000
 CYCLE_FS = 10**7
 
 
@@ -69,7 +69,7 @@ def load_rogue(board: SimBoard, behaviour: Behaviour, slot: int = 0) -> int:
     board.step_until_fs(board.now_fs + 10**12, Stop.CONFIG)
     page = board.profile.arena.base + slot * 0x1000
     for offset, value in ((0x100, page >> 12), (0x104, page >> 12), (0x108, 0x1_0003), (0x4, 0xF)):
-        board.write32(BANK + slot * 0x1_0000 + offset, value)
+        board.write32(window.CONTROL.at(slot) + offset, value)
     board.step_until_fs(board.now_fs + 100 * CYCLE_FS)
     return page
 
@@ -77,7 +77,7 @@ def load_rogue(board: SimBoard, behaviour: Behaviour, slot: int = 0) -> int:
 def start(board: SimBoard, page: int, slot: int = 0) -> None:
     """Start a slot's module on a page."""
     for offset, value in ((0x10, page), (0x14, 0), (0x0, 1)):
-        board.write32(MODULE + slot * 0x1_0000 + offset, value)
+        board.write32(window.MODULE.at(slot) + offset, value)
 
 
 def evaluated() -> dict[str, float]:
@@ -126,7 +126,7 @@ def register_reads() -> dict[str, float]:
     import eddy_sim.device  # noqa: F401 - importing it makes it PYNQ's device
     from pynq import MMIO
 
-    mmio = MMIO(0xA000_0000, 0x1000)
+    mmio = MMIO(window.BASE, window.SHELL.bytes)
     return {
         "SimBoard reads/s": direct,
         "pynq.MMIO reads/s": best(lambda: reads_per_s(lambda: mmio.read(0), 30_000)),

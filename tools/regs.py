@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from regmap import cheader, markdown, python, rtl
+from regmap import cheader, markdown, python, rtl, window
 from regmap.model import MapSpec, read_map
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -14,6 +14,8 @@ RTL = Path("hw/regs/generated")
 PYTHON = Path("drivers/eddy_drivers/regs")
 DOCS = Path("docs/reference/registers")
 HTML = Path("build/docs/registers")
+WINDOW = Path("hw/regs/top/window.rdl")
+"""What answers where: the one map that is no block's."""
 
 WITH_BANK = {"shell", "slot_ctrl"}
 """Blocks whose registers are plain storage; the others' hardware holds its own and takes only the constants."""
@@ -33,10 +35,11 @@ def outputs(spec: MapSpec) -> dict[Path, str]:
 
 
 def all_outputs(root: Path = ROOT) -> dict[Path, str]:
-    """Every committed file of every map under `root`/hw/regs."""
+    """Every committed file of every block's map under `root`/hw/regs, and of the shell's address map."""
     files: dict[Path, str] = {}
     for source in sorted((root / "hw/regs").glob("*.rdl")):
         files.update(outputs(read_map(source)))
+    files.update(window.outputs(window.read_window(root / WINDOW)))
     return files
 
 

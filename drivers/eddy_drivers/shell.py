@@ -7,6 +7,7 @@ from typing import Any
 
 from eddy_drivers.bank import Bank
 from eddy_drivers.regs import shell as regs
+from eddy_drivers.regs import window
 
 PAGE = 4096
 """What is flushed is whole pages."""
@@ -51,6 +52,14 @@ class Shell(Bank):
     def slots(self) -> int:
         """How many slots this shell has."""
         return self._fields(regs.CONFIG)["slots"]
+
+    def module_address(self, slot: int) -> int:
+        """Physical address of the registers of the module in a slot.
+
+        Raises:
+            IndexError: No shell has that many slots.
+        """
+        return int(self.mmio.base_addr) - window.SHELL.offset + window.MODULE.at(slot)
 
     def build(self) -> str:
         """Hash of the shell's sources and toolchain: 16 hex digits."""

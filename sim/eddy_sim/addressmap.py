@@ -1,7 +1,7 @@
 """What answers where in the CPU's window of the static region, as IP cores with register maps.
 
 One description serves the `.hwh` writer (`eddy_sim.hwh`), the device and the documentation. Register maps come from the
-generated modules of `eddy_drivers.regs`, and thereby from `hw/regs/*.rdl`.
+generated modules of `eddy_drivers.regs`, and thereby from `hw/regs/*.rdl`; addresses from `hw/regs/top/window.rdl`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from eddy.packages.modules import ArgumentRegister, RegisterKind
-from eddy_drivers.regs import axi_intc, shell, slot_ctrl
+from eddy_drivers.regs import axi_intc, shell, slot_ctrl, window
 from eddy_drivers.regs.base import Register as GeneratedRegister
 
-PL_BASE = 0xA000_0000
+PL_BASE = window.BASE
 """Physical address of the static region's window (M_AXI_HPM0_FPD)."""
-PL_BYTES = 0x100_0000
-SHELL_OFFSET, SHELL_BYTES = 0x00_0000, 0x1000
-INTC_OFFSET, INTC_BYTES = 0x01_0000, 0x1000
-WIZARD_OFFSET, WIZARD_BYTES = 0x02_0000, 0x1000
-CONTROL_OFFSET, CONTROL_BYTES = 0x04_0000, 0x1_0000
-MODULE_OFFSET, MODULE_BYTES = 0x10_0000, 0x1_0000
+PL_BYTES = window.BYTES
+INTC_OFFSET, MODULE_OFFSET = window.INTC.offset, window.MODULE.offset
 
 INTC_NAME = "axi_intc_0"
 INTC_INPUTS = 32
@@ -90,17 +86,17 @@ class Ip:
 
 def control_base(slot: int) -> int:
     """Physical address of a slot's control bank."""
-    return PL_BASE + CONTROL_OFFSET + slot * CONTROL_BYTES
+    return PL_BASE + window.CONTROL.at(slot)
 
 
 def module_base(slot: int) -> int:
     """Physical address of the registers of the module a slot holds."""
-    return PL_BASE + MODULE_OFFSET + slot * MODULE_BYTES
+    return PL_BASE + window.MODULE.at(slot)
 
 
 def wizard_base(slot: int) -> int:
     """Physical address of a slot's clocking wizard."""
-    return PL_BASE + WIZARD_OFFSET + slot * WIZARD_BYTES
+    return PL_BASE + window.WIZARD.at(slot)
 
 
 def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
@@ -110,16 +106,16 @@ def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
         Ip(
             "shell",
             "eddy:ip:shell:1.0",
-            PL_BASE + SHELL_OFFSET,
-            SHELL_BYTES,
+            PL_BASE + window.SHELL.offset,
+            window.SHELL.bytes,
             generated_map(shell.REGISTERS),
             (("config_irq", CONFIGURATION_INPUT),),
         ),
         Ip(
             INTC_NAME,
             "xilinx.com:ip:axi_intc:4.1",
-            PL_BASE + INTC_OFFSET,
-            INTC_BYTES,
+            PL_BASE + window.INTC.offset,
+            window.INTC.bytes,
             generated_map(axi_intc.REGISTERS),
         ),
     ]
@@ -129,7 +125,7 @@ def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
                 f"slot_clk{slot}",
                 "xilinx.com:ip:clk_wiz:6.0",
                 wizard_base(slot),
-                WIZARD_BYTES,
+                window.WIZARD.bytes,
                 WIZARD_MAP,
                 parameters=wizard,
             ),
@@ -137,7 +133,7 @@ def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
                 f"slot_ctrl{slot}",
                 "eddy:ip:slot_ctrl:1.0",
                 control_base(slot),
-                CONTROL_BYTES,
+                window.CONTROL.bytes,
                 generated_map(slot_ctrl.REGISTERS),
                 (("fault", 16 + slot),),
             ),
@@ -148,7 +144,7 @@ def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
 
 def slot_ip(slot: int, name: str, vlnv: str, registers: tuple[RegisterSpec, ...]) -> Ip:
     """The core that answers in a slot's module window."""
-    return Ip(f"slot{slot}/{name}", vlnv, module_base(slot), MODULE_BYTES, registers, (("interrupt", slot),))
+    return Ip(f"slot{slot}/{name}", vlnv, module_base(slot), window.MODULE.bytes, registers, (("interrupt", slot),))
 
 
 def generated_map(registers: Iterable[GeneratedRegister]) -> tuple[RegisterSpec, ...]:

@@ -11,9 +11,10 @@ from typing import Any
 
 from eddy.core.errors import BoardFault
 from eddy_drivers.clocking_wizard import ClockingWizard
+from eddy_drivers.regs import window
 from eddy_drivers.slot_ctrl import PageWindow, SlotCtrl
 
-from eddy_sim.addressmap import CONTROL_BYTES, WIZARD_BYTES, control_base, wizard_base
+from eddy_sim.addressmap import control_base, wizard_base
 from eddy_sim.tables import OverlayTables
 
 _PAGE_BITS = 12
@@ -52,7 +53,7 @@ def open(device: OverlayTables, slot: int, clk_hz: float) -> None:
 
 
 def _set_clock(device: OverlayTables, slot: int, clk_hz: float) -> None:
-    wizard = ClockingWizard(_description(device, wizard_base(slot), WIZARD_BYTES))
+    wizard = ClockingWizard(_description(device, wizard_base(slot), window.WIZARD.bytes))
     if abs(wizard.rate_hz() / clk_hz - 1) < _SAME_RATE and wizard.locked():
         return
     try:
@@ -64,7 +65,7 @@ def _set_clock(device: OverlayTables, slot: int, clk_hz: float) -> None:
 
 
 def _control(device: OverlayTables, slot: int) -> SlotCtrl:
-    return SlotCtrl(_description(device, control_base(slot), CONTROL_BYTES))
+    return SlotCtrl(_description(device, control_base(slot), window.CONTROL.bytes))
 
 
 def _description(device: OverlayTables, base: int, length: int) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from eddy.board.profile import Profile, load_profile
+from eddy_drivers.regs import window
 from eddy_sim import build
 from eddy_sim.board import SimBoard, Stop
 from eddy_sim.faults import Behaviour, LoadFault, rogue
 
-BANK, MODULE = 0x04_0000, 0x10_0000
 CONTROL, CAUSE, CONTROL_TIMEOUT, MEMORY_TIMEOUT, WINDOWS = 0x004, 0x020, 0x010, 0x014, 0x100
 OPEN_ALL = 0b1111
 BUILD = 0x0123_4567_89AB_CDEF
@@ -23,12 +23,12 @@ MS = 10**12
 
 def bank(slot: int, offset: int) -> int:
     """Offset of a register of a slot's control bank."""
-    return BANK + slot * 0x1_0000 + offset
+    return window.CONTROL.at(slot) + offset
 
 
 def module(slot: int, offset: int) -> int:
     """Offset of a register of the module in a slot."""
-    return MODULE + slot * 0x1_0000 + offset
+    return window.MODULE.at(slot) + offset
 
 
 def tiny() -> Profile:

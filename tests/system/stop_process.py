@@ -16,8 +16,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from eddy_drivers.regs import window
+
 CONTROL, STATUS = 0x004, 0x008
-BANK, STRIDE = 0x04_0000, 0x1_0000
+BANK, STRIDE = window.CONTROL.offset, window.CONTROL.stride
 OPEN, CLOSED, IN_RESET = 0b1111, 0b011, 0b100
 """CONTROL: any path coupled or the reset released. STATUS: both paths closed, by the decouplers' own word; in reset."""
 

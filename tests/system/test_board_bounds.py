@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from eddy_drivers.regs import shell, slot_ctrl
+from eddy_drivers.regs import shell, slot_ctrl, window
 from eddy_drivers.regs.slot_ctrl import Cause
 from eddy_sim.board import SimBoard, Stop
 from eddy_sim.faults import Behaviour
@@ -26,7 +26,7 @@ ANSWER = 40
 """Most cycles an idle memory takes to answer a burst of 64 beats: its rows, its latency, 16 bytes a cycle."""
 LONGEST_ANSWER = 136
 """The same for a write of 256 beats, once it has the last."""
-INTC = 0x01_0000
+INTC = window.INTC.offset
 IER, MER = INTC + 0x08, INTC + 0x1C
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from eddy_drivers.regs import window
 from eddy_sim.board import SimBoard
 from eddy_sim.faults import Behaviour
 from system.board_rig import MS, load_rogue, module, page, run_for, start, tiny
 
 pytestmark = pytest.mark.rtl
 
-WIZARD, STATUS, FEEDBACK, DIVIDE, LOAD = 0x02_0000, 0x004, 0x200, 0x208, 0x25C
+WIZARD, STATUS, FEEDBACK, DIVIDE, LOAD = window.WIZARD.offset, 0x004, 0x200, 0x208, 0x25C
 
 
 def wizard(slot: int, offset: int) -> int:

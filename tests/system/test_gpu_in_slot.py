@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import pytest
+from eddy_drivers.regs import window
 from eddy_sim import build
 from eddy_sim.board import SimBoard, Stop
 from eddy_sim.gpu.assemble import program
@@ -16,7 +17,7 @@ pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_board")]
 
 SLOT = 1
 STATUS, LAUNCH, IRQ, START, ARGUMENT, BASE2, FAULT = 0x08, 0x20, 0x04, 0x100, 0x104, 0x118, 0x120
-INTERRUPTS, INTERRUPT_ENABLE, MASTER_ENABLE = 0x01_0000, 0x08, 0x1C
+INTERRUPTS, INTERRUPT_ENABLE, MASTER_ENABLE = window.INTC.offset, 0x08, 0x1C
 CODE, DATA = 0x80000000, 0x8000_4000
 WINDOW_BYTES = 0x8000
 END = ".insn r 0x0b, 0, 0, x0, x0, x0\n"

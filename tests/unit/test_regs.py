@@ -25,6 +25,8 @@ def test_a_stale_file_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     (tmp_path / "hw/regs").mkdir(parents=True)
     for name in MAPS:
         (tmp_path / f"hw/regs/{name}.rdl").write_text((ROOT / f"hw/regs/{name}.rdl").read_text())
+    (tmp_path / "hw/regs/top").mkdir()
+    (tmp_path / regs.WINDOW).write_text((ROOT / regs.WINDOW).read_text())
     for path, text in regs.all_outputs(tmp_path).items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)

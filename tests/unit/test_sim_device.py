@@ -17,8 +17,9 @@ import pynq
 import pytest
 from eddy.board.profile import Profile, load_profile
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, MemoryExhausted
+from eddy_drivers.regs import window
 from eddy_sim import bitfile, build
-from eddy_sim.addressmap import CONTROL_OFFSET, INTC_OFFSET, MODULE_OFFSET, PL_BASE, WIZARD_OFFSET
+from eddy_sim.addressmap import INTC_OFFSET, MODULE_OFFSET, PL_BASE
 from eddy_sim.bitstreams import BitstreamSet, list_or_build
 from eddy_sim.board import Stop
 from eddy_sim.device import LoadRefused, SimClock, SimDevice
@@ -88,11 +89,11 @@ class FakeBoard:
         self._pass(ACCESS_CYCLES)
         if offset == INTC_OFFSET + 0x04:
             return self._status() & self.words.get(INTC_OFFSET + 0x08, 0)
-        if WIZARD_OFFSET <= offset < CONTROL_OFFSET:
+        if window.WIZARD.offset <= offset < window.CONTROL.offset:
             return {0x004: 1, 0x200: 10 << 8 | 1}.get(offset & 0xFFF, self.words.get(offset, 0))
-        if CONTROL_OFFSET <= offset < MODULE_OFFSET and offset & 0xFFFF == 0:
+        if window.CONTROL.offset <= offset < MODULE_OFFSET and offset & 0xFFFF == 0:
             return 0xED02_0100
-        if CONTROL_OFFSET <= offset < MODULE_OFFSET and offset & 0xFFFF == 8:
+        if window.CONTROL.offset <= offset < MODULE_OFFSET and offset & 0xFFFF == 8:
             return 0x3F
         return self.words.get(offset, 0)
 
@@ -483,7 +484,9 @@ def test_a_clock_takes_turns_with_its_worker(device: SimDevice, overlay: Any, fi
     assert future.result() is None
     assert threads[0] is not threading.current_thread()
     assert 20000 / 400e6 / CYCLE_S <= fake(device).cycle - begin < 20000 / 400e6 / CYCLE_S + 200
-    assert fake(device).words.get(CONTROL_OFFSET + 4) is None, "with a clock in charge, nobody else opens the slot"
+    assert fake(device).words.get(window.CONTROL.offset + 4) is None, (
+        "with a clock in charge, nobody else opens the slot"
+    )
     loop.close()
 
 

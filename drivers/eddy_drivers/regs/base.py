@@ -85,3 +85,30 @@ class Register:
                 raise KeyError(f"{self.name} has no field {name!r}; it has {', '.join(known)}")
             word = known[name].put(value, word)
         return word
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of addresses, or several at equal distances.
+
+    Attributes:
+        offset: Where the first begins, in bytes from the window's begin.
+        bytes: Size of one.
+        count: How many there are.
+        stride: Bytes from one to the next.
+    """
+
+    offset: int
+    bytes: int
+    count: int
+    stride: int
+
+    def at(self, index: int) -> int:
+        """Where one of them begins.
+
+        Raises:
+            IndexError: There is none of that number.
+        """
+        if not 0 <= index < self.count:
+            raise IndexError(f"there are {self.count} of these ranges, none is number {index}")
+        return self.offset + index * self.stride

@@ -36,9 +36,6 @@ from eddy.gpu.shape import ClusterShape
 FAULT_INPUT = 16
 """Input k of the interrupt controller is slot k's module, input 16 + k slot k's fault (hw/regs/axi_intc.rdl)."""
 
-MODULE_OFFSET, MODULE_STRIDE = 0x10_0000, 0x1_0000
-"""Where the modules' register windows lie in the shell's window, one a slot."""
-
 PORT_BYTES = 16
 """What the shell's memory port can move in a shell-clock cycle: 8 bytes read and 8 written (hw/ip/eddy_pkg). The
 regulator counts both alike."""
@@ -72,8 +69,7 @@ class OverlayFabric:
                 cause="metadata",
             )
         pins = {details["index"]: name for name, details in overlay.interrupt_pins.items() if details["controller"]}
-        base = self.shell.mmio.base_addr + MODULE_OFFSET
-        modules = [_at(overlay, base + index * MODULE_STRIDE) for index in range(len(banks))]
+        modules = [_at(overlay, self.shell.module_address(index)) for index in range(len(banks))]
         self.slots = tuple(
             SlotFabric(
                 control=_Control(bank, profile),

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "eddy_window.h"
+
 namespace {
 
-constexpr uint32_t kWizardBase = 0x020000, kWizardStride = 0x1000, kWizardEnd = 0x030000;
+constexpr uint32_t kWizardBase = EDDY_WINDOW_WIZARD_OFFSET, kWizardStride = EDDY_WINDOW_WIZARD_STRIDE;
+constexpr uint32_t kWizardEnd = kWizardBase + EDDY_WINDOW_WIZARD_COUNT * kWizardStride;
 constexpr uint64_t kWizardCycles = 8;  // what an access to a wizard takes on the bus
 constexpr int kResetEdges = 16;
 constexpr uint32_t kFirstWait = 12;    // evaluations after a change of inputs before the first check for a fixed point

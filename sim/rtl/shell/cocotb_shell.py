@@ -9,11 +9,11 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiResp
-from eddy_drivers.regs import axi_intc, shell, slot_ctrl
+from eddy_drivers.regs import axi_intc, shell, slot_ctrl, window
 from eddy_drivers.regs.slot_ctrl import Cause
 from shell_system import SHELL_PS, System, started
 
-MODULE = (0x10_0000, 0x11_0000)
+MODULE = (window.MODULE.at(0), window.MODULE.at(1))
 CONTROL_TIMEOUT = 300
 MEMORY_TIMEOUT = 400
 CLOCK_TIMEOUT = 60
@@ -115,8 +115,8 @@ async def registers_and_memory_reach_the_right_places(dut: Any) -> None:
 @cocotb.test()
 async def a_burst_outside_its_windows_is_refused_and_reported(dut: Any) -> None:
     system = await ready(dut)
-    await system.write(axi_intc.IER.offset + 0x1_0000, 1 << 16)
-    await system.write(axi_intc.MER.offset + 0x1_0000, 3)
+    await system.write(axi_intc.IER.offset + window.INTC.offset, 1 << 16)
+    await system.write(axi_intc.MER.offset + window.INTC.offset, 3)
     system.ram.write(0x100000, b"untouched")
     answer = await system.dma[0].write(0x100000, b"overwrite", user=0)
     assert answer.resp == AxiResp.SLVERR
@@ -124,12 +124,12 @@ async def a_burst_outside_its_windows_is_refused_and_reported(dut: Any) -> None:
     assert (await system.get(0, slot_ctrl.FIRST_FAULT))["cause"] == Cause.WRITE_OUTSIDE_WINDOW
     assert await system.read(system.bank(0, slot_ctrl.FAULT_ADDRESS_LO)) == 0x100000
     assert dut.irq_o.value == 1
-    assert await system.read(axi_intc.IVR.offset + 0x1_0000) == 16
+    assert await system.read(axi_intc.IVR.offset + window.INTC.offset) == 16
     # The slot goes on, and another context has no windows here.
     assert (await system.dma[0].write(0x2000, b"fine")).resp == AxiResp.OKAY
     assert (await system.dma[0].read(0x2000, 4, user=3)).resp == AxiResp.SLVERR
     await system.put(0, slot_ctrl.FAULT_CLEAR, clear=1)
-    await system.write(axi_intc.IAR.offset + 0x1_0000, 1 << 16)
+    await system.write(axi_intc.IAR.offset + window.INTC.offset, 1 << 16)
     await system.cycles(5)
     assert dut.irq_o.value == 0
     assert (await system.dma[0].read(0x2000, 4, user=3)).resp == AxiResp.SLVERR

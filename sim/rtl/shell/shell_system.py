@@ -8,7 +8,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiLiteRam, AxiMaster, AxiRam
-from eddy_drivers.regs import shell, slot_ctrl
+from eddy_drivers.regs import shell, slot_ctrl, window
 from eddy_drivers.regs.base import Register
 
 SHELL_PS, SLOT_PS = 10000, (7300, 13700)
@@ -61,7 +61,7 @@ class System:
 
     def bank(self, slot: int, register: Register, index: int = 0) -> int:
         """Offset of a register of a slot's control bank."""
-        return 0x4_0000 + slot * 0x1_0000 + register.at(index)
+        return window.CONTROL.at(slot) + register.at(index)
 
     async def get(self, slot: int, register: Register, index: int = 0) -> dict[str, int]:
         """A register of a slot's control bank, field by field."""
