@@ -40,6 +40,8 @@ def check_trace(trace: dict[str, Any], jobs: list[dict[str, Any]]) -> None:
     assert sum(span["cat"] == "run" for span in spans) == sum(tasks[job["application"]] * job["batch"] for job in jobs)
     assert sum(span["cat"] == "reconfigure" for span in spans) == sum(job["reconfigurations"] for job in jobs)
     rows = [[span for span in spans if span["tid"] == row] for row in {span["tid"] for span in spans}]
+    resets = [span for span in spans if span["cat"] == "reset"]
+    assert all(span["dur"] < 100 for span in resets), "a module that changes tenants is reset, not loaded"
     rows.append([span for span in spans if span["cat"] == "reconfigure"])
     for row in rows:
         times = sorted((span["ts"], span["ts"] + span["dur"]) for span in row)

@@ -12,6 +12,7 @@ SPANS = (
     Span(1, "reconfigure", 0.0, 2e-3, "ada", "1", "dct"),
     Span(1, "run", 2e-3, 2.5e-3, "ada", "1", "dct", 0),
     Span(0, "run", 1e-3, 1.25e-3, "grace", "2", "init", 3, ok=False),
+    Span(0, "reset", 2e-3, 2.01e-3, "ada", "1", "idct"),
 )
 
 
@@ -22,6 +23,7 @@ def test_the_trace_has_a_named_row_for_each_slot_and_microseconds() -> None:
     drawn = [event for event in events if event["ph"] == "X"]
     assert [(event["tid"], event["cat"], event["name"]) for event in drawn] == [
         (1, "run", "init [3]"),
+        (1, "reset", "reset idct"),
         (2, "reconfigure", "load dct"),
         (2, "run", "dct [0]"),
     ]

@@ -195,13 +195,17 @@ _SPANS: Mapping[str, tuple[timeline.SpanKind, bool]] = {
 }
 
 
+_RESET: tuple[timeline.SpanKind, bool] = ("reset", True)
+"""A module that served another tenant was reset for this one."""
+
+
 def _span(event: Event, job: Mapping[str, Any], names: Sequence[str]) -> timeline.Span | None:
     data = event.data
     if event.kind not in _SPANS or data.get("started_s") is None or data.get("slot") is None:
         return None
     if data.get("detail") == "resident":  # reused: nothing was loaded, so there is nothing to draw
         return None
-    kind, ok = _SPANS[event.kind]
+    kind, ok = _RESET if data.get("detail") == "scrub" else _SPANS[event.kind]
     name = names[data["task"]] if "task" in data else ""
     item = data.get("item") if kind == "run" else None
     return timeline.Span(

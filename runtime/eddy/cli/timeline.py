@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-SpanKind = Literal["reconfigure", "run"]
+SpanKind = Literal["reconfigure", "reset", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class Span:
 
     Attributes:
         slot: Index of the slot.
-        kind: Loading a partial bitstream, or running an item.
+        kind: Loading a partial bitstream, resetting a module that served another tenant, or running an item.
         start_s: Beginning.
         end_s: End, not before the beginning.
         tenant: On whose behalf.
         job: Job id.
         task: Name of the task.
-        item: Item of the batch, or None for a load.
+        item: Item of the batch; None where none ran.
         ok: False where it ended in a fault.
     """
 
@@ -54,10 +54,10 @@ def perfetto(spans: Iterable[Span], board: str) -> dict[str, Any]:
 
 def _trace_event(span: Span) -> dict[str, Any]:
     arguments = {"tenant": span.tenant, "job": span.job, "task": span.task, "ok": span.ok}
-    name = f"load {span.task}" if span.kind == "reconfigure" else f"{span.task} [{span.item}]"
+    names = {"reconfigure": f"load {span.task}", "reset": f"reset {span.task}", "run": f"{span.task} [{span.item}]"}
     return {
         "ph": "X",
-        "name": name,
+        "name": names[span.kind],
         "cat": span.kind,
         "pid": 1,
         "tid": span.slot + 1,
