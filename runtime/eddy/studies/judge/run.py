@@ -16,6 +16,8 @@ from eddy.studies.report import Row, write_csv
 
 SEQUENCES = 40
 """Fresh sequences of each kind of arrivals."""
+QUICK = 2
+"""The same, and of those recorded, where few will do."""
 LOADS_MS: tuple[float | None, ...] = (None, 5.3)
 """Measured load times, and loads from memory: the configuration port alone."""
 SEARCHED = 3
@@ -94,13 +96,13 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
     Args:
         out: Folder.
         seed: Added to the first fresh seed.
-        quick: Few sequences.
+        quick: Few sequences, and measured loads only.
         say: Told what is being done.
     """
     rows: list[Row] = []
     values: dict[str, dict[str, object]] = {}
-    for load_ms in LOADS_MS:
-        for name, arrivals, sequences in _sets(seed, 4 if quick else SEQUENCES):
+    for load_ms in LOADS_MS[: 1 if quick else None]:
+        for name, arrivals, sequences in _sets(seed, QUICK if quick else SEQUENCES):
             loads = "measured loads" if load_ms is None else f"{load_ms} ms loads"
             say(f"{name}, {loads}: {len(sequences)} sequences under {len(CONTENDERS)} policies")
             board = workload(load_ms)
@@ -114,7 +116,7 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
             values[where]["slowdowns"] = f.slowdowns(trial, OURS)
             values[where]["strongest rival"] = rival
             rows.append(Row(where, "strongest rival", "", rival, ""))
-            some, tries = (sequences[:1], 4) if quick else (sequences[:SEARCHED], TRIES)
+            some, tries = (sequences[:1], 2) if quick else (sequences[:SEARCHED], TRIES)
             means = {what: left(board, some, trial, rival, what == RELATIVE, tries) for what in MEANS}
             values[where]["what is left"] = {what: asdict(found) for what, found in means.items()}
             what_is_left = [_row(where, what, found) for what, found in means.items()]
@@ -129,7 +131,7 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
 
 def _sets(seed: int, count: int) -> Iterator[tuple[str, str, Sequence[Sequence[Event]]]]:
     """What the trial is held on: name, kind of arrivals, sequences."""
-    yield "recorded", "realtime", recorded()
+    yield "recorded", "realtime", recorded()[:count]
     for arrivals in ARRIVALS:
         yield f"fresh {arrivals}", arrivals, [drawn(arrivals, FRESH + seed + i) for i in range(count)]
 
