@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from typing import Any
 
 import anyio
@@ -290,3 +291,23 @@ async def test_metrics_count_jobs_slots_and_requests(server: Any) -> None:
     assert 'eddy_slots{phase="running"} 1.0' in text
     assert 'eddy_http_requests_total{method="POST",route="/v1/jobs",status="202"} 1.0' in text
     assert "ada" not in text
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/1"])
+async def test_reading_waits_for_the_disk_beside_the_event_loop(
+    server: Any, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    blob = await server.put(bytes(6))
+    async with server.client() as client:
+        await client.post("/v1/jobs", json={"application": "invert", "inputs": {"image": [blob]}})
+        read, threads = server.store._db.fresh_rows, list[int]()
+
+        def noted(query: str, *arguments: object) -> object:
+            threads.append(threading.get_ident())
+            return read(query, *arguments)
+
+        monkeypatch.setattr(server.store._db, "fresh_rows", noted)
+        monkeypatch.setattr(type(server.store), "settling", True)
+        assert (await client.get(path)).status_code == 200
+    assert threads
+    assert threading.get_ident() not in threads

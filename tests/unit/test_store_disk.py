@@ -103,10 +103,12 @@ def test_nobody_is_shown_what_is_not_on_disk(store: Store, slow: Slow) -> None:
     reader = beside(lambda: shown.extend(record.id for record in store.jobs("a")))
     reader.join(0.2)
     assert not shown
+    assert store.settling
     slow.let_go.set()
     writer.join(10)
     reader.join(10)
     assert shown == [2, 1]
+    assert not store.settling
 
 
 def test_what_need_not_outlive_the_power_is_shown_at_once(store: Store, slow: Slow) -> None:

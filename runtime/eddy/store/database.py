@@ -112,6 +112,11 @@ class Database:
             if durable and wait:
                 self._disk.settle(number)
 
+    @property
+    def settling(self) -> bool:
+        """Whether `settle` would wait."""
+        return self._disk.settling
+
     def settle(self) -> None:
         """Return when everything that was promised is on disk; for who committed without waiting, and for who read.
 

@@ -51,6 +51,11 @@ class Disk:
             raise
         self._committed = number
 
+    @property
+    def settling(self) -> bool:
+        """Whether something promised is not known to be on disk."""
+        return self._path is not None and self._kept < self._promised
+
     def settle(self, number: int | None = None) -> None:
         """Return when a commit, and every one before it, is on disk.
 

@@ -127,6 +127,11 @@ class Submissions:
             # What one of them breaks, a value that cannot be written or a full disk, must not harm those that fit.
             return [self.write_jobs([each], arrival_s, check)[0] for each in submissions]
 
+    @property
+    def settling(self) -> bool:
+        """Whether something promised is on its way to the disk, so that who reads may have to wait for it."""
+        return self._db.settling
+
     def settle(self) -> None:
         """Return when everything that was promised is on disk.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, TypeVar
 from urllib.parse import quote
 
 import anyio.to_thread
@@ -26,6 +27,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, TenantRecord
 from eddy.store.outputs import OutputFile
 
+T = TypeVar("T")
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 
 _LARGEST_ID = (1 << 63) - 1
@@ -57,6 +59,11 @@ def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
     if not found or found[0].id != job:
         raise NotFound(f"There is no job {job}.", field="job", asked=job)
     return found[0].tenant
+
+
+async def read(context: Context, call: Callable[[], T]) -> T:
+    """Read the store: at once where nothing is on its way to the disk, else in a thread that can wait for it."""
+    return await anyio.to_thread.run_sync(call) if context.store.settling else call()
 
 
 def answer(context: Context, record: JobRecord) -> Job:
@@ -104,7 +111,8 @@ async def list_jobs(query: Annotated[Listing, Query()], context: Ctx, viewer: Ca
     limit = query.limit or context.settings.page_size
     whose = query.tenant if viewer.admin else viewer.id
     after = int(query.cursor) if query.cursor else None
-    found = context.store.jobs(whose, state=query.state, limit=limit + 1, after=after)
+    wanted = partial(context.store.jobs, whose, state=query.state, limit=limit + 1, after=after)
+    found = await read(context, wanted)
     page = found[:limit]
     following = str(page[-1].id) if len(found) > limit else None
     return JobPage(jobs=[answer(context, record) for record in page], next=following)
@@ -113,7 +121,8 @@ async def list_jobs(query: Annotated[Listing, Query()], context: Ctx, viewer: Ca
 @router.get("/{job}", operation_id="show_job", response_model=Job, summary="Show a job", responses=refusals(404))
 async def show(job: JobId, context: Ctx, viewer: Caller) -> Job:
     """One job: its state, its times by cause, its outputs."""
-    return answer(context, context.store.job(owner_of(context, viewer, job), job))
+    record = await read(context, lambda: context.store.job(owner_of(context, viewer, job), job))
+    return answer(context, record)
 
 
 @router.delete(
@@ -151,8 +160,8 @@ async def events(
     """Server-sent events from the first, or after `Last-Event-ID`, until the job has ended; then one of kind `end`."""
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
     after = last_event_id or 0
-    record = context.store.job(owner, job)
-    if record.state.is_final and not context.store.events(owner, job, after, 1):
+    record = await read(context, lambda: context.store.job(owner, job))
+    if record.state.is_final and not await read(context, lambda: context.store.events(owner, job, after, 1)):
         return Response(status_code=204)
     stream = server_sent(context.hypervisor.follow(owner, job, after), context.settings.heartbeat_s, context.ending)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
