@@ -6,7 +6,8 @@ import contextlib
 
 import pytest
 from contract.fake_fabric import FakeMemory
-from eddy.board.arena import PAGE, Arena
+from eddy.board.arena import Arena
+from eddy.board.pages import PAGE
 from eddy.board.profile import load_profile
 from eddy.core.errors import MemoryExhausted
 from hypothesis import given, settings

@@ -15,34 +15,28 @@ from collections.abc import Iterable
 
 from eddy.board.fabric import ArenaMemory
 from eddy.board.handover import Loan, Pages, Quiescent
+from eddy.board.pages import PAGE, PageBook, whole_pages
 from eddy.board.port import Buffer
-from eddy.core.errors import InvalidRequest, MemoryExhausted, NotFound
 
-PAGE = 4096
 LINE = 64
 """Bytes of a cache line of the Cortex-A53 (and of x86)."""
 
 
 class Arena:
-    """First-fit allocation in whole pages, and copies that respect the cache."""
+    """Buffers of whole pages, lent to modules, and copies that respect the cache."""
 
     def __init__(self, memory: ArenaMemory) -> None:
         self._memory = memory
-        self._size = len(memory.bytes) // PAGE * PAGE
-        self._buffers: dict[int, Buffer] = {}
+        self._book = PageBook(memory.address, len(memory.bytes))
         self._loans: list[Loan] = []
         self._withheld: dict[int, Buffer] = {}
         """Freed while on loan: nobody's, and not to be handed out."""
-        self._next_id = 1
+        self.buffers, self.get = self._book.buffers, self._book.get
 
     @property
     def size(self) -> int:
         """Bytes of the arena."""
-        return self._size
-
-    def buffers(self) -> tuple[Buffer, ...]:
-        """Every buffer handed out, by id."""
-        return tuple(self._buffers.values())
+        return self._book.size
 
     def allocate(self, size: int, owner: str) -> Buffer:
         """Reserve and zero a buffer.
@@ -51,45 +45,17 @@ class Arena:
             InvalidRequest: Not a positive size.
             MemoryExhausted: No gap is large enough; says what is free.
         """
-        if size <= 0:
-            raise InvalidRequest(f"a buffer has at least one byte, not {size}", field="bytes", allowed=">= 1")
-        need = _pages(size)
-        gaps = self._gaps()
-        start = next((begin for begin, end in gaps if end - begin >= need), None)
-        if start is None:
-            free, largest = sum(e - b for b, e in gaps), max((e - b for b, e in gaps), default=0)
-            raise MemoryExhausted(
-                f"no room for {size} bytes: {free} of {self._size} are free, the largest gap has {largest};"
-                " free buffers or submit smaller batches",
-                cause="arena",
-                asked=size,
-                free=free,
-                largest=largest,
-            )
-        self._scrub(start, start + need)
-        buffer = Buffer(self._next_id, self._memory.address + start, size, owner)
-        self._next_id += 1
-        self._buffers[buffer.id] = buffer
+        buffer = self._book.allocate(size, owner, self._withheld.values())
+        start = buffer.address - self._memory.address
+        self._scrub(start, start + whole_pages(size))
         return buffer
-
-    def get(self, buffer: int) -> Buffer:
-        """Look a buffer up.
-
-        Raises:
-            NotFound: There is none of that id.
-        """
-        try:
-            return self._buffers[buffer]
-        except KeyError:
-            raise NotFound(f"no buffer {buffer}; it was never allocated, or is freed", field="buffer") from None
 
     def free(self, buffer: int) -> None:
         """Give a buffer back; it is zeroed when its pages are next handed out, and nobody can read them before.
 
         Pages still on loan are handed out only once the loan has ended.
         """
-        found = self.get(buffer)
-        del self._buffers[buffer]
+        found = self._book.remove(buffer)
         if self._on_loan(buffer):
             self._withheld[buffer] = found
 
@@ -127,13 +93,7 @@ class Arena:
         return self._memory.bytes[start:end].tobytes()
 
     def _range(self, buffer: int, offset: int, size: int) -> tuple[int, int]:
-        found = self.get(buffer)
-        if offset < 0 or size < 0 or offset + size > found.bytes:
-            raise InvalidRequest(
-                f"bytes {offset} to {offset + size} are outside buffer {buffer}, which has {found.bytes}",
-                field="offset",
-                allowed=f"0..{found.bytes}",
-            )
+        found = self._book.checked(buffer, offset, size)
         start = found.address - self._memory.address + offset
         return start, start + size
 
@@ -143,25 +103,9 @@ class Arena:
         self._memory.bytes[start:end] = 0
         self._memory.flush(start, end)
 
-    def _gaps(self) -> list[tuple[int, int]]:
-        gaps, at = [], 0
-        taken = [*self._buffers.values(), *self._withheld.values()]
-        for buffer in sorted(taken, key=lambda buffer: buffer.address):
-            start = buffer.address - self._memory.address
-            if start > at:
-                gaps.append((at, start))
-            at = start + _pages(buffer.bytes)
-        if at < self._size:
-            gaps.append((at, self._size))
-        return gaps
-
 
 def _page_numbers(buffer: Buffer) -> Pages:
-    return buffer.address // PAGE, (buffer.address + _pages(buffer.bytes) - 1) // PAGE
-
-
-def _pages(size: int) -> int:
-    return -(-size // PAGE) * PAGE
+    return buffer.address // PAGE, (buffer.address + whole_pages(buffer.bytes) - 1) // PAGE
 
 
 def _lines(start: int, end: int) -> tuple[int, int]:

@@ -21,7 +21,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from eddy.board.kernels import check_apart, check_kernel
-from eddy.board.model_memory import PAGE, ModelMemory, Window
+from eddy.board.model_memory import ModelMemory, Window
+from eddy.board.pages import PAGE
 from eddy.board.port import (
     READY,
     Access,
