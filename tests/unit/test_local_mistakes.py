@@ -267,3 +267,17 @@ def test_an_empty_value_is_not_taken_for_another_one(
 
 def test_an_empty_boardd_is_none() -> None:
     assert "is empty" not in run("serve", "--port", "99999", "--boardd", "").output
+
+
+@pytest.mark.parametrize("text", ["a: b: c\nd: {", "[" * 100_000, "\tx"], ids=["colon", "deep", "tab"])
+def test_a_file_that_is_no_yaml_is_said_in_one_line(text: str, tmp_path: Path) -> None:
+    (tmp_path / "app.yaml").write_text(text)
+    said = run("saturate", str(tmp_path / "app.yaml"))
+    assert said.exit_code == 2
+    assert "is not YAML" in one_line(said.stderr)
+
+
+def test_bounds_the_message_words_are_not_said_again() -> None:
+    message = "id: String should match pattern '^[a-z]+$'"
+    assert output._allowed(InvalidRequest(message, allowed={"pattern": "^[a-z]+$"})) == ""
+    assert output._allowed(InvalidRequest("too long", allowed={"max_length": 3})) == " (allowed: 3)"

@@ -117,6 +117,8 @@ def _allowed(error: EddyError) -> str:
     allowed = error.details.get("allowed")
     if not allowed:
         return ""
+    if isinstance(allowed, dict):  # bounds by name, which the message words
+        allowed = [value for value in allowed.values() if str(value) not in error.message]
     text = ", ".join(map(str, allowed)) if isinstance(allowed, (list, tuple)) else str(allowed)
     return "" if text in error.message else f" (allowed: {text})"
 

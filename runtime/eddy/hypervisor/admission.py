@@ -97,7 +97,6 @@ class Admission:
                 raise InvalidRequest(
                     f"the input '{name}' is missing; {application.name} takes {spec.dtype}[{shape}] an item of it",
                     field=place,
-                    allowed=sorted({1, request.batch}),
                 )
             if len(hashes) not in (1, request.batch):
                 raise InvalidRequest(

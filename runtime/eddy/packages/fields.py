@@ -22,7 +22,9 @@ def read_yaml(path: Path) -> Any:
     except OSError as error:
         raise InvalidRequest(f"cannot read {path}: {error.strerror}", field="path") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"{path} is not YAML: {error}", field="path") from error
+        raise InvalidRequest(f"{path} is not YAML: {' '.join(str(error).split())}", field="path") from error
+    except RecursionError as error:
+        raise InvalidRequest(f"{path} is not YAML: it is nested too deep", field="path") from error
 
 
 def known(raw: Mapping[str, Any], names: Iterable[str]) -> None:
