@@ -89,3 +89,27 @@ def test_a_retired_word_is_seen_across_a_line_break(tmp_path: Path) -> None:
     page.write_text("# the board\n# began\n# anew, and its make-span\n# grew\n")
     assert found_in(page, "began anew") == ["page.py:2: began   anew"]
     assert found_in(page, "make-spans?") == ["page.py:3: make-span"]
+
+
+FIRST_PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/tutorials/*.md",
+    "docs/how-to/*.md",
+    "docs/explanations/where-does-it-go.md",
+    "docs/explanations/walk-of-*.md",
+    "docs/explanations/hypervisor.md",
+    "docs/explanations/swap.md",
+    "docs/explanations/which-policy.md",
+    "docs/reference/glossary.md",
+    "docs/reference/http-api.md",
+    "docs/reference/cli.md",
+)
+PRIVATE = r"(?<!-)\b(whoever|nobody|go on|goes on|went on|stands|beside|under way|says so|comes of|is meant)\b"
+"""Phrases that a newcomer stops at: say who, continue, next to, in progress."""
+
+
+def test_the_pages_a_newcomer_reads_first_use_plain_words() -> None:
+    pages = [page for pattern in FIRST_PAGES for page in ROOT.glob(pattern)]
+    assert len(pages) > 12
+    assert [place for page in pages for place in found_in(page, PRIVATE)] == []
