@@ -15,6 +15,7 @@ from contract.kernels import THREADS
 from eddy.board.port import Access, BoardEvent, Buffer, Cause, EventKind, Grant, KernelLaunch, Launch, SlotPhase
 from eddy.gpu.launch import extent
 from eddy.gpu.layout import REGION_BASE
+from eddy.gpu.ndrange import arrange
 from eddy.gpu.packing import Local, Packing
 from eddy.gpu.shape import ClusterShape
 from unit.gpu_kit import compiled
@@ -76,7 +77,9 @@ def start(gpu: GpuHarness, owner: str, kernel: str, data: npt.NDArray[Any], core
     """Put a tenant's kernel into memory and start it on one core."""
     out = np.zeros(len(data) // GROUP, "i4")
     arguments = [extent(data), extent(out), Local(4 * GROUP)]
-    packing = Packing(CORE, compiled(SOURCE, fpu=False), kernel, (len(data),), arguments, local_size=(GROUP,))
+    program = compiled(SOURCE, fpu=False)
+    arrangement = arrange(CORE, program, kernel, (len(data),), arguments, local_size=(GROUP,))
+    packing = Packing(CORE, program, kernel, arrangement, arguments)
     region = gpu.board.allocate(packing.bytes, owner)
     arrays = ((packing.arrays[0].offset, data.tobytes()),)
     for offset, part in (*packing.fixed(), packing.block(0, len(data) // GROUP), *arrays):

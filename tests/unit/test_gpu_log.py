@@ -10,6 +10,7 @@ from eddy.gpu import log, log_format
 from eddy.gpu.launch import extent, launch
 from eddy.gpu.layout import REGION_BASE
 from eddy.gpu.log import MAX_FOREIGN, MAX_LOG_BYTES, MAX_PIECES, Logs, read_log
+from eddy.gpu.ndrange import arrange
 from eddy.gpu.packing import LOG_BYTES, Packing
 from eddy.gpu.shape import ClusterShape
 from hypothesis import given, settings
@@ -189,7 +190,7 @@ def test_a_kernel_that_forges_its_records_is_read_like_any() -> None:
     shape = ClusterShape(2, 4, 4)
     text = np.full(1 << 20, ord("z"), "i1")
     program = compiled("#define LOGS 0x80000000\n#define LANES 32\n" + FORGER)
-    base = Packing(shape, program, "f", (32,), [None], stack_bytes=0)._log_base
+    base = Packing(shape, program, "f", arrange(shape, program, "f", (32,)), [None], stack_bytes=0)._log_base
     # The array lies before the logs.
     source = f"#define LOGS {base + text.nbytes}u\n#define LANES 32\n" + FORGER
     tracemalloc.start()
@@ -206,7 +207,8 @@ def test_a_kernel_that_forges_its_records_is_read_like_any() -> None:
 def test_only_the_logs_are_read_of_a_large_region() -> None:
     program = compiled('kernel void g(global int *a) { printf("%d\\n", a[0]); }')
     array = np.zeros(8 << 20, "i1").view("i4")
-    packing = Packing(ClusterShape(), program, "g", (1,), [extent(array)])
+    shape = ClusterShape()
+    packing = Packing(shape, program, "g", arrange(shape, program, "g", (1,)), [extent(array)])
     reads: list[tuple[int, int]] = []
 
     def read(at: int, size: int) -> bytes:

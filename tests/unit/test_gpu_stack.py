@@ -10,6 +10,7 @@ from eddy.core.errors import CompilationFailed, QuotaExceeded
 from eddy.gpu.executor import Execution
 from eddy.gpu.launch import launch
 from eddy.gpu.layout import MAX_STACK_BYTES, REGION_BASE, STACK_BYTES, stack_stride
+from eddy.gpu.ndrange import arrange
 from eddy.gpu.packing import Packing
 from eddy.gpu.program import Program, flat_image, symbols
 from eddy.gpu.rv32 import decode
@@ -84,7 +85,8 @@ class Watched:
 def deepest(program: Program, arguments: list[object], items: int, shape: ClusterShape = SHAPES[1]) -> int:
     """Bytes of the deepest stack a run really wrote, with ample room."""
     extents = [as_extent(value) for value in arguments]
-    packing = Packing(shape, program, "f", (items,), extents, stack_bytes=MAX_STACK_BYTES)
+    arrangement = arrange(shape, program, "f", (items,), extents)
+    packing = Packing(shape, program, "f", arrangement, extents, stack_bytes=MAX_STACK_BYTES)
     watched = Watched(shape, packing)
     launch(watched, program, "f", (items,), arguments, stack_bytes=MAX_STACK_BYTES)
     return watched.deepest
@@ -252,11 +254,13 @@ def test_long_chains_of_calls_are_bounded() -> None:
 
 def test_stacks_that_do_not_fit_are_refused_with_their_size() -> None:
     program = compiler().compile(PRIVATE, defines={"WORDS": 60000})
-    large = Packing(ClusterShape(8, 16, 16), program, "f", (1,), [None, None, None])
+    shape = ClusterShape(8, 16, 16)
+    arrangement = arrange(shape, program, "f", (1,))
+    large = Packing(shape, program, "f", arrangement, [None, None, None])
     assert large.stack_bytes == 8 * 16 * 16 * stack_stride(program.kernels["f"].stack_bytes)
     huge = replace(program, kernels={"f": replace(program.kernels["f"], stack_bytes=1 << 20)})
     with pytest.raises(QuotaExceeded, match=r"stacks of 2048 lanes take \d+ of them"):
-        Packing(ClusterShape(8, 16, 16), huge, "f", (1,), [None, None, None])
+        Packing(shape, huge, "f", arrangement, [None, None, None])
 
 
 def test_the_decoder_follows_the_manual() -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from eddy.core.errors import ModuleFault, QuotaExceeded
 from eddy.gpu.executor import CoreCounters, Execution, Executor, Fault, total
 from eddy.gpu.layout import REGION_BASE
-from eddy.gpu.ndrange import Arrangement, slices
+from eddy.gpu.ndrange import Arrangement, arrange, slices
 from eddy.gpu.packing import Extent, Local, Packing
 from eddy.gpu.program import Program, symbols
 
@@ -76,16 +76,8 @@ def launch(
     """
     arrays: dict[Hashable, Array] = {id(value): value for value in arguments if isinstance(value, np.ndarray)}
     values = [extent(value) if isinstance(value, np.ndarray) else value for value in arguments]
-    packing = Packing(
-        executor.shape,
-        program,
-        kernel,
-        global_size,
-        values,
-        local_size=local_size,
-        offset=offset,
-        stack_bytes=stack_bytes,
-    )
+    arrangement = arrange(executor.shape, program, kernel, global_size, values, local_size=local_size, offset=offset)
+    packing = Packing(executor.shape, program, kernel, arrangement, values, stack_bytes=stack_bytes)
     memory = bytearray(packing.bytes)
     _put(memory, *packing.fixed())
     _put(memory, *((placed.offset, arrays[placed.key].tobytes()) for placed in packing.arrays))

@@ -7,12 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eddy.core.errors import InvalidRequest
-from eddy.gpu.layout import context_bytes
+from eddy.gpu.layout import align, context_bytes
 from eddy.gpu.program import Program
 from eddy.gpu.shape import ClusterShape
 from eddy.gpu.signature import Kernel
 
 MAX_ITEMS = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Argument for a `__local` pointer: so many bytes for each work-group."""
+
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,7 @@ class Arrangement:
         global_size, global_offset, local_size, num_groups: By dimension, always three.
         group_warps: Warps a work-group takes.
         core_groups: Work-groups side by side on a core.
+        local_bytes: Local memory that the `__local` arguments of a work-group take.
     """
 
     work_dim: int
@@ -33,6 +41,7 @@ class Arrangement:
     num_groups: tuple[int, int, int]
     group_warps: int
     core_groups: int
+    local_bytes: int = 0
 
     @property
     def group_items(self) -> int:
@@ -48,26 +57,31 @@ class Arrangement:
 def arrange(
     shape: ClusterShape,
     program: Program,
-    kernel: Kernel,
+    kernel: str,
     global_size: Sequence[int],
+    arguments: Sequence[object] = (),
+    *,
     local_size: Sequence[int] | None = None,
     offset: Sequence[int] | None = None,
-    local_arguments: int = 0,
 ) -> Arrangement:
     """How a launch fills a cluster.
 
     Args:
         shape: The cluster.
         program: The kernel's program.
-        kernel: The kernel.
+        kernel: Name of the kernel.
         global_size: Work-items by dimension.
+        arguments: The kernel's; only those of type `Local` matter here.
         local_size: Work-group size by dimension; None for what suits the cluster.
         offset: What `get_global_id` counts from; None for zeros.
-        local_arguments: Bytes of the kernel's `__local` arguments.
 
     Raises:
-        InvalidRequest: A size is not possible; the message says what is.
+        InvalidRequest: A size is not possible, and the message says what is; or the cluster has no FPU.
+        NotFound: The program has no such kernel.
     """
+    found = program.kernel(kernel)
+    if program.fpu and not shape.fpu:
+        raise InvalidRequest("The program needs an FPU; compile it with fpu=False for this cluster.", field="fpu")
     dimensions = len(global_size)
     if not 1 <= dimensions <= 3 or any(size < 1 for size in global_size) or math.prod(global_size) > MAX_ITEMS:
         message = f"A global size has 1 to 3 dimensions of at least 1 and {MAX_ITEMS} work-items at most."
@@ -76,7 +90,7 @@ def arrange(
     if any(first + size > MAX_ITEMS for first, size in zip(start, global_size, strict=False)):
         raise InvalidRequest(f"Global ids stay below {MAX_ITEMS}.", field="offset", allowed=f"below {MAX_ITEMS}")
     whole = _three(global_size, dimensions, "global_size", 1)
-    group = _group(shape, kernel, whole, local_size, dimensions)
+    group = _group(shape, found, whole, local_size, dimensions)
     items = math.prod(group)
     if items > shape.lanes:
         message = (
@@ -85,9 +99,10 @@ def arrange(
         )
         raise InvalidRequest(message, field="local_size", asked=items, allowed=shape.lanes)
     warps = -(-items // shape.threads)
-    side_by_side = _side_by_side(shape, program, kernel, warps, local_arguments)
+    local = align(sum(align(value.bytes, 16) for value in arguments if isinstance(value, Local)), 16)
+    side_by_side = _side_by_side(shape, program, found, warps, local)
     counts = tuple(-(-size // part) for size, part in zip(whole, group, strict=True))
-    return Arrangement(dimensions, whole, start, group, (counts[0], counts[1], counts[2]), warps, side_by_side)
+    return Arrangement(dimensions, whole, start, group, (counts[0], counts[1], counts[2]), warps, side_by_side, local)
 
 
 def slices(arrangement: Arrangement, most: int | None) -> Iterator[tuple[int, int]]:

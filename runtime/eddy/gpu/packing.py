@@ -26,20 +26,14 @@ from eddy.gpu.layout import (
     stack_stride,
 )
 from eddy.gpu.log import Logs, Read, read_log
-from eddy.gpu.ndrange import Arrangement, arrange
+from eddy.gpu.ndrange import Arrangement
+from eddy.gpu.ndrange import Local as Local
 from eddy.gpu.program import Program
 from eddy.gpu.shape import ClusterShape
 from eddy.gpu.signature import Argument, Kernel
 
 MAX_REGION_BYTES = 1 << 30
 LOG_BYTES = 2048
-
-
-@dataclass(frozen=True, slots=True)
-class Local:
-    """Argument for a `__local` pointer: so many bytes for each work-group."""
-
-    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +77,19 @@ class Packing:
         shape: The cluster.
         program: From `Compiler.compile`.
         kernel: Name of the kernel.
-        global_size: Work-items by dimension.
-        arguments: In the kernel's order: `Extent` or None for pointers, `Local` for `__local` ones, numbers, sequences
+        arrangement: How its ND-range fills the cluster, from `eddy.gpu.ndrange.arrange`.
+        arguments: As `arrange` had them: `Extent` or None for pointers, `Local` for `__local` ones, numbers, sequences
             for vectors.
-        local_size: Work-group size; None for what suits the cluster.
-        offset: Global offset.
         stack_bytes: Stack of each lane, at least; the kernel's need counts where it is more.
 
     Attributes:
-        arrangement: How the ND-range fills the cluster.
+        arrangement: As given.
         bytes: Size of the region.
         stack_bytes: What the stacks of all lanes take of it.
         block_address: Of the launch block, as the cores see it.
 
     Raises:
-        InvalidRequest: An argument or size does not fit.
+        InvalidRequest: An argument does not fit.
         QuotaExceeded: The region would be larger than the cores can see.
     """
 
@@ -106,18 +98,12 @@ class Packing:
         shape: ClusterShape,
         program: Program,
         kernel: str,
-        global_size: Sequence[int],
+        arrangement: Arrangement,
         arguments: Sequence[object],
         *,
-        local_size: Sequence[int] | None = None,
-        offset: Sequence[int] | None = None,
         stack_bytes: int = 0,
     ) -> None:
-        found = program.kernel(kernel)
-        if program.fpu and not shape.fpu:
-            raise InvalidRequest("The program needs an FPU; compile it with fpu=False for this cluster.", field="fpu")
-        local = align(sum(align(a.bytes, 16) for a in arguments if isinstance(a, Local)), 16)
-        self.arrangement = arrange(shape, program, found, global_size, local_size, offset, local)
+        found, self.arrangement = program.kernel(kernel), arrangement
         self._shape, self._image = shape, program.image()
         offsets = found.offsets()
         size = max((at + a.size for at, a in zip(offsets, found.arguments, strict=True)), default=0)
@@ -145,7 +131,7 @@ class Packing:
             "group_step": self.places,
             "advance": self.places * self.arrangement.local_size[0],
             "context_base": LOCAL_BASE + shape.local_bytes - context_bytes(shape.lanes),
-            **{"local_stride": local, "stack_base": stacks, "stack_stride": stride},
+            **{"local_stride": arrangement.local_bytes, "stack_base": stacks, "stack_stride": stride},
             **{"log_base": self._log_base, "log_stride": LOG_BYTES if program.prints else 0},
         }
 

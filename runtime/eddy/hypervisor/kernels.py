@@ -21,6 +21,7 @@ from eddy.gpu.executor import Fault
 from eddy.gpu.launch import describe
 from eddy.gpu.layout import REGION_BASE
 from eddy.gpu.log import MAX_LOG_BYTES as MAX_LOG_BYTES
+from eddy.gpu.ndrange import arrange
 from eddy.gpu.packing import Extent, Packing
 from eddy.gpu.program import Program
 from eddy.gpu.request import Buffer as ArrayArgument
@@ -167,11 +168,8 @@ class KernelPlanner:
                 _check_blob(store, request.tenant, value, f"kernel.arguments[{place}]")
         with _named_as_asked():
             program = build(self._compiler, kernel.source, fpu=shape.fpu, **kernel.built_with())
-        if kernel.kernel not in program.kernels:
-            allowed = sorted(program.kernels)
-            message = f"The source has no kernel {kernel.kernel!r}; it has: {', '.join(allowed)}."
-            raise InvalidRequest(message, field="kernel.kernel", allowed=allowed)
-        packing = self._pack(kernel, program, shape)
+            _check_kernel(kernel, program)
+            packing = self._lay_out(kernel, program, shape)
         groups = packing.arrangement.groups
         size = slice_groups(groups, packing.places, self.limits)
         record = KernelRecord(kernel.kernel, module, groups, size, _outputs(kernel, program))
@@ -186,7 +184,8 @@ class KernelPlanner:
         if record.module not in self.available:
             raise NotFound(f"there is no bitstream of {record.module} for a slot of the gpu pool", field="module")
         kernel, compiled = KernelRequest.from_json(request.kernel or {}), Program.from_json(program)
-        packing = self._pack(kernel, compiled, cluster_shape(self._modules[record.module]))
+        with _named_as_asked():
+            packing = self._lay_out(kernel, compiled, cluster_shape(self._modules[record.module]))
         application = _application(record, packing.bytes, self._limit_s(request))
         return Plan(kernel, compiled, packing, record, application)
 
@@ -205,23 +204,23 @@ class KernelPlanner:
             raise InvalidRequest(message, field="time_limit_s", allowed=f"up to {most_s:g}")
         return asked_s
 
-    def _pack(self, kernel: KernelRequest, program: Program, shape: ClusterShape) -> Packing:
-        """Lay a request out; what it refuses is named as in the request."""
+    def _lay_out(self, kernel: KernelRequest, program: Program, shape: ClusterShape) -> Packing:
+        """From a program to its arrangement on the cluster, and from that to its packing in memory."""
         values = [_extent(kernel, place) for place in range(len(kernel.arguments))]
-        with _named_as_asked():
-            packing = Packing(
-                shape,
-                program,
-                kernel.kernel,
-                kernel.global_size,
-                values,
-                local_size=kernel.local_size,
-                offset=kernel.offset,
-            )
+        arrangement = arrange(
+            shape,
+            program,
+            kernel.kernel,
+            kernel.global_size,
+            values,
+            local_size=kernel.local_size,
+            offset=kernel.offset,
+        )
+        packing = Packing(shape, program, kernel.kernel, arrangement, values)
         if packing.bytes > self.arena:
             needed = f"The kernel needs {packing.bytes} bytes of board memory, and there are {self.arena}"
             message = f"{needed}; {packing.stacks}."
-            raise InvalidRequest(message, field="kernel.arguments", asked=packing.bytes, allowed=self.arena)
+            raise InvalidRequest(message, field="arguments", asked=packing.bytes, allowed=self.arena)
         return packing
 
 
@@ -235,6 +234,13 @@ def _named_as_asked() -> Iterator[None]:
     except InvalidRequest as error:
         details = {**error.details, "field": f"kernel.{error.details.get('field', 'arguments')}"}
         raise InvalidRequest(error.message, **details) from error
+
+
+def _check_kernel(kernel: KernelRequest, program: Program) -> None:
+    if kernel.kernel not in program.kernels:
+        allowed = sorted(program.kernels)
+        message = f"The source has no kernel {kernel.kernel!r}; it has: {', '.join(allowed)}."
+        raise InvalidRequest(message, field="kernel", allowed=allowed)
 
 
 def cluster_shape(manifest: ModuleManifest) -> ClusterShape:
