@@ -160,6 +160,21 @@ def test_second_client_is_refused_while_the_first_lives(tmp_path: Path) -> None:
         harness.close()
 
 
+@pytest.mark.parametrize("text", [b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5_000, b"\xff"])
+def test_a_frame_that_is_no_json_ends_its_connection_alone(tmp_path: Path, text: bytes) -> None:
+    harness = socketed(fake(tmp_path), tmp_path)
+    harness.board.release()
+    try:
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.settimeout(30)
+            stranger.connect(str(tmp_path / "boardd.sock"))
+            stranger.sendall(wire._LENGTHS.pack(len(text), 0) + text)
+            assert b"invalid-request" in stranger.recv(4096)
+        hello(tmp_path / "boardd.sock").close()
+    finally:
+        harness.close()
+
+
 def test_nobody_listens(tmp_path: Path) -> None:
     with pytest.raises(BoardUnreachable, match="eddy boardd"):
         SocketBoard(tmp_path / "nowhere.sock")

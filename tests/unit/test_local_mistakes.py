@@ -281,3 +281,11 @@ def test_bounds_the_message_words_are_not_said_again() -> None:
     message = "id: String should match pattern '^[a-z]+$'"
     assert output._allowed(InvalidRequest(message, allowed={"pattern": "^[a-z]+$"})) == ""
     assert output._allowed(InvalidRequest("too long", allowed={"max_length": 3})) == " (allowed: 3)"
+
+
+@pytest.mark.parametrize("command", ["simulate --policy fcfs --out x --events {0} --apps {0}", "place {0}"])
+def test_json_nested_too_deep_is_said_in_one_line(command: str, tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    said = run(*command.format(tmp_path / "deep.json").split())
+    assert said.exit_code == 2
+    assert "deep" in one_line(said.stderr)

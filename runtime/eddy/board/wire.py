@@ -97,6 +97,8 @@ def parse(text: bytes) -> dict[str, Any]:
         head = json.loads(text)
     except ValueError as error:
         raise InvalidRequest(f"a frame does not start with JSON: {error}", field="frame") from error
+    except RecursionError as error:
+        raise InvalidRequest("a frame's JSON is nested too deep", field="frame") from error
     if not isinstance(head, dict):
         raise InvalidRequest("a frame does not start with a JSON object", field="frame")
     return head

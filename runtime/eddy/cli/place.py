@@ -88,7 +88,7 @@ def read_instance(path: Path, method: str = "default") -> Instance:
             }
         else:
             raw = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidRequest(f"{path} cannot be read as an instance: {error}", field="instance") from None
     if not isinstance(raw, dict):
         raise InvalidRequest(f"{path} does not hold an object of arrays.", field="instance", allowed=list(ARRAYS))

@@ -105,6 +105,8 @@ def read_json(path: Path) -> Any:
         raise InvalidRequest(f"{path} cannot be read: {error.strerror}", field=str(path)) from None
     except ValueError as error:
         raise InvalidRequest(f"{path} is not JSON: {error}", field=str(path)) from None
+    except RecursionError:
+        raise InvalidRequest(f"{path} is not JSON that can be read: it is nested too deep", field=str(path)) from None
 
 
 def parse_workload(document: Any, slots: int | None = None, load_ms: float | None = None) -> Workload:
