@@ -16,7 +16,7 @@ import numpy as np
 from eddy.market.pieces import Move, Pieces, direction
 from eddy.market.problem import Array, Mask
 
-MOST_STEPS = 200
+MOST_STEPS = 100
 _NEAR = 1e-9
 """From here on steps are whole; one that is not has met the end of double precision and is taken back."""
 _LAST = 1e-14
@@ -66,7 +66,7 @@ def _longest(value: Array, change: Array, live: Mask) -> Array:
     return np.asarray(np.where(falls, value / np.where(falls, -change, 1.0), np.inf).min(axis=(1, 2)))
 
 
-def _step(pieces: Pieces, at: _Point, live: Mask, bounded: Mask, mu: Array) -> float:
+def _step(pieces: Pieces, at: _Point, live: Mask, bounded: Mask, mu: Array, together: bool) -> float:
     """One step towards complementarity mu; the part of it that was taken."""
     safe = np.where(live, at.length, 1.0)
     room = np.where(bounded, at.room, 1.0)
@@ -92,6 +92,8 @@ def _step(pieces: Pieces, at: _Point, live: Mask, bounded: Mask, mu: Array) -> f
         ]
     )
     part = np.minimum(1.0, 0.99 * part)
+    if together:
+        part[:] = part.min()
     _take(at, move, low, high, part, float(part @ pieces.budgets))
     return float(part.min())
 
@@ -109,21 +111,24 @@ def _take(at: _Point, move: Move, low: Array, high: Array, part: Array, whole: f
     at.price += min(whole, 0.9 / max(falls, 0.9)) * move.price
 
 
-def follow(pieces: Pieces) -> tuple[_Point, int]:
-    """Follow the path to its end; the point there, and the steps it took."""
+def follow(pieces: Pieces, together: bool = False) -> tuple[_Point, int]:
+    """Follow the path to its end; the point there, and the steps it took.
+
+    `together`: all tenants go the same part of a step. Takes many more steps, and is the safer way.
+    """
     live = pieces.scale > 0
     bounded = live & np.isfinite(pieces.bound)
     at = _begin(pieces, live)
     size = live.sum() + bounded.sum()
     aim = 0.3
     steps = 0
-    while steps < MOST_STEPS:
+    while steps < (5 * MOST_STEPS if together else MOST_STEPS):
         room = np.where(bounded, at.room, 0.0)
         mean = float(((at.length * at.low + room * at.high) / at.unit).sum() / size)
         if mean < _LAST:
             break
         before = deepcopy(at) if mean < _NEAR else None
-        part = _step(pieces, at, live, bounded, aim * mean * at.unit)
+        part = _step(pieces, at, live, bounded, aim * mean * at.unit, together)
         if before is not None and part < 0.1:
             return before, steps
         aim = 0.02 if part > 0.9 else (0.3 if part > 0.5 else 0.7)
@@ -148,8 +153,9 @@ def finish(pieces: Pieces, at: _Point) -> tuple[Array, Array]:
     live = pieces.scale > 0
     bounded = live & np.isfinite(pieces.bound)
     budgets = pieces.budgets[:, None, None]
-    filled = np.where(bounded, at.room, 0.0) * at.price**2 < np.where(bounded, at.high, -1.0) * budgets
-    empty = live & (at.length * at.price**2 < at.low * budgets)
+    whole = np.maximum(at.price / budgets, 1 / pieces.capacity)
+    filled = bounded & (np.where(bounded, at.room, 0.0) * whole < at.high / at.price)
+    empty = live & (at.length * whole < at.low / at.price)
     between = live & ~filled & ~empty
     length = np.where(filled, pieces.bound, np.where(between, at.length, 0.0))
     price, worth = at.price.copy(), at.worth.copy()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from eddy.core.errors import InvalidRequest
 from eddy.market.interior import finish, follow
 from eddy.market.newton import newton
-from eddy.market.pieces import pieces_of
+from eddy.market.pieces import Pieces, pieces_of
 from eddy.market.problem import Array, Market, Mask, checked, name_of
 from eddy.market.response import MOST_ROUNDS, proportional_response
 from eddy.market.result import Equilibrium, settled
@@ -108,28 +108,40 @@ def _solve(market: Market, how: _How) -> Equilibrium:
         found = _by_prices(market, how.tol, how.first)
         if found is not None and found.residual <= how.tol:
             return found
-    return _by_path(market)
+    return _by_path(market, how.tol)
 
 
 def _by_prices(market: Market, tol: float, first: Array | None) -> Equilibrium | None:
     """By Newton steps on log prices."""
     if first is None:
         first = proportional_response(market, 0.0, most_rounds=_ROUNDS_FIRST).prices
-    found = newton(market, np.sqrt(first), min(tol, 1e-10))
+    found = newton(market, np.sqrt(first), min(tol, 1e-11))
     if found is None:
         return None
     prices, shares, passes, _ = found
     return settled(market, prices / (prices @ market.capacity), shares, passes)
 
 
-def _by_path(market: Market) -> Equilibrium:
-    """By the interior point; the better of its last point and what `finish` makes of it."""
+def _by_path(market: Market, tol: float) -> Equilibrium:
+    """By the interior point, the quick way first; where that does not end at the equilibrium, the safe way."""
     pieces = pieces_of(market)
-    at, steps = follow(pieces)
-    shares, prices = finish(pieces, at)
-    exact = settled(market, prices, shares, steps)
-    rough = settled(market, at.price, at.length.sum(axis=1), steps)
-    return exact if not exact.residual > rough.residual else rough
+    quick = _end_of_path(market, pieces, together=False)
+    if quick.residual <= tol:
+        return quick
+    safe = _end_of_path(market, pieces, together=True)
+    return quick if quick.residual <= safe.residual else safe
+
+
+def _end_of_path(market: Market, pieces: Pieces, together: bool) -> Equilibrium:
+    """The better of the path's last point and what `finish` makes of it."""
+    with np.errstate(all="ignore"):
+        at, steps = follow(pieces, together)
+        shares, prices = finish(pieces, at)
+        exact = settled(market, prices, shares, steps)
+        if exact.residual <= 1e-12:
+            return exact
+        rough = settled(market, at.price, at.length.sum(axis=1), steps)
+    return exact if exact.residual <= rough.residual else rough
 
 
 def _with_unwanted(market: Market, wanted: Mask, how: _How) -> Equilibrium:

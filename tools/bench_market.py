@@ -1,0 +1,136 @@
+"""How fast the market finds its prices, as ratios in one run: beside proportional response, a plain Newton, and itself.
+
+The plain Newton is what one would write with numpy in an afternoon: at each price vector it sorts every tenant's
+breakpoints, takes running sums to find its worth of money, and solves for all log prices, from equal prices on. Its
+rules for steps and its end (1e-9) are the same. Proportional response is stopped after `--seconds` and what is left
+of its way is extrapolated from the rate its residual fell at, and said so. Goals: see `GOALS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from yardstick import PYTHON, factor, measured
+
+from eddy.market import equilibrium
+
+GOALS = {
+    "proportional response over newton, 1000 x 100": 1000.0,
+    "plain newton over newton, 1000 x 100": 3.5,
+    "plain newton over newton, 5000 x 500": 4.0,
+    "cold over warm, 1000 x 100": 4.0,
+}
+SMALL_US = 300.0
+"""20 x 8 from nothing, on the reference machine."""
+
+
+def market(n: int, m: int, seed: int = 0) -> tuple[Any, Any, Any, Any]:
+    """A random market: parallel fractions, throughputs, weights, capacities."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 17, m).astype(float)
+    return rng.uniform(0.5, 0.999, (n, m)), rng.uniform(0.2, 2, (n, m)), rng.uniform(1, 5, n), sizes
+
+
+def plain_newton(fraction: Any, speed: Any, weights: Any, capacity: Any) -> Any:
+    """Prices by a vectorised Newton with sorted breakpoints."""
+    budgets = weights / weights.sum()
+    serial, root = 1 - fraction, np.sqrt(fraction * speed)
+    price = np.full(len(capacity), 1 / capacity.sum())
+    for _ in range(100):
+        q = np.sqrt(price)
+        breaks = q * np.sqrt(fraction / speed)
+        order = np.argsort(breaks, axis=1)
+        rise, cost = root * q / serial, price * fraction / serial
+        rises = np.cumsum(np.take_along_axis(rise, order, 1), axis=1)
+        costs = np.cumsum(np.take_along_axis(cost, order, 1), axis=1)
+        level = (budgets[:, None] + costs) / rises
+        count = (level > np.take_along_axis(breaks, order, 1)).sum(axis=1)
+        t = level[np.arange(len(count)), count - 1]
+        on = t[:, None] > breaks
+        share = np.where(on, (rise * t[:, None] - cost) / price, 0.0)
+        demand = share.sum(axis=0)
+        if np.abs(demand / capacity - 1).max() < 1e-9:
+            return price
+        active = rise * on
+        move = (cost * on - 0.5 * t[:, None] * active) / active.sum(axis=1)[:, None]
+        slopes = (active.T @ move) / price[:, None]
+        slopes[np.diag_indices(len(price))] -= 0.5 * (active * t[:, None]).sum(axis=0) / price
+        floor = np.maximum(demand, 0.02 * capacity)
+        step = np.linalg.solve(slopes / floor[:, None], np.log(capacity / floor))
+        price = price * np.exp(step * min(1.0, 3.0 / np.abs(step).max()))
+    raise RuntimeError("the plain Newton did not converge")
+
+
+def best_s(work: Callable[[], Any], runs: int) -> float:
+    """The least processor time of several runs."""
+    times = []
+    for _ in range(runs):
+        begin = time.process_time()
+        work()
+        times.append(time.process_time() - begin)
+    return min(times)
+
+
+def response_s(asked: Any, seconds: float) -> tuple[float, bool]:
+    """Processor time of proportional response to a residual of 1e-6, and whether its end was extrapolated."""
+    rounds, took, residuals = 500, 0.0, [(0, 1.0)]
+    while took < seconds:
+        begin = time.process_time()
+        found = equilibrium(*asked, method="proportional_response", tol=1e-6, most_rounds=rounds)
+        took = time.process_time() - begin
+        if found.residual <= 1e-6:
+            return took, False
+        residuals.append((rounds, found.residual))
+        rounds *= 2
+    (before, high), (after, low) = residuals[-2:]
+    power = np.log(high / low) / np.log(after / before)
+    return took * float((low / 1e-6) ** (1 / power)), True
+
+
+def ratios(seconds: float) -> tuple[dict[str, float], float, bool]:
+    """The ratios of `GOALS`, microseconds of the small market, and whether one was extrapolated."""
+    middle, large, small = market(1000, 100), market(5000, 500), market(20, 8)
+    fraction, speed, weights, sizes = middle
+    before = equilibrium(fraction[:-1], speed[:-1], weights[:-1], sizes)
+    if not np.allclose(plain_newton(*middle), equilibrium(*middle).prices, rtol=1e-7):
+        raise RuntimeError("the plain Newton and ours disagree")
+    ours = best_s(lambda: equilibrium(*middle), 15)
+    warm = best_s(lambda: equilibrium(*middle, start=before), 15)
+    plain = best_s(lambda: plain_newton(*middle), 5)
+    ours_large = best_s(lambda: equilibrium(*large), 3)
+    plain_large = best_s(lambda: plain_newton(*large), 2)
+    tiny = best_s(lambda: [equilibrium(*small) for _ in range(20)], 20) / 20
+    slow, extrapolated = response_s(middle, seconds)
+    values = (slow / ours, plain / ours, plain_large / ours_large, ours / warm)
+    return dict(zip(GOALS, values, strict=True)), tiny * 1e6, extrapolated
+
+
+def main() -> int:
+    """Measure, print, and exit 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", dest="as_json")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long proportional response may take")
+    options = parser.parse_args()
+    found, tiny_us, extrapolated = ratios(options.seconds)
+    allowed_us = SMALL_US / factor(measured())[PYTHON]
+    if options.as_json:
+        print(json.dumps({"market": {"at_least": GOALS, "ratios": found, "small_us": tiny_us, "small_us_at_most": allowed_us}}))
+    else:
+        for name, value in found.items():
+            print(f"market: {name}: {value:,.1f} (goal {GOALS[name]:,})")
+        print(f"market: 20 x 8 cold: {tiny_us:.0f} us (goal {allowed_us:.0f} on this machine)")
+        print("market: proportional response's end was " + ("extrapolated" if extrapolated else "reached"))
+    missed = [name for name, goal in GOALS.items() if found[name] < goal] + ["20 x 8"] * (tiny_us > allowed_us)
+    for name in missed:
+        print(f"market: goal missed: {name}", file=sys.stderr)
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
