@@ -19,6 +19,8 @@ import numpy as np
 from eddy.market.problem import Array, Market
 
 MOST_STEPS = 60
+_ENOUGH = 0.35
+"""A step after which more than this part of the excess is left asks for new slopes."""
 _LONGEST = 1.5
 """Bound of a step of a log root price."""
 
@@ -26,7 +28,7 @@ _LONGEST = 1.5
 class Demand:
     """Every tenant's demand at prices, with what of it is known from the last prices kept."""
 
-    def __init__(self, market: Market) -> None:
+    def __init__(self, market: Market, q: Array) -> None:
         serial = 1 - market.fraction
         with np.errstate(divide="ignore"):
             self.threshold = np.sqrt(market.fraction / market.throughput)
@@ -36,7 +38,7 @@ class Demand:
         np.divide(self.offset, self.threshold, out=self.rise)
         self.budgets = market.budgets
         self.capacity = market.capacity
-        self.t = (self.budgets + self.offset @ (1 / self.capacity)) / (self.rise @ np.sqrt(1 / self.capacity))
+        self.t = 1.1 * (self.threshold * q).min(axis=1)
         self.rise_on = self.rise
         self.offset_on = self.offset
         self.passes = 0
@@ -86,27 +88,69 @@ def _exact_shares(market: Market, demand: Demand, q: Array) -> Array:
     return np.asarray(np.maximum(demand.rise_on / q * (level[:, None] - above), 0.0))
 
 
-def newton(market: Market, q: Array, tol: float, slopes: Array | None = None) -> tuple[Array, Array, int, Array] | None:
-    """Prices, shares, evaluations of demand and slopes of log demand; None where Newton steps lead nowhere.
+def newton(
+    market: Market, q: Array, tol: float, inverse: Array | None = None
+) -> tuple[Array, Array, int, Array] | None:
+    """Root prices, shares, passes over demand and the inverse slopes there; None where the steps lead nowhere.
+
+    Slopes cost more than demand, so an inverse is kept, corrected by what each step showed (Broyden's update), and
+    computed anew only when a step took off less than `_ENOUGH` asks.
 
     Args:
         market: Every F below 1, `utility` "amdahl", every cluster wanted.
         q: Root prices to begin at.
         tol: Largest relative difference of demand from capacity to end with.
-        slopes: Slopes of log demand by log root prices near the equilibrium, if known.
+        inverse: Inverse of the slopes of log demand by log root prices near the equilibrium, if known.
     """
-    demand, capacity = Demand(market), market.capacity
+    demand, capacity = Demand(market, q), market.capacity
+    before, step, shown = np.inf, None, None
     for _ in range(MOST_STEPS):
         wished = demand.at(q)
         off = float(np.abs(wished / capacity - 1).max())
-        if not np.isfinite(off):
+        if not off < np.inf:
             return None
         if off <= tol:
-            return q * q, _exact_shares(market, demand, q), demand.passes, demand.slopes(q)
+            return q, _exact_shares(market, demand, q), demand.passes, np.eye(len(q)) if inverse is None else inverse
         level = np.maximum(wished, 0.02 * capacity)
-        try:
-            step = np.linalg.solve(demand.slopes(q) / level[:, None], np.log(capacity / level))
-        except np.linalg.LinAlgError:
-            return None
-        q = q * np.exp(step * min(1.0, _LONGEST / max(float(np.abs(step).max()), _LONGEST)))
+        excess = np.log(level / capacity)
+        if inverse is None or off > _ENOUGH * before or off > 1:
+            try:
+                inverse = np.linalg.inv(demand.slopes(q) / level[:, None])
+            except np.linalg.LinAlgError:
+                return None
+        elif step is not None and shown is not None:
+            inverse = _updated(inverse, step, excess - shown)
+        step = -(inverse @ excess)
+        step *= min(1.0, _LONGEST / max(float(np.abs(step).max()), _LONGEST))
+        q, before, shown = q * np.exp(step), off, excess
     return None
+
+
+def _updated(inverse: Array, step: Array, change: Array) -> Array:
+    """The inverse that would have foreseen the change of excess this step made, and is else as before."""
+    foreseen = inverse @ change
+    divisor = float(step @ foreseen)
+    if divisor == 0:
+        return inverse
+    return np.asarray(inverse + np.outer((step - foreseen) / divisor, step @ inverse))
+
+
+def sample(market: Market) -> Market | None:
+    """A smaller market whose prices are near: every few tenants, the heaviest all, weights made up for the others.
+
+    None where it would not be much smaller, or would want less than all clusters.
+    """
+    n, m = market.fraction.shape
+    every = n // (2 * m)
+    if every < 3:
+        return None
+    heavy = market.budgets * n > 4
+    chosen = heavy.copy()
+    chosen[::every] = True
+    part = market.throughput[chosen]
+    if chosen.sum() * 2 > n or not part.any(axis=0).all():
+        return None
+    light = chosen & ~heavy
+    budgets = market.budgets.copy()
+    budgets[light] *= market.budgets[~heavy].sum() / market.budgets[light].sum()
+    return Market(market.fraction[chosen], part, budgets[chosen], market.capacity, market.utility)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from eddy.core.errors import InvalidRequest
 from eddy.market.interior import finish, follow
-from eddy.market.newton import newton
+from eddy.market.newton import newton, sample
 from eddy.market.pieces import Pieces, pieces_of
 from eddy.market.problem import Array, Market, Mask, checked, name_of
 from eddy.market.response import MOST_ROUNDS, proportional_response
@@ -18,7 +18,9 @@ from eddy.market.result import Equilibrium, settled
 METHODS = ("newton", "proportional_response")
 _STRAIGHT = 1e-4
 """Where 1 - F is less, demand at given prices is too steep for double precision, and lengths become unknowns."""
-_ROUNDS_FIRST = 4
+_NEAR = 0.03
+"""How exactly a smaller market is solved whose prices are only to be near."""
+_ROUNDS_FIRST = 3
 """Rounds of proportional response that give Newton's method its first prices."""
 
 
@@ -32,6 +34,7 @@ class _How:
     epsilon: float | None
     most_rounds: int
     history: bool
+    slopes: Array | None
 
 
 def equilibrium(
@@ -74,7 +77,8 @@ def equilibrium(
     if not 0 < tol < np.inf:
         raise InvalidRequest(f"tol is {tol}; it must be above 0, and finite.", field="tol", allowed="above 0")
     first = _first_prices(start, len(market.capacity))
-    how = _How(method, tol, first, epsilon, most_rounds, history)
+    slopes = start.slopes if isinstance(start, Equilibrium) else None
+    how = _How(method, tol, first, epsilon, most_rounds, history, slopes)
     wanted = market.throughput.any(axis=0)
     if not wanted.all():
         return _with_unwanted(market, wanted, how)
@@ -105,21 +109,31 @@ def _solve(market: Market, how: _How) -> Equilibrium:
     if how.method == "proportional_response":
         return proportional_response(market, how.tol, how.first, how.epsilon, how.most_rounds, how.history)
     if market.utility == "amdahl" and float(market.fraction.max()) <= 1 - _STRAIGHT:
-        found = _by_prices(market, how.tol, how.first)
+        found = _by_prices(market, how.tol, None if how.first is None else np.sqrt(how.first), how.slopes)
         if found is not None and found.residual <= how.tol:
             return found
     return _by_path(market, how.tol)
 
 
-def _by_prices(market: Market, tol: float, first: Array | None) -> Equilibrium | None:
-    """By Newton steps on log prices."""
+def _by_prices(market: Market, tol: float, first: Array | None, inverse: Array | None) -> Equilibrium | None:
+    """By Newton steps on log prices, from a smaller market's prices where there is one."""
     if first is None:
-        first = proportional_response(market, 0.0, most_rounds=_ROUNDS_FIRST).prices
-    found = newton(market, np.sqrt(first), min(tol, 1e-11))
+        smaller = sample(market)
+        near = None
+        if smaller is not None:
+            near = newton(smaller, _first_guess(smaller), _NEAR)
+        first, inverse = _first_guess(market) if near is None else near[0], None if near is None else near[3]
+    found = newton(market, first, min(tol, 1e-11), inverse)
     if found is None:
         return None
-    prices, shares, passes, _ = found
-    return settled(market, prices / (prices @ market.capacity), shares, passes)
+    q, shares, passes, inverse = found
+    prices = q * q
+    return settled(market, prices / (prices @ market.capacity), shares, passes, slopes=inverse)
+
+
+def _first_guess(market: Market) -> Array:
+    """Root prices after a few rounds of proportional response."""
+    return np.asarray(np.sqrt(proportional_response(market, 0.0, most_rounds=_ROUNDS_FIRST).prices))
 
 
 def _by_path(market: Market, tol: float) -> Equilibrium:
@@ -152,7 +166,7 @@ def _with_unwanted(market: Market, wanted: Mask, how: _How) -> Equilibrium:
         throughput=market.throughput[:, wanted],
         capacity=market.capacity[wanted],
     )
-    inner = _solve(part, replace(how, first=None if how.first is None else how.first[wanted]))
+    inner = _solve(part, replace(how, first=None if how.first is None else how.first[wanted], slopes=None))
     shares = market.budgets[:, None] * market.capacity
     shares[:, wanted] = inner.shares
     prices = np.zeros(len(market.capacity))
