@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eddy.market.problem import Array, Market
+from eddy.market.problem import Array, Market, Mask
 
 MOST_STEPS = 60
 _ENOUGH = 0.35
@@ -39,36 +39,41 @@ class Demand:
         self.budgets = market.budgets
         self.capacity = market.capacity
         self.t = 1.1 * (self.threshold * q).min(axis=1)
-        self.rise_on = self.rise
-        self.offset_on = self.offset
+        self.scratch = np.empty_like(self.rise)
+        self.rise_on = np.empty_like(self.rise)
+        self.offset_on = np.empty_like(self.rise)
+        self.on: Mask | None = None
         self.passes = 0
+        self.ones = np.ones(len(market.budgets))
 
     def at(self, q: Array) -> Array:
         """PEs demanded of every cluster, (m,), at root prices q."""
-        threshold = self.threshold * q
+        threshold = np.multiply(self.threshold, q, out=self.scratch)
         price = q * q
-        before = None
+        ends = False
         for _ in range(50):
             on = self.t[:, None] > threshold
-            if before is not None and (on == before).all():
-                break
-            self.rise_on = self.rise * on
-            self.offset_on = self.offset * on
+            if self.on is not None and np.array_equal(on, self.on):
+                if ends:
+                    break
+            else:
+                np.multiply(self.rise, on, out=self.rise_on)
+                np.multiply(self.offset, on, out=self.offset_on)
+                self.on = on
+                self.passes += 1
             self.slope = self.rise_on @ q
             if not self.slope.all():
                 self.t = np.where(self.slope > 0, self.t, 2 * threshold.min(axis=1))
                 continue
             self.t = (self.budgets + self.offset_on @ price) / self.slope
-            before = on
-            self.passes += 1
+            ends = True
         self.pull = (self.t @ self.rise_on) / q
-        self.offset_sum = self.offset_on.sum(axis=0)
-        return np.asarray(self.pull - self.offset_sum)
+        return np.asarray(self.pull - self.ones @ self.offset_on)
 
     def slopes(self, q: Array) -> Array:
         """Derivative of demand by log root prices, (m, m), where `at` was asked last."""
-        tenant = self.offset_on * (2 * q)
-        tenant -= self.rise_on * self.t[:, None]
+        tenant = np.multiply(self.offset_on, 2 * q)
+        tenant -= np.multiply(self.rise_on, self.t[:, None], out=self.scratch)
         tenant /= self.slope[:, None]
         found = (self.rise_on.T @ tenant) / q[:, None] * q
         found.flat[:: len(q) + 1] -= self.pull
