@@ -165,7 +165,7 @@ def _labels(axes: Any, spans: Sequence[Span], slots: Sequence[int], scale: float
 def _stretches(spans: Sequence[Span]) -> list[tuple[Span, Span]]:
     """First and last span of what is labelled once: a load with the items after it, or a run of items without one."""
     found: list[tuple[Span, Span]] = []
-    for span in sorted(spans, key=lambda span: (span.slot, span.start_s)):
+    for span in sorted((s for s in spans if s.kind != "reset"), key=lambda span: (span.slot, span.start_s)):
         before = found[-1][1] if found else None
         same = before is not None and (before.slot, before.job, before.task) == (span.slot, span.job, span.task)
         if span.kind == "run" and same:
