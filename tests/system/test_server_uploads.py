@@ -62,11 +62,15 @@ class Live:
         return [path for path in (self.data / "blobs").rglob("*") if path.is_file()]
 
 
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+"""As on a machine that is not set up for development: what a command says must come without being asked for twice."""
+
+
 @contextmanager
 def live(data: Path) -> Iterator[Live]:
     command = [sys.executable, "-m", "eddy.cli.main", "serve", "--board", "model", "--profile", "tiny", "--port", "0"]
     process = subprocess.Popen(
-        [*command, "--data", str(data), "--json"], stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ}
+        [*command, "--data", str(data), "--json"], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=BUFFERED
     )
     try:
         text = ""

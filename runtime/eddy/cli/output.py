@@ -72,8 +72,8 @@ def plain(value: Any) -> Any:
 
 
 def print_json(value: Any) -> None:
-    """Exactly one JSON value on standard output."""
-    print(json.dumps(plain(value), indent=2, allow_nan=False))
+    """Exactly one JSON value on standard output, at once: whoever reads it need not wait for the command's end."""
+    print(json.dumps(plain(value), indent=2, allow_nan=False), flush=True)
 
 
 @contextmanager
