@@ -75,7 +75,7 @@ def test_requests_still_to_come_at_the_end_fail_the_item_and_say_why(harness: Ha
     assert event.cause in (Cause.MODULE_ERROR, Cause.WRITE_STALLED), event.detail
     event, _ = attack(harness, MODES["write-short-many"], Eyes())
     assert event.kind is EventKind.ITEM_FAILED
-    assert "it was done" in event.detail
+    assert "reported done" in event.detail
 
 
 def _load(harness: Harness) -> None:

@@ -76,4 +76,4 @@ def test_a_boardd_that_dies_hangs_or_comes_back_is_noticed(
         assert shown(client, key) == ({"empty"}, True)
     lines = [record.getMessage() for record in caplog.records if "board is" in record.getMessage()]
     assert len(lines) == 4, lines
-    assert ["away" in line for line in lines] == [True, False, True, False]
+    assert ["unreachable" in line for line in lines] == [True, False, True, False]

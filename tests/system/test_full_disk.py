@@ -92,7 +92,7 @@ def test_a_full_disk_is_said_and_work_goes_on_by_itself(server: Server, client: 
         assert httpx.get(f"{server.url}/healthz").status_code == 200
         assert client.jobs(), "what is there can be read"
     until(lambda: ready(server).status_code == 200)
-    assert "make room" in refusals[0].message
+    assert "free space" in refusals[0].message
     for job in [*accepted, client.submit("chain", data)]:
         np.testing.assert_array_equal(job.wait(timeout_s=PATIENCE_S).outputs["out"], result(3))
     assert not server.failed
@@ -124,7 +124,7 @@ def test_outputs_that_find_no_room_wait_for_it(server: Server, client: Client, m
     time.sleep(3.0)
     assert not server.failed
     assert job.refresh().state not in ("failed", "succeeded")
-    with pytest.raises(StorageFull, match="make room"):
+    with pytest.raises(StorageFull, match="free space"):
         client.submit("chain", inputs(3, 1))
     monkeypatch.undo()
     np.testing.assert_array_equal(job.wait(timeout_s=PATIENCE_S).outputs["out"], result(3))

@@ -216,7 +216,8 @@ async def test_a_bad_request_names_its_field_and_leaves_nothing(store: Store, ca
         with pytest.raises(InvalidRequest) as caught:
             await hypervisor.submit(JobRequest(**{**values, **changes}))
     assert caught.value.details["field"] == field
-    assert "allowed" in caught.value.details
+    # What a missing input takes is said in the sentence: there is no list to choose from.
+    assert "allowed" in caught.value.details or case == "missing input"
     assert store.jobs(TENANT) == ()
 
 

@@ -60,7 +60,7 @@ def test_what_is_asked_for_after_done_fails_the_item(harness: Harness, monkeypat
     harness.launch(buffer)
     event = harness.next_event()
     assert (event.kind, event.cause) == (EventKind.ITEM_FAILED, Cause.MODULE_ERROR)
-    assert "asked for memory after that" in event.detail
+    assert "made memory requests after that" in event.detail
     assert slot.reachable == ()
 
 
