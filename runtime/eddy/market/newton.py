@@ -99,7 +99,7 @@ def newton(
     """Root prices, shares, passes over demand and the inverse slopes there; None where the steps lead nowhere.
 
     Slopes cost more than demand, so an inverse is kept, corrected by what each step showed (Broyden's update), and
-    computed anew only when a step took off less than `_ENOUGH` asks.
+    computed again only when a step took off less than `_ENOUGH` asks.
 
     Args:
         market: Every F below 1, `utility` "amdahl", every cluster wanted.
