@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.ready-demo
 ARGS ?=
 
-.PHONY: help demo test check lint types fast sim scrub regs formal area stops bench fuzz clean
+.PHONY: help demo test check lint types fast sim scrub regs market formal area stops bench fuzz pages clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ demo: $(DEMO_STAMP) ## Build the simulated board, run three tenants' jobs over H
 test: $(STAMP) ## Every test: lint, types, layering, unit, contract, API, RTL benches, proofs, system
 	@$(PY) tools/test.py $(ARGS)
 
-check: $(STAMP) ## Lint, types, layering and stale generated files only
+check: $(STAMP) ## Lint, types, layering, stale generated files and retired words only
 	@$(PY) tools/test.py --only static
 
 lint: $(STAMP) ## Lint, format and layering
@@ -39,6 +39,9 @@ fast: $(STAMP) ## The tests that build no RTL: unit, contract, API; a few minute
 regs: $(STAMP) ## Regenerate RTL, Python, C and HTML from hw/regs/*.rdl
 	@$(PY) tools/regs.py
 
+market: $(STAMP) ## Compile the market's loops again, for every platform
+	@$(PY) tools/market_kernel.py $(ARGS)
+
 formal: $(STAMP) ## Proofs of blocks, and of what the simulation leaves out
 	@$(PY) -m pytest -m formal $(ARGS)
 
@@ -46,7 +49,7 @@ sim: $(STAMP) ## The RTL benches only
 	@$(PY) -m pytest sim/rtl $(ARGS)
 
 scrub: $(STAMP) ## Check what a reset leaves in every module, and record for which build it leaves nothing
-	@for module in bitstreams/*/manifest.yaml; do \
+	@for module in bitstreams/*/manifest.yaml tests/modules/*/manifest.yaml; do \
 		$(PY) -m eddy.cli.main module check $$module --only-scrub --record || exit 1; done
 
 area: $(STAMP) ## Synthesize what changed; LUT, FF, BRAM and DSP into docs/reference/area.md
@@ -60,6 +63,10 @@ bench: $(STAMP) ## Speeds of the simulated board, printed with their ratios
 
 fuzz: $(STAMP) ## Schemathesis against the HTTP API, as operator and as tenant, ten minutes each
 	@$(PY) tools/fuzz.py $(ARGS)
+
+pages: $(STAMP) ## The dashboard in Chromium (of the system), with screenshots in out/pages
+	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[pages]'
+	@$(PY) -m pytest tests/browser/dashboard.py $(ARGS)
 
 clean: ## Remove what was built (not the virtual environment)
 	rm -rf build out

@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from eddy.board.model import SHELL, Behaviour, ModelBoard, ModelFaults, model_images
-from eddy.board.model_memory import Window
+from eddy.board.model import SHELL, ModelBoard, ModelFaults
+from eddy.board.model_images import model_images
+from eddy.board.model_memory import GrantedMemory
+from eddy.board.model_modules import Behaviour
 from eddy.board.port import Access, BoardDescription
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.records import JobRequest
@@ -65,17 +67,17 @@ def _word(registers: Mapping[int, int], offset: int) -> int:
     return registers[offset] | registers[offset + 4] << 32
 
 
-def _rotate(registers: Mapping[int, int], memory: Window) -> None:
+def _rotate(registers: Mapping[int, int], memory: GrantedMemory) -> None:
     data, by = memory.read(_word(registers, 0x10), BYTES), registers[0x28]
     memory.write(_word(registers, 0x1C), data[by:] + data[:by])
 
 
-def _mix(registers: Mapping[int, int], memory: Window) -> None:
+def _mix(registers: Mapping[int, int], memory: GrantedMemory) -> None:
     data, key = memory.read(_word(registers, 0x10), BYTES), memory.read(_word(registers, 0x28), BYTES)
     memory.write(_word(registers, 0x1C), bytes(a ^ b for a, b in zip(data, key, strict=True)))
 
 
-def _flip(registers: Mapping[int, int], memory: Window) -> None:
+def _flip(registers: Mapping[int, int], memory: GrantedMemory) -> None:
     memory.write(_word(registers, 0x1C), bytes(255 - byte for byte in memory.read(_word(registers, 0x10), BYTES)))
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from eddy.board.model import SHELL, ModelBoard, ModelFaults, model_images
+from eddy.board.model import SHELL, ModelBoard, ModelFaults
+from eddy.board.model_images import model_images
 from eddy.board.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
 from eddy.core.records import JobRequest
 from eddy.core.slots import Pool, SlotDescription

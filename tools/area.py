@@ -1,7 +1,7 @@
 """Synthesize the hardware and write docs/reference/area.md; or say which of its figures are out of date.
 
 tools/area.py                 synthesize what changed, write the figures and the page
-tools/area.py --check         exit 1 and name them where figures are out of date; synthesizes nothing
+tools/area.py --check         exit 1 and name what is out of date or deeper than its budget; synthesizes nothing
 tools/area.py slot_path dct   only these; the others keep their figures
 """
 
@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "reference" / "area.md"
 
 
 def read_figures(path: Path = FIGURES) -> dict[str, Any]:
-    """What was measured last: by name, the key of the sources and the resources; and the tool."""
+    """What was measured last: by name, the key of the sources, the resources, the longest path; the tool."""
     if not path.is_file():
         return {"tool": tool(), "tops": {}}
     figures: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -43,6 +43,17 @@ def page_is_current() -> bool:
     return PAGE.is_file() and PAGE.read_text(encoding="utf-8") == render(read_figures(), read_tops(), read_devices())
 
 
+def too_deep() -> list[str]:
+    """What has more levels of logic than `hw/area.yaml` allows, each with its longest path."""
+    figures = read_figures()["tops"]
+    found = []
+    for top in read_tops():
+        levels, begin, end = figures.get(top.name, {}).get("path", (0, "", ""))
+        if top.levels and levels > top.levels:
+            found.append(f"{top.name}: {levels} levels from {begin} to {end}, at most {top.levels}")
+    return found
+
+
 def update(names: list[str]) -> None:
     """Measure the tops of these names and write figures after each, then the page."""
     tops = read_tops()
@@ -55,9 +66,10 @@ def update(names: list[str]) -> None:
             continue
         print(f"area: {top.name} ({number} of {len(tops)})", end=" ", file=sys.stderr, flush=True)
         begin = time.monotonic()
-        found = synthesize(top)
-        print(f"{found['lut']:.0f} LUT, {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
-        figures["tops"][top.name] = {"key": top.key(), **found}
+        found, way = synthesize(top)
+        told = f"{found['lut']:.0f} LUT, {way.levels} levels, {time.monotonic() - begin:.0f} s"
+        print(told, file=sys.stderr, flush=True)
+        figures["tops"][top.name] = {"key": top.key(), **found, "path": [way.levels, way.begin, way.end]}
         FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     PAGE.write_text(render(figures, tops, read_devices()), encoding="utf-8")
 
@@ -72,7 +84,10 @@ def main() -> int:
         old = stale() + [PAGE.name] * (not page_is_current())
         if old:
             print(f"area: out of date: {', '.join(old)}; run `make area`", file=sys.stderr)
-        return int(bool(old))
+        deep = too_deep()
+        for text in deep:
+            print(f"area: {text}", file=sys.stderr)
+        return int(bool(old or deep))
     unknown = sorted(set(options.names) - {top.name for top in read_tops()})
     if unknown:
         print(f"area: nothing is called {', '.join(unknown)}; the list is hw/area.yaml", file=sys.stderr)

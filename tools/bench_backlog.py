@@ -14,7 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from eddy.board.model import SHELL, ModelBoard, model_images
+from eddy.board.model import SHELL, ModelBoard
+from eddy.board.model_images import model_images
 from eddy.board.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.records import JobRequest, Quota

@@ -13,19 +13,19 @@ from eddy.policy.dispatch import POLICIES
 from eddy.studies.judge.sequences import workload
 from eddy.studies.nimblock.policies import make_player
 from eddy.studies.nimblock.run import Setting, run
-from eddy.studies.nimblock.workload import Event
+from eddy.studies.nimblock.workload import Arrival
 
 DAY_S, BETWEEN_S, SEED = 86_400.0, 40.0, 5
 APPS = {"lenet": 10, "image_compression": 10, "rendering_3d": 10, "optical_flow": 10, "alexnet": 1}
 """Applications and their largest batch."""
 
 
-def events() -> list[Event]:
+def events() -> list[Arrival]:
     """A day's arrivals."""
     drawn, found, now_s = random.Random(SEED), [], 0.0
     while now_s < DAY_S:
         app = drawn.choice(sorted(APPS))
-        found.append(Event(app, drawn.randint(1, APPS[app]), drawn.choice((1, 3, 9)), now_s))
+        found.append(Arrival(app, drawn.randint(1, APPS[app]), drawn.choice((1, 3, 9)), now_s))
         now_s += drawn.expovariate(1 / BETWEEN_S)
     return found
 

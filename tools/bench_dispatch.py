@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.jobs import Tasks
+from eddy.policy.dispatch.job_view import Tasks
 from eddy.policy.dispatch.view import (
     Configure,
     Dispatch,

@@ -26,7 +26,7 @@ from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
 from eddy.policy.place.joint import joint_bound
 from eddy.policy.place.list_scheduling import first_answer
-from eddy.studies.makespan.workload import Shape, batch
+from eddy.studies.makespan.workload import BatchShape, batch
 
 SEEDS = range(8)
 JOBS, ACCELERATORS = 1_000_000, 1_500
@@ -62,7 +62,7 @@ def small() -> list[Figure]:
     """1,000 jobs on 150 accelerators, computation only: [002] 5.2's batches, float32."""
     whole, first, listed, gaps = [], [], [], []
     for seed in SEEDS:
-        it = Instance(batch(Shape(), "computation", seed).time_s.astype(np.float32))
+        it = Instance(batch(BatchShape(), "computation", seed).time_s.astype(np.float32))
         whole.append(best_ms(partial(METHODS["default"], it)))
         first.append(best_ms(partial(first_answer, it.time_s, it.ready_s)))
         listed.append(best_ms(partial(plain, it)))
@@ -87,7 +87,7 @@ def sending(kind: Kind) -> list[Figure]:
     """The same where sending counts: the gap to the bound, and the lead over SJF and LJF."""
     gaps, leads, took = [], [], []
     for seed in SEEDS:
-        it = batch(Shape(), kind, seed)
+        it = batch(BatchShape(), kind, seed)
         begin = time.process_time()
         answer = METHODS["default"](it)
         took.append(time.process_time() - begin)

@@ -11,10 +11,10 @@ import argparse
 import json
 import sys
 
-from eddy.policy.price import POLICIES
+from eddy.policy.price import ROUNDS
 from eddy.policy.price.mtf import MostTokenFirst
+from eddy.policy.price.rounds import RoundPolicy
 from eddy.policy.price.thresholds import Fixed
-from eddy.policy.price.view import PricePolicy
 from eddy.studies.mtf.overhead import microseconds
 
 GOALS = {"themis": 1.3, "gandiva": 5.0}
@@ -22,16 +22,16 @@ GOALS = {"themis": 1.3, "gandiva": 5.0}
 SIZES = ((20, 40), (40, 40), (60, 40), (20, 20), (20, 60))
 
 
-def contestants() -> dict[str, PricePolicy]:
+def contestants() -> dict[str, RoundPolicy]:
     """Fresh policies by the name in the table."""
     return {
-        "mtf": POLICIES["mtf"](),
+        "mtf": ROUNDS["mtf"](),
         "mtf, given": MostTokenFirst(Fixed(0.2)),
-        "mtf_hedge": POLICIES["mtf_hedge"](),
-        "mtf_urgent": POLICIES["mtf_urgent"](),
-        "deadline_prices": POLICIES["deadline_prices"](),
-        "gandiva": POLICIES["gandiva"](),
-        "themis": POLICIES["themis"](),
+        "mtf_hedge": ROUNDS["mtf_hedge"](),
+        "mtf_urgent": ROUNDS["mtf_urgent"](),
+        "deadline_prices": ROUNDS["deadline_prices"](),
+        "gandiva": ROUNDS["gandiva"](),
+        "themis": ROUNDS["themis"](),
     }
 
 

@@ -27,7 +27,7 @@ from eddy_drivers.regs import window
 from eddy_sim import build
 from eddy_sim.bench import Bench, BenchFailed
 from eddy_sim.bench_process import simulate
-from eddy_sim.board import SimBoard, Stop
+from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.faults import Behaviour, rogue
 from eddy_sim.products import ROOT
 from eddy_sim.shims import WRAPPER_TOP, wrapper_source
@@ -66,7 +66,7 @@ def cycles_per_s(board: SimBoard, cycles: int) -> float:
 def load_rogue(board: SimBoard, behaviour: Behaviour, slot: int = 0) -> int:
     """Bring a module up in a slot, open to one page; answers the page's address."""
     board.start_config(slot, build.build_rogue(tell), 10_000, rogue(behaviour))
-    board.step_until_fs(board.now_fs + 10**12, Stop.CONFIG)
+    board.step_until_fs(board.now_fs + 10**12, StopReason.CONFIG)
     page = board.profile.arena.base + slot * 0x1000
     for offset, value in ((0x100, page >> 12), (0x104, page >> 12), (0x108, 0x1_0003), (0x4, 0xF)):
         board.write32(window.CONTROL.at(slot) + offset, value)

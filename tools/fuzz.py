@@ -84,6 +84,7 @@ def attack(program: Path, started: dict[str, str], role: str, key: str, minutes:
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=HOME,
+            env={**os.environ, "SCHEMATHESIS_HOOKS": str(ROOT / "tools" / "fuzz_hooks.py")},
         )
     print("\n".join((HOME / f"{role}.log").read_text().splitlines()[-25:]), flush=True)
     return done.returncode

@@ -19,6 +19,7 @@ STATIC: list[Step] = [
     ("types", [str(BIN / "mypy"), "runtime", "drivers", "sim", "tests", "tools"]),
     ("layering", [str(BIN / "lint-imports")]),
     ("generated files", [sys.executable, "tools/regs.py", "--check"]),
+    ("words", [sys.executable, "-m", "pytest", "-q", "tests/unit/test_words.py"]),
 ]
 TESTS: list[Step] = [("tests", [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup"])]
 CHOICES = {

@@ -52,7 +52,7 @@ class RegionOverlap(ValueError):
 
 
 @dataclass(frozen=True)
-class Configuration:
+class ClusterConfiguration:
     """What a cluster is made of; sizes in bytes, of one core. `l2_bytes` is what the cores share, 0 for nothing."""
 
     cores: int
@@ -76,6 +76,8 @@ class Kernel:
         bytes: Its size.
         cores: Which cores run it; the kernel sees them numbered from 0 in this order.
         context: Memory context, in AxUSER of every burst.
+        family: Slices of one kernel name the same family, and may work on one region side by side; "" for a kernel by
+            itself.
     """
 
     entry: int
@@ -84,6 +86,7 @@ class Kernel:
     bytes: int
     cores: tuple[int, ...]
     context: int = 0
+    family: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
     def __init__(self, description: dict[str, Any], depth: int = DEPTH) -> None:
         super().__init__(description=description)
         self.depth = depth
-        self._configuration: Configuration | None = None
+        self._configuration: ClusterConfiguration | None = None
         self._waiting: dict[int, _Entry] = {}
         self._running: dict[int, _Entry] = {}
         self._ended: list[End] = []
@@ -147,11 +150,11 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
     # What it is
 
     @property
-    def configuration(self) -> Configuration:
+    def configuration(self) -> ClusterConfiguration:
         """What the cluster is made of; read once."""
         if self._configuration is None:
             shape, sizes = self._fields(regs.CONFIG), self._fields(regs.LIMITS)
-            self._configuration = Configuration(
+            self._configuration = ClusterConfiguration(
                 cores=shape["cores"],
                 warps=shape["warps"],
                 threads=shape["threads"],
@@ -377,7 +380,8 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
 
 def _check_apart(kernel: Kernel, other: Kernel, ticket: int) -> None:
     """Refuse what kernels that run at the same time must not share."""
-    if kernel.address < _end(other) and other.address < _end(kernel):
+    one = kernel.family == other.family != "" and (kernel.address, kernel.bytes) == (other.address, other.bytes)
+    if not one and kernel.address < _end(other) and other.address < _end(kernel):
         raise RegionOverlap(
             f"the region {kernel.address:#x} to {_end(kernel) - 1:#x} overlaps that of kernel {ticket},"
             f" {other.address:#x} to {_end(other) - 1:#x}, which may run at the same time"

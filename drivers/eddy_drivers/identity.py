@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from eddy_drivers.regs import identity as regs
 
-MAGIC = 0x45444459
+MAGIC = regs.MAGIC.reset
 """What the block begins with: "EDDY" (hw/regs/identity.rdl)."""
 
 

@@ -25,6 +25,7 @@ LEAST_FREE_BYTES = 1 << 20
 TRIES, PAUSE_S = 6, 0.05
 """How often a lock is tried for: whoever has it may be about to end, or may only look at it (`holder_of`)."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_OTHER_KIND = (errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ESPIPE)
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -51,6 +52,11 @@ def explained(error: OSError, path: Path | None = None) -> StorageFailed:
         return StorageReadOnly(
             f"{where} cannot be written ({error.strerror}): give user {os.geteuid()} the right, mount its file system"
             " for writing, or name another folder",
+            path=str(where),
+        )
+    if error.errno in _OTHER_KIND:
+        return StorageFailed(
+            f"{where} is not of the kind it should be ({error.strerror}): move it away, or restore it from a backup",
             path=str(where),
         )
     return StorageFailed(f"{where}: {error.strerror or error}; check the disk it is on", path=str(where))
@@ -189,7 +195,7 @@ class Hold:
 def holder_of(path: Path) -> dict[str, Any] | None:
     """What is written in a lock that somebody has; None where nobody has it."""
     try:
-        file = os.open(path, os.O_RDONLY)
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a named pipe is opened at once
     except OSError:
         return None
     try:

@@ -45,6 +45,8 @@ def announced(data: Path, url: str) -> Iterator[None]:
 
 def served(data: Path) -> str:
     """The URL of the server that runs over a data directory of this user's; "" where none does."""
+    if not (data / FILE).is_file():  # a named pipe would keep us waiting
+        return ""
     try:
         with (data / FILE).open() as file:
             try:
@@ -60,6 +62,8 @@ def operator_key(data: Path, url: str) -> str:
     """The operator's key, where the server at a loopback URL is the one that runs over this data directory; else ""."""
     there = served(data)
     if not there or _place(there) != _place(url):
+        return ""
+    if not (data / KEY_FILE).is_file():
         return ""
     try:
         return (data / KEY_FILE).read_text(encoding="ascii").strip()

@@ -22,8 +22,6 @@ INTC_NAME = "axi_intc_0"
 INTC_INPUTS = 32
 STUB = "module"
 """Name of the IP that stands for a slot's contents in the static design."""
-CONFIGURATION_INPUT = 31
-"""Input of the interrupt controller on which the configuration port reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
             PL_BASE + window.SHELL.offset,
             window.SHELL.bytes,
             generated_map(shell.REGISTERS),
-            (("config_irq", CONFIGURATION_INPUT),),
+            (("config_irq", axi_intc.Input.CONFIGURATION),),
         ),
         Ip(
             INTC_NAME,
@@ -135,7 +133,7 @@ def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
                 control_base(slot),
                 window.CONTROL.bytes,
                 generated_map(slot_ctrl.REGISTERS),
-                (("fault", 16 + slot),),
+                (("fault", axi_intc.Input.FAULT + slot),),
             ),
             slot_ip(slot, STUB, "eddy:ip:slot:1.0", IDENTITY_MAP),
         ]
@@ -144,7 +142,14 @@ def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
 
 def slot_ip(slot: int, name: str, vlnv: str, registers: tuple[RegisterSpec, ...]) -> Ip:
     """The core that answers in a slot's module window."""
-    return Ip(f"slot{slot}/{name}", vlnv, module_base(slot), window.MODULE.bytes, registers, (("interrupt", slot),))
+    return Ip(
+        f"slot{slot}/{name}",
+        vlnv,
+        module_base(slot),
+        window.MODULE.bytes,
+        registers,
+        (("interrupt", axi_intc.Input.MODULE + slot),),
+    )
 
 
 def generated_map(registers: Iterable[GeneratedRegister]) -> tuple[RegisterSpec, ...]:

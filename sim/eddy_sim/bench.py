@@ -34,7 +34,7 @@ from eddy.core.errors import EddyError
 
 from eddy_sim.bench_process import simulate
 from eddy_sim.cxx import TARGET_FLAGS, cxx_library, key
-from eddy_sim.filelist import read_filelist
+from eddy_sim.filelist import read_filelist, tool_arguments
 from eddy_sim.toolchain import BuildFailed, verilator_root, versions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -150,7 +150,7 @@ class Bench:
         _run(
             [
                 *(str(verilator_root() / "bin" / "verilator_bin"), *VERILATOR_FLAGS),
-                *("--top-module", self.top, "--Mdir", str(model), *arguments, *map(str, files)),
+                *("--top-module", self.top, "--Mdir", str(model), *arguments, *tool_arguments(files)),
             ],
             f"verilating {self.top}",
             work,

@@ -36,7 +36,7 @@ _ACCESS_BOUND_CYCLES = 1 << 17
 _NO_FAULT = LoadFault()
 
 
-class Stop(enum.IntFlag):
+class StopReason(enum.IntFlag):
     """What ends `step_until` early, and why it ended."""
 
     NONE = 0
@@ -206,7 +206,7 @@ class SimBoard:
         """Level of the interrupt line to the processor."""
         return bool(self._short.eddy_board_irq(self._board))
 
-    def step_until(self, deadline_s: float, stop_on: Stop = Stop.NONE) -> Stop:
+    def step_until(self, deadline_s: float, stop_on: StopReason = StopReason.NONE) -> StopReason:
         """Let time pass until a time, or until something happens.
 
         A rise of the interrupt line, or the end of a load, that nobody has been told of ends the call at once.
@@ -216,16 +216,16 @@ class SimBoard:
             stop_on: What ends the call early.
 
         Returns:
-            What happened (possibly several things), or `Stop.DEADLINE`.
+            What happened (possibly several things), or `StopReason.DEADLINE`.
         """
         # Exactly, and upwards: were `now_s` below the deadline afterwards, whoever waits for it would wait for ever.
         return self.step_until_fs(math.ceil(Fraction(deadline_s) * FS_PER_S), stop_on)
 
-    def step_until_fs(self, deadline_fs: int, stop_on: Stop = Stop.NONE) -> Stop:
+    def step_until_fs(self, deadline_fs: int, stop_on: StopReason = StopReason.NONE) -> StopReason:
         """`step_until` in exact femtoseconds."""
         deadline_fs = max(deadline_fs, self.now_fs)
         low, high = deadline_fs & (2**64 - 1), deadline_fs >> 64
-        return Stop(self._long.eddy_board_run(self._board, low, high, int(stop_on)))
+        return StopReason(self._long.eddy_board_run(self._board, low, high, int(stop_on)))
 
     # Configuration.
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from eddy.core.errors import NotFound
+from eddy.packages.fields import load_yaml
 
 from eddy_sim import products, shims
 from eddy_sim.cxx import compile_objects, compile_shared, key
@@ -161,7 +161,7 @@ def build_rtl_module(
 
 def _module_rtl(module: str | Path) -> _Rtl:
     path = module if isinstance(module, Path) else manifest_path(module)
-    manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
+    manifest = load_yaml(path.read_text(encoding="utf-8"))
     parameters = tuple(f"{name}={value}" for name, value in manifest.get("parameters", {}).items())
     return _Rtl(str(manifest["top"]), tuple(read_filelist(path.parent / manifest["files"])), parameters)
 

@@ -40,7 +40,7 @@ from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[imp
 
 from eddy_sim import bitfile, standalone
 from eddy_sim.addressmap import PL_BASE, PL_BYTES
-from eddy_sim.board import SimBoard, Stop
+from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.buffers import Pages, SimMemory
 from eddy_sim.clocks import ProcessorClocks
 from eddy_sim.faults import LoadFault
@@ -230,11 +230,11 @@ class SimDevice(OverlayTables):
 
     def advance(self, until_s: float) -> None:
         """Let time pass until `until_s`, the end of a load, or a rise of the interrupt line if somebody awaits it."""
-        stop = Stop.CONFIG | Stop.IRQ if self.line.awaited else Stop.CONFIG
+        stop = StopReason.CONFIG | StopReason.IRQ if self.line.awaited else StopReason.CONFIG
         while True:
             with self._lock:
                 limit_s = min(until_s, self.sim.now_s + _CHUNK_S)
-                if self.sim.step_until(limit_s, stop) != Stop.DEADLINE or limit_s == until_s:
+                if self.sim.step_until(limit_s, stop) != StopReason.DEADLINE or limit_s == until_s:
                     return
 
     def turn(self) -> None:

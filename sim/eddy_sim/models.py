@@ -20,7 +20,7 @@ from eddy_sim.products import Progress, silent
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BuildStep:
     """One thing to build.
 
     Attributes:
@@ -35,12 +35,12 @@ class Step:
 class _Meter:
     """Says how many steps are done, and from the work behind how long the work ahead takes."""
 
-    def __init__(self, steps: Collection[Step], progress: Progress) -> None:
+    def __init__(self, steps: Collection[BuildStep], progress: Progress) -> None:
         self._total, self._count = sum(step.weight for step in steps), len(steps)
         self._done, self._finished, self._progress = 0.0, 0, progress
         self._began_s, self._lock = time.monotonic(), threading.Lock()
 
-    def finished(self, step: Step) -> None:
+    def finished(self, step: BuildStep) -> None:
         """Take note of a step that is done."""
         with self._lock:
             self._done += step.weight
@@ -65,20 +65,20 @@ def build_models(profile: str | Profile, progress: Progress = silent, modules: C
     board = load_profile(profile) if isinstance(profile, str) else profile
     fitting = [m for m in bitstreams.modules() if any(bitstreams.fits(m, slot) for slot in board.slots)]
     wanted = [m for m in fitting if modules is None or m.module in modules]
-    common = (Step(8.0, cxx.cxx_library), Step(5.0, lambda: build.verilator_runtime(silent)))
+    common = (BuildStep(8.0, cxx.cxx_library), BuildStep(5.0, lambda: build.verilator_runtime(silent)))
     # The longest first, so that no core waits for one at the end.
-    models = [Step(10.0, lambda: build.build_shell(len(board.slots), cache_bytes=board.cache_bytes))]
+    models = [BuildStep(10.0, lambda: build.build_shell(len(board.slots), cache_bytes=board.cache_bytes))]
     models += [
-        Step(5.0 if m.kind is ModuleKind.GPU else 1.0, lambda name=m.module: build.build_module(name))  # type: ignore[misc]
+        BuildStep(5.0 if m.kind is ModuleKind.GPU else 1.0, lambda name=m.module: build.build_module(name))  # type: ignore[misc]
         for m in sorted(wanted, key=lambda m: m.kind is not ModuleKind.GPU)
     ]
-    models.append(Step(2.0, build.build_board))
+    models.append(BuildStep(2.0, build.build_board))
     meter = _Meter((*common, *models), progress)
     for step in common:  # all others need these, and the first of them uses all cores by itself
         step.make()
         meter.finished(step)
 
-    def take(step: Step) -> None:
+    def take(step: BuildStep) -> None:
         step.make()
         meter.finished(step)
 

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from eddy.core.errors import EddyError
 
-from eddy_sim.filelist import read_filelist
+from eddy_sim.filelist import HEADER_SUFFIX, read_filelist
 
 ROOT = Path(__file__).resolve().parents[2]
 """Root of the source tree."""
@@ -126,8 +126,9 @@ class Proof:
 
     def _script(self, mode: str, names: Sequence[str]) -> str:
         parameters = "".join(f" -G {name}={value}" for name, value in self.parameters.items())
+        sources = [name for name in names if not name.endswith(HEADER_SUFFIX)]
         without = "" if self.own_assertions else " -DSYNTHESIS"
-        read = f"read_slang --threads 1 --no-synthesis-define{without} {' '.join(names)} --top {self.top}{parameters}"
+        read = f"read_slang --threads 1 --no-synthesis-define{without} {' '.join(sources)} --top {self.top}{parameters}"
         return "\n".join(
             [
                 *(

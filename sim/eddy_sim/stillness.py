@@ -11,6 +11,7 @@ Yosys reads the block and flattens it; the claims, one for each flop and each me
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eddy_sim.filelist import read_filelist
+from eddy_sim.filelist import read_filelist, sources_of
 from eddy_sim.prove import ROOT, Mutation, ProofFailed, mutated
 
 Netlist = dict[str, Any]
@@ -69,14 +70,19 @@ class Stillness:
             raise ProofFailed(f"{self.top}: the mistake {mutation.name!r} was not found\n{_tail(log)}")
         return moving
 
+    def folder(self, name: str) -> Path:
+        """Where a proof called `name` works. Two claims about one block may be shown at once, so each has its own."""
+        terms = hashlib.sha256(repr((self.held, sorted(self.fixed.items()))).encode()).hexdigest()[:8]
+        return ROOT / "build" / "formal" / f"still-{name}-{terms}"
+
     def _run(self, name: str, mutation: Mutation | None) -> tuple[tuple[str, ...], str]:
-        work = ROOT / "build" / "formal" / f"still-{name}"
+        work = self.folder(name)
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         files = read_filelist(self.filelist)
         for path in files:
             (work / path.name).write_text(mutated(path, mutation), encoding="utf-8")
-        names = " ".join(path.name for path in files)
+        names = " ".join(path.name for path in sources_of(files))
         read = f"read_slang --threads 1 {names} --top {self.top}"
         # Every flop a plain one, so that its D input is its next value.
         lower = "proc; flatten; opt_clean; memory_collect; dffunmap; opt_clean; check -assert"

@@ -18,6 +18,8 @@ from typing import ClassVar
 
 from eddy.core.errors import EddyError
 
+from eddy_sim.filelist import tool_arguments
+
 VERILATOR_FLAGS = (
     *("--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast"),
     *("--no-timing", "--no-assert", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--quiet"),
@@ -84,7 +86,7 @@ def verilate(
     Args:
         top: Name of the top module.
         prefix: Name of the C++ class.
-        files: Sources in order.
+        files: Sources in order, and their headers.
         parameters: `NAME=VALUE` overrides of the top's parameters.
         out: Folder for the result; made where missing.
         flags: What else Verilator is told.
@@ -94,7 +96,7 @@ def verilate(
     """
     binary = package_folder("verilator") / "bin" / "verilator_bin"
     command = [str(binary), *flags, "--prefix", prefix, "--top-module", top, "--Mdir", str(out)]
-    command += [f"-G{parameter}" for parameter in parameters] + [str(file) for file in files]
+    command += [f"-G{parameter}" for parameter in parameters] + tool_arguments(files)
     run(command, f"verilating {top}", {"VERILATOR_ROOT": str(verilator_root())})
 
 

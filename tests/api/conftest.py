@@ -70,10 +70,19 @@ class ScriptedHypervisor(Hypervisor):
         self.crash: Exception | None = None
         self.lost = ""
         self.made: dict[int, str] = {}
+        self.computing = True
+
+    @property
+    def computes(self) -> bool:
+        return self.computing
 
     @property
     def ready(self) -> bool:
         return self.up
+
+    @property
+    def policy(self) -> str:
+        return "fcfs"
 
     def doing(self, job: int) -> str:
         return self.made.get(job, "")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from eddy.api.bodies import MAX_DEPTH, UnfitValue, parse
+from eddy.api.submissions import JobSubmission
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}
@@ -144,6 +145,53 @@ async def test_no_job_number_is_a_500(server: Any, who: str, job: Any) -> None:
         for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/events"), ("GET", "/log"), ("GET", "/outputs/x")):
             answer = await client.request(method, f"/v1/jobs/{job}{path}")
             assert answer.status_code in (404, 422), (method, path, answer.text)
+
+
+@pytest.mark.parametrize("job", ["+1", "%2B1", "1%0a", "1_0", "%201", "1%20", "01", "1.0", "%d9%a1"])
+async def test_a_job_number_is_digits_and_nothing_else(server: Any, job: str) -> None:
+    async with server.client() as client:
+        assert (await server.submit())["id"] == 1
+        assert (await client.get("/v1/jobs/1")).status_code == 200
+        for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/events"), ("GET", "/log"), ("GET", "/outputs/x")):
+            answer = await client.request(method, f"/v1/jobs/{job}{path}")
+            assert (answer.status_code, answer.json()["field"]) == (422, "job"), (method, path, answer.text)
+        answer = await client.get(f"/v1/jobs?limit={job}")
+        assert (answer.status_code, answer.json()["field"]) == (422, "limit")
+        answer = await client.get("/v1/jobs/1/events", headers={"Last-Event-ID": "+1"})
+        assert (answer.status_code, answer.json()["field"]) == (422, "last-event-id")
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/1/events", "/healthz", "/v1/slots", "/v1/apps"])
+async def test_a_line_feed_behind_an_address_makes_it_another(server: Any, path: str) -> None:
+    await server.submit()
+    async with server.client() as client:
+        for method in ("GET", "POST", "OPTIONS", "HEAD"):
+            assert (await client.request(method, f"{path}%0a")).status_code == 404
+
+
+async def test_a_whole_number_may_be_written_with_a_fraction_of_nothing(server: Any) -> None:
+    plain = {"application": "invert", "inputs": {"image": [await server.put(bytes(range(6)))]}}
+    async with server.client() as client:
+        key = {"Idempotency-Key": "k"}
+        found = await client.post("/v1/jobs", json={**plain, "batch": 1.0, "priority": 3.0}, headers=key)
+        again = await client.post("/v1/jobs", json={**plain, "batch": 1, "priority": 3}, headers=key)
+        assert (found.status_code, again.status_code) == (202, 202), found.text
+        assert found.json() == again.json(), "equal numbers make equal requests"
+        assert (found.json()["batch"], found.json()["priority"]) == (1, 3)
+        refused = await client.post("/v1/jobs", json={**plain, "batch": 1.5})
+        assert (refused.status_code, refused.json()["field"]) == (422, "batch")
+
+
+def test_the_whole_numbers_of_a_kernel_too() -> None:
+    shape = {"buffer": "0" * 64, "dtype": "<f4", "shape": [2.0, 3]}
+    given = [shape, {"local": 64.0}, {"argument": 0.0}, {"value": 2.0}, {"value": [-0.0]}]
+    kernel = {"source": "x", "kernel": "k", "global_size": [4.0], "arguments": given}
+    found = JobSubmission.model_validate({"kernel": kernel}).kernel
+    assert found is not None
+    assert json.dumps(found.global_size) == "[4]"
+    assert json.dumps([{**shape, "shape": [2, 3]}, {"local": 64}, {"argument": 0}, *given[3:]]) == json.dumps(
+        found.arguments
+    )
 
 
 @pytest.mark.parametrize("value", ["%00", "%ED%A0%80", "9" * 400, "NaN", "-1", "", "%FF", "x" * 5000, "é"])

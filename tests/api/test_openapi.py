@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from eddy.api import examples, schemas, submissions
+from eddy.api import examples, overview, schemas, submissions
 from eddy.api.problems import KINDS, MEDIA_TYPE
 from pydantic import BaseModel
 
@@ -71,7 +71,8 @@ def test_every_status_is_named_and_none_is_a_catch_all(page: dict[str, Any]) -> 
         responses = operation["responses"]
         assert not {"default", "4XX", "5XX"} & set(responses), name
         assert {"400", "408", "413", "500", "503"} <= set(responses), name
-        assert ("401" in responses) == bool(operation.get("security")), name
+        needs_key = bool(operation.get("security")) or name == "post /v1/session"
+        assert ("401" in responses) == needs_key, name
         for status, answer in responses.items():
             assert answer["description"], (name, status)
             if int(status) < 400 or (name, status) == ("get /readyz", "503"):
@@ -90,6 +91,12 @@ def test_headers_are_on_the_page(page: dict[str, Any]) -> None:
     assert "last-event-id" in [entry["name"] for entry in follow["parameters"]]
     assert page["components"]["securitySchemes"]["api_key"]["scheme"] == "bearer"
     assert all(re.match(r"[\w.-]+\Z", name) for part in page["components"].values() for name in part)
+
+
+def test_no_parameter_may_be_null(page: dict[str, Any]) -> None:
+    schemas = [entry["schema"] for _, operation in operations(page) for entry in operation.get("parameters", ())]
+    assert len(schemas) > 10
+    assert not [schema for schema in schemas if "null" in str(schema) or "anyOf" in schema]
 
 
 def test_every_body_and_answer_has_an_example(page: dict[str, Any]) -> None:
@@ -114,6 +121,7 @@ def test_every_body_and_answer_has_an_example(page: dict[str, Any]) -> None:
         (schemas.Slot, examples.SLOT),
         (schemas.Blob, examples.BLOB),
         (schemas.Tenant, examples.TENANT),
+        (overview.Overview, examples.OVERVIEW),
     ],
 )
 def test_examples_fit_their_schemas(model: type[BaseModel], example: dict[str, Any]) -> None:

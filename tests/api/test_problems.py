@@ -61,7 +61,7 @@ async def test_the_interactive_page_needs_no_other_host(server: Any) -> None:
 
 async def test_without_a_key_every_route_but_the_open_ones_is_closed(server: Any) -> None:
     for method, path in operations(server):
-        if path in OPEN:
+        if path in OPEN or (method, path) == ("POST", "/v1/session"):
             continue
         for headers in ({}, {"Authorization": "Bearer nobody"}, {"Authorization": "Basic abc"}):
             async with server.client(None) as client:
@@ -81,7 +81,7 @@ async def test_what_is_not_there_is_not_found(server: Any) -> None:
         check(await client.delete("/v1/jobs/999"), 404, "not-found")
         check(await client.delete(f"/v1/blobs/{'0' * 64}"), 404, "not-found")
         check(await client.get("/v1/nothing"), 404, "not-found")
-        check(await client.get("/"), 404, "not-found")
+        check(await client.get("/nothing"), 404, "not-found")
 
 
 async def test_methods_that_do_not_fit(server: Any) -> None:
@@ -126,7 +126,7 @@ async def test_a_body_that_does_not_say_it_is_json(server: Any, kind: str | None
 
 async def test_bodies_that_are_not_json_objects(server: Any) -> None:
     posts = [path for method, path in operations(server) if method == "POST"]
-    assert len(posts) == 3
+    assert len(posts) == 4
     async with server.client("operator") as client:
         for path in posts:
             for content in (b"{", b"\xff\xfe", b'{"a": 1,}', b"{'a': 1}"):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from contract.fake_cluster import FakeCluster, Surroundings
 from eddy.board.clock import run_due
 from eddy.board.fabric import Cluster, Fault, Identity, SlotFabric, Snapshot, Window
-from eddy.board.model import cluster_shape
+from eddy.board.model_modules import cluster_shape
 from eddy.board.overlay import ClusterControl
 from eddy.board.port import Cause
 from eddy.board.profile import Profile

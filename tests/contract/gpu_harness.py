@@ -15,7 +15,8 @@ from contract.harness import OPEN, Harness, socketed
 from contract.images import make_images
 from contract.kernels import BAD, MODULE, RESULT, code, kernel, name_of
 from eddy.board.images import ImageStore
-from eddy.board.model import KERNEL_REGISTERS, ModelBoard, ModelFaults
+from eddy.board.model import ModelBoard, ModelFaults
+from eddy.board.model_modules import KERNEL_REGISTERS
 from eddy.board.port import BoardEvent, Buffer, Cause, Launch
 from eddy.board.profile import Profile, load_profile
 from eddy.board.pynq import PynqBoard

@@ -208,3 +208,27 @@ def test_runs_repeat_exactly(kind: str, tmp_path: Path, monkeypatch: pytest.Monk
                 gpu.launch(gpu.region(program), item=f"slow {program}", cores=(core,))
             seen.append([gpu.next_event(), gpu.next_event()])
     assert seen[0] == seen[1]
+
+
+def test_slices_of_one_kernel_share_their_region_side_by_side(gpu: GpuHarness) -> None:
+    """Each on a core, under one family; with another family, or none, the region is somebody's."""
+
+    def part(item: str, core: int, family: str) -> Launch:
+        plain = kernel(region, item=item, argument=60 + core, cores=(core,))
+        assert plain.kernel is not None
+        return dataclasses.replace(plain, kernel=dataclasses.replace(plain.kernel, family=family))
+
+    region = gpu.region("count")
+    gpu.board.launch(CLUSTER, part("slow a", 0, "7"))
+    for family in ("8", ""):
+        with pytest.raises(Conflict, match="share no memory"):
+            gpu.board.launch(CLUSTER, part("b", 1, family))
+    gpu.board.launch(CLUSTER, part("slow b", 1, "7"))
+    assert gpu.board.state().slots[CLUSTER].items == ("slow a", "slow b")
+    events = [gpu.next_event() for _ in range(2)]
+    assert {event.item for event in events} == {"slow a", "slow b"}
+    assert all(event.kind is EventKind.ITEM_DONE for event in events)
+    # Each believes that it is the kernel's first core, and leaves its argument there; the last one's stays.
+    assert gpu.results(region)[0] in (60, 61)
+    gpu.board.free(region.id)
+    assert phase(gpu) is SlotPhase.IDLE

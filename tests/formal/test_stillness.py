@@ -32,6 +32,7 @@ BUS = Stillness(
     held=tuple(f"s_axil_{name}" for name in REQUESTS),
     fixed={"rst_ni": 1, "ack_i": 0},
 )
+DEAF_BUS = Stillness(BUS.top, BUS.filelist, BUS.held, {"rst_ni": 1})
 MUTATIONS = [
     (Mutation("access ignored", "slot_path.sv", "bank_sel_i || module_sel_i", "bank_sel_i"), "u_bridge"),
     (Mutation("request ignored", "slot_path.sv", "|| mem_req_o.ar_valid", ""), "u_split"),
@@ -54,9 +55,14 @@ def test_the_bus_at_rest_stays_so_until_it_is_woken() -> None:
 
 @pytest.mark.formal
 def test_the_bus_listens_to_more_than_its_reset() -> None:
-    deaf = Stillness(BUS.top, BUS.filelist, BUS.held, {"rst_ni": 1})
     with pytest.raises(ProofFailed, match="state_q"):
-        deaf.prove()
+        DEAF_BUS.prove()
+
+
+def test_claims_shown_at_once_do_not_share_a_folder() -> None:
+    folders = {claim.folder("any") for claim in (BUS, DEAF_BUS, PATH)}
+    assert len(folders) == 3
+    assert BUS.folder(BUS.top) == Stillness(BUS.top, BUS.filelist, BUS.held, BUS.fixed).folder(BUS.top)
 
 
 @pytest.mark.formal

@@ -11,7 +11,7 @@ from pathlib import Path
 from eddy.board.profile import Profile, load_profile
 from eddy_drivers.regs import window
 from eddy_sim import build
-from eddy_sim.board import SimBoard, Stop
+from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.faults import Behaviour, LoadFault, rogue
 
 CONTROL, CAUSE, CONTROL_TIMEOUT, MEMORY_TIMEOUT, WINDOWS = 0x004, 0x020, 0x010, 0x014, 0x100
@@ -36,11 +36,11 @@ def tiny() -> Profile:
     return load_profile("tiny")
 
 
-def load(board: SimBoard, slot: int, path: Path, fault: LoadFault | None = None) -> Stop:
+def load(board: SimBoard, slot: int, path: Path, fault: LoadFault | None = None) -> StopReason:
     """Load a module, with the slot closed; answer why the waiting ended."""
     board.write32(bank(slot, CONTROL), 0)
     board.start_config(slot, path, PAYLOAD, fault, (BUILD, 1))
-    return board.step_until_fs(board.now_fs + 100 * MS, Stop.CONFIG)
+    return board.step_until_fs(board.now_fs + 100 * MS, StopReason.CONFIG)
 
 
 def open_slot(board: SimBoard, slot: int, first: int, last: int, timeout: int = 500) -> None:
@@ -58,7 +58,7 @@ def open_slot(board: SimBoard, slot: int, first: int, last: int, timeout: int = 
 def load_rogue(board: SimBoard, slot: int, behaviour: Behaviour) -> None:
     """Load a rogue module and open its slot to the page at `page(slot)`."""
     path = build.build_rogue()
-    assert load(board, slot, path, rogue(behaviour)) == Stop.CONFIG
+    assert load(board, slot, path, rogue(behaviour)) == StopReason.CONFIG
     open_slot(board, slot, page(board, slot), page(board, slot) + 0xFFF)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from statistics import mean
 
 import numpy as np
-from eddy.board.model import LoadTime, ModelBoard, model_images
+from eddy.board.model import LoadTime, ModelBoard
+from eddy.board.model_images import model_images
 from eddy.board.port import BoardPort
 from eddy.cli.demo_plan import Order
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
@@ -97,12 +98,20 @@ class Live:
         return tuple(self.store.events(record.tenant, record.id, limit=10_000))
 
 
+LONGEST_S = 5.0
+"""Board seconds within which everything has ended, once every module is built."""
+
+
 def run_out(engine: Engine) -> None:
     """Step until nothing is left to do; while modules are being built, wall time has to pass."""
+    until_s = None
     while not engine.idle or engine.preparing.waiting:
-        if engine.idle:
+        if engine.preparing.waiting:
             time.sleep(LOOK_S)
-        engine.step()
+            until_s = None
+        until_s = engine.now_s + LONGEST_S if until_s is None else until_s
+        assert engine.now_s < until_s, f"jobs {sorted(engine.machine.jobs)} do not end"
+        engine.step(LONGEST_S)
     assert not engine.stalled
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from eddy_drivers.regs import shell, slot_ctrl, window
 from eddy_drivers.regs.slot_ctrl import Cause
-from eddy_sim.board import SimBoard, Stop
+from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.faults import Behaviour
 from system.board_rig import CAUSE, bank, load_rogue, module, page, run_for, start, tiny
 
@@ -51,7 +51,7 @@ def prepare(board: SimBoard, slot: int, behaviour: Behaviour) -> None:
 def until_fault(board: SimBoard, limit: int) -> int:
     """Cycles until the slot's fault interrupts."""
     begin = board.shell_cycles
-    assert board.step_until_fs(board.now_fs + limit * 10**7, Stop.IRQ) == Stop.IRQ, "no fault"
+    assert board.step_until_fs(board.now_fs + limit * 10**7, StopReason.IRQ) == StopReason.IRQ, "no fault"
     return board.shell_cycles - begin
 
 

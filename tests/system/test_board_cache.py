@@ -10,12 +10,14 @@ import pytest
 from eddy.board.profile import Profile
 from eddy_sim import build
 from eddy_sim.board import SimBoard
+from eddy_sim.filelist import read_filelist
 from system.board_rig import load, module, open_slot, run_for, tiny
 
 pytestmark = pytest.mark.rtl
 
 FORCE, FIRST, LAST, FLUSH, COUNT, HITS, MISSES, FLUSHES = 0x2C, 0x30, 0x34, 0x38, 0x3C, 0x40, 0x48, 0x50
 CACHE_BYTES = 4096
+PORTS = build.ROOT / "hw/ip/slot_ports/slot_ports.f"
 NORMAL, DEVICE = 0b0011, 0b0000
 WORDS = 32
 STRIDE = 16 * 8192 + 64
@@ -28,7 +30,9 @@ def profile(cache_bytes: int = CACHE_BYTES) -> Profile:
 
 def prepare(board: SimBoard, slots: tuple[int, ...] = (0,)) -> None:
     """The probe in some slots, open to the whole arena; words there that are all different."""
-    path, _ = build.build_rtl_module("memory_probe", [Path(__file__).with_name("memory_probe.sv")])
+    path, _ = build.build_rtl_module(
+        "memory_probe", [*read_filelist(PORTS), Path(__file__).with_name("memory_probe.sv")]
+    )
     arena = board.profile.arena
     for slot in slots:
         load(board, slot, path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from eddy.core.errors import Conflict
 from eddy_sim import build, faults
-from eddy_sim.board import SimBoard, Stop
+from eddy_sim.board import SimBoard, StopReason
 from system.board_rig import BUILD, CONTROL, MS, OPEN_ALL, PAYLOAD, bank, load, module, open_slot, page, tiny
 
 pytestmark = pytest.mark.rtl
@@ -18,7 +18,7 @@ CFG_STATUS = 0x18
 def load_cycles(board: SimBoard, payload_bytes: int, fault: faults.LoadFault | None = None) -> int:
     begin = board.shell_cycles
     board.start_config(0, build.build_rogue(), payload_bytes, fault, (BUILD, 1))
-    assert board.step_until_fs(board.now_fs + 100 * MS, Stop.CONFIG) & Stop.CONFIG
+    assert board.step_until_fs(board.now_fs + 100 * MS, StopReason.CONFIG) & StopReason.CONFIG
     return board.shell_cycles - begin
 
 
@@ -44,7 +44,7 @@ def test_status_follows_the_load() -> None:
         assert board.read32(CFG_STATUS) & 7 == 0b011
         board.start_config(0, build.build_rogue(), PAYLOAD)
         assert board.read32(CFG_STATUS) & 7 == 0b000
-        board.step_until_fs(board.now_fs + MS, Stop.CONFIG)
+        board.step_until_fs(board.now_fs + MS, StopReason.CONFIG)
         assert board.read32(CFG_STATUS) & 0x107 == 0b1_0000_0011
 
 
@@ -54,11 +54,11 @@ def test_a_file_that_is_no_module_is_told_of_until_the_next_load(tmp_path: Path)
     with SimBoard(tiny()) as board:
         board.start_config(0, wrong, PAYLOAD)
         assert board.load_error == ""
-        assert board.step_until_fs(board.now_fs + 100 * MS, Stop.CONFIG) == Stop.CONFIG
+        assert board.step_until_fs(board.now_fs + 100 * MS, StopReason.CONFIG) == StopReason.CONFIG
         assert "wrong.so" in board.load_error
         assert not board.loaded(0)
         board.start_config(0, build.build_rogue(), PAYLOAD)
-        board.step_until_fs(board.now_fs + 100 * MS, Stop.CONFIG)
+        board.step_until_fs(board.now_fs + 100 * MS, StopReason.CONFIG)
         assert (board.load_error, board.loaded(0)) == ("", True)
 
 
@@ -84,7 +84,7 @@ def test_the_boundary_carries_noise_during_a_load() -> None:
         quiet = board.statistics().shell_evaluated
         begin = board.shell_cycles
         board.start_config(0, build.build_rogue(), 100_000)
-        board.step_until_fs(board.now_fs + MS, Stop.CONFIG)
+        board.step_until_fs(board.now_fs + MS, StopReason.CONFIG)
         assert board.statistics().shell_evaluated - quiet > 256
         assert board.shell_cycles - begin == 25_000
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from eddy_sim.board import SimBoard, Stop
+from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.faults import Behaviour, BoundaryFault
 from system.board_rig import CAUSE, MS, bank, load_rogue, module, page, run_for, start, tiny
 
@@ -94,9 +94,9 @@ def test_an_interrupt_ends_the_waiting_when_it_rises_and_only_then() -> None:
         board.write32(0x01_0008, 1)
         board.write32(0x01_001C, 3)
         load_rogue(board, 0, Behaviour.SOUND)
-        assert board.step_until_fs(board.now_fs + MS // 10, Stop.IRQ) == Stop.DEADLINE
+        assert board.step_until_fs(board.now_fs + MS // 10, StopReason.IRQ) == StopReason.DEADLINE
         start(board, 0, page(board, 0), interrupt=True)
         begin = board.now_fs
-        assert board.step_until_fs(begin + MS, Stop.IRQ) == Stop.IRQ
+        assert board.step_until_fs(begin + MS, StopReason.IRQ) == StopReason.IRQ
         assert board.irq
         assert board.now_fs - begin < MS // 100

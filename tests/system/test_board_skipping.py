@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from eddy.core.errors import BoardFault
 from eddy_sim import build, faults
-from eddy_sim.board import SimBoard, Stop
+from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.faults import Behaviour
 from system.board_rig import (
     CAUSE,
@@ -63,7 +63,7 @@ class Recorder:
             self.note(-1)
         self.note(offset)
 
-    def wait(self, duration_fs: int, stop: Stop = Stop.NONE) -> None:
+    def wait(self, duration_fs: int, stop: StopReason = StopReason.NONE) -> None:
         self.note(int(self.board.step_until_fs(self.board.now_fs + duration_fs, stop)), self.board.irq)
 
 
@@ -85,7 +85,7 @@ def transform_in_both_slots(recorder: Recorder) -> None:
         for offset, value in ((0x10, source), (0x1C, target), (0x28, BLOCKS), (4, 1), (8, 1), (0, 1)):
             board.write32(module(slot, offset), value)
     for _ in range(2):
-        recorder.wait(10 * MS, Stop.IRQ)
+        recorder.wait(10 * MS, StopReason.IRQ)
         for slot in (0, 1):
             if recorder.read(module(slot, 0xC)):
                 board.write32(module(slot, 0xC), 1)
@@ -136,7 +136,7 @@ def poke_at_random(recorder: Recorder) -> None:
             recorder.write(offset, rng.getrandbits(32))
         else:
             recorder.read(offset)
-        recorder.wait(rng.choice((0, 3_333_333, 77_777_777, MS // 100)), rng.choice((Stop.NONE, Stop.IRQ)))
+        recorder.wait(rng.choice((0, 3_333_333, 77_777_777, MS // 100)), rng.choice((StopReason.NONE, StopReason.IRQ)))
 
 
 def disturb_at_random(recorder: Recorder) -> None:

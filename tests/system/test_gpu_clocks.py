@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from eddy_sim import build
-from eddy_sim.board import SimBoard, Stop
+from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.gpu.assemble import program
 from system.board_rig import CAUSE, bank, load, module, open_slot, page, run_for, tiny
 
@@ -101,7 +101,7 @@ def run(slot_hz: int) -> tuple[list[int], int]:
     slots = tuple(replace(slot, clk_hz=float(slot_hz)) if k == SLOT else slot for k, slot in enumerate(profile.slots))
     with SimBoard(replace(profile, slots=slots)) as board:
         path, _ = build.build_module("gpu_1c4w4t")
-        assert load(board, SLOT, path) == Stop.CONFIG
+        assert load(board, SLOT, path) == StopReason.CONFIG
         base = page(board, SLOT)
         open_slot(board, SLOT, base, base + WINDOW_BYTES - 1, timeout=20_000)
         memory = board.device_dram[base - board.dram_base :]

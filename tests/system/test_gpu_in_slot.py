@@ -8,7 +8,7 @@ from functools import lru_cache
 import pytest
 from eddy_drivers.regs import window
 from eddy_sim import build
-from eddy_sim.board import SimBoard, Stop
+from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.gpu.assemble import program
 from eddy_sim.gpu.elf import Program
 from system.board_rig import CAUSE, bank, load, module, open_slot, page, run_for, tiny
@@ -32,7 +32,7 @@ def assembly(text: str) -> Program:
 def board() -> Iterator[SimBoard]:
     with SimBoard(tiny()) as board:
         path, _ = build.build_module("gpu_1c4w4t")
-        assert load(board, SLOT, path) == Stop.CONFIG
+        assert load(board, SLOT, path) == StopReason.CONFIG
         base = page(board, SLOT)
         open_slot(board, SLOT, base, base + WINDOW_BYTES - 1, timeout=5000)
         board.write32(module(SLOT, BASE2), base >> 12)

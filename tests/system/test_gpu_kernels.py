@@ -14,7 +14,9 @@ from eddy.gpu.workloads.basic import reduction, sgemm, vecadd
 from eddy.gpu.workloads.learning import kmeans, mlp
 from eddy.gpu.workloads.networks import yolo
 from eddy_sim.gpu.executors import IsaExecutor, RtlExecutor
+from unit.fiber_programs import random_program
 from unit.gpu_kit import compiled, compiler
+from unit.test_foreign_rodinia import program
 
 pytestmark = pytest.mark.rtl
 
@@ -81,3 +83,27 @@ def test_slices_and_barriers(cluster: RtlExecutor) -> None:
         np.testing.assert_array_equal(y.reshape(-1, group), rows[:, ::-1] + np.arange(len(rows))[:, None])
         assert done.slices == -(-len(rows) // 3)
         assert done.cycles > 0
+
+
+@pytest.mark.parametrize(("seed", "early"), [(1, False), (2, True), (5, False)])
+def test_groups_larger_than_the_core_are_right_on_rtl(seed: int, early: bool, cluster: RtlExecutor) -> None:
+    drawn = random_program(seed, early)
+    made = compiled(drawn.source())
+    for group in (16, 40, 256):
+        data = np.random.default_rng(group).integers(0, 1 << 32, group * 2, dtype="u4")
+        out = np.zeros_like(data)
+        launch(cluster, made, "f", data.shape, [data, out, Local(4 * group), 2], local_size=(group,))
+        np.testing.assert_array_equal(out, drawn.expected(data, group, 2))
+
+
+def test_foreign_programs_on_rtl(cluster: RtlExecutor) -> None:
+    made, cols, rounds = program("pathfinder.cl"), 500, 2
+    wall, start = np.arange(2 * cols, dtype="i4").reshape(rounds, cols) * 7 % 10, np.arange(cols, dtype="i4") * 5 % 13
+    out, groups, tile = np.zeros(cols, "i4"), -(-cols // (256 - 2 * rounds)), Local(1024)
+    arguments = [rounds, wall, start, out, cols, rounds, 0, rounds, tile, tile]
+    launch(cluster, made, "walk", (256 * groups,), arguments, local_size=(256,))
+    now = start
+    for row in wall:
+        wide = np.pad(now, 1, mode="edge")
+        now = row + np.minimum(np.minimum(wide[:-2], wide[1:-1]), wide[2:])
+    np.testing.assert_array_equal(out, now)

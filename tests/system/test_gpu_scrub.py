@@ -110,29 +110,16 @@ def dump(a: str, b: str) -> str:
     return text + END
 
 
-@pytest.mark.parametrize("pair", [("x31", "x30"), ("x1", "x2")])
-def test_after_a_scrub_every_lane_finds_zeros(gpu: GpuHarness, pair: tuple[str, str]) -> None:
-    def wide(source: str, owner: str) -> Buffer:
-        buffer = gpu.board.allocate(WIDE_BYTES, owner)
-        gpu.board.write(buffer.id, 0, code(source))
-        return buffer
+def wide(gpu: GpuHarness, source: str, owner: str) -> Buffer:
+    buffer = gpu.board.allocate(WIDE_BYTES, owner)
+    gpu.board.write(buffer.id, 0, code(source))
+    return buffer
 
-    def run_wide(buffer: Buffer, item: str) -> None:
-        gpu.board.launch(CLUSTER, kernel(buffer, item=item, argument=0))
-        event = gpu.next_event()
-        assert (event.item, event.kind) == (item, EventKind.ITEM_DONE), event.detail
 
-    mine, local = wide(DIRTY_LANES, "ada"), region(gpu, DIRTY, "ada", data=SECRET)
-    run_wide(mine, "lanes")
-    assert run(gpu, local, "dirty") == [SECRET, SECRET]
-    gpu.board.free(mine.id)
-    gpu.board.free(local.id)
-    held = gpu.board.state().slots[CLUSTER].image
-    gpu.board.scrub(CLUSTER)
-    event = gpu.next_event()
-    assert (event.kind, event.image) == (EventKind.CONFIGURED, held)
-    theirs = wide(dump(*pair), "grace")
-    run_wide(theirs, "dump")
+def check_clean(gpu: GpuHarness, pair: tuple[str, str]) -> None:
+    """A kernel that dumps what every lane finds at its start finds what every kernel begins with."""
+    theirs = wide(gpu, dump(*pair), "grace")
+    run_wide(gpu, theirs, "dump")
     words = np.frombuffer(gpu.board.read(theirs.id, DUMP, 4 * LANES * LANE_WORDS), "<u4").reshape(LANES, -1).copy()
     column = 64 + CSRS.index(CLASS)
     assert (words[:, column] == 1).all(), "what every kernel begins with"
@@ -140,6 +127,39 @@ def test_after_a_scrub_every_lane_finds_zeros(gpu: GpuHarness, pair: tuple[str, 
     assert not words.any(), f"{np.count_nonzero(words)} words left, {words[words != 0][:4]}"
     look = region(gpu, LOOK, "grace")
     assert run(gpu, look, "look") == [0, 0]
+
+
+def run_wide(gpu: GpuHarness, buffer: Buffer, item: str) -> None:
+    gpu.board.launch(CLUSTER, kernel(buffer, item=item, argument=0))
+    event = gpu.next_event()
+    assert (event.item, event.kind) == (item, EventKind.ITEM_DONE), event.detail
+
+
+def leave_secrets(gpu: GpuHarness) -> None:
+    """In every register of every lane, local memory, caches and memory."""
+    mine, local = wide(gpu, DIRTY_LANES, "ada"), region(gpu, DIRTY, "ada", data=SECRET)
+    assert run(gpu, local, "dirty") == [SECRET, SECRET]
+    run_wide(gpu, mine, "lanes")
+    gpu.board.free(mine.id)
+    gpu.board.free(local.id)
+
+
+@pytest.mark.parametrize("pair", [("x31", "x30"), ("x1", "x2")])
+def test_after_a_scrub_every_lane_finds_zeros(gpu: GpuHarness, pair: tuple[str, str]) -> None:
+    leave_secrets(gpu)
+    held = gpu.board.state().slots[CLUSTER].image
+    gpu.board.scrub(CLUSTER)
+    event = gpu.next_event()
+    assert (event.kind, event.image) == (EventKind.CONFIGURED, held)
+    check_clean(gpu, pair)
+
+
+@pytest.mark.parametrize("pair", [("x31", "x30"), ("x1", "x2")])
+def test_every_lane_finds_zeros_at_the_start_of_a_kernel_on_cores_that_changed_hands(
+    gpu: GpuHarness, pair: tuple[str, str]
+) -> None:
+    leave_secrets(gpu)
+    check_clean(gpu, pair)
 
 
 def test_a_dump_finds_what_there_is_to_find(gpu: GpuHarness) -> None:

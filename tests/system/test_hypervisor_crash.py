@@ -18,13 +18,14 @@ from eddy.core.errors import StorageFailed
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEventKind, Quota
 from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.keeping import Spawn, at_once
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import Dispatch, DispatchView
 from eddy.store import Store
 from eddy.store.rows import Commit
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
-EFFECTS = ("load", "launch", "stop", "free", "allocate", "write", "read", "wait", "commit")
+EFFECTS = ("load", "launch", "stop", "free", "allocate", "write", "read", "wait", "commit", "write_results", "settle")
 FAULTS = ModelFaults({"2.1.1": Cause.ILLEGAL_BURST})
 """The second job's second item is bad."""
 
@@ -66,8 +67,8 @@ class Mortal:
         return lambda *arguments, **named: self._killer.effect(call, *arguments, **named)
 
 
-def engine_over(board: Any, store: Any, policy: str = "fcfs") -> Engine:
-    return Engine(board, POLICIES[policy](), store, {CHAIN.name: CHAIN}, MODULES)
+def engine_over(board: Any, store: Any, policy: str = "fcfs", spawn: Spawn = at_once) -> Engine:
+    return Engine(board, POLICIES[policy](), store, {CHAIN.name: CHAIN}, MODULES, spawn=spawn)
 
 
 def submit(store: Store) -> None:
@@ -79,15 +80,42 @@ def submit(store: Store) -> None:
     engine.accept(request(store, batch=2, salt=2, tenant="other"))
 
 
-def run(killer: Killer, board: ModelBoard, store: Store, policy: str = "fcfs") -> int:
+class LateDisk:
+    """Does what the disk is for some steps later; what it has not done when the process dies is lost."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps, self.calls = steps, list[Callable[[], None]]()
+        self.waited = 0
+
+    def spawn(self, call: Callable[[], None]) -> None:
+        self.calls.append(call)
+        if not self.steps:
+            self.do()
+
+    def do(self) -> None:
+        while self.calls:
+            self.calls.pop(0)()
+        self.waited = 0
+
+    def finish(self, engine: Engine) -> None:
+        """Step until nothing is left to do."""
+        while not engine.idle or engine.keeping.busy:
+            self.waited += bool(self.calls)
+            if engine.idle or self.waited > self.steps:
+                self.do()
+            if not engine.idle:
+                engine.step()
+
+
+def run(killer: Killer, board: ModelBoard, store: Store, policy: str = "fcfs", late: int = 0) -> int:
     """Run to the end, restarting after every death; answers the number of deaths."""
     deaths = 0
     for _ in range(3):
-        engine = engine_over(Mortal(board, killer), Mortal(store, killer), policy)
+        disk = LateDisk(late)
+        engine = engine_over(Mortal(board, killer), Mortal(store, killer), policy, disk.spawn)
         try:
             engine.start()
-            while not engine.idle:
-                engine.step()
+            disk.finish(engine)
         except Killed:
             deaths += 1
         else:
@@ -127,6 +155,69 @@ def test_death_between_any_two_effects_changes_no_result(policy: str, after: boo
         assert run(mortal, board, store, policy) == 1
         check(store, board, mortal.launched)
         store.close()
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_death_while_outputs_are_on_their_way_to_the_disk_changes_no_result(after: bool) -> None:
+    at, deaths = 0, 1
+    while deaths:
+        store, board, mortal = Store(":memory:"), model_board(faults=FAULTS), Killer(at, after)
+        submit(store)
+        deaths = run(mortal, board, store, late=4)
+        check(store, board, mortal.launched)
+        store.close()
+        at += 3
+    assert at > 100
+
+
+def test_others_go_on_and_nothing_is_shown_while_outputs_wait_for_the_disk(tmp_path: Path) -> None:
+    store, board, disk = Store(tmp_path / "eddy.sqlite3"), model_board(), LateDisk(1 << 30)
+    engine = engine_over(board, store, spawn=disk.spawn)
+    engine.start()
+    first = engine.accept(request(store, batch=2))
+    while not engine.idle:
+        engine.step()
+    assert engine.keeping.busy
+    assert not engine.stalled
+    assert store.job(TENANT, first.id).state is JobState.RUNNING
+    assert store.outputs(first.id) == []
+    assert not (tmp_path / "outputs").exists()
+    second = engine.accept(request(store, salt=1))
+    while not engine.idle:
+        engine.step()
+    assert board.state().buffers, "what is not on disk stays on the board"
+    ran_s = board.now_s()
+    disk.finish(engine)
+    assert board.now_s() == ran_s, "the disk costs no board time"
+    for job, batch, salt in ((first, 2, 0), (second, 1, 1)):
+        record = store.job(TENANT, job.id)
+        assert (record.state, record.items_done) == (JobState.SUCCEEDED, batch)
+        assert record.ended_s is not None
+        assert record.ended_s <= ran_s
+        assert store.output(TENANT, job.id, "out") == expected(batch, salt)
+    assert board.state().buffers == ()
+
+
+@pytest.mark.parametrize("call", ["write_results", "settle"])
+def test_what_the_disk_refuses_is_raised_in_a_step_and_made_up_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    store, disk = Store(tmp_path / "eddy.sqlite3"), LateDisk(2)
+    engine = engine_over(model_board(), store, spawn=disk.spawn)
+    engine.start()
+    job = engine.accept(request(store, batch=3))
+
+    def refused(*_: object) -> None:
+        raise StorageFailed("the disk is gone")
+
+    monkeypatch.setattr(store, call, refused)
+    with pytest.raises(StorageFailed, match="the disk is gone"):
+        disk.finish(engine)
+    monkeypatch.undo()
+    engine.start()
+    disk.finish(engine)
+    assert store.job(TENANT, job.id).state is JobState.SUCCEEDED
+    assert store.output(TENANT, job.id, "out") == expected(3)
 
 
 @pytest.mark.parametrize("at", range(0, 140, 7))
@@ -224,9 +315,9 @@ def test_a_backlog_is_taken_up_in_a_few_transactions_and_begins_where_it_was(
     commits: list[Commit] = []
     commit = store.commit
 
-    def counted(what: Commit) -> None:
+    def counted(what: Commit, wait: bool = True) -> None:
         commits.append(what)
-        commit(what)
+        commit(what, wait)
 
     monkeypatch.setattr(store, "commit", counted)
     second.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -176,7 +177,8 @@ async def test_cancel_stops_what_runs_and_gives_everything_back(store: Store) ->
 async def test_a_full_arena_makes_jobs_wait_not_fail(store: Store) -> None:
     board = model_board(arena_jobs=1)
     async with serving(store, board) as hypervisor:
-        jobs = [await hypervisor.submit(request(store, batch=4, salt=number)) for number in range(3)]
+        wanted = [request(store, batch=4, salt=number) for number in range(3)]
+        jobs = await asyncio.gather(*map(hypervisor.submit, wanted))  # at once: they arrive at one board time
         records = [await ended(hypervisor, store, job) for job in jobs]
     assert [record.state for record in records] == [JobState.SUCCEEDED] * 3
     assert records[0].waiting_s.get("memory", 0.0) == 0.0

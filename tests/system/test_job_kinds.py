@@ -1,15 +1,22 @@
-"""A third kind of jobs, made here, runs beside applications and survives crashes; the engine knows nothing of it."""
+"""A third kind of jobs, made here, runs beside applications, survives crashes, and is submitted over HTTP.
+
+Neither the engine nor the API knows of it: both are given a value.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
+from bitstreams_kit import package
+from eddy.api.kinds import ONLY_APPLICATIONS, KindView, ServedKind, views_with
+from eddy.api.server import Server, ServerSettings
 from eddy.board.port import BoardEvent, Launch
 from eddy.core.applications import Application
-from eddy.core.errors import InvalidRequest
+from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.hypervisor import messages as m
@@ -21,6 +28,7 @@ from eddy.store import Store
 from eddy.store.rows import StoredJob
 from eddy.store.submissions import Submission
 from hypervisor_kit import CHAIN, KEY, MODULES, TENANT, expected, item, model_board, request
+from pydantic import BaseModel, ConfigDict, Field
 
 ECHO = "echo:"
 
@@ -67,7 +75,7 @@ class Echo:
         self.offer = Offer()
 
     def takes(self, request: JobRequest) -> bool:
-        return request.application.startswith(ECHO)
+        return request.kind == "echo" or request.application.startswith(ECHO)
 
     def offered(self, offer: Offer) -> None:
         self.offer = offer
@@ -134,3 +142,64 @@ def test_without_its_kind_a_job_of_an_earlier_life_fails_with_a_sentence(store: 
     record = store.job(TENANT, echo.id)
     assert (record.state, record.cause) == (JobState.FAILED, "application-gone")
     assert "not installed any more" in record.detail
+
+
+class EchoBody(BaseModel):
+    """What a submission over HTTP says of an echo."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    items: int = Field(ge=1, le=4)
+
+
+class HttpEcho(Echo):
+    """An echo of as many items as its body says."""
+
+    def prepare(self, request: JobRequest, store: Store) -> EchoWork:
+        assert request.body is not None
+        return super().prepare(dataclasses.replace(request, batch=request.body["items"]), store)
+
+
+VIEW = KindView("echo", "An echo", ONLY_APPLICATIONS, False, True, lambda _record, _apps: ("report",), EchoBody)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    settings = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=0)
+    with Server(settings, board=model_board(), kinds=[ServedKind(HttpEcho(), VIEW)]).background() as running:
+        yield running
+
+
+def test_it_is_submitted_over_http_where_the_server_is_given_it(server: Server) -> None:
+    key = server.key_file.read_text().strip()
+    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}, timeout=120) as client:
+        job = client.post("/v1/jobs", json={"echo": {"items": 3}, "priority": 3}).json()
+        assert (job["kind"], job["batch"], job["priority"]) == ("echo", 3, 3)
+        events = client.get(job["links"]["events"]).text
+        assert "succeeded" in events
+        job = client.get(job["links"]["self"]).json()
+        assert job["state"] == "succeeded"
+        assert client.get(job["outputs"]["report"]).content == expected(3)
+        assert client.get(job["links"]["log"]).text == "echoed"
+        refused = client.post("/v1/jobs", json={"echo": {"items": 5}})
+        assert (refused.status_code, refused.json()["field"]) == (422, "echo.items")
+        refused = client.post("/v1/jobs", json={"echo": {"items": 1}, "batch": 2})
+        assert (refused.status_code, refused.json()["field"]) == (422, "batch")
+        refused = client.post("/v1/jobs", json={"echo": {"items": 1}, "application": "chain"})
+        assert "exactly one of application and kernel and echo" in refused.json()["detail"]
+        schema = client.get("/openapi.json").json()["components"]["schemas"]["JobSubmission"]
+        assert {"application", "kernel", "echo"} <= set(schema["properties"])
+
+
+def test_a_server_that_was_not_given_it_refuses_it(tmp_path: Path) -> None:
+    settings = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=0)
+    with Server(settings, board=model_board()).background() as server:
+        key = server.key_file.read_text().strip()
+        asked, headers = {"echo": {"items": 1}}, {"Authorization": f"Bearer {key}"}
+        refused = httpx.post(f"{server.url}/v1/jobs", json=asked, headers=headers, timeout=120)
+    assert (refused.status_code, refused.json()["field"]) == (422, "echo")
+
+
+def test_two_kinds_of_one_name_are_refused() -> None:
+    with pytest.raises(Conflict, match="two kinds of jobs called kernel"):
+        views_with([dataclasses.replace(VIEW, name="kernel")])

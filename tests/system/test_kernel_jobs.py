@@ -265,7 +265,7 @@ def changed(store: Store, **changes: Any) -> JobRequest:
     ("changes", "field", "allowed"),
     [
         ({"kernel": "stepp"}, "kernel.kernel", ["crooked", "spin", "step", "wild"]),
-        ({"local_size": [32]}, "kernel.local_size", 16),
+        ({"global_size": [4096], "local_size": [2048]}, "kernel.local_size", 1024),
         ({"local_size": [3]}, "kernel.local_size", "divisors of the global size"),
         ({"global_size": [0]}, "kernel.global_size", "1 to 3 sizes, product at most 2147483648"),
         ({"arguments": []}, "kernel.arguments", 3),

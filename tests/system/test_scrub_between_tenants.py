@@ -54,7 +54,7 @@ APPLICATION = Application(
 def hoarder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The manifest of a module that keeps what it sees until it is reset; a reset was verified to scrub it."""
     folder = tmp_path_factory.mktemp("hoarder")
-    for block in ("hw/ip/hls_wrapper", "hw/ip/eddy_pkg"):
+    for block in ("hw/ip/hls_wrapper", "hw/ip/eddy_pkg", "hw/ip/slot_ports", "hw/regs/generated"):
         shutil.copytree(ROOT / block, folder / block)
     create("hoarder", folder, folder)
     core = folder / "hw/ip/hoarder/rtl/hoarder_core.sv"

@@ -115,9 +115,9 @@ def test_refusals_are_problems_with_place_and_number(ada: Client) -> None:
         "severity": "error",
         "message": "use of undeclared identifier 'z'",
     }
-    with pytest.raises(InvalidRequest, match="4 warps of 4 threads, 16 at most") as refused:
-        ada.kernel(SUMS, "sums").launch(32, None, None, Local(4), local_size=32)
-    assert (refused.value.details["field"], refused.value.details["allowed"]) == ("kernel.local_size", 16)
+    with pytest.raises(InvalidRequest, match=r"2048 work-items, .* at most 1024") as refused:
+        ada.kernel(SUMS, "sums").launch(4096, None, None, Local(4), local_size=2048)
+    assert (refused.value.details["field"], refused.value.details["allowed"]) == ("kernel.local_size", 1024)
     assert not [job for job in ada.jobs() if job["state"] not in ("succeeded", "failed")]
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import numpy as np
 import pytest
 from bitstreams_kit import package
@@ -21,6 +23,7 @@ from eddy.cli.demo_plan import Order
 from eddy.cli.main import app
 from eddy.client import Client, JobFailed, ServerUnreachable
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, Unauthorized
+from eddy.store import Store
 from hypervisor_kit import BYTES, KEY, expected, item, model_board
 from typer.testing import CliRunner
 
@@ -196,6 +199,42 @@ def test_a_hypervisor_that_fails_ends_the_server(tmp_path: Path, monkeypatch: py
     assert server.failed
 
 
+def test_whoever_is_told_that_it_serves_finds_jobs_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, began, answered = serve(tmp_path), threading.Event(), threading.Event()
+    images = server.board.images
+
+    def slow() -> Any:
+        began.set()
+        assert answered.wait(30)
+        return images()
+
+    monkeypatch.setattr(server.board, "images", slow)
+    asked: list[int] = []
+
+    def ask() -> None:
+        assert began.wait(30)
+        asked.append(httpx.get(f"{server.url}/readyz").status_code)
+        answered.set()
+
+    early = threading.Thread(target=ask)
+    early.start()
+    with server.background():
+        asked.append(httpx.get(f"{server.url}/readyz").status_code)
+    early.join(30)
+    assert asked == [503, 200]
+
+
+def test_an_announcement_that_cannot_be_made_ends_the_server(tmp_path: Path) -> None:
+    server = serve(tmp_path)
+
+    def refuse() -> None:
+        raise OSError("nobody listens")
+
+    with pytest.raises(OSError, match="nobody listens"):
+        server.run(ready=refuse)
+    serve(tmp_path).close()  # nothing is held any more
+
+
 def test_a_taken_port_is_said_so_and_nothing_is_left_open(tmp_path: Path) -> None:
     first = serve(tmp_path)
     settings = ServerSettings("model", "tiny", "fcfs", tmp_path / "other", tmp_path / "bitstreams", port=first.port)
@@ -219,3 +258,34 @@ def test_the_model_board_runs_the_catalogues_applications_at_their_estimates(tmp
         job = client.submit("chain", inputs(2)).wait()
         done = [event.data for event in job.events() if event.kind == "item_done"]
     assert [data["at_s"] - data["started_s"] for data in done] == pytest.approx([1e-3] * 6)
+
+
+def test_who_runs_on_a_board_that_computes_nothing_is_told(tmp_path: Path) -> None:
+    settings = ServerSettings("model", "kv260", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=0)
+    with Server(settings).background() as server, operator(server) as client:
+        assert client.slots()["computes"] is False
+        job = client.submit("chain", inputs(2))
+        assert not job.computed, "from the first answer on"
+        assert not job.wait().computed
+        assert not job.outputs["out"].any()
+        command = ["--url", server.url, "--key", server.key_file.read_text().strip()]
+        for words in (["slots"], ["job", str(job.id)], ["result", str(job.id), "--out", str(tmp_path / "out")]):
+            said = CliRunner().invoke(app, [*words, *command])
+            assert (said.exit_code, "outputs are zeros" in said.output) == (0, True), words
+
+
+def test_a_job_remembers_that_nothing_was_computed_and_one_that_moves_is_told(tmp_path: Path) -> None:
+    settings = ServerSettings("model", "kv260", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=0)
+    with serve(tmp_path).background() as server, operator(server) as client:
+        assert client.slots()["computes"]
+        computed = client.submit("chain", inputs(1)).wait()
+        assert computed.computed
+        waiting = Store(tmp_path / "data" / "eddy.sqlite3").request("operator", computed.id)
+    store = Store(tmp_path / "data" / "eddy.sqlite3")
+    left, _ = store.add_job(waiting, 0.0)
+    store.close()
+    with Server(settings).background() as server, operator(server) as client:
+        assert not client.job(left.id).wait().computed
+        assert client.job(computed.id).computed
+    with serve(tmp_path).background() as server, operator(server) as client:
+        assert not client.job(left.id).computed

@@ -8,7 +8,7 @@ from eddy.board.overlay import memory_bytes_per_cycle
 from eddy.board.profile import Profile
 from eddy_drivers.regs import slot_ctrl
 from eddy_sim import build
-from eddy_sim.board import SimBoard, Stop
+from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.faults import Behaviour, rogue
 from system.board_rig import bank, load, module, open_slot, page, run_for, start
 
@@ -69,7 +69,7 @@ def default_rate(profile: Profile) -> float:
 
 def prepare(board: SimBoard, slot: int, rate: float | None) -> None:
     """Load a module that asks for bursts, with its window open and its regulator at a rate (bytes a cycle)."""
-    assert load(board, slot, build.build_rogue(), rogue(Behaviour.TRAFFIC)) == Stop.CONFIG
+    assert load(board, slot, build.build_rogue(), rogue(Behaviour.TRAFFIC)) == StopReason.CONFIG
     open_slot(board, slot, page(board, slot), page(board, slot) + WINDOW - 1)
     if rate is not None:
         board.write32(bank(slot, slot_ctrl.REGULATOR_BURST.offset), BURST)

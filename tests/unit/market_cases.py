@@ -132,3 +132,24 @@ def two_cluster_prices(case: Case) -> Array:
 
         found = _bisect(excess, mpmath.mpf("1e-9") / p_one, (1 - mpmath.mpf("1e-9")) / p_one, 45)
         return np.array([float(found), float((1 - p_one * found) / p_two)])
+
+
+def demanded(case: Case, prices: Array) -> Array:
+    """PEs of every cluster demanded at these prices by tenants whose F is below 1, (m,): by sorted breakpoints.
+
+    A tenant's spending at a worth of money t^2 is the sum over its clusters, taken up in the order of their thresholds;
+    the running sums give it at every threshold, and the right stretch gives t.
+    """
+    fraction, speed = case.fraction, np.where(case.throughput > 0, case.throughput, 1e-300)
+    budgets = (case.weights / case.weights.sum())[:, None]
+    breaks = np.sqrt(prices * fraction / speed)
+    order = np.argsort(breaks, axis=1)
+    rise = np.sqrt(prices * fraction * speed) / (1 - fraction)
+    lowest = breaks.min(axis=1, keepdims=True)
+    rises = np.cumsum(np.take_along_axis(rise, order, 1), axis=1)
+    costs = np.cumsum(np.take_along_axis(rise * (breaks - lowest), order, 1), axis=1)
+    level = (budgets + costs) / rises
+    inside = level > np.take_along_axis(breaks - lowest, order, 1)
+    count = inside.sum(axis=1) - 1
+    t = lowest + level[np.arange(len(count)), count][:, None]
+    return np.asarray(np.where(t > breaks, (rise * (t - lowest) - rise * (breaks - lowest)) / prices, 0.0).sum(axis=0))

@@ -170,6 +170,27 @@ NATIVE = (
     "sqrt",
     "tan",
 )
+DOUBLES: dict[str, tuple[Callable[..., Real], float, float, float, float]] = {
+    **{"exp": (mp.exp, 3, 1, -700, 700), "exp2": (lambda x: mp.mpf(2) ** x, 3, 1, -1000, 1000)},
+    **{"exp10": (lambda x: mp.mpf(10) ** x, 3, 1.5, -300, 300), "expm1": (mp.expm1, 3, 2.5, -2, 2)},
+    **{"log": (mp.log, 3, 1, 1e-9, 5), "log2": (lambda x: mp.log(x, 2), 3, 1, 1e-9, 5)},
+    **{"log10": (mp.log10, 3, 1, 1e-9, 5), "log1p": (mp.log1p, 2, 1, -0.9, 3)},
+    **{"sin": (mp.sin, 4, 1, -1e6, 1e6), "cos": (mp.cos, 4, 1, -1e6, 1e6), "tan": (mp.tan, 5, 2.5, -1e6, 1e6)},
+    **{"asin": (mp.asin, 4, 2, -1, 1), "acos": (mp.acos, 4, 2, -1, 1), "atan": (mp.atan, 5, 1, -10, 10)},
+    **{"sinh": (mp.sinh, 4, 2.5, -5, 5), "cosh": (mp.cosh, 4, 2.5, -5, 5), "tanh": (mp.tanh, 5, 2.5, -3, 3)},
+    **{"cbrt": (mp.cbrt, 2, 1, 1e-9, 1e9), "sqrt": (mp.sqrt, 0.5, 0.5, 0, 1e9)},
+    **{"rsqrt": (lambda x: 1 / mp.sqrt(x), 2, 1.5, 1e-9, 1e9)},
+    **{"floor": (mp.floor, 0, 0, -9, 9), "ceil": (mp.ceil, 0, 0, -9, 9), "rint": (_rint, 0, 0, -9, 9)},
+    **{"round": (_rounded, 0, 0, -9, 9), "trunc": (lambda x: mp.sign(x) * mp.floor(abs(x)), 0, 0, -9, 9)},
+    **{"sinpi": (mp.sinpi, 4, 3, -0.4, 0.4), "cospi": (mp.cospi, 4, 3, -0.4, 0.4)},
+}
+"""Functions of one `double`: exact value, units allowed by the specification, found, where it is tried."""
+DOUBLE_PAIRS: dict[str, tuple[Callable[..., Real], float, float]] = {
+    **{"pow": (mp.power, 16, 2), "atan2": (mp.atan2, 6, 1.5), "hypot": (mp.hypot, 4, 1), "fmod": (_fmod, 0, 0)},
+    **{"fdim": (lambda x, y: max(x - y, mp.mpf(0)), 0.5, 0.5)},
+}
+"""Functions of two `double`s that are above 0."""
+
 SPECIFICATION: dict[str, tuple[str, ...]] = {
     "Work-items (6.12.1)": (
         *("get_work_dim", "get_global_size", "get_global_id", "get_local_size", "get_local_id"),
@@ -214,14 +235,15 @@ SPECIFICATION: dict[str, tuple[str, ...]] = {
     "Images (6.12.14)": (
         *(f"{way}_image{kind}" for way in ("read", "write") for kind in ("f", "i", "ui")),
         *("get_image_width", "get_image_height", "get_image_depth", "get_image_channel_data_type"),
-        *("get_image_channel_order", "get_image_dim", "get_image_array_size"),
+        *("get_image_channel_order", "get_image_dim"),
     ),
+    "Image arrays, images of one dimension (6.12.14)": ("get_image_array_size",),
     "Conversions (6.2.3, 6.2.4)": (
         *("convert_T", "convert_T_sat", "as_T"),
         *(f"convert_T{saturates}_{mode}" for saturates in ("", "_sat") for mode in ("rte", "rtz", "rtp", "rtn")),
     ),
 }
 MISSING = {
+    "Image arrays, images of one dimension (6.12.14)": "use images of three dimensions, or of height 1",
     "Atomics (6.12.11)": "the cores have no atomic instructions",
-    "Images (6.12.14)": "there are no images",
 }

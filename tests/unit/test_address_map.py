@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from eddy_drivers.regs import window
+from eddy_drivers.regs import axi_intc, window
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOTS = 10
@@ -25,14 +25,24 @@ def test_ranges_lie_apart_and_in_the_window() -> None:
 
 
 def test_the_crossbar_decodes_what_the_map_says() -> None:
-    """It looks at bits 23 to 16: 64 KiB a bank."""
+    """It looks at bits 23 to 16, 64 KiB a bank, and takes the banks' addresses from the generated package."""
     text = (ROOT / "hw/ip/ctrl_xbar/rtl/ctrl_xbar.sv").read_text()
-    first = [int(x, 16) for x in re.findall(r"start_addr\[23:16\] >= 8'h([0-9A-F]+) &&", text)]
-    last = [int(x, 16) for x in re.findall(r"start_addr\[23:16\] < 8'h([0-9A-F]+) \+ 8'\(NumSlots\)", text)]
-    assert first == last == [window.CONTROL.offset >> 16, window.MODULE.offset >> 16]
-    (static,) = re.findall(r"start_addr\[23:16\] <= 8'h([0-9A-F]+)", text)
-    assert (window.SHELL.offset >> 16, window.INTC.offset >> 16) == (0, int(static, 16))
+    package = (ROOT / "hw/regs/generated/window_addr_pkg.sv").read_text()
+    said = {name: int(value, 16) for name, value in re.findall(r"(\w+) = 32'h([0-9a-f]+);", package)}
+    for name in ("Shell", "Intc", "Control", "Module"):
+        assert f"{name}Page = {name}Offset[23:16]" in text
+        assert said[f"{name}Offset"] == getattr(window, name.upper()).offset
+    assert not re.findall(r"page\s*[<>=]+\s*8'h", text), "an address is typed in"
     assert window.CONTROL.stride == window.MODULE.stride == 1 << 16
+
+
+def test_interrupt_inputs_have_one_source() -> None:
+    package = (ROOT / "hw/regs/generated/axi_intc_regs_pkg.sv").read_text()
+    said = dict(re.findall(r"Input(\w+) = 5'd(\d+)", package))
+    assert {name.upper(): int(value) for name, value in said.items()} == {each.name: each for each in axi_intc.Input}
+    shell = (ROOT / "hw/top/shell/rtl/shell.sv").read_text()
+    assert set(re.findall(r"interrupts\[axi_intc_regs_pkg::Input(\w+)", shell)) == set(said)
+    assert not re.findall(r"interrupts\[\s*\d", shell), "an input is typed in"
 
 
 def test_c_says_what_python_says() -> None:

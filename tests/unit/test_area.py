@@ -10,6 +10,7 @@ import pytest
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 import area  # noqa: E402
+from area_report import levels as walk  # noqa: E402
 from area_report.clusters import area_of, fits, label  # noqa: E402
 from area_report.page import FILL, fit, render, shell_of  # noqa: E402
 from area_report.synthesis import UnknownCell, count  # noqa: E402
@@ -41,6 +42,64 @@ def test_the_figures_are_those_of_the_sources() -> None:
     assert not old, f"changed since they were synthesized: {', '.join(old)}; run `make area` and commit the page"
 
 
+def test_no_path_is_longer_than_its_budget() -> None:
+    assert not area.too_deep()
+
+
+def cell(kind: str, outputs: str = "O", parameters: dict[str, str] | None = None, **bits: int) -> dict[str, object]:
+    """A cell as Yosys writes it: each port a bit; ports named in `outputs` go out."""
+    ports = {port: [bit] for port, bit in bits.items()}
+    directions = {port: "output" if port in outputs.split() else "input" for port in ports}
+    return {"type": kind, "connections": ports, "port_directions": directions, "parameters": parameters or {}}
+
+
+def netlist(**cells: dict[str, object]) -> dict[str, object]:
+    nets = {"a": 2, "b": 3, "q": 20, "r": 21, "s": 22}
+    ports = {"a": {"direction": "input", "bits": [2]}, "b": {"direction": "input", "bits": [3]}}
+    names = {name: {"bits": [bit], "hide_name": 0} for name, bit in nets.items()}
+    return {"modules": {"top": {"cells": cells, "ports": ports, "netnames": names}}}
+
+
+def register(d: int, q: int) -> dict[str, object]:
+    return cell("FDRE", "Q", C=3, D=d, Q=q)
+
+
+def test_levels_of_a_known_netlist() -> None:
+    """q goes over two LUTs, a chain of two CARRY8 and a wide multiplexer to r; a goes over one LUT to s."""
+    cells = {
+        "q_reg": register(30, 20),
+        "one": cell("LUT2", I0=20, I1=2, O=31),
+        "low": cell("CARRY8", "CO O", S=31, DI=20, CI=3, CO=32, O=33),
+        "high": cell("CARRY8", "CO O", S=2, DI=2, CI=32, CO=34, O=35),
+        "two": cell("LUT3", I0=35, I1=33, O=36),
+        "wide": cell("MUXF7", I0=36, I1=2, S=3, O=37),
+        "r_reg": register(37, 21),
+        "three": cell("LUT1", I0=2, O=38),
+        "s_reg": register(38, 22),
+    }
+    assert walk.longest(netlist(**cells), "top") == walk.Path(3, "q", "r")
+    cells["store"] = cell("RAM32X1D", "DPO SPO", A0=36, D=36, DPRA0=20, DPO=40, SPO=41)
+    cells["r_reg"] = register(41, 21)
+    assert walk.longest(netlist(**cells), "top") == walk.Path(4, "q", "r"), "reading over the write address"
+    cells["r_reg"] = register(40, 21)
+    assert walk.longest(netlist(**cells), "top").levels == 3, "the other port does not see it, and data ends there"
+
+
+def test_multipliers_are_as_deep_as_their_registers_leave_them() -> None:
+    def levels(**registers: str) -> int:
+        cells = {"m": cell("DSP48E2", "P", registers, A=2, P=30), "lut": cell("LUT1", I0=30, O=31)}
+        return walk.longest(netlist(**cells, r_reg=register(31, 21)), "top").levels
+
+    assert levels(AREG="00000000000000000000000000000000") == walk.DSP_LEVELS + 1
+    assert levels(PREG="00000000000000000000000000000001") == 1
+
+
+def test_logic_that_feeds_itself_is_refused() -> None:
+    loop = {"x": cell("LUT1", I0=30, O=31), "y": cell("LUT1", I0=31, O=30), "r_reg": register(30, 21)}
+    with pytest.raises(ValueError, match="feeds itself"):
+        walk.longest(netlist(**loop), "top")
+
+
 def test_everything_reconfigurable_and_the_shell_is_listed() -> None:
     names = {top.name for top in read_tops()}
     modules = {path.parent.name for path in TOOLS.parent.glob("bitstreams/*/manifest.yaml")}
@@ -63,6 +122,12 @@ def test_a_key_follows_the_meaning_and_not_the_layout(tmp_path: Path) -> None:
     )
     assert key(SOURCE.replace("!q_o", "q_o")) != first
     assert key(SOURCE, Width=3) != first
+    # A header counts where it is included, as if its text stood there.
+    (tmp_path / "ports.svh").write_text("output logic q_o\n")
+    filelist.write_text("ports.svh\nblink.sv\n")
+    assert key(SOURCE.replace("output logic q_o", '`include "ports.svh"')) == first
+    (tmp_path / "ports.svh").write_text("output logic q_o, output logic r_o\n")
+    assert key(SOURCE.replace("output logic q_o", '`include "ports.svh"')) != first
     # Of a box only the ports count.
     box = Top("blink", "part", "blink", filelist, {}, ("blink",))
     source.write_text(SOURCE)

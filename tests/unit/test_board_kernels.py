@@ -12,7 +12,7 @@ from contract.gpu_harness import CLUSTER, GpuHarness, fake
 from contract.kernels import MODULE
 from eddy.board.cluster_runner import HALT_BOUND_S
 from eddy.board.fabric import NO_WINDOW, Window
-from eddy.board.model import cluster_shape
+from eddy.board.model_modules import cluster_shape
 from eddy.board.overlay import _Module
 from eddy.board.port import Buffer, Cause, EventKind, SlotPhase
 from eddy.board.pynq import PynqBoard

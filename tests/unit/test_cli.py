@@ -217,7 +217,7 @@ def test_the_demonstration_fails_where_a_result_is_wrong(
     expected = {"result": np.array([[1, 2]], np.uint8)}
     order = Order("ada", "a", 1, {}, expected, lambda outputs: "fine")
     outputs = {"result": np.frombuffer(out, np.uint8)[np.newaxis]}
-    outcome = demo_run.Outcome(order, data, (), ("task",), outputs)
+    outcome = demo_run.OrderOutcome(order, data, (), ("task",), outputs)
     files = {name: tmp_path / name for name in ("timeline", "trace", "picture")}
     report = demo_run.Report("rtl", "tiny", "fcfs", (outcome,), files)
     monkeypatch.setattr(demo_run, "run", lambda *_: report)

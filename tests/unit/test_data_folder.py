@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import random
 import shutil
+import socket
 import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -32,10 +34,11 @@ from eddy.files import Hold, write_private
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.program import Program
 from eddy.packages.catalogue import load_catalogue
+from eddy.presence import announced, operator_key
 from eddy.store import Store
 from eddy.store.check import examine
 from eddy.store.database import Database
-from eddy.store.folder import DataFolder
+from eddy.store.folder import DataFolder, findings
 from eddy.store.schema import SchemaTooNew
 from typer.testing import CliRunner
 
@@ -189,7 +192,7 @@ def _lost_log(folder: Path) -> None:
     [
         (_empty("eddy.sqlite3"), "it is empty"),
         (_noise, "does not start like an SQLite data base"),
-        (_directory, "is no file"),
+        (_directory, "is a folder, not a file"),
         (_other_program, "another program's"),
         (_older_number, "already exists"),
         (lambda folder: (folder / "secret").unlink(), "secret is missing"),
@@ -318,6 +321,75 @@ def test_a_job_whose_row_is_damaged_ends_and_the_others_go_on(folder: Path) -> N
     stop(data, store)
 
 
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _socket(path: Path) -> None:
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
+        listener.bind(os.path.relpath(path))
+
+
+def _precious(path: Path) -> Path:
+    """A file, or folder, of somebody else that a link leads to."""
+    target = path.parent.with_name("elsewhere")
+    target.mkdir(exist_ok=True)
+    (target / path.name).write_bytes(b"precious")
+    (target / path.name).chmod(0o644)
+    return target / path.name
+
+
+KINDS: Mapping[str, Callable[[Path], None]] = {
+    "a folder": lambda path: path.mkdir(),
+    "a named pipe": _pipe,
+    "a socket": _socket,
+    "a symbolic link": lambda path: path.symlink_to(_precious(path)),
+}
+PARTS = ("lock", "eddy.sqlite3", "eddy.sqlite3-wal", "eddy.sqlite3-shm", "secret", "operator.key", "serving.json")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("part", [*PARTS, "beginning"])
+def test_a_part_of_another_kind_is_named_and_never_opened(folder: Path, part: str, kind: str) -> None:
+    (folder / part).unlink(missing_ok=True)
+    KINDS[kind](folder / part)
+    before = sorted(entry.name for entry in folder.iterdir())
+    with pytest.raises(StorageDamaged, match=f"{part} is {kind}, not a file: ") as raised:
+        DataFolder(folder)
+    assert "\n" not in raised.value.message
+    assert [found[2] for found in findings(folder)] == [raised.value.message], "as `eddy doctor` says it"
+    assert sorted(entry.name for entry in folder.iterdir()) == before
+    if kind == "a symbolic link":
+        target = _precious(folder / part)
+        assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"precious", 0o644)
+
+
+@pytest.mark.parametrize("part", ["blobs", "outputs", "applications"])
+@pytest.mark.parametrize("kind", ["a named pipe", "a socket", "a symbolic link"])
+def test_a_folder_of_another_kind_is_named(folder: Path, part: str, kind: str) -> None:
+    KINDS[kind](folder / part)
+    with pytest.raises(StorageDamaged, match=f"{part} is {kind}, not a folder: "):
+        DataFolder(folder)
+
+
+def test_a_folder_may_be_a_link_to_one_on_another_disk(folder: Path) -> None:
+    elsewhere = folder.with_name("large")
+    elsewhere.mkdir()
+    (folder / "blobs").symlink_to(elsewhere)
+    data, store, _ = start(folder)
+    store.put_blob("operator", hashlib.sha256(b"x").hexdigest(), b"x")
+    stop(data, store)
+    assert list(elsewhere.rglob(hashlib.sha256(b"x").hexdigest()))
+
+
+@pytest.mark.parametrize("file", ["serving.json", "operator.key"])
+def test_a_command_does_not_wait_for_a_pipe(folder: Path, file: str) -> None:
+    with announced(folder, "http://127.0.0.1:1"):
+        (folder / file).unlink()
+        os.mkfifo(folder / file)
+        assert operator_key(folder, "http://127.0.0.1:1") == ""
+
+
 def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
@@ -376,6 +448,10 @@ def test_an_added_application_that_is_damaged_is_named(folder: Path) -> None:
         (folder / "applications" / "mine.json").write_text(text)
         with pytest.raises(StorageDamaged, match="does not hold an application"):
             load_catalogue(folder / "nothing", folder / "applications")
+    (folder / "applications" / "mine.json").unlink()
+    os.mkfifo(folder / "applications" / "mine.json")
+    with pytest.raises(StorageDamaged, match="is no file"):
+        load_catalogue(folder / "nothing", folder / "applications")
 
 
 def test_a_kernel_cache_that_cannot_be_written_keeps_no_kernel_from_running(

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from eddy.board.model import SHELL, LoadTime, ModelBoard, model_images
+from eddy.board.model import SHELL, LoadTime, ModelBoard
+from eddy.board.model_images import model_images
 from eddy.board.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.jobs import PRIORITIES, JobState
@@ -148,7 +149,7 @@ def events_of(commands: list[m.Command], now_s: float) -> list[m.Input]:
         elif isinstance(command, m.Allocate):
             found.append(m.Allocated(command.job))
         elif isinstance(command, m.Collect):
-            found.append(m.Collected(command.job, command.item))
+            found.append(m.Collected(command.job, command.item, now_s))
     return found
 
 

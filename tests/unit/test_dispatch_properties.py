@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from eddy.board.model import SHELL, LoadTime, ModelBoard, ModelFaults, model_images
+from eddy.board.model import SHELL, LoadTime, ModelBoard, ModelFaults
+from eddy.board.model_images import model_images
 from eddy.board.port import BoardDescription
 from eddy.core.jobs import PRIORITIES, JobState
 from eddy.core.slots import Pool, SlotDescription

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy_sim.filelist import FilelistInvalid, read_filelist
+from eddy_sim.filelist import FilelistInvalid, expanded, read_filelist, tool_arguments
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = sorted((ROOT / "hw").rglob("*.f"))
@@ -52,6 +52,18 @@ def test_comments_and_blank_lines_mean_nothing(tmp_path: Path) -> None:
 def test_mistakes_are_named_with_their_line(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(FilelistInvalid, match=says):
         read_filelist(write(tmp_path / "bad.f", text))
+
+
+def test_headers_are_listed_and_a_tool_is_told_where_they_are(tmp_path: Path) -> None:
+    header = write(tmp_path / "low/rtl/ports.svh", "input a_i\n")
+    write(tmp_path / "low/low.f", "rtl/ports.svh\n")
+    source = write(tmp_path / "top/rtl/top.sv", 'module top (\n  `include "ports.svh"\n);\nendmodule\n')
+    files = read_filelist(write(tmp_path / "top/top.f", "-f ../low/low.f\nrtl/top.sv\n"))
+    assert files == [header.resolve(), source.resolve()]
+    assert tool_arguments(files) == [f"-I{header.parent.resolve()}", str(source.resolve())]
+    assert expanded(source.read_text(), files) == "module top (\ninput a_i\n\n);\nendmodule\n"
+    with pytest.raises(FilelistInvalid, match=r"ports\.svh"):
+        expanded(source.read_text(), [source])
 
 
 def test_a_missing_list_is_named(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from eddy.model.saturation.graph import Graph
+from eddy.model.saturation.graph import LoadedGraph
 from eddy.model.saturation.points import BATCHES, sweep
 from eddy.packages.applications import load_application
 
@@ -25,7 +25,7 @@ def test_the_small_applications_say_their_goals() -> None:
 def test_goals_follow_from_the_graph(path: Path) -> None:
     application = load_application(path)
     batches = [batch for batch in BATCHES if batch <= application.max_batch]
-    points = sweep(Graph.of(application, LOAD_S), SLOTS, batches, BUDGET_S, lambda line: None)
+    points = sweep(LoadedGraph.of(application, LOAD_S), SLOTS, batches, BUDGET_S, lambda line: None)
     assert points.worst_gap < 1e-3
     found = {batch: application.goal(batch) for batch in batches}
     refresh = f"eddy saturate {path.name} --slots {SLOTS} --load-ms {LOAD_S * 1e3:g} --write"

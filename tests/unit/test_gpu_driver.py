@@ -185,6 +185,20 @@ def test_regions_of_kernels_that_may_run_at_once_never_overlap(world: World) -> 
     assert world.driver.free == 1
 
 
+def test_slices_of_one_kernel_may_share_its_whole_region(world: World) -> None:
+    running = dataclasses.replace(world.kernel("count", (0,)), family="7")
+    other = dataclasses.replace(running, cores=(1,), context=1)
+    first = world.driver.launch(running)
+    with pytest.raises(RegionOverlap):
+        world.driver.launch(dataclasses.replace(other, bytes=other.bytes - 0x1000))
+    with pytest.raises(RegionOverlap):
+        world.driver.launch(dataclasses.replace(other, family="8"))
+    with pytest.raises(ValueError, match="context"):
+        world.driver.launch(dataclasses.replace(other, context=0))
+    assert world.driver.running == (first,)
+    assert world.driver.launch(other) in world.driver.running
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [

@@ -262,9 +262,11 @@ def test_a_read_only_array_is_not_written() -> None:
 def test_sizes_are_checked() -> None:
     program = compiled(TOGETHER)
     x = np.zeros(64, "i4")
-    with pytest.raises(InvalidRequest, match=r"4 warps of 4 threads, 16 at most") as caught:
-        launch(cluster(), program, "turn", (64,), [x, x, Local(256)], local_size=(32,))
-    assert caught.value.details["allowed"] == 16
+    with pytest.raises(InvalidRequest, match="at most 1024 work-items") as caught:
+        launch(cluster(), program, "turn", (2048,), [x, x, Local(256)], local_size=(2048,))
+    assert caught.value.details["allowed"] == 1024
+    with pytest.raises(InvalidRequest, match="256 in the third dimension"):
+        launch(cluster(), program, "turn", (1, 1, 512), [x, x, Local(256)], local_size=(1, 1, 512))
     with pytest.raises(InvalidRequest, match="not a multiple"):
         launch(cluster(), program, "turn", (64,), [x, x, Local(256)], local_size=(7,))
     with pytest.raises(InvalidRequest, match="takes 3 arguments"):

@@ -166,7 +166,7 @@ UNBOUNDED = {
         'int r(int n) { __asm__ volatile("lw sp, 0(sp)"); return n; }',
         "only known as it runs",
     ),
-    "assembly writes tp": ('int r(int n) { __asm__ volatile("li tp, 0"); return n; }', "gp or tp"),
+    "assembly writes tp": ('int r(int n) { __asm__ volatile("li tp, 0"); return n; }', "gp, tp or t6"),
     "computed jump": ('int r(int n) { __asm__ volatile("jr %0" : : "r"(n)); return n; }', "computed as it runs"),
     "call by address": (
         'int r(int n) { __asm__ volatile("jalr ra, %0, 0" : : "r"(n) : "ra"); return n; }',

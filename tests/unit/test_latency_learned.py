@@ -6,7 +6,8 @@ import dataclasses
 import random
 
 import pytest
-from eddy.board.model import SHELL, LoadTime, ModelBoard, model_images
+from eddy.board.model import SHELL, LoadTime, ModelBoard
+from eddy.board.model_images import model_images
 from eddy.board.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.slots import Pool, SlotDescription

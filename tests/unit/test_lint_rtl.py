@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from eddy_sim.filelist import read_filelist
+from eddy_sim.filelist import read_filelist, sources_of, tool_arguments
 from eddy_sim.toolchain import verilator_root
 
 HW = Path(__file__).resolve().parents[2] / "hw"
@@ -32,7 +32,7 @@ def text(path: Path) -> str:
 
 def tops(filelist: Path) -> list[str]:
     """The modules of a block's own sources that none of its sources instantiates."""
-    own = [path for path in read_filelist(filelist) if path.is_relative_to(filelist.parent)]
+    own = [path for path in sources_of(read_filelist(filelist)) if path.is_relative_to(filelist.parent)]
     modules = [name for path in own for name in re.findall(r"^module\s+(\w+)", text(path), flags=re.MULTILINE)]
     used = {name for name in modules if any(re.search(rf"^\s+{name}\s+(#|u_)", text(p), re.MULTILINE) for p in own)}
     return [name for name in modules if name not in used]
@@ -51,7 +51,7 @@ def lint(sources: list[Path], top: str, size: Mapping[str, int]) -> str:
     command = [
         *(str(verilator_root() / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", top),
         *(f"-G{name}={value}" for name, value in size.items()),
-        *map(str, sources),
+        *tool_arguments(sources),
     ]
     environment = {"VERILATOR_ROOT": str(verilator_root())}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -68,9 +68,35 @@ def test_no_warnings(case: tuple[Path, str, Mapping[str, int]]) -> None:
 
 def test_every_block_has_a_top() -> None:
     found = {path.stem for path, _, _ in CASES}
-    # A block of packages alone has nothing to check on its own; whoever uses it is checked with it.
-    assert found == {path.stem for path in LISTS} - {"eddy_pkg"}
+    # A block of packages or headers alone has nothing to check on its own; whoever uses it is checked with it.
+    assert found == {path.stem for path in LISTS} - {"eddy_pkg", "slot_ports"}
     assert {"shell", "slot_path", "dct", "knn_search"} <= {top for _, top, _ in CASES}
+
+
+OWN = sorted([*HW.glob("ip/*/rtl/*.sv*"), *HW.glob("top/*/rtl/*.sv*")])
+REGISTER = re.compile(r"\w+_q\d?|(?:\w+_)?ram|\w+_n?o|[ms]_axil?_\w+")
+"""How CONTRIBUTING.md lets a register be called."""
+ASSIGNED = re.compile(
+    r"(?:^|;|\bbegin|\belse|\)|:)\s*(\w+)(?:\[(?:[^\[\]]|\[[^\]]*\])*\]|\.\w+)*\s*<=[^;]*;", re.MULTILINE
+)
+
+
+def misnamed(source: str) -> set[str]:
+    """What `always_ff` assigns and is not called a register, a memory or a port."""
+    blocks = re.findall(r"always_ff\b(.*?)(?=\n  \S|\Z)", source, flags=re.DOTALL)
+    names = {name for block in blocks for name in ASSIGNED.findall(re.sub(r"(?:if|for) \(.*?\) ", ") ", block))}
+    return {name for name in names if not REGISTER.fullmatch(name)}
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda path: str(path.stem))
+def test_registers_and_connections_are_named(path: Path) -> None:
+    assert not misnamed(text(path))
+    assert not re.search(r"\.\*", text(path)), "name the ports"
+
+
+def test_a_misnamed_register_is_found() -> None:
+    source = "  always_ff @(posedge clk_i) begin\n    if (a_i <= 3) count <= b_i;\n    ok_q[2] <= 1'b0;\n  end\n"
+    assert misnamed(source) == {"count"}
 
 
 @pytest.mark.rtl

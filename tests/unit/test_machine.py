@@ -89,7 +89,7 @@ def test_a_job_goes_from_queue_to_success_along_the_table() -> None:
     assert ran.commands == [m.Collect(1, 0)]
     assert ran.ended == [], "its outputs are still on the board"
     asked = len(bench.script.seen)
-    ended = bench.step(m.Collected(1, 0))
+    ended = bench.step(m.Collected(1, 0, bench.now_s))
     assert ended.commands == [m.Free(1)]
     assert ended.ended == [1]
     assert [e.what for e in ended.log] == [JobEventKind.RESULT, JobEventKind.STATE]
@@ -104,14 +104,14 @@ def test_a_job_whose_outputs_cannot_be_read_fails_along_the_table() -> None:
     bench.load(1, 0, 0)
     bench.done(0)
     assert bench.machine.jobs[1].committed == 0, "an item counts when its outputs are stored"
-    bench.step(m.Collected(1, 0))
+    bench.step(m.Collected(1, 0, bench.now_s))
     assert bench.machine.jobs[1].committed == 1
     assert bench.done(0).commands == [m.Collect(1, 1)]
     failed = bench.step(m.JobFault(1, "internal-error", "torn", 1))
     assert [e.state for e in failed.log if e.state] == [JobState.FAILED]
     record = bench.machine.record(1).record()
     assert (record.items_done, record.failed_item, record.cause) == (1, 1, "internal-error")
-    assert bench.step(m.Collected(1, 1)).log == [], "what comes too late changes nothing"
+    assert bench.step(m.Collected(1, 1, bench.now_s)).log == [], "what comes too late changes nothing"
 
 
 def test_only_the_last_item_is_collected_where_outputs_are_the_whole_jobs() -> None:
@@ -121,7 +121,7 @@ def test_only_the_last_item_is_collected_where_outputs_are_the_whole_jobs() -> N
     assert bench.done(0).commands == [m.LaunchItem(0, 1, 0, 1)]
     assert bench.machine.jobs[1].committed == 1
     assert bench.done(0).commands == [m.Collect(1, 1)]
-    assert bench.step(m.Collected(1, 1)).ended == [1]
+    assert bench.step(m.Collected(1, 1, bench.now_s)).ended == [1]
 
 
 def test_a_second_load_waits_for_the_first() -> None:

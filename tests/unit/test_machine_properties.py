@@ -8,7 +8,8 @@ import random
 from collections import Counter, defaultdict
 
 import pytest
-from eddy.board.model import SHELL, LoadTime, ModelBoard, ModelFaults, model_images
+from eddy.board.model import SHELL, LoadTime, ModelBoard, ModelFaults
+from eddy.board.model_images import model_images
 from eddy.board.port import BoardDescription, Cause
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.jobs import TRANSITIONS, JobState

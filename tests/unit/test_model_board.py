@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from eddy.board.model import Behaviour, LoadTime, ModelBoard, ModelFaults, model_images
-from eddy.board.model_memory import Window
+from eddy.board.model import LoadTime, ModelBoard, ModelFaults
+from eddy.board.model_images import model_images
+from eddy.board.model_memory import GrantedMemory
+from eddy.board.model_modules import Behaviour
 from eddy.board.port import Access, Cause, EventKind, Grant, Launch, SlotPhase
 from eddy.board.profile import load_profile
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest, MemoryExhausted, ModuleFault, NotFound
@@ -163,7 +165,7 @@ def test_a_failed_load_leaves_the_slot_empty() -> None:
 
 
 def test_a_behaviour_sees_only_what_was_granted() -> None:
-    def stray(registers: object, memory: Window) -> None:
+    def stray(registers: object, memory: GrantedMemory) -> None:
         memory.write(0x4000_1000, b"x")
 
     b = loaded(board(behaviours={"flip": stray}))
@@ -230,7 +232,7 @@ def test_the_kit_computes() -> None:
 
 
 def test_what_a_behaviour_keeps_of_its_memory_is_worth_nothing_after_its_item() -> None:
-    kept: list[Window] = []
+    kept: list[GrantedMemory] = []
     board = ModelBoard(
         description(),
         model_images(description(), LATENCY),

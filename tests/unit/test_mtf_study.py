@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy.core.errors import InvalidRequest
-from eddy.policy.price import POLICIES, trained
+from eddy.policy.price import ROUNDS, trained
 from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.learned import FEATURES, actor_from, budget_state, hedge_from, median, parse, state
 from eddy.policy.price.max_weight import MaxWeight
 from eddy.policy.price.thresholds import LEVELS
 from eddy.studies.mtf import envy, fairness, figures, hedge, train, training, workload
-from eddy.studies.mtf.network import Network
-from eddy.studies.mtf.queues import WAVES, Queues
+from eddy.studies.mtf.network import NeuralNetwork
+from eddy.studies.mtf.queues import WAVES, LaneQueues
 from eddy.studies.mtf.results import STRIDE_SHARE, Runs, estimate
 from eddy.studies.mtf.simulate import simulate, simulate_share, traffic
 from eddy.studies.mtf.workload import EQUAL, QUARTERS_4, Setting
@@ -26,11 +26,11 @@ from hypothesis import strategies as st
 SMALL = Setting(QUARTERS_4, agents=8, accelerators=8, rounds=30)
 
 
-def one_queue(throughput: float, deadline: int) -> Queues:
-    return Queues(np.array([[throughput]]), deadline)
+def one_queue(throughput: float, deadline: int) -> LaneQueues:
+    return LaneQueues(np.array([[throughput]]), deadline)
 
 
-def arrive(queues: Queues, jobs: int) -> None:
+def arrive(queues: LaneQueues, jobs: int) -> None:
     queues.arrive(np.array([jobs]), np.zeros((jobs, 1, 2), dtype=np.uint8))
 
 
@@ -75,7 +75,7 @@ def test_urgency_counts_only_what_can_be_served() -> None:
 
 
 def test_jobs_join_the_shorter_of_two_queues() -> None:
-    queues = Queues(np.full((1, 3), 100.0), deadline=5)
+    queues = LaneQueues(np.full((1, 3), 100.0), deadline=5)
     choices = np.array([[[0, 1]], [[0, 1]], [[0, 2]], [[0, 1]]], dtype=np.uint8)
     queues.arrive(np.array([4]), choices)
     assert queues.offers()[0].tolist() == [2.0, 1.0, 1.0]
@@ -84,7 +84,7 @@ def test_jobs_join_the_shorter_of_two_queues() -> None:
 @pytest.mark.parametrize("jobs", [WAVES - 1, WAVES + 1, 10 * WAVES + 3])
 def test_every_job_joins_a_queue(jobs: int) -> None:
     rng = np.random.default_rng(jobs)
-    queues = Queues(np.full((2, 40), 1e9), deadline=5)
+    queues = LaneQueues(np.full((2, 40), 1e9), deadline=5)
     queues.arrive(np.array([jobs, 3]), rng.integers(40, size=(jobs, 2, 2), dtype=np.uint8))
     assert queues.offers().sum(axis=1).tolist() == [jobs, 3]
     assert np.ptp(queues.offers()[0]) <= 8 + jobs // WAVES
@@ -95,7 +95,7 @@ def test_every_job_joins_a_queue(jobs: int) -> None:
 def test_no_more_is_served_than_arrived_nor_than_time_allows(seed: int, deadline: int, shared: bool) -> None:
     rng = np.random.default_rng(seed)
     throughput = rng.uniform(0.5, 9, size=(3, 4))
-    queues = Queues(throughput, deadline, shared)
+    queues = LaneQueues(throughput, deadline, shared)
     came, done = np.zeros(3), np.zeros(3)
     for _ in range(12):
         count = rng.integers(0, 30, 3)
@@ -126,9 +126,9 @@ def test_a_world_depends_on_its_seed_alone() -> None:
     assert (traffic(SMALL, [3]).count != traffic(SMALL, [4]).count).any()
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", ROUNDS)
 def test_runs_repeat_and_serve_no_more_than_arrived(name: str) -> None:
-    first, second = (simulate(SMALL, POLICIES[name](), [5]) for _ in range(2))
+    first, second = (simulate(SMALL, ROUNDS[name](), [5]) for _ in range(2))
     assert (first.owners == second.owners).all()
     assert (first.served.sum(axis=1) <= first.arrived + 1e-9).all()
     assert first.served.sum() > 0
@@ -167,7 +167,7 @@ def test_advantages_by_hand() -> None:
 
 def test_the_networks_slopes_are_those_of_finite_differences() -> None:
     rng = np.random.default_rng(0)
-    network = Network((3, 4, 2), rng, rate=1e-6)
+    network = NeuralNetwork((3, 4, 2), rng, rate=1e-6)
     inputs, target = rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
 
     def loss() -> float:
@@ -192,8 +192,8 @@ def test_the_networks_slopes_are_those_of_finite_differences() -> None:
 def test_the_actor_learns_which_level_is_rewarded() -> None:
     """A toy task: one level of ten is rewarded."""
     rng = np.random.default_rng(0)
-    actor = Network((FEATURES, 8, len(LEVELS)), rng, rate=0.02)
-    critic = Network((FEATURES, 8, 1), rng, rate=0.02)
+    actor = NeuralNetwork((FEATURES, 8, len(LEVELS)), rng, rate=0.02)
+    critic = NeuralNetwork((FEATURES, 8, 1), rng, rate=0.02)
     recipe = training.Recipe((SMALL,), trace=0.0, entropy=0.0)
     states = np.zeros((50, 2, 4, FEATURES))
     for _ in range(30):
@@ -203,7 +203,7 @@ def test_the_actor_learns_which_level_is_rewarded() -> None:
     assert _chances(actor).argmax() == 7
 
 
-def _chances(actor: Network) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _chances(actor: NeuralNetwork) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     logits = actor.forward(np.zeros((1, FEATURES)))[-1][0]
     return np.asarray(np.exp(logits) / np.exp(logits).sum())
 

@@ -11,7 +11,7 @@ from eddy.studies.nimblock import figures
 from eddy.studies.nimblock.departures import DEPARTURES
 from eddy.studies.nimblock.reproduce import _circumstances
 from eddy.studies.nimblock.run import Setting
-from eddy.studies.nimblock.sequences import SCALES, SHARING, Outcome
+from eddy.studies.nimblock.sequences import SCALES, SHARING, SequenceOutcome
 from eddy.studies.nimblock.validation import agreement, document, recorded
 
 PRIORITY = np.array([9, 9, 1, 9])
@@ -19,9 +19,9 @@ SINGLE = np.array([1.0, 2.0, 1.0, 4.0])
 BASE = np.array([10.0, 10.0, 10.0, 10.0])
 
 
-def outcome(nimblock: list[float], rival: list[float]) -> Outcome:
+def outcome(nimblock: list[float], rival: list[float]) -> SequenceOutcome:
     responses = {policy: np.array(rival) for policy in SHARING}
-    return Outcome(PRIORITY, SINGLE, {**responses, "exclusive": BASE, "nimblock": np.array(nimblock)})
+    return SequenceOutcome(PRIORITY, SINGLE, {**responses, "exclusive": BASE, "nimblock": np.array(nimblock)})
 
 
 def test_measures() -> None:

@@ -13,11 +13,11 @@ from eddy.studies.makespan.online import throughput
 from eddy.studies.makespan.run import FIGURES
 from eddy.studies.makespan.sensitivity import SHAPES
 from eddy.studies.makespan.testbed import figure_2
-from eddy.studies.makespan.workload import Shape, batch, mixed
+from eddy.studies.makespan.workload import BatchShape, batch, mixed
 
 
 def test_batches_are_what_5_2_says() -> None:
-    it = batch(Shape(jobs=20_000), "joint", 1)
+    it = batch(BatchShape(jobs=20_000), "joint", 1)
     assert it.size_bits is not None
     assert it.egress_bps is not None
     assert it.ingress_bps is not None
@@ -31,14 +31,14 @@ def test_batches_are_what_5_2_says() -> None:
 
 @pytest.mark.parametrize(("mapping", "most"), [("even", 5), ("random", 20), ("skewed", 400)])
 def test_jobs_are_dealt_to_requesters(mapping: str, most: int) -> None:
-    it = batch(Shape(mapping=mapping), "joint", 1)
+    it = batch(BatchShape(mapping=mapping), "joint", 1)
     assert it.requester is not None
     largest = np.bincount(it.requester).max()
     assert most / 3 < largest <= most
 
 
 def test_mixed_batches_have_the_shares_asked_for() -> None:
-    it = mixed(Shape(jobs=3000), (0.5, 0.3, 0.2), 1)
+    it = mixed(BatchShape(jobs=3000), (0.5, 0.3, 0.2), 1)
     assert it.size_bits is not None
     sends, computes = it.size_bits > 0, it.time_s.any(axis=1)
     assert (computes & ~sends).mean() == pytest.approx(0.5, abs=0.05)
@@ -47,7 +47,7 @@ def test_mixed_batches_have_the_shares_asked_for() -> None:
 
 
 def test_without_errors_dispatching_is_sjf_and_ljf() -> None:
-    time_s = batch(Shape(responders=4, jobs=80), "computation", 3).time_s
+    time_s = batch(BatchShape(responders=4, jobs=80), "computation", 3).time_s
     zeros = np.zeros(20)
     for longest, rule in ((False, shortest_first), (True, longest_first)):
         host = rule(time_s, zeros)

@@ -6,7 +6,8 @@ import dataclasses
 from typing import Any
 
 import pytest
-from eddy.policy.dispatch.eddy import Eddy, Memory
+from eddy.policy.dispatch.eddy import Eddy
+from eddy.policy.dispatch.memory import Memory
 from eddy.policy.dispatch.outlook import look
 from eddy.policy.dispatch.view import (
     Configure,
@@ -123,6 +124,50 @@ def test_a_module_that_is_there_is_used_without_the_port() -> None:
     assert decide([first], there, busy=True).decisions == (Configure(0, 0, 1),)
     foreign = dataclasses.replace(slot(1, "m0_0"), tenant="somebody else")
     assert not any(isinstance(d, Configure) for d in decide([first], [foreign], busy=True).decisions)
+
+
+def test_a_module_that_is_soon_given_back_is_not_loaded_again() -> None:
+    """Items take 10 ms here, and loads 100 ms."""
+    free = slot(1, "else")
+
+    def join(left: int = 5, ready: int = 5, tenant: str = "t", slots: tuple[SlotView, ...] = (free,)) -> Dispatch:
+        """A task asks for the module with which another job has items left, of which some have their inputs."""
+        chain = job(0, 0.01, 0.01, batch=9)
+        tasks = (
+            dataclasses.replace(chain.tasks[0], items_done=9 - left + ready),
+            dataclasses.replace(chain.tasks[1], slot=0, items_done=9 - left),
+        )
+        alike = job(1, 0.01, tenant=tenant)
+        wants = dataclasses.replace(alike, tasks=(dataclasses.replace(alike.tasks[0], module="m0_1"),))
+        other = dataclasses.replace(wants, id=2, arrival_s=0.1)
+        held = slot(0, "m0_1", (0, 1), running=True)
+        jobs = [dataclasses.replace(chain, tasks=tasks), wants]
+        return decide([*jobs, other] if slots != (free,) else jobs, [held, *slots], now_s=0.1)
+
+    assert not any(isinstance(decision, Configure) for decision in join().decisions)
+    assert Configure(1, 0, 1) in join(left=9, ready=3).decisions, "where the other must wait for its own inputs"
+    assert Configure(1, 0, 1) in join(tenant="somebody else").decisions, "who may not use what is there"
+    assert Configure(1, 0, 1) in join(slots=(slot(1),)).decisions, "where nothing was ever seen left in a slot"
+    two = join(slots=(free, slot(2)))
+    assert two.decisions == (Configure(2, 0, 2),), "one task joins, the next does not"
+
+
+def test_a_long_wait_for_a_module_is_worse_than_a_load() -> None:
+    holder, wants = at(job(0, 0.1, batch=3), 0, slot=0), job(1, 0.1)
+    wants = dataclasses.replace(wants, tasks=(dataclasses.replace(wants.tasks[0], module="m0_0"),))
+    held, free = slot(0, "m0_0", (0, 0), running=True), slot(1, "else")
+    assert decide([holder, wants], [held, free]).decisions == (Configure(1, 0, 1),)
+    nearly = at(holder, 0, slot=0, done=2)
+    assert decide([nearly, wants], [held, free]).decisions == ()
+
+
+def test_of_a_jobs_tasks_the_one_with_the_longest_way_goes_first() -> None:
+    """The first task is nearly done; the second has its whole batch before it."""
+    chain = job(0, 1.0, 1.0, batch=9)
+    tasks = tuple(dataclasses.replace(t, items_done=d) for t, d in zip(chain.tasks, (7, 0), strict=True))
+    assert decide([dataclasses.replace(chain, tasks=tasks)], [slot(0)]).decisions == (Configure(0, 1, 0),)
+    even = tuple(dataclasses.replace(t, items_done=d) for t, d in zip(chain.tasks, (4, 3), strict=True))
+    assert decide([dataclasses.replace(chain, tasks=even)], [slot(0)]).decisions == (Configure(0, 0, 0),)
 
 
 def test_what_is_loaded_over_is_wanted_last() -> None:

@@ -11,7 +11,7 @@ from eddy.studies.judge.sequences import ARRIVALS, drawn, workload
 from eddy.studies.judge.trial import CONTENDERS
 from eddy.studies.nimblock.policies import make_player
 from eddy.studies.nimblock.run import responses_s, run
-from eddy.studies.nimblock.workload import Event
+from eddy.studies.nimblock.workload import Arrival
 
 
 def best_in_order(jobs: list[Need], weights: list[float], slots: int) -> float:
@@ -60,7 +60,7 @@ def test_no_contender_is_below_the_bound(arrivals: str) -> None:
 
 def test_who_knows_everything_is_no_worse_for_trying() -> None:
     board = workload()
-    events = [Event("lenet", 9, 1, 0.0), Event("rendering_3d", 15, 9, 0.1), Event("alexnet", 1, 1, 0.2)]
+    events = [Arrival("lenet", 9, 1, 0.0), Arrival("rendering_3d", 15, 9, 0.1), Arrival("alexnet", 1, 1, 0.2)]
     weights = np.ones(len(events))
     assert clairvoyant(board, events, weights, 6) @ weights <= clairvoyant(board, events, weights, 0) @ weights
     for name, app in board.apps.items():

@@ -6,26 +6,26 @@ from itertools import product
 
 import numpy as np
 import pytest
-from eddy.policy.price import POLICIES as SHIPPED
+from eddy.policy.price import ROUNDS as SHIPPED
 from eddy.policy.price.deadline_prices import DeadlinePrices
 from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.max_weight import MaxWeight
 from eddy.policy.price.mtf import MostTokenFirst, Purse, deal, play, sold
+from eddy.policy.price.rounds import NOBODY, Floats, Owners, RoundPolicy, RoundView
 from eddy.policy.price.themis import Themis, level
 from eddy.policy.price.thresholds import Fixed, Relative
-from eddy.policy.price.view import NOBODY, Floats, PricePolicy, PriceView, Shares
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-POLICIES: list[PricePolicy] = [MostTokenFirst(Fixed(0.5), name="half"), *(make() for make in SHIPPED.values())]
+POLICIES: list[RoundPolicy] = [MostTokenFirst(Fixed(0.5), name="half"), *(make() for make in SHIPPED.values())]
 
 
-def rounds(policy: PricePolicy, utilities: Floats, weights: Floats, count: int) -> list[Shares]:
+def rounds(policy: RoundPolicy, utilities: Floats, weights: Floats, count: int) -> list[Owners]:
     """The same utilities for some rounds."""
     memory = policy.initial(weights, utilities.shape[1])
     made = []
     for r in range(count):
-        made.append(policy.decide(PriceView(r, weights, utilities, 0.5 * utilities, memory)))
+        made.append(policy.decide(RoundView(r, weights, utilities, 0.5 * utilities, memory)))
         memory = made[-1].memory
     return made
 
@@ -90,7 +90,7 @@ def test_tokens_come_back_by_weight() -> None:
     empty=st.floats(0, 1),
 )
 def test_what_is_of_use_to_someone_goes_to_someone_it_is_of_use_to(
-    policy: PricePolicy, seed: int, agents: int, accelerators: int, empty: float
+    policy: RoundPolicy, seed: int, agents: int, accelerators: int, empty: float
 ) -> None:
     rng = np.random.default_rng(seed)
     utilities = rng.random((agents, accelerators)) * (rng.random((agents, accelerators)) >= empty)
@@ -131,7 +131,7 @@ def test_stride_does_not_save_up_turns() -> None:
     both = np.ones((2, 1))
     owners = []
     for r in range(10):
-        shares = policy.decide(PriceView(r, weights, both, both, memory))
+        shares = policy.decide(RoundView(r, weights, both, both, memory))
         memory = shares.memory
         owners.append(int(shares.owner[0]))
     assert owners.count(0) == 5
@@ -170,7 +170,7 @@ def test_by_urgency_what_can_wait_waits() -> None:
     utilities, urgent = np.array([[0.9, 0.5], [0.0, 0.0]]), np.array([[0.1, 0.5], [0.0, 0.0]])
     policy = MostTokenFirst(Relative(0.5), tokens_per_agent=1.0, urgent=True)
     weights = np.ones(2)
-    shares = policy.decide(PriceView(0, weights, utilities, urgent, policy.initial(weights, 2)))
+    shares = policy.decide(RoundView(0, weights, utilities, urgent, policy.initial(weights, 2)))
     purse: Purse = shares.memory
     assert purse.budgets.tolist() == [0.5, 1.5]
 
@@ -181,7 +181,7 @@ def test_relative_thresholds_follow_the_best_seen() -> None:
     memory = thresholds.initial(weights, 1)
     answers = []
     for utility in (0.8, 0.2):
-        view = PriceView(0, weights, np.array([[utility]]), np.zeros((1, 1)), Purse(np.ones(1), 0, memory))
+        view = RoundView(0, weights, np.array([[utility]]), np.zeros((1, 1)), Purse(np.ones(1), 0, memory))
         least, memory = thresholds.ask(view, np.ones(1), np.array([utility]))
         answers.append(float(least[0]))
     assert answers == pytest.approx([0.4, 0.5 * 0.99 * 0.8])
@@ -190,7 +190,7 @@ def test_relative_thresholds_follow_the_best_seen() -> None:
 def test_urgent_work_goes_first_whatever_there_is() -> None:
     utilities, urgent = np.array([[0.9], [0.4]]), np.array([[0.1], [0.4]])
     policy, weights = DeadlinePrices(), np.ones(2)
-    shares = policy.decide(PriceView(0, weights, utilities, urgent, policy.initial(weights, 1)))
+    shares = policy.decide(RoundView(0, weights, utilities, urgent, policy.initial(weights, 1)))
     assert shares.owner.tolist() == [1]
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from eddy.policy.price import trained
 from eddy.policy.price.learned import Actor, forward, median, state
 from eddy.policy.price.mtf import Purse, sold
+from eddy.policy.price.rounds import NOBODY, Floats, RoundView
 from eddy.policy.price.thresholds import highest, risen
-from eddy.policy.price.view import NOBODY, Floats, PriceView
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,7 +65,7 @@ def test_the_actor_answers_as_its_network_does(seed: int, agents: int, accelerat
     weights = rng.integers(1, 9, agents).astype(float)
     budgets = rng.normal(80, 60, agents)
     seen = rng.random(agents) * rng.integers(0, 2)
-    view = PriceView(0, weights, utilities, utilities, Purse(budgets, 0, seen))
+    view = RoundView(0, weights, utilities, utilities, Purse(budgets, 0, seen))
     least, peak = actor.ask(view, budgets, highest(utilities))
     assert (peak == risen(seen, utilities.max(axis=-1))).all()
     assert (least == median(np.exp(forward(actor.layers, state(utilities, peak, budgets, weights)))) * peak).all()

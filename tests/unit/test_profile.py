@@ -65,3 +65,17 @@ def test_a_wrong_field_is_refused(field: str, value: object, message: str) -> No
     data = good() | {field: value}
     with pytest.raises(InvalidRequest, match=message):
         parse_profile("x", data)
+
+
+GPU = [{"pool": "pipeline", "image_bytes": 1, "clk_hz": 1e8}, {"pool": "gpu", "image_bytes": 1, "clk_hz": 1e8}]
+
+
+def test_configurations_name_a_module_for_every_slot_of_the_gpu_pool() -> None:
+    data = good() | {"slots": GPU, "configurations": {"CFG1": {1: "gpu_1c4w4t"}}}
+    assert parse_profile("x", data).configurations == {"CFG1": {1: "gpu_1c4w4t"}}
+    assert load_profile("tiny").configurations == {}
+    for wrong in ({}, {0: "a", 1: "b"}, {2: "a"}):
+        with pytest.raises(InvalidRequest, match="CFG1 names slots"):
+            parse_profile("x", data | {"configurations": {"CFG1": wrong}})
+    with pytest.raises(InvalidRequest):
+        parse_profile("x", data | {"configurations": {"CFG1": "gpu_1c4w4t"}})

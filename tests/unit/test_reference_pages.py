@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import typer
+from eddy.api.app import routers
 from eddy.api.problems import KINDS
-from eddy.api.routes import admin, apps, blobs, jobs, slots, system
 from eddy.cli import output
 from eddy.cli.main import app
 from eddy.core.jobs import JobState
@@ -22,8 +22,8 @@ CLI = (REFERENCE / "cli.md").read_text()
 
 def routes() -> set[str]:
     whole = FastAPI()
-    for part in (jobs, blobs, apps, slots, admin, system):
-        whole.include_router(part.router)
+    for router in routers():
+        whole.include_router(router)
     return {f"{method.upper()} {path}" for path, methods in whole.openapi()["paths"].items() for method in methods}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from eddy.cli.main import app
 from eddy.core.applications import Application, TaskSpec
-from eddy.model.saturation.graph import Graph, list_schedule_s, lower_bound_s, single_slot_s
+from eddy.model.saturation.graph import LoadedGraph, list_schedule_s, lower_bound_s, single_slot_s
 from eddy.model.saturation.points import saturation_point, sweep
 from eddy.model.saturation.program import Makespan, solve
 from eddy.packages.applications import load_application
@@ -18,19 +18,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-CHAIN = Graph((3.0, 2.0, 4.0), ((0, 1), (1, 2)), 1.0)
+CHAIN = LoadedGraph((3.0, 2.0, 4.0), ((0, 1), (1, 2)), 1.0)
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> Graph:
+def graphs(draw: st.DrawFn) -> LoadedGraph:
     count = draw(st.integers(1, 4))
     pairs = list(itertools.combinations(range(count), 2))
     edges = tuple(sorted(draw(st.sets(st.sampled_from(pairs))))) if pairs else ()
     latencies = draw(st.lists(st.sampled_from([0.5, 1.0, 3.0, 7.0]), min_size=count, max_size=count))
-    return Graph(tuple(latencies), edges, draw(st.sampled_from([0.1, 1.0, 4.0])))
+    return LoadedGraph(tuple(latencies), edges, draw(st.sampled_from([0.1, 1.0, 4.0])))
 
 
-def every_schedule_s(graph: Graph, batch: int, slots: int) -> float:
+def every_schedule_s(graph: LoadedGraph, batch: int, slots: int) -> float:
     """The least makespan over every order of loads and every choice of slots."""
     count = len(graph.latency_s)
     best_s = float("inf")
@@ -40,7 +40,7 @@ def every_schedule_s(graph: Graph, batch: int, slots: int) -> float:
     return best_s
 
 
-def _play(graph: Graph, batch: int, slots: int, order: tuple[int, ...], places: tuple[int, ...]) -> float:
+def _play(graph: LoadedGraph, batch: int, slots: int, order: tuple[int, ...], places: tuple[int, ...]) -> float:
     free, port = [0.0] * slots, 0.0
     begins: dict[int, float] = {}
     holder: list[int | None] = [None] * slots
@@ -59,7 +59,7 @@ def _play(graph: Graph, batch: int, slots: int, order: tuple[int, ...], places: 
     return max(end[-1] for end in ends.values())
 
 
-def _finish(graph: Graph, batch: int, task: int, begins: dict[int, float], ends: dict[int, list[float]]) -> bool:
+def _finish(graph: LoadedGraph, batch: int, task: int, begins: dict[int, float], ends: dict[int, list[float]]) -> bool:
     """Work out when a loaded task's items end; False where something before it is not loaded yet."""
     if task in ends:
         return True
@@ -75,7 +75,7 @@ def _finish(graph: Graph, batch: int, task: int, begins: dict[int, float], ends:
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(graphs(), st.integers(1, 3), st.integers(1, 3))
-def test_the_program_finds_the_best_of_all_schedules(graph: Graph, batch: int, slots: int) -> None:
+def test_the_program_finds_the_best_of_all_schedules(graph: LoadedGraph, batch: int, slots: int) -> None:
     best_s = every_schedule_s(graph, batch, slots)
     found = solve(graph, batch, slots, limit_s=30)
     assert found.makespan_s == pytest.approx(best_s, rel=1e-3)
@@ -94,7 +94,7 @@ def test_a_known_make_span_is_never_given_up() -> None:
 
 
 def test_without_time_the_gap_is_told() -> None:
-    wide = Graph((3.0, 5.0, 7.0, 2.0, 4.0), (), 1.0)
+    wide = LoadedGraph((3.0, 5.0, 7.0, 2.0, 4.0), (), 1.0)
     found = solve(wide, 1, 2, limit_s=0)
     assert found.spent_s == 0
     assert found.bound_s <= found.makespan_s
@@ -126,7 +126,7 @@ def test_points_are_kept_by_what_they_follow_from(tmp_path: Path) -> None:
     save_points(tmp_path, name, points)
     assert load_points(tmp_path, name) == points
     assert key(CHAIN, 2, (2, 1), 10) == name
-    assert key(Graph(CHAIN.latency_s, CHAIN.edges, 2.0), 2, (1, 2), 10) != name
+    assert key(LoadedGraph(CHAIN.latency_s, CHAIN.edges, 2.0), 2, (1, 2), 10) != name
     (tmp_path / f"{name}.json").write_text("{}")
     assert load_points(tmp_path, name) is None
 

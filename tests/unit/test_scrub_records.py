@@ -9,7 +9,7 @@ from eddy.packages.modules import ModuleManifest, Scrub
 from eddy_sim import build
 from eddy_sim.products import ROOT
 
-MODULES = sorted((ROOT / "bitstreams").glob("*/manifest.yaml"))
+MODULES = sorted([*ROOT.glob("bitstreams/*/manifest.yaml"), *ROOT.glob("tests/modules/*/manifest.yaml")])
 LINE = 'build: "0123456789abcdef"\n'
 
 

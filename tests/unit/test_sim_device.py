@@ -21,7 +21,7 @@ from eddy_drivers.regs import window
 from eddy_sim import bitfile, build
 from eddy_sim.addressmap import INTC_OFFSET, MODULE_OFFSET, PL_BASE
 from eddy_sim.bitstreams import BitstreamSet, list_or_build
-from eddy_sim.board import Stop
+from eddy_sim.board import StopReason
 from eddy_sim.device import LoadRefused, SimClock, SimDevice
 from eddy_sim.faults import FAILED_LOAD, LoadFault
 from eddy_sim.memory import CacheView
@@ -57,7 +57,7 @@ class FakeBoard:
         self.load_ends: int | None = None
         self.loads: list[tuple[int, int, LoadFault | None]] = []
         self.resets = 0
-        self._untold = Stop.NONE
+        self._untold = StopReason.NONE
 
     now_s = property(lambda self: self.cycle * CYCLE_S)
     config_busy = property(lambda self: self.load_ends is not None)
@@ -81,9 +81,9 @@ class FakeBoard:
         self.cycle += cycles
         if self.load_ends is not None and self.load_ends <= self.cycle:
             self.load_ends = None
-            self._untold |= Stop.CONFIG
+            self._untold |= StopReason.CONFIG
         if self.irq and not irq:
-            self._untold |= Stop.IRQ
+            self._untold |= StopReason.IRQ
 
     def read32(self, offset: int) -> int:
         self._pass(ACCESS_CYCLES)
@@ -112,12 +112,12 @@ class FakeBoard:
         else:
             self.words[offset] = value
 
-    def step_until(self, deadline_s: float, stop_on: Stop = Stop.NONE) -> Stop:
+    def step_until(self, deadline_s: float, stop_on: StopReason = StopReason.NONE) -> StopReason:
         deadline = max(self.cycle, round(deadline_s / CYCLE_S))
         while not self._untold & stop_on and self.cycle < deadline:
             self._pass(1)
         told, self._untold = self._untold & stop_on, self._untold & ~stop_on
-        return told or Stop.DEADLINE
+        return told or StopReason.DEADLINE
 
     def start_config(self, slot: int, module: Path, size: int, fault: LoadFault | None, identity: Any) -> None:
         assert self.load_ends is None

@@ -7,6 +7,10 @@ import re
 import pytest
 from eddy_sim import shims
 from eddy_sim.boundary import SLOT_DOWN, SLOT_UP, Signal
+from eddy_sim.products import ROOT
+
+PORTS = ROOT / "hw/ip/slot_ports/rtl/slot_ports.svh"
+RUN = ROOT / "hw/ip/hls_wrapper/rtl/hls_run.svh"
 
 
 def test_every_slot_signal_is_copied_both_by_shell_and_module() -> None:
@@ -25,6 +29,15 @@ def test_the_boundary_has_the_signals_of_two_axi_interfaces() -> None:
     names = {signal.name for signal in (*SLOT_DOWN, *SLOT_UP)}
     assert len(names) == 19 + 37
     assert {"s_axil_araddr", "m_axi_awuser", "m_axi_rlast", "m_axi_wstrb"} <= names
+
+
+def test_the_slots_port_list_is_that_of_the_table() -> None:
+    found = re.findall(r"^\s*(input|output)\s+logic\s+(?:\[(\d+):0\])?\s*(\w+)", PORTS.read_text(), re.M)
+    ports = {name: (way, int(high or 0) + 1) for way, high, name in found}
+    table = {s.name: ("input", s.width) for s in SLOT_DOWN} | {s.name: ("output", s.width) for s in SLOT_UP}
+    assert ports == table | {"clk_i": ("input", 1), "rst_ni": ("input", 1), "irq_o": ("output", 1)}
+    # A run connects each of them to the wrapper.
+    assert set(ports) <= set(re.findall(r"\.(\w+)[,\s]", RUN.read_text()))
 
 
 def test_structures_have_no_padding_between_fields() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFailed
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest, Quota
 from eddy.store import Store
@@ -161,6 +161,16 @@ def test_equal_uploads_at_once_make_one_blob(store: Store, tmp_path: Path) -> No
     assert store.room(TENANT) == 3 * PIECE_BYTES - len(data)
 
 
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
 @pytest.mark.parametrize(
     ("spoil", "how"),
     [
@@ -168,6 +178,8 @@ def test_equal_uploads_at_once_make_one_blob(store: Store, tmp_path: Path) -> No
         (lambda path: path.write_bytes(b"x" * 400), "ends 600 bytes early"),
         (lambda path: path.write_bytes(b"x" * 1001), "has 1001 bytes instead of 1000"),
         (lambda path: path.unlink(), "it is missing"),
+        (_pipe, "it is no plain file"),
+        (_link, "Too many levels of symbolic links"),
     ],
 )
 def test_a_damaged_blob_is_named_and_can_be_put_up_again(
@@ -222,6 +234,19 @@ def test_a_damaged_output_is_named(store: Store, tmp_path: Path) -> None:
         store.output_file(TENANT, record.id, "out").verify()
 
 
+@pytest.mark.parametrize("kind", [_pipe, _link])
+def test_an_output_that_is_no_plain_file_keeps_nobody_waiting(
+    store: Store, tmp_path: Path, kind: Callable[[Path], None]
+) -> None:
+    record = finished(store, b"one")
+    path = tmp_path / "outputs/1.out"
+    kind(path)
+    with pytest.raises(DamagedFile, match="output out of job 1"):
+        store.output(TENANT, record.id, "out")
+    with pytest.raises(StorageFailed, match=r"1\.out is not of the kind it should be .* move it away"):
+        store.commit(Commit(results=(Result(record.id, "out", 1, b"two"),)))
+
+
 def test_files_no_row_names_are_swept(store: Store, tmp_path: Path) -> None:
     kept = {f"blobs/t-{TENANT}/{put(store, b'kept')}", "outputs/1.out", "outputs/1.%2Flog"}
     record = finished(store, b"kept")
@@ -235,11 +260,19 @@ def test_files_no_row_names_are_swept(store: Store, tmp_path: Path) -> None:
         outputs / "1.other",
         outputs / "2.out",
         outputs / "x.draft",
-        outputs / "nobody's",
     ]
-    for path in orphans:
+    strangers = [outputs / "thesis.pdf", blobs / "notes", blobs / f"t-{TENANT}" / "notes", blobs / "photos" / sha(b"x")]
+    elsewhere = tmp_path.with_name("elsewhere")
+    for folder in (elsewhere, blobs / "photos"):
+        folder.mkdir()
+    (blobs / "t-linked").symlink_to(elsewhere)
+    strangers.append(elsewhere / sha(b"somebody's"))
+    for path in (*orphans, *strangers):
         path.write_bytes(b"x")
     assert sorted(store.sweep()) == sorted(orphans)
+    assert all(path.read_bytes() == b"x" for path in strangers)
+    for path in (*strangers, blobs / "t-linked"):
+        path.unlink()
     assert set(there(tmp_path)) == kept
     assert store.sweep() == []
     assert store.log(TENANT, record.id) == "printed"

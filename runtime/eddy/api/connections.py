@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import fcntl
 import json
+import logging
 import struct
 import termios
 from collections.abc import Callable, Iterator
@@ -263,7 +264,13 @@ def _whole(status: int, headers: list[tuple[str, str]], body: bytes) -> Iterator
     yield h11.EndOfMessage()
 
 
+def _no_matter_of_ours(record: logging.LogRecord) -> bool:
+    """Keep out of the log what any stranger can write into it as often as he likes: that his bytes were not HTTP."""
+    return record.msg != "Invalid HTTP request received."
+
+
 def guarded(limits: ConnectionLimits) -> Callable[..., GuardedProtocol]:
     """What `uvicorn.Config(http=...)` takes: makes the connections of one server."""
     connections = Connections(limits)
+    logging.getLogger("uvicorn.error").addFilter(_no_matter_of_ours)
     return lambda **arguments: GuardedProtocol(connections, **arguments)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import Depends, Request, Security
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
 from eddy.api.connections import ConnectionLimits
 from eddy.api.keys import KeyHasher
+from eddy.api.kinds import VIEWS, KindView
 from eddy.api.problems import Forbidden
+from eddy.api.sessions import COOKIE, HEADER, Session, Sessions
 from eddy.api.uploads import UploadLimits, Uploads
 from eddy.core.errors import BoardUnreachable, Unauthorized
 from eddy.core.records import TenantRecord
@@ -44,8 +47,10 @@ class Context:
         settings: Limits.
         failure: Why the hypervisor stopped, where it did; "" while it runs.
         running: Whether the hypervisor's loop has been started.
+        kinds: What is shown of each kind of jobs, by its name.
         ending: Set once the server ends: streams end then.
         uploads: Blobs on their way in.
+        sessions: Browsers that are logged in.
     """
 
     hypervisor: Hypervisor
@@ -55,8 +60,10 @@ class Context:
     settings: ApiSettings = field(default_factory=ApiSettings)
     failure: str = ""
     running: bool = False
+    kinds: Mapping[str, KindView] = field(default_factory=lambda: VIEWS)
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     uploads: Uploads = field(init=False)
+    sessions: Sessions = field(default_factory=Sessions)
 
     def __post_init__(self) -> None:
         self.uploads = Uploads(self.settings.uploads)
@@ -95,22 +102,59 @@ Ctx = Annotated[Context, Depends(context_of)]
 _bearer = HTTPBearer(
     auto_error=False, scheme_name="api_key", description="A tenant's key, as `eddy tenant add` shows it."
 )
+_cookie = APIKeyCookie(
+    name=COOKIE,
+    auto_error=False,
+    scheme_name="session",
+    description="A browser's session, of `POST /v1/session`.",
+)
+
+
+def tenant_of_key(context: Context, key: str) -> TenantRecord:
+    """Whose a key is.
+
+    Raises:
+        Unauthorized: Nobody's.
+    """
+    return _tenant(context, context.hasher.hash(key), "This key is unknown; ask the operator for one.")
+
+
+def tenant_of_session(context: Context, session: Session) -> TenantRecord:
+    """Whose a session is.
+
+    Raises:
+        Unauthorized: The key it was opened with is not valid any more.
+    """
+    return _tenant(context, session.key_hash, "This key is not valid any more; log in again.")
+
+
+def _tenant(context: Context, key_hash: str, otherwise: str) -> TenantRecord:
+    tenant = context.store.tenant_by_key(key_hash)
+    if tenant is None:
+        raise Unauthorized(otherwise, field="Authorization")
+    return tenant
 
 
 async def caller(
-    context: Ctx, credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+    request: Request,
+    context: Ctx,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],
+    cookie: Annotated[str | None, Security(_cookie)],
 ) -> TenantRecord:
-    """Who is asking.
+    """Who is asking: by a key, or else by a browser's session.
 
     Raises:
         Unauthorized: No key, or one nobody has.
+        Forbidden: A session's request that changes something does not carry the session's token.
     """
-    if credentials is None:
+    if credentials is not None:
+        return tenant_of_key(context, credentials.credentials)
+    session = context.sessions.of(cookie) if cookie else None
+    if session is None:
         raise Unauthorized("Send your key as `Authorization: Bearer <key>`.", field="Authorization")
-    tenant = context.store.tenant_by_key(context.hasher.hash(credentials.credentials))
-    if tenant is None:
-        raise Unauthorized("This key is unknown; ask the operator for one.", field="Authorization")
-    return tenant
+    if request.method not in ("GET", "HEAD") and not session.allows(request.headers.get(HEADER, "")):
+        raise Forbidden(f"Send the session's token as `{HEADER}`; `GET /v1/session` shows it.", field=HEADER)
+    return tenant_of_session(context, session)
 
 
 Caller = Annotated[TenantRecord, Depends(caller)]

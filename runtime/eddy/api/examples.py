@@ -76,6 +76,7 @@ JOB: dict[str, Any] = {
     "error": None,
     "kernel": None,
     "outputs": {"result": "/v1/jobs/17/outputs/result"},
+    "computed": True,
     "links": {"self": "/v1/jobs/17", "events": "/v1/jobs/17/events"},
 }
 BLOB: dict[str, Any] = {"sha256": _ARRAY, "bytes": 256}
@@ -91,6 +92,32 @@ SLOT: dict[str, Any] = {
     "job": 17,
     "task": 1,
     "item": 0,
+}
+OVERVIEW: dict[str, Any] = {
+    "now_s": 0.0149,
+    "ready": True,
+    "detail": "",
+    "viewer": "ada",
+    "operator": False,
+    "policy": "eddy",
+    "slots": [SLOT],
+    "counts": {"running": 1},
+    "jobs": [],
+    "ended": [JOB],
+    "spans": [
+        {
+            "slot": 0,
+            "kind": "load",
+            "start_s": 0.0,
+            "end_s": 0.0048,
+            "tenant": "ada",
+            "job": 17,
+            "task": 1,
+            "item": None,
+            "ok": True,
+        }
+    ],
+    "tenants": [],
 }
 APP: dict[str, Any] = {
     "name": "shift_only",

@@ -7,11 +7,15 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eddy.api import problems
-from eddy.api.paths import allowed, answers
+from eddy.api.paths import allowed, answers, fixed_ends
+
+_ONCE = (b"authorization", b"idempotency-key", b"content-type", b"content-encoding", b"last-event-id", b"host")
+"""Headers of one value."""
 
 
 class Methods:
-    """Answers OPTIONS, makes a HEAD of every GET, and refuses bodies that do not say they are JSON.
+    """Answers OPTIONS, makes a HEAD of every GET, and refuses heads that can be read in two ways, addresses with a line
+    feed behind them, and bodies that do not say they are JSON.
 
     Args:
         app: The application behind it, of which `scope["app"]` knows the routes.
@@ -25,7 +29,19 @@ class Methods:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        ambiguous = _ambiguous(scope)
+        if ambiguous:
+            # Whoever stands before us may have read it the other way, and what follows as another's request.
+            answer = problems.respond(Request(scope), "bad-request", ambiguous, {"Connection": "close"})
+            await answer(scope, receive, send)
+            return
         app, path, method = scope["app"], scope["path"], scope["method"]
+        if path.endswith("\n") and path.rpartition("/")[2][:-1] in fixed_ends(app):
+            # The pattern of a route lets a line feed at the end pass.
+            await problems.respond(Request(scope), "not-found", "There is nothing at this address.")(
+                scope, receive, send
+            )
+            return
         methods = allowed(app, path) if method in ("OPTIONS", "HEAD") else []
         if methods and method == "OPTIONS":
             await Response(status_code=204, headers={"Allow": ", ".join(methods)})(scope, receive, send)
@@ -38,8 +54,28 @@ class Methods:
                 request, "unsupported-media-type", detail, field="Content-Type", allowed=["application/json"]
             )
             await answer(scope, receive, send)
+        elif method == "POST" and _coding(scope) != "identity" and answers(app, "POST", path):
+            detail = f"A body in the coding {_coding(scope)} is not understood: send it as it is."
+            answer = problems.respond(
+                Request(scope), "unsupported-media-type", detail, field="Content-Encoding", allowed=["identity"]
+            )
+            await answer(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+
+def _ambiguous(scope: Scope) -> str:
+    """Why a head can be read in two ways; "" where it cannot."""
+    names = [name for name, _ in scope["headers"]]
+    if b"transfer-encoding" in names and b"content-length" in names:
+        return "A request has a Content-Length or a Transfer-Encoding, not both."
+    twice = [name.decode("latin-1") for name in _ONCE if names.count(name) > 1]
+    return f"The header {twice[0]} stands there twice." if twice else ""
+
+
+def _coding(scope: Scope) -> str:
+    """How the body is coded, as the request says."""
+    return Request(scope).headers.get("content-encoding", "").strip().lower() or "identity"
 
 
 def _says_json(scope: Scope) -> bool:

@@ -21,6 +21,8 @@ ANYWHERE = (400, 408, 413, 500, 503, 507)
 """What any request may meet: it cannot be read, comes too slowly, is too large, Eddy failed, the server is full, or the
 disk is."""
 WITH_KEY = (401,)
+WITH_SESSION = (403,)
+"""What changes something needs the session's token where a session asks."""
 WITH_FIELDS = (422,)
 WITH_JSON = (415,)
 
@@ -69,21 +71,24 @@ def describe(app: FastAPI) -> None:
                 known.pop(name, None)
             known["Problem"] = PROBLEM
             for operations in schema["paths"].values():
-                for operation in operations.values():
-                    _complete(operation)
+                for method, operation in operations.items():
+                    _complete(method, operation)
             app.openapi_schema = schema
         return app.openapi_schema
 
     app.openapi = complete  # type: ignore[method-assign]
 
 
-def _complete(operation: dict[str, Any]) -> None:
+def _complete(method: str, operation: dict[str, Any]) -> None:
     """Add to an operation's answers those it need not name."""
+    for parameter in operation.get("parameters", ()):
+        parameter["schema"] = _never_null(parameter["schema"])
     responses = operation["responses"]
     responses.pop("default", None)
     body = operation.get("requestBody", {}).get("content", {})
     wanted = list(ANYWHERE)
     wanted += WITH_KEY if operation.get("security") else ()
+    wanted += WITH_SESSION if operation.get("security") and method not in ("get", "head") else ()
     wanted += WITH_FIELDS if operation.get("parameters") or "application/json" in body else ()
     wanted += WITH_JSON if "application/json" in body else ()
     for status in wanted:
@@ -91,6 +96,14 @@ def _complete(operation: dict[str, Any]) -> None:
         if generated or str(status) not in responses:
             responses[str(status)] = _refusal(status)
     operation["responses"] = dict(sorted(responses.items()))
+
+
+def _never_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter that may be left out: text in an address or a header cannot be null."""
+    forms = [form for form in schema.get("anyOf", ()) if form != {"type": "null"}]
+    if len(forms) != 1:
+        return schema
+    return {**{name: value for name, value in schema.items() if name != "anyOf"}, **forms[0]}
 
 
 def _property(kind: str, description: str, **more: Any) -> dict[str, Any]:

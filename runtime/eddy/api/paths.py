@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.routing import Match
 
@@ -12,6 +13,11 @@ def answers(app: Starlette, method: str, path: str) -> bool:
     """Whether some route takes a method at a path."""
     scope = {"type": "http", "method": method, "path": path, "root_path": "", "headers": [], "app": app}
     return any(route.matches(scope)[0] is Match.FULL for route in app.routes)
+
+
+def fixed_ends(app: FastAPI) -> set[str]:
+    """The last parts of paths that do not end in a parameter."""
+    return {path.rpartition("/")[2] for path in app.openapi()["paths"] if not path.endswith("}")}
 
 
 def allowed(app: Starlette, path: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from eddy.api.kinds import VIEWS
+from eddy.api.kinds import VIEWS, KindView
 from eddy.api.schemas import (
     App,
     Buffer,
@@ -29,9 +29,11 @@ from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus, Ten
 from eddy.model.parallel_fraction import Activity
 
 
-def job_answer(record: JobRecord, applications: Mapping[str, Application], doing: str = "") -> Job:
+def job_answer(
+    record: JobRecord, applications: Mapping[str, Application], doing: str = "", kinds: Mapping[str, KindView] = VIEWS
+) -> Job:
     """The job object of a record; output links appear once the job has succeeded. `doing` is what it waits for."""
-    view = VIEWS[record.kind]
+    view = kinds[record.kind]
     here = f"/v1/jobs/{record.id}"
     done = record.state is JobState.SUCCEEDED
     waiting = {cause: record.waiting_s.get(cause, 0.0) for cause in Waiting.model_fields}
@@ -61,6 +63,7 @@ def job_answer(record: JobRecord, applications: Mapping[str, Application], doing
         error=_job_error(record),
         kernel=_kernel(record.kernel) if record.kernel else None,
         outputs={name: f"{here}/outputs/{quote(name)}" for name in view.outputs(record, applications)} if done else {},
+        computed=record.computed,
         links={"self": here, "events": f"{here}/events", **({"log": f"{here}/log"} if view.logs else {})},
     )
 
@@ -77,6 +80,8 @@ def _kernel(record: KernelRecord) -> Kernel:
         },
         counters=_counters(record.cores),
         parallel_fraction=_fraction(record.cores),
+        core_seconds=record.core_seconds,
+        paid=record.paid,
         log_bytes=record.log_bytes,
     )
 

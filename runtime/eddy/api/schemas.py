@@ -76,6 +76,8 @@ class Kernel(Answer):
     outputs: dict[str, KernelOutput] = Field(description="The arrays it may write, by argument name.")
     counters: KernelCounters | None = Field(description="Null until a slice has ended.")
     parallel_fraction: float | None = Field(description="F by (4.3) of [000]; null where the counters show nothing.")
+    core_seconds: float = Field(description="Time its slices had cores, summed over cores; 0 on whole clusters.")
+    paid: float = Field(description="Those core-seconds at the clusters' prices; all cores cost 1 a second together.")
     log_bytes: int = Field(description="Bytes it printed, once it has ended; `links.log` has them.")
 
 
@@ -86,7 +88,9 @@ class Job(Answer):
 
     id: int = Field(description="Its number; a later job has a larger one.")
     tenant: str = Field(description="Whose it is.")
-    kind: Literal["application", "kernel"] = Field(description="What was submitted.")
+    kind: str = Field(
+        description="What was submitted: `application`, `kernel`, or another kind that this server takes."
+    )
     application: str = Field(description='The application; "kernel:" and the kernel\'s name for a kernel job.')
     batch: int = Field(description="Items; slices of the ND-range for a kernel job.")
     priority: int = Field(description="As submitted; higher comes first.")
@@ -113,6 +117,10 @@ class Job(Answer):
     error: JobError | None = Field(description="Why it failed; null where it did not.")
     kernel: Kernel | None = Field(description="Of a kernel job; null for applications.")
     outputs: dict[str, str] = Field(description="Output buffer to where its bytes are; empty until it succeeded.")
+    computed: bool = Field(
+        description="Whether the board computes what was asked for; false on a board that models times alone, where "
+        "every output is zeros."
+    )
     links: dict[str, str] = Field(description="Addresses: `self`, `events`, and `log` of a kernel job.")
 
 
@@ -200,8 +208,12 @@ class Slot(Answer):
 class SlotList(Answer):
     """The slots of the board, by index."""
 
-    model_config = _shown({"now_s": 0.0149, "slots": [examples.SLOT]})
+    model_config = _shown({"now_s": 0.0149, "computes": True, "slots": [examples.SLOT]})
 
+    computes: bool = Field(
+        description="Whether the board computes what jobs ask for; false where it models times alone (`--board model`) "
+        "and every output is zeros."
+    )
     now_s: float = Field(description="Board time.")
     slots: list[Slot] = Field(description="Slots, by index.")
 

@@ -9,8 +9,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -21,18 +22,28 @@ from eddy.api.app import create_app
 from eddy.api.connections import guarded
 from eddy.api.context import ApiSettings
 from eddy.api.keys import KeyHasher, load_secret
+from eddy.api.kinds import ServedKind
 from eddy.api.operator import see_to_operator
 from eddy.board.factory import connect, open_board
 from eddy.board.port import BoardPort
-from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest
+from eddy.board.profile import load_profile, profile_names
+from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, NotFound
 from eddy.gpu.compiler import Compiler
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
+from eddy.hypervisor.market_loop import PriceLoop, PriceSettings
+from eddy.hypervisor.spread import cluster_kinds
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
+from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.price import POLICIES as PRICE_POLICIES
 from eddy.store import Store
 from eddy.store.folder import DataFolder
+
+WHOLE = "whole"
+"""Names no price policy: kernels get whole clusters."""
+MOST_WEIGHT = 1e6
 
 _log = structlog.get_logger("eddy.api")
 
@@ -52,6 +63,8 @@ class ServerSettings:
     host: str = "127.0.0.1"
     port: int = 8000
     gpu_policy: str = "fcfs"
+    price: str = "market"
+    price_settings: PriceSettings = field(default_factory=PriceSettings)
     kernels: KernelLimits = field(default_factory=KernelLimits)
     kernel_cache: Path | None = None
     api: ApiSettings = field(default_factory=ApiSettings)
@@ -65,6 +78,7 @@ class Server:
         settings: What to serve, and where.
         progress: Told what is being built.
         board: A board to use instead of opening the one the settings name.
+        kinds: Kinds of jobs it takes beside applications and kernels.
 
     Raises:
         InvalidRequest: A setting is wrong.
@@ -74,9 +88,14 @@ class Server:
     """
 
     def __init__(
-        self, settings: ServerSettings, progress: Progress = lambda _: None, board: BoardPort | None = None
+        self,
+        settings: ServerSettings,
+        progress: Progress = lambda _: None,
+        board: BoardPort | None = None,
+        kinds: Sequence[ServedKind] = (),
     ) -> None:
         self.settings = settings
+        self._kinds = kinds
         self._socket = _listen(settings.host, settings.port)
         self.host, self.port = self._socket.getsockname()[:2]
         self.failed = False
@@ -109,14 +128,17 @@ class Server:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
-    def run(self) -> None:
+    def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Serve until a signal asks for the end, or until the hypervisor's loop fails (`failed` is true then).
 
         What it held is given back when it returns: board first, then store, then address. A further signal spares
         those who are still connected nothing more, but cuts nothing else short.
+
+        Args:
+            ready: Called once jobs are taken. What it raises ends the server, and is raised again.
         """
         with signals.caught(), contextlib.closing(self), signals.calling(self._uvicorn.stop):
-            self._uvicorn.run(sockets=[self._socket])
+            self._uvicorn.serve_until_asked(self._socket, ready)
 
     def close(self) -> None:
         """Close the board's slots, the store and the address; again does nothing. For whoever does not `run` it."""
@@ -124,19 +146,19 @@ class Server:
 
     @contextlib.contextmanager
     def background(self, start_timeout_s: float = 60.0) -> Iterator[Server]:
-        """Serve from another thread while the block runs.
+        """Serve from another thread while the block runs, which begins when jobs are taken.
 
         Raises:
             BoardUnreachable: It did not start in time.
         """
-        thread = threading.Thread(target=self.run, name="eddy-server", daemon=True)
+        ready = threading.Event()
+        thread = threading.Thread(target=self.run, args=[ready.set], name="eddy-server", daemon=True)
         thread.start()
         try:
             deadline = time.monotonic() + start_timeout_s
-            while not self._uvicorn.started:
+            while not ready.wait(0.01):
                 if not thread.is_alive() or time.monotonic() > deadline:
                     raise BoardUnreachable("The server did not start; its log has the cause.")
-                time.sleep(0.01)
             yield self
         finally:
             self._uvicorn.should_exit = True
@@ -154,8 +176,11 @@ class Server:
             catalogue.constants,
             KernelPlanner(catalogue.modules, Compiler(self.settings.kernel_cache), self.settings.kernels),
             gpu_policy,
+            _price(self.settings, self.store, catalogue.modules, self.board.describe().profile),
+            [kind.jobs for kind in self._kinds],
         )
-        app = create_app(hypervisor, self.store, self.catalogue, self._hasher, self.settings.api, self._fail)
+        views = [kind.view for kind in self._kinds]
+        app = create_app(hypervisor, self.store, self.catalogue, self._hasher, self.settings.api, self._fail, views)
         config = uvicorn.Config(
             app,
             log_level=self.settings.log_level,
@@ -165,7 +190,7 @@ class Server:
             server_header=False,
             http=guarded(self.settings.api.connections),  # type: ignore[arg-type]
         )
-        return _Loop(config, app.state.context.ending)
+        return _Loop(config, app.state.context.ending, hypervisor.wait_ready)
 
     def _fail(self) -> None:
         self.failed = True
@@ -181,16 +206,44 @@ class _Loop(uvicorn.Server):
     Args:
         config: uvicorn's.
         ending: Set before connections are waited for.
+        wait_ready: Returns when jobs are taken.
     """
 
-    def __init__(self, config: uvicorn.Config, ending: asyncio.Event) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ending: asyncio.Event, wait_ready: Callable[[], Awaitable[None]]
+    ) -> None:
         super().__init__(config)
-        self._ending = ending
+        self._ending, self._wait_ready = ending, wait_ready
+        self._ready: Callable[[], None] = lambda: None
+        self._failure: BaseException | None = None
+
+    def serve_until_asked(self, listener: socket.socket, ready: Callable[[], None]) -> None:
+        """Serve on a socket until `stop`; `ready` is called once jobs are taken, and may raise."""
+        self._ready = ready
+        self.run(sockets=[listener])
+        if self._failure is not None:
+            raise self._failure
 
     def stop(self) -> None:
         """End; asked again, without waiting for open connections. Safe in a signal handler."""
         self.force_exit = self.should_exit
         self.should_exit = True
+
+    async def main_loop(self) -> None:
+        """uvicorn's, with somebody beside it who says when jobs are taken."""
+        announcing = asyncio.create_task(self._announce())
+        try:
+            await super().main_loop()
+        finally:
+            announcing.cancel()
+
+    async def _announce(self) -> None:
+        await self._wait_ready()
+        try:
+            self._ready()
+        except BaseException as failure:
+            self._failure = failure
+            self.should_exit = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -227,6 +280,29 @@ def _policy(name: str, setting: str) -> DispatchPolicy:
         allowed = sorted(POLICIES)
         raise InvalidRequest(f"There is no policy {name!r}.", field=setting, allowed=allowed)
     return POLICIES[name]()
+
+
+def _price(
+    settings: ServerSettings, store: Store, modules: Mapping[str, ModuleManifest], profile: str
+) -> PriceLoop | None:
+    """What shares clusters; None where kernels get whole ones."""
+    if settings.price == WHOLE:
+        return None
+    if settings.price not in PRICE_POLICIES:
+        message = f"There is no price policy {settings.price!r}."
+        raise InvalidRequest(message, field="price", allowed=[WHOLE, *sorted(PRICE_POLICIES)])
+    policy = PRICE_POLICIES[settings.price]()
+    named = load_profile(profile).configurations if profile in profile_names() else {}
+    return PriceLoop(policy, cluster_kinds(modules), partial(weight_of, store), settings.price_settings, named)
+
+
+def weight_of(store: Store, tenant: str) -> float:
+    """What a tenant is entitled to, relative to the others: its attribute `weight`, 1 where none will do."""
+    try:
+        weight = float(store.tenant(tenant).attributes.get("weight", 1.0))
+    except (NotFound, TypeError, ValueError):
+        return 1.0
+    return weight if 0 < weight < MOST_WEIGHT else 1.0
 
 
 def _board(settings: ServerSettings, catalogue: CatalogueInForce, progress: Progress) -> BoardPort:

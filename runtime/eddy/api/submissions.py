@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, create_model
 from pydantic_core import PydanticCustomError
 
 from eddy.api import examples
-from eddy.api.kinds import VIEWS
+from eddy.api.kinds import KindView
+from eddy.api.numbers import Whole, whole
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
@@ -31,8 +33,8 @@ def _priority(value: int) -> int:
     return value
 
 
-Priority = Annotated[int, AfterValidator(_priority), Field(json_schema_extra={"enum": list(PRIORITIES)})]
-Sizes = Annotated[list[Annotated[int, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=3)]
+Priority = Annotated[Whole, AfterValidator(_priority), Field(json_schema_extra={"enum": list(PRIORITIES)})]
+Sizes = Annotated[list[Annotated[Whole, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=3)]
 
 
 def _shown(name: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
@@ -101,7 +103,17 @@ _ARGUMENT_SCHEMA: dict[str, Any] = {
         ),
     ],
 }
-Argument = Annotated[dict[str, Any], WithJsonSchema(_ARGUMENT_SCHEMA)]
+
+
+def _whole_argument(value: dict[str, Any]) -> dict[str, Any]:
+    """An argument whose whole numbers are integers; that of `value` is the kernel's affair."""
+    found = {name: value[name] if name == "value" else whole(value[name]) for name in value}
+    if isinstance(found.get("shape"), list):
+        found["shape"] = [whole(length) for length in found["shape"]]
+    return found
+
+
+Argument = Annotated[dict[str, Any], AfterValidator(_whole_argument), WithJsonSchema(_ARGUMENT_SCHEMA)]
 
 
 class Request(BaseModel):
@@ -146,7 +158,7 @@ class JobSubmission(Request):
         default=None, min_length=1, max_length=64, description="Name of the application; `GET /v1/apps` lists them."
     )
     kernel: KernelSubmission | None = Field(default=None, description="A kernel, instead of `application`.")
-    batch: int = Field(default=1, ge=1, le=_MAX_ITEMS, description="Number of items.")
+    batch: Whole = Field(default=1, ge=1, le=_MAX_ITEMS, description="Number of items.")
     priority: Priority = Field(default=PRIORITIES[0], description="Higher comes first.")
     inputs: dict[str, Annotated[list[Digest], Field(min_length=1, max_length=_MAX_ITEMS)]] = Field(
         default_factory=dict,
@@ -168,24 +180,26 @@ class JobSubmission(Request):
         description="Board seconds a slice of a kernel may take; null for what the server allows.",
     )
 
-    def check_kind(self) -> None:
-        """Check that it asks for one thing, and for nothing that goes with the other. Null is as good as left out.
+    def check_kind(self, kinds: Mapping[str, KindView]) -> KindView:
+        """Check that it asks for one thing, and for nothing that goes with another. Null is as good as left out.
 
         Raises:
-            InvalidRequest: It asks for both or neither, or has a field too many.
+            InvalidRequest: It asks for several or none, or has a field too many.
         """
-        named = [kind for kind in VIEWS if getattr(self, kind) is not None]
+        named = [name for name in kinds if getattr(self, name) is not None]
         if len(named) != 1:
-            there = "both" if named else "neither"
-            message = f"application: a job has exactly one of application and kernel; this has {there}."
-            raise InvalidRequest(message, field="application", allowed="exactly one of application, kernel")
-        view = VIEWS[named[0]]
+            there = "neither" if not named else "both" if len(kinds) == 2 else "several"
+            message = f"application: a job has exactly one of {' and '.join(kinds)}; this has {there}."
+            raise InvalidRequest(message, field="application", allowed=f"exactly one of {', '.join(kinds)}")
+        view = kinds[named[0]]
         for name in sorted(view.refuses & self.model_fields_set):
             if getattr(self, name) is not None:
                 raise InvalidRequest(f"{view.title} job takes no {name}.", field=name, allowed="leave it out")
+        return view
 
-    def request(self, tenant: str, idempotency_key: str) -> JobRequest:
-        """What it asks for, as the hypervisor takes it; `check_kind` first."""
+    def request(self, tenant: str, idempotency_key: str, view: KindView) -> JobRequest:
+        """What it asks for, as the hypervisor takes it; `view` is what `check_kind` answers."""
+        body = getattr(self, view.name).model_dump() if view.body else None
         return JobRequest(
             tenant=tenant,
             application=self.application or "",
@@ -197,7 +211,19 @@ class JobSubmission(Request):
             idempotency_key=idempotency_key,
             kernel=self.kernel.model_dump() if self.kernel else None,
             time_limit_s=self.time_limit_s,
+            other_kind=view.name if view.body else "",
+            body=body,
         )
+
+
+def submission_model(kinds: Mapping[str, KindView]) -> type[JobSubmission]:
+    """The body of a submission: with a field for every kind beside applications and kernels."""
+    more: dict[str, Any] = {
+        view.name: (view.body | None, Field(default=None, description=f"{view.title}, instead of `application`."))
+        for view in kinds.values()
+        if view.body
+    }
+    return create_model(JobSubmission.__name__, __base__=JobSubmission, **more) if more else JobSubmission
 
 
 class BufferSubmission(Request):
@@ -207,7 +233,7 @@ class BufferSubmission(Request):
         description="Filled from a submission, handed back, between tasks, or one for all items."
     )
     dtype: str = Field(pattern=f"^({'|'.join(DTYPES)})$", description="numpy's name of an element.")
-    shape: list[Annotated[int, Field(ge=1, le=MAX_BUFFER_BYTES)]] = Field(
+    shape: list[Annotated[Whole, Field(ge=1, le=MAX_BUFFER_BYTES)]] = Field(
         max_length=8, description="Shape of one item's array."
     )
 
@@ -217,7 +243,7 @@ class TaskSubmission(Request):
 
     name: str = Field(pattern=IDENTIFIER, description="Unique in the application.")
     module: str | None = Field(default=None, pattern=IDENTIFIER, description="Module; null for one of the task's name.")
-    arguments: dict[str, str | int] = Field(
+    arguments: dict[str, str | Whole] = Field(
         default_factory=dict, max_length=256, description="Register of the module to a buffer's name, or a number."
     )
     estimate_us: float = Field(gt=0, le=1e12, description="Expected board time of an item, in microseconds.")
@@ -231,9 +257,9 @@ class AppSubmission(Request):
 
     application: str = Field(pattern=IDENTIFIER, description="Its name.")
     summary: str = Field(default="", max_length=1000, description="A description.")
-    max_batch: int = Field(default=30, ge=1, le=_MAX_ITEMS, description="Most items of a job.")
-    goal_slots: int = Field(default=3, ge=1, le=64, description="Slots beyond which it gets no faster.")
-    goals: dict[Annotated[str, Field(pattern=r"^[0-9]{1,7}$")], Annotated[int, Field(ge=1, le=64)]] = Field(
+    max_batch: Whole = Field(default=30, ge=1, le=_MAX_ITEMS, description="Most items of a job.")
+    goal_slots: Whole = Field(default=3, ge=1, le=64, description="Slots beyond which it gets no faster.")
+    goals: dict[Annotated[str, Field(pattern=r"^[0-9]{1,7}$")], Annotated[Whole, Field(ge=1, le=64)]] = Field(
         default_factory=dict, max_length=64, description="The same by batch, where it was measured."
     )
     buffers: dict[Annotated[str, Field(pattern=IDENTIFIER)], BufferSubmission] = Field(
@@ -256,8 +282,8 @@ class AppSubmission(Request):
 class QuotaSubmission(Request):
     """Bounds of a tenant; what is left out takes the default."""
 
-    max_jobs: int = Field(default=64, ge=1, le=1 << 20, description="Jobs that have not ended, at once.")
-    max_blob_bytes: int = Field(default=1 << 30, ge=0, le=1 << 50, description="Bytes of blobs kept.")
+    max_jobs: Whole = Field(default=64, ge=1, le=1 << 20, description="Jobs that have not ended, at once.")
+    max_blob_bytes: Whole = Field(default=1 << 30, ge=0, le=1 << 50, description="Bytes of blobs kept.")
 
 
 class TenantSubmission(Request):

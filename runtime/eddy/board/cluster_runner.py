@@ -1,6 +1,7 @@
 """Kernels on a slot's GPU cluster: several side by side, and how each one ended.
 
-Kernels on disjoint cores run at once, each with a memory context of its own and one window, its region. One that reads
+Kernels on disjoint cores run at once, each with a memory context of its own and one window, its region (which slices of
+one kernel have in common). One that reads
 outside it, traps or runs too long is ended by itself: the others neither see nor wait for it, and its cores are cleared
 by their next start.
 """
@@ -11,10 +12,10 @@ from dataclasses import dataclass
 
 from eddy.board.fabric import Cluster, Fault, KernelEnd, KernelStart
 from eddy.board.handover import NotDrained
-from eddy.board.kernels import check_apart, check_kernel
+from eddy.board.kernels import check_apart, check_kernel, kernel_of
 from eddy.board.port import Cause, CoreReport, KernelLaunch, Launch
 from eddy.board.runner import Ended, RunnerParts, SlotFailed, StartFailed
-from eddy.core.errors import BoardFault, InvalidRequest
+from eddy.core.errors import BoardFault
 
 HALT_BOUND_S = 1e-3
 """How long halted cores may take to let their last stores land: as long as a slot may take to drain."""
@@ -82,10 +83,7 @@ class ClusterRunner:
             Conflict: A core it wants runs another kernel, or its region is another one's.
             StartFailed: It could not be started, and what it had asked of memory did not end.
         """
-        if launch.kernel is None:
-            message = f"slot {self._parts.index} holds a GPU cluster, which takes kernels; item {launch.item} has none"
-            raise InvalidRequest(message, field="kernel")
-        started = self._plan(launch, launch.kernel)
+        started = self._plan(launch, kernel_of(self._parts.index, launch))
         try:
             self._begin(launch, started)
         except NotDrained as late:
@@ -134,7 +132,8 @@ class ClusterRunner:
         for other in self._running.values():
             check_apart(kernel, cores, other.launch, other.cores)
         # Cores are disjoint, so that the lowest one's number is nobody else's: the context, and the window's place.
-        return KernelStart(kernel.entry, kernel.argument, region.address, region.bytes, cores, context=min(cores))
+        place = region.address, region.bytes
+        return KernelStart(kernel.entry, kernel.argument, *place, cores, context=min(cores), family=kernel.family)
 
     def _begin(self, launch: Launch, started: KernelStart) -> None:
         self._parts.done.arm()

@@ -85,6 +85,7 @@ class KernelStart:
         bytes: Its size.
         cores: Which cores run it.
         context: Memory context of its bursts.
+        family: Slices of the same one may work on one region side by side; "" for a kernel by itself.
     """
 
     entry: int
@@ -93,6 +94,7 @@ class KernelStart:
     bytes: int
     cores: tuple[int, ...]
     context: int
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from eddy.board.arena import Arena
 from eddy.board.fabric import Fault
 from eddy.board.handover import NotDrained
+from eddy.board.kernels import check_no_kernel
 from eddy.board.port import Access, Cause, Launch
 from eddy.board.runner import Ended, RunnerParts, StartFailed
-from eddy.core.errors import InvalidRequest
 
 
 class HlsRunner:
@@ -43,9 +43,7 @@ class HlsRunner:
             BoardFault: What the slot had admitted before is still outstanding.
             StartFailed: The module does not take it.
         """
-        if launch.kernel is not None:
-            message = f"slot {self._parts.index} holds no GPU cluster; item {launch.item} is a kernel and needs one"
-            raise InvalidRequest(message, field="kernel")
+        check_no_kernel(self._parts.index, launch)
         self._parts.gate.open(launch.grants)
         try:
             self._begin(launch)

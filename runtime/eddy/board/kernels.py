@@ -9,6 +9,29 @@ from eddy.gpu.layout import REGION_BASE
 MOST_REGION_BYTES = 1 << 30
 
 
+def kernel_of(slot: int, launch: Launch) -> KernelLaunch:
+    """The kernel of an item that a cluster in `slot` is to run.
+
+    Raises:
+        InvalidRequest: The item has none.
+    """
+    if launch.kernel is None:
+        message = f"slot {slot} holds a GPU cluster, which takes kernels; item {launch.item} has none"
+        raise InvalidRequest(message, field="kernel")
+    return launch.kernel
+
+
+def check_no_kernel(slot: int, launch: Launch) -> None:
+    """Check an item that an accelerator in `slot` is to run.
+
+    Raises:
+        InvalidRequest: It is a kernel.
+    """
+    if launch.kernel is not None:
+        message = f"slot {slot} holds no GPU cluster; item {launch.item} is a kernel and needs one"
+        raise InvalidRequest(message, field="kernel")
+
+
 def check_kernel(launch: Launch, kernel: KernelLaunch, region_bytes: int, cores: int) -> tuple[int, ...]:
     """Check a launch against the cluster it is meant for; answer the cores it takes.
 
@@ -54,11 +77,15 @@ def check_kernel(launch: Launch, kernel: KernelLaunch, region_bytes: int, cores:
     return asked
 
 
+def _slices_of_one(kernel: KernelLaunch, other: KernelLaunch) -> bool:
+    return kernel.family == other.family != ""
+
+
 def check_apart(kernel: KernelLaunch, cores: tuple[int, ...], other: Launch, taken: frozenset[int]) -> None:
     """Refuse a kernel beside another one that runs on the cores `taken`.
 
     Raises:
-        Conflict: They share a core, or their region.
+        Conflict: They share a core; or their region, and are not slices of one kernel.
     """
     if shared := sorted(taken.intersection(cores)):
         raise Conflict(
@@ -66,7 +93,7 @@ def check_apart(kernel: KernelLaunch, cores: tuple[int, ...], other: Launch, tak
             field="kernel.cores",
             item=other.item,
         )
-    if other.kernel is not None and other.kernel.region == kernel.region:
+    if other.kernel is not None and other.kernel.region == kernel.region and not _slices_of_one(kernel, other.kernel):
         raise Conflict(
             f"buffer {kernel.region} is the region of item {other.item}, which runs; kernels share no memory",
             field="kernel.region",

@@ -4,6 +4,8 @@ Nothing is computed that was not asked for: an item takes what a table says, a l
 through the configuration port, memory is real bytes or only booked. Time stands still but in `wait` and, where loads
 block, in `load`. The same calls in the same order give the same events, times and addresses.
 
+A kernel that says how many work-groups it runs takes `SLICE_S` and so many times what the table says a group takes.
+
 A module whose name says that it is a GPU cluster (`cluster_shape`), or that the board was told is one, takes kernels:
 they take the time the latency table says, and report cycles of that time and nothing counted.
 
@@ -13,16 +15,13 @@ per slot); where a profile is all there is, loads take image bytes over the prof
 
 from __future__ import annotations
 
-import hashlib
 import heapq
-import re
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from eddy.board.kernels import check_apart, check_kernel
-from eddy.board.model_memory import ModelMemory, Window
-from eddy.board.pages import PAGE
+from eddy.board.model_images import ImageCache, model_images
+from eddy.board.model_memory import ModelMemory
+from eddy.board.model_modules import Behaviour, ModelModule, RunningItem, module_of
 from eddy.board.port import (
     READY,
     Access,
@@ -40,8 +39,7 @@ from eddy.board.port import (
     SlotState,
 )
 from eddy.board.profile import Profile
-from eddy.core.counters import CoreCounters
-from eddy.core.errors import Conflict, ImageRefused, InvalidRequest, ModuleFault, NotFound
+from eddy.core.errors import Conflict, ImageRefused, ModuleFault, NotFound
 from eddy.core.slots import Image
 from eddy.gpu.shape import ClusterShape
 
@@ -53,13 +51,8 @@ BURST_BYTES = 128
 """What one request moves, for the counters: 16 beats of 8 bytes."""
 
 Latency = Mapping[str, float] | Callable[[str, str], float]
-"""Seconds an item takes: by task (`Launch.task`), or else by module; or a function of module and item name."""
-Behaviour = Callable[[Mapping[int, int], Window], None]
-"""What a module does with its registers and the memory it was granted.
-
-A GPU cluster's registers are those of the first core that runs the kernel (`KERNEL_REGISTERS`)."""
-KERNEL_REGISTERS: Mapping[str, int] = {"entry": 0x100, "argument": 0x104, "region": 0x118}
-"""Byte offsets of a kernel's entry, its argument, and the page of its region (hw/regs/gpu_cluster.rdl, core 0)."""
+"""Seconds an item, or a work-group of a kernel that counts them, takes: by task (`Launch.task`), or else by module; or
+a function of module and item name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +76,12 @@ class ModelFaults:
     loads: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """Something that runs: how it will end, and the cores it takes of a GPU cluster."""
-
-    launch: Launch
-    started_s: float
-    verdict: Cause
-    cores: frozenset[int]
-
-
 @dataclass(slots=True)
 class _Slot:
     phase: SlotPhase = SlotPhase.EMPTY
     image: str = ""
     since_s: float = 0.0
-    items: dict[int, _Item] = field(default_factory=dict)
+    items: dict[int, RunningItem] = field(default_factory=dict)
     """What runs, by the number of its planned end: an end whose number is not here is void."""
     load: int = -1
     """Number of the planned end of the load under way."""
@@ -142,7 +125,7 @@ class ModelBoard:
         self._latency = latency
         self._load_times = dict(load_times or {})
         self._blocking = blocking
-        self._cache = _ImageCache(cache_bytes)
+        self._cache = ImageCache(cache_bytes)
         self._behaviours = dict(behaviours or {})
         self._faults = faults or ModelFaults()
         self._clusters = dict(clusters or {})
@@ -184,6 +167,7 @@ class ModelBoard:
             arena_bytes=profile.arena.bytes,
             configuration_bytes_per_s=profile.configuration.bytes_per_s,
             requires_signature=False,
+            computes=bool(options.get("behaviours")),
         )
         port = profile.configuration
         times = {
@@ -279,40 +263,29 @@ class ModelBoard:
     def launch(self, slot: int, launch: Launch) -> None:
         """Start an item; see the port."""
         state = self._slot(slot)
-        shape = self._cluster(self._images[state.image].module) if state.image else None
-        beside = state.phase is SlotPhase.RUNNING and shape is not None
-        if state.phase is not SlotPhase.IDLE and not beside:
+        module = self._module(state) if state.image else None
+        beside = state.phase is SlotPhase.RUNNING and module is not None and module.shares
+        if module is None or (state.phase is not SlotPhase.IDLE and not beside):
             raise Conflict(f"slot {slot} is {state.phase.value}, not idle", slot=slot)
-        cores = self._check(slot, state, launch, shape)
-        takes_s, verdict = self._foresee(self._images[state.image].module, launch)
-        number = self._plan(self._now_s + takes_s, slot)
-        self._enter(state, SlotPhase.RUNNING, state.image, items=state.items)
-        state.items[number] = _Item(launch, self._now_s, verdict, frozenset(cores))
-
-    def _check(self, slot: int, state: _Slot, launch: Launch, shape: ClusterShape | None) -> tuple[int, ...]:
-        """Refuse what the module cannot take; answer the cores it takes of a cluster."""
         for grant in launch.grants:
             self._arena.buffer(grant.buffer)
-        if (launch.kernel is None) != (shape is None):
-            kind = "no GPU cluster" if shape is None else "a GPU cluster"
-            raise InvalidRequest(f"slot {slot} holds {kind}; item {launch.item} is for another", field="kernel")
-        if launch.kernel is None or shape is None:
-            return ()
-        cores = check_kernel(launch, launch.kernel, self._arena.buffer(launch.kernel.region).bytes, shape.cores)
-        for item in state.items.values():
-            check_apart(launch.kernel, cores, item.launch, item.cores)
-        return cores
+        cores = module.check(slot, launch, self._arena, state.items.values())
+        takes_s, verdict = self._foresee(slot, module, self._images[state.image].module, launch)
+        number = self._plan(self._now_s + takes_s, slot)
+        self._enter(state, SlotPhase.RUNNING, state.image, items=state.items)
+        state.items[number] = RunningItem(launch, self._now_s, verdict, frozenset(cores))
 
-    def _cluster(self, module: str) -> ClusterShape | None:
-        return self._clusters.get(module) or cluster_shape(module)
+    def _module(self, state: _Slot) -> ModelModule:
+        return module_of(self._images[state.image].module, self._clusters)
 
-    def _foresee(self, module: str, launch: Launch) -> tuple[float, Cause]:
+    def _foresee(self, slot: int, module: ModelModule, name: str, launch: Launch) -> tuple[float, Cause]:
         """How long an item will take, and how it will end: a fault comes half way, a hang at the limit."""
         known = self._latency
         if callable(known):
-            takes_s = known(module, launch.item)
+            takes_s = known(name, launch.item)
         else:
-            takes_s = known[launch.task] if launch.task in known else known[module]
+            takes_s = known[launch.task] if launch.task in known else known[name]
+        takes_s = module.duration_s(slot, launch, takes_s)
         fault = self._faults.items.get(launch.item, Cause.NONE)
         if fault is Cause.TIME_LIMIT or takes_s > launch.time_limit_s:
             return launch.time_limit_s, Cause.TIME_LIMIT
@@ -392,7 +365,7 @@ class ModelBoard:
         if verdict is Cause.TIME_LIMIT:
             detail = f"no end within {launch.time_limit_s:g} s"
         if verdict is Cause.NONE:
-            verdict, detail = self._behave(self._images[state.image].module, launch)
+            verdict, detail = self._behave(slot, state, launch)
         if verdict is not Cause.NONE:
             self._end_item(slot, state, number, at_s, verdict, detail)
             return
@@ -400,22 +373,18 @@ class ModelBoard:
             size = self._arena.buffer(grant.buffer).bytes
             state.read_bytes += size if grant.access is not Access.WRITE else 0
             state.write_bytes += size if grant.access is not Access.READ else 0
-        cores = self._reports(slot, state, item, at_s)
+        cores = self._reports(state, item, at_s)
         del state.items[number]
         if not state.items:
             self._enter(state, SlotPhase.IDLE, image=state.image, at_s=at_s)
         self._emit(at_s, EventKind.ITEM_DONE, slot, item.started_s, item=launch.item, cores=cores)
 
-    def _behave(self, module: str, launch: Launch) -> tuple[Cause, str]:
+    def _behave(self, slot: int, state: _Slot, launch: Launch) -> tuple[Cause, str]:
         """Let the module's behaviour work on the granted memory; a step outside is a fault, as on the shell."""
-        behaviour = self._behaviours.get(module)
+        behaviour = self._behaviours.get(self._images[state.image].module)
         if behaviour is None:
             return Cause.NONE, ""
-        registers, kernel = dict(launch.registers), launch.kernel
-        if kernel is not None:
-            page = self._arena.buffer(kernel.region).address // PAGE
-            values = {"entry": kernel.entry, "argument": kernel.argument, "region": page}
-            registers = {KERNEL_REGISTERS[name]: value for name, value in values.items()}
+        registers = self._module(state).registers(slot, launch, self._arena)
         window = self._arena.window(launch.grants)
         try:
             behaviour(registers, window)
@@ -426,17 +395,13 @@ class ModelBoard:
             window.close()
         return Cause.NONE, ""
 
-    def _reports(self, slot: int, state: _Slot, item: _Item, at_s: float) -> tuple[CoreReport, ...]:
-        """What the cores of a kernel report: the cycles of its time; no instruction was executed."""
-        module = self._images[state.image]
-        shape = self._cluster(module.module)
-        cycles = round((at_s - item.started_s) * module.clk_hz)
-        lanes = (0,) * (shape.threads if shape else 0)
-        return tuple(CoreReport(core, CoreCounters(cycles, 0, 0, lanes)) for core in sorted(item.cores))
+    def _reports(self, state: _Slot, item: RunningItem, at_s: float) -> tuple[CoreReport, ...]:
+        cycles = round((at_s - item.started_s) * self._images[state.image].clk_hz)
+        return self._module(state).reports(item.cores, cycles)
 
     def _end_item(self, slot: int, state: _Slot, number: int, at_s: float, cause: Cause, detail: str) -> None:
         """An item ended badly: the slot is closed, unless others go on in it."""
-        item, cores = state.items[number], self._reports(slot, state, state.items[number], at_s)
+        item, cores = state.items[number], self._reports(state, state.items[number], at_s)
         del state.items[number]
         if not state.items:
             self._enter(state, SlotPhase.FAULTED, at_s=at_s)
@@ -448,7 +413,7 @@ class ModelBoard:
         state: _Slot,
         phase: SlotPhase,
         image: str = "",
-        items: dict[int, _Item] | None = None,
+        items: dict[int, RunningItem] | None = None,
         at_s: float | None = None,
     ) -> None:
         state.phase, state.image, state.items, state.load = phase, image, items or {}, -1
@@ -520,62 +485,3 @@ class ModelBoard:
 def _state(index: int, slot: _Slot) -> SlotState:
     items = tuple(item.launch.item for item in slot.items.values())
     return SlotState(index, slot.phase, slot.image, items[0] if items else "", slot.since_s, items)
-
-
-def cluster_shape(module: str) -> ClusterShape | None:
-    """The GPU cluster that a module's name says it is, as ``gpu_1c4w4t``; None where it says nothing of the kind."""
-    found = re.fullmatch(r"gpu_(\d+)c(\d+)w(\d+)t(x?)", module)
-    return ClusterShape(int(found[1]), int(found[2]), int(found[3]), fpu=not found[4]) if found else None
-
-
-class _ImageCache:
-    """Images in memory, or on their way there, the one used longest ago leaving first."""
-
-    def __init__(self, capacity_bytes: int) -> None:
-        self._left = capacity_bytes
-        self._held: OrderedDict[str, tuple[float, int]] = OrderedDict()
-
-    def ready_s(self, sha256: str) -> float | None:
-        """When an image is there, or None where it is not."""
-        if sha256 not in self._held:
-            return None
-        self._held.move_to_end(sha256)
-        return self._held[sha256][0]
-
-    def holds(self, image: Image) -> bool:
-        """Whether an image fits at all."""
-        return image.bytes <= self._left + sum(size for _, size in self._held.values())
-
-    def put(self, image: Image, ready_s: float) -> None:
-        """Keep an image, if it fits at all."""
-        if not self.holds(image):
-            return
-        while image.bytes > self._left:
-            _, (_, size) = self._held.popitem(last=False)
-            self._left += size
-        self._held[image.sha256] = (ready_s, image.bytes)
-        self._left -= image.bytes
-
-
-def model_images(
-    description: BoardDescription, modules: Iterable[str], scrubbed: Collection[str] = ()
-) -> tuple[Image, ...]:
-    """An image of every module for every slot, named by hashes of their names; of some a reset scrubs them."""
-    return tuple(
-        Image(
-            sha256=hashlib.sha256(f"model:{module}:{slot.index}".encode()).hexdigest(),
-            module=module,
-            build=_build(module),
-            shell=description.shell,
-            slot=slot.index,
-            bytes=slot.image_bytes,
-            clk_hz=slot.clk_hz,
-            scrub_build=_build(module) if module in scrubbed else "",
-        )
-        for module in modules
-        for slot in description.slots
-    )
-
-
-def _build(module: str) -> str:
-    return hashlib.sha256(module.encode()).hexdigest()[:16]

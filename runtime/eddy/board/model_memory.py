@@ -58,14 +58,14 @@ class ModelMemory:
         self._book.checked(number, offset, size)
         return bytes(self._bytes[number][offset : offset + size]) if self._real else bytes(size)
 
-    def window(self, grants: Iterable[Grant]) -> Window:
+    def window(self, grants: Iterable[Grant]) -> GrantedMemory:
         """The memory a launch may touch."""
         if not self._real:
             raise Conflict("behaviours need a board with real memory (real_memory=True)")
-        return Window(self, tuple((self.buffer(grant.buffer), grant.access) for grant in grants))
+        return GrantedMemory(self, tuple((self.buffer(grant.buffer), grant.access) for grant in grants))
 
 
-class Window:
+class GrantedMemory:
     """What a module sees of memory: the buffers it was granted, by physical address."""
 
     def __init__(self, memory: ModelMemory, granted: tuple[tuple[Buffer, Access], ...]) -> None:

@@ -22,6 +22,7 @@ from eddy_drivers.hls_accelerator import KIND as HLS_KIND
 from eddy_drivers.hls_accelerator import MAP_MAJOR as HLS_MAP_MAJOR
 from eddy_drivers.hls_accelerator import HlsAccelerator
 from eddy_drivers.identity import read_identity
+from eddy_drivers.regs.axi_intc import Input
 from eddy_drivers.shell import Shell
 from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
 
@@ -32,9 +33,6 @@ from eddy.board.profile import Profile
 from eddy.core.counters import CoreCounters
 from eddy.core.errors import BoardFault, Conflict
 from eddy.gpu.shape import ClusterShape
-
-FAULT_INPUT = 16
-"""Input k of the interrupt controller is slot k's module, input 16 + k slot k's fault (hw/regs/axi_intc.rdl)."""
 
 PORT_BYTES = 16
 """What the shell's memory port can move in a shell-clock cycle: 8 bytes read and 8 written (hw/ip/eddy_pkg). The
@@ -75,8 +73,8 @@ class OverlayFabric:
                 control=_Control(bank, profile),
                 clock=_Clock(wizard, profile),
                 module=_Module(*module),
-                done=self._line(pins, index),
-                fault=self._line(pins, FAULT_INPUT + index),
+                done=self._line(pins, Input.MODULE + index),
+                fault=self._line(pins, Input.FAULT + index),
             )
             for index, (bank, wizard, module) in enumerate(zip(banks, wizards, modules, strict=True))
         )
@@ -290,7 +288,13 @@ class ClusterControl:
         """Start a kernel; its ticket."""
         self._check()
         asked = gpu_cluster.Kernel(
-            kernel.entry, kernel.argument, kernel.address, kernel.bytes, kernel.cores, kernel.context
+            kernel.entry,
+            kernel.argument,
+            kernel.address,
+            kernel.bytes,
+            kernel.cores,
+            kernel.context,
+            kernel.family,
         )
         return self._driver.launch(asked)
 

@@ -102,12 +102,17 @@ class KernelLaunch:
         entry: First address of the program, as the cores see it.
         argument: What warp 0 of each core finds in mscratch: the address of the launch block.
         cores: Which cores of the cluster run it; () means all.
+        family: Whose slice this is: slices of one kernel, side by side on disjoint cores, name the same family and may
+            work on one region. "" for a kernel by itself, which shares its region with nobody.
+        groups: Work-groups it runs; 0 where nobody says. Only a board that models time asks.
     """
 
     region: int
     entry: int
     argument: int
     cores: tuple[int, ...] = ()
+    family: str = ""
+    groups: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +248,10 @@ class SlotCounters:
 
 @dataclass(frozen=True, slots=True)
 class BoardDescription:
-    """What a board is; fixed while it runs."""
+    """What a board is; fixed while it runs.
+
+    `computes` is false where items only take their time: what they leave in memory is not what they should.
+    """
 
     board: str
     profile: str
@@ -253,6 +261,7 @@ class BoardDescription:
     arena_bytes: int
     configuration_bytes_per_s: float
     requires_signature: bool
+    computes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +341,8 @@ class BoardPort(Protocol):
         """Start an item on an idle slot, or a kernel on idle cores of a GPU cluster.
 
         Raises:
-            Conflict: The slot, or a core, is not idle; or the kernel's region is another one's that runs.
+            Conflict: The slot, or a core, is not idle; or the kernel's region is one's that runs, and the two are
+                not slices of one family.
             NotFound: A granted buffer does not exist.
             InvalidRequest: The launch is not one for the module in the slot.
         """

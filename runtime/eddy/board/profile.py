@@ -8,7 +8,7 @@ lies. Nothing else in Eddy knows one board from another.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
@@ -19,7 +19,7 @@ from eddy.core.slots import Pool, SlotDescription
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigurationPort:
+class PortRates:
     """How partial bitstreams get in.
 
     Attributes:
@@ -63,7 +63,7 @@ class Dram:
 
 
 @dataclass(frozen=True, slots=True)
-class Arena:
+class ArenaRange:
     """The part of memory that Eddy hands out to jobs."""
 
     base: int
@@ -87,6 +87,8 @@ class Profile:
             of what the port moves. The slots' regulators are set to it.
         requires_signature: Whether only signed images may be loaded.
         cache_bytes: Size of the cache that the slots share, in front of memory; 0 where there is none.
+        configurations: What the slots of the `gpu` pool may hold together, by name: modules by slot. Empty where any
+            cluster with an image for a slot may be in it.
     """
 
     name: str
@@ -94,12 +96,13 @@ class Profile:
     part: str
     shell_hz: float
     slots: tuple[SlotDescription, ...]
-    configuration: ConfigurationPort
+    configuration: PortRates
     dram: Dram
-    arena: Arena
+    arena: ArenaRange
     memory_share: float
     requires_signature: bool
     cache_bytes: int = 0
+    configurations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
 
 def profile_names() -> tuple[str, ...]:
@@ -138,16 +141,20 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
             part=str(data["part"]),
             shell_hz=float(data["shell_hz"]),
             slots=tuple(_slot(index, slot) for index, slot in enumerate(data["slots"])),
-            configuration=ConfigurationPort(**data["configuration"]),
+            configuration=PortRates(**data["configuration"]),
             dram=Dram(**data["dram"]),
-            arena=Arena(**data["arena"]),
+            arena=ArenaRange(**data["arena"]),
             memory_share=float(data["memory_share"]),
             requires_signature=bool(data["requires_signature"]),
             cache_bytes=int(data.get("cache_bytes", 0)),
+            configurations={
+                str(each): {int(slot): str(module) for slot, module in held.items()}
+                for each, held in data.get("configurations", {}).items()
+            },
         )
     except KeyError as error:
         raise InvalidRequest(f"profile {name}: field {error} is missing", field=str(error.args[0])) from error
-    except (TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         raise InvalidRequest(f"profile {name}: {error}", field="profile") from error
     _check(profile)
     return profile
@@ -164,6 +171,14 @@ def _slot(index: int, data: Mapping[str, Any]) -> SlotDescription:
 
 
 def _check(profile: Profile) -> None:
+    gpu = {slot.index for slot in profile.slots if slot.pool is Pool.GPU}
+    for name, held in profile.configurations.items():
+        if set(held) != gpu:
+            raise InvalidRequest(
+                f"profile {profile.name}: configuration {name} names slots {sorted(held)}, not {sorted(gpu)}",
+                field="configurations",
+                allowed=sorted(gpu),
+            )
     if not 1 <= len(profile.slots) <= 10:
         raise InvalidRequest(
             f"profile {profile.name}: a shell has 1 to 10 slots, not {len(profile.slots)}",

@@ -30,7 +30,7 @@ def demo(
             message = f"{missing.name} is not installed here; install it with `pip install 'eddy[demo]'`."
             raise InvalidRequest(message) from missing
         folder = Path(out)
-        clock = Clock()
+        clock = ProgressClock()
         with tempfile.TemporaryDirectory(prefix="eddy-demo-") as data:
             report = demo_run.run(profile, policy, Path(data), folder, clock.say, clock.progress)
     if as_json:
@@ -42,7 +42,7 @@ def demo(
         raise typer.Exit(FAILED)
 
 
-class Clock:
+class ProgressClock:
     """Progress lines with the wall time since the start."""
 
     QUIET_S = 5.0

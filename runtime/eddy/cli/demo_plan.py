@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from eddy_sim.reference import digit_recognition, image_compression
 
+from eddy.client import Client, Job
+
 Array = npt.NDArray[Any]
 
 
@@ -44,7 +46,6 @@ class Order:
         inputs: By buffer name; inputs ``(batch, *shape)``, constants ``shape``.
         expected: Output name to what the reference gives, ``(batch, *shape)``.
         quality: Says how good the outputs are, in a few characters.
-        kernel: For a kernel job, what is launched instead of the application.
     """
 
     tenant: str
@@ -53,12 +54,50 @@ class Order:
     inputs: Mapping[str, Array]
     expected: Mapping[str, Array]
     quality: Callable[[Mapping[str, Array]], str]
-    kernel: KernelCall | None = None
 
     @property
     def batch(self) -> int:
         """Number of items."""
         return len(next(iter(self.expected.values())))
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packaged applications it needs."""
+        return (self.application,)
+
+    def submit(self, client: Client) -> Job:
+        """Submit it."""
+        return client.submit(self.application, self.inputs, batch=self.batch, priority=self.priority)
+
+    def tasks(self, client: Client) -> list[str]:
+        """Names of its tasks, by their id."""
+        return [task["name"] for task in client.app(self.application)["tasks"]]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOrder(Order):
+    """A job of the demonstration that runs a kernel.
+
+    Attributes:
+        call: What is launched.
+    """
+
+    call: KernelCall
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """None: it is compiled when it is submitted."""
+        return ()
+
+    def submit(self, client: Client) -> Job:
+        """Compile and launch it."""
+        call = self.call
+        kernel = client.kernel(call.source, call.name, call.defines)
+        return kernel.launch(call.global_size, *call.arguments, priority=self.priority)
+
+    def tasks(self, client: Client) -> list[str]:
+        """One, called as the kernel is."""
+        return [self.call.name]
 
 
 def photograph(tenant: str, priority: int, first: int, last: int) -> Order:
@@ -100,7 +139,7 @@ def product(tenant: str, priority: int, side: int) -> Order:
         return f"+-{float(np.max(np.abs(outputs['c'] - exact))):.0e}"
 
     call = KernelCall(work.text(), step.kernel, step.global_size, values, work.defines)
-    return Order(tenant, f"kernel:{step.kernel}", priority, {}, work.expected, quality, call)
+    return KernelOrder(tenant, f"kernel:{step.kernel}", priority, {}, work.expected, quality, call)
 
 
 def _stacked(references: list[Mapping[str, Array]] | list[dict[str, Array]]) -> dict[str, Array]:

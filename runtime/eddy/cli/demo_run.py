@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OrderOutcome:
     """What became of one order.
 
     Attributes:
@@ -81,7 +82,7 @@ class Report:
     board: str
     profile: str
     policy: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[OrderOutcome, ...]
     files: Mapping[str, Path]
 
     @property
@@ -117,6 +118,7 @@ def run(profile: str, policy: str, data: Path, out: Path, say: Say, progress: Sa
     build_models(profile, progress, _modules(submitted))
     settings = ServerSettings("rtl", profile, policy, data, bitstreams_folder(""), port=0)
     with Server(settings, progress=say).background() as server:
+        threading.Thread(target=timeline.prepare, name="eddy-timeline", daemon=True).start()
         say(f"the hypervisor serves {len(server.board.describe().slots)} slots on {server.url}")
         outcomes = submit_all(server.url, server.key_file.read_text().strip(), submitted, say)
     say("every result is right" if all(outcome.verified for outcome in outcomes) else "a result is WRONG")
@@ -127,12 +129,12 @@ def run(profile: str, policy: str, data: Path, out: Path, say: Say, progress: Sa
 def _modules(submitted: Iterable[Order]) -> frozenset[str]:
     """The modules the orders can need: those of their applications' tasks, and the GPU clusters for kernels."""
     folder = bitstreams_folder("")
-    packages = {folder / "applications" / f"{order.application}.yaml" for order in submitted if order.kernel is None}
+    packages = {folder / "applications" / f"{name}.yaml" for order in submitted for name in order.packages}
     used = {task.module for package in packages for task in load_application(package).tasks}
     return frozenset(used | {module.module for module in modules() if module.kind is ModuleKind.GPU})
 
 
-def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -> list[Outcome]:
+def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -> list[OrderOutcome]:
     """Make the tenants, submit every order over HTTP in order, follow all of them, check what comes back."""
     tenants = sorted({order.tenant for order in wanted})
     with Client(url, operator_key) as operator:
@@ -140,7 +142,7 @@ def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -
     clients = {name: Client(url, key) for name, key in keys.items()}
     say(f"tenants {', '.join(tenants)} submit {len(wanted)} jobs")
     try:
-        jobs = [_submit(clients[order.tenant], order) for order in wanted]
+        jobs = [order.submit(clients[order.tenant]) for order in wanted]
         with watching() as watch, ThreadPoolExecutor(len(wanted)) as pool:
             futures = [
                 pool.submit(_finish, clients[order.tenant], order, job, watch)
@@ -152,15 +154,7 @@ def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -
             client.close()
 
 
-def _submit(client: Client, order: Order) -> Job:
-    call = order.kernel
-    if call is None:
-        return client.submit(order.application, order.inputs, batch=order.batch, priority=order.priority)
-    kernel = client.kernel(call.source, call.name, call.defines)
-    return kernel.launch(call.global_size, *call.arguments, priority=order.priority)
-
-
-def _finish(client: Client, order: Order, job: Job, watch: Callable[[Job], None]) -> Outcome:
+def _finish(client: Client, order: Order, job: Job, watch: Callable[[Job], None]) -> OrderOutcome:
     """Follow one job to its end and fetch its outputs."""
     events = []
     for event in job.events():
@@ -168,9 +162,7 @@ def _finish(client: Client, order: Order, job: Job, watch: Callable[[Job], None]
         if event.kind in ("state", "result"):
             watch(job.refresh())
     watch(job.refresh())
-    called = None if order.kernel is None else order.kernel.name
-    tasks = [called] if called else [task["name"] for task in client.app(order.application)["tasks"]]
-    return Outcome(order, job.data, events, tasks, job.outputs if job.state == "succeeded" else {})
+    return OrderOutcome(order, job.data, events, order.tasks(client), job.outputs if job.state == "succeeded" else {})
 
 
 def matches(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> bool:
@@ -181,7 +173,7 @@ def matches(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> bool
     )
 
 
-def spans(outcomes: Iterable[Outcome]) -> list[timeline.Span]:
+def spans(outcomes: Iterable[OrderOutcome]) -> list[timeline.Span]:
     """What every slot did, from the jobs' events."""
     found = (_span(event, outcome.data, outcome.tasks) for outcome in outcomes for event in outcome.events)
     return [span for span in found if span is not None]
@@ -213,7 +205,7 @@ def _span(event: Event, job: Mapping[str, Any], names: Sequence[str]) -> timelin
     )
 
 
-def write(outcomes: Sequence[Outcome], out: Path, title: str) -> dict[str, Path]:
+def write(outcomes: Sequence[OrderOutcome], out: Path, title: str) -> dict[str, Path]:
     """Write the timeline, the trace and the picture; answers where they are."""
     files = {
         "timeline": out / "timeline.png",

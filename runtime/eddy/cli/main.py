@@ -16,6 +16,7 @@ from eddy.cli import (
     gpu,
     jobs,
     kernel,
+    market,
     module,
     output,
     place,
@@ -26,6 +27,7 @@ from eddy.cli import (
     serve,
     simulate,
 )
+from eddy.cli.top import command as top_command
 
 HELP = """Share an FPGA board between tenants: submit jobs, follow them, run the hypervisor.
 
@@ -59,13 +61,14 @@ app = _Command(help=HELP, no_args_is_help=True, add_completion=False, pretty_exc
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Jobs": (jobs.submit, kernel.kernel, jobs.jobs, jobs.job, kernel.log, jobs.cancel, jobs.result),
     "What there is": (resources.apps, resources.slots, board.bitstreams),
-    "Operate": (serve.serve, serve.boardd, doctor.doctor),
+    "Operate": (serve.serve, serve.boardd, top_command.top, doctor.doctor),
     "Try": (demo.demo,),
     "Policies without a board": (place.place, simulate.simulate, replay.replay, saturate.saturate),
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
+app.add_typer(market.app, name="market", rich_help_panel="What there is")
 app.add_typer(resources.tenant, name="tenant", rich_help_panel="Operate")
 app.add_typer(gpu.app, name="gpu", rich_help_panel="For hardware authors")
 app.add_typer(module.app, name="module", rich_help_panel="For hardware authors")

@@ -1,7 +1,8 @@
 """`eddy reproduce`: every headline figure of the documents, computed again, next to its published value.
 
 A study is a module `eddy.studies.<name>.run` (or what `STUDIES` says) with a function
-`reproduce(out, seed, quick, say) -> list[Row]`. To add one, add its line to `STUDIES`.
+`reproduce(out, seed, quick, say) -> list[Row]`; and, where programs read its headline figures, `headlines(out)`, whose
+keys `--json` prints beside the table. To add one, add its line to `STUDIES`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ STUDIES: Mapping[str, Study] = {
     "nimblock": Study(
         "eddy.studies.nimblock.reproduce", "[004]: sharing slots, figures 3.1 to 3.5, and its board runs."
     ),
-    "vayalapra": Study("eddy.studies.vayalapra.run", "[000]: parallel fractions on the clusters, figures 5.1 and 5.2."),
+    "vayalapra": Study(
+        "eddy.studies.vayalapra.run", "[000]: parallel fractions, prices, shares and speedups, figures 5.1 to 5.10."
+    ),
     "eddy-policy": Study("eddy.studies.judge.run", "The eddy dispatch policy against Nimblock [004], goal by goal."),
 }
 """Name, as the command takes it, to the study. `all` runs them in this order."""
@@ -70,12 +73,18 @@ def _run(names: list[str], out: Path, seed: int, quick: bool, figure: str | None
             everything[name] = function(folder, seed, quick, say, **_only(name, function, figure))
             write_rows(folder / "table.md", everything[name], f"{name}: published and ours")
     if as_json:
-        print_json(everything)
+        print_json({**_headlines(names, out), **everything})
         return
     for rows in everything.values():
         for row in rows:
             print(f"{row.figure:<8} {row.what}: {row.ours} (published {row.published or '-'}) {row.note}".rstrip())
     say(f"data, pictures and table are in {out}")
+
+
+def _headlines(names: list[str], out: Path) -> dict[str, object]:
+    """Keys a study answers with beside its table, where it is asked alone and has a function `headlines(out)`."""
+    found = getattr(import_module(STUDIES[names[0]].module), "headlines", None) if len(names) == 1 else None
+    return dict(found(out)) if found is not None else {}
 
 
 def _only(name: str, function: Reproduce, figure: str | None) -> dict[str, str]:

@@ -61,6 +61,8 @@ def slots(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
         return
     rows = [{**slot, "since": seconds(found["now_s"] - slot["since_s"])} for slot in found["slots"]]
     table(f"board time {found['now_s']:.6f} s", _SLOTS, rows)
+    if not found.get("computes", True):
+        say("eddy: this board models times alone: nothing is computed, and outputs are zeros")
 
 
 @tenant.command("add")
@@ -68,6 +70,10 @@ def tenant_add(
     name: Annotated[str, typer.Argument(help="Letters, digits, _ . - ; begins with a letter.")],
     max_jobs: Annotated[int, typer.Option("--max-jobs", min=1, help="Jobs that have not ended, at once.")] = 64,
     max_blob_bytes: Annotated[int, typer.Option("--max-blob-bytes", min=0, help="Bytes of blobs kept.")] = 1 << 30,
+    weight: Annotated[
+        float | None,
+        typer.Option("--weight", min=1e-6, max=1e6, help="What it is entitled to beside the others; 1 else."),
+    ] = None,
     admin: Annotated[bool, typer.Option("--admin", help="May do what the operator may.")] = False,
     url: Url = URL,
     key: Key = KEY,
@@ -75,7 +81,8 @@ def tenant_add(
 ) -> None:
     """Add a tenant and print its key, this once."""
     with errors_in_one_line(as_json), connect(url, key) as client:
-        created = client.add_tenant(name, admin=admin, max_jobs=max_jobs, max_blob_bytes=max_blob_bytes)
+        bounds = {"max_jobs": max_jobs, "max_blob_bytes": max_blob_bytes}
+        created = client.add_tenant(name, admin=admin, weight=weight, **bounds)
     if as_json:
         print_json(created)
         return

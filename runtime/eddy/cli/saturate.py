@@ -46,11 +46,11 @@ def saturate(
 
 def _points(application: Application, slots: int, load_s: float, budget_s: float, folder: Path) -> Points:
     """What was solved before, or is solved now."""
-    from eddy.model.saturation.graph import Graph
+    from eddy.model.saturation.graph import LoadedGraph
     from eddy.model.saturation.points import BATCHES, sweep
     from eddy.store.saturation import key, load_points, save_points
 
-    graph = Graph.of(application, load_s)
+    graph = LoadedGraph.of(application, load_s)
     batches = [batch for batch in BATCHES if batch <= application.max_batch]
     name = key(graph, slots, batches, budget_s)
     points = load_points(folder, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ from eddy.core.errors import EddyError, InvalidRequest
 if TYPE_CHECKING:
     from eddy.api.server import Server
     from eddy.hypervisor.kernels import KernelLimits
+    from eddy.hypervisor.market_loop import PriceSettings
 
 Board = Annotated[str, option("board")]
 Profile = Annotated[str, option("profile")]
@@ -27,6 +29,9 @@ def serve(
     profile: Profile = PROFILE,
     policy: Annotated[str, option("policy")] = default("policy"),
     gpu_policy: Annotated[str, option("gpu_policy")] = default("gpu_policy"),
+    price: Annotated[str, option("price")] = default("price"),
+    price_quantum_s: Annotated[float, option("price_quantum_s")] = default("price_quantum_s"),
+    price_epoch_s: Annotated[float, option("price_epoch_s")] = default("price_epoch_s"),
     kernel_slices: Annotated[int, option("kernel_slices")] = default("kernel_slices"),
     kernel_time_limit_s: Annotated[float, option("kernel_time_limit_s")] = default("kernel_time_limit_s"),
     kernel_cache: Annotated[str, option("kernel_cache")] = default("kernel_cache"),
@@ -72,17 +77,17 @@ def serve(
             host=host,
             port=port,
             gpu_policy=gpu_policy,
+            price=price,
+            price_settings=_price_settings(price_quantum_s, price_epoch_s),
             kernels=_kernel_limits(kernel_slices, kernel_time_limit_s),
             kernel_cache=Path(kernel_cache).expanduser() if kernel_cache else None,
             api=ApiSettings(max_body_bytes, max_blob_bytes, heartbeat_s, page_size, connections, uploads),
             log_level=log_level,
         )
         with contextlib.closing(Server(settings, progress=lambda text: say(f"eddy: {text}"))) as server:
-            if as_json:
-                print_json({"url": server.url, "operator_key_file": str(server.key_file)})
-            else:
-                _announce(server)
-            server.run()
+            if not as_json:
+                _describe(server)
+            server.run(ready=partial(_announce, server, as_json))
         if server.failed:
             say("eddy: the hypervisor stopped; the log above has the cause")
             raise typer.Exit(BOARD_FAILED)
@@ -98,11 +103,29 @@ def _kernel_limits(slices: int, time_limit_s: float) -> KernelLimits:
     return KernelLimits(slices, time_limit_s)
 
 
-def _announce(server: Server) -> None:
-    """Say where it answers, and where the operator's key is."""
+def _price_settings(quantum_s: float, epoch_s: float) -> PriceSettings:
+    from eddy.hypervisor.market_loop import PriceSettings
+
+    if not 0 < quantum_s <= epoch_s:
+        message = f"A quantum is above 0 and at most an epoch: not {quantum_s:g} s in {epoch_s:g} s."
+        raise InvalidRequest(message, field="price_quantum_s", allowed=f"above 0, up to {epoch_s:g}")
+    return PriceSettings(quantum_s, epoch_s)
+
+
+def _describe(server: Server) -> None:
+    """Say what it serves."""
     described = server.board.describe()
     where = f"behind {server.settings.boardd}" if server.settings.boardd else server.settings.board
     say(f"eddy: board: {where}: {described.board}, profile {described.profile}, {len(described.slots)} slots")
+    if not described.computes:
+        say("eddy: this board models times alone: nothing is computed, and outputs are zeros")
+
+
+def _announce(server: Server, as_json: bool) -> None:
+    """Say where it takes jobs, and where the operator's key is."""
+    if as_json:
+        print_json({"url": server.url, "operator_key_file": str(server.key_file)})
+        return
     say(f"eddy: serving on {server.url} (API reference: {server.url}/docs)")
     say(f"eddy: the operator's key is {'new' if server.key_is_new else 'as before'}; to use it:")
     say(f"  export EDDY_KEY={f'$(cat {server.key_file})' if server.key_file.exists() else '...'}")

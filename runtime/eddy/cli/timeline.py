@@ -6,6 +6,7 @@ here asks a server.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -78,6 +79,16 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _BAR_HEIGHT = 0.78
 _CHARACTER, _NARROWEST = 0.0075, 0.012
 """Width of a label's character, and of the narrowest stretch that is labelled, as parts of the whole width."""
+
+
+def prepare() -> None:
+    """Import what `draw` needs, which takes a second; for a thread beside the work that is to be drawn.
+
+    Where it is not there, `draw` says so.
+    """
+    with contextlib.suppress(ImportError):
+        import matplotlib.backends.backend_agg
+        import matplotlib.figure  # noqa: F401
 
 
 def draw(spans: Sequence[Span], title: str, path: Path) -> None:

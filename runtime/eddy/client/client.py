@@ -264,9 +264,38 @@ class Client:
         """What every slot does now: `now_s` and `slots`."""
         return self._json("GET", "/v1/slots")
 
-    def add_tenant(self, name: str, *, admin: bool = False, **quota: int) -> dict[str, Any]:
-        """Add a tenant (operators); the answer has its `key`, this once."""
-        return self._json("POST", "/v1/admin/tenants", body={"id": name, "admin": admin, "quota": quota})
+    def overview(self) -> dict[str, Any]:
+        """The board at a glance: slots, jobs under way and ended last, what slots did of late."""
+        return self._json("GET", "/v1/overview")
+
+    def market(self) -> dict[str, Any]:
+        """Prices of the clusters, and one's own shares of them."""
+        return self._json("GET", "/v1/market")
+
+    def market_history(self, after: int = -1) -> list[dict[str, Any]]:
+        """Epochs that ended, with a number above `after`, in which one had work; oldest first."""
+        return list(self._json("GET", f"/v1/market/history?after={after}")["epochs"])
+
+    def price_policy(self) -> dict[str, Any]:
+        """The price policy in force, and the `policies` there are (operators)."""
+        return self._json("GET", "/v1/admin/price")
+
+    def market_explained(self) -> dict[str, Any]:
+        """Why one has the shares one has: `words`, what a PE more is worth by cluster, and a doubled weight."""
+        return self._json("GET", "/v1/market/explain")
+
+    def set_price_policy(self, policy: str) -> dict[str, Any]:
+        """Put another price policy in force (operators)."""
+        return self._json("PUT", "/v1/admin/price", body={"policy": policy})
+
+    def add_tenant(
+        self, name: str, *, admin: bool = False, weight: float | None = None, **quota: int
+    ) -> dict[str, Any]:
+        """Add a tenant (operators); the answer has its `key`, this once. `weight` is what it is entitled to, 1 else."""
+        body: dict[str, Any] = {"id": name, "admin": admin, "quota": quota}
+        if weight is not None:
+            body["attributes"] = {"weight": weight}
+        return self._json("POST", "/v1/admin/tenants", body=body)
 
     def tenants(self) -> list[dict[str, Any]]:
         """Every tenant (operators)."""

@@ -42,6 +42,11 @@ class Job:
         return str(self.data["state"])
 
     @property
+    def computed(self) -> bool:
+        """Whether the board computes what was asked for; else every output is zeros."""
+        return bool(self.data.get("computed", True))
+
+    @property
     def ended(self) -> bool:
         """Whether it was in a final state when last seen."""
         return self.state in FINAL

@@ -19,7 +19,8 @@ import numpy as np
 from eddy.client.job import Job
 from eddy.client.sendable import submission_key
 from eddy.core.errors import EddyError, InvalidRequest
-from eddy.gpu.launch import Local
+from eddy.gpu.image import Texels
+from eddy.gpu.launch import Image, Local, array_of
 from eddy.gpu.request import ArgumentValue, Buffer, KernelRequest, Same
 
 if TYPE_CHECKING:
@@ -89,9 +90,9 @@ class Kernel:
             self.includes,
             self.options,
         )
-        for argument in arguments:
-            if isinstance(argument, np.ndarray):
-                self._client.put_blob(_little(argument).tobytes())
+        for array in map(array_of, arguments):
+            if array is not None:
+                self._client.put_blob(_little(array).tobytes())
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         body: dict[str, Any] = {"kernel": request.to_json(), "priority": priority}
         body |= {"deadline_s": deadline_s, "time_limit_s": time_limit_s}
@@ -114,13 +115,16 @@ class Kernel:
                 return Same(first)
             data = _little(argument)
             return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape)
+        if isinstance(argument, Image):
+            data = _little(argument.array)
+            texels = Texels(data.shape, argument.order, argument.kind)
+            return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape, texels)
         if isinstance(argument, (int, float, np.integer, np.floating)):
             return argument.item() if isinstance(argument, np.generic) else argument
         if isinstance(argument, (tuple, list)):
             return tuple(float(part) if isinstance(part, (float, np.floating)) else int(part) for part in argument)
-        message = (
-            f"Argument {place} is {type(argument).__name__}; pass arrays, numbers, tuples, records, Local or None."
-        )
+        allowed = "arrays, numbers, tuples, records, Image, Local or None"
+        message = f"Argument {place} is {type(argument).__name__}; pass {allowed}."
         raise InvalidRequest(message, field=f"arguments[{place}]")
 
 
@@ -151,8 +155,8 @@ class KernelJob(Job):
                 with suppress(EddyError):  # why the job failed matters more
                     self._printed = self._fetch_log()
         for name, output in self._result().get("outputs", {}).items():
-            array = self._arguments[output["argument"]]
-            if isinstance(array, np.ndarray):
+            array = array_of(self._arguments[output["argument"]])
+            if array is not None:
                 array[...] = arrays.written(self._client.output_bytes(self.id, name), output)
         return self
 

@@ -47,6 +47,8 @@ class JobRequest:
         kernel: For a kernel job, instead of `application`, `batch`, `inputs` and `constants`: source, ND-range and
             arguments as `eddy.gpu.request.KernelRequest.to_json` has them.
         time_limit_s: For a kernel job: board seconds one slice may take; None for what the hypervisor allows at most.
+        other_kind: Name of the kind of a job that is neither; "" for an application or a kernel.
+        body: What a job of another kind is asked to do, as that kind reads it.
     """
 
     tenant: str
@@ -59,11 +61,13 @@ class JobRequest:
     idempotency_key: str = ""
     kernel: Mapping[str, Any] | None = None
     time_limit_s: float | None = None
+    other_kind: str = ""
+    body: Mapping[str, Any] | None = None
 
     @property
     def kind(self) -> str:
-        """`KERNEL` or `APPLICATION`, by what it asks for."""
-        return APPLICATION if self.kernel is None else KERNEL
+        """Name of the kind: `KERNEL`, `APPLICATION` or another one, by what it asks for."""
+        return self.other_kind or (APPLICATION if self.kernel is None else KERNEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,8 @@ class KernelRecord:
         outputs: The arrays it may write.
         cores: Of each core of the cluster, the sum over the slices that ended.
         log_bytes: Bytes of text it printed, known once it has ended.
+        core_seconds: Time its slices had cores, summed over cores; 0 for a kernel on whole clusters.
+        paid: Those core-seconds at the prices of their clusters when they were had; all cores cost 1 a second together.
     """
 
     name: str
@@ -104,6 +110,8 @@ class KernelRecord:
     outputs: tuple[KernelOutput, ...] = ()
     cores: tuple[CoreCounters, ...] = ()
     log_bytes: int = 0
+    core_seconds: float = 0.0
+    paid: float = 0.0
 
     @property
     def slices(self) -> int:
@@ -140,6 +148,7 @@ class JobRecord:
         failed_item: Item that failed, or None.
         kernel: For a kernel job, what it is and counted; else None.
         kind: `APPLICATION`, `KERNEL`, or the name of another kind.
+        computed: Whether the board computes what it asks for; else it only takes its time, and outputs are zeros.
     """
 
     id: int
@@ -166,6 +175,7 @@ class JobRecord:
     failed_item: int | None = None
     kernel: KernelRecord | None = None
     kind: str = APPLICATION
+    computed: bool = True
 
     @property
     def response_s(self) -> float | None:

@@ -9,6 +9,7 @@ from eddy.core.errors import CompilationFailed
 from eddy.gpu import build_options
 from eddy.gpu.compiler import MAX_SOURCE_BYTES, Compiler, diagnostics
 from eddy.gpu.includes import Headers
+from eddy.gpu.local_scope import moved
 from eddy.gpu.program import Program
 
 
@@ -37,7 +38,14 @@ def build(
     """
     asked = build_options.parse(options)
     whole = Headers(includes or {}, asked.folders, MAX_SOURCE_BYTES).expanded(source)
-    program = compiler.compile(whole, fpu=fpu, defines={**asked.defines, **(defines or {})})
+    macros = {**asked.defines, **(defines or {})}
+    try:
+        program = compiler.compile(whole, fpu=fpu, defines=macros)
+    except CompilationFailed as error:
+        again = moved(whole, error.message)
+        if again is None:
+            raise
+        program = compiler.compile(again, fpu=fpu, defines=macros)
     if asked.warnings == "errors" and program.warnings:
         message = program.warnings.replace(": warning: ", ": error: ")
         raise CompilationFailed(message, diagnostics=diagnostics(message))

@@ -1,7 +1,7 @@
 """OpenCL C to a program for GPU clusters: confined, cached by content, with the compiler's own words where it refuses.
 
-A source passes three confined steps that see no file: clang's front end (kernels, arguments, errors), its code
-generator (with the stubs that unpack arguments), and the assembler. A fourth, the linker, sees one folder of objects.
+A source passes four confined steps that see no file: clang's front end (kernels, arguments, errors), the same with the
+stubs that unpack arguments, the code generator, and the assembler. A fifth, the linker, sees one folder of objects.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from eddy.core.errors import CompilationFailed, QuotaExceeded, StorageFailed
 from eddy.files import os_errors, write_private
 from eddy.gpu import library, sandbox, toolchain
 from eddy.gpu.confine import NOBODY
+from eddy.gpu.fibers import kept_registers, switch_code, switch_words, with_barriers
+from eddy.gpu.item_parameter import threaded
 from eddy.gpu.prelude import complete
 from eddy.gpu.program import Program, local_bytes, symbols
-from eddy.gpu.sandbox import Ended, Limits
+from eddy.gpu.sandbox import Limits, ProcessEnd
 from eddy.gpu.signature import read_kernels, stubs, without_saves
 from eddy.gpu.stack_bound import with_stacks
 
@@ -38,6 +40,9 @@ _DIAGNOSTIC = re.compile(r"^([\w.+/<> -]+):(?:(\d+):(\d+):)? ?(fatal error|error
 _LOCAL_TOO_LARGE = re.compile(r"section \.local at 0x\w+ of size (0x\w+) exceeds available address space")
 _OUT_OF_MEMORY = (b"LLVM ERROR: out of memory", b"std::bad_alloc")
 """What clang and lld say as they end by a signal because they were refused memory."""
+_NEEDS_DOUBLE = re.compile(r"use of type '[^']*double\d*[^']*' requires cl_khr_fp64|unknown type name 'double\d+'")
+"""How a source is refused that uses `double`, which only then is put before it."""
+_PRINTS = re.compile(r"@(?:printf|eddy_printf64)\(")
 _NOISE = re.compile(r"^(zig|clang|lld|ld\.lld): (warning|note): .*\n?", re.M)
 
 
@@ -76,33 +81,49 @@ class Compiler:
         if len(source.encode()) > MAX_SOURCE_BYTES:
             message = f"The source has more than {MAX_SOURCE_BYTES} bytes."
             raise QuotaExceeded(message, limit=MAX_SOURCE_BYTES, asked=len(source.encode()))
-        text = complete(source, defines or {})
+        try:
+            return self._program(complete(source, defines or {}), fpu, False)
+        except CompilationFailed as error:
+            if not _NEEDS_DOUBLE.search(error.message):
+                raise
+        return self._program(complete(source, defines or {}, doubles=True), fpu, True)
+
+    def _program(self, text: bytes, fpu: bool, doubles: bool) -> Program:
+        """A program, compiled where it is not in the cache."""
         digest = hashlib.sha256(library.digest(fpu).encode() + text).hexdigest()
         kept = self._kept(digest)
         if kept is None:
             with os_errors(self.cache):
-                kept = self._compile(text, fpu, digest)
+                kept = self._compile(text, fpu, digest, doubles)
             self._keep(kept)
         return kept
 
-    def _compile(self, text: bytes, fpu: bool, digest: str) -> Program:
-        clang = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.CODE, *toolchain.OPENCL)
-        asked = (*clang, "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", "-o", "-", "-")
+    def _compile(self, text: bytes, fpu: bool, digest: str, doubles: bool) -> Program:
+        code = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.CODE)
+        asked = (*code, *toolchain.OPENCL, *(toolchain.DOUBLE if doubles else toolchain.SINGLE), *toolchain.READ)
         read = self._step(asked, text)
         ir = read.output.decode(errors="replace")
         kernels = read_kernels(ir)
         if not kernels:
             message = "kernel.cl: error: the source has no kernel; mark the entry functions with `kernel`"
             raise CompilationFailed(message, diagnostics=[])
-        assembly = self._step((*clang, "-w", "-S", "-o", "-", "-"), text + stubs(kernels).encode()).output
-        assembler = (*clang[: 2 + len(toolchain.machine(fpu))], "-x", "assembler", "-c", "-o", "-", "-")
-        code = self._step(assembler, without_saves(assembly.decode()).encode()).output
-        elf = self._link({"kernel.o": code}, fpu)
+        whole = self._step((*asked, "-w"), text + stubs(kernels).encode()).output
+        module = threaded(whole.decode(errors="replace"))
+        generated = self._step((*code, "-w", "-x", "ir", "-S", "-o", "-", "-"), module.encode()).output.decode()
+        kept = kept_registers(generated) if any(kernel.waits for kernel in kernels.values()) else ()
+        assembler = (*code[: 2 + len(toolchain.machine(fpu))], "-x", "assembler", "-c", "-o", "-", "-")
+        early = any(kernel.early for kernel in kernels.values())
+        assembly = with_barriers(without_saves(generated), early) + switch_code(kept)
+        objects = {"kernel.o": self._step(assembler, assembly.encode()).output}
+        elf = self._link(objects, fpu)
         at = symbols(elf)
-        placed = {name: replace(kernel, stub=at[f"eddy_call_{name}"]) for name, kernel in kernels.items()}
+        words = switch_words(kept)
+        placed = {
+            name: replace(kernel, stub=at[f"eddy_call_{name}"], switch_words=words) for name, kernel in kernels.items()
+        }
         # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
         placed = with_stacks(placed, elf, lambda: self._with_lines(asked, text))
-        return Program(digest, elf, fpu, placed, local_bytes(elf), "@printf" in ir, _clean(read.message))
+        return Program(digest, elf, fpu, placed, local_bytes(elf), bool(_PRINTS.search(ir)), _clean(read.message))
 
     def _with_lines(self, asked: tuple[str, ...], text: bytes) -> str:
         try:
@@ -110,7 +131,7 @@ class Compiler:
         except QuotaExceeded:
             return ""
 
-    def _step(self, argv: tuple[str, ...], text: bytes) -> Ended:
+    def _step(self, argv: tuple[str, ...], text: bytes) -> ProcessEnd:
         ended = sandbox.run(argv, text, limits=self.limits)
         self._check(ended)
         return ended
@@ -144,7 +165,7 @@ class Compiler:
             with os.fdopen(made, "rb") as linked:
                 return linked.read(self.limits.output_bytes)
 
-    def _check(self, ended: Ended) -> None:
+    def _check(self, ended: ProcessEnd) -> None:
         """Turn a step that failed into the error that says why, and nothing else."""
         if ended.exceeded == "output":
             raise QuotaExceeded("The compiled kernel is too large.", limit=self.limits.output_bytes)

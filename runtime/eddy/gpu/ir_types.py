@@ -35,8 +35,8 @@ def layout(text: str, named: Mapping[str, str]) -> tuple[int, int]:
             return whole, align
         power: int = 1 << max(0, whole - 1).bit_length()
         return power, power
-    if text == "float":
-        return 4, 4
+    if text in ("float", "double"):
+        return (4, 4) if text == "float" else (8, 8)
     bits = re.fullmatch(r"i(8|16|32|64)", text)
     if not bits:
         raise ValueError(text)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from eddy.core.errors import ModuleFault, QuotaExceeded
 from eddy.gpu.executor import CoreCounters, Execution, Executor, Fault, total
+from eddy.gpu.image import Texels
 from eddy.gpu.layout import REGION_BASE
 from eddy.gpu.ndrange import Arrangement, arrange, slices
 from eddy.gpu.packing import Extent, Local, Packing
@@ -19,7 +20,22 @@ from eddy.gpu.program import Program, symbols
 DEFAULT_LIMIT = 2_000_000_000
 
 Array = npt.NDArray[Any]
-__all__ = ["Array", "LaunchResult", "Local", "describe", "launch"]
+__all__ = ["Array", "Image", "LaunchResult", "Local", "describe", "launch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Argument for an `image2d_t` or `image3d_t`.
+
+    Attributes:
+        array: Texels, of shape (height, width, channels) or (depth, height, width, channels).
+        order: Channel order: "rgba", "bgra", "rg", "r", ... (`eddy.gpu.image.ORDERS`).
+        kind: Channel type: "unorm_int8", "float", ... (`eddy.gpu.image.KINDS`).
+    """
+
+    array: Array
+    order: str = "rgba"
+    kind: str = "float"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +90,8 @@ def launch(
         QuotaExceeded: The launch needs too much memory, or a slice took too long.
         ModuleFault: A core was stopped; the message names cause and place.
     """
-    arrays: dict[Hashable, Array] = {id(value): value for value in arguments if isinstance(value, np.ndarray)}
-    values = [extent(value) if isinstance(value, np.ndarray) else value for value in arguments]
+    arrays: dict[Hashable, Array] = {id(array): array for array in map(array_of, arguments) if array is not None}
+    values = [extent(value) if isinstance(value, (np.ndarray, Image)) else value for value in arguments]
     arrangement = arrange(executor.shape, program, kernel, global_size, values, local_size=local_size, offset=offset)
     packing = Packing(executor.shape, program, kernel, arrangement, values, stack_bytes=stack_bytes)
     memory = bytearray(packing.bytes)
@@ -97,9 +113,17 @@ def launch(
     return LaunchResult(total(runs), cycles, log, len(runs), packing.arrangement)
 
 
-def extent(array: Array) -> Extent:
+def array_of(value: object) -> Array | None:
+    """The array of an argument, itself or an image's; None where it has none."""
+    array = value.array if isinstance(value, Image) else value
+    return array if isinstance(array, np.ndarray) else None
+
+
+def extent(value: Array | Image) -> Extent:
     """An array as packing sees it."""
-    return Extent(id(array), array.nbytes, array.dtype.str.lstrip("<|="), array.flags.writeable)
+    array = value.array if isinstance(value, Image) else value
+    texels = Texels(array.shape, value.order, value.kind) if isinstance(value, Image) else None
+    return Extent(id(array), array.nbytes, array.dtype.str.lstrip("<|="), array.flags.writeable, texels)
 
 
 def _put(memory: bytearray, *parts: tuple[int, bytes]) -> None:

@@ -8,7 +8,12 @@ A launch owns one region of memory, seen by the cores at `REGION_BASE`::
     program | launch block | arguments | buffers ... | stacks | logs
 
 Local memory of a core, at `LOCAL_BASE`: the kernel's `__local` variables, then its `__local` arguments, and at the top
-the *context* of every lane (`CONTEXT`), one row of 64 bytes a field and 16 lanes, so that a warp reads a field at once.
+the *context* of every lane (`CONTEXT`), one row of 64 bytes a field and 16 lanes, so that a warp reads a field at once,
+and one line of round numbers, a word for each work-group of the core. Where the kernel leaves no room, contexts lie in
+the region.
+
+A work-group larger than a core runs as *fibers*: a lane takes several of its work-items in turn. What a fiber keeps
+while another runs lies in rows too (`FIBER`, then the registers its program uses), in local memory where they fit.
 """
 
 from __future__ import annotations
@@ -33,18 +38,30 @@ BLOCK: tuple[str, ...] = (
     "first_group",  # linear index of the slice's first work-group
     "group_end",  # one past its last
     "group_step",  # from one work-group of a place to its next: places of all cores
-    "advance",  # the same in work-items, of one dimension
-    "global_end_0",  # one past the last global id of the first dimension
+    *("step_0", "step_1", "step_2"),  # the same by dimension
+    "step_x",  # the same in work-items of the first dimension, where a stub goes along it by itself; or 0
+    *("global_end_0", "global_end_1", "global_end_2"),  # one past the last global id
+    "end_row",  # the slice's last row of work-groups
+    "end_x",  # one past the slice's last global id in that row
     "group_items",  # work-items of a work-group
     "group_warps",  # warps one work-group takes
     "core_groups",  # work-groups a core runs side by side
     "core_stride",  # from the first work-group of a core to the next core's
     "place_stride",  # from the first work-group of a place to the next place's, in the same core
-    "flags",  # FLAG_BARRIER, FLAG_GRID
-    "context_base",  # in local memory
+    "flags",  # FLAG_BARRIER and the others
+    "context_base",  # of the first core's lanes
+    "context_core",  # bytes from one core's to the next one's; 0 in local memory
+    "context_rows",  # bytes of 16 lanes' contexts
+    "rounds",  # in local memory: the number of a round of barriers, by group slot
+    "local_step",  # from a lane's work-item of a group to its next: a packed local id
+    "place_lanes",  # lanes that share a work-group
+    "fiber_base",  # rows of the first core's fibers
+    "fiber_core",  # bytes from one core's rows to the next one's; 0 in local memory
+    "fiber_stride",  # bytes from a lane's fiber to its next
     "local_stride",  # bytes of __local arguments of one work-group
     "stack_base",  # lowest address of the stacks
-    "stack_stride",  # bytes from one lane's stack to the next
+    "stack_stride",  # bytes from one work-item's stack to the next
+    "lane_stack",  # the same from lane to lane
     "log_base",  # logs of all lanes; 0 where the kernel prints nothing
     "log_stride",  # bytes of one lane's log, its first word included
 )
@@ -53,18 +70,40 @@ BLOCK: tuple[str, ...] = (
 BLOCK_MAGIC = 0x31444547
 FLAG_BARRIER = 1
 """The kernel has barriers or local memory: a work-group's lanes go on together."""
-FLAG_GRID = 2
-"""The ND-range has more than one dimension."""
+FLAG_ITEMS = 2
+"""Work-items are independent, and a lane takes several of each group, one after the other."""
+FLAG_FIBERS = 4
+"""Work-items of a group wait for each other, and a lane has several of them."""
+FLAG_ROUNDS = 8
+"""Work-items may return before a barrier that others still come to: rounds are counted."""
+FLAG_GRID = 16
+"""There is more than one row of work-groups."""
+FLAG_EDGE = 32
+"""Work-groups may be cut off at the edge of the ND-range, or a stub goes along rows."""
+MAX_GROUP_ITEMS = 1024
+"""Work-items of a work-group, at most."""
+LOCAL_BITS = 11
+"""Bits of a dimension in a packed local id, which t6 holds."""
 
 CONTEXT: tuple[str, ...] = (
-    *("global_id_0", "global_id_1", "global_id_2"),
-    *("local_id_0", "local_id_1", "local_id_2"),
+    *("start_0", "start_1", "start_2"),  # global id of the work-group's first item
     *("group_id_0", "group_id_1", "group_id_2"),
-    "group_slot",  # which of the core's places for work-groups: the number of its barrier
     "group",  # linear index of the work-group
     "stack",  # top of the lane's stack
+    "local",  # packed local id of the lane's first work-item of a group
+    "barrier",  # which of the core's places for work-groups; bit 31 where a lane has several work-items
+    "round",  # of barriers, so far
+    *("fiber", "first", "last"),  # rows of the running, first and last fiber
+    *("fibers", "live"),  # of the lane, and those that have not returned
 )
 """Fields of a lane's context; tp points to the lane's word in the first row."""
+CONTEXT_ALIASES = {"x": "barrier", "x_end": "round"}
+"""Where a stub that goes along the first dimension has come to, and where it stops: its kernel has no barriers."""
+CONTEXT_WORDS = CONTEXT.index("fiber")
+"""Fields of a lane with one work-item of a group at a time."""
+
+FIBER: tuple[str, ...] = ("resume", "stack", "local")
+"""What every fiber keeps: where it goes on, its stack pointer, its packed local id; registers follow."""
 
 ROW_LANES = 16
 ROW_BYTES = 4 * ROW_LANES
@@ -88,9 +127,14 @@ def stack_stride(stack_bytes: int) -> int:
     return (lines | 1) * LINE_BYTES
 
 
-def context_bytes(lanes: int) -> int:
-    """Local memory the contexts of one core's lanes take."""
-    return -(-lanes // ROW_LANES) * len(CONTEXT) * ROW_BYTES
+def rows_bytes(lanes: int, words: int) -> int:
+    """Bytes that so many words of each of a core's lanes take."""
+    return -(-lanes // ROW_LANES) * words * ROW_BYTES
+
+
+def packed_id(x: int, y: int, z: int) -> int:
+    """A local id in one word."""
+    return x | y << LOCAL_BITS | z << 2 * LOCAL_BITS
 
 
 def pack_block(values: Mapping[str, int]) -> bytes:
@@ -106,12 +150,19 @@ def c_header() -> str:
     """The tables as C macros: byte offsets in the block (EDDY_<NAME>) and in the context (EDDY_CTX_<NAME>)."""
     lines = [f"#define EDDY_{name.upper()} {4 * k}" for k, name in enumerate(BLOCK)]
     lines += [f"#define EDDY_CTX_{name.upper()} {ROW_BYTES * k}" for k, name in enumerate(CONTEXT)]
+    lines += [f"#define EDDY_CTX_{name.upper()} EDDY_CTX_{of.upper()}" for name, of in CONTEXT_ALIASES.items()]
     lines += [
-        f"#define EDDY_CTX_BYTES {len(CONTEXT) * ROW_BYTES}",
         f"#define EDDY_ROW_LANES {ROW_LANES}",
         f"#define EDDY_ROW_SHIFT {ROW_LANES.bit_length() - 1}",
         f"#define EDDY_FLAG_BARRIER {FLAG_BARRIER}",
+        f"#define EDDY_FLAG_ITEMS {FLAG_ITEMS}",
+        f"#define EDDY_FLAG_FIBERS {FLAG_FIBERS}",
+        f"#define EDDY_FLAG_ROUNDS {FLAG_ROUNDS}",
         f"#define EDDY_FLAG_GRID {FLAG_GRID}",
+        f"#define EDDY_FLAG_EDGE {FLAG_EDGE}",
+        f"#define EDDY_LOCAL_BITS {LOCAL_BITS}",
+        f"#define EDDY_LOCAL_MASK {(1 << LOCAL_BITS) - 1}",
+        *(f"#define EDDY_FIBER_{name.upper()} {ROW_BYTES * k}" for k, name in enumerate(FIBER)),
         f"#define EDDY_LOG_HEAD {4 * len(LOG_WORDS)}",
     ]
     return "\n".join(lines) + "\n"

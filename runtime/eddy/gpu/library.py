@@ -15,14 +15,17 @@ from eddy.gpu.layout import c_header
 from eddy.gpu.prelude import everything
 
 SOURCES = (
-    *("start.S", "run.c", "print.c", "wide.c"),
+    *("start.S", "fibers.S", "run.c", "print.c", "wide.c"),
     *("math_exp.c", "math_trig.c", "math_pi.c", "math_pow.c", "math_parts.c", "math_special.c", "convert.c"),
+    *("softdouble.c", "math_double.c", "images.c"),
 )
 SOFT_SOURCES = ("softfloat.c",)
 LINK_SCRIPT = "link.ld"
-_TEXTS = (*SOURCES, *SOFT_SOURCES, "eddy_types.h", "eddy_math.h", LINK_SCRIPT)
+_TEXTS = (*SOURCES, *SOFT_SOURCES, "eddy_types.h", "eddy_math.h", "eddy_double.h", LINK_SCRIPT)
 _CODE = (
     "compiler.py",
+    "fibers.py",
+    "item_parameter.py",
     "signature.py",
     "ir_types.py",
     "layout.py",
@@ -43,7 +46,15 @@ def default_cache() -> Path:
 @functools.lru_cache(maxsize=2)
 def digest(fpu: bool) -> str:
     """Names everything but the source that shapes a program: compiler, flags, library."""
-    flags = (toolchain.version(), toolchain.machine(fpu), toolchain.CODE, toolchain.OPENCL, everything())
+    flags = (
+        toolchain.version(),
+        toolchain.machine(fpu),
+        toolchain.CODE,
+        toolchain.OPENCL,
+        toolchain.SINGLE,
+        toolchain.DOUBLE,
+        everything(),
+    )
     named = hashlib.sha256(repr(flags).encode())
     for path in (*(toolchain.LIBRARY / name for name in _TEXTS), *(Path(__file__).with_name(name) for name in _CODE)):
         named.update(path.read_bytes())

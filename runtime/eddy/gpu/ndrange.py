@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eddy.core.errors import InvalidRequest
-from eddy.gpu.layout import align, context_bytes
+from eddy.gpu.layout import CONTEXT, CONTEXT_WORDS, LINE_BYTES, MAX_GROUP_ITEMS, align, rows_bytes
 from eddy.gpu.program import Program
 from eddy.gpu.shape import ClusterShape
 from eddy.gpu.signature import Kernel
 
 MAX_ITEMS = 1 << 31
+MAX_GROUP_DEPTH = 256
+"""Work-items of a work-group in the third dimension, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Arrangement:
         work_dim: Dimensions, 1 to 3.
         global_size, global_offset, local_size, num_groups: By dimension, always three.
         group_warps: Warps a work-group takes.
+        lane_items: Work-items of a group that a lane takes, at most.
         core_groups: Work-groups side by side on a core.
         local_bytes: Local memory that the `__local` arguments of a work-group take.
     """
@@ -42,6 +45,7 @@ class Arrangement:
     group_warps: int
     core_groups: int
     local_bytes: int = 0
+    lane_items: int = 1
 
     @property
     def group_items(self) -> int:
@@ -92,17 +96,23 @@ def arrange(
     whole = _three(global_size, dimensions, "global_size", 1)
     group = _group(shape, found, whole, local_size, dimensions)
     items = math.prod(group)
-    if items > shape.lanes:
+    if items > MAX_GROUP_ITEMS or group[2] > MAX_GROUP_DEPTH:
+        most = f"{MAX_GROUP_ITEMS} work-items, and {MAX_GROUP_DEPTH} in the third dimension"
         message = (
-            f"A work-group of {items} work-items does not fit: the cluster's cores have {shape.warps} warps of "
-            f"{shape.threads} threads, {shape.lanes} at most."
+            f"A work-group of {items} work-items, {' x '.join(map(str, group))}, is too large: it has at most {most}."
         )
-        raise InvalidRequest(message, field="local_size", asked=items, allowed=shape.lanes)
-    warps = -(-items // shape.threads)
+        raise InvalidRequest(message, field="local_size", asked=items, allowed=MAX_GROUP_ITEMS)
+    if found.goes_along:
+        # Nothing the kernel does depends on its work-groups.
+        group = _suitable(shape, found, whole)
+        items = math.prod(group)
+    warps = min(shape.warps, -(-items // shape.threads))
+    lane_items = -(-items // (warps * shape.threads))
     local = align(sum(align(value.bytes, 16) for value in arguments if isinstance(value, Local)), 16)
-    side_by_side = _side_by_side(shape, program, found, warps, local)
+    side_by_side = _side_by_side(shape, program, found, warps, local, found.waits and lane_items > 1)
     counts = tuple(-(-size // part) for size, part in zip(whole, group, strict=True))
-    return Arrangement(dimensions, whole, start, group, (counts[0], counts[1], counts[2]), warps, side_by_side, local)
+    groups = (counts[0], counts[1], counts[2])
+    return Arrangement(dimensions, whole, start, group, groups, warps, side_by_side, local, lane_items)
 
 
 def slices(arrangement: Arrangement, most: int | None) -> Iterator[tuple[int, int]]:
@@ -150,15 +160,24 @@ def _suitable(shape: ClusterShape, kernel: Kernel, whole: tuple[int, int, int]) 
     return first, min(whole[1], shape.threads // first), 1
 
 
-def _side_by_side(shape: ClusterShape, program: Program, kernel: Kernel, warps: int, local_arguments: int) -> int:
-    """Work-groups a core runs at once: as many as warps and local memory allow; one where `__local` variables are."""
-    room = shape.local_bytes - context_bytes(shape.lanes) - program.local_bytes
-    if room < local_arguments:
-        asked = program.local_bytes + local_arguments
-        most = max(0, shape.local_bytes - context_bytes(shape.lanes))
-        message = f"The kernel uses {asked} bytes of local memory for a work-group; this cluster has {most}."
-        raise InvalidRequest(message, field="local_memory", asked=asked, allowed=most)
-    if kernel.local_variables:
+def context_words(several: bool) -> int:
+    """Words of a lane's context, which is longer where a lane has several work-items that wait for each other."""
+    return len(CONTEXT) if several else CONTEXT_WORDS
+
+
+def _side_by_side(shape: ClusterShape, program: Program, kernel: Kernel, warps: int, local: int, several: bool) -> int:
+    """Work-groups a core runs at once: as many as warps and local memory allow; one where `__local` variables are.
+
+    The lanes' contexts lie in local memory if the kernel leaves them room there.
+    """
+    most = shape.local_bytes - LINE_BYTES
+    room = most - program.local_bytes
+    if room < local:
+        asked = program.local_bytes + local
+        message = f"The kernel uses {asked} bytes of local memory for a work-group; this cluster has {max(0, most)}."
+        raise InvalidRequest(message, field="local_memory", asked=asked, allowed=max(0, most))
+    if kernel.local_variables or several:
         return 1
     fit = shape.warps // warps
-    return min(fit, room // local_arguments) if local_arguments else fit
+    beside = room - rows_bytes(shape.lanes, context_words(several))
+    return min(fit, (beside if beside >= local else room) // local) if local else fit

@@ -13,20 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from eddy.core.errors import InvalidRequest, QuotaExceeded
+from eddy.gpu.cut import cut_words, flags, local_step
+from eddy.gpu.image import DESCRIPTOR_BYTES, DIMENSIONS, Texels
 from eddy.gpu.layout import (
     BLOCK,
     BLOCK_MAGIC,
-    FLAG_BARRIER,
-    FLAG_GRID,
+    LINE_BYTES,
     LOCAL_BASE,
     REGION_BASE,
+    ROW_BYTES,
     align,
-    context_bytes,
     pack_block,
+    rows_bytes,
     stack_stride,
 )
 from eddy.gpu.log import Logs, Read, read_log
-from eddy.gpu.ndrange import Arrangement
+from eddy.gpu.ndrange import Arrangement, context_words
 from eddy.gpu.ndrange import Local as Local
 from eddy.gpu.program import Program
 from eddy.gpu.shape import ClusterShape
@@ -34,6 +36,7 @@ from eddy.gpu.signature import Argument, Kernel
 
 MAX_REGION_BYTES = 1 << 30
 LOG_BYTES = 2048
+_BLOCK_BYTES = align(4 * len(BLOCK))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +48,14 @@ class Extent:
         bytes: Its size.
         element: numpy's letter and size of an element, "f4"; with ">" before where its bytes are the other way round.
         writeable: Whether a kernel may write it.
+        texels: How it is an image; None where it is none.
     """
 
     key: Hashable
     bytes: int
     element: str
     writeable: bool = True
+    texels: Texels | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ class Packing:
         arguments: As `arrange` had them: `Extent` or None for pointers, `Local` for `__local` ones, numbers, sequences
             for vectors.
         stack_bytes: Stack of each lane, at least; the kernel's need counts where it is more.
+        by_core: Whether there is room for slices that run on one core each, side by side (`core_block`).
 
     Attributes:
         arrangement: As given.
@@ -102,8 +108,10 @@ class Packing:
         arguments: Sequence[object],
         *,
         stack_bytes: int = 0,
+        by_core: bool = False,
     ) -> None:
         found, self.arrangement = program.kernel(kernel), arrangement
+        self._goes_along = found.goes_along
         self._shape, self._image = shape, program.image()
         offsets = found.offsets()
         size = max((at + a.size for at, a in zip(offsets, found.arguments, strict=True)), default=0)
@@ -111,12 +119,18 @@ class Packing:
         self._argument_at = align(self.block_address + 4 * len(BLOCK))
         self._end = align(self._argument_at + size)
         self._placed: dict[Hashable, Placed] = {}
+        self._descriptors: dict[tuple[Hashable, Texels], tuple[int, bytes]] = {}
         self._local_at = LOCAL_BASE + align(program.local_bytes, 16)
         self._arguments = self._pack_all(found, arguments, offsets, size)
-        stride = stack_stride(max(stack_bytes, found.stack_bytes))
-        self.stack_bytes = shape.harts * stride
+        fibers = found.waits and arrangement.lane_items > 1
+        frame = max(found.frame_bytes, LINE_BYTES) if fibers else found.stack_bytes
+        stride = stack_stride(max(stack_bytes, frame))
+        self._items = shape.harts * (arrangement.lane_items if fibers else 1)
+        self.stack_bytes = self._items * stride
         stacks = self._take(self.stack_bytes)
+        rows = self._rows(found, program, fibers)
         self._log_base = self._take(shape.harts * LOG_BYTES) if program.prints else 0
+        self._core_blocks = self._take(shape.cores * _BLOCK_BYTES) if by_core else 0
         self.bytes = self._end - REGION_BASE
         if self.bytes > MAX_REGION_BYTES:
             message = (
@@ -124,21 +138,37 @@ class Packing:
             )
             raise QuotaExceeded(message, limit=MAX_REGION_BYTES, asked=self.bytes)
         self._words = {
-            **_words(self.arrangement),
+            **cut_words(self.arrangement, self.places, found.goes_along),
             **{"magic": BLOCK_MAGIC, "entry": found.stub, "arguments": self._argument_at},
-            "global_end_0": self.arrangement.global_offset[0] + self.arrangement.global_size[0],
-            "flags": (FLAG_BARRIER if found.waits else 0) | (FLAG_GRID if self.arrangement.work_dim > 1 else 0),
-            "group_step": self.places,
-            "advance": self.places * self.arrangement.local_size[0],
-            "context_base": LOCAL_BASE + shape.local_bytes - context_bytes(shape.lanes),
+            "flags": flags(found, arrangement),
+            "place_lanes": arrangement.group_warps * shape.threads,
+            "local_step": local_step(arrangement, arrangement.group_warps * shape.threads),
+            **rows,
             **{"local_stride": arrangement.local_bytes, "stack_base": stacks, "stack_stride": stride},
+            "lane_stack": stride * (arrangement.lane_items if fibers else 1),
             **{"log_base": self._log_base, "log_stride": LOG_BYTES if program.prints else 0},
         }
+
+    def _rows(self, kernel: Kernel, program: Program, fibers: bool) -> dict[str, int]:
+        """Where contexts lie, and what fibers keep: in local memory, as far as the kernel's own leaves room there."""
+        shape, arrangement = self._shape, self.arrangement
+        top = LOCAL_BASE + shape.local_bytes - LINE_BYTES
+        end = align(LOCAL_BASE + align(program.local_bytes, 16) + arrangement.local_bytes * arrangement.core_groups)
+        context = rows_bytes(shape.lanes, context_words(fibers))
+        stride = rows_bytes(shape.lanes, kernel.switch_words) if fibers else 0
+        words = {"rounds": top, "context_rows": context_words(fibers) * ROW_BYTES, "fiber_stride": stride}
+        for name, size in (("context", context), ("fiber", stride * arrangement.lane_items)):
+            local = 0 < size <= top - end
+            top -= size if local else 0
+            words[f"{name}_base"] = top if local else self._take(shape.cores * size)
+            words[f"{name}_core"] = 0 if local else size
+        return words
 
     @property
     def stacks(self) -> str:
         """The stacks' part of the region, in words."""
-        return f"stacks of {self._shape.harts} lanes take {self.stack_bytes} of them"
+        who = "lanes" if self._items == self._shape.harts else "work-items side by side"
+        return f"stacks of {self._items} {who} take {self.stack_bytes} of them"
 
     @property
     def places(self) -> int:
@@ -159,6 +189,7 @@ class Packing:
         """What to put in before the first slice beside the arrays: offset and bytes; everything else is zero."""
         yield 0, self._image
         yield self._argument_at - REGION_BASE, self._arguments
+        yield from self._descriptors.values()
 
     def block(self, first: int, count: int) -> tuple[int, bytes]:
         """The launch block of a slice, to be put in before it: offset and bytes.
@@ -169,13 +200,42 @@ class Packing:
         """
         core_groups, cores = self.arrangement.core_groups, self._shape.cores
         strides = (core_groups, 1) if count >= self.places else (1, cores)
-        words = {
+        words = {"core_stride": strides[0], "place_stride": strides[1], **self._range(first, count)}
+        return self.block_address - REGION_BASE, pack_block({**self._words, **words})
+
+    def _range(self, first: int, count: int) -> dict[str, int]:
+        """The words of a launch block that say which work-groups a slice has."""
+        row, last = divmod(first + count - 1, self.arrangement.num_groups[0])
+        end = self.arrangement.global_offset[0] + (last + 1) * self.arrangement.local_size[0]
+        return {
             "first_group": first,
             "group_end": first + count,
-            "core_stride": strides[0],
-            "place_stride": strides[1],
+            "end_row": row,
+            "end_x": min(end, self._words["global_end_0"]),
         }
-        return self.block_address - REGION_BASE, pack_block({**self._words, **words})
+
+    def core_block(self, core: int, first: int, count: int) -> tuple[int, bytes]:
+        """The launch block of a slice that runs on one core, beside others on other cores: offset and bytes.
+
+        The slice believes that it has a cluster of one core to itself; stacks, contexts, fibers and logs are those of
+        the core. The core finds the block at `REGION_BASE` and the offset.
+
+        Args:
+            core: Which core of the cluster.
+            first: Its first work-group.
+            count: How many it has.
+        """
+        plain, lanes = self._words, self._shape.lanes
+        words = {
+            **plain,
+            **cut_words(self.arrangement, self.arrangement.core_groups, self._goes_along),
+            **{"core_stride": 0, "place_stride": 1, **self._range(first, count)},
+            "stack_base": plain["stack_base"] + core * lanes * plain["lane_stack"],
+            "context_base": plain["context_base"] + core * plain["context_core"],
+            "fiber_base": plain["fiber_base"] + core * plain["fiber_core"],
+            "log_base": self._log_base + core * lanes * LOG_BYTES if self._log_base else 0,
+        }
+        return self._core_blocks - REGION_BASE + core * _BLOCK_BYTES, pack_block(words)
 
     def log(self, read: Read) -> str:
         """What was printed, in bounded time and memory, from the region as the last slice left it.
@@ -209,17 +269,32 @@ class Packing:
                 raise _refused(argument, "Local(bytes)")
             at, self._local_at = self._local_at, self._local_at + align(value.bytes, 16)
             return struct.pack("<I", at)
+        if argument.type in DIMENSIONS:
+            return struct.pack("<I", self._place_image(argument, value))
         if argument.is_pointer:
-            return struct.pack("<I", 0 if value is None else self._place(argument, value))
+            return struct.pack("<I", 0 if value is None else self._place(argument, value, not argument.const))
         return _record(argument, value) if argument.is_structure else _number(argument, value)
 
-    def _place(self, argument: Argument, value: object) -> int:
+    def _place_image(self, argument: Argument, value: object) -> int:
+        """The address of an image's descriptor; its texels are placed as arrays are."""
+        dimensions = DIMENSIONS[argument.type]
+        texels = value.texels if isinstance(value, Extent) else None
+        if not isinstance(value, Extent) or texels is None or texels.dimensions != dimensions:
+            raise _refused(argument, f"an image of {dimensions} dimensions")
+        if value.element != texels.element:
+            raise _refused(argument, f"texels of {np.dtype(texels.element)}, not of {np.dtype(value.element)}")
+        address = self._place(argument, value, value.writeable)
+        known = self._descriptors.get((value.key, texels))
+        at = known[0] if known else self._take(DESCRIPTOR_BYTES) - REGION_BASE
+        self._descriptors[value.key, texels] = at, texels.descriptor(address)
+        return REGION_BASE + at
+
+    def _place(self, argument: Argument, value: object, written: bool) -> int:
         """The address of an array, given room where it has none yet."""
         if not isinstance(value, Extent):
             raise _refused(argument, "a numpy array or None")
         if argument.element and value.element != argument.element:
             raise _refused(argument, f"an array of {np.dtype(argument.element)}, not of {np.dtype(value.element)}")
-        written = not argument.const
         if written and not value.writeable:
             raise _refused(argument, "a writeable array: the kernel may write it")
         known = self._placed.get(value.key)
@@ -227,17 +302,6 @@ class Packing:
             known = Placed(value.key, self._take(max(1, value.bytes)) - REGION_BASE, value.bytes, False)
         self._placed[value.key] = Placed(value.key, known.offset, known.bytes, known.written or written)
         return REGION_BASE + known.offset
-
-
-def _words(arrangement: Arrangement) -> dict[str, int]:
-    """The words of the launch block that say how the ND-range fills the cluster."""
-    words = {
-        **{"work_dim": arrangement.work_dim, "group_items": arrangement.group_items},
-        **{"group_warps": arrangement.group_warps, "core_groups": arrangement.core_groups},
-    }
-    for name in ("global_size", "global_offset", "local_size", "num_groups"):
-        words |= {f"{name}_{k}": size for k, size in enumerate(getattr(arrangement, name))}
-    return words
 
 
 def _record(argument: Argument, value: object) -> bytes:

@@ -11,6 +11,10 @@ from eddy.gpu import builtins
 from eddy.gpu.layout import c_header
 from eddy.gpu.toolchain import LIBRARY
 
+_SAMPLER = re.compile(r"^(?:static[ \t]+)?const[ \t]+sampler_t\b", re.M)
+"""A sampler of the program, which is a number here; what is not of a function stands at the start of a line."""
+DOUBLES = "eddy_double"
+"""The section of the library with everything of `double`."""
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}\Z")
 _VALUE = re.compile(r"[ -~]{0,256}\Z")
 
@@ -43,9 +47,16 @@ def definitions(defines: Mapping[str, object]) -> str:
     return "".join(lines)
 
 
-def complete(source: str, defines: Mapping[str, object]) -> bytes:
-    """A tenant's source with all that goes before it; its own lines keep their numbers, as `kernel.cl`."""
+def complete(source: str, defines: Mapping[str, object], doubles: bool = False) -> bytes:
+    """A tenant's source with all that goes before it; its own lines keep their numbers, as `kernel.cl`.
+
+    Args:
+        source: OpenCL C.
+        defines: Macros.
+        doubles: Whether it uses `double`.
+    """
     macros = definitions(defines)
-    functions = builtins.text_for(macros + source)
+    functions = builtins.text_for(macros + source + (f"\n{DOUBLES}" if doubles else ""))
+    source = _SAMPLER.sub(r"__constant sampler_t", source)
     text = f'# 1 "opencl.h"\n{base()}{functions}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
     return text.encode()

@@ -6,10 +6,11 @@
      "includes": {"shared.h": "..."}, "options": "-D FAST -cl-mad-enable",
      "global_size": [1024], "local_size": null, "offset": null,
      "arguments": [{"buffer": "<sha256>", "dtype": "<f4", "shape": [1024]}, {"value": 2.5},
-                   {"local": 64}, {"null": true}, {"argument": 0}, {"bytes": "AQAAAA=="}]}
+                   {"local": 64}, {"null": true}, {"argument": 0}, {"bytes": "AQAAAA=="},
+                   {"buffer": "<sha256>", "dtype": "|u1", "shape": [64, 64, 4], "image": ["rgba", "unorm_int8"]}]}
 
-The form before the last is the array of an earlier argument once more: both share its memory. The last one is a
-structure by value, its bytes in base 64.
+`argument` is the array of an earlier argument once more: both share its memory. `bytes` are a structure by value, in
+base 64. An array with `image` is an image: its order and type of channels.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from eddy.core.errors import InvalidRequest
 from eddy.gpu.build import build
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import CoreCounters, Executor
-from eddy.gpu.launch import Array, launch
+from eddy.gpu.image import Texels
+from eddy.gpu.launch import Array, Image, array_of, launch
 from eddy.gpu.packing import Local
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
@@ -44,11 +46,13 @@ class Buffer:
         digest: SHA-256 of its bytes.
         dtype: numpy's name, byte order included.
         shape: Its shape.
+        texels: How it is an image; None where it is none.
     """
 
     digest: str
     dtype: str
     shape: tuple[int, ...]
+    texels: Texels | None = None
 
     @property
     def bytes(self) -> int:
@@ -185,7 +189,7 @@ def execute(
     program = build(compiler, request.source, fpu=executor.shape.fpu, **request.built_with())
     values: list[object] = []
     for value in request.arguments:
-        made = _array(value, fetch(value.digest)) if isinstance(value, Buffer) else value
+        made = _given(value, fetch(value.digest)) if isinstance(value, Buffer) else value
         values.append(values[value.argument] if isinstance(value, Same) else made)
     done = launch(
         executor,
@@ -198,8 +202,14 @@ def execute(
         slice_groups=slice_groups,
     )
     written = zip(program.kernel(request.kernel).arguments, values, strict=True)
-    outputs = {a.name: v.tobytes() for a, v in written if isinstance(v, np.ndarray) and not a.const}
+    arrays = ((argument, array_of(value)) for argument, value in written)
+    outputs = {a.name: array.tobytes() for a, array in arrays if array is not None and not a.const}
     return KernelResult(outputs, done.log, done.cycles, done.counters)
+
+
+def _given(buffer: Buffer, data: bytes) -> Array | Image:
+    array, texels = _array(buffer, data), buffer.texels
+    return array if texels is None else Image(array, texels.order, texels.kind)
 
 
 def _array(buffer: Buffer, data: bytes) -> Array:
@@ -215,7 +225,8 @@ def _listed(sizes: Sequence[int] | None) -> list[int] | None:
 
 def _argument_json(value: ArgumentValue) -> dict[str, Any]:
     if isinstance(value, Buffer):
-        return {"buffer": value.digest, "dtype": value.dtype, "shape": list(value.shape)}
+        image = {"image": [value.texels.order, value.texels.kind]} if value.texels else {}
+        return {"buffer": value.digest, "dtype": value.dtype, "shape": list(value.shape), **image}
     if isinstance(value, Local):
         return {"local": value.bytes}
     if isinstance(value, Same):
@@ -229,7 +240,8 @@ def _argument_json(value: ArgumentValue) -> dict[str, Any]:
 
 def _argument(place: int, raw: object) -> ArgumentValue:
     where = f"arguments[{place}]"
-    forms = ({"null"}, {"local"}, {"value"}, {"argument"}, {"bytes"}, {"buffer", "dtype", "shape"})
+    array = {"buffer", "dtype", "shape"}
+    forms = ({"null"}, {"local"}, {"value"}, {"argument"}, {"bytes"}, array, array | {"image"})
     if not isinstance(raw, dict) or raw.keys() not in forms:
         raise _wrong(where, "one of buffer, value, local, null, argument, bytes")
     if "bytes" in raw:
@@ -254,7 +266,12 @@ def _argument(place: int, raw: object) -> ArgumentValue:
         raise _wrong(f"{where}.dtype", "a numpy type such as <f4")
     if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < 1 << 31 for n in shape) or len(shape) > 8:
         raise _wrong(f"{where}.shape", "at most 8 whole numbers")
-    return Buffer(digest, dtype, tuple(shape))
+    image = raw.get("image")
+    if "image" not in raw:
+        return Buffer(digest, dtype, tuple(shape))
+    if not isinstance(image, list) or len(image) != 2 or not all(isinstance(part, str) for part in image):
+        raise _wrong(f"{where}.image", "an order and a type of channels, such as rgba and unorm_int8")
+    return Buffer(digest, dtype, tuple(shape), Texels(tuple(shape), *image))
 
 
 def _is_number(value: object) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 ZERO, RA, SP, GP, TP = range(5)
+T6 = 31
 CALLEE_SAVED = frozenset({8, 9, *range(18, 28)})
 """s0 to s11: what a function finds in them it leaves in them."""
 
@@ -14,6 +15,8 @@ Kind = Literal["alu", "constant", "jump", "jump_register", "branch", "store", "o
 _OP_IMM, _OP, _LUI, _AUIPC, _JAL, _JALR, _BRANCH = 0x13, 0x33, 0x37, 0x17, 0x6F, 0x67, 0x63
 _LOAD, _STORE, _FENCE, _SYSTEM, _AMO, _VORTEX = 0x03, 0x23, 0x0F, 0x73, 0x2F, 0x0B
 _FLOAT_LOAD, _FLOAT_STORE, _FLOAT = 0x07, 0x27, 0x53
+_UNIMPLEMENTED = 0xC0001073
+"""`unimp`, as the compiler writes a trap: a write to a constant CSR."""
 _FUSED = frozenset({0x43, 0x47, 0x4B, 0x4F})
 _FLOAT_TO_INTEGER = frozenset({0x50, 0x60, 0x70})
 
@@ -72,7 +75,7 @@ def _without_flow(code: int, rd: int, funct3: int, funct7: int, word: int) -> In
     if code in (_FENCE, _FLOAT_LOAD) or code in _FUSED:
         return Instruction("other")
     if code == _SYSTEM:
-        return Instruction("other", rd) if funct3 else END
+        return Instruction("other", rd) if funct3 and word != _UNIMPLEMENTED else END
     if code in (_LOAD, _AMO, _VORTEX):
         # `tmc x0` ends the lane.
         return END if code == _VORTEX and word == _VORTEX else Instruction("other", rd)

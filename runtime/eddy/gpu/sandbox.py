@@ -58,7 +58,7 @@ DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessEnd:
     """How a run ended.
 
     Attributes:
@@ -82,7 +82,7 @@ def run(
     *,
     folder: Path | None = None,
     limits: Limits = DEFAULT_LIMITS,
-) -> Ended:
+) -> ProcessEnd:
     """Run a program without rights.
 
     Args:
@@ -128,7 +128,7 @@ def run(
         )
     if folder and "landlock" not in protections:
         _warn_once()
-    return Ended(process.returncode, output, message, exceeded, protections)
+    return ProcessEnd(process.returncode, output, message, exceeded, protections)
 
 
 def _converse(process: subprocess.Popen[bytes], stdin: bytes, limits: Limits) -> tuple[bytes, bytes, str]:

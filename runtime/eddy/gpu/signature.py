@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from eddy.core.errors import CompilationFailed
@@ -18,6 +18,8 @@ SCALARS: Mapping[str, tuple[str, int]] = {
     **{"uint": ("u4", 4), "long": ("i8", 8), "ulong": ("u8", 8), "float": ("f4", 4)},
 }
 """OpenCL scalar to numpy's letter and size in bytes."""
+TYPES: Mapping[str, tuple[str, int]] = {**SCALARS, "double": ("f8", 8)}
+"""The same with what is there by soft float."""
 _SPACES: Mapping[str, Space] = {"0": "value", "1": "global", "2": "constant", "3": "local"}
 _VECTOR = re.compile(r"^(\w+) __attribute__\(\(ext_vector_type\((\d+)\)\)\)$")
 _KERNEL = re.compile(r"^define .*?spir_kernel void @(\w+)\((.*)$", re.M)
@@ -26,7 +28,11 @@ _BY_VALUE = re.compile(r"\bbyval\(([^()]*)\)")
 _LOCAL = re.compile(r"^(@[\w.]+) = internal (?:unnamed_addr )?global ", re.M)
 _NAMED = re.compile(r"@[\w.]+")
 _NODE = re.compile(r"^(!\d+) = (?:distinct )?!\{(.*)\}$", re.M)
-BARRIER_MARK = "# eddy-barrier"
+_RETURNS = re.compile(r"^return:|^  store i32 1, ptr %cleanup\.dest\.slot\b", re.M)
+"""How the front end leaves a function before its end: to its last block, or by way of the ends of variables' lives."""
+BARRIER_MARK = "@eddy_barrier("
+PLACED_MARKS = ("# eddy-placed", "@printf(", "@eddy_printf64(")
+"""What a kernel has that looks at its place in a work-group; printf orders its records by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,11 @@ class Kernel:
         waits: Whether work-items of a group may wait for each other: it has barriers or local memory.
         local_variables: Whether it has `__local` variables; then a core runs one of its work-groups at a time.
         stub: Address of what unpacks the arguments and calls it.
-        stack_bytes: Stack a work-item needs.
+        stack_bytes: Stack a lane gets at least.
+        frame_bytes: Stack a work-item needs.
+        placed: Whether it looks at how work-items form work-groups.
+        early: Whether work-items may return before a barrier, in it or another kernel of the program.
+        switch_words: Words a work-item keeps while another runs in its lane.
     """
 
     name: str
@@ -85,6 +95,15 @@ class Kernel:
     local_variables: bool = False
     stub: int = 0
     stack_bytes: int = STACK_BYTES
+    frame_bytes: int = STACK_BYTES
+    placed: bool = False
+    early: bool = False
+    switch_words: int = 0
+
+    @property
+    def goes_along(self) -> bool:
+        """Whether its stub goes from item to item of a row by itself."""
+        return not self.waits and not self.placed
 
     def offsets(self) -> tuple[int, ...]:
         """Where each argument lies in the packed arguments: aligned to its size, 16 at most, or as it asks."""
@@ -109,10 +128,22 @@ def read_kernels(ir: str) -> dict[str, Kernel]:
     kernels, named = {}, named_types(ir)
     for name, rest in _KERNEL.findall(ir):
         reached = _reached(f"@{name}", bodies)
-        marked = any(BARRIER_MARK in bodies.get(function, "") for function in reached)
+        texts = [bodies.get(function, "") for function in reached]
+        marked = any(BARRIER_MARK in text for text in texts)
         structures = [_structure(text, named) for text in _BY_VALUE.findall(rest)]
-        kernels[name] = _kernel(name, rest, nodes, marked, bool(local & reached), structures)
-    return kernels
+        made = _kernel(name, rest, nodes, marked, bool(local & reached), structures)
+        early = marked and any(_returns_early(function, bodies) for function in reached)
+        placed = any(mark in text for text in texts for mark in PLACED_MARKS)
+        kernels[name] = replace(made, placed=placed, early=early)
+    early = any(kernel.early for kernel in kernels.values())
+    return {name: replace(kernel, early=early) for name, kernel in kernels.items()}
+
+
+def _returns_early(name: str, bodies: Mapping[str, str]) -> bool:
+    """Whether a function that comes to a barrier has a `return` before its end."""
+    if not _RETURNS.search(bodies.get(name, "")):
+        return False
+    return any(BARRIER_MARK in bodies.get(function, "") for function in _reached(name, bodies))
 
 
 def _reached(name: str, bodies: Mapping[str, str]) -> set[str]:
@@ -169,11 +200,11 @@ def _argument(
     if where != "value":
         target = base.rstrip("*")
         vector = _VECTOR.match(target)
-        element = SCALARS.get(vector[1] if vector else target, ("", 0))[0]
+        element = TYPES.get(vector[1] if vector else target, ("", 0))[0]
         return Argument(name, shown, where, element, 1, 4, "const" in qualifiers.split() or where == "constant")
     vector = _VECTOR.match(base)
     scalar, count = (vector[1], int(vector[2])) if vector else (base, 1)
-    if scalar not in SCALARS:
+    if scalar not in TYPES:
         size, align = structures.pop(0) if structures else (0, 0)
         if not size:
             raise CompilationFailed(
@@ -182,14 +213,15 @@ def _argument(
                 diagnostics=[],
             )
         return Argument(name, shown, "value", "", 1, size, align=align)
-    element, size = SCALARS[scalar]
+    element, size = TYPES[scalar]
     return Argument(name, shown, "value", element, count, size * (4 if count == 3 else count))
 
 
 def stubs(kernels: Mapping[str, Kernel]) -> str:
     """OpenCL C that goes behind a source: functions that take a kernel's arguments from memory, and are the kernel.
 
-    They do not return: they go on to the runtime's next item, which expects nothing in registers.
+    They do not return: they go on to the runtime's next item, which expects nothing in registers. Where nothing shows
+    which lane has which item, they go along a row of items first (`eddy_first_id` is of `eddy.gpu.item_parameter`).
     """
     lines = ['# 1 "stubs"\n']
     for kernel in kernels.values():
@@ -198,12 +230,24 @@ def stubs(kernels: Mapping[str, Kernel]) -> str:
             for argument in kernel.arguments
             if argument.is_structure
         ]
-        loads = ", ".join(map(_load, kernel.arguments, kernel.offsets()))
         lines.append(
             f"__attribute__((noreturn)) void eddy_call_{kernel.name}(const __private unsigned char *eddy_a) "
-            f'{{ {kernel.name}({loads}); __asm__ volatile("tail eddy_next"); __builtin_unreachable(); }}\n'
+            f"{{ unsigned int eddy_first_id = EDDY_LANE(START_0) + EDDY_LOCAL_0(EDDY_LOCAL()); "
+            f'{_along(kernel)} __asm__ volatile("tail eddy_next"); __builtin_unreachable(); }}\n'
         )
     return "".join(lines)
+
+
+def _along(kernel: Kernel) -> str:
+    """The kernel's call, or the loop over a row around it."""
+    loads = map(_load, kernel.arguments, kernel.offsets())
+    read = "".join(f"const __auto_type eddy_{k} = {load}; " for k, load in enumerate(loads))
+    call = f"{kernel.name}({', '.join(f'eddy_{k}' for k in range(len(kernel.arguments)))});"
+    if not kernel.goes_along:
+        return read + call
+    step = "const unsigned int eddy_step = EDDY_WORD(STEP_X), eddy_end = EDDY_LANE(X_END);"
+    left = '__asm__ volatile("sw %0, %1(tp)" : : "r"(eddy_first_id), "i"(EDDY_CTX_X));'
+    return f"{read}{step} do {{ {call} eddy_first_id += eddy_step; }} while (eddy_first_id < eddy_end); {left}"
 
 
 def _load(argument: Argument, at: int) -> str:
@@ -211,13 +255,13 @@ def _load(argument: Argument, at: int) -> str:
     if argument.is_structure:
         return f"*(const __private {argument.type} *)(eddy_a + {at})"
     if not argument.is_pointer:
-        names = {letter: name for name, (letter, _) in SCALARS.items()}
+        names = {letter: name for name, (letter, _) in TYPES.items()}
         kind = names[argument.element] + (str(argument.count) if argument.count > 1 else "")
         return f"*(const __private {kind} *)(eddy_a + {at})"
     word = f"*(const __private unsigned int *)(eddy_a + {at})"
     if argument.space == "local":
         # Each work-group of a core has __local arguments of its own.
-        word += " + EDDY_LANE(GROUP_SLOT) * EDDY_WORD(LOCAL_STRIDE)"
+        word += " + (EDDY_LANE(BARRIER) & 31) * EDDY_WORD(LOCAL_STRIDE)"
     return f"(__{argument.space} void *)({word})"
 
 

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eddy.core.errors import EddyError
+from eddy.gpu.fibers import SWITCH
 from eddy.gpu.layout import REGION_BASE
-from eddy.gpu.rv32 import CALLEE_SAVED, END, GP, RA, SP, TP, ZERO, Instruction, decode
+from eddy.gpu.rv32 import CALLEE_SAVED, END, GP, RA, SP, T6, TP, ZERO, Instruction, decode
 
-RUNTIME_ENTRIES = ("eddy_begin", "eddy_place")
-"""What the runtime calls on a lane's stack between items, outside any kernel."""
+BEGIN = "eddy_begin"
+"""What the runtime calls on a lane's stack, outside any kernel."""
 NEXT_ITEM = "eddy_next"
 """Where kernels go when they have done an item; it sets the stack pointer again."""
 MAX_NESTING = 64
@@ -54,7 +55,8 @@ class StackNeeds:
 
     def __init__(self, image: bytes, symbols: Mapping[str, int]) -> None:
         self._image, self._symbols = image, symbols
-        self._next_item = symbols[NEXT_ITEM]
+        # A barrier keeps a work-item's registers elsewhere, and comes back with its stack pointer.
+        self._ends = {symbols[NEXT_ITEM], symbols.get(SWITCH)}
         self._needs: dict[int, int] = {}
         self._under_way: list[int] = []
         self._steps_left = MAX_STEPS
@@ -65,7 +67,7 @@ class StackNeeds:
         Raises:
             Unbounded: There is no bound; the message says why.
         """
-        return max(self.of_function(stub), *(self.of_function(self._symbols[name]) for name in RUNTIME_ENTRIES))
+        return max(self.of_function(stub), self.of_function(self._symbols[BEGIN]))
 
     def of_function(self, entry: int) -> int:
         """Bytes a function needs below the stack pointer it is called with.
@@ -92,12 +94,12 @@ class StackNeeds:
         return max(below)[1] if below else f"0x{address:08x}"
 
     def at(self, pc: int) -> Instruction:
-        """The instruction at an address; an "end" where the next item begins, or where there is no program."""
+        """The instruction at an address; an "end" where another item goes on, or where there is no program."""
         at = pc - REGION_BASE
         self._steps_left -= 1
         if self._steps_left < 0:
             raise Unbounded("is part of a program too long to be checked", function=pc)
-        if pc == self._next_item or not 0 <= at <= len(self._image) - 4 or at % 4:
+        if pc in self._ends or not 0 <= at <= len(self._image) - 4 or at % 4:
             return END
         return decode(int.from_bytes(self._image[at : at + 4], "little"), pc)
 
@@ -179,8 +181,8 @@ class _Walk:
             self._deepest = max(self._deepest, -base.bytes - found.immediate)
         if found.rd == ZERO:
             return
-        if found.rd in (GP, TP):
-            raise self._refused("writes gp or tp, which hold the launch and the lane's context")
+        if found.rd in (GP, TP, T6):
+            raise self._refused("writes gp, tp or t6, which hold the launch, the lane's context and the local id")
         value: Known | None = found.immediate if found.kind == "constant" else None
         value = _alu(found, registers) if found.kind == "alu" else value
         if found.rd == SP and not isinstance(value, Offset):

@@ -50,7 +50,7 @@ def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, ir: Callable[[], str]
         if asked > MAX_STACK_BYTES:
             why = f"needs {asked} bytes of stack a work-item, and {MAX_STACK_BYTES} are allowed; use global memory"
             raise _refused(why, name, ir(), asked)
-        made[name] = replace(kernel, stack_bytes=max(asked, STACK_BYTES))
+        made[name] = replace(kernel, stack_bytes=max(asked, STACK_BYTES), frame_bytes=asked)
     return made
 
 

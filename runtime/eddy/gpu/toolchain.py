@@ -21,20 +21,25 @@ CODE = (
     *("-ffunction-sections", "-fdata-sections", "-msmall-data-limit=0"),
     # What bounds the stacks (gpu/stack.py) follows every way through a program, so none goes over a computed address.
     *("-fno-jump-tables", "-mllvm", "-enable-machine-outliner=never"),
-    # gp holds the launch block, tp the lane's context.
-    *("-ffixed-x3", "-ffixed-x4"),
+    # gp holds the launch block, tp the lane's context, t6 the work-item's local id.
+    *("-ffixed-x3", "-ffixed-x4", "-ffixed-x31"),
     # Blocks in the order of the source: lanes that part meet again where their ways do, since the lowest address goes
     # first. Measured: twice as fast for k-means, nowhere slower.
     *("-mllvm", "-disable-block-placement"),
 )
 OPENCL = (
-    *("-x", "cl", "-cl-std=CL1.2", "-cl-no-stdinc", "-Xclang", "-cl-ext=-all", "-cl-single-precision-constant"),
+    *("-x", "cl", "-cl-std=CL1.2", "-cl-no-stdinc"),
     *("-cl-kernel-arg-info", "-fno-color-diagnostics", "-ferror-limit=20", "-fno-crash-diagnostics"),
     *("-Xclang", "-disable-pragma-debug-crash", "-Wno-builtin-macro-redefined", "-Wno-unused-function"),
     # What would tell when and where a kernel was compiled, and make compilations differ.
     *('-D__DATE__="Jan  1 1970"', '-D__TIME__="00:00:00"', '-D__TIMESTAMP__="Thu Jan  1 00:00:00 1970"'),
     *('-D__FILE__="kernel.cl"', '-D__BASE_FILE__="kernel.cl"', '-D__FILE_NAME__="kernel.cl"'),
 )
+SINGLE = ("-Xclang", "-cl-ext=-all", "-cl-single-precision-constant")
+DOUBLE = ("-Xclang", "-cl-ext=-all,+cl_khr_fp64")
+"""Extensions, and what a literal is."""
+READ = ("-Xclang", "-disable-llvm-passes", "-fno-discard-value-names", "-S", "-emit-llvm", "-o", "-", "-")
+"""A source as LLVM IR, as the front end leaves it."""
 
 
 class CompilerMissing(EddyError):

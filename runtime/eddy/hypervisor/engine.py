@@ -5,8 +5,8 @@ The order within a step makes crashes harmless:
 1. The events are read, but not acknowledged, and the machine processes them.
 2. All changes are committed in one transaction: records, event log, results, the contents of each slot, and the number
    of the last event.
-3. The commands are carried out on the board. Reading the outputs of a finished item is such a command; the outputs are
-   committed with the step that counts the item.
+3. The commands are carried out on the board. Reading the outputs of a finished item is such a command; another thread
+   brings them to the disk (see `keeping`), and the step that counts the item commits the rows that name them.
 4. The next wait acknowledges the events.
 
 So after a crash before the commit, the events come again, and nothing has happened. After a crash after the commit,
@@ -16,38 +16,40 @@ recovery sees on the board which commands are missing, and the policies decide a
 from __future__ import annotations
 
 import dataclasses
-import logging
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause
 from eddy.core.applications import Application
 from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted, StorageDamaged, StorageFailed
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, SlotStatus
-from eddy.core.slots import Image, Pool
+from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.application_jobs import ApplicationJobs
 from eddy.hypervisor.buffers import JobBuffers, needed
+from eddy.hypervisor.keeping import Keeping, Spawn, at_once
 from eddy.hypervisor.kernel_jobs import KernelJobs
 from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import recover
-from eddy.hypervisor.slot import Phase
-from eddy.hypervisor.translate import fits, pool_slots, to_input
-from eddy.hypervisor.work import JobKind, JobMemory, Offer, Work
+from eddy.hypervisor.spread import SpreadJobs
+from eddy.hypervisor.status import cause_of, explain, not_launched, not_stopped, offered, slot_statuses
+from eddy.hypervisor.translate import to_input
+from eddy.hypervisor.work import JobKind, JobMemory, Work
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
+from eddy.policy.dispatch.undecided import Undecided
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
-from eddy.store.rows import LOG, Commit, Result
+from eddy.store.rows import LOG, Commit, Result, ResultRow
 from eddy.store.submissions import Submission
 
 FOREVER = float("inf")
-_log = logging.getLogger(__name__)
 
 
 class BoardRestarted(EddyError):
@@ -71,6 +73,9 @@ class Engine:
         kernels: Compiles kernel jobs.
         gpu_policy: Which kernel job gets which slot of the `gpu` pool; first come, first served by default.
         kinds: Further kinds of jobs, asked for what they take before applications and kernels.
+        spawn: Who waits for the disk; whoever calls `step` by default.
+        awaken: Called, from the thread of `spawn`, when there is something to do again.
+        price: Shares the cores of GPU clusters between tenants, instead of `gpu_policy`.
     """
 
     def __init__(
@@ -84,15 +89,21 @@ class Engine:
         kernels: KernelPlanner | None = None,
         gpu_policy: DispatchPolicy | None = None,
         kinds: Sequence[JobKind] = (),
+        spawn: Spawn = at_once,
+        awaken: Callable[[], None] = lambda: None,
+        price: PriceLoop | None = None,
     ) -> None:
-        self.board, self.store = board, store
-        self.policies = {Pool.PIPELINE: policy, Pool.GPU: gpu_policy or FirstComeFirstServed()}
+        self.board, self.store, self.price = board, store, price
+        by_slots: DispatchPolicy = gpu_policy or FirstComeFirstServed()
+        self.policies = {Pool.PIPELINE: policy, Pool.GPU: by_slots if price is None else Undecided()}
         admission = Admission(applications, modules, constants or {})
-        compiled = KernelJobs(kernels or KernelPlanner(modules), admission, modules)
+        made: type[KernelJobs | SpreadJobs] = KernelJobs if price is None else SpreadJobs
+        compiled = made(kernels or KernelPlanner(modules), admission, modules)
         self.kinds: tuple[JobKind, ...] = (*kinds, compiled, ApplicationJobs(admission))
         self.buffers = JobBuffers(board)
         self.now_s = 0.0
         self.status: tuple[SlotStatus, ...] = ()
+        self._computes = True
         self.description: BoardDescription
         self.machine: Machine
         self.seen = -1
@@ -102,8 +113,10 @@ class Engine:
         self.work: dict[int, Work] = {}
         """Of every job that has not ended."""
         self.preparing = Preparing(board)
-        self._collected: list[Result] = []
-        """Outputs read from the board, to be stored with the step that takes note of it."""
+        self.keeping = Keeping(store, spawn, awaken)
+        """Outputs read from the board, on their way to the disk."""
+        self._rows: list[ResultRow] = []
+        """Of outputs that are on disk, to be committed with the step that takes note of them."""
         self._told: set[int] = set()
         """Jobs to which something happened that followers have not been told of."""
         self._inbox: deque[m.Input] = deque()
@@ -155,7 +168,7 @@ class Engine:
             StorageFailed: The disk refused to say that it has them. They are written, and run; whoever asks again
                 under the same idempotency key is answered the same job.
         """
-        submissions = [Submission(request) if work is None else work.submission() for request, work in waiting]
+        submissions = [Submission(request) if work is None else self._kept_as(work) for request, work in waiting]
         made = {id(each): work for each, (_, work) in zip(submissions, waiting, strict=True) if work is not None}
         prepared = frozenset(made)
 
@@ -163,7 +176,7 @@ class Engine:
             if id(submission) in prepared:
                 return submission
             made[id(submission)] = work = self.prepare(submission.request)
-            return work.submission()
+            return self._kept_as(work)
 
         with self._arrival_lock:
             outcomes = self.store.write_jobs(submissions, self.now_s, check)
@@ -172,6 +185,11 @@ class Engine:
                     self._arrived(made[id(submission)], outcome[0])
         self.store.settle()
         return [outcome if isinstance(outcome, Exception) else outcome[0] for outcome in outcomes]
+
+    def _kept_as(self, work: Work) -> Submission:
+        """A job as the store keeps it, on this board."""
+        made = work.submission()
+        return made if self._computes else dataclasses.replace(made, computed=False)
 
     def _arrived(self, work: Work, record: JobRecord) -> None:
         self.work[record.id] = work
@@ -199,16 +217,23 @@ class Engine:
         """
         self._inbox.clear()
         self.preparing.clear()
-        self._collected.clear()
+        self.keeping.clear()
+        self._rows.clear()
         description, images = self.board.describe(), self.board.images()
         offer = offered(description, images)
         for kind in self.kinds:
             kind.offered(offer)
-        found = recover(self.board, images, self.store, self.policies, self.kinds, self.buffers)
+        found = recover(self.board, images, self.store, self.policies, self.kinds, self.buffers, self.price)
         self.description, self.machine = description, found.machine
+        self._computes = description.computes
         self.work.update(found.work)  # in place: a submission may be waiting
         self.seen, self.now_s, self.offset_s = found.clock.seen, found.clock.now_s, found.clock.offset_s
         self._run([message for message in found.inputs if not (isinstance(message, m.Arrive) and self.hold(message))])
+
+    @property
+    def computes(self) -> bool:
+        """Whether the board computes what it is asked for; True before the first `start`."""
+        return self._computes
 
     def probe(self) -> None:
         """See whether the board answers, and how it stands with what jobs wait for; no board time passes.
@@ -219,6 +244,11 @@ class Engine:
         self.board.now_s()
         self.preparing.look()
 
+    @property
+    def told(self) -> Collection[int]:
+        """Jobs to which something happened since `take_told` was asked last."""
+        return self._told
+
     def take_told(self) -> frozenset[int]:
         """Jobs to which something happened since this was asked last."""
         told = frozenset(self._told)
@@ -228,12 +258,17 @@ class Engine:
     @property
     def idle(self) -> bool:
         """Whether nothing will happen before a request comes: board time stands still then."""
-        return not (self._inbox or self.preparing.released or self.machine.busy or self._wake_s() < FOREVER)
+        return not (self._pending or self.machine.busy or self._wake_s() < FOREVER)
+
+    @property
+    def _pending(self) -> bool:
+        """Whether there is something to do at once."""
+        return bool(self._inbox or self.preparing.released or self.keeping.ready)
 
     @property
     def stalled(self) -> tuple[int, ...]:
         """Jobs that are left while nothing will happen: the policy gives them no slot. Empty where all is well."""
-        return tuple(self.machine.jobs) if self.idle else ()
+        return tuple(self.machine.jobs) if self.idle and not self.keeping.busy else ()
 
     def _wake_s(self) -> float:
         wake_s = self.machine.wake_s
@@ -247,9 +282,10 @@ class Engine:
 
         Raises:
             BoardUnreachable, BoardRestarted: Call `start` again.
+            StorageFailed: Something cannot be kept; call `start` again.
         """
         self.preparing.look()
-        until_s = self.now_s if self._inbox or self.preparing.released else min(self.now_s + quantum_s, self._wake_s())
+        until_s = self.now_s if self._pending else min(self.now_s + quantum_s, self._wake_s())
         events = [e for e in self.board.wait(until_s - self.offset_s, self.seen) if e.seq > self.seen]
         if any(event.cause is Cause.BOARD_RESTARTED for event in events):
             raise BoardRestarted("the board restarted: slots are closed and jobs continue after their last results")
@@ -271,11 +307,19 @@ class Engine:
             inputs += self._released()
             inputs.append(message)
         inputs += self._released()
+        inputs += self._kept()
         if not inputs and self._wake_s() <= self.now_s:
             inputs.append(m.Wake())
         if events:
             self.seen = events[-1].seq
         return inputs
+
+    def _kept(self) -> list[m.Input]:
+        """What the machine is told of outputs that have come to the disk; those of a job that has ended count for
+        nothing."""
+        found = [kept for kept in self.keeping.take() if kept.message.job in self.machine.jobs]
+        self._rows += [row for kept in found for row in kept.rows]
+        return [kept.message for kept in found]
 
     def hold(self, arrival: m.Arrive) -> bool:
         """Keep a job back while the board makes what it needs; answers whether. Its event log says so."""
@@ -298,8 +342,8 @@ class Engine:
         """A board event as the machine's input, on our time axis, with what the cores of a cluster say of a fault."""
         at_s, started_s = event.at_s + self.offset_s, event.started_s + self.offset_s
         message = to_input(dataclasses.replace(event, at_s=at_s, started_s=started_s), self.machine)
-        if isinstance(message, m.ItemEnded) and message.cause is not Cause.NONE and event.cores:
-            job = self.machine.slots[message.slot].job
+        if isinstance(message, (m.ItemEnded, m.SliceEnded)) and message.cause is not Cause.NONE and event.cores:
+            job = message.job if isinstance(message, m.SliceEnded) else self.machine.slots[message.slot].job
             why = self.work[job].explain(event) if job is not None else ""
             return dataclasses.replace(message, detail=why or message.detail)
         return message
@@ -327,25 +371,30 @@ class Engine:
                 load = command
             else:
                 answers += self._carry_out(command)
-        return answers, load
+        return [*answers, *self._kept()], load
 
     def _commit(self, outcome: m.Outcome) -> None:
-        """Make durable what a step changed, and the outputs that were collected before it."""
-        results = [*self._collected, *self._logs(outcome)]
-        self._collected.clear()
+        """Make durable what a step changed, and name the outputs that had come to the disk before it."""
+        results, kept = self._logs(outcome), tuple(self._rows)
+        self._rows.clear()
+        if not (outcome.jobs or outcome.log or outcome.slots or results or kept):
+            return  # slices came and went
         jobs = [self.machine.record(number) for number in sorted(outcome.jobs)]
-        self.store.commit(
-            Commit(
-                jobs=tuple((job.record(), job.snapshot()) for job in jobs),
-                events=tuple(outcome.log),
-                results=tuple(results),
-                slots={index: self.machine.slots[index].snapshot() for index in sorted(outcome.slots)},
-                meta={"seen": str(self.seen), "now_s": repr(self.now_s), "offset_s": repr(self.offset_s)},
-            )
+        commit = Commit(
+            jobs=tuple((job.record(), job.snapshot()) for job in jobs),
+            events=tuple(outcome.log),
+            results=tuple(results),
+            kept=kept,
+            slots={index: self.machine.slots[index].snapshot() for index in sorted(outcome.slots)},
+            meta={"seen": str(self.seen), "now_s": repr(self.now_s), "offset_s": repr(self.offset_s)},
         )
+        self.store.commit(commit, wait=False)
+        if commit.tells:
+            self.keeping.settle()
         self._told.update(event.job for event in outcome.log)
         for number in outcome.ended:
             self.work.pop(number, None)
+            self.keeping.forget(number)
 
     def _logs(self, outcome: m.Outcome) -> list[Result]:
         """What the jobs that ended printed, as far as it can be had."""
@@ -390,8 +439,7 @@ class Engine:
             launch = self.work[command.job].launch(JobMemory(self.buffers, command.job), command)
             self.board.launch(command.slot, launch)
         elif isinstance(command, m.Collect):
-            self._collected += self._outputs(command)
-            return [m.Collected(command.job, command.item)]
+            self.keeping.put(self._outputs(command), m.Collected(command.job, command.item, self.now_s))
         elif isinstance(command, m.Allocate):
             return self._allocate(command.job)
         elif isinstance(command, m.Load):
@@ -401,7 +449,7 @@ class Engine:
         elif isinstance(command, m.Free):
             self.buffers.free(command.job)
         elif isinstance(command, m.Stop):
-            self.board.stop(command.slot)
+            self.board.stop(command.slot, command.item)
         elif isinstance(command, m.Fetch):
             self.board.prefetch(command.image)
         return []
@@ -413,9 +461,9 @@ class Engine:
         if isinstance(command, m.LaunchItem):
             if not isinstance(error, EddyError):
                 self._close(command.slot)
-            return [m.ItemEnded(command.slot, now_s, now_s, _cause(error), why)]
+            return [not_launched(command, error, now_s, why)]
         if isinstance(command, m.Stop):
-            return [m.ItemEnded(command.slot, now_s, now_s, _cause(error), why)]
+            return [not_stopped(command, self.machine, cause_of(error), now_s, why)]
         if isinstance(command, m.Scrub):
             return [m.LoadFailed(command.slot, now_s, cause, why)]
         if isinstance(command, m.Load):
@@ -444,59 +492,3 @@ class Engine:
         except MemoryExhausted as error:
             return [m.NoMemory(number, error.message)]
         return [m.Allocated(number)]
-
-
-def offered(description: BoardDescription, images: Iterable[Image]) -> Offer:
-    """What a board has for jobs."""
-    modules = [frozenset(fits(images, pool_slots(description, pool))) for pool in (Pool.PIPELINE, Pool.GPU)]
-    return Offer(description.arena_bytes, *modules)
-
-
-def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[SlotStatus, ...]:
-    """What every slot does, for people; slots nobody decides about are named only."""
-    found = []
-    for slot in description.slots:
-        known = machine.slots.get(slot.index)
-        if known is None:
-            found.append(SlotStatus(slot.index, slot.pool.value, slot.region))
-            continue
-        free = "faulted" if known.faulted else "idle" if known.module else "empty"
-        phase = {Phase.FREE: free, Phase.HELD: "waiting"}.get(known.phase, known.phase.value)
-        found.append(
-            SlotStatus(
-                slot=slot.index,
-                pool=slot.pool.value,
-                region=slot.region,
-                module=known.module,
-                tenant=known.tenant,
-                job=known.job,
-                task=known.task,
-                item=known.item,
-                phase=phase,
-                since_s=known.since_s,
-            )
-        )
-    return tuple(found)
-
-
-def explain(error: Exception, doing: str) -> tuple[str, str]:
-    """The code and the sentence an error is booked under; one that nobody foresaw goes to the log with its traceback.
-
-    Args:
-        error: Any error but `BoardUnreachable`.
-        doing: What was being done.
-    """
-    if isinstance(error, EddyError):
-        return error.code, error.message
-    _log.error("unforeseen error in %s", doing, exc_info=error)
-    return Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}"
-
-
-def _cause(error: Exception) -> Cause:
-    """The cause an item ends with: the board's own, where the error names one."""
-    if not isinstance(error, EddyError):
-        return Cause.INTERNAL_ERROR
-    try:
-        return Cause(error.details.get("cause", ""))
-    except ValueError:
-        return Cause.CONTROL_REFUSED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import anyio
 
@@ -16,6 +16,10 @@ class Followers:
     def next_of(self, job: int) -> anyio.Event:
         """What is set when something happens to a job from now on: take it before looking at the job."""
         return self._changed.setdefault(job, anyio.Event())
+
+    def any_of(self, jobs: Collection[int]) -> bool:
+        """Whether somebody follows one of these jobs; from any thread."""
+        return any(job in self._changed for job in jobs)
 
     def tell(self, jobs: Iterable[int]) -> None:
         """Something happened to these jobs."""

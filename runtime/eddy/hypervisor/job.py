@@ -14,7 +14,7 @@ from eddy.core.counters import CoreCounters, added
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobRecord, KernelRecord, WaitCause
 from eddy.hypervisor.messages import JobSpec
-from eddy.policy.dispatch.jobs import JobView, Tasks, TaskView
+from eddy.policy.dispatch.job_view import JobView, Tasks, TaskView
 
 Fits = Mapping[str, Mapping[int, str]]
 """Module to slot to the image (sha256) for it."""
@@ -104,6 +104,10 @@ class Job:
         self.failed_item: int | None = None
         self.cores: tuple[CoreCounters, ...] = ()
         """Of a kernel job: what its cores counted, over the slices that ended."""
+        self.core_seconds = self.paid = 0.0
+        """What its slices had of cores, and what that cost."""
+        self.load_began_s = 0.0
+        """Board time at which the last load that is booked for it began."""
         self.log_bytes = 0
         self.shown_s: float | None = None
         """Where it was hidden from the policies for a while: the board time from which its waiting counts."""
@@ -290,11 +294,18 @@ class Job:
             failed_item=self.failed_item,
             kernel=self._kernel(),
             kind=spec.kind,
+            computed=spec.computed,
         )
 
     def _kernel(self) -> KernelRecord | None:
         kernel = self.spec.kernel
-        return None if kernel is None else replace(kernel, cores=self.cores, log_bytes=self.log_bytes)
+        return (
+            None
+            if kernel is None
+            else replace(
+                kernel, cores=self.cores, log_bytes=self.log_bytes, core_seconds=self.core_seconds, paid=self.paid
+            )
+        )
 
     # Persistence --------------------------------------------------------------------------------------------------
 

@@ -62,6 +62,7 @@ class Plan:
         packing: How it lies in its region.
         record: What it is, for the job's record.
         application: What it is to the state machine.
+        soft: Whether it computes with floating point that its cluster has no unit for.
     """
 
     request: KernelRequest
@@ -69,6 +70,7 @@ class Plan:
     packing: Packing
     record: KernelRecord
     application: Application
+    soft: bool = False
 
     def parts(self, fetch: Callable[[str], Pieces]) -> Iterator[tuple[int, bytes]]:
         """What the region holds before the first slice, everything else being zero: offset and bytes.
@@ -175,6 +177,69 @@ class KernelPlanner:
         record = KernelRecord(kernel.kernel, module, groups, size, _outputs(kernel, program))
         return Plan(kernel, program, packing, record, _application(record, packing.bytes, limit_s))
 
+    def prepare_spread(self, request: JobRequest, store: Store, region: str) -> dict[str, Plan]:
+        """Plans for slices of one core each, on every kind of cluster that can run the kernel, the preferred one first.
+
+        What needs no floating point is compiled once for all of them, what does once more for those without units.
+
+        Args:
+            request: What is asked for.
+            store: For its blobs.
+            region: Begins the name of each plan's one buffer.
+
+        Raises:
+            InvalidRequest: A field is wrong, or the kernel needs more memory than the board has.
+            CompilationFailed: The source was refused; the message is the compiler's.
+            QuotaExceeded: Compiling took too much.
+        """
+        kernel = KernelRequest.from_json(request.kernel or {})
+        self._cluster()
+        for place, value in enumerate(kernel.arguments):
+            if isinstance(value, ArrayArgument):
+                _check_blob(store, request.tenant, value, f"kernel.arguments[{place}]")
+        programs: dict[bool, Program] = {}
+        plans: dict[str, Plan] = {}
+        for module, shape in self.clusters().items():
+            with _named_as_asked():
+                program = self._program(kernel, shape.fpu, programs)
+            plans[module] = self._spread(request, kernel, program, module, region, soft=program is not programs[True])
+        return plans
+
+    def restore_spread(self, request: JobRequest, record: KernelRecord, program: str, region: str) -> dict[str, Plan]:
+        """The plans of a job that was accepted in an earlier life, on the kinds of clusters that run its program.
+
+        Raises:
+            NotFound: The board has no image of such a cluster any more.
+        """
+        kernel, compiled = KernelRequest.from_json(request.kernel or {}), Program.from_json(program)
+        found = [module for module, shape in self.clusters().items() if shape.fpu or not compiled.fpu]
+        if not found:
+            raise NotFound("there is no bitstream of a cluster that runs it for a slot of the gpu pool", field="module")
+        found.sort(key=lambda module: module != record.module)
+        return {module: self._spread(request, kernel, compiled, module, region) for module in found}
+
+    def _program(self, kernel: KernelRequest, fpu: bool, programs: dict[bool, Program]) -> Program:
+        """The program for clusters with or without floating point, compiled at most twice."""
+        if True not in programs:
+            programs[True] = build(self._compiler, kernel.source, fpu=True, **kernel.built_with())
+            _check_kernel(kernel, programs[True])
+        if fpu or not programs[True].fpu:
+            return programs[True]
+        if False not in programs:
+            programs[False] = build(self._compiler, kernel.source, fpu=False, **kernel.built_with())
+        return programs[False]
+
+    def _spread(
+        self, request: JobRequest, kernel: KernelRequest, program: Program, module: str, region: str, soft: bool = False
+    ) -> Plan:
+        shape = cluster_shape(self._modules[module])
+        with _named_as_asked():
+            packing = self._lay_out(kernel, program, shape, by_core=True)
+        groups = packing.arrangement.groups
+        record = KernelRecord(kernel.kernel, module, groups, groups, _outputs(kernel, program))
+        application = _application(record, packing.bytes, self._limit_s(request), region + module)
+        return Plan(kernel, program, packing, record, application, soft)
+
     def restore(self, request: JobRequest, record: KernelRecord, program: str) -> Plan:
         """The plan of a job that was accepted in an earlier life.
 
@@ -204,7 +269,7 @@ class KernelPlanner:
             raise InvalidRequest(message, field="time_limit_s", allowed=f"up to {most_s:g}")
         return asked_s
 
-    def _lay_out(self, kernel: KernelRequest, program: Program, shape: ClusterShape) -> Packing:
+    def _lay_out(self, kernel: KernelRequest, program: Program, shape: ClusterShape, by_core: bool = False) -> Packing:
         """From a program to its arrangement on the cluster, and from that to its packing in memory."""
         values = [_extent(kernel, place) for place in range(len(kernel.arguments))]
         arrangement = arrange(
@@ -216,7 +281,7 @@ class KernelPlanner:
             local_size=kernel.local_size,
             offset=kernel.offset,
         )
-        packing = Packing(shape, program, kernel.kernel, arrangement, values)
+        packing = Packing(shape, program, kernel.kernel, arrangement, values, by_core=by_core)
         if packing.bytes > self.arena:
             needed = f"The kernel needs {packing.bytes} bytes of board memory, and there are {self.arena}"
             message = f"{needed}; {packing.stacks}."
@@ -267,9 +332,9 @@ def slice_groups(groups: int, places: int, limits: KernelLimits) -> int:
     return min(groups, -(-least // places) * places)
 
 
-def _application(record: KernelRecord, region_bytes: int, limit_s: float) -> Application:
+def _application(record: KernelRecord, region_bytes: int, limit_s: float, name: str = REGION) -> Application:
     """A kernel as the state machine sees it."""
-    region = BufferSpec(REGION, BufferRole.CONSTANT, region_bytes, "u1", (region_bytes,))
+    region = BufferSpec(name, BufferRole.CONSTANT, region_bytes, "u1", (region_bytes,))
     task = TaskSpec(0, record.name, record.module, (), ESTIMATE_S, limit_s)
     count = -(-record.groups // record.slice_groups)
     return Application(f"kernel:{record.name}", (task,), (), (region,), max_batch=count, goal_slots=1)
@@ -292,7 +357,7 @@ def _extent(kernel: KernelRequest, place: int) -> object:
     if array is None:
         return value
     key = value.argument if isinstance(value, Same) else place
-    return Extent(key, array.bytes, array.dtype.lstrip("<|="))
+    return Extent(key, array.bytes, array.dtype.lstrip("<|="), texels=array.texels)
 
 
 def _check_blob(store: Store, tenant: str, value: ArrayArgument, place: str) -> None:

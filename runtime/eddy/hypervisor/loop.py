@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -15,14 +18,16 @@ from eddy.board.port import BoardPort
 from eddy.core.applications import Application
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
+from eddy.core.slots import Pool
 from eddy.hypervisor.engine import BoardRestarted, Engine
 from eddy.hypervisor.followers import Followers
 from eddy.hypervisor.kernels import KernelPlanner
+from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.preparing import LOOK_S
 from eddy.hypervisor.submission_queue import SubmissionQueue
 from eddy.hypervisor.waiting import run_abandonable
 from eddy.hypervisor.watch import PROBE_S, BoardWatch
-from eddy.hypervisor.work import Work
+from eddy.hypervisor.work import JobKind, Work
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
@@ -38,6 +43,8 @@ FIRST_QUANTUM_S = 1e-3
 SHORT_WALL_S, LONG_WALL_S = 0.01, 0.05
 """A wait without events should take between these wall seconds: long enough to cost nothing, short enough that a
 request does not wait for it."""
+TURN_S = 0.05
+"""Wall seconds after which the event loop has its say: whether to end, and who is to be told."""
 LEAST_QUANTUM_S, MOST_QUANTUM_S = 1e-6, 1e6
 RETRY_S = 0.5
 """Wall seconds between attempts to reach a board that is away, and before going on after an unforeseen error."""
@@ -57,8 +64,11 @@ class Hypervisor:
         constants: Bytes the packages ship for constant buffers, by (application, buffer).
         kernels: Compiles kernel jobs; made over `modules` where it is left out.
         gpu_policy: Which kernel job gets which slot of the `gpu` pool; first come, first served by default.
+        price: Shares the cores of GPU clusters between tenants; None where kernels take whole slots.
+        kinds: Further kinds of jobs, beside applications and kernels.
     """
 
+    price: PriceLoop | None = None
     _watch = BoardWatch()
     _doing: Mapping[int, str] = MappingProxyType({})
 
@@ -72,8 +82,26 @@ class Hypervisor:
         constants: Mapping[tuple[str, str], bytes] | None = None,
         kernels: KernelPlanner | None = None,
         gpu_policy: DispatchPolicy | None = None,
+        price: PriceLoop | None = None,
+        kinds: Sequence[JobKind] = (),
     ) -> None:
-        self._engine = Engine(board, policy, store, applications, modules, constants, kernels, gpu_policy)
+        self.price = price
+        self._disk = ThreadPoolExecutor(1, "eddy-disk")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._engine = Engine(
+            board,
+            policy,
+            store,
+            applications,
+            modules,
+            constants,
+            kernels,
+            gpu_policy,
+            kinds,
+            price=price,
+            spawn=self._disk.submit,
+            awaken=self._awaken_from_afar,
+        )
         self._store = store
         self._limiter = anyio.CapacityLimiter(1)
         self._compiling = anyio.CapacityLimiter(COMPILATIONS)
@@ -100,6 +128,13 @@ class Hypervisor:
         Raises:
             Exception: The last of `GIVE_UP` unforeseen errors in a row.
         """
+        self._loop = asyncio.get_running_loop()
+        try:
+            await self._run()
+        finally:
+            self._disk.shutdown()
+
+    async def _run(self) -> None:
         started, failures = False, 0
         while True:
             try:
@@ -156,9 +191,25 @@ class Hypervisor:
         self._tell(started=False)
 
     async def _turn(self) -> None:
+        """Steps, one after the other."""
+        await self._on_board(self._steps)
+
+    def _steps(self) -> None:
+        """Step until there is nothing to do, somebody is to be told, or `TURN_S` are over.
+
+        To give the turn back after every step would cost more than most steps do: with many requests under way the
+        event loop comes round to it late.
+        """
+        until_s = time.monotonic() + TURN_S
+        while True:
+            self._step()
+            if self._engine.idle or time.monotonic() >= until_s or self._followers.any_of(self._engine.told):
+                return
+
+    def _step(self) -> None:
         """One step; the next quantum is fitted to what this one took."""
         began_s = time.monotonic()
-        happened = await self._on_board(self._engine.step, self._quantum_s)
+        happened = self._engine.step(self._quantum_s)
         took_s = time.monotonic() - began_s
         if took_s > LONG_WALL_S:
             self._quantum_s = max(self._quantum_s / 2, LEAST_QUANTUM_S)
@@ -202,6 +253,12 @@ class Hypervisor:
         """There is something to do."""
         self._wake.set()
 
+    def _awaken_from_afar(self) -> None:
+        """The same, from another thread; nothing where the loop has ended."""
+        with contextlib.suppress(RuntimeError):
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._awaken)
+
     async def cancel(self, tenant: str, job: int) -> JobRecord:
         """Ask for a job's end; answers at once, the job reaches `cancelled` when its slots are given back.
 
@@ -218,6 +275,10 @@ class Hypervisor:
     def ready(self) -> bool:
         """Whether it has recovered from store and board, and serves requests."""
         return self._ready.is_set()
+
+    async def wait_ready(self) -> None:
+        """Return when it serves requests."""
+        await self._ready.wait()
 
     def doing(self, job: int) -> str:
         """What a job waits for that is being made for it, for people; "" for any other."""
@@ -236,6 +297,16 @@ class Hypervisor:
             SlotStatus(status.slot, status.pool, status.region, phase="unknown", since_s=self.now_s())
             for status in self._engine.status
         )
+
+    @property
+    def computes(self) -> bool:
+        """Whether the board computes what jobs ask for, as far as is known; else outputs are zeros."""
+        return self._engine.computes
+
+    @property
+    def policy(self) -> str:
+        """Name of the dispatch policy of the pipeline slots."""
+        return self._engine.policies[Pool.PIPELINE].name
 
     def now_s(self) -> float:
         """Board time as last seen."""

@@ -19,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from eddy.core.slots import Pool
+from eddy.hypervisor.clusters import SharedClusters
 from eddy.hypervisor.decisions import Decisions
 from eddy.hypervisor.job import Fits, Graph, Job
 from eddy.hypervisor.machine_state import MachineState
+from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.messages import (
     Allocate,
     Collect,
@@ -32,9 +34,11 @@ from eddy.hypervisor.messages import (
     ItemEnded,
     JobSpec,
     LaunchItem,
+    LaunchSlice,
     Load,
     Outcome,
     Scrub,
+    SliceEnded,
     Stop,
 )
 from eddy.hypervisor.pools import PoolSlots, PoolState
@@ -55,6 +59,7 @@ class Machine:
         scrubbed: Modules that may serve another tenant without a load, once the board has scrubbed them.
         gpu: The `gpu` pool, which kernel jobs run in; None where the board has none.
         residency: What becomes of modules that stay in slots.
+        price: Shares the cores of the `gpu` pool between tenants; None where its policy gives kernels whole slots.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class Machine:
         scrubbed: Collection[str] = (),
         gpu: PoolSlots | None = None,
         residency: Residency = LIVE,
+        price: PriceLoop | None = None,
     ) -> None:
         every = {**slots, **(gpu.slots if gpu is not None else {})}
         pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, policy, slots, fits)}
@@ -73,6 +79,8 @@ class Machine:
         found = (MachineSlot(index, load_s) for index, load_s in sorted(every.items()))
         self.state = MachineState(found, pools, scrubbed, residency)
         self.reports, self.decisions = Reports(self.state), Decisions(self.state)
+        self.clusters = SharedClusters(self.state, price) if price is not None and gpu is not None else None
+        self.state.clusters = self.clusters
 
     @property
     def slots(self) -> dict[int, MachineSlot]:
@@ -87,7 +95,10 @@ class Machine:
     @property
     def wake_s(self) -> float | None:
         """Board time at which a policy wants to be asked again, or None."""
-        return min((pool.wake_s for pool in self.state.pools.values() if pool.wake_s is not None), default=None)
+        wakes = [pool.wake_s for pool in self.state.pools.values()]
+        if self.clusters is not None:
+            wakes.append(self.clusters.wake_s)
+        return min((wake_s for wake_s in wakes if wake_s is not None), default=None)
 
     @property
     def busy(self) -> bool:
@@ -107,7 +118,7 @@ class Machine:
         for message in inputs:
             self.reports.take(message)
             # That outputs are stored is nothing to a policy: the job had no task left.
-            happened = happened or not isinstance(message, Collected)
+            happened = happened or not isinstance(message, (Collected, SliceEnded))
             if isinstance(message, ItemEnded):
                 ended.add(message.slot)
         # Whatever was just loaded does an item at least; a slot between two items is the policy's to take first.
@@ -115,6 +126,8 @@ class Machine:
         if happened:
             self.decisions.decide()
             self.decisions.launch_ready()
+        if self.clusters is not None:
+            self.clusters.assign()
         self.state.settle_all()
         out.commands.sort(key=_rank)
         return out
@@ -144,7 +157,7 @@ class Machine:
         self.state.adopt_slot(known)
 
 
-_ORDER = (Collect, Stop, LaunchItem, Scrub, Free, Allocate, Fetch, Load)
+_ORDER = (Collect, Stop, LaunchItem, LaunchSlice, Scrub, Free, Allocate, Fetch, Load)
 
 
 def _rank(command: object) -> tuple[int, int]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
 
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind
@@ -13,10 +14,29 @@ from eddy.core.slots import Pool
 from eddy.hypervisor.config_port import ConfigurationPort
 from eddy.hypervisor.job import Graph, Job
 from eddy.hypervisor.memory import MemoryQueue
-from eddy.hypervisor.messages import Allocate, Free, JobSpec, Outcome, Stop
+from eddy.hypervisor.messages import Allocate, Free, JobSpec, Outcome, SliceEnded, Stop
 from eddy.hypervisor.pools import PoolState
 from eddy.hypervisor.residency import LIVE, Residency
 from eddy.hypervisor.slot import MachineSlot, Phase
+
+
+class Cores(Protocol):
+    """What the state asks of clusters that are shared core by core; see `clusters.SharedClusters`."""
+
+    def arrived(self, job: Job) -> None:
+        """A kernel wants cores."""
+
+    def leave(self, job: Job) -> None:
+        """A job is to end."""
+
+    def loaded(self, slot: MachineSlot) -> None:
+        """A cluster is there."""
+
+    def load_failed(self, slot: MachineSlot, module: str, refused: bool) -> None:
+        """A load failed."""
+
+    def ended(self, message: SliceEnded) -> Job | None:
+        """A slice ended; the job whose last one it was."""
 
 
 class MachineState:
@@ -50,6 +70,8 @@ class MachineState:
         self.port, self.memory = ConfigurationPort(), MemoryQueue()
         self.out = Outcome()
         self.now_s = 0.0
+        self.clusters: Cores | None = None
+        """What shares clusters core by core; None where kernels take whole slots."""
         self._gone: dict[int, Job] = {}
         """Ended in the last step."""
         self._graphs: dict[str, tuple[object, Graph]] = {}
@@ -87,6 +109,7 @@ class MachineState:
         self.jobs[job.spec.id] = job
         self.memory.adopt(job)
         self.show_again(job)
+        self._wants_cores(job)
 
     def adopt_slot(self, known: MachineSlot) -> None:
         """Recover a slot as it was; its job, if any, was recovered before."""
@@ -95,6 +118,8 @@ class MachineState:
             self.port.loading = slot
         job = self.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
+            if self.clusters is not None and slot.phase is Phase.FREE:
+                self.clusters.loaded(slot)
             return
         job.slot_of[slot.task] = slot.index
         job.touch(slot.task)
@@ -111,6 +136,11 @@ class MachineState:
         self.jobs[job.spec.id] = job
         self.show_again(job)
         self.changed(job)
+        self._wants_cores(job)
+
+    def _wants_cores(self, job: Job) -> None:
+        if self.clusters is not None and job.spec.spread is not None and job.ending is None:
+            self.clusters.arrived(job)
 
     def show_again(self, job: Job) -> None:
         """What policies are shown of a job is not true any more."""
@@ -121,6 +151,8 @@ class MachineState:
         job.ending, job.cause, job.detail = state, cause, detail
         self.show_again(job)
         self.changed(job)
+        if self.clusters is not None and job.spec.spread is not None:
+            self.clusters.leave(job)
         for slot in self._slots_of(job):
             if slot.phase is Phase.RUNNING:
                 slot.stopping = True

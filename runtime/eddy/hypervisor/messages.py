@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eddy.board.port import Cause
@@ -12,12 +13,47 @@ from eddy.core.records import APPLICATION, JobEvent, JobRecord, KernelRecord
 from eddy.core.slots import Pool
 
 
+def item_name(job: int, task: int, item: int) -> str:
+    """What a launch is called on the board."""
+    return f"{job}.{task}.{item}"
+
+
 class Collects(str, enum.Enum):
     """Which items of a job leave outputs that are read from the board and stored."""
 
     NONE = "none"
     EVERY_ITEM = "every item"
     LAST_ITEM = "last item"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A kernel on one kind of cluster, to be run in slices on one core each.
+
+    Attributes:
+        application: The kernel as one task on that module, with its region as one buffer.
+        groups: Work-groups of its ND-range there.
+        wave: Work-groups a core runs side by side: the least a slice has.
+        soft: Whether it computes with floating point that the cluster has no unit for.
+    """
+
+    application: Application
+    groups: int
+    wave: int
+    soft: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A kernel that may be spread over cores.
+
+    Attributes:
+        kernel: Names the program and its kernel: what was learned of one run holds for the next.
+        variants: By module.
+    """
+
+    kernel: str
+    variants: Mapping[str, Variant]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +75,8 @@ class JobSpec:
         pool: The pool whose slots it runs in.
         submitted_unix_s: Wall time of acceptance.
         kind: Name of its kind, for its record.
+        spread: For a kernel whose slices are granted cores; None for what takes whole slots.
+        computed: Whether the board computes what it asks for, for its record.
     """
 
     id: int
@@ -55,6 +93,8 @@ class JobSpec:
     pool: Pool = Pool.PIPELINE
     submitted_unix_s: float = 0.0
     kind: str = APPLICATION
+    spread: Spread | None = None
+    computed: bool = True
 
     @classmethod
     def of(
@@ -65,6 +105,7 @@ class JobSpec:
         pool: Pool = Pool.PIPELINE,
         collects: Collects = Collects.NONE,
         in_place: bool = False,
+        spread: Spread | None = None,
     ) -> JobSpec:
         """A job as its record has it."""
         return cls(
@@ -82,6 +123,8 @@ class JobSpec:
             pool=pool,
             submitted_unix_s=record.submitted_unix_s,
             kind=record.kind,
+            spread=spread,
+            computed=record.computed,
         )
 
     def leaves_outputs(self, item: int) -> bool:
@@ -139,10 +182,14 @@ class JobFault:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The outputs of an item were read, and are stored together with what this step changes."""
+    """The outputs of an item are on disk, and are named together with what this step changes.
+
+    `at_s` is when they were read: what the disk took since then is nobody's time.
+    """
 
     job: int
     item: int
+    at_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +225,22 @@ class ItemEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class SliceEnded:
+    """A slice of a kernel ended on its core; with `Cause.NONE`, well. `counters` is what the core counted. One that
+    `bounced` did not begin: the slot had closed meanwhile."""
+
+    slot: int
+    job: int
+    core: int
+    at_s: float
+    started_s: float
+    cause: Cause = Cause.NONE
+    detail: str = ""
+    counters: CoreCounters | None = None
+    bounced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Nothing happened but the time the policy asked for has come."""
 
@@ -188,7 +251,18 @@ class Resume:
 
 
 Input = (
-    Resume | Arrive | Cancel | Allocated | NoMemory | JobFault | Collected | Configured | LoadFailed | ItemEnded | Wake
+    Resume
+    | Arrive
+    | Cancel
+    | Allocated
+    | NoMemory
+    | JobFault
+    | Collected
+    | Configured
+    | LoadFailed
+    | ItemEnded
+    | SliceEnded
+    | Wake
 )
 
 
@@ -205,9 +279,10 @@ class Collect:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Stop what a slot runs; an `ItemEnded` follows."""
+    """Stop what a slot runs, or the item of that name on the board; an `ItemEnded` or `SliceEnded` follows."""
 
     slot: int
+    item: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +293,18 @@ class LaunchItem:
     job: int
     task: int
     item: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSlice(LaunchItem):
+    """Start work-groups of a kernel on one core; a `SliceEnded` follows. `item` counts the slices of the job, `name`
+    is what the board calls it."""
+
+    name: str
+    module: str
+    core: int
+    first: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True)

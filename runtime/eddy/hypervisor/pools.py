@@ -9,7 +9,8 @@ from typing import Any
 from eddy.core.applications import Application
 from eddy.core.slots import Pool
 from eddy.hypervisor.job import Fits, Job
-from eddy.policy.dispatch.jobs import Jobs, JobView, Tasks
+from eddy.policy.dispatch.job_view import JobView, Tasks
+from eddy.policy.dispatch.jobs import Jobs
 from eddy.policy.dispatch.view import Dispatch, DispatchPolicy, DispatchView, Observation
 
 MANY = 256

@@ -47,6 +47,7 @@ from eddy.hypervisor import messages as m
 from eddy.hypervisor.buffers import JobBuffers, needed
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.pools import PoolSlots
 from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.hypervisor.translate import fits, item_name, pool_slots, scrubbed_modules
@@ -60,7 +61,7 @@ LOAD_EVENTS = (EventKind.CONFIGURED, EventKind.CONFIGURATION_FAILED)
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class LastTimes:
     """Where the last life stopped.
 
     Attributes:
@@ -85,7 +86,7 @@ class Recovered:
         inputs: The machine's first; jobs that had not begun arrive again.
     """
 
-    clock: Clock
+    clock: LastTimes
     machine: Machine
     work: Mapping[int, Work]
     inputs: tuple[m.Input, ...]
@@ -98,6 +99,7 @@ def recover(
     policies: Mapping[Pool, DispatchPolicy],
     kinds: Sequence[JobKind],
     buffers: JobBuffers,
+    price: PriceLoop | None = None,
 ) -> Recovered:
     """Recover what the store and the board hold.
 
@@ -108,13 +110,17 @@ def recover(
         policies: By pool.
         kinds: They have been told what the board offers.
         buffers: Taken over from the board; those of nobody are freed.
+        price: Shares the cores of GPU clusters; None where kernels take whole slots.
     """
+    if price is not None:
+        price.life = int(store.meta("life", "0")) + 1
+        store.commit(Commit(meta={"life": str(price.life)}))
     state = board.state()
     clock = _clock(store, state)
     events = [e for e in board.wait(state.now_s, clock.seen) if e.seq > clock.seen]
-    machine = _machine(board.describe(), images, policies)
+    machine = _machine(board.describe(), images, policies, price)
     buffers.adopt(state.buffers)
-    taken = _Jobs(store, kinds, buffers, machine, clock.now_s)
+    taken = _Jobs(store, kinds, buffers, machine, clock.now_s, board.describe().computes)
     taken.adopt()
     modules = {image.sha256: image.module for image in images}
     usual = [e for e in events if e.cause is not Cause.BOARD_RESTARTED]
@@ -128,16 +134,19 @@ def recover(
 
 
 def _machine(
-    description: BoardDescription, images: Iterable[Image], policies: Mapping[Pool, DispatchPolicy]
+    description: BoardDescription,
+    images: Iterable[Image],
+    policies: Mapping[Pool, DispatchPolicy],
+    price: PriceLoop | None,
 ) -> Machine:
     """Slots nobody has."""
     slots, gpu = (pool_slots(description, pool) for pool in (Pool.PIPELINE, Pool.GPU))
     shared = PoolSlots(gpu, policies[Pool.GPU]) if gpu else None
     known = fits(images, [*slots, *gpu])
-    return Machine(slots, policies[Pool.PIPELINE], known, scrubbed_modules(images), gpu=shared)
+    return Machine(slots, policies[Pool.PIPELINE], known, scrubbed_modules(images), gpu=shared, price=price)
 
 
-def _clock(store: Store, state: BoardState) -> Clock:
+def _clock(store: Store, state: BoardState) -> LastTimes:
     """Go on counting where the last life stopped, if the board's clock or events restarted."""
     seen, offset_s = int(store.meta("seen", "-1")), float(store.meta("offset_s", "0"))
     last_s = float(store.meta("now_s", "0"))
@@ -145,7 +154,7 @@ def _clock(store: Store, state: BoardState) -> Clock:
         seen = -1
     if state.now_s + offset_s < last_s:
         offset_s = last_s - state.now_s
-    return Clock(seen, state.now_s + offset_s, offset_s)
+    return LastTimes(seen, state.now_s + offset_s, offset_s)
 
 
 class _Jobs:
@@ -157,6 +166,7 @@ class _Jobs:
         buffers: As the board has them.
         machine: Where those go that had begun.
         now_s: Board time.
+        computes: Whether the board computes what it is asked for.
 
     Attributes:
         work: By job.
@@ -164,10 +174,16 @@ class _Jobs:
     """
 
     def __init__(
-        self, store: Store, kinds: Sequence[JobKind], buffers: JobBuffers, machine: Machine, now_s: float
+        self,
+        store: Store,
+        kinds: Sequence[JobKind],
+        buffers: JobBuffers,
+        machine: Machine,
+        now_s: float,
+        computes: bool,
     ) -> None:
         self._store, self._kinds, self._buffers = store, kinds, buffers
-        self._machine, self._now_s = machine, now_s
+        self._machine, self._now_s, self._computes = machine, now_s, computes
         self._notes: list[JobEvent] = []
         self.work: dict[int, Work] = {}
         self.inputs: list[m.Input] = []
@@ -198,7 +214,7 @@ class _Jobs:
             self._give_up(stored, "application-gone", f"{record.kind} {record.application}: {error.message}")
             return
         self.work[record.id] = work
-        spec = work.spec(record)
+        spec = work.spec(dataclasses.replace(record, computed=record.computed and self._computes))
         if stored.snapshot:
             self._go_on(stored, spec)
         else:
@@ -210,7 +226,9 @@ class _Jobs:
         """Recover a job that had begun, as far as its buffers are still there."""
         prepared = bool(stored.snapshot.get("memory"))
         needs = needed(spec.application, spec.batch)
-        has_memory = spec.needs_memory and prepared and self._buffers.complete(spec.id, needs)
+        # What a kernel in slices had done is not on record: it begins again.
+        whole = spec.spread is None
+        has_memory = whole and spec.needs_memory and prepared and self._buffers.complete(spec.id, needs)
         if spec.needs_memory and not has_memory:
             self._buffers.free(spec.id)
         graph = self._machine.graph(spec)

@@ -22,6 +22,7 @@ from eddy.hypervisor.messages import (
     LoadFailed,
     NoMemory,
     Resume,
+    SliceEnded,
     Wake,
 )
 from eddy.hypervisor.slot import MachineSlot, Phase
@@ -45,6 +46,8 @@ class Reports:
         """Book one input."""
         if isinstance(message, ItemEnded):
             self._item_ended(message)
+        elif isinstance(message, SliceEnded):
+            self._slice_ended(message)
         elif isinstance(message, Configured):
             self._configured(message)
         elif isinstance(message, Arrive):
@@ -124,6 +127,8 @@ class Reports:
         job = self.state.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
             slot.let_go(message.at_s)
+            if self.state.clusters is not None:
+                self.state.clusters.loaded(slot)
             return
         job.loading -= 1
         job.held += 1
@@ -168,6 +173,8 @@ class Reports:
         job = self.state.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
             slot.let_go(message.at_s)
+            if self.state.clusters is not None:
+                self.state.clusters.load_failed(slot, module, message.refused)
             return
         task = slot.task
         job.attempts[task] += 1
@@ -227,6 +234,18 @@ class Reports:
         elif slot.leaving:
             self.state.release(slot, job, message.at_s, JobEventKind.PREEMPT)
 
+    def _slice_ended(self, message: SliceEnded) -> None:
+        """A slice ended on its core; with the last one, the kernel."""
+        job = self.state.clusters.ended(message) if self.state.clusters is not None else None
+        if job is None:
+            return
+        slot, done = self.state.slots[message.slot], JobEventKind.ITEM_DONE
+        self.state.log(job, slot, message.at_s, done, item=0, started_s=job.started_s)
+        for item in job.finish_item(0):
+            self._finished(job, item, message.at_s)
+        self.state.show_again(job)
+        self.state.settle(job, message.at_s)
+
     def _count(self, job: Job, task: int, message: ItemEnded) -> None:
         """Book an item of a task."""
         application = job.spec.application
@@ -254,5 +273,7 @@ class Reports:
     def _collected(self, message: Collected) -> None:
         job = self.state.jobs.get(message.job)
         if job is not None and message.item == job.committed:
-            self._stored(job, message.item, self.state.now_s)
-            self.state.settle(job, self.state.now_s)
+            # While other items run, the log of the job has gone on; when all are finished, nothing of it did since.
+            at_s = message.at_s if job.finished == job.spec.batch else self.state.now_s
+            self._stored(job, message.item, at_s)
+            self.state.settle(job, at_s)

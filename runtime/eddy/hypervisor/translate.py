@@ -8,13 +8,9 @@ from eddy.board.port import BoardDescription, BoardEvent, EventKind
 from eddy.core.counters import CoreCounters
 from eddy.core.slots import Image, Pool
 from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.messages import Configured, Input, ItemEnded, LoadFailed
+from eddy.hypervisor.messages import Configured, Input, ItemEnded, LoadFailed, SliceEnded
+from eddy.hypervisor.messages import item_name as item_name
 from eddy.hypervisor.slot import MachineSlot
-
-
-def item_name(job: int, task: int, item: int) -> str:
-    """What a launch is called on the board."""
-    return f"{job}.{task}.{item}"
 
 
 def running_name(slot: MachineSlot) -> str:
@@ -34,8 +30,26 @@ def to_input(event: BoardEvent, machine: Machine) -> Input | None:
     if event.kind is EventKind.CONFIGURATION_FAILED:
         return LoadFailed(event.slot, event.at_s, event.cause.value, event.detail)
     if event.item != running_name(slot):
-        return None
+        return _slice(event, machine)
     return ItemEnded(event.slot, event.at_s, event.started_s, event.cause, event.detail, _counters(event))
+
+
+def _slice(event: BoardEvent, machine: Machine) -> SliceEnded | None:
+    """The end of a slice of a kernel on one core; None for one that the machine no longer holds."""
+    found = machine.clusters.slice_named(event.slot, event.item) if machine.clusters is not None else None
+    if found is None:
+        return None
+    counters = _counters(event)
+    return SliceEnded(
+        event.slot,
+        found.job,
+        found.core,
+        event.at_s,
+        event.started_s,
+        event.cause,
+        event.detail,
+        counters[0] if counters else None,
+    )
 
 
 def _counters(event: BoardEvent) -> tuple[CoreCounters, ...]:

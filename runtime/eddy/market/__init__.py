@@ -3,7 +3,8 @@ clusters.
 
 `equilibrium` finds them; its result carries a certificate. `sharing_incentive`, `envy` and `pareto_efficiency` say
 what the result promises tenants, `social`, `egalitarian` and `nash` what it is worth to all, and
-`choose_configuration` which clusters the fabric should hold. Pure numpy, no clock, no I/O.
+`choose_configuration` which clusters the fabric should hold. No clock, no I/O; numpy, and where it
+runs a compiled kernel of the same steps.
 """
 
 from eddy.market.configuration import Candidate, Choice, choose_configuration

@@ -144,18 +144,20 @@ _TIE = 1e-12
 _FINISH_STEPS = 12
 
 
-def finish(pieces: Pieces, at: _Point) -> tuple[Array, Array]:
+def finish(pieces: Pieces, at: _Point, lean: float = 1.0) -> tuple[Array, Array]:
     """Lengths and prices, exact: empty pieces empty, full ones full, Newton steps on the others.
 
     A step is exact but for straight pieces, which are taken to bend a little. It is then one of the proximal point
     method, whose errors shrink by about the bend each time.
+
+    `lean`: below 1, that much clearer it must be that a piece is empty or full.
     """
     live = pieces.scale > 0
     bounded = live & np.isfinite(pieces.bound)
     budgets = pieces.budgets[:, None, None]
     whole = np.maximum(at.price / budgets, 1 / pieces.capacity)
-    filled = bounded & (np.where(bounded, at.room, 0.0) * whole < at.high / at.price)
-    empty = live & (at.length * whole < at.low / at.price)
+    filled = bounded & (np.where(bounded, at.room, 0.0) * whole < lean * at.high / at.price)
+    empty = live & (at.length * whole < lean * at.low / at.price)
     between = live & ~filled & ~empty
     length = np.where(filled, pieces.bound, np.where(between, at.length, 0.0))
     price, worth = at.price.copy(), at.worth.copy()
@@ -193,4 +195,18 @@ def _reclassified(pieces: Pieces, between: Mask, length: Array, price: Array, wo
     full = length >= pieces.bound
     wakes = (pieces.scale > 0) & ~between & np.where(full, value < 1 - _TIE, (length <= 0) & (value > 1 + _TIE))
     kept = (between & ~over & ~under) | wakes
-    return kept, np.clip(length, 0.0, pieces.bound)
+    length = np.clip(length, 0.0, pieces.bound)
+    return kept | _needed(pieces, kept, length, value), length
+
+
+def _needed(pieces: Pieces, between: Mask, length: Array, value: Array) -> Mask:
+    """Pieces that must move because nothing else of their cluster does, and more or less of it is taken than there is:
+    its full ones, or the empty ones that are worth most."""
+    excess = length.sum(axis=(0, 1)) / pieces.capacity - 1
+    stuck = ~between.any(axis=(0, 1)) & (np.abs(excess) > _TIE)
+    if not stuck.any():
+        return np.zeros_like(between)
+    open_above = (pieces.scale > 0) & (length < pieces.bound)
+    worth = np.where(open_above, value, 0.0)
+    best = open_above & (worth >= worth.max(axis=(0, 1)) * (1 - _SOFT))
+    return np.asarray(stuck & np.where(excess > 0, (length > 0) & (length >= pieces.bound), best))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddy.core.errors import InvalidRequest
+from eddy.market.compiled import CURVED, Scan, scan
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -42,7 +43,7 @@ class Market:
 def _array(value: npt.ArrayLike, name: str, dimensions: int) -> Array:
     """The argument as floats of the right rank."""
     try:
-        found = np.asarray(value, dtype=np.float64)
+        found = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidRequest(f"{name} must be an array of numbers.", field=name, allowed="numbers") from error
     if found.ndim != dimensions:
@@ -86,7 +87,18 @@ def checked(
     capacity: npt.ArrayLike,
     utility: str = "amdahl",
 ) -> Market:
-    """The market these numbers describe.
+    """The market these numbers describe; see `examined`."""
+    return examined(parallel_fraction, throughput, weights, capacity, utility)[0]
+
+
+def examined(
+    parallel_fraction: npt.ArrayLike,
+    throughput: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    capacity: npt.ArrayLike,
+    utility: str = "amdahl",
+) -> tuple[Market, Scan]:
+    """The market these numbers describe, and what was seen of it on the way.
 
     Raises:
         InvalidRequest: An argument is refused; `details["field"]` names it.
@@ -97,10 +109,16 @@ def checked(
     shares = _array(weights, "weights", 1)
     pes = _array(capacity, "capacity", 1)
     _agree(fraction, speed, shares, pes)
-    _bounded(fraction, "parallel_fraction", 0.0, 1.0, True, "above 0 and at most 1")
-    _bounded(speed, "throughput", 0.0, _LARGEST, False, "0 or more, and finite")
+    seen = scan(fraction, speed) or _looked_at(fraction, speed)
     _bounded(shares, "weights", 0.0, _LARGEST, True, "above 0, and finite")
     _bounded(pes, "capacity", 0.0, _LARGEST, True, "above 0 PEs, and finite")
+    return Market(fraction, speed, shares / shares.sum(), pes, utility), seen
+
+
+def _looked_at(fraction: Array, speed: Array) -> Scan:
+    """What `scan` tells, in numpy; refuses what is out of range, with a sentence that says what and where."""
+    _bounded(fraction, "parallel_fraction", 0.0, 1.0, True, "above 0 and at most 1")
+    _bounded(speed, "throughput", 0.0, _LARGEST, False, "0 or more, and finite")
     best = speed.max(axis=1)
     if not best.min() > 0:
         idle = int(np.argmin(best))
@@ -109,7 +127,7 @@ def checked(
             field="throughput",
             allowed="above 0 on one cluster or more, for every tenant",
         )
-    return Market(fraction, speed, shares / shares.sum(), pes, utility)
+    return Scan(speed.any(axis=0), bool(fraction.max() > CURVED))
 
 
 def _agree(fraction: Array, speed: Array, weights: Array, capacity: Array) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from eddy.market import compiled
 from eddy.market.problem import Array, Market
 from eddy.market.utility import marginal, utilities
 
@@ -58,7 +59,7 @@ class Equilibrium:
         certificate: How exact all this is; `residual` is its largest part.
         market: What was asked.
         history: Prices by iteration, where they were asked for.
-        slopes: How demand answers prices there, for `start`; nobody else need read it.
+        kept: What is known of demand near these prices, for `start`; nobody else need read it.
     """
 
     prices: Array
@@ -69,7 +70,7 @@ class Equilibrium:
     certificate: Certificate
     market: Market
     history: History | None = None
-    slopes: Array | None = field(default=None, repr=False)
+    kept: Array | compiled.Kept | None = field(default=None, repr=False)
 
     @property
     def residual(self) -> float:
@@ -97,10 +98,15 @@ def settled(
     shares: Array,
     iterations: int,
     history: History | None = None,
-    slopes: Array | None = None,
+    kept: Array | compiled.Kept | None = None,
 ) -> Equilibrium:
     """The result with everything that follows from prices and shares."""
-    bids = shares * prices
-    certificate = certify(market, prices, shares, bids)
-    worth = utilities(market, shares)
-    return Equilibrium(prices, shares, bids, worth, iterations, certificate, market, history, slopes)
+    if market.utility == "amdahl" and compiled.LIBRARY is not None:
+        bids, worth, parts = compiled.settle(
+            market.fraction, market.throughput, market.budgets, market.capacity, prices, np.ascontiguousarray(shares)
+        )
+        certificate = Certificate(*parts)
+    else:
+        bids, worth = shares * prices, utilities(market, shares)
+        certificate = certify(market, prices, shares, bids)
+    return Equilibrium(prices, shares, bids, worth, iterations, certificate, market, history, kept)

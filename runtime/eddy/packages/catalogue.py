@@ -21,8 +21,10 @@ from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.files import damaged, os_errors, write_private
 from eddy.packages.applications import load_application, load_constants, parse_application
 from eddy.packages.manifests import load_module_manifest
-from eddy.packages.modules import ModuleManifest
+from eddy.packages.modules import ModuleKind, ModuleManifest
 
+GROUP_S = 20e-6
+"""Seconds a work-group of a kernel takes on a model board, where nobody measured it."""
 UNKNOWN_S = 1e-3
 """What an item takes on a module that no application uses."""
 
@@ -57,7 +59,13 @@ class Catalogue:
         return self.applications[name]
 
     def estimate_s(self, module: str) -> float:
-        """What one item takes on a module, as the applications that use it estimate: the longest; 1 ms for no one's."""
+        """What one item takes on a module, as the applications that use it estimate: the longest; 1 ms for no one's.
+
+        On a GPU cluster, what a work-group of a kernel takes: `GROUP_S`.
+        """
+        manifest = self.modules.get(module)
+        if manifest is not None and manifest.kind is ModuleKind.GPU:
+            return GROUP_S
         tasks = (task for application in self.applications.values() for task in application.tasks)
         return max((task.estimate_s for task in tasks if task.module == module), default=UNKNOWN_S)
 
@@ -192,10 +200,12 @@ def _kept(path: Path) -> Application:
     Raises:
         StorageDamaged: The file does not hold one.
     """
+    fix = "restore it from a backup, or remove it and add the application again; its jobs fail until then"
+    if not path.is_file():
+        raise damaged(path, "is no file", fix)
     try:
         with os_errors(path):
             return parse_application(json.loads(path.read_bytes()))
     except (ValueError, InvalidRequest) as error:
         how = error.message if isinstance(error, InvalidRequest) else str(error)
-        fix = "restore it from a backup, or remove it and add the application again; its jobs fail until then"
         raise damaged(path, f"does not hold an application ({how})", fix) from error

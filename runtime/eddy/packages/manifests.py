@@ -76,7 +76,7 @@ def load_module_manifest(path: str | Path) -> ModuleManifest:
 def recorded_build(folder: Path) -> str:
     """The build that the record in a module's folder names; "" where there is none, or none that can be read."""
     try:
-        raw = yaml.safe_load((folder / RECORD).read_text(encoding="utf-8"))
+        raw = fields.load_yaml((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return ""
     build = raw.get("build") if isinstance(raw, dict) else None

@@ -6,13 +6,16 @@ names a file that is not there; what no row names is swept at the next start.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from eddy.core.errors import EddyError
 from eddy.files import PRIVATE_FOLDER, os_errors, sync_folder
@@ -99,16 +102,79 @@ def write_all(file: int, data: bytes, place: int) -> None:
         view, place = view[written:], place + written
 
 
-def append(path: Path, data: bytes, place: int) -> None:
-    """Write bytes at a place of a file, on disk when this returns; what stood there or beyond counts for nothing."""
-    with os_errors(path):
-        file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            write_all(file, data, place)
-            os.ftruncate(file, place + len(data))
-            os.fsync(file)
-        finally:
-            os.close(file)
+class Written(Protocol):
+    """A file that is being written; whole under its name once it was settled and kept."""
+
+    @property
+    def fresh(self) -> bool:
+        """Whether its name is new in its folder, which is to be synchronised after it was kept."""
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+
+    def settle(self) -> None:
+        """Have everything written so far on disk."""
+
+    def keep(self) -> None:
+        """Give it its name, where it has none yet."""
+
+    def drop(self) -> None:
+        """Give back what it holds; a new file that was not kept is gone."""
+
+
+class NewFile:
+    """A file that comes into being.
+
+    Args:
+        draft: It, so far.
+        path: Its name.
+    """
+
+    fresh = True
+
+    def __init__(self, draft: Draft, path: Path) -> None:
+        self._path = path
+        self.write, self.settle, self.drop = draft.write, draft.settle, draft.drop
+        self._draft = draft
+
+    def keep(self) -> None:
+        """Give it its name."""
+        self._draft.keep(self._path)
+
+
+class Extension:
+    """A file that is continued; what stood at the place or beyond counts for nothing.
+
+    Args:
+        path: The file.
+        place: Where.
+    """
+
+    fresh = False
+
+    def __init__(self, path: Path, place: int) -> None:
+        self._path, self._place = path, place
+        with os_errors(path):
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+        with os_errors(self._path):
+            write_all(self._file, data, self._place)
+            self._place += len(data)
+
+    def settle(self) -> None:
+        """Have everything written so far on disk, and nothing behind it."""
+        with os_errors(self._path):
+            os.ftruncate(self._file, self._place)
+            os.fsync(self._file)
+
+    def keep(self) -> None:
+        """It has its name."""
+
+    def drop(self) -> None:
+        """Close it."""
+        os.close(self._file)
 
 
 def pieces(path: Path, place: int, size: int, what: str) -> Iterator[bytes]:
@@ -124,7 +190,7 @@ def pieces(path: Path, place: int, size: int, what: str) -> Iterator[bytes]:
         DamagedFile: They are not there.
     """
     try:
-        with path.open("rb", buffering=0) as file:
+        with os.fdopen(_plain(path), "rb", buffering=0) as file:
             file.seek(place)
             while size:
                 data = file.read(min(size, PIECE_BYTES))
@@ -136,6 +202,19 @@ def pieces(path: Path, place: int, size: int, what: str) -> Iterator[bytes]:
         raise damaged(path, what, "it is missing") from None
     except OSError as error:
         raise damaged(path, what, f"it cannot be read ({error.strerror})") from error
+
+
+def _plain(path: Path) -> int:
+    """A file opened to be read; a named pipe, which would keep us waiting, or a link, is not one.
+
+    Raises:
+        OSError: It cannot be opened, or is of another kind.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "it is no plain file", str(path))
 
 
 def check(good: bool, path: Path, what: str, how: str) -> None:

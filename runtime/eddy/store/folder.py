@@ -33,6 +33,7 @@ from eddy.files import (
 )
 from eddy.store.check import check_file, read_whole
 from eddy.store.faults import storage_errors
+from eddy.store.kinds import check_kinds
 
 _DATABASE, _SECRET, _KEY, _LOCK, _BEGINNING = "eddy.sqlite3", "secret", "operator.key", "lock", "beginning"
 _BACKUP = "restore it from a backup, or start again with an empty --data"
@@ -47,6 +48,7 @@ class DataFolder:
 
     Raises:
         InvalidRequest: It is no folder.
+        StorageDamaged: A part of it is missing, of another kind, or not what was written.
         StorageInUse: Another server has it.
         StorageFailed: It cannot be used, or what is in it is damaged.
     """
@@ -57,6 +59,7 @@ class DataFolder:
         self.applications = path / "applications"
         self._settled = False
         _make(path)
+        check_kinds(path)
         self._lock = Hold(path / _LOCK, f"the data folder {path}")
         try:
             self.first_start = self._begins()
@@ -127,8 +130,6 @@ def look(path: Path) -> None:
     if not database.exists():
         left = [part.name for part in _files(database)[1:] if part.exists()]
         raise damaged(database, f"is missing beside {' and '.join(others + left)}", _BACKUP)
-    if not database.is_file():
-        raise damaged(database, "is no file", _BACKUP)
     with os_errors(path):
         check_file(database)
         if not secret.exists():
@@ -141,6 +142,11 @@ def look(path: Path) -> None:
 
 def findings(path: Path) -> Iterator[tuple[str, bool, str, str]]:
     """What `eddy doctor` says of a data folder: what was looked at, whether it is well, what was found, what helps."""
+    try:
+        check_kinds(path)
+    except (EddyError, OSError) as error:
+        yield "data files", False, _sentence(error), "`eddy serve` does not start on it"
+        return
     held = holder_of(path / _LOCK)
     if held is not None:
         yield "data lock", True, f"held by process {held.get('pid', '?')} {held.get('url', '')}".rstrip(), ""

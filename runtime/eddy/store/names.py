@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote, unquote
 
 BLOBS, OUTPUTS = "blobs", "outputs"
@@ -17,6 +18,7 @@ INCOMING = "incoming"
 DRAFT = ".draft"
 """What the names of files end with that are not whole yet."""
 _TENANT = "t-"
+_BLOB = re.compile(r"[0-9a-f]{64}")
 
 
 def tenant_folder(tenant: str) -> str:
@@ -27,6 +29,11 @@ def tenant_folder(tenant: str) -> str:
 def tenant_of(folder: str) -> str | None:
     """The inverse of `tenant_folder`; None for another folder."""
     return unquote(folder.removeprefix(_TENANT)) if folder.startswith(_TENANT) else None
+
+
+def is_blob(file: str) -> bool:
+    """Whether a file is called as blobs are."""
+    return _BLOB.fullmatch(file) is not None
 
 
 def output_name(job: int, name: str) -> str:

@@ -7,7 +7,7 @@ file has beyond its rows was left by a crash, and is written over.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +17,7 @@ from eddy.files import sync_folder
 from eddy.store import files
 from eddy.store.database import Database
 from eddy.store.names import output_name
-from eddy.store.rows import LOG, Result
-
-Row = tuple[int, str, int, int, int, str]
-"""What `INSERT_RESULTS` takes."""
+from eddy.store.rows import LOG, Result, ResultRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,37 +138,55 @@ class Outputs:
     def _output_path(self, job: int, name: str) -> Path:
         return self._outputs / output_name(job, name)
 
-    def _write_results(self, results: Sequence[Result]) -> list[Row]:
-        """Have the bytes of results on disk; answers the rows that name them."""
-        found: list[Row] = []
-        ends = self._ends({result.job for result in results})
-        fresh = False
-        for result in results:
-            key = result.job, result.name
-            place = ends.get(key, 0)
-            fresh = self._write_part(self._output_path(*key), result.data, place) or fresh
-            ends[key] = place + len(result.data)
-            sha256 = hashlib.sha256(result.data).hexdigest()
-            found.append((result.job, result.name, result.item, place, len(result.data), sha256))
-        if fresh:
+    def write_results(self, results: Sequence[Result], ends: MutableMapping[tuple[int, str], int]) -> list[ResultRow]:
+        """Have the bytes of results on disk; answers the rows that name them, for a `Commit` to come.
+
+        All are written, then all are synchronised: what a file system does for the first serves the others too.
+
+        Args:
+            results: In order; several of one output follow each other in its file.
+            ends: Where files end by job and output, where rows do not say so yet; brought up to date.
+
+        Raises:
+            StorageFailed: The disk refused.
+        """
+        with self._db.health.watched():
+            return self._write_results(results, ends)
+
+    def _write_results(self, results: Sequence[Result], ends: MutableMapping[tuple[int, str], int]) -> list[ResultRow]:
+        found: list[ResultRow] = []
+        for job in {result.job for result in results}:
+            for key, end in self._ends(job).items():
+                ends.setdefault(key, end)
+        writes: dict[tuple[int, str], files.Written] = {}
+        try:
+            for result in results:
+                key, data = (result.job, result.name), result.data
+                place = ends.get(key, 0)
+                if key not in writes:
+                    writes[key] = self._open_part(self._output_path(*key), place)
+                writes[key].write(data)
+                ends[key] = place + len(data)
+                sha256 = hashlib.sha256(data).hexdigest()
+                found.append((result.job, result.name, result.item, place, len(data), sha256))
+            for each in writes.values():
+                each.settle()
+            for each in writes.values():
+                each.keep()
+        finally:
+            for each in writes.values():
+                each.drop()
+        if any(each.fresh for each in writes.values()):
             sync_folder(self._outputs)
         return found
 
-    def _write_part(self, path: Path, data: bytes, place: int) -> bool:
-        """Have bytes on disk at a place of a file; answers whether the file is new, so that its folder changed."""
+    def _open_part(self, path: Path, place: int) -> files.Written:
+        """A file of an output, to be written on from a place; a new one is a draft until it is whole."""
         if place:
-            files.append(path, data, place)
-            return False
-        draft = files.Draft(files.make_folder(self._outputs))
-        try:
-            draft.write(data)
-            draft.settle()
-            draft.keep(path)
-        finally:
-            draft.drop()
-        return True
+            return files.Extension(path, place)
+        return files.NewFile(files.Draft(files.make_folder(self._outputs)), path)
 
-    def _ends(self, jobs: Iterable[int]) -> dict[tuple[int, str], int]:
-        """Where the files of some jobs' outputs end, as far as rows go."""
+    def _ends(self, job: int) -> dict[tuple[int, str], int]:
+        """Where the files of a job's outputs end, as far as rows go."""
         query = "SELECT name, max(place + bytes) AS end FROM result WHERE job = ? GROUP BY name"
-        return {(job, row["name"]): row["end"] for job in jobs for row in self._db.fresh_rows(query, job)}
+        return {(job, row["name"]): row["end"] for row in self._db.fresh_rows(query, job)}

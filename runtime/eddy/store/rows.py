@@ -30,6 +30,9 @@ INSERT_EVENTS = "INSERT INTO event (job, tenant, at_s, what, state, slot, task, 
 """What `event_values` fills."""
 INSERT_RESULTS = "INSERT INTO result (job, name, item, place, bytes, sha256)"
 
+ResultRow = tuple[int, str, int, int, int, str]
+"""What `INSERT_RESULTS` takes: of bytes that are on disk."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
@@ -68,6 +71,7 @@ class Commit:
         results: Outputs of items that are done; an item that is already there is refused.
         slots: Snapshots of slots that changed, by index.
         meta: Values to keep by name.
+        kept: More results, whose outputs are on disk already (`Store.write_results`).
     """
 
     jobs: tuple[tuple[JobRecord, Mapping[str, Any]], ...] = ()
@@ -75,6 +79,7 @@ class Commit:
     results: tuple[Result, ...] = ()
     slots: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     meta: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[ResultRow, ...] = ()
 
     @property
     def tells(self) -> bool:
@@ -83,7 +88,7 @@ class Commit:
         That is so of results and ends. Of what lies between, a loss of power takes the board's part away too: jobs go
         on from their last results, wherever they were.
         """
-        return bool(self.results) or any(record.state.is_final for record, _ in self.jobs)
+        return bool(self.results or self.kept) or any(record.state.is_final for record, _ in self.jobs)
 
 
 def dump_request(request: JobRequest) -> str:
@@ -97,8 +102,10 @@ def dump_request(request: JobRequest) -> str:
         "priority": request.priority,
         "tenant": request.tenant,
     }
-    rarer = {"kernel": request.kernel, "time_limit_s": request.time_limit_s}
+    rarer = {"kernel": request.kernel, "time_limit_s": request.time_limit_s, "body": request.body}
     body.update((name, value) for name, value in rarer.items() if value is not None)
+    if request.other_kind:
+        body["other_kind"] = request.other_kind
     return json.dumps(body, sort_keys=True)
 
 
@@ -125,6 +132,8 @@ def dump_record(record: JobRecord) -> str:
         body["kernel"] = _dump_kernel(kernel)
     if record.kind == _implied_kind(body):
         del body["kind"]
+    if record.computed:
+        del body["computed"]
     return json.dumps(body)
 
 

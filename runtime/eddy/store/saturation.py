@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from eddy.model.saturation.graph import Graph
+from eddy.model.saturation.graph import LoadedGraph
 from eddy.model.saturation.points import Points
 from eddy.model.saturation.program import Makespan
 
@@ -16,7 +16,7 @@ FORM = 1
 """Changes with the program or with what is kept of it."""
 
 
-def key(graph: Graph, slots: int, batches: Sequence[int], budget_s: float) -> str:
+def key(graph: LoadedGraph, slots: int, batches: Sequence[int], budget_s: float) -> str:
     """A name for everything the points follow from: the manifest's graph and estimates, the board, the effort."""
     parts = [FORM, graph.latency_s, graph.edges, graph.load_s, slots, sorted(batches), budget_s]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -142,6 +142,22 @@ class Store(Tenants, Blobs, Submissions, Outputs):
         query = f"SELECT id, record FROM job WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?"
         return tuple(_record(row["id"], row["record"]) for row in self._db.rows(query, *values, limit))
 
+    def under_way(self, tenant: str | None, limit: int) -> tuple[JobRecord, ...]:
+        """Jobs that have not ended, oldest first.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            limit: At most this many.
+        """
+        wanted = self._tally.oldest(tenant, limit)
+        marks = ", ".join("?" * len(wanted))
+        rows = self._db.rows(f"SELECT id, record FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
+        return tuple(_record(row["id"], row["record"]) for row in rows)
+
+    def unfinished_by_tenant(self) -> dict[str, dict[str, int]]:
+        """How many jobs that have not ended each tenant has, by state; those that have none are left out."""
+        return self._tally.by_tenant()
+
     def request_cancel(self, tenant: str, job: int) -> JobRecord:
         """Note durably that a job shall end.
 
@@ -212,25 +228,41 @@ class Store(Tenants, Blobs, Submissions, Outputs):
         query = f"SELECT * FROM event WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
         return tuple(load_event(row) for row in self._db.rows(query, *values, limit))
 
+    def latest_in_slots(self, tenant: str | None, limit: int) -> tuple[JobEvent, ...]:
+        """The latest ends of loads and items, oldest first: those with a slot and a beginning, of the latest entries.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            limit: Of this many entries of the log.
+        """
+        where, values = ("tenant = ?", [tenant]) if tenant is not None else ("1", [])
+        query = (
+            f"SELECT * FROM (SELECT * FROM event WHERE {where} ORDER BY seq DESC LIMIT ?)"
+            " WHERE started_s IS NOT NULL AND slot IS NOT NULL ORDER BY seq"
+        )
+        return tuple(load_event(row) for row in self._db.rows(query, *values, limit))
+
     # What the hypervisor writes -----------------------------------------------------------------------------------
 
-    def commit(self, commit: Commit) -> None:
+    def commit(self, commit: Commit, wait: bool = True) -> None:
         """Write one step's changes: all of them, or nothing; see `Commit.tells` for what they survive.
 
         The bytes of results are on disk before the rows are.
+
+        Args:
+            commit: The changes.
+            wait: Whether to wait for the disk; who does not calls `settle` soon. Whoever reads waits for himself.
         """
-        results = []
-        if commit.results:
-            with self._db.health.watched():
-                results = self._write_results(commit.results)
-        with self._db.transaction(durable=commit.tells) as db:
+        results = [*commit.kept, *(self.write_results(commit.results, {}) if commit.results else [])]
+        with self._db.transaction(durable=commit.tells, wait=wait) as db:
             for record, snapshot in commit.jobs:
                 values = (record.state.value, int(record.state.is_final), dump_record(record), json.dumps(snapshot))
                 db.execute(
                     "UPDATE job SET state = ?, final = ?, record = ?, snapshot = ? WHERE id = ?", (*values, record.id)
                 )
-            over = [(record.id,) for record, _ in commit.jobs if record.state.is_final]
-            db.executemany("DELETE FROM program WHERE job = ?", over)
+            for record, _ in commit.jobs:
+                if record.kernel is not None and record.state.is_final:
+                    db.execute("DELETE FROM program WHERE job = ?", (record.id,))
             insert(db, INSERT_EVENTS, [event_values(event) for event in commit.events])
             insert(db, INSERT_RESULTS, results)
             slots = [(slot, json.dumps(snapshot)) for slot, snapshot in commit.slots.items()]

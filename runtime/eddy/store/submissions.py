@@ -29,6 +29,7 @@ class Submission:
         items: How many items it has; 0 for the request's batch.
         kernel: For a kernel job, what it is.
         program: What was compiled for it, kept until it has ended; "" for nothing.
+        computed: Whether the board computes what it asks for.
     """
 
     request: JobRequest
@@ -37,6 +38,7 @@ class Submission:
     items: int = 0
     kernel: KernelRecord | None = None
     program: str = ""
+    computed: bool = True
 
 
 Check = Callable[[Submission], Submission]
@@ -254,4 +256,5 @@ def _new_record(submission: Submission, group: _Group) -> JobRecord:
         deadline_s=None if request.deadline_s is None else at_s + request.deadline_s,
         kernel=submission.kernel,
         kind=submission.kind,
+        computed=submission.computed,
     )

@@ -1,4 +1,8 @@
-"""Files that no row names: what a crash left between a file and its row is swept when the server starts."""
+"""Files that no row names: what a crash left between a file and its row is swept when the server starts.
+
+Only what Eddy could have called so is swept, and no link is followed: a folder may be a link to one that is shared with
+others.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +13,35 @@ from itertools import islice
 from pathlib import Path
 
 from eddy.store.database import Database
-from eddy.store.names import DRAFT, output_of, tenant_of
+from eddy.store.names import DRAFT, INCOMING, is_blob, output_of, tenant_of
 
 BATCH = 400
 """Names that are looked up by one statement."""
 
 
 def sweep(db: Database, blobs: Path, outputs: Path) -> list[Path]:
-    """Delete every file that no row names, drafts among them; answers which.
+    """Delete every file of ours that no row names, drafts among them; answers which.
 
     Nobody may be writing files: to be called before anything is served, by the process that owns the folder.
     """
     gone: list[Path] = []
     for folder in sorted(_folders(blobs)):
-        gone += _sweep_folder(folder, partial(_blobs_among, db, tenant_of(folder.name)))
-    return gone + _sweep_folder(outputs, partial(_outputs_among, db))
+        gone += _sweep_folder(folder, is_blob, partial(_blobs_among, db, tenant_of(folder.name)))
+    return gone + _sweep_folder(outputs, lambda name: output_of(name) is not None, partial(_outputs_among, db))
 
 
 def _folders(path: Path) -> Iterator[Path]:
     if path.is_dir():
-        yield from (entry for entry in path.iterdir() if entry.is_dir())
+        for entry in path.iterdir():
+            ours = entry.name == INCOMING or tenant_of(entry.name) is not None
+            if ours and entry.is_dir() and not entry.is_symlink():
+                yield entry
 
 
-def _sweep_folder(folder: Path, known: Callable[[Sequence[str]], set[str]]) -> list[Path]:
-    """Delete the files of a folder whose names are not among those known, some at a time."""
+def _sweep_folder(folder: Path, ours: Callable[[str], bool], known: Callable[[Sequence[str]], set[str]]) -> list[Path]:
+    """Delete our files of a folder whose names are not among those known, some at a time."""
     gone = []
-    for names in _batches(_names(folder)):
+    for names in _batches(name for name in _names(folder) if name.endswith(DRAFT) or ours(name)):
         rows = known(names)
         gone += [folder / name for name in names if name.endswith(DRAFT) or name not in rows]
     for path in gone:

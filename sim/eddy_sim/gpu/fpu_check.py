@@ -18,11 +18,11 @@ import numpy as np
 from eddy_sim.gpu import softfloat
 from eddy_sim.gpu.fpu_build import Fpu, Host, Pace, build_fpu, build_host
 from eddy_sim.gpu.fpu_cases import Operands, random_cases, special_cases
-from eddy_sim.gpu.softfloat import Answer, Flags, Op, Rm
+from eddy_sim.gpu.softfloat import Flags, FloatAnswer, Op, Rm
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckOutcome:
     """What a check of one operation found.
 
     Attributes:
@@ -42,7 +42,9 @@ class Outcome:
     wrong: int
 
 
-def compare(op: Op, rm: Flags, operands: Operands, got: Answer, want: Answer, source: str) -> tuple[int, list[str]]:
+def compare(
+    op: Op, rm: Flags, operands: Operands, got: FloatAnswer, want: FloatAnswer, source: str
+) -> tuple[int, list[str]]:
     """How many answers differ, and the first few in words."""
     bad = np.flatnonzero((got.result != want.result) | (got.flags != want.flags))
     texts = []
@@ -53,23 +55,23 @@ def compare(op: Op, rm: Flags, operands: Operands, got: Answer, want: Answer, so
     return len(bad), texts
 
 
-def check(fpu: Fpu, host: Host | None, op: Op, rm: Flags, operands: Operands, pace: Pace) -> Outcome:
+def check(fpu: Fpu, host: Host | None, op: Op, rm: Flags, operands: Operands, pace: Pace) -> CheckOutcome:
     """Compare the unit with the model, and the model with the host where it can say."""
     want = softfloat.evaluate(op, rm, *operands)
     got, cycles = fpu.run_lanes(op, rm, operands, pace)
     wrong, texts = compare(op, rm, operands, got, want, "exact model")
     known = rm != Rm.RMM
     if host is None or op not in Host.OPERATIONS:
-        return Outcome(op, len(rm), 0, cycles, tuple(texts), wrong)
+        return CheckOutcome(op, len(rm), 0, cycles, tuple(texts), wrong)
     said = host.evaluate(op, rm, *operands)
-    there = Answer(np.where(known, said.result, want.result), np.where(known, said.flags, want.flags))
+    there = FloatAnswer(np.where(known, said.result, want.result), np.where(known, said.flags, want.flags))
     apart, more = compare(op, rm, operands, want, there, "the exact model differs from the host")
-    return Outcome(op, len(rm), int(known.sum()), cycles, (*texts, *more), wrong + apart)
+    return CheckOutcome(op, len(rm), int(known.sum()), cycles, (*texts, *more), wrong + apart)
 
 
 def check_operation(
     fpu: Fpu, host: Host | None, op: Op, cases: int, seed: int, pace: Pace, thin: int = 1
-) -> tuple[Outcome, ...]:
+) -> tuple[CheckOutcome, ...]:
     """Special cases (of each `thin` one), then random ones, in portions that fit the memory."""
     outcomes = [check(fpu, host, op, *special_cases(op, thin), pace)]
     portion = 1 << 18

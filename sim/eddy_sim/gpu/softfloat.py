@@ -70,14 +70,14 @@ MAGNITUDE = np.uint32(0x7FFFFFFF)
 SIGN = np.uint32(0x80000000)
 
 
-class Answer(NamedTuple):
+class FloatAnswer(NamedTuple):
     """Results (32-bit patterns) and flags, one of each a case."""
 
     result: Words
     flags: Flags
 
 
-def evaluate(op: Op, rm: Flags, a: Words, b: Words, c: Words) -> Answer:
+def evaluate(op: Op, rm: Flags, a: Words, b: Words, c: Words) -> FloatAnswer:
     """Results and flags of one operation on arrays of operands.
 
     Args:
@@ -168,7 +168,7 @@ def _units(sign: Bools, sig: Naturals, drop: Ints, rest: Bools, rm: Flags) -> tu
     return rounded, inexact
 
 
-def round_binary32(sign: Bools, sig: Naturals, exponent: Ints, rest: Bools, rm: Flags) -> Answer:
+def round_binary32(sign: Bools, sig: Naturals, exponent: Ints, rest: Bools, rm: Flags) -> FloatAnswer:
     """The binary32 nearest, by each case's rounding mode, to (sig + rest) * 2**exponent.
 
     Args:
@@ -194,7 +194,7 @@ def round_binary32(sign: Bools, sig: Naturals, exponent: Ints, rest: Bools, rm: 
     packed = np.where(sig == 0, 0, packed)
     some = sig != 0
     flags = _flag(over, OF) | _flag(some & tiny & inexact, UF) | _flag(some & (over | inexact), NX)
-    return Answer(_signed(sign, packed.astype(np.uint32)), flags)
+    return FloatAnswer(_signed(sign, packed.astype(np.uint32)), flags)
 
 
 def _sum_to_odd(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -209,7 +209,7 @@ def _sum_to_odd(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.N
     return odd
 
 
-def _round_double(x: npt.NDArray[np.float64], zero_sign: Bools, rm: Flags) -> Answer:
+def _round_double(x: npt.NDArray[np.float64], zero_sign: Bools, rm: Flags) -> FloatAnswer:
     bits = x.view(np.uint64)
     field = ((bits >> np.uint64(52)) & np.uint64(0x7FF)).astype(np.int64)
     sig = (bits & np.uint64((1 << 52) - 1)) | np.uint64(1 << 52)
@@ -218,7 +218,7 @@ def _round_double(x: npt.NDArray[np.float64], zero_sign: Bools, rm: Flags) -> An
     return round_binary32(sign, sig, field - 1075, np.zeros(x.shape, bool), rm)
 
 
-def _fused(op: Op, rm: Flags, a: Words, b: Words, c: Words) -> Answer:
+def _fused(op: Op, rm: Flags, a: Words, b: Words, c: Words) -> FloatAnswer:
     if op in (Op.FADD, Op.FSUB):
         b, c = np.full_like(a, 0x3F800000), b
     elif op == Op.FMUL:
@@ -241,7 +241,7 @@ def _fused(op: Op, rm: Flags, a: Words, b: Words, c: Words) -> Answer:
         [nan | none | clash, infinite, _is_inf(c)], [np.full_like(a, NAN), _signed(negative, np.full_like(a, INF)), c]
     )
     flags = _flag(none | clash | signalling, NV)
-    return Answer(np.where(plain, finite.result, result), np.where(plain, finite.flags, flags))
+    return FloatAnswer(np.where(plain, finite.result, result), np.where(plain, finite.flags, flags))
 
 
 def _normal(x: Words) -> tuple[Naturals, Ints]:
@@ -252,7 +252,7 @@ def _normal(x: Words) -> tuple[Naturals, Ints]:
     return sig << missing.astype(np.uint64), np.maximum(field, 1) - 150 - missing
 
 
-def _divide(rm: Flags, a: Words, b: Words) -> Answer:
+def _divide(rm: Flags, a: Words, b: Words) -> FloatAnswer:
     negative = _negative(a ^ b)
     (m, e), (n, f) = _normal(a), _normal(b)
     n = np.maximum(n, np.uint64(1))
@@ -268,10 +268,10 @@ def _divide(rm: Flags, a: Words, b: Words) -> Answer:
     invalid = _flag(is_signalling(a) | is_signalling(b) | none, NV)
     none_of = np.zeros_like(invalid)
     flags = np.select(special, [invalid, none_of, _flag(_is_zero(b), DZ), none_of], finite.flags)
-    return Answer(result, flags)
+    return FloatAnswer(result, flags)
 
 
-def _root(rm: Flags, a: Words) -> Answer:
+def _root(rm: Flags, a: Words) -> FloatAnswer:
     m, e = _normal(a)
     odd = (e & 1) == 1
     radicand = np.where(odd, m << np.uint64(37), m << np.uint64(36))
@@ -285,10 +285,10 @@ def _root(rm: Flags, a: Words) -> Answer:
     special = [is_nan(a) | wrong, _is_inf(a) | _is_zero(a)]
     result = np.select(special, [np.full_like(a, NAN), a], finite.result)
     invalid = _flag(is_signalling(a) | wrong, NV)
-    return Answer(result, np.select(special, [invalid, np.zeros_like(invalid)], finite.flags))
+    return FloatAnswer(result, np.select(special, [invalid, np.zeros_like(invalid)], finite.flags))
 
 
-def _to_int(signed: bool, rm: Flags, a: Words) -> Answer:
+def _to_int(signed: bool, rm: Flags, a: Words) -> FloatAnswer:
     low, high = (-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << 32) - 1)
     field = ((a >> np.uint32(23)) & np.uint32(255)).astype(np.int64)
     sig = (a & np.uint32(0x7FFFFF)).astype(np.uint64) | np.where(field > 0, np.uint64(1 << 23), np.uint64(0))
@@ -299,10 +299,10 @@ def _to_int(signed: bool, rm: Flags, a: Words) -> Answer:
     value = np.where(far, np.where(_negative(a) & ~is_nan(a), -(1 << 40), 1 << 40), value)
     invalid = (value < low) | (value > high)
     result = (np.clip(value, low, high) & 0xFFFFFFFF).astype(np.uint32)
-    return Answer(result, np.where(invalid, np.uint8(NV), _flag(inexact, NX)))
+    return FloatAnswer(result, np.where(invalid, np.uint8(NV), _flag(inexact, NX)))
 
 
-def _from_int(signed: bool, rm: Flags, a: Words) -> Answer:
+def _from_int(signed: bool, rm: Flags, a: Words) -> FloatAnswer:
     value = a.view(np.int32).astype(np.int64) if signed else a.astype(np.int64)
     nothing = np.zeros(a.shape, bool)
     return round_binary32(value < 0, np.abs(value).astype(np.uint64), np.zeros_like(value), nothing, rm)
@@ -314,25 +314,27 @@ def _ordered(x: Words) -> Ints:
     return np.where(_negative(x), -magnitude, magnitude)
 
 
-def _bitwise(op: Op, a: Words, b: Words) -> Answer:
+def _bitwise(op: Op, a: Words, b: Words) -> FloatAnswer:
     nothing = np.zeros(a.shape, np.uint8)
     if op == Op.FSGNJ:
-        return Answer((a & MAGNITUDE) | (b & SIGN), nothing)
+        return FloatAnswer((a & MAGNITUDE) | (b & SIGN), nothing)
     if op == Op.FSGNJN:
-        return Answer((a & MAGNITUDE) | (~b & SIGN), nothing)
+        return FloatAnswer((a & MAGNITUDE) | (~b & SIGN), nothing)
     if op == Op.FSGNJX:
-        return Answer(a ^ (b & SIGN), nothing)
+        return FloatAnswer(a ^ (b & SIGN), nothing)
     if op == Op.FCLASS:
-        return Answer(_classify(a), nothing)
+        return FloatAnswer(_classify(a), nothing)
     unordered = is_nan(a) | is_nan(b)
     quiet = _flag(is_signalling(a) | is_signalling(b), NV)
     x, y = _ordered(a), _ordered(b)
     if op in (Op.FMIN, Op.FMAX):
         first = np.where(x == y, _negative(a), x < y) ^ (op == Op.FMAX)
         choices = [np.full_like(a, NAN), b, a]
-        return Answer(np.select([is_nan(a) & is_nan(b), is_nan(a), is_nan(b)], choices, np.where(first, a, b)), quiet)
+        return FloatAnswer(
+            np.select([is_nan(a) & is_nan(b), is_nan(a), is_nan(b)], choices, np.where(first, a, b)), quiet
+        )
     holds = {Op.FEQ: x == y, Op.FLT: x < y, Op.FLE: x <= y}[op]
-    return Answer((holds & ~unordered).astype(np.uint32), quiet if op == Op.FEQ else _flag(unordered, NV))
+    return FloatAnswer((holds & ~unordered).astype(np.uint32), quiet if op == Op.FEQ else _flag(unordered, NV))
 
 
 def _classify(a: Words) -> Words:

@@ -12,7 +12,7 @@ from eddy.packages.modules import ModuleManifest
 from eddy_sim.gpu.assemble import program
 from eddy_sim.gpu.random_programs import Options, random_program
 from eddy_sim.modcheck.port import Memory, Port
-from eddy_sim.modcheck.work import WINDOW_BYTES, Work, void
+from eddy_sim.modcheck.work import WINDOW_BYTES, TenantWork, void
 
 LAUNCH, HALT, SNAPSHOT, INTERRUPT_STATUS, INTERRUPT_ENABLE = 0x20, 0x28, 0x34, 0x04, 0x30
 CORE, CORE_STRIDE, COUNTER, COUNTERS = 0x100, 0x40, 0x400, 32
@@ -146,16 +146,16 @@ class _Cluster:
                 port.read(offset)
 
 
-def secrets(manifest: ModuleManifest, seed: int) -> list[Work]:
+def secrets(manifest: ModuleManifest, seed: int) -> list[TenantWork]:
     """Kernels that fill the cluster, cut off or not, and random programs; another seed brings other data."""
     cluster, rng = _Cluster(manifest), random.Random(seed)
     found = [
-        Work(f"a kernel that fills all there is, {end}", Memory(rng.getrandbits(20)), _filler(cluster, end, rng))
+        TenantWork(f"a kernel that fills all there is, {end}", Memory(rng.getrandbits(20)), _filler(cluster, end, rng))
         for end in 2 * tuple(ENDS)
     ]
     options = Options(cluster.threads, cluster.warps, cluster.fpu, length=200)
     found += [
-        Work(f"random program {number}", Memory(rng.getrandbits(20)), _chance(cluster, options, number))
+        TenantWork(f"random program {number}", Memory(rng.getrandbits(20)), _chance(cluster, options, number))
         for number in (rng.getrandbits(16) for _ in range(6))
     ]
     rng.shuffle(found)
@@ -193,7 +193,7 @@ def _chance(cluster: _Cluster, options: Options, seed: int) -> Callable[[Port], 
     return carry_out
 
 
-def looks(manifest: ModuleManifest) -> list[Work]:
+def looks(manifest: ModuleManifest) -> list[TenantWork]:
     """What the next tenant may do first, each on memory of its own."""
     cluster = _Cluster(manifest)
     first, second = _dump(cluster.fpu, "x31", "x30"), _dump(cluster.fpu, "x1", "x2")
@@ -212,14 +212,16 @@ def looks(manifest: ModuleManifest) -> list[Work]:
         cluster.read_all(port)
 
     return [
-        Work("reading registers", Memory(1), cluster.read_all),
-        Work(
+        TenantWork("reading registers", Memory(1), cluster.read_all),
+        TenantWork(
             "reading all of its window", Memory(8), lambda port: void(list(map(port.read, range(0, WINDOW_BYTES, 4))))
         ),
-        Work("waiting for an interrupt", Memory(2), lambda port: port.idle(500)),
-        Work("a launch without an address", Memory(3), bare),
-        Work("a kernel that stores all it finds", Memory(4), lambda port: cluster.run(port, first, KERNEL_CYCLES)),
-        Work("another that does", Memory(5), lambda port: cluster.run(port, second, KERNEL_CYCLES)),
-        Work("that kernel, memory holding it up", Memory(6), held_up),
-        Work("that kernel, memory failing", Memory(7), failing),
+        TenantWork("waiting for an interrupt", Memory(2), lambda port: port.idle(500)),
+        TenantWork("a launch without an address", Memory(3), bare),
+        TenantWork(
+            "a kernel that stores all it finds", Memory(4), lambda port: cluster.run(port, first, KERNEL_CYCLES)
+        ),
+        TenantWork("another that does", Memory(5), lambda port: cluster.run(port, second, KERNEL_CYCLES)),
+        TenantWork("that kernel, memory holding it up", Memory(6), held_up),
+        TenantWork("that kernel, memory failing", Memory(7), failing),
     ]

@@ -22,7 +22,7 @@ from eddy.packages.modules import ModuleManifest, RegisterKind
 
 from eddy_sim.boundary import SLOT_DOWN, SLOT_UP
 from eddy_sim.modcheck.harness import AP_CTRL, DONE, GIE, IDENTITY, IDLE, IER, ISR, MAGIC, START, Harness
-from eddy_sim.modcheck.protocol import Window
+from eddy_sim.modcheck.protocol import AllowedRange
 
 MAX_CYCLES = 50_000
 Check = Callable[[Any], Awaitable[None]]
@@ -70,7 +70,9 @@ def _place(harness: Harness) -> dict[str, int]:
     values, windows = dict(harness.manifest.example), []
     for i, register in enumerate(r for r in harness.manifest.inputs() if r.kind is RegisterKind.POINTER):
         size, address = values[register.name], 0x1000_0FC0 + 0x10_0000 * i
-        windows.append(Window(address, size, register.access is not Access.WRITE, register.access is not Access.READ))
+        windows.append(
+            AllowedRange(address, size, register.access is not Access.WRITE, register.access is not Access.READ)
+        )
         harness.memory.load(address, bytes(rng.randrange(16) for _ in range(size)))
         values[register.name] = address
     harness.grant(*windows)

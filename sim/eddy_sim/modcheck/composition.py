@@ -13,6 +13,7 @@ import dataclasses
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,10 @@ from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleKind, ModuleManifest
 
 from eddy_sim.modcheck import cluster_work, work
-from eddy_sim.modcheck.model import UP_RECORD, Instance, Model, Trace, build_checked, payload_valid
+from eddy_sim.modcheck.literals import Literal, literals
+from eddy_sim.modcheck.model import UP_RECORD, Model, ModuleInstance, Trace, build_checked, payload_valid, sources
 from eddy_sim.modcheck.port import Deaf, Memory, Port
-from eddy_sim.modcheck.work import Work
+from eddy_sim.modcheck.work import TenantWork
 from eddy_sim.products import Progress
 
 RESET_CYCLES = 8
@@ -108,16 +110,23 @@ class Composition:
         model: Its code.
         looks: What the next tenant may do.
         secrets: From a seed to what tenants did before.
+        literals: Numbers that all of them find in memory.
     """
 
-    def __init__(self, model: Model, looks: Sequence[Work], secrets: Callable[[int], Sequence[Work]]) -> None:
-        self._model, self._looks, self._secrets = model, looks, secrets
+    def __init__(
+        self,
+        model: Model,
+        looks: Sequence[TenantWork],
+        secrets: Callable[[int], Sequence[TenantWork]],
+        literals: tuple[Literal, ...] = (),
+    ) -> None:
+        self._model, self._looks, self._secrets, self._literals = model, looks, secrets, literals
         self._wanted: dict[str, Trace] = {}
         self.done = self.looked = self.cycles = 0
 
     def leaks(self) -> Iterator[Leak]:
         """Every difference that is found, the first of each look at each past."""
-        fresh = Port(Instance(self._model))
+        fresh = Port(ModuleInstance(self._model))
         for name, trace in self._traces(fresh, lambda: fresh.reset(RESET_CYCLES, Memory(0))):
             self._wanted[name] = trace
         for past, port, clear in self._pasts():
@@ -130,14 +139,14 @@ class Composition:
 
     def leaks_between_runs(self, manifest: ModuleManifest) -> Iterator[Leak]:
         """Differences that an accelerator's earlier runs make to later ones, nothing but a start between them."""
-        jobs = work.jobs(manifest)
-        fresh = Port(Instance(self._model))
+        jobs = work.jobs(manifest, _values(self._literals))
+        fresh = Port(ModuleInstance(self._model))
         fresh.reset(RESET_CYCLES, Memory(0))
         work.settle(fresh)
         wanted = dict(self._traces(fresh, fresh.instance.save(), jobs))
-        port = Port(Instance(self._model, 1))
+        port = Port(ModuleInstance(self._model, 1))
         port.reset(RESET_CYCLES, Memory(0))
-        secrets = list(work.directed(manifest, random.Random(1)))
+        secrets = list(work.directed(manifest, random.Random(1), _values(self._literals)))
         for secret in random.Random(2).sample(secrets, min(len(secrets), work.MOST_DIRECTED)):
             with contextlib.suppress(Deaf):
                 self._leave(port, secret)
@@ -152,29 +161,36 @@ class Composition:
     def _pasts(self) -> Iterator[tuple[str, Port, Callable[[], None]]]:
         """Each past's name, a module that has it, and what clears it again and again as it was."""
         for seed in (1, 2):
-            port = Port(Instance(self._model, seed))
+            port = Port(ModuleInstance(self._model, seed))
             yield f"other values at power-on (seed {seed})", port, _reset_once(port)
         for seed in range(1, PASTS + 1):
             secrets = list(self._secrets(seed))
-            port = Port(Instance(self._model, seed))
+            port = Port(ModuleInstance(self._model, seed))
             for first in range(0, len(secrets), TOGETHER):
-                port.reset(RESET_CYCLES, Memory(0))
                 chosen = secrets[first : first + TOGETHER]
-                for secret in chosen:
+                for number, secret in enumerate(chosen):
+                    # Some follow a run that never ends or was cut off, others find the module ready for their own.
+                    if number == 0 or seed % 2:
+                        port.reset(RESET_CYCLES, Memory(0))
                     self._leave(port, secret)
                 yield "; ".join(secret.name for secret in chosen), port, _reset_once(port)
 
-    def _leave(self, port: Port, secret: Work) -> None:
+    def _leave(self, port: Port, secret: TenantWork) -> None:
         self.done += 1
-        port.memory = dataclasses.replace(secret.memory, pages={})
+        port.memory = self._unwritten(secret.memory)
         port.pause(0.0)
         with contextlib.suppress(Deaf):
             secret.run(port)
 
-    def _traces(self, port: Port, clear: Callable[[], None], looks: Sequence[Work] = ()) -> Iterator[tuple[str, Trace]]:
+    def _unwritten(self, memory: Memory) -> Memory:
+        return dataclasses.replace(memory, pages={}, literals=self._literals)
+
+    def _traces(
+        self, port: Port, clear: Callable[[], None], looks: Sequence[TenantWork] = ()
+    ) -> Iterator[tuple[str, Trace]]:
         for look in looks or self._looks:
             clear()
-            port.begin(dataclasses.replace(look.memory, pages={}))
+            port.begin(self._unwritten(look.memory))
             with contextlib.suppress(Deaf):
                 look.run(port)
             yield look.name, port.trace()
@@ -216,6 +232,15 @@ def prepare(path: Path, progress: Progress) -> tuple[ModuleManifest, Composition
     path = path / "manifest.yaml" if path.is_dir() else path
     manifest = load_module_manifest(path)
     program, build_hash = build_checked(path.resolve(), progress)
-    kind = cluster_work if manifest.kind is ModuleKind.GPU else work
-    composition = Composition(Model(program), kind.looks(manifest), lambda seed: kind.secrets(manifest, seed))
-    return manifest, composition, build_hash
+    numbers = literals(sources(path.resolve()))
+    if manifest.kind is ModuleKind.GPU:
+        looks, secrets = cluster_work.looks(manifest), partial(cluster_work.secrets, manifest)
+    else:
+        values = _values(numbers)
+        looks, secrets = work.looks(manifest, values), partial(work.secrets, manifest, values=values)
+    return manifest, Composition(Model(program), looks, secrets, numbers), build_hash
+
+
+def _values(numbers: Sequence[Literal]) -> tuple[int, ...]:
+    """What an argument can hold of them."""
+    return tuple(sorted({number.value for number in numbers if number.value < 1 << 32}))

@@ -16,13 +16,13 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiSlave
 from eddy.packages.modules import ModuleManifest
+from eddy_drivers.regs import identity
 
-from eddy_sim.modcheck.protocol import ProtocolChecker, Window
+from eddy_sim.modcheck.protocol import AllowedRange, ProtocolChecker
 
 AP_CTRL, GIE, IER, ISR = 0x00, 0x04, 0x08, 0x0C
 START, DONE, IDLE, READY, AUTO_RESTART = 0x01, 0x02, 0x04, 0x08, 0x80
-IDENTITY = 0xF000
-MAGIC = 0x4544_4459
+IDENTITY, MAGIC = identity.MAGIC.offset, identity.MAGIC.reset
 CLOCK_NS = 10
 
 
@@ -176,7 +176,7 @@ class Harness:
         await self.start()
         return await self.done(max_cycles)
 
-    def grant(self, *windows: Window) -> None:
+    def grant(self, *windows: AllowedRange) -> None:
         """Say which bytes the module may touch from now on."""
         self.checker.windows = list(windows)
 

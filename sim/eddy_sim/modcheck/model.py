@@ -83,6 +83,11 @@ def build_checked(manifest: Path, progress: Progress = silent) -> tuple[Path, in
     return product(f"checked_{rtl.top}-{key}.so", make, progress), build_hash
 
 
+def sources(manifest: Path) -> tuple[Path, ...]:
+    """The files a module is made of."""
+    return tuple(build._module_rtl(manifest).files)
+
+
 class Model:
     """The code of a module, of which any number of instances can be made."""
 
@@ -103,7 +108,7 @@ class Model:
         """Whether an instance's state can be kept and set back."""
 
 
-class Instance:
+class ModuleInstance:
     """One instance.
 
     Args:

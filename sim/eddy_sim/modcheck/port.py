@@ -10,7 +10,8 @@ import random
 from collections import deque
 from dataclasses import dataclass, field
 
-from eddy_sim.modcheck.model import Instance, Trace, trace_of
+from eddy_sim.modcheck.literals import Literal
+from eddy_sim.modcheck.model import ModuleInstance, Trace, trace_of
 
 ANSWER_CYCLES = 64
 """How long a register access may take before the module counts as deaf."""
@@ -34,11 +35,14 @@ class Memory:
         seed: What unwritten bytes follow from.
         most: Largest value an unwritten byte has.
         fail: Chance that a burst is answered with SLVERR.
+        literals: Numbers that every second word holds, in turn, in each place of a word that they fit into; none where
+            `most` is below 255.
     """
 
     seed: int
     most: int = 255
     fail: float = 0.0
+    literals: tuple[Literal, ...] = ()
     pages: dict[int, bytearray] = field(default_factory=dict)
 
     def page(self, number: int) -> bytearray:
@@ -48,8 +52,17 @@ class Memory:
             rng = random.Random(self.seed << 40 | number)
             data = rng.randbytes(PAGE_BYTES)
             found = bytearray(data if self.most == 255 else bytes(value % (self.most + 1) for value in data))
+            if self.most == 255:
+                self._put_literals(number, found)
             self.pages[number] = found
         return found
+
+    def _put_literals(self, number: int, page: bytearray) -> None:
+        places = [(literal, at) for literal in self.literals for at in range(0, 8, literal.width_bytes)]
+        words = range(0, PAGE_BYTES if places else 0, 16)
+        for turn, word in enumerate(words, len(words) * number + 7 * self.seed):
+            literal, at = places[turn % len(places)]
+            page[word + at : word + at + literal.width_bytes] = literal.to_bytes()
 
     def word(self, address: int) -> int:
         """The aligned 64-bit word that holds an address."""
@@ -80,7 +93,7 @@ class Port:
         instance: The module.
     """
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: ModuleInstance) -> None:
         self.instance = instance
         self.down, self.up = instance.down, instance.up
         self.memory = Memory(0)

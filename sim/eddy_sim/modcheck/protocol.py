@@ -29,7 +29,7 @@ FIXED, INCR, WRAP = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Window:
+class AllowedRange:
     """Bytes a module may touch: a range, and whether for reading and for writing."""
 
     first: int
@@ -65,7 +65,7 @@ class ProtocolChecker:
     """
 
     dut: Any
-    windows: list[Window] | None = None
+    windows: list[AllowedRange] | None = None
     violations: list[tuple[str, str]] = field(default_factory=list)
     traffic: Traffic = field(default_factory=Traffic)
     _before: dict[str, tuple[int, ...]] = field(default_factory=dict)

@@ -27,7 +27,7 @@ from eddy_sim.modcheck.harness import (
     START,
     Harness,
 )
-from eddy_sim.modcheck.protocol import Window
+from eddy_sim.modcheck.protocol import AllowedRange
 
 ROOT = Path(__file__).resolve().parents[3]
 READ_ERROR, WRITE_ERROR, ILLEGAL = 1, 2, 4
@@ -63,14 +63,14 @@ async def bring_up(dut: Any, module: str) -> Harness:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedArray:
     """A trial with its buffers in memory: argument values, and where each output lies."""
 
     values: dict[str, int]
     outputs: dict[str, bytes]
 
 
-def place(harness: Harness, trial: Trial, rng: random.Random) -> Placed:
+def place(harness: Harness, trial: Trial, rng: random.Random) -> PlacedArray:
     """Put a trial's buffers at odd places (8-byte aligned), fill the outputs with a pattern, grant exactly them."""
     values = dict(trial.scalars)
     windows, outputs = [], {}
@@ -80,17 +80,17 @@ def place(harness: Harness, trial: Trial, rng: random.Random) -> Placed:
         address = ARENA + i * SPACE + rng.randrange(512, 4096, 8)
         values[register.name] = address
         writes = register.access is not Access.READ
-        windows.append(Window(address, len(data), read=register.access is not Access.WRITE, write=writes))
+        windows.append(AllowedRange(address, len(data), read=register.access is not Access.WRITE, write=writes))
         harness.memory.load(address - GUARD, b"\xa5" * (len(data) + 2 * GUARD))
         if register.name in trial.outputs:
             outputs[register.name] = data
         if register.name in trial.inputs:
             harness.memory.load(address, np.ascontiguousarray(trial.inputs[register.name]).tobytes())
     harness.grant(*windows)
-    return Placed(values, outputs)
+    return PlacedArray(values, outputs)
 
 
-def compare(harness: Harness, placed: Placed) -> None:
+def compare(harness: Harness, placed: PlacedArray) -> None:
     """Outputs as expected, bit for bit, and nothing beside them touched."""
     for name, wanted in placed.outputs.items():
         address = placed.values[name]

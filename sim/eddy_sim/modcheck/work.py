@@ -9,7 +9,7 @@ because what one look clears another would have seen.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eddy.packages.modules import ModuleManifest, RegisterKind
@@ -26,6 +26,8 @@ MOST_DIRECTED = 28
 """Of more directed secrets, each past gets a sample."""
 SETTLE_READS = 2_000
 """How often a run is asked whether it has ended before it counts as endless."""
+MOST_VALUES = 4
+"""Of more given values, each argument takes a sample."""
 LOOKS = 10
 """Looks with other arguments, on any values: what the designer did not think of is read as it was left."""
 SEEN_BYTES = 0x200
@@ -35,7 +37,7 @@ WINDOW_BYTES = 0x1_0000
 
 
 @dataclass(frozen=True)
-class Work:
+class TenantWork:
     """Something a tenant does.
 
     Attributes:
@@ -75,17 +77,23 @@ def run(port: Port, manifest: ModuleManifest, values: Mapping[str, int], cycles:
 # Secrets --------------------------------------------------------------------------------------------------------------
 
 
-def secrets(manifest: ModuleManifest, seed: int) -> list[Work]:
-    """Directed secrets, then random ones; another seed gives other data and other places."""
+def secrets(manifest: ModuleManifest, seed: int, values: Sequence[int] = ()) -> list[TenantWork]:
+    """Directed secrets, then random ones; another seed gives other data and other places.
+
+    Args:
+        manifest: The module.
+        seed: What they follow from.
+        values: Values that arguments take among others.
+    """
     rng = random.Random(seed)
-    found = list(directed(manifest, rng))
+    found = list(directed(manifest, rng, values))
     found = rng.sample(found, min(len(found), MOST_DIRECTED))
-    found += [_random(manifest, rng, number) for number in range(12)]
+    found += [_random(manifest, rng, number, values) for number in range(12)]
     rng.shuffle(found)
     return found
 
 
-def directed(manifest: ModuleManifest, rng: random.Random) -> Iterator[Work]:
+def directed(manifest: ModuleManifest, rng: random.Random, values: Sequence[int] = ()) -> Iterator[TenantWork]:
     """Jobs on secret values: the example, each argument at other values, the example cut off."""
     base = arguments(manifest, 8 * rng.randrange(256))
     for name, most in (("small values", 15), ("any values", 255)):
@@ -95,6 +103,7 @@ def directed(manifest: ModuleManifest, rng: random.Random) -> Iterator[Work]:
             continue
         value = base[register.name]
         tries = {0, 1, value + 1, max(value - 1, 0), *(value << k for k in range(1, 12, 2)), rng.getrandbits(32)}
+        tries |= set(rng.sample(values, min(len(values), MOST_VALUES)))
         for other in sorted(tries - {value}):
             name = f"{register.name} = {other}"
             yield _job(manifest, name, base | {register.name: other & 0xFFFF_FFFF}, Memory(rng.getrandbits(20)))
@@ -105,15 +114,15 @@ def directed(manifest: ModuleManifest, rng: random.Random) -> Iterator[Work]:
 
 def _job(
     manifest: ModuleManifest, name: str, values: Mapping[str, int], memory: Memory, cycles: int = SECRET_CYCLES
-) -> Work:
-    return Work(name, memory, lambda port: void(run(port, manifest, values, cycles)))
+) -> TenantWork:
+    return TenantWork(name, memory, lambda port: void(run(port, manifest, values, cycles)))
 
 
 def void(_: object) -> None:
     """Take no notice of an answer."""
 
 
-def _random(manifest: ModuleManifest, rng: random.Random, number: int) -> Work:
+def _random(manifest: ModuleManifest, rng: random.Random, number: int, others: Sequence[int]) -> TenantWork:
     """Work of any kind: arguments of any value, memory that fails and holds up, accesses cut in half."""
     seed = rng.getrandbits(30)
 
@@ -124,19 +133,20 @@ def _random(manifest: ModuleManifest, rng: random.Random, number: int) -> Work:
         values = arguments(manifest, 8 * dice.randrange(4096))
         for register in manifest.inputs():
             if dice.random() < 0.3 and register.kind is RegisterKind.SCALAR:
-                values[register.name] = dice.choice((dice.randrange(64), dice.getrandbits(32)))
+                values[register.name] = dice.choice((dice.randrange(64), dice.getrandbits(32), *others))
         run(port, manifest, values, dice.randrange(20, 600))
         port.write(GIE, dice.getrandbits(1))
         port.write(IER, dice.getrandbits(2))
         port.write(ISR, dice.getrandbits(2))
         port.write(AP_CTRL, dice.choice((0, START, START | AUTO_RESTART)))
         for _ in range(dice.randrange(20)):
-            port.write(4 * dice.randrange(SEEN_BYTES // 4), dice.getrandbits(32), dice.getrandbits(4))
+            value = dice.choice((dice.getrandbits(32), *others))
+            port.write(4 * dice.randrange(SEEN_BYTES // 4), value, dice.getrandbits(4))
             port.read(4 * dice.randrange(WINDOW_BYTES // 4))
         port.idle(dice.randrange(200))
         port.begin_write(4 * dice.randrange(SEEN_BYTES // 4))
 
-    return Work(f"random work {number}", Memory(seed), carry_out)
+    return TenantWork(f"random work {number}", Memory(seed), carry_out)
 
 
 def settle(port: Port) -> bool:
@@ -158,29 +168,31 @@ def settle(port: Port) -> bool:
 # Looks ----------------------------------------------------------------------------------------------------------------
 
 
-def looks(manifest: ModuleManifest) -> list[Work]:
-    """What the next tenant may do first, each on memory of its own."""
+def looks(manifest: ModuleManifest, values: Sequence[int] = ()) -> list[TenantWork]:
+    """What the next tenant may do first, each on memory of its own; `values` are such that arguments take."""
     return [
-        Work("reading registers", Memory(1), _read_registers),
-        Work("waiting with every interrupt enabled", Memory(2), _await_interrupts),
-        Work("a start without arguments", Memory(3), _start_bare),
-        *jobs(manifest),
+        TenantWork("reading registers", Memory(1), _read_registers),
+        TenantWork("waiting with every interrupt enabled", Memory(2), _await_interrupts),
+        TenantWork("a start without arguments", Memory(3), _start_bare),
+        *jobs(manifest, values),
     ]
 
 
-def jobs(manifest: ModuleManifest) -> list[Work]:
+def jobs(manifest: ModuleManifest, values: Sequence[int] = ()) -> list[TenantWork]:
     """Whole jobs, every argument given."""
     example = arguments(manifest)
     found = [
-        Work("the example", Memory(4, 15), lambda port: _look(port, manifest, example)),
-        Work("the example, memory holding it up", Memory(5, 15), lambda port: _held_up(port, manifest, example)),
-        Work("the example, memory failing", Memory(6, 15), lambda port: _failing(port, manifest, example)),
+        TenantWork("the example", Memory(4, 15), lambda port: _look(port, manifest, example)),
+        TenantWork("the example, memory holding it up", Memory(5, 15), lambda port: _held_up(port, manifest, example)),
+        TenantWork("the example, memory failing", Memory(6, 15), lambda port: _failing(port, manifest, example)),
     ]
     dice = random.Random(8)
     scalars = [register.name for register in manifest.inputs() if register.kind is RegisterKind.SCALAR]
     for number in range(LOOKS):
         changed = {name: _other(example[name], dice) for name in scalars if dice.random() < 1.5 / len(scalars)}
         found.append(_look_with(manifest, number, changed))
+    for number, value in enumerate(values, LOOKS):
+        found.append(_look_with(manifest, number, {name: value for name in scalars if dice.random() < 0.5}))
     return found
 
 
@@ -189,11 +201,11 @@ def _other(value: int, dice: random.Random) -> int:
     return max(dice.choice((1, value + 1, value - 1, value + 8, value // 2, 2 * value, 4 * value, 8)), 0)
 
 
-def _look_with(manifest: ModuleManifest, number: int, changed: Mapping[str, int]) -> Work:
+def _look_with(manifest: ModuleManifest, number: int, changed: Mapping[str, int]) -> TenantWork:
     values = {**arguments(manifest), **changed}
     said = ", ".join(f"{name} = {value}" for name, value in changed.items())
     name = f"look {number} ({said or 'the example'}, on any values)"
-    return Work(name, Memory(10 + number), lambda port: _look(port, manifest, values))
+    return TenantWork(name, Memory(10 + number), lambda port: _look(port, manifest, values))
 
 
 def _look(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eddy_sim.reference import layers
+from eddy_sim.reference import datasets, layers
 from eddy_sim.reference.layers import Int8, Int32
 
 SIDE = 96
@@ -106,11 +106,9 @@ def run_item(inputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[An
 
 def images() -> list[Int8]:
     """Patches of 96x96 of the two photographs, 24 of each, colours less 128: the items of a batch, each (96, 96, 3)."""
-    from sklearn.datasets import load_sample_image
-
     patches = []
     for name in ("china.jpg", "flower.jpg"):
-        photograph = load_sample_image(name)
+        photograph = datasets.picture(name)
         for y in range(0, photograph.shape[0] - SIDE + 1, SIDE):
             for x in range(0, photograph.shape[1] - SIDE + 1, SIDE):
                 patch = photograph[y : y + SIDE, x : x + SIDE].astype(np.int16) - 128

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eddy_sim.reference import datasets
+
 TRAINING = 1408
 """Digits of the packaged application's training set: the first ones of the data set."""
 GROUP = 32
@@ -71,10 +73,7 @@ def run_item(inputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[An
 
 
 def _data() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    from sklearn.datasets import load_digits
-
-    data = load_digits()
-    return data.data.astype(np.uint8), data.target.astype(np.uint8)
+    return datasets.digits()
 
 
 def constants() -> dict[str, npt.NDArray[np.uint8]]:

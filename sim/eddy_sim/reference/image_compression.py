@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eddy_sim.reference import datasets
+
 Blocks = npt.NDArray[np.int16]
 """(blocks, 8, 8): blocks in raster order of the tile, rows within a block."""
 Tile = npt.NDArray[np.uint8]
@@ -134,9 +136,7 @@ def psnr_db(original: Tile, result: Tile) -> float:
 
 def photograph() -> Tile:
     """scikit-learn's `china.jpg` in greyscale (ITU-R BT.601 luma), cut to whole tiles: (384, 640)."""
-    from sklearn.datasets import load_sample_images
-
-    colour = load_sample_images().images[0].astype(np.int64)
+    colour = datasets.picture("china.jpg").astype(np.int64)
     grey = ((colour @ np.array([299, 587, 114]) + 500) // 1000).astype(np.uint8)
     height, width = (side // TILE * TILE for side in grey.shape)
     whole: Tile = grey[:height, :width]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eddy_sim.reference import layers
+from eddy_sim.reference import datasets, layers
 from eddy_sim.reference.digit_recognition import TRAINING
 from eddy_sim.reference.layers import Int8
 
@@ -84,7 +84,5 @@ def held_out() -> tuple[Int8, npt.NDArray[np.int64]]:
 
 
 def _data() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    from sklearn.datasets import load_digits
-
-    data = load_digits()
-    return data.data.astype(np.uint8), data.target.astype(np.int64)
+    pixels, truth = datasets.digits()
+    return pixels, truth.astype(np.int64)

@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eddy_sim.reference import datasets
+
 Bytes = npt.NDArray[np.uint8]
 Gradients = npt.NDArray[np.int16]
 """(height, width, 4): derivatives along x, y and time, and zero."""
@@ -173,9 +175,7 @@ def run_item(inputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[An
 @cache
 def photograph() -> Values:
     """scikit-learn's `flower.jpg` in grey levels (ITU-R BT.601 luma): (427, 640)."""
-    from sklearn.datasets import load_sample_images
-
-    colour = load_sample_images().images[1].astype(np.int64)
+    colour = datasets.picture("flower.jpg").astype(np.int64)
     grey: Values = (colour @ np.array([299, 587, 114]) + 500) // 1000
     return grey
 

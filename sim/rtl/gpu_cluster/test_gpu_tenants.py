@@ -7,7 +7,7 @@ from eddy_sim.gpu import cluster as regs
 from eddy_sim.gpu.assemble import program
 from eddy_sim.gpu.cluster import CORE, CORE_STRIDE, Cluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
-from eddy_sim.gpu.compare import Tenant, compare, compare_tenants
+from eddy_sim.gpu.compare import CoreTenant, compare, compare_tenants
 from eddy_sim.gpu.conformance import families
 from eddy_sim.gpu.elf import Program
 from eddy_sim.gpu.programs import OUT, A
@@ -43,7 +43,7 @@ def word(cluster: Cluster, address: int) -> int:
 def test_two_tenants_at_once_agree_with_the_model(shape: Shape, seeds: range) -> None:
     options = Options(shape.threads, shape.warps, shape.fpu)
     for seed in seeds:
-        tenants = [Tenant(random_program(100 * seed + core, options), core, core + 1) for core in range(2)]
+        tenants = [CoreTenant(random_program(100 * seed + core, options), core, core + 1) for core in range(2)]
         difference = compare_tenants(tenants, shape, stall=seed % 3 * 40, seed=seed + 1, regions=REGIONS)
         assert not difference, f"seed {seed}: {difference}"
 

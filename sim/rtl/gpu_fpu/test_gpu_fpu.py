@@ -16,7 +16,7 @@ from eddy_sim.gpu import softfloat
 from eddy_sim.gpu.fpu_build import FILELIST, Fpu, Host, Pace, build_fpu, build_host
 from eddy_sim.gpu.fpu_cases import random_cases
 from eddy_sim.gpu.fpu_check import check_operation
-from eddy_sim.gpu.softfloat import Answer, Op, Rm
+from eddy_sim.gpu.softfloat import FloatAnswer, Op, Rm
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_fpu")]
 
@@ -52,7 +52,7 @@ def test_mixed_requests_keep_tags_masks_and_order(lanes: int, pace: Pace) -> Non
     rm = rng.integers(0, len(Rm), warps).astype(np.uint8)
     mask = rng.integers(0, 1 << lanes, warps).astype(np.uint16)
     operands = np.zeros((3, warps, lanes), np.uint32)
-    want = Answer(np.zeros((warps, lanes), np.uint32), np.zeros((warps, lanes), np.uint8))
+    want = FloatAnswer(np.zeros((warps, lanes), np.uint32), np.zeros((warps, lanes), np.uint8))
     for which in Op:
         rows = np.flatnonzero(op == which)
         _, drawn = random_cases(which, len(rows) * lanes, seed=pace.seed)

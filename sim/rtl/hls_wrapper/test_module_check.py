@@ -9,7 +9,7 @@ from eddy_sim.bench import ROOT
 from eddy_sim.modcheck.runner import CHECKS, check_module
 
 WRAPPER = "hw/ip/hls_wrapper"
-PACKAGE = "hw/ip/eddy_pkg"
+NEEDED = (WRAPPER, "hw/ip/eddy_pkg", "hw/ip/slot_ports", "hw/regs/generated")
 STUCK_DONE = ("hls_ctrl.sv", "        done_q  <= 1'b0;\n        ready_q <= 1'b0;\n", "        ready_q <= 1'b0;\n")
 NO_TOGGLE = ("hls_ctrl.sv", "isr_q ^ wdata_q[1:0]", "isr_q & ~wdata_q[1:0]")
 LATE_WRITES = ("hls_wrapper.sv", ".addr_i(write_addr_i)", ".addr_i(write_addr_i + 40'd8)")
@@ -20,7 +20,7 @@ PAGE_CROSSING = ("hls_burst_length.sv", "10'd512 -", "10'd900 -")
 
 def failing(tmp_path: Path, *defects: tuple[str, str, str]) -> set[str]:
     """The checks a fresh module fails when its wrapper has some defects."""
-    for block in (WRAPPER, PACKAGE):
+    for block in NEEDED:
         shutil.copytree(ROOT / block, tmp_path / block)
     for file, good, bad in defects:
         path = tmp_path / WRAPPER / "rtl" / file
@@ -64,7 +64,7 @@ def test_a_module_that_is_done_before_its_writes_are_answered_is_found(tmp_path:
 @pytest.mark.rtl
 def test_a_core_that_drops_words_under_backpressure_is_found(tmp_path: Path) -> None:
     """The skeleton's example moves more words than the wrapper keeps, so that the core is held up, too."""
-    for block in (WRAPPER, PACKAGE):
+    for block in NEEDED:
         shutil.copytree(ROOT / block, tmp_path / block)
     create("fresh", tmp_path, tmp_path)
     core = tmp_path / "hw/ip/fresh/rtl/fresh_core.sv"

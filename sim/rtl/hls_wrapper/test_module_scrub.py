@@ -13,7 +13,8 @@ from eddy_sim.modcheck.scrubbing import check_scrubbing
 
 pytestmark = pytest.mark.rtl
 
-WRAPPER, PACKAGE, CORE = "hw/ip/hls_wrapper/rtl", "hw/ip/eddy_pkg", "hw/ip/fresh/rtl/fresh_core.sv"
+WRAPPER, CORE = "hw/ip/hls_wrapper/rtl", "hw/ip/fresh/rtl/fresh_core.sv"
+NEEDED = ("hw/ip/hls_wrapper", "hw/ip/eddy_pkg", "hw/ip/slot_ports", "hw/regs/generated")
 MANIFEST = "bitstreams/fresh/manifest.yaml"
 Edit = tuple[str, str, str]
 SUM = "    if (in_ready_o) out_data_o <= in_data_i + 64'(addend_i);"
@@ -81,6 +82,27 @@ LEAKS: dict[str, tuple[Edit, ...]] = {
         (f"{WRAPPER}/hls_ctrl.sv", "  // Read channel.\n", "  logic [63:0] last_q;\n"),
         (f"{WRAPPER}/hls_ctrl.sv", "    rdata = '0;\n", "    rdata = (raddr == 16'h4000) ? last_q[31:0] : '0;\n"),
     ),
+    "a flag that one value of the data sets": (
+        ending(
+            "  logic seen_q = 1'b0;\n"
+            f"  always_ff @(posedge clk_i) if ({TAKEN} && in_data_i[63:48] == 16'hBEEF) seen_q <= 1'b1;"
+        ),
+        giving("in_data_i + 64'(seen_q)"),
+    ),
+    "a memory that one value of the next tenant's data opens": (
+        ending(
+            "  logic [63:0] kept_q = '0;\n"
+            f"  always_ff @(posedge clk_i) if ({TAKEN} && in_data_i[0]) kept_q <= in_data_i;"
+        ),
+        giving("in_data_i[31:0] == 32'h600D_CAFE ? kept_q : in_data_i"),
+    ),
+    "a flag that one value of an argument sets": (
+        ending(
+            "  logic seen_q = 1'b0;\n"
+            f"  always_ff @(posedge clk_i) if ({TAKEN} && addend_i == 32'd3141592) seen_q <= 1'b1;"
+        ),
+        giving("in_data_i + 64'(seen_q)"),
+    ),
     "arguments in the wrapper": ((f"{WRAPPER}/hls_ctrl.sv", "      scalars_o  <= '0;\n", ""),),
     "a pending interrupt in the wrapper": ((f"{WRAPPER}/hls_ctrl.sv", "      isr_q   <= '0;\n", ""),),
     "half a write in the wrapper": (
@@ -96,7 +118,7 @@ READ_AT = "a memory that is read where this run has not written"
 
 def fresh(folder: Path, *edits: Edit) -> Path:
     """A new module with edits; its manifest."""
-    for block in ("hw/ip/hls_wrapper", PACKAGE):
+    for block in NEEDED:
         shutil.copytree(ROOT / block, folder / block)
     create("fresh", folder, folder)
     for file, good, bad in edits:

@@ -40,7 +40,7 @@ from eddy.policy.dispatch.view import (
 )
 from unit.plain_dispatch.outlook import KEPT, Outlook, items_ready, look, modules_and_estimates, modules_to_come
 
-WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 1.4, 9: 3.0}
+WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 1.2, 9: 4.0}
 """How many times shorter a job of each priority counts."""
 ROOTS: Mapping[int, float] = {priority: math.sqrt(weight) for priority, weight in WEIGHTS.items()}
 """How many times less the slots it has count against a job of each priority."""
@@ -60,6 +60,7 @@ class Memory:
         fetched: (module, slot) of the image last asked to be read ahead.
         ends_s: By age of those that came since the oldest that is left, when they would end without sharing.
         last: The age of the youngest that was seen.
+        reuses: Whether a module was seen in a slot that nobody held.
     """
 
     learned: Latencies = field(default_factory=Latencies)
@@ -69,6 +70,7 @@ class Memory:
     fetched: tuple[str, int] | None = None
     ends_s: Mapping[tuple[float, int], float] = field(default_factory=dict)
     last: tuple[float, int] = (float("-inf"), -1)
+    reuses: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Eddy:
             job to be one that will end last.
         ageing: How much waiting counts against work.
         reluctance: How many times more a slot must count for the job that wants it than for the one that has it.
+        joining: How many loads long a task waits, at most, for its module in a slot another job is about to give back.
         patience_s: Board seconds an item may take for its task to get the last slot: an item cannot be preempted, and
             whoever comes while such items hold every slot would have to wait for the end of one.
         interval_s: Board seconds after which to look again, waiting having changed ranks.
@@ -101,6 +104,7 @@ class Eddy:
     outlasting: float = 0.7
     ageing: float = 0.3
     reluctance: float = 1.5
+    joining: float = 2.0
     patience_s: float = 10.0
     interval_s: float = 0.396
     name: str = "eddy"
@@ -122,7 +126,7 @@ class Eddy:
         """What stays when no job is left."""
         learned = memory.learned.observe(_items(view))
         predicted = memory.predicted if learned.version == memory.learned.version else {}
-        return Memory(learned, predicted, memory.load_s)
+        return Memory(learned, predicted, memory.load_s, reuses=memory.reuses)
 
 
 def _items(view: DispatchView) -> list[Item]:
@@ -165,6 +169,9 @@ class Round:
         self.free = free_slots(view)
         self.port_busy = view.port_busy
         self.fetched = memory.fetched
+        self.reuses = memory.reuses or any(slot.module and slot.job is None for slot in view.slots)
+        self.promised: list[int] = []
+        """Slots that tasks wait for."""
         self.kept = False
         """Whether a slot is kept for a task that waits for the port."""
         self.learned, predicted = memory.learned, memory.predicted
@@ -233,7 +240,16 @@ class Round:
 
     def memory(self) -> Memory:
         """What to remember."""
-        return Memory(self.learned, self.predicted, self.load_s, self.leaving, self.fetched, self.ends_s, self.last)
+        return Memory(
+            self.learned,
+            self.predicted,
+            self.load_s,
+            self.leaving,
+            self.fetched,
+            self.ends_s,
+            self.last,
+            self.reuses,
+        )
 
     # Ranks: the less, the sooner ------------------------------------------------------------------------------------
 
@@ -301,6 +317,8 @@ class Round:
         if ready is not None:
             self._give(job, task, ready)
         elif fitting:
+            if self._join(job, task):
+                return True
             slot = fitting[0] if len(fitting) == 1 else self._least_wanted(fitting)
             if not self.port_busy:
                 self.port_busy = True
@@ -314,6 +332,25 @@ class Round:
         else:
             return self._take(outlook, task, rank)
         return True
+
+    def _join(self, job: JobView, task: TaskView) -> bool:
+        """Whether the task waits for a slot that another job of its tenant will soon give back, with its module."""
+        found: list[tuple[float, int]] = []
+        for slot in self.view.slots if self.reuses else ():
+            other = next((o.job for o in self.outlooks.values() if o.job.id == slot.job), None)
+            if other is None or other is job or (slot.module, slot.tenant) != (task.module, job.tenant):
+                continue
+            if slot.task is None or slot.index in (*self.promised, *self.leaving) or not fits(slot, task):
+                continue
+            if not (slot.loading or slot.running):
+                continue
+            own = other.tasks[slot.task]
+            left = other.batch - own.items_done
+            wait_s = left * self.outlooks[other.id].latency_s[own.id] + (self.load_s if slot.loading else 0.0)
+            if items_ready(other, own) >= left and wait_s < self.policy.joining * self.load_s:
+                found.append((wait_s, slot.index))
+        self.promised += [slot for _, slot in sorted(found)[:1]]
+        return bool(found)
 
     def _endless(self) -> int:
         """How many slots are, or will by this decision be, at work on items nobody has the patience for.

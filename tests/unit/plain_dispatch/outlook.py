@@ -26,7 +26,7 @@ class Outlook:
         path_s: Seconds it needs at least, however many slots it gets: the critical path of the items left, a task's
             items one after another.
         held: Slots it has.
-        ready: Tasks without a slot that would have enough to do in one at once, in topological order.
+        ready: Tasks without a slot that would have enough to do in one at once, the longest way to the end first.
         early: Tasks without a slot that would have to wait in one for their predecessors, in topological order.
     """
 
@@ -92,6 +92,7 @@ def _look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: 
     work_s += load_s * sum([task.slot is None for task in left])
     path_s = _path_s(job, latency_s)
     held = slots_held(job)
+    ready.sort(key=lambda task: -_tail_s(job, latency_s, task))
     return Outlook(job, latency_s, load_s, pipelined, work_s, path_s, held, tuple(ready), tuple(early))
 
 
@@ -109,3 +110,20 @@ def _path_s(job: JobView, latency_s: tuple[float, ...]) -> float:
         first[task.id] = start_s
         last[task.id] = max(end_s, start_s + (job.batch - task.items_done) * takes_s)
     return max(last.values(), default=0.0)
+
+
+def _tail_s(job: JobView, latency_s: tuple[float, ...], task: TaskView) -> float:
+    """The time until the job could end if the task went on now: of all ways through the tasks that come after it."""
+    followers = [other for other in incomplete_tasks(job) if task.id in other.predecessors]
+    found = [(job.batch - task.items_done) * latency_s[task.id] + _after_s(job, latency_s, task)]
+    # A follower that is behind may go on at once; one that is not, when this task's next item has ended.
+    hungry = [other for other in followers if task.items_done <= other.items_done]
+    found += [_tail_s(job, latency_s, other) for other in hungry]
+    found += [latency_s[task.id] + max([_tail_s(job, latency_s, other) for other in hungry], default=0.0)]
+    return max(found)
+
+
+def _after_s(job: JobView, latency_s: tuple[float, ...], task: TaskView) -> float:
+    """From the end of a task's last item to the end of the job."""
+    followers = [other for other in incomplete_tasks(job) if task.id in other.predecessors]
+    return max([latency_s[other.id] + _after_s(job, latency_s, other) for other in followers], default=0.0)

@@ -4,8 +4,10 @@
 /// the payload beside it, and answers with `ack_i` in a later cycle; every bank answers within a bound of its own, so
 /// the CPU is answered within the largest of them plus four cycles. An address nothing answers at is answered OKAY with
 /// 0xDEAD0001, or SLVERR where `slverr_i` is set, and reported in `miss_o`.
-module ctrl_xbar #(
-  /// Slots, 1 to 10.
+module ctrl_xbar
+  import window_addr_pkg::*;
+#(
+  /// Slots, as many as the address map has control banks at the most.
   parameter int unsigned NumSlots = 1,
   /// Banks: shell, interrupt controller, one control bank a slot, one module window a slot.
   parameter int unsigned NumBanks = 2 + 2 * NumSlots
@@ -54,12 +56,20 @@ module ctrl_xbar #(
   input  logic [31:0]         rdata_i [NumBanks]
 );
 
-  if (NumSlots < 1 || NumSlots > 10) begin : gen_check_slots
-    $fatal(1, "ctrl_xbar: NumSlots must be 1 to 10");
+  if (NumSlots < 1 || NumSlots > ControlCount || NumSlots > ModuleCount) begin : gen_check_slots
+    $fatal(1, "ctrl_xbar: NumSlots must be 1 to the number of banks in the address map");
+  end
+  if (ControlStride != 32'h1_0000 || ModuleStride != 32'h1_0000) begin : gen_check_stride
+    $fatal(1, "ctrl_xbar: address bits 23 to 16 choose the bank, so banks are 64 KiB apart");
   end
 
   localparam int unsigned BankWidth = $clog2(NumBanks);
   localparam logic [31:0] Poison = 32'hDEAD_0001;
+  /// Pages of 64 KiB: what address bits 23 to 16 are there.
+  localparam logic [7:0] ShellPage = ShellOffset[23:16];
+  localparam logic [7:0] IntcPage = IntcOffset[23:16];
+  localparam logic [7:0] ControlPage = ControlOffset[23:16];
+  localparam logic [7:0] ModulePage = ModuleOffset[23:16];
 
   typedef logic [BankWidth-1:0] bank_t;
   typedef enum logic [1:0] {
@@ -78,6 +88,7 @@ module ctrl_xbar #(
 
   logic start, start_write, hit, done, bad, failed;
   logic [23:0] start_addr;
+  logic [7:0] page;
   bank_t bank, bank_q;
   logic [NumBanks-1:0] sel_q;
   logic write_q, b_valid_q, r_valid_q, miss_q;
@@ -92,19 +103,21 @@ module ctrl_xbar #(
 
   always_comb begin
     start_addr = '0;
+    page = '0;
     bank = '0;
     hit = 1'b0;
     if (start) begin
       start_addr = start_write ? aw_addr_q : ar_addr_q;
-      if (start_addr[23:16] <= 8'h01) begin
+      page = start_addr[23:16];
+      if (page == ShellPage || page == IntcPage) begin
         hit = 1'b1;
-        bank = bank_t'(start_addr[16]);
-      end else if (start_addr[23:16] >= 8'h04 && start_addr[23:16] < 8'h04 + 8'(NumSlots)) begin
+        bank = bank_t'(page == IntcPage);
+      end else if (page >= ControlPage && page < ControlPage + 8'(NumSlots)) begin
         hit = 1'b1;
-        bank = bank_t'(start_addr[23:16] - 8'h02);
-      end else if (start_addr[23:16] >= 8'h10 && start_addr[23:16] < 8'h10 + 8'(NumSlots)) begin
+        bank = bank_t'(page - (ControlPage - 8'd2));
+      end else if (page >= ModulePage && page < ModulePage + 8'(NumSlots)) begin
         hit = 1'b1;
-        bank = bank_t'(start_addr[23:16] - 8'h0E + 8'(NumSlots));
+        bank = bank_t'(page - (ModulePage - 8'(2 + NumSlots)));
       end
     end
   end

@@ -57,7 +57,7 @@ module hls_ctrl #(
 
   localparam int unsigned StatusAddr = ArgBase + 12 * NumPointers + 8 * NumScalars;
 
-  if (StatusAddr + 8 > 32'hF000) begin : gen_check_args
+  if (StatusAddr + 8 > 32'(identity_regs_pkg::MagicOffset)) begin : gen_check_args
     $fatal(1, "hls_ctrl: the arguments run into the identity block");
   end
 

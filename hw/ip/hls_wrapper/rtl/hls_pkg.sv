@@ -11,8 +11,7 @@ package hls_pkg;
   parameter int unsigned ArgBase    = 16;
 
   /// The identity block's page, address bits [15:12].
-  parameter logic [3:0]  IdentityPage = 4'hF;
-  parameter logic [15:0] KindHls      = 16'd1;
+  parameter logic [3:0]  IdentityPage = identity_regs_pkg::MagicOffset[15:12];
 
   /// Bits of the status register, latched when a run ends.
   typedef struct packed {
@@ -28,8 +27,8 @@ package hls_pkg;
   function automatic logic [31:0] identity_word(logic [9:0] word, logic [15:0] reg_map,
                                                 logic [63:0] build);
     unique case (word)
-      10'd0:   return eddy_pkg::IdentityMagic;
-      10'd1:   return {KindHls, reg_map};
+      10'd0:   return identity_regs_pkg::MagicReset;
+      10'd1:   return {16'(identity_regs_pkg::KindHls), reg_map};
       10'd2:   return build[31:0];
       10'd3:   return build[63:32];
       default: return '0;

@@ -1,10 +1,10 @@
 /// Everything of an accelerator but its arithmetic: HLS registers, identity, burst DMA, run control.
 ///
-/// A module's top connects its ports to this wrapper and a stream core to `in_*` and `out_*`. In a
-/// run the wrapper reads `NumReads` memory ranges one after the other and offers their words as one
-/// stream; the words the core gives back fill `NumWrites` ranges. The run is done when the last of
-/// them is acknowledged by memory, so the core needs no end marker: it only has to deliver
-/// `write_beats_i` words for `read_beats_i` words.
+/// A module's top includes `hls_run.svh`, which connects its ports to this wrapper, and puts a stream core between
+/// `in_*` and `out_*`. In a run the wrapper reads `NumReads` memory ranges one after the other and offers their words as
+/// one stream; the words the core gives back fill `NumWrites` ranges. The run is done when the last of them is
+/// acknowledged by memory, so the core needs no end marker: it only has to deliver `write_beats_i` words for
+/// `read_beats_i` words.
 ///
 /// Arguments are sampled when a run starts: rewriting a register while the module runs affects the
 /// next run only. A run whose `legal_i` is low, or with a pointer that is not 8-byte aligned or lies
@@ -24,69 +24,6 @@ module hls_wrapper #(
   parameter logic [15:0] RegMap = 16'h0100,
   parameter logic [63:0] BuildHash = '0
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
-
-  input  logic [15:0] s_axil_awaddr,
-  input  logic [2:0]  s_axil_awprot,
-  input  logic        s_axil_awvalid,
-  output logic        s_axil_awready,
-  input  logic [31:0] s_axil_wdata,
-  input  logic [3:0]  s_axil_wstrb,
-  input  logic        s_axil_wvalid,
-  output logic        s_axil_wready,
-  output logic [1:0]  s_axil_bresp,
-  output logic        s_axil_bvalid,
-  input  logic        s_axil_bready,
-  input  logic [15:0] s_axil_araddr,
-  input  logic [2:0]  s_axil_arprot,
-  input  logic        s_axil_arvalid,
-  output logic        s_axil_arready,
-  output logic [31:0] s_axil_rdata,
-  output logic [1:0]  s_axil_rresp,
-  output logic        s_axil_rvalid,
-  input  logic        s_axil_rready,
-
-  output logic [3:0]  m_axi_awid,
-  output logic [39:0] m_axi_awaddr,
-  output logic [7:0]  m_axi_awlen,
-  output logic [2:0]  m_axi_awsize,
-  output logic [1:0]  m_axi_awburst,
-  output logic [3:0]  m_axi_awcache,
-  output logic [2:0]  m_axi_awprot,
-  output logic [3:0]  m_axi_awqos,
-  output logic [3:0]  m_axi_awuser,
-  output logic        m_axi_awvalid,
-  input  logic        m_axi_awready,
-  output logic [63:0] m_axi_wdata,
-  output logic [7:0]  m_axi_wstrb,
-  output logic        m_axi_wlast,
-  output logic        m_axi_wvalid,
-  input  logic        m_axi_wready,
-  input  logic [3:0]  m_axi_bid,
-  input  logic [1:0]  m_axi_bresp,
-  input  logic        m_axi_bvalid,
-  output logic        m_axi_bready,
-  output logic [3:0]  m_axi_arid,
-  output logic [39:0] m_axi_araddr,
-  output logic [7:0]  m_axi_arlen,
-  output logic [2:0]  m_axi_arsize,
-  output logic [1:0]  m_axi_arburst,
-  output logic [3:0]  m_axi_arcache,
-  output logic [2:0]  m_axi_arprot,
-  output logic [3:0]  m_axi_arqos,
-  output logic [3:0]  m_axi_aruser,
-  output logic        m_axi_arvalid,
-  input  logic        m_axi_arready,
-  input  logic [3:0]  m_axi_rid,
-  input  logic [63:0] m_axi_rdata,
-  input  logic [1:0]  m_axi_rresp,
-  input  logic        m_axi_rlast,
-  input  logic        m_axi_rvalid,
-  output logic        m_axi_rready,
-
-  output logic irq_o,
-
   /// High for one cycle before a run's first word: the core clears its state.
   output logic                                 start_o,
   /// Arguments, sampled at the start, stable through the run.
@@ -104,7 +41,9 @@ module hls_wrapper #(
   output logic [63:0] in_data_o,
   input  logic        out_valid_i,
   output logic        out_ready_o,
-  input  logic [63:0] out_data_i
+  input  logic [63:0] out_data_i,
+
+  `include "slot_ports.svh"
 );
 
   typedef enum logic [1:0] {StIdle, StCheck, StRun, StDone} state_e;

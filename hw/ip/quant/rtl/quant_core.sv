@@ -46,7 +46,7 @@ module quant_core #(
     logic [7:0] divisor;
     logic [5:0] position;
     logic [16:0] size_q;
-    logic negative_q, negative_qq;
+    logic negative_q, negative_q2;
     logic [ReciprocalWidth-1:0] factor_q;
     logic [ProductWidth-1:0] product_q;
     logic [16:0] result;
@@ -60,7 +60,7 @@ module quant_core #(
     always_ff @(posedge clk_i) begin
       if (go) begin
         negative_q  <= value[15];
-        negative_qq <= negative_q;
+        negative_q2 <= negative_q;
         size_q      <= Restore ? magnitude : magnitude + {10'd0, divisor[7:1]};
         factor_q    <= Restore ? ReciprocalWidth'(divisor) : Reciprocals[quality_i][position];
         product_q   <= ProductWidth'(size_q) * ProductWidth'(factor_q);
@@ -70,7 +70,7 @@ module quant_core #(
     // 17 bits: the largest magnitude of either sign; a restored one beyond it saturates.
     if (Restore) begin : gen_restore
       logic [16:0] limit;
-      assign limit = negative_qq ? 17'd32768 : 17'd32767;
+      assign limit = negative_q2 ? 17'd32768 : 17'd32767;
       assign result = (product_q > ProductWidth'(limit)) ? limit : product_q[16:0];
     end else begin : gen_quantize
       logic unused;
@@ -79,7 +79,7 @@ module quant_core #(
     end
 
     always_ff @(posedge clk_i) begin
-      if (go) out_data_o[16*i+:16] <= negative_qq ? 16'(-result) : 16'(result);
+      if (go) out_data_o[16*i+:16] <= negative_q2 ? 16'(-result) : 16'(result);
     end
   end
 

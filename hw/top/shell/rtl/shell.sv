@@ -1,9 +1,8 @@
 /// The static region: brings the CPU's register accesses to the slots, the slots' bursts to memory, and keeps them apart.
 ///
-/// Address map of the CPU's 16 MiB window: 0x00_0000 shell registers, 0x01_0000 interrupt controller,
-/// 0x04_0000 + k * 0x1_0000 control bank of slot k, 0x10_0000 + k * 0x1_0000 the registers of the module in slot k.
-/// Anything else is answered with poison, never left without an answer. Clocking wizards (0x02_0000 on) are beside the
-/// shell, not in it.
+/// The CPU's 16 MiB window holds the shell's registers, the interrupt controller, and for each slot its control bank and
+/// the registers of its module (`window_addr_pkg`, from hw/regs/top/window.rdl). Anything else is answered with poison,
+/// never left without an answer. Clocking wizards are beside the shell, not in it.
 ///
 /// Toward memory, the slot is in the upper four bits of id and user, the module's own id and context in the lower.
 /// Every output is a flop of its clock. In an idle cycle `u_shell_bank.cycles_q` is the only register that changes.
@@ -280,9 +279,9 @@ module shell
 
   always_comb begin
     interrupts = '0;
-    interrupts[NumSlots-1:0] = slot_irq;
-    interrupts[16+:NumSlots] = slot_fault_irq;
-    interrupts[31] = cfg_irq;
+    interrupts[axi_intc_regs_pkg::InputModule+:NumSlots] = slot_irq;
+    interrupts[axi_intc_regs_pkg::InputFault+:NumSlots] = slot_fault_irq;
+    interrupts[axi_intc_regs_pkg::InputConfiguration] = cfg_irq;
   end
 
   axi_intc u_axi_intc (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 import anyio.to_thread
@@ -16,12 +17,13 @@ from eddy.api import examples
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.events import server_sent
-from eddy.api.kinds import VIEWS
+from eddy.api.kinds import KindView
 from eddy.api.leaving import while_connected
+from eddy.api.numbers import Decimal
 from eddy.api.openapi import LOCATION, content, refusals, stream
 from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
-from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission
+from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission, submission_model
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, TenantRecord
@@ -32,7 +34,7 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 
 _LARGEST_ID = (1 << 63) - 1
 Output = Annotated[str, Path(max_length=256, description="Name of the output.")]
-JobId = Annotated[int, Path(ge=1, le=_LARGEST_ID, description="Job id.")]
+JobId = Annotated[Decimal, Path(ge=1, le=_LARGEST_ID, description="Job id.")]
 
 
 class Listing(BaseModel):
@@ -42,7 +44,7 @@ class Listing(BaseModel):
 
     state: JobState | None = Field(default=None, description="Only jobs in this state.")
     tenant: str | None = Field(default=None, max_length=64, description="Only this tenant's (operators).")
-    limit: int | None = Field(default=None, ge=1, le=500, description="Jobs in a page.")
+    limit: Decimal | None = Field(default=None, ge=1, le=500, description="Jobs in a page.")
     cursor: str | None = Field(default=None, pattern=r"^[0-9]{1,18}$", description="`next` of the page before.")
 
 
@@ -68,17 +70,9 @@ async def read(context: Context, call: Callable[[], T]) -> T:
 
 def answer(context: Context, record: JobRecord) -> Job:
     """The job object, with its output links."""
-    return job_answer(record, context.catalogue.applications, context.hypervisor.doing(record.id))
+    return job_answer(record, context.catalogue.applications, context.hypervisor.doing(record.id), context.kinds)
 
 
-@router.post(
-    "",
-    operation_id="submit_job",
-    status_code=202,
-    response_model=Job,
-    summary="Submit a job",
-    responses={202: {"headers": LOCATION}, **refusals(409, 429, 502)},
-)
 async def submit(
     body: JobSubmission,
     http: Request,
@@ -94,13 +88,39 @@ async def submit(
     A kernel is compiled before the answer: 422 `compilation-failed` has the compiler's message, its line and column.
     That takes seconds, and others may come first; a connection that is closed gives it up.
     """
-    body.check_kind()
+    view = body.check_kind(context.kinds)
     context.require_running()
-    request = body.request(tenant.id, idempotency_key or "")
-    work = partial(context.hypervisor.submit, request)
-    record = await (while_connected(http, work) if VIEWS[request.kind].lingers else work())
+    work = partial(context.hypervisor.submit, body.request(tenant.id, idempotency_key or "", view))
+    record = await (while_connected(http, work) if view.lingers else work())
     response.headers["Location"] = f"/v1/jobs/{record.id}"
     return answer(context, record)
+
+
+def routes(kinds: Mapping[str, KindView]) -> APIRouter:
+    """Every route, where a submission has a field for each of `kinds`."""
+    every = APIRouter(route_class=JsonRoute)
+
+    async def submit_job(**values: Any) -> Job:
+        return await submit(**values)
+
+    # FastAPI reads the body's model from the signature, and it depends on the kinds.
+    signature, model = inspect.signature(submit, eval_str=True), submission_model(kinds)
+    parameters = [p.replace(annotation=model) if name == "body" else p for name, p in signature.parameters.items()]
+    submit_job.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    submit_job.__doc__ = submit.__doc__
+    every.add_api_route(
+        router.prefix,
+        submit_job,
+        methods=["POST"],
+        tags=list(router.tags),
+        operation_id="submit_job",
+        status_code=202,
+        response_model=Job,
+        summary="Submit a job",
+        responses={202: {"headers": LOCATION}, **refusals(409, 429, 502)},
+    )
+    every.include_router(router)
+    return every
 
 
 @router.get("", operation_id="list_jobs", response_model=JobPage, summary="List jobs, newest first")
@@ -155,7 +175,7 @@ async def events(
     job: JobId,
     context: Ctx,
     viewer: Caller,
-    last_event_id: Annotated[int | None, Header(ge=0, le=_LARGEST_ID, description="The last event seen.")] = None,
+    last_event_id: Annotated[Decimal | None, Header(ge=0, le=_LARGEST_ID, description="The last event seen.")] = None,
 ) -> Response:
     """Server-sent events from the first, or after `Last-Event-ID`, until the job has ended; then one of kind `end`."""
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)

@@ -15,4 +15,8 @@ router = APIRouter(prefix="/v1/slots", tags=["slots"])
 async def list_slots(context: Ctx, viewer: Caller) -> SlotList:
     """Every slot, by index; what another tenant does in one does not show."""
     statuses = sorted(context.hypervisor.slots(), key=lambda status: status.slot)
-    return SlotList(now_s=context.hypervisor.now_s(), slots=[slot_answer(status, viewer) for status in statuses])
+    return SlotList(
+        computes=context.hypervisor.computes,
+        now_s=context.hypervisor.now_s(),
+        slots=[slot_answer(status, viewer) for status in statuses],
+    )

@@ -33,16 +33,31 @@ EDDY_VECTORS(float)
 // Constant while a kernel runs, so neither volatile nor a load the compiler would repeat.
 #define EDDY_LANE(name) ({ uint v_; __asm__("lw %0, %1(tp)" : "=r"(v_) : "i"(EDDY_CTX_##name)); v_; })
 #define EDDY_WORD(name) ({ uint v_; __asm__("lw %0, %1(gp)" : "=r"(v_) : "i"(EDDY_##name)); v_; })
+// What shows how the ND-range is cut into work-groups: a launch may cut it as it likes where a kernel does not look.
+#define EDDY_PLACED(text, ...) ({ uint v_; __asm__(text " # eddy-placed" : "=r"(v_) : __VA_ARGS__); v_; })
+#define EDDY_PLACED_LANE(name) EDDY_PLACED("lw %0, %1(tp)", "i"(EDDY_CTX_##name))
+#define EDDY_PLACED_WORD(name) EDDY_PLACED("lw %0, %1(gp)", "i"(EDDY_##name))
+#define EDDY_LOCAL_0(v) ((v) & EDDY_LOCAL_MASK)
+#define EDDY_LOCAL_1(v) ((v) >> EDDY_LOCAL_BITS & EDDY_LOCAL_MASK)
+#define EDDY_LOCAL_2(v) ((v) >> 2 * EDDY_LOCAL_BITS)
+#define EDDY_LOCAL() ({ uint v_; __asm__("mv %0, t6" : "=r"(v_)); v_; })
+#define EDDY_PLACED_LOCAL(d) EDDY_LOCAL_##d(EDDY_PLACED("mv %0, t6", ))
+__private uint *eddy_first_id(void) __attribute__((const));
+EDDY_FN size_t get_global_id(uint dimension) {
+  return dimension == 0 ? *eddy_first_id() : dimension == 1 ? EDDY_LANE(START_1) + EDDY_LOCAL_1(EDDY_LOCAL())
+    : dimension == 2 ? EDDY_LANE(START_2) + EDDY_LOCAL_2(EDDY_LOCAL()) : 0;
+}
+EDDY_FN size_t get_local_id(uint dimension) {
+  return dimension == 0 ? EDDY_PLACED_LOCAL(0) : dimension == 1 ? EDDY_PLACED_LOCAL(1) : dimension == 2 ? EDDY_PLACED_LOCAL(2) : 0;
+}
 #define EDDY_DIMENSION(name, where, field, other)                                            \
   EDDY_FN size_t name(uint dimension) {                                                      \
     return dimension == 0 ? where(field##_0) : dimension == 1 ? where(field##_1) : dimension == 2 ? where(field##_2) : other; \
   }
-EDDY_DIMENSION(get_global_id, EDDY_LANE, GLOBAL_ID, 0)
-EDDY_DIMENSION(get_local_id, EDDY_LANE, LOCAL_ID, 0)
-EDDY_DIMENSION(get_group_id, EDDY_LANE, GROUP_ID, 0)
+EDDY_DIMENSION(get_group_id, EDDY_PLACED_LANE, GROUP_ID, 0)
 EDDY_DIMENSION(get_global_size, EDDY_WORD, GLOBAL_SIZE, 1)
-EDDY_DIMENSION(get_local_size, EDDY_WORD, LOCAL_SIZE, 1)
-EDDY_DIMENSION(get_num_groups, EDDY_WORD, NUM_GROUPS, 1)
+EDDY_DIMENSION(get_local_size, EDDY_PLACED_WORD, LOCAL_SIZE, 1)
+EDDY_DIMENSION(get_num_groups, EDDY_PLACED_WORD, NUM_GROUPS, 1)
 EDDY_DIMENSION(get_global_offset, EDDY_WORD, GLOBAL_OFFSET, 0)
 EDDY_FN uint get_work_dim(void) { return EDDY_WORD(WORK_DIM); }
 
@@ -52,11 +67,10 @@ typedef uint cl_mem_fence_flags;
 #define CLK_LOCAL_MEM_FENCE 1
 #define CLK_GLOBAL_MEM_FENCE 2
 
-// A work-group is on one core, whose lanes share their cache: order is all a fence has to give.
-EDDY_FN void barrier(cl_mem_fence_flags flags) {
-  (void)flags;
-  __asm__ volatile(".insn r 0x0b, 4, 0, x0, %0, %1 # eddy-barrier" : : "r"(EDDY_LANE(GROUP_SLOT)), "r"(EDDY_WORD(GROUP_WARPS)) : "memory");
-}
+// A work-group is on one core, whose lanes share their cache: order is all a fence has to give. What stands for this call
+// is put into the assembly (fibers.py): to the compiler it is a call, so it moves nothing over it and keeps s registers only.
+void eddy_barrier(void) __attribute__((convergent));
+EDDY_FN void barrier(cl_mem_fence_flags flags) { (void)flags; eddy_barrier(); }
 EDDY_FN void mem_fence(cl_mem_fence_flags flags) { (void)flags; __asm__ volatile("" : : : "memory"); }
 EDDY_FN void read_mem_fence(cl_mem_fence_flags flags) { mem_fence(flags); }
 EDDY_FN void write_mem_fence(cl_mem_fence_flags flags) { mem_fence(flags); }

@@ -13,23 +13,26 @@ typedef struct { u32 used, lost; u8 records[]; } lane_log;
 /// Whether a conversion ends with this letter; h, l and v come before it.
 static int ends(char c) { return c == '%' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z' && c != 'h' && c != 'l' && c != 'v'); }
 
+static int number(char c) { c |= 32; return c == 'a' || (c >= 'e' && c <= 'g'); }
+
 /// Bytes of a conversion's argument: `count` elements, of a size that the numbers of h and l say.
 static u32 size_of(u32 count, u32 h, u32 l) {
   if (!count) return l && !h ? 8 : 4;
   return (count == 3 ? 4 : count) * (h == 2 ? 1 : h && !l ? 2 : l && !h ? 8 : 4);
 }
 
-int printf(const char *format, ...) {
+float __truncdfsf2(double x);
+
+/// A record of one call; `wide` where numbers come as double.
+static int record(const char *format, __builtin_va_list arguments, int wide) {
   const u32 lane = (CSR(0xcc2) * CSR(0xfc1) + CSR(0xcc1)) * CSR(0xfc0) + CSR(0xcc0);
   const u32 room = BLOCK(LOG_STRIDE) - sizeof(lane_log);
   lane_log *const log = (lane_log *)(BLOCK(LOG_BASE) + lane * BLOCK(LOG_STRIDE));
   u32 *const head = (u32 *)(log->records + log->used);
-  u32 bytes = EDDY_LOG_HEAD;
+  u32 bytes = EDDY_LOG_HEAD, local;
   const char *p;
-  __builtin_va_list arguments;
 
   if (!BLOCK(LOG_BASE)) return -1;
-  __builtin_va_start(arguments, format);
   for (p = format; *p; p++) {
     u32 h = 0, l = 0, count = 0, size, at;
     const u32 *from;
@@ -50,7 +53,12 @@ int printf(const char *format, ...) {
     if (size > 8) {
       from = __builtin_va_arg(arguments, const u32 *);
     } else {
-      value = size > 4 ? __builtin_va_arg(arguments, u64) : __builtin_va_arg(arguments, u32);
+      if (wide && !count && number(*p)) {
+        union { float f; u32 u; } v = {__truncdfsf2(__builtin_va_arg(arguments, double))};
+        value = v.u;
+      } else {
+        value = size > 4 ? __builtin_va_arg(arguments, u64) : __builtin_va_arg(arguments, u32);
+      }
       small[0] = (u32)value;
       small[1] = (u32)(value >> 32);
       from = small;
@@ -58,16 +66,31 @@ int printf(const char *format, ...) {
     for (at = 0; at < size; at += 4) head[(bytes + at) / 4] = from[at / 4];
     bytes += (size + 3) & ~3u;
   }
-  __builtin_va_end(arguments);
   if (log->used + bytes > room) goto lost;
   head[0] = bytes;
   head[1] = (u32)format;
-  head[2] = CONTEXT(GLOBAL_ID_0);
-  head[3] = CONTEXT(GLOBAL_ID_1);
-  head[4] = CONTEXT(GLOBAL_ID_2);
+  __asm__("mv %0, t6" : "=r"(local));
+  head[2] = CONTEXT(START_0) + (local & EDDY_LOCAL_MASK);
+  head[3] = CONTEXT(START_1) + (local >> EDDY_LOCAL_BITS & EDDY_LOCAL_MASK);
+  head[4] = CONTEXT(START_2) + (local >> 2 * EDDY_LOCAL_BITS);
   log->used += bytes;
   return 0;
 lost:
   log->lost += 1;
   return -1;
+}
+
+int printf(const char *format, ...) {
+  __builtin_va_list arguments;
+  __builtin_va_start(arguments, format);
+  const int failed = record(format, arguments, 0);
+  __builtin_va_end(arguments);
+  return failed;
+}
+int eddy_printf64(const char *format, ...) {
+  __builtin_va_list arguments;
+  __builtin_va_start(arguments, format);
+  const int failed = record(format, arguments, 1);
+  __builtin_va_end(arguments);
+  return failed;
 }

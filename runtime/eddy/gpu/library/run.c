@@ -1,50 +1,61 @@
 // Which work-items a lane executes. gp holds the launch block, tp the lane's context; both are set in start.S, whose loop
-// advances from item to item.
+// advances from item to item. t6 holds the item's local id, a dimension in eleven bits.
 //
 // Neighbouring work-groups go to one core, whose warps then touch the same cache lines at about the same time; but where
 // there are fewer groups than places, each core gets its share first. The host says so by two strides.
 
 typedef unsigned int u32;
 
-#define BLOCK(name) ({ u32 v_; __asm__("lw %0, %1(gp)" : "=r"(v_) : "i"(EDDY_##name)); v_; })
+#define BLOCK(name) ({ u32 v_; __asm__ volatile("lw %0, %1(gp)" : "=r"(v_) : "i"(EDDY_##name)); v_; })
 #define CONTEXT(name) ({ u32 v_; __asm__ volatile("lw %0, %1(tp)" : "=r"(v_) : "i"(EDDY_CTX_##name)); v_; })
 #define SET(name, value) __asm__ volatile("sw %0, %1(tp)" : : "r"(value), "i"(EDDY_CTX_##name) : "memory")
 #define CSR(number) ({ u32 v_; __asm__("csrr %0, " #number : "=r"(v_)); v_; })
 
-/// A lane's context before its first item: one step before it.
-///
-/// slot: the place of this lane's groups within its core; item: linear local id.
-void eddy_begin(u32 slot, u32 item) {
-  const u32 turn = CSR(0xcc2) * BLOCK(CORE_STRIDE) + slot * BLOCK(PLACE_STRIDE);
-  const u32 group = BLOCK(FIRST_GROUP) + turn - BLOCK(GROUP_STEP);
-  const u32 lx = BLOCK(LOCAL_SIZE_0), ly = BLOCK(LOCAL_SIZE_1), rest = item / lx;
-  const u32 x = item - rest * lx, z = rest / ly, y = rest - z * ly;
+static inline u32 first(u32 local) { return local & EDDY_LOCAL_MASK; }
+static inline u32 second(u32 local) { return local >> EDDY_LOCAL_BITS & EDDY_LOCAL_MASK; }
+static inline u32 third(u32 local) { return local >> 2 * EDDY_LOCAL_BITS; }
 
-  SET(GROUP_SLOT, slot);
-  SET(GROUP, group);
-  SET(LOCAL_ID_0, x);
-  SET(LOCAL_ID_1, y);
-  SET(LOCAL_ID_2, z);
-  SET(GROUP_ID_0, group);
-  SET(GROUP_ID_1, 0);
-  SET(GROUP_ID_2, 0);
-  SET(GLOBAL_ID_0, BLOCK(GLOBAL_OFFSET_0) + group * lx + x);
-  SET(GLOBAL_ID_1, BLOCK(GLOBAL_OFFSET_1));
-  SET(GLOBAL_ID_2, BLOCK(GLOBAL_OFFSET_2));
+/// From a lane's item of a group to its next, which there is.
+static inline u32 next_local(u32 local) {
+  const u32 lx = BLOCK(LOCAL_SIZE_0), ly = BLOCK(LOCAL_SIZE_1);
+  local += BLOCK(LOCAL_STEP);
+  if (first(local) >= lx) local += (1 << EDDY_LOCAL_BITS) - lx;
+  if (second(local) >= ly) local += ((1 << EDDY_LOCAL_BITS) - ly) << EDDY_LOCAL_BITS;
+  return local;
 }
 
-/// Ids of the lane's item of a work-group, in several dimensions: whether there is such an item.
-u32 eddy_place(u32 group) {
-  const u32 nx = BLOCK(NUM_GROUPS_0), ny = BLOCK(NUM_GROUPS_1);
-  const u32 plane = group / nx, gi = group - plane * nx, gl = plane / ny, gj = plane - gl * ny;
-  const u32 i = gi * BLOCK(LOCAL_SIZE_0) + CONTEXT(LOCAL_ID_0), j = gj * BLOCK(LOCAL_SIZE_1) + CONTEXT(LOCAL_ID_1);
-  const u32 l = gl * BLOCK(LOCAL_SIZE_2) + CONTEXT(LOCAL_ID_2);
+/// A lane's context before it enters its first group.
+///
+/// slot: the place of this lane's groups within its core; item: which lane of the group; lane: which of the core.
+void eddy_begin(u32 slot, u32 item, u32 lane) {
+  const u32 turn = CSR(0xcc2) * BLOCK(CORE_STRIDE) + slot * BLOCK(PLACE_STRIDE), group = BLOCK(FIRST_GROUP) + turn;
+  const u32 lx = BLOCK(LOCAL_SIZE_0), ly = BLOCK(LOCAL_SIZE_1), row = item / lx, plane = row / ly;
+  const u32 nx = BLOCK(NUM_GROUPS_0), ny = BLOCK(NUM_GROUPS_1), line = group / nx, layer = line / ny;
+  u32 local = item - row * lx + ((row - plane * ly) << EDDY_LOCAL_BITS) + (plane << 2 * EDDY_LOCAL_BITS);
 
-  SET(GROUP_ID_0, gi);
-  SET(GROUP_ID_1, gj);
-  SET(GROUP_ID_2, gl);
-  SET(GLOBAL_ID_0, BLOCK(GLOBAL_OFFSET_0) + i);
-  SET(GLOBAL_ID_1, BLOCK(GLOBAL_OFFSET_1) + j);
-  SET(GLOBAL_ID_2, BLOCK(GLOBAL_OFFSET_2) + l);
-  return i < BLOCK(GLOBAL_SIZE_0) && j < BLOCK(GLOBAL_SIZE_1) && l < BLOCK(GLOBAL_SIZE_2);
+  // Zero is also the end of a row, for a stub that would go along one.
+  SET(BARRIER, BLOCK(FLAGS) & EDDY_FLAG_FIBERS ? slot | 1u << 31 : slot);
+  SET(GROUP, group);
+  SET(LOCAL, local);
+  SET(ROUND, 0);
+  if (BLOCK(FLAGS) & EDDY_FLAG_FIBERS) {
+    const u32 lanes = BLOCK(PLACE_LANES), stride = BLOCK(FIBER_STRIDE), count = (BLOCK(GROUP_ITEMS) - item + lanes - 1) / lanes;
+    const u32 rows = CSR(0xfc0) * CSR(0xfc1), across = (rows + EDDY_ROW_LANES - 1) / EDDY_ROW_LANES;
+    u32 at = BLOCK(FIBER_BASE) + CSR(0xcc2) * BLOCK(FIBER_CORE);
+    at += (lane / EDDY_ROW_LANES) * (stride / across) + lane % EDDY_ROW_LANES * 4;
+    SET(FIRST, at);
+    SET(LAST, at + (count - 1) * stride);
+    SET(FIBERS, count);
+    for (u32 k = count;;) {
+      *(volatile u32 *)(at + EDDY_FIBER_LOCAL) = local;
+      if (!--k) break;
+      local = next_local(local);
+      at += stride;
+    }
+  }
+  SET(GROUP_ID_0, group - line * nx);
+  SET(GROUP_ID_1, line - layer * ny - BLOCK(STEP_1));
+  SET(GROUP_ID_2, layer - BLOCK(STEP_2));
+  SET(START_1, BLOCK(GLOBAL_OFFSET_1));
+  SET(START_2, BLOCK(GLOBAL_OFFSET_2));
 }

@@ -10,7 +10,7 @@ from eddy.core.applications import Application
 
 
 @dataclass(frozen=True)
-class Graph:
+class LoadedGraph:
     """A task graph with reconfiguration nodes: every task is loaded once, then does its items one after another.
 
     Attributes:
@@ -24,7 +24,7 @@ class Graph:
     load_s: float
 
     @classmethod
-    def of(cls, application: Application, load_s: float) -> Graph:
+    def of(cls, application: Application, load_s: float) -> LoadedGraph:
         """An application as its designer estimates it."""
         return cls(tuple(task.estimate_s for task in application.tasks), application.edges, load_s)
 
@@ -50,12 +50,12 @@ class Graph:
         return tuple(tails)
 
 
-def single_slot_s(graph: Graph, batch: int) -> float:
+def single_slot_s(graph: LoadedGraph, batch: int) -> float:
     """The makespan on one slot: every task is loaded and does its whole batch, one after another."""
     return len(graph.latency_s) * graph.load_s + batch * sum(graph.latency_s)
 
 
-def lower_bound_s(graph: Graph, batch: int, slots: int) -> float:
+def lower_bound_s(graph: LoadedGraph, batch: int, slots: int) -> float:
     """A makespan no schedule is below: of shared slots, of the port, and of each way through the graph.
 
     - All loads and items take their time in some slot.
@@ -73,7 +73,7 @@ def lower_bound_s(graph: Graph, batch: int, slots: int) -> float:
     return max(by_slots, by_port, by_path)
 
 
-def list_schedule_s(graph: Graph, batch: int, slots: int) -> float:
+def list_schedule_s(graph: LoadedGraph, batch: int, slots: int) -> float:
     """The makespan of the better of two lists: tasks by id, and by the longest tail among those that may come next.
 
     Each task in turn is loaded into the slot that is free first, as soon as it and the port are.
@@ -81,7 +81,7 @@ def list_schedule_s(graph: Graph, batch: int, slots: int) -> float:
     return min(_play(graph, batch, slots, order) for order in (range(len(graph.latency_s)), _by_tail(graph)))
 
 
-def _by_tail(graph: Graph) -> list[int]:
+def _by_tail(graph: LoadedGraph) -> list[int]:
     order: list[int] = []
     left = set(range(len(graph.latency_s)))
     while left:
@@ -92,7 +92,7 @@ def _by_tail(graph: Graph) -> list[int]:
     return order
 
 
-def _play(graph: Graph, batch: int, slots: int, order: Sequence[int]) -> float:
+def _play(graph: LoadedGraph, batch: int, slots: int, order: Sequence[int]) -> float:
     free = [0.0] * slots
     port = 0.0
     ends: dict[int, list[float]] = {}

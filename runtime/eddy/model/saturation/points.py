@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eddy.model.saturation.graph import Graph, single_slot_s
+from eddy.model.saturation.graph import LoadedGraph, single_slot_s
 from eddy.model.saturation.program import Makespan, solve
 
 BATCHES = (1, 2, 4, 8, 16)
@@ -59,7 +59,7 @@ def saturation_point(makespans_s: Sequence[float], little: float = LITTLE) -> in
 
 
 def sweep(
-    graph: Graph,
+    graph: LoadedGraph,
     slots: int,
     batches: Sequence[int] = BATCHES,
     budget_s: float = BUDGET_S,

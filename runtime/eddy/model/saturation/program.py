@@ -15,7 +15,7 @@ from typing import Any
 
 import highspy
 
-from eddy.model.saturation.graph import Graph, list_schedule_s, lower_bound_s
+from eddy.model.saturation.graph import LoadedGraph, list_schedule_s, lower_bound_s
 
 CLOSE = 1e-4
 """A relative gap at which a makespan counts as proven."""
@@ -41,7 +41,7 @@ class Makespan:
         return 1 - self.bound_s / self.makespan_s if self.makespan_s > 0 else 0.0
 
 
-def solve(graph: Graph, batch: int, slots: int, limit_s: float, known_s: float = float("inf")) -> Makespan:
+def solve(graph: LoadedGraph, batch: int, slots: int, limit_s: float, known_s: float = float("inf")) -> Makespan:
     """The least makespan, or the best found in the time given.
 
     Args:
@@ -70,7 +70,7 @@ def solve(graph: Graph, batch: int, slots: int, limit_s: float, known_s: float =
     return Makespan(best_s, min(bound_s, best_s), float(solver.getRunTime()))
 
 
-def _program(graph: Graph, batch: int, slots: int, bound_s: float, best_s: float) -> tuple[Any, Any]:
+def _program(graph: LoadedGraph, batch: int, slots: int, bound_s: float, best_s: float) -> tuple[Any, Any]:
     """The program and its objective; schedules longer than `best_s` are left out."""
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eddy.policy.dispatch.facts import fact
-from eddy.policy.dispatch.jobs import Tasks
+from eddy.policy.dispatch.job_view import Tasks
 from eddy.policy.dispatch.select import incomplete_tasks, slots_held, tasks_to_place
 from eddy.policy.dispatch.view import JobView, TaskView
 
@@ -26,7 +26,8 @@ class Outlook:
         path_s: Seconds it needs at least, however many slots it gets: the critical path of the items left, a task's
             items one after another.
         held: Slots it has.
-        ready: Tasks without a slot that would have enough to do in one at once, in topological order.
+        ready: Tasks without a slot that would have enough to do in one at once: first the one from which the way to
+            the job's end is longest, as long as all of them are begun now; ties in topological order.
         early: Tasks without a slot that would have to wait in one for their predecessors, in topological order.
     """
 
@@ -138,6 +139,9 @@ def _look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: 
     work_s += load_s * sum([task.slot is None for task in left])
     path_s = _path_s(job, latency_s)
     held = slots_held(job)
+    if len(ready) > 1:
+        tails_s = _tails_s(job, latency_s)
+        ready.sort(key=lambda task: -tails_s[task.id])
     return Outlook(latency_s, load_s, pipelined, work_s, path_s, held, tuple(ready), tuple(early))
 
 
@@ -155,3 +159,25 @@ def _path_s(job: JobView, latency_s: tuple[float, ...]) -> float:
         first[task.id] = start_s
         last[task.id] = max(end_s, start_s + (job.batch - task.items_done) * takes_s)
     return max(last.values(), default=0.0)
+
+
+def _tails_s(job: JobView, latency_s: tuple[float, ...]) -> dict[int, float]:
+    """By incomplete task, the time until the job could end if the task went on now: the critical path backwards.
+
+    Whoever does what has the longest way before it keeps the way of the whole job short; a task whose predecessors are
+    far ahead then goes before them, so that no task is left to do all its items at the end.
+    """
+    left = incomplete_tasks(job)
+    after_s = {task.id: 0.0 for task in left}
+    """From the end of a task's last item to the end of the job."""
+    tails_s = dict(after_s)
+    for task in reversed(left):
+        number, takes_s = task.id, latency_s[task.id]
+        own_s = takes_s * (job.batch - task.items_done) + after_s[number]
+        tails_s[number] = max(tails_s[number] + takes_s, own_s)
+        for before in task.predecessors:
+            if before in after_s:
+                after_s[before] = max(after_s[before], takes_s + after_s[number])
+                if job.tasks[before].items_done <= task.items_done:
+                    tails_s[before] = max(tails_s[before], tails_s[number])
+    return tails_s

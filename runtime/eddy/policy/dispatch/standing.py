@@ -13,7 +13,8 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import NamedTuple
 
-from eddy.policy.dispatch.jobs import JobView, Kind
+from eddy.policy.dispatch.job_view import JobView
+from eddy.policy.dispatch.kinds import Kind
 from eddy.policy.dispatch.outlook import Outlook, Outlooks
 
 Rank = Callable[[JobView, Outlook], float]

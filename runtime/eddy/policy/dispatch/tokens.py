@@ -15,8 +15,9 @@ from itertools import islice, takewhile
 
 from eddy.core.jobs import PRIORITIES
 from eddy.policy.dispatch.facts import fact
-from eddy.policy.dispatch.jobs import Age, Jobs, Kind
-from eddy.policy.dispatch.view import JobView
+from eddy.policy.dispatch.job_view import Age, JobView
+from eddy.policy.dispatch.jobs import Jobs
+from eddy.policy.dispatch.kinds import Kind
 
 
 @fact

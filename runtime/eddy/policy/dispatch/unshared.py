@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from eddy.policy.dispatch.jobs import Age, Jobs, JobView
+from eddy.policy.dispatch.job_view import Age, JobView
+from eddy.policy.dispatch.jobs import Jobs
 from eddy.policy.dispatch.ordered import Sorted
 
 LEAST_S = 1e-3

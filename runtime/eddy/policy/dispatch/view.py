@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from eddy.policy.dispatch.jobs import Jobs, JobView, TaskView
+from eddy.policy.dispatch.job_view import JobView, TaskView
+from eddy.policy.dispatch.jobs import Jobs
 
 
 @dataclass(frozen=True, slots=True)

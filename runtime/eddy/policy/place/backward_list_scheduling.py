@@ -30,7 +30,7 @@ LOOK = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class TaskOrder:
     """In which order jobs are placed, and what is behind each.
 
     Attributes:
@@ -42,14 +42,14 @@ class Order:
     tail_s: Floats
 
 
-def heaviest_requester_first(instance: Instance) -> Order:
+def heaviest_requester_first(instance: Instance) -> TaskOrder:
     """Of a requester the job with the shortest computation first; over all, the longest way to the end first."""
     shortest = instance.time_s.min(axis=1).astype(np.float64)
     tail = _tails(instance, np.argsort(shortest, kind="stable"))
-    return Order(np.lexsort((-shortest, -tail)), tail)
+    return TaskOrder(np.lexsort((-shortest, -tail)), tail)
 
 
-def as_in_a_flow_shop(instance: Instance) -> Order:
+def as_in_a_flow_shop(instance: Instance) -> TaskOrder:
     """Johnson's rule, seen backward, where sending is the first machine and computing the second.
 
     The best order for one port and one accelerator: a job that is sent in less time than it computes goes early, the
@@ -60,7 +60,7 @@ def as_in_a_flow_shop(instance: Instance) -> Order:
     send = size / np.minimum(egress[requester], ingress[instance.host_of].max())
     late = send >= shortest
     jobs = np.lexsort((np.where(late, shortest, -send), ~late))
-    return Order(jobs, _tails(instance, jobs))
+    return TaskOrder(jobs, _tails(instance, jobs))
 
 
 def _tails(instance: Instance, jobs: Ints) -> Floats:
@@ -94,7 +94,7 @@ class Backward:
     """
 
     def __init__(
-        self, instance: Instance, price: Floats, order: Order, aim_s: float, fixed: Ints | None = None
+        self, instance: Instance, price: Floats, order: TaskOrder, aim_s: float, fixed: Ints | None = None
     ) -> None:
         self.fixed = fixed
         self.it, self.order, self.aim = instance, order, aim_s
@@ -172,7 +172,7 @@ class Backward:
 
 
 def backward(
-    instance: Instance, price: Floats, bound_s: float, order: Order, limit_s: float = np.inf
+    instance: Instance, price: Floats, bound_s: float, order: TaskOrder, limit_s: float = np.inf
 ) -> Placement | None:
     """The best backward schedule over the aims; stops at the first that meets its aim.
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from eddy.model.placement.instance import Instance, Ints, Placement
-from eddy.policy.place.backward_list_scheduling import ORDERS, Backward, Order
+from eddy.policy.place.backward_list_scheduling import ORDERS, Backward, TaskOrder
 from eddy.policy.place.joint import finished, just_in_time, network_of
 
 JOBS, TRIALS = 24, 600
@@ -27,7 +27,7 @@ def scheduled(instance: Instance, plan: Plan, aim_s: float) -> Placement:
     host, jobs = plan
     net = network_of(instance)
     best = finished(instance, host, just_in_time(instance, host, net), net, 0.0, "default")
-    order = Order(jobs, np.zeros(instance.jobs))  # what is behind a job matters only where its place is open
+    order = TaskOrder(jobs, np.zeros(instance.jobs))  # what is behind a job matters only where its place is open
     other = Backward(instance, np.ones(instance.accelerators), order, aim_s, host).run()
     return other if other is not None and other.makespan_s < best.makespan_s else best
 

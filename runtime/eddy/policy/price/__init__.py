@@ -1,16 +1,21 @@
-"""Price: what does each tenant get of each accelerator in a round? ([003])."""
+"""Price: what does each tenant get of each cluster, and which clusters should the fabric hold? ([000], [003])."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
 
 from eddy.policy.price.deadline_prices import DeadlinePrices
+from eddy.policy.price.entitlement import Entitlement
+from eddy.policy.price.equal_speedup import EqualSpeedup
+from eddy.policy.price.fisher import Market
 from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.learned import Actor, Hedge, parse
 from eddy.policy.price.max_weight import MaxWeight
 from eddy.policy.price.mtf import MostTokenFirst
+from eddy.policy.price.round_shares import RoundShares
+from eddy.policy.price.rounds import RoundPolicy
 from eddy.policy.price.themis import Themis
 from eddy.policy.price.thresholds import Relative
 from eddy.policy.price.view import PricePolicy
@@ -22,19 +27,19 @@ def trained(kind: str) -> Actor | Hedge:
     return parse(resources.files(__name__).joinpath(f"{kind}.json").read_text(encoding="utf-8"))
 
 
-def _mtf() -> PricePolicy:
+def _mtf() -> RoundPolicy:
     return MostTokenFirst(trained("actor"))
 
 
-def _mtf_hedge() -> PricePolicy:
+def _mtf_hedge() -> RoundPolicy:
     return MostTokenFirst(trained("hedge"), name="mtf_hedge")
 
 
-def _mtf_urgent() -> PricePolicy:
+def _mtf_urgent() -> RoundPolicy:
     return MostTokenFirst(Relative(0.5), urgent=True, name="mtf_urgent")
 
 
-POLICIES: Mapping[str, Callable[[], PricePolicy]] = {
+ROUNDS: Mapping[str, Callable[[], RoundPolicy]] = {
     "mtf": _mtf,
     "mtf_hedge": _mtf_hedge,
     "mtf_urgent": _mtf_urgent,
@@ -43,6 +48,20 @@ POLICIES: Mapping[str, Callable[[], PricePolicy]] = {
     "themis": Themis,
     "max_weight": MaxWeight,
 }
-"""Name to what makes the policy; `max_weight` is a yardstick, fair to nobody."""
+"""Policies that share by rounds ([003]); `max_weight` is a yardstick, fair to nobody."""
 
-__all__ = ["POLICIES", "trained"]
+
+def _of_rounds(make: Callable[[], RoundPolicy]) -> PricePolicy:
+    return RoundShares(make())
+
+
+POLICIES: Mapping[str, Callable[[], PricePolicy]] = {
+    "market": Market,
+    "market_amdahl": partial(Market, utility="amdahl", name="market_amdahl"),
+    "entitlement": Entitlement,
+    "equal_speedup": EqualSpeedup,
+    **{name: partial(_of_rounds, make) for name, make in ROUNDS.items()},
+}
+"""Every price policy: name to what makes it."""
+
+__all__ = ["POLICIES", "ROUNDS", "trained"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eddy.policy.price.view import NOBODY, Floats, PriceView, Shares
+from eddy.policy.price.rounds import NOBODY, Floats, Owners, RoundView
 
 _LITTLE = 1e-9
 
@@ -36,7 +36,7 @@ class DeadlinePrices:
         """Prices of 0; (agents,)."""
         return np.zeros(len(weights))
 
-    def decide(self, view: PriceView) -> Shares:
+    def decide(self, view: RoundView) -> Owners:
         """Work that is not urgent at all still goes before idling."""
         prices: Floats = view.memory
         agents, accelerators = view.utilities.shape
@@ -49,4 +49,4 @@ class DeadlinePrices:
         # Whoever has nothing to run is due nothing, and its price stays.
         lacking = np.where(due > _LITTLE, self.margin - got / np.maximum(due, _LITTLE), 0.0)
         prices = np.maximum(0.0, prices + self.step * lacking)
-        return Shares(np.where(used, best, NOBODY), prices - prices.min())
+        return Owners(np.where(used, best, NOBODY), prices - prices.min())

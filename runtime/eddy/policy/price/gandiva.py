@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eddy.policy.price.view import NOBODY, Floats, PriceView, Shares
+from eddy.policy.price.rounds import NOBODY, Floats, Owners, RoundView
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class GandivaFair:
         shift = np.arange(accelerators)[None, :] / accelerators
         return ((agent + shift) % 1.0) / weights[:, None]
 
-    def decide(self, view: PriceView) -> Shares:
+    def decide(self, view: RoundView) -> Owners:
         """Smallest pass first; ties by index."""
         passes: Floats = view.memory
         able = view.utilities > 0 if self.work_conserving else np.ones_like(view.utilities, dtype=bool)
@@ -46,4 +46,4 @@ class GandivaFair:
         # Who could not use its turn starts again from now: turns are not saved up.
         after = np.maximum(passes, np.where(anyone, now, -np.inf)[None, :])
         after[owner, columns] += np.where(anyone, 1.0 / view.weights[owner], 0.0)
-        return Shares(np.where(anyone, owner, NOBODY), after)
+        return Owners(np.where(anyone, owner, NOBODY), after)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from eddy.core.errors import InvalidRequest
+from eddy.policy.price.rounds import Floats, Ints, RoundView
 from eddy.policy.price.thresholds import LEVELS, risen
-from eddy.policy.price.view import Floats, Ints, PriceView
 
 FEATURES = 7
 """Numbers that make up an agent's state."""
@@ -76,7 +76,7 @@ class Actor:
         """Nobody has seen anything."""
         return np.zeros(len(weights))
 
-    def ask(self, view: PriceView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
+    def ask(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
         """The median level, as a fraction of the agent's peak.
 
         What `median` says of `forward` of `state`, in half the time: a column for each agent, so that numpy runs along
@@ -176,7 +176,7 @@ class Hedge:
         """Nobody has seen anything."""
         return np.zeros(len(weights))
 
-    def ask(self, view: PriceView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
+    def ask(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
         """The median level of the budget's state, as a fraction of the agent's peak."""
         peak = risen(view.memory.thresholds, best)
         return self.levels[budget_state(budgets, view.weights, len(self.levels))] * peak, peak

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eddy.policy.price.view import NOBODY, Floats, PriceView, Shares
+from eddy.policy.price.rounds import NOBODY, Floats, Owners, RoundView
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class MaxWeight:
     def initial(self, weights: Floats, accelerators: int) -> None:
         """Nothing to remember."""
 
-    def decide(self, view: PriceView) -> Shares:
+    def decide(self, view: RoundView) -> Owners:
         """The column maxima."""
         value = view.weights[:, None] * view.utilities
         owner = value.argmax(axis=0)
-        return Shares(np.where(value.max(axis=0) > 0, owner, NOBODY), None)
+        return Owners(np.where(value.max(axis=0) > 0, owner, NOBODY), None)

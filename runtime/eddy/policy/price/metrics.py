@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from eddy.policy.price.view import Floats, Ints
+from eddy.policy.price.rounds import Floats, Ints
 
 
 def gained(utilities: Floats, allocation: Floats) -> float:

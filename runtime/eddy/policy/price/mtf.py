@@ -22,8 +22,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from eddy.policy.price.rounds import NOBODY, Floats, Ints, Owners, RoundView
 from eddy.policy.price.thresholds import Fixed, Thresholds, highest
-from eddy.policy.price.view import NOBODY, Floats, Ints, PriceView, Shares
 
 _LITTLE = 1e-300
 _LAST = (math.inf, 0)
@@ -68,7 +68,7 @@ class MostTokenFirst:
         total = self.tokens_per_agent * len(weights)
         return Purse(weights * (total / weights.sum()), 0, self.thresholds.initial(weights, accelerators))
 
-    def decide(self, view: PriceView) -> Shares:
+    def decide(self, view: RoundView) -> Owners:
         """One round of Algorithm 1."""
         purse: Purse = view.memory
         if self.urgent:
@@ -76,7 +76,7 @@ class MostTokenFirst:
         best = highest(view.utilities)
         least, learned = self.thresholds.ask(view, purse.budgets, best)
         owner, budgets, turn = play(view.utilities, view.weights, least, purse.budgets, purse.turn, best)
-        return Shares(owner, Purse(budgets, turn, learned))
+        return Owners(owner, Purse(budgets, turn, learned))
 
 
 def play(

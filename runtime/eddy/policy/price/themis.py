@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eddy.policy.price.view import NOBODY, Floats, Ints, PriceView, Shares
+from eddy.policy.price.rounds import NOBODY, Floats, Ints, Owners, RoundView
 
 _LITTLE = 1e-9
 
@@ -45,14 +45,14 @@ class Themis:
         """No past."""
         return Past(np.zeros(len(weights)), np.zeros(len(weights)), 0)
 
-    def decide(self, view: PriceView) -> Shares:
+    def decide(self, view: RoundView) -> Owners:
         """Largest ratio first; of equal ones, the agent whose turn comes sooner."""
         past: Past = view.memory
         weights = view.weights if self.weighted else np.ones_like(view.weights)
         portion = weights / weights.sum()
         share = self.fade * past.share + portion * view.utilities.sum(axis=1)
         owner, served = level(view.utilities, share, self.fade * past.served, past.turn)
-        return Shares(owner, Past(share, served, (past.turn + 1) % len(share)))
+        return Owners(owner, Past(share, served, (past.turn + 1) % len(share)))
 
 
 def level(utilities: Floats, share: Floats, served: Floats, turn: int) -> tuple[Ints, Floats]:

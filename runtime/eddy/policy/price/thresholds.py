@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from eddy.policy.price.view import Floats, Ints, PriceView
+from eddy.policy.price.rounds import Floats, Ints, RoundView
 
 LEVELS = np.arange(10) / 10
 """What an agent may answer ([003] 4.2.1): 0.0, 0.1, ... 0.9 of the highest utility it can have."""
@@ -21,7 +21,7 @@ class Thresholds(Protocol):
         """Memory before the first round."""
         ...
 
-    def ask(self, view: PriceView, budgets: Floats, best: Floats) -> tuple[Floats, Any]:
+    def ask(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Any]:
         """Threshold of each agent in the units of `view.utilities`, (agents,), and what to remember.
 
         `view.memory` is the purse; its `thresholds` is what was remembered. `best` is `highest(view.utilities)`.
@@ -69,7 +69,7 @@ class Relative:
         """Nobody has seen anything."""
         return np.zeros(len(weights))
 
-    def ask(self, view: PriceView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
+    def ask(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, Floats]:
         """The level times the agent's peak."""
         peak = risen(view.memory.thresholds, best)
         return self.level * peak, peak
@@ -84,6 +84,6 @@ class Fixed:
     def initial(self, weights: Floats, accelerators: int) -> None:
         """Nothing to remember."""
 
-    def ask(self, view: PriceView, budgets: Floats, best: Floats) -> tuple[Floats, None]:
+    def ask(self, view: RoundView, budgets: Floats, best: Floats) -> tuple[Floats, None]:
         """The level."""
         return np.full(len(budgets), self.level), None

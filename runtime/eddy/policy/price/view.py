@@ -1,8 +1,11 @@
-"""What a price policy sees in a round, and what it decides ([003] 3.1).
+"""What every price policy sees at the start of an epoch, and what it decides ([000] chapter 3, [003], [001]).
 
-A round lasts a fixed board time. In each, every accelerator is given to one agent. Policies are values with `initial()`
-and `decide(view)`: the hypervisor, the simulator and a replayed trace call the very same object. What a policy
-wants to remember (tokens, turns, passes) it returns as `memory` and finds in the next view.
+An epoch lasts a while of board time, and ends early where tenants come or go. A policy is a value with `initial()` and
+`decide(view)`: the hypervisor, the simulator and a replayed trace call the very same object. What it wants to remember
+(prices to start from, tokens, turns) it returns as `memory` and finds in the next view; it keeps nothing itself.
+
+A processing element (PE) is one core of a cluster here: what changes hands. Shares are PEs over the epoch, so that 1.5
+on a cluster of four is one core or two at any time, one and a half on average.
 """
 
 from __future__ import annotations
@@ -13,59 +16,117 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from eddy.model.parallel_fraction import Activity
 
-NOBODY = -1
-"""Owner of an accelerator that nobody has a use for."""
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """One GPU cluster.
+
+    Attributes:
+        slot: The slot it is in.
+        module: Its module.
+        cores: PEs it has.
+    """
+
+    slot: int
+    module: str
+    cores: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Configuration:
+    """Clusters that the fabric could hold, and what tenants would find on them.
+
+    Attributes:
+        name: What it is called.
+        clusters: One for each slot of the pool, m of them.
+        parallel_fraction: F, (n, m), in (0, 1].
+        throughput: f over f_base, (n, m), 0 or more; 0 where a tenant cannot use the cluster.
+        change_s: Board seconds without service if the fabric changes to it.
+    """
+
+    name: str
+    clusters: tuple[ClusterView, ...]
+    parallel_fraction: Floats
+    throughput: Floats
+    change_s: float = 0.0
+
+    @property
+    def capacity(self) -> Floats:
+        """PEs of each cluster, (m,)."""
+        return np.array([cluster.cores for cluster in self.clusters], np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriceView:
-    """The world at the start of one round.
+    """The world at the start of an epoch: n tenants that have work, m clusters.
 
     Attributes:
-        round: Counts from 0.
-        weights: What each agent is entitled to, relative to the others; (agents,), positive.
-        utilities: What each agent would get done on each accelerator in this round, in rounds of its own fastest
-            accelerator: 1 is a fastest accelerator busy throughout; (agents, accelerators), 0 or more.
-        urgent: The same work, every piece counted by the square of the part of its time to the deadline that will have
-            passed when the round ends: in full where it is lost unless served now; same shape, at most `utilities`.
+        now_s: Board time.
+        epoch: Counts from 0.
+        tenants: Names, n of them.
+        weights: What each is entitled to, relative to the others; (n,), positive.
+        present: The configuration that is loaded, or as much of it as is.
+        waiting_s: Core-seconds of work each tenant has, as far as is known; (n,), 0 or more, infinite where some
+            of it was never measured.
+        delivered_s: Core-seconds each tenant had on each cluster in the last epoch; (n, m).
+        counters: What the cores counted for each tenant on each cluster in the last epoch; None where nothing ran.
+        alternatives: Other configurations the fabric could hold, by rising `change_s`.
         memory: What the policy returned last time; `initial()` the first time.
     """
 
-    round: int
+    now_s: float
+    epoch: int
+    tenants: tuple[str, ...]
     weights: Floats
-    utilities: Floats
-    urgent: Floats
-    memory: Any
+    present: Configuration
+    waiting_s: Floats
+    delivered_s: Floats
+    counters: tuple[tuple[Activity | None, ...], ...] = ()
+    alternatives: tuple[Configuration, ...] = ()
+    memory: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shares:
-    """Who holds which accelerator in the round.
+class PriceDecision:
+    """What a policy decided.
 
     Attributes:
-        owner: Agent of each accelerator, or `NOBODY`; (accelerators,).
+        shares: PEs of each tenant on each cluster of `PriceView.present`; (n, m), columns sum to the cores at most.
+            What is left over, and what a tenant leaves idle, goes to the others in proportion to their shares.
+        prices: Of a PE on each cluster, (m,), sum(cores x prices) == 1; zeros where the policy has none.
+        configuration: Name of the configuration to change to; "" to stay.
         memory: For the next view.
     """
 
-    owner: Ints
-    memory: Any
+    shares: Floats
+    prices: Floats
+    configuration: str = ""
+    memory: Any = None
 
 
 class PricePolicy(Protocol):
-    """What gives accelerators to agents."""
+    """What shares clusters between tenants."""
 
     @property
     def name(self) -> str:
-        """As `--policy` and the studies call it."""
-        ...
+        """As `--price` takes it."""
 
-    def initial(self, weights: Floats, accelerators: int) -> Any:
-        """Memory before the first round."""
-        ...
+    def initial(self) -> Any:
+        """Memory before the first epoch."""
 
-    def decide(self, view: PriceView) -> Shares:
-        """Give every accelerator that anyone has a use for to one agent."""
-        ...
+    def decide(self, view: PriceView) -> PriceDecision:
+        """Share the clusters out; called every epoch, and when tenants come or go."""
+
+
+def entitled(view: PriceView) -> Floats:
+    """PEs by weight on every cluster, (n, m): the part of each cluster a tenant is entitled to."""
+    return np.asarray(np.outer(view.weights / view.weights.sum(), view.present.capacity))
+
+
+def unpriced(view: PriceView) -> Floats:
+    """The prices of a policy that has none, (m,)."""
+    return np.zeros(len(view.present.clusters))

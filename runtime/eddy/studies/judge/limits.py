@@ -12,12 +12,13 @@ import numpy as np
 
 from eddy.core.jobs import PRIORITIES
 from eddy.model.latency.learned import Item, Latencies
-from eddy.policy.dispatch.eddy import Eddy, Memory
+from eddy.policy.dispatch.eddy import Eddy
+from eddy.policy.dispatch.job_view import JobView, TaskView
+from eddy.policy.dispatch.memory import Memory
 from eddy.policy.dispatch.outlook import look
-from eddy.policy.dispatch.view import JobView, TaskView
 from eddy.studies.judge.trial import MACHINES, OURS, Array, Trial
 from eddy.studies.nimblock.run import Player, responses_s, run
-from eddy.studies.nimblock.workload import Event, Workload
+from eddy.studies.nimblock.workload import Arrival, EventSequence
 
 CLAIMS = (0.35, 0.0, 1.0)
 """Constants of `eddy` the search begins with."""
@@ -38,7 +39,7 @@ class Need:
     path_s: float
 
 
-def needs(workload: Workload, events: Sequence[Event]) -> list[Need]:
+def needs(workload: EventSequence, events: Sequence[Arrival]) -> list[Need]:
     """What the events of a sequence ask for, with the latencies that were measured."""
     return [
         Need(event.arrival_s, workload.apps[event.app].service_s(event.batch), _path_s(workload, event))
@@ -46,7 +47,7 @@ def needs(workload: Workload, events: Sequence[Event]) -> list[Need]:
     ]
 
 
-def _path_s(workload: Workload, event: Event) -> float:
+def _path_s(workload: EventSequence, event: Arrival) -> float:
     app = workload.apps[event.app]
     graph = app.application
     tasks = tuple(
@@ -159,7 +160,7 @@ class Knowing(Eddy):
         return Memory(self.known)
 
 
-def true_latencies(workload: Workload) -> Latencies:
+def true_latencies(workload: EventSequence) -> Latencies:
     """What items really take, as if one of each had been seen."""
     return Latencies().observe(
         Item(name, task.id, task.module, task.estimate_s, app.measured_s[task.id])
@@ -168,7 +169,7 @@ def true_latencies(workload: Workload) -> Latencies:
     )
 
 
-def clairvoyant(workload: Workload, events: Sequence[Event], weights: Array, tries: int) -> Array:
+def clairvoyant(workload: EventSequence, events: Sequence[Arrival], weights: Array, tries: int) -> Array:
     """Responses under the best schedule found.
 
     It is looked for among those of `eddy` with true latencies: with several constants, then with other priorities of
@@ -182,7 +183,7 @@ def clairvoyant(workload: Workload, events: Sequence[Event], weights: Array, tri
     """
     known, rng = true_latencies(workload), random.Random(len(events))
 
-    def play(tried: Sequence[Event], claim: float) -> Array:
+    def play(tried: Sequence[Arrival], claim: float) -> Array:
         result = run(workload, tried, Player(Knowing(claim=claim, known=known)), MACHINES["reuse, overlap"])
         return np.array(responses_s(result, tried))
 
@@ -219,7 +220,12 @@ class Left:
 
 
 def left(
-    workload: Workload, sequences: Sequence[Sequence[Event]], trial: Trial, rival: str, relative: bool, tries: int
+    workload: EventSequence,
+    sequences: Sequence[Sequence[Arrival]],
+    trial: Trial,
+    rival: str,
+    relative: bool,
+    tries: int,
 ) -> Left:
     """What lies between `eddy` and the bound.
 

@@ -11,7 +11,7 @@ from eddy.studies.judge import figures as f
 from eddy.studies.judge.limits import Left, left
 from eddy.studies.judge.sequences import ARRIVALS, FRESH, drawn, recorded, workload
 from eddy.studies.judge.trial import CONTENDERS, OURS, Trial, hold, strongest
-from eddy.studies.nimblock.workload import Event
+from eddy.studies.nimblock.workload import Arrival
 from eddy.studies.report import Row, write_csv
 
 SEQUENCES = 40
@@ -129,7 +129,7 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
     return rows
 
 
-def _sets(seed: int, count: int) -> Iterator[tuple[str, str, Sequence[Sequence[Event]]]]:
+def _sets(seed: int, count: int) -> Iterator[tuple[str, str, Sequence[Sequence[Arrival]]]]:
     """What the trial is held on: name, kind of arrivals, sequences."""
     yield "recorded", "realtime", recorded()[:count]
     for arrivals in ARRIVALS:

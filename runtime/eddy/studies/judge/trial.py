@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from eddy.studies.nimblock.policies import make_player
 from eddy.studies.nimblock.run import Setting, responses_s, run
-from eddy.studies.nimblock.workload import Event, Workload
+from eddy.studies.nimblock.workload import Arrival, EventSequence
 
 Array = npt.NDArray[np.float64]
 
@@ -89,7 +89,7 @@ def strongest(trial: Trial) -> str:
     return min(RIVALS, key=lambda name: float((trial.response_s[name] / trial.response_s["exclusive"]).mean()))
 
 
-def hold(workload: Workload, sequences: Sequence[Sequence[Event]]) -> Trial:
+def hold(workload: EventSequence, sequences: Sequence[Sequence[Arrival]]) -> Trial:
     """Run every sequence under every contender."""
     responses: dict[str, list[list[float]]] = {name: [] for name in CONTENDERS}
     for events in sequences:

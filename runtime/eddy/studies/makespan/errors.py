@@ -12,10 +12,10 @@ from eddy.policy.place import METHODS
 from eddy.policy.place.schedule import makespan_of
 from eddy.studies.makespan.pictures import chart
 from eddy.studies.makespan.sweep import Record
-from eddy.studies.makespan.workload import Shape, batch
+from eddy.studies.makespan.workload import BatchShape, batch
 from eddy.studies.report import Row, write_csv
 
-SHAPE = Shape(responders=40)
+SHAPE = BatchShape(responders=40)
 
 
 def dispatched(estimate_s: Floats, true_s: Floats, longest: bool) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eddy.studies.makespan.pictures import chart
 from eddy.studies.makespan.sweep import KINDS, Record, sweep
-from eddy.studies.makespan.workload import Shape
+from eddy.studies.makespan.workload import BatchShape
 from eddy.studies.report import Row, write_csv
 
 PUBLISHED_3 = {
@@ -19,8 +19,8 @@ PUBLISHED_3 = {
 def figure_3(out: Path, seed: int, quick: bool) -> list[Row]:
     """1,000 jobs; responders at 200 requesters, then requesters at 30 responders."""
     seeds = range(seed, seed + (1 if quick else 3))
-    responders = [Shape(responders=n) for n in ((20, 40) if quick else (10, 20, 30, 40, 50, 60))]
-    requesters = [Shape(requesters=n) for n in ((200, 350) if quick else (50, 100, 150, 200, 250, 300, 350))]
+    responders = [BatchShape(responders=n) for n in ((20, 40) if quick else (10, 20, 30, 40, 50, 60))]
+    requesters = [BatchShape(requesters=n) for n in ((200, 350) if quick else (50, 100, 150, 200, 250, 300, 350))]
     left = sweep(KINDS, responders, seeds, "responders")
     right = sweep(KINDS, requesters, seeds, "requesters")
     for records, axis in ((left, "responders"), (right, "requesters")):
@@ -68,7 +68,7 @@ def _close(records: list[Record]) -> Row:
 def figure_4(out: Path, seed: int, quick: bool) -> list[Row]:
     """2,000 requesters, 300 responders with 1,500 accelerators; one seed, as the batches are large."""
     jobs = (1000, 2000) if quick else (1000, 2000, 3000, 4000, 5000)
-    records = sweep(KINDS, [Shape(2000, 300, n) for n in jobs], (seed,), "jobs")
+    records = sweep(KINDS, [BatchShape(2000, 300, n) for n in jobs], (seed,), "jobs")
     write_csv(out / "figure_4.csv", records)
     published = "[002] figure 4: makespans grow almost linearly with the jobs (here one seed for each point)"
     labels = ("jobs", "makespan, s")

@@ -8,7 +8,7 @@ import numpy as np
 
 from eddy.studies.makespan.pictures import bars
 from eddy.studies.makespan.sweep import Record, checked
-from eddy.studies.makespan.workload import Shape, mixed
+from eddy.studies.makespan.workload import BatchShape, mixed
 from eddy.studies.report import Row, write_csv
 
 PATTERNS = {
@@ -28,7 +28,9 @@ def figure_6(out: Path, seed: int, quick: bool) -> list[Row]:
     seeds = range(seed, seed + (1 if quick else 3))
     records: list[Record] = []
     for name, shares in PATTERNS.items():
-        found = np.array([[checked(mixed(Shape(), shares, s), m).makespan_s for m in SCHEMES] for s in seeds]).mean(0)
+        found = np.array(
+            [[checked(mixed(BatchShape(), shares, s), m).makespan_s for m in SCHEMES] for s in seeds]
+        ).mean(0)
         sjf = found[SCHEMES.index("sjf")]
         records += [
             {

@@ -15,7 +15,7 @@ from eddy.policy.place import METHODS
 from eddy.policy.place.successive_batches import after, later
 from eddy.studies.makespan.pictures import chart
 from eddy.studies.makespan.sweep import KINDS, SCHEMES, Record, method_of
-from eddy.studies.makespan.workload import Shape, batch
+from eddy.studies.makespan.workload import BatchShape, batch
 from eddy.studies.report import Row, write_csv
 
 PUBLISHED = {
@@ -23,7 +23,7 @@ PUBLISHED = {
     "network": ("20.17-36.05 %", "36.23-45.47 %"),
     "joint": ("16.47-27.57 %", "27.06-36.38 %"),
 }
-SHAPE = Shape(jobs=200)
+SHAPE = BatchShape(jobs=200)
 
 
 def throughput(kind: Kind, scheme: str, per_s: float, batches: int, seed: int) -> float:

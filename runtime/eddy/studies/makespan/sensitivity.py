@@ -12,24 +12,24 @@ from eddy.policy.place.default import rush
 from eddy.policy.place.joint import finished, just_in_time, network_of
 from eddy.policy.place.price_and_pack import balance
 from eddy.studies.makespan.sweep import Record, checked
-from eddy.studies.makespan.workload import Shape, batch
+from eddy.studies.makespan.workload import BatchShape, batch
 from eddy.studies.report import Row, write_csv
 
 CLAIM = 0.3625
 
-SHAPES: dict[str, Shape] = {
-    "350 requesters, jobs dealt at random": Shape(requesters=350),
-    "350 requesters, jobs dealt in turn": Shape(requesters=350, mapping="even"),
-    "350 requesters, few with most jobs": Shape(requesters=350, mapping="skewed"),
-    "200 requesters, jobs dealt at random": Shape(),
-    "200 requesters, jobs dealt in turn": Shape(mapping="even"),
-    "350 requesters, a deviation for each accelerator": Shape(requesters=350, per="accelerator"),
-    "350 requesters, no deviation": Shape(requesters=350, deviation=0.0),
-    "350 requesters, deviations of 40 %": Shape(requesters=350, deviation=0.4),
-    "350 requesters, computation half as long": Shape(requesters=350, time_s_bit=0.5e-9),
-    "350 requesters, computation twice as long": Shape(requesters=350, time_s_bit=2e-9),
-    "350 requesters, 2,000 jobs": Shape(requesters=350, jobs=2000),
-    "350 requesters, 20 responders": Shape(requesters=350, responders=20),
+SHAPES: dict[str, BatchShape] = {
+    "350 requesters, jobs dealt at random": BatchShape(requesters=350),
+    "350 requesters, jobs dealt in turn": BatchShape(requesters=350, mapping="even"),
+    "350 requesters, few with most jobs": BatchShape(requesters=350, mapping="skewed"),
+    "200 requesters, jobs dealt at random": BatchShape(),
+    "200 requesters, jobs dealt in turn": BatchShape(mapping="even"),
+    "350 requesters, a deviation for each accelerator": BatchShape(requesters=350, per="accelerator"),
+    "350 requesters, no deviation": BatchShape(requesters=350, deviation=0.0),
+    "350 requesters, deviations of 40 %": BatchShape(requesters=350, deviation=0.4),
+    "350 requesters, computation half as long": BatchShape(requesters=350, time_s_bit=0.5e-9),
+    "350 requesters, computation twice as long": BatchShape(requesters=350, time_s_bit=2e-9),
+    "350 requesters, 2,000 jobs": BatchShape(requesters=350, jobs=2000),
+    "350 requesters, 20 responders": BatchShape(requesters=350, responders=20),
 }
 
 

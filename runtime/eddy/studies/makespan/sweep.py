@@ -10,7 +10,7 @@ import numpy as np
 from eddy.model.placement.instance import Instance, Kind, Placement, as_document
 from eddy.model.placement.verify import problems_of
 from eddy.policy.place import METHODS
-from eddy.studies.makespan.workload import Shape, batch
+from eddy.studies.makespan.workload import BatchShape, batch
 
 SCHEMES = ("default", "published", "sjf", "ljf")
 KINDS: tuple[Kind, ...] = ("computation", "network", "joint")
@@ -43,14 +43,14 @@ def run(instance: Instance, scheme: str) -> tuple[float, float, float]:
     return placement.makespan_s, placement.lower_bound_s, perf_counter() - began
 
 
-def sweep(kinds: Iterable[Kind], shapes: Sequence[Shape], seeds: Sequence[int], axis: str) -> list[Record]:
+def sweep(kinds: Iterable[Kind], shapes: Sequence[BatchShape], seeds: Sequence[int], axis: str) -> list[Record]:
     """One record for each kind, shape and scheme: means over the seeds.
 
     Args:
         kinds: Of batches.
         shapes: Along the axis.
         seeds: Of the batches.
-        axis: Attribute of `Shape` that varies; its name in the records.
+        axis: Attribute of `BatchShape` that varies; its name in the records.
     """
     records: list[Record] = []
     for kind in kinds:

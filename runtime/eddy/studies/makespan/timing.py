@@ -8,7 +8,7 @@ from time import process_time
 from eddy.policy.place import METHODS
 from eddy.studies.makespan.pictures import chart
 from eddy.studies.makespan.sweep import KINDS, Record, method_of
-from eddy.studies.makespan.workload import Shape, batch
+from eddy.studies.makespan.workload import BatchShape, batch
 from eddy.studies.report import Row, write_csv
 
 RUNS = 3
@@ -19,7 +19,7 @@ def figure_9(out: Path, seed: int, quick: bool) -> list[Row]:
     records: list[Record] = []
     for requesters in (50, 200) if quick else (50, 100, 200, 300, 400):
         for kind in KINDS:
-            it = batch(Shape(requesters=requesters), kind, seed)
+            it = batch(BatchShape(requesters=requesters), kind, seed)
             for scheme in ("default", "published"):
                 method = METHODS[method_of(kind, scheme)]
                 took = []

@@ -13,7 +13,7 @@ from eddy.policy.place import METHODS
 from eddy.policy.place.successive_batches import grouped, mean_completion_s
 from eddy.studies.makespan.pictures import chart
 from eddy.studies.makespan.sweep import Record
-from eddy.studies.makespan.workload import Shape, batch
+from eddy.studies.makespan.workload import BatchShape, batch
 from eddy.studies.report import Row, write_csv
 
 
@@ -36,7 +36,7 @@ def figure_7(out: Path, seed: int, quick: bool) -> list[Row]:
     records: list[Record] = []
     rows = []
     for requesters in (200, 350):
-        batches = [batch(Shape(requesters=requesters), "network", s) for s in seeds]
+        batches = [batch(BatchShape(requesters=requesters), "network", s) for s in seeds]
         made: dict[tuple[str, int], tuple[float, float]] = {}
         for scheme in ("published", "default", "sjf"):
             for n in groups:

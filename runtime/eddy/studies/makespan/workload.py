@@ -13,7 +13,7 @@ ACCELERATORS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class BatchShape:
     """How large a pool and a batch are.
 
     Attributes:
@@ -35,7 +35,7 @@ class Shape:
     time_s_bit: float = 1e-9
 
 
-def batch(shape: Shape, kind: Kind, seed: int) -> Instance:
+def batch(shape: BatchShape, kind: Kind, seed: int) -> Instance:
     """One batch: sizes exponential with mean 200 Mb, 0.001 s a Mb, 1 Gb/s a requester, 5 Gb/s a responder."""
     random = np.random.default_rng(seed)
     size = random.exponential(200e6, shape.jobs)
@@ -57,7 +57,7 @@ def batch(shape: Shape, kind: Kind, seed: int) -> Instance:
     return Instance(time_s, size, requester, egress, ingress, host_of)
 
 
-def _requesters(shape: Shape, random: np.random.Generator) -> Ints:
+def _requesters(shape: BatchShape, random: np.random.Generator) -> Ints:
     if shape.mapping == "even":
         return np.arange(shape.jobs) % shape.requesters
     if shape.mapping == "skewed":
@@ -66,7 +66,7 @@ def _requesters(shape: Shape, random: np.random.Generator) -> Ints:
     return random.integers(0, shape.requesters, shape.jobs)
 
 
-def mixed(shape: Shape, shares: tuple[float, float, float], seed: int) -> Instance:
+def mixed(shape: BatchShape, shares: tuple[float, float, float], seed: int) -> Instance:
     """A batch of which the shares given only compute, only send, and do both."""
     whole = batch(shape, "joint", seed)
     assert whole.size_bits is not None

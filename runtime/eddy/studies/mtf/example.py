@@ -6,7 +6,7 @@ import numpy as np
 
 from eddy.policy.price import metrics
 from eddy.policy.price.mtf import play
-from eddy.policy.price.view import Floats, Ints
+from eddy.policy.price.rounds import Floats, Ints
 
 UTILITIES = np.array(
     [

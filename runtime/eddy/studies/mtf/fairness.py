@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from eddy.policy.price import POLICIES, metrics
-from eddy.policy.price.view import Floats
+from eddy.policy.price import ROUNDS, metrics
+from eddy.policy.price.rounds import Floats
 from eddy.studies.mtf import envy, example, pictures, workload
 from eddy.studies.mtf.figures import LOADS
 from eddy.studies.mtf.pictures import LABELS
@@ -116,7 +116,7 @@ def table_5_2(out: Path, runs: Runs, quick: bool) -> list[Row]:
     ):
         weights = workload.weights(setting)
         for name in ("mtf", "mtf_urgent", "deadline_prices", "gandiva"):
-            table = envy.swapped(setting, POLICIES[name](), runs.seeds) / setting.rounds
+            table = envy.swapped(setting, ROUNDS[name](), runs.seeds) / setting.rounds
             left = metrics.envy(table, weights)
             if name == "mtf":
                 write_csv(

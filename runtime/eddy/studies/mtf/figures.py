@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eddy.policy.price import POLICIES
+from eddy.policy.price import ROUNDS
 from eddy.policy.price.mtf import MostTokenFirst
 from eddy.policy.price.thresholds import Fixed
 from eddy.studies.mtf import pictures, workload
@@ -242,7 +242,7 @@ def overhead(out: Path, runs: Runs, quick: bool) -> list[Row]:
     for figure, sizes in (("5.16", [(n, 40) for n in counts]), ("5.17", [(20, m) for m in counts])):
         found[figure] = {}
         for count, (agents, accelerators) in zip(counts, sizes, strict=True):
-            contest = {n: MostTokenFirst(Fixed(0.2)) if n == names[0] else POLICIES[n]() for n in names}
+            contest = {n: MostTokenFirst(Fixed(0.2)) if n == names[0] else ROUNDS[n]() for n in names}
             found[figure][count] = microseconds(contest, agents, accelerators, rounds)
         series = {n: [(found[figure][c][n], 0.0) for c in counts] for n in names}
         axis = "agents" if figure == "5.16" else "accelerators"

@@ -18,8 +18,8 @@ import numpy as np
 
 from eddy.policy.price.learned import budget_state
 from eddy.policy.price.mtf import play
+from eddy.policy.price.rounds import Floats, Ints
 from eddy.policy.price.thresholds import LEVELS, highest, risen
-from eddy.policy.price.view import Floats, Ints
 from eddy.studies.mtf import workload
 from eddy.studies.mtf.simulate import Worlds
 from eddy.studies.mtf.training import draw

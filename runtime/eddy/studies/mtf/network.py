@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 
 from eddy.policy.price.learned import Layers
-from eddy.policy.price.view import Floats
+from eddy.policy.price.rounds import Floats
 
 
-class Network:
+class NeuralNetwork:
     """Layers of tanh, the last one linear.
 
     Args:

@@ -7,14 +7,14 @@ from time import perf_counter
 
 import numpy as np
 
-from eddy.policy.price.view import PricePolicy, PriceView
+from eddy.policy.price.rounds import RoundPolicy, RoundView
 from eddy.studies.mtf import workload
 from eddy.studies.mtf.simulate import Worlds
 from eddy.studies.mtf.workload import Setting
 
 
 def microseconds(
-    policies: Mapping[str, PricePolicy], agents: int, accelerators: int, rounds: int = 40, repeats: int = 15
+    policies: Mapping[str, RoundPolicy], agents: int, accelerators: int, rounds: int = 40, repeats: int = 15
 ) -> dict[str, float]:
     """Mean over rounds of the time for one decision, all policies on the very same rounds.
 
@@ -29,7 +29,7 @@ def microseconds(
     for r in range(rounds):
         worlds.arrive()
         offers, urgent = worlds.offers()[0], worlds.urgent()[0]
-        views = {name: PriceView(r, weights, offers, urgent, memories[name]) for name in policies}
+        views = {name: RoundView(r, weights, offers, urgent, memories[name]) for name in policies}
         for k in range(repeats):
             for name, policy in policies.items():
                 began = perf_counter()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eddy.policy.price.view import Floats
+from eddy.policy.price.rounds import Floats
 
 LABELS = {
     "mtf": "MTF, actor-critic",

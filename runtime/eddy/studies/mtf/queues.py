@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from eddy.policy.price.view import Floats, Ints
+from eddy.policy.price.rounds import Floats, Ints
 
 WAVES = 64
 """How often in a round a balancer looks at its queues again, at most."""
 
 
-class Queues:
+class LaneQueues:
     """The queues of all lanes.
 
     Args:

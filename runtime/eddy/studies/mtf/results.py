@@ -9,11 +9,11 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from eddy.policy.price import POLICIES, metrics, trained
+from eddy.policy.price import ROUNDS, metrics, trained
 from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.mtf import MostTokenFirst
+from eddy.policy.price.rounds import Floats, RoundPolicy
 from eddy.policy.price.themis import Themis
-from eddy.policy.price.view import Floats, PricePolicy
 from eddy.studies.mtf import workload
 from eddy.studies.mtf.simulate import simulate, simulate_share
 from eddy.studies.mtf.workload import Setting
@@ -58,15 +58,15 @@ def estimate(samples: Floats) -> Estimate:
     return Estimate(float(samples.mean()), float(factor * samples.std(ddof=1) / np.sqrt(count)))
 
 
-def policy(name: str) -> PricePolicy:
-    """By its name in `POLICIES`; `mtf, T tokens` is MTF with T tokens an agent."""
+def policy(name: str) -> RoundPolicy:
+    """By its name in `ROUNDS`; `mtf, T tokens` is MTF with T tokens an agent."""
     if name == STRIDE_SHARE:
         return GandivaFair(work_conserving=False)
     if name == THEMIS_AS_WRITTEN:
         return Themis(weighted=False, name=name)
     if name.startswith("mtf, "):
         return MostTokenFirst(trained("actor"), tokens_per_agent=float(name.split()[1]))
-    return POLICIES[name]()
+    return ROUNDS[name]()
 
 
 def run(task: tuple[Setting, str, tuple[int, ...]]) -> Result:

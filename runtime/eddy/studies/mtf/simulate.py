@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eddy.policy.price.view import Floats, Ints, PricePolicy, PriceView
+from eddy.policy.price.rounds import Floats, Ints, RoundPolicy, RoundView
 from eddy.studies.mtf import workload
-from eddy.studies.mtf.queues import Queues
+from eddy.studies.mtf.queues import LaneQueues
 from eddy.studies.mtf.workload import Setting
 
 
@@ -62,7 +62,7 @@ class Worlds:
         self.traffic = traffic(setting, seeds)
         self.copies = copies
         per_world = np.tile(workload.throughput(setting), (copies, 1))
-        self.queues = Queues(np.tile(per_world, (len(seeds), 1)), setting.deadline, setting.scope == "agent")
+        self.queues = LaneQueues(np.tile(per_world, (len(seeds), 1)), setting.deadline, setting.scope == "agent")
         self.shape = (len(seeds), copies * setting.agents, setting.accelerators)
         fastest = workload.throughput(setting).max(axis=1)
         self.unit = np.tile(fastest if setting.units == "rounds" else np.ones_like(fastest), copies)
@@ -103,7 +103,7 @@ class Worlds:
         return np.asarray(np.tile(self.traffic.count.sum(axis=1), (1, self.copies)) / self.unit)
 
 
-def simulate(setting: Setting, policy: PricePolicy, seeds: Sequence[int]) -> Outcome:
+def simulate(setting: Setting, policy: RoundPolicy, seeds: Sequence[int]) -> Outcome:
     """Run a policy on one world for each seed."""
     worlds = Worlds(setting, seeds)
     weights = workload.weights(setting)
@@ -115,7 +115,7 @@ def simulate(setting: Setting, policy: PricePolicy, seeds: Sequence[int]) -> Out
         worlds.arrive()
         offers, urgent = worlds.offers(), worlds.urgent()
         for w, memory in enumerate(memories):
-            shares = policy.decide(PriceView(r, weights, offers[w], urgent[w], memory))
+            shares = policy.decide(RoundView(r, weights, offers[w], urgent[w], memory))
             memories[w] = shares.memory
             owners[w, r] = shares.owner
         served[:, r] = worlds.serve((owners[:, r, None, :] == agents).astype(np.float64))

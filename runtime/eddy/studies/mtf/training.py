@@ -14,10 +14,10 @@ import numpy as np
 
 from eddy.policy.price.learned import FEATURES, Layers, probabilities, state
 from eddy.policy.price.mtf import play
+from eddy.policy.price.rounds import Floats, Ints
 from eddy.policy.price.thresholds import LEVELS, highest, risen
-from eddy.policy.price.view import Floats, Ints
 from eddy.studies.mtf import workload
-from eddy.studies.mtf.network import Network
+from eddy.studies.mtf.network import NeuralNetwork
 from eddy.studies.mtf.simulate import Worlds
 from eddy.studies.mtf.workload import Setting
 
@@ -132,8 +132,8 @@ def train(recipe: Recipe, seed: int, say: Callable[[str], None]) -> Layers:
         say: Told the mean reward now and then.
     """
     rng = np.random.default_rng([seed, 3])
-    actor = Network((FEATURES, recipe.hidden, len(LEVELS)), rng, recipe.rate)
-    critic = Network((FEATURES, recipe.hidden, 1), rng, recipe.rate)
+    actor = NeuralNetwork((FEATURES, recipe.hidden, len(LEVELS)), rng, recipe.rate)
+    critic = NeuralNetwork((FEATURES, recipe.hidden, 1), rng, recipe.rate)
     for k in range(recipe.episodes):
         fading = 1.0 - 0.9 * k / recipe.episodes
         actor.rate = critic.rate = recipe.rate * fading
@@ -147,7 +147,7 @@ def train(recipe: Recipe, seed: int, say: Callable[[str], None]) -> Layers:
 
 
 def learn(
-    actor: Network, critic: Network, seen: Episode, recipe: Recipe, entropy: float, rng: np.random.Generator
+    actor: NeuralNetwork, critic: NeuralNetwork, seen: Episode, recipe: Recipe, entropy: float, rng: np.random.Generator
 ) -> None:
     """One pass over an episode, in batches: (4.6) for the critic, (4.7) for the actor."""
     flat = seen.states.reshape(-1, FEATURES)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from eddy.policy.price.view import Floats, Ints
+from eddy.policy.price.rounds import Floats, Ints
 
 APPLICATIONS = ("ResNet Conv", "ResNet MatMul", "MobileNet Conv", "MobileNet WS")
 THROUGHPUT = np.array([[70.262, 86.332], [3.001, 4.139], [81.644, 111.995], [1.480, 2.101]])

@@ -8,29 +8,29 @@ from pathlib import Path
 import numpy as np
 
 from eddy.studies.nimblock import pictures, published
-from eddy.studies.nimblock.sequences import SCALES, SHARING, Outcome
+from eddy.studies.nimblock.sequences import SCALES, SHARING, SequenceOutcome
 from eddy.studies.report import Row, write_csv
 
-Outcomes = Mapping[str, Mapping[str, Outcome]]
+Outcomes = Mapping[str, Mapping[str, SequenceOutcome]]
 """By whose schedulers they are, then by arrivals."""
-Measure = Callable[[Outcome, str], float]
+Measure = Callable[[SequenceOutcome, str], float]
 """Of an outcome, for a policy."""
 
 BOXES = {"standard": "3.1", "stress": "3.2", "realtime": "3.2 realtime"}
 LINES = {"standard": "3.4", "stress": "3.5", "realtime": "3.5 realtime"}
 
 
-def median(outcome: Outcome, policy: str) -> float:
+def median(outcome: SequenceOutcome, policy: str) -> float:
     """Median response, times lower than without sharing."""
     return float(1 / np.median(outcome.relative(policy)))
 
 
-def mean(outcome: Outcome, policy: str) -> float:
+def mean(outcome: SequenceOutcome, policy: str) -> float:
     """Mean relative response, as times lower."""
     return float(1 / outcome.relative(policy).mean())
 
 
-def spread(outcome: Outcome, policy: str) -> float:
+def spread(outcome: SequenceOutcome, policy: str) -> float:
     """Interquartile range of relative responses."""
     low, high = np.percentile(outcome.relative(policy), (25, 75))
     return float(high - low)
@@ -39,19 +39,19 @@ def spread(outcome: Outcome, policy: str) -> float:
 def tail(percentile: int) -> Measure:
     """Nimblock's percentile of relative responses, times lower than a rival's."""
 
-    def measure(outcome: Outcome, policy: str) -> float:
+    def measure(outcome: SequenceOutcome, policy: str) -> float:
         theirs, ours = (np.percentile(outcome.relative(name), percentile) for name in (policy, "nimblock"))
         return float(theirs / ours)
 
     return measure
 
 
-def ten_percent(outcome: Outcome, policy: str) -> float:
-    """See `Outcome.ten_percent`."""
+def ten_percent(outcome: SequenceOutcome, policy: str) -> float:
+    """See `SequenceOutcome.ten_percent`."""
     return outcome.ten_percent(policy)
 
 
-def fewer(outcome: Outcome, policy: str) -> float:
+def fewer(outcome: SequenceOutcome, policy: str) -> float:
     """Nimblock's fewer failures at tight deadlines, in per cent of deadlines, the most at any."""
     difference = outcome.failures(policy) - outcome.failures("nimblock")
     return float(100 * difference[SCALES <= published.TIGHT].max())
@@ -133,7 +133,7 @@ def _row(
     figure: str,
     what: str,
     theirs: Mapping[str, published.ByPolicy],
-    ours: Mapping[str, Outcome],
+    ours: Mapping[str, SequenceOutcome],
     arrivals: str,
     policy: str,
     measure: Measure,
@@ -141,11 +141,11 @@ def _row(
     return Row(figure, what, theirs.get(arrivals, {}).get(policy, ""), _ours(ours, policy, measure))
 
 
-def _ours(ours: Mapping[str, Outcome], policy: str, measure: Measure) -> str:
+def _ours(ours: Mapping[str, SequenceOutcome], policy: str, measure: Measure) -> str:
     return "; ".join(f"{way} {measure(outcome, policy):.2f}" for way, outcome in ours.items())
 
 
-def _of(outcomes: Outcomes, arrivals: str) -> dict[str, Outcome]:
+def _of(outcomes: Outcomes, arrivals: str) -> dict[str, SequenceOutcome]:
     return {way: by_arrivals[arrivals] for way, by_arrivals in outcomes.items()}
 
 

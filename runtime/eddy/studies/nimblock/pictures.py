@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from eddy.studies.nimblock.sequences import SCALES, SHARING, Outcome
+from eddy.studies.nimblock.sequences import SCALES, SHARING, SequenceOutcome
 
 NAMES = {"fcfs": "FCFS", "round_robin": "RR", "prema": "PREMA", "nimblock": "Nimblock"}
 COLOURS = {"fcfs": "#009e73", "round_robin": "#cc79a7", "prema": "#0072b2", "nimblock": "#d55e00"}
 
 
-def boxes(path: Path, outcomes: Mapping[str, Outcome], title: str) -> None:
+def boxes(path: Path, outcomes: Mapping[str, SequenceOutcome], title: str) -> None:
     """Relative responses: quartiles, median as an orange line, mean as a green triangle; whiskers from 5 to 95 %."""
 
-    def draw(axis: Any, outcome: Outcome) -> None:
+    def draw(axis: Any, outcome: SequenceOutcome) -> None:
         axis.boxplot(
             [outcome.relative(policy) for policy in SHARING],
             showmeans=True,
@@ -31,11 +31,11 @@ def boxes(path: Path, outcomes: Mapping[str, Outcome], title: str) -> None:
     _panels(path, outcomes, title, draw)
 
 
-def tails(path: Path, outcomes: Mapping[str, Mapping[str, Outcome]]) -> None:
+def tails(path: Path, outcomes: Mapping[str, Mapping[str, SequenceOutcome]]) -> None:
     """95th and 99th percentile of relative responses, by arrivals."""
     kinds = list(next(iter(outcomes.values())))
 
-    def draw(axis: Any, by_arrivals: Mapping[str, Outcome]) -> None:
+    def draw(axis: Any, by_arrivals: Mapping[str, SequenceOutcome]) -> None:
         for number, policy in enumerate(SHARING):
             values = [np.percentile(by_arrivals[k].relative(policy), p) for k in kinds for p in (95, 99)]
             places = np.arange(len(values)) + (number - 1.5) * 0.2
@@ -46,10 +46,10 @@ def tails(path: Path, outcomes: Mapping[str, Mapping[str, Outcome]]) -> None:
     _panels(path, outcomes, "Tail response time", draw, legend=True)
 
 
-def deadlines(path: Path, outcomes: Mapping[str, Outcome], title: str) -> None:
+def deadlines(path: Path, outcomes: Mapping[str, SequenceOutcome], title: str) -> None:
     """Failure rate of high-priority events over the deadline scaling factor."""
 
-    def draw(axis: Any, outcome: Outcome) -> None:
+    def draw(axis: Any, outcome: SequenceOutcome) -> None:
         for policy in SHARING:
             axis.plot(SCALES, outcome.failures(policy), label=NAMES[policy], color=COLOURS[policy])
         axis.axhline(0.1, color="grey", lw=0.8, ls=":")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eddy.board.model import SHELL, Latency, LoadTime, ModelBoard, model_images
+from eddy.board.model import SHELL, Latency, LoadTime, ModelBoard
+from eddy.board.model_images import model_images
 from eddy.board.port import BoardDescription
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.slots import Pool, SlotDescription
@@ -18,7 +19,7 @@ from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.studies.nimblock.console import CARD_S, Contention
 from eddy.studies.nimblock.machines import RELOADING, REUSING
 from eddy.studies.nimblock.polled import run_polled
-from eddy.studies.nimblock.workload import Event, Workload
+from eddy.studies.nimblock.workload import Arrival, EventSequence
 
 TENANT = "study"
 _WORDS = {
@@ -67,7 +68,7 @@ class Player:
     polled: bool = False
 
 
-def jobs_of(workload: Workload, events: Sequence[Event], published_goals: bool = False) -> list[JobSpec]:
+def jobs_of(workload: EventSequence, events: Sequence[Arrival], published_goals: bool = False) -> list[JobSpec]:
     """Events as jobs, numbered as in the input; with the goals the published program uses, if asked for."""
     graphs = {
         name: dataclasses.replace(app.application, goal_slots=app.goal_slots) if published_goals else app.application
@@ -79,7 +80,7 @@ def jobs_of(workload: Workload, events: Sequence[Event], published_goals: bool =
     ]
 
 
-def latencies_of(workload: Workload, setting: Setting) -> dict[str, float]:
+def latencies_of(workload: EventSequence, setting: Setting) -> dict[str, float]:
     """Seconds an item really takes, by module."""
     return {
         task.module: app.measured_s[task.id] if setting.measured else task.estimate_s
@@ -88,7 +89,7 @@ def latencies_of(workload: Workload, setting: Setting) -> dict[str, float]:
     }
 
 
-def board_of(workload: Workload, setting: Setting, latency: Latency) -> ModelBoard:
+def board_of(workload: EventSequence, setting: Setting, latency: Latency) -> ModelBoard:
     """A fresh model board with the workload's slots and an image of every task for every slot."""
     slots = tuple(SlotDescription(i, f"slot{i}", Pool.PIPELINE, 1_000_000, 1e8) for i in range(len(workload.load_s)))
     description = BoardDescription("model", "study", SHELL, 1e8, slots, 1 << 30, 1e9, False)
@@ -103,7 +104,7 @@ def board_of(workload: Workload, setting: Setting, latency: Latency) -> ModelBoa
     )
 
 
-def run(workload: Workload, events: Sequence[Event], player: Player, setting: Setting) -> VirtualRun:
+def run(workload: EventSequence, events: Sequence[Arrival], player: Player, setting: Setting) -> VirtualRun:
     """Run a sequence to its end."""
     load_s = dict(enumerate(workload.load_s))
     latency, jobs = latencies_of(workload, setting), jobs_of(workload, events, player.published_goals)
@@ -116,12 +117,14 @@ def run(workload: Workload, events: Sequence[Event], player: Player, setting: Se
     return run_virtual(board, player.policy, jobs, load_s=load_s, residency=setting.residency)
 
 
-def responses_s(result: VirtualRun, events: Sequence[Event]) -> list[float]:
+def responses_s(result: VirtualRun, events: Sequence[Arrival]) -> list[float]:
     """Seconds from each event's arrival to its end, in input order."""
     return [(result.jobs[i].ended_s or 0.0) - event.arrival_s for i, event in enumerate(events)]
 
 
-def report(workload: Workload, events: Sequence[Event], result: VirtualRun, measured: bool = True) -> dict[str, Any]:
+def report(
+    workload: EventSequence, events: Sequence[Arrival], result: VirtualRun, measured: bool = True
+) -> dict[str, Any]:
     """The document `eddy simulate` writes; `measured` says which latencies the run had, as in `Setting`."""
     return {
         "events": [_event_row(workload, event, result.jobs[n], measured) for n, event in enumerate(events)],
@@ -129,14 +132,14 @@ def report(workload: Workload, events: Sequence[Event], result: VirtualRun, meas
     }
 
 
-def trace(workload: Workload, events: Sequence[Event], result: VirtualRun) -> list[dict[str, Any]]:
+def trace(workload: EventSequence, events: Sequence[Arrival], result: VirtualRun) -> list[dict[str, Any]]:
     """What happened in the slots, in time order; what happened at once, in the order it was done."""
     rows = [entry for entry in result.log if entry.what in _WORDS]
     rows.sort(key=lambda entry: entry.at_s)
     return [_trace_row(workload, events, entry) for entry in rows]
 
 
-def _event_row(workload: Workload, event: Event, record: JobRecord, measured: bool) -> dict[str, Any]:
+def _event_row(workload: EventSequence, event: Arrival, record: JobRecord, measured: bool) -> dict[str, Any]:
     assert record.started_s is not None
     assert record.ended_s is not None
     return {
@@ -149,7 +152,7 @@ def _event_row(workload: Workload, event: Event, record: JobRecord, measured: bo
     }
 
 
-def _trace_row(workload: Workload, events: Sequence[Event], entry: JobEvent) -> dict[str, Any]:
+def _trace_row(workload: EventSequence, events: Sequence[Arrival], entry: JobEvent) -> dict[str, Any]:
     ids = workload.apps[events[entry.job].app].ids
     row: dict[str, Any] = {"t_ms": entry.at_s * 1e3, "slot": entry.slot, "what": _WORDS[entry.what], "event": entry.job}
     if entry.task is not None:

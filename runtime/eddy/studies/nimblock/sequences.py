@@ -13,7 +13,7 @@ from eddy.studies.judge.sequences import drawn, workload
 from eddy.studies.nimblock.policies import make_player
 from eddy.studies.nimblock.run import Player, Setting, responses_s, run
 from eddy.studies.nimblock.validation import POLICIES
-from eddy.studies.nimblock.workload import Event
+from eddy.studies.nimblock.workload import Arrival
 
 Array = npt.NDArray[np.float64]
 
@@ -27,7 +27,7 @@ HIGH = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SequenceOutcome:
     """Every event of a set of sequences under every policy.
 
     Attributes:
@@ -58,7 +58,7 @@ class Outcome:
         return float(SCALES[above[-1] + 1]) if above[-1] + 1 < len(SCALES) else float("inf")
 
 
-def play(arrivals: str, seeds: Sequence[int], say: Callable[[str], None]) -> dict[str, Outcome]:
+def play(arrivals: str, seeds: Sequence[int], say: Callable[[str], None]) -> dict[str, SequenceOutcome]:
     """Run drawn sequences, with measured latencies and blocking loads, by whose schedulers they are.
 
     "the text" has everyone pipelined; "the artefact" only Nimblock; "the artefact, baseline pipelined" is the latter,
@@ -82,10 +82,10 @@ def play(arrivals: str, seeds: Sequence[int], say: Callable[[str], None]) -> dic
         **responses["the artefact"],
         BASELINE: _responses(sequences, baseline),
     }
-    return {way: Outcome(priority, single_s, by_policy) for way, by_policy in responses.items()}
+    return {way: SequenceOutcome(priority, single_s, by_policy) for way, by_policy in responses.items()}
 
 
-def _responses(sequences: Sequence[Sequence[Event]], player: Player) -> Array:
+def _responses(sequences: Sequence[Sequence[Arrival]], player: Player) -> Array:
     return np.array(
         [
             response

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddy.studies.nimblock.run import Player, Setting, responses_s, run
-from eddy.studies.nimblock.workload import Event, Workload, parse_events, read_json
+from eddy.studies.nimblock.workload import Arrival, EventSequence, parse_events, read_json
 
 POLICIES = ("exclusive", "fcfs", "round_robin", "prema", "nimblock")
 """The schedulers that ran on the board."""
@@ -28,7 +28,7 @@ class Recorded:
         response_s: As measured, per event.
     """
 
-    events: tuple[Event, ...]
+    events: tuple[Arrival, ...]
     response_s: Array
 
 
@@ -56,7 +56,7 @@ def document() -> Mapping[str, Any]:
     return parsed
 
 
-def recorded(document: Mapping[str, Any], policy: str, workload: Workload) -> list[Recorded]:
+def recorded(document: Mapping[str, Any], policy: str, workload: EventSequence) -> list[Recorded]:
     """A scheduler's runs.
 
     Args:
@@ -67,7 +67,7 @@ def recorded(document: Mapping[str, Any], policy: str, workload: Workload) -> li
     return [_recorded(sequence["events"], policy, workload) for sequence in document["sequences"]]
 
 
-def _recorded(rows: Sequence[Mapping[str, Any]], policy: str, workload: Workload) -> Recorded:
+def _recorded(rows: Sequence[Mapping[str, Any]], policy: str, workload: EventSequence) -> Recorded:
     events = [
         {**{key: row[key] for key in ("app", "batch", "priority")}, "arrival_ms": row[policy]["arrival_ms"]}
         for row in rows
@@ -75,7 +75,7 @@ def _recorded(rows: Sequence[Mapping[str, Any]], policy: str, workload: Workload
     return Recorded(parse_events(events, workload), np.array([row[policy]["response_ms"] for row in rows]) * 1e-3)
 
 
-def agreement(workload: Workload, runs: Sequence[Recorded], player: Player, setting: Setting) -> Agreement:
+def agreement(workload: EventSequence, runs: Sequence[Recorded], player: Player, setting: Setting) -> Agreement:
     """Play recorded sequences and compare."""
     simulated = [np.array(responses_s(run(workload, r.events, player, setting), r.events)) for r in runs]
     measured = [r.response_s for r in runs]

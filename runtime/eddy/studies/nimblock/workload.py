@@ -31,7 +31,7 @@ TIME_LIMIT_S = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class App:
+class StudyApplication:
     """An application as studies see it.
 
     Attributes:
@@ -52,7 +52,7 @@ class App:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class EventSequence:
     """Applications and the board they run on.
 
     Attributes:
@@ -62,7 +62,7 @@ class Workload:
         measured_loads: Whether the load times were measured on a board, and not merely given.
     """
 
-    apps: Mapping[str, App]
+    apps: Mapping[str, StudyApplication]
     load_s: tuple[float, ...]
     port_s: float
     measured_loads: bool = False
@@ -72,7 +72,7 @@ class Workload:
         """What a load takes, on average over slots."""
         return sum(self.load_s) / len(self.load_s)
 
-    def single_slot_s(self, event: Event, measured: bool = True) -> float:
+    def single_slot_s(self, event: Arrival, measured: bool = True) -> float:
         """An event's time on a slot of its own ([004] 3.2.3): a load a task, then its whole batch, in a row.
 
         Args:
@@ -84,7 +84,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Arrival:
     """An application that arrives: name, number of items, priority, time."""
 
     app: str
@@ -109,7 +109,7 @@ def read_json(path: Path) -> Any:
         raise InvalidRequest(f"{path} is not JSON that can be read: it is nested too deep", field=str(path)) from None
 
 
-def parse_workload(document: Any, slots: int | None = None, load_ms: float | None = None) -> Workload:
+def parse_workload(document: Any, slots: int | None = None, load_ms: float | None = None) -> EventSequence:
     """Applications and load times from a document.
 
     Args:
@@ -127,10 +127,10 @@ def parse_workload(document: Any, slots: int | None = None, load_ms: float | Non
     times, port_ms = _load_times(_mapping(hardware, "hardware"), slots, load_ms)
     parsed = {str(name): _app(str(name), raw) for name, raw in apps.items()}
     measured = load_ms is None and bool(hardware.get("reconfiguration_ms_measured_per_slot"))
-    return Workload(parsed, tuple(t * 1e-3 for t in times), port_ms * 1e-3, measured)
+    return EventSequence(parsed, tuple(t * 1e-3 for t in times), port_ms * 1e-3, measured)
 
 
-def parse_events(document: Any, workload: Workload) -> tuple[Event, ...]:
+def parse_events(document: Any, workload: EventSequence) -> tuple[Arrival, ...]:
     """A sequence of events, in the order of the file.
 
     Raises:
@@ -141,7 +141,7 @@ def parse_events(document: Any, workload: Workload) -> tuple[Event, ...]:
     return tuple(_event(number, raw, workload) for number, raw in enumerate(document))
 
 
-def _event(number: int, raw: Any, workload: Workload) -> Event:
+def _event(number: int, raw: Any, workload: EventSequence) -> Arrival:
     at = f"events[{number}]"
     entry = _mapping(raw, at)
     app = entry.get("app")
@@ -157,7 +157,7 @@ def _event(number: int, raw: Any, workload: Workload) -> Event:
             allowed=list(PRIORITIES),
         )
     arrival_ms = _number(entry.get("arrival_ms", 0.0), f"{at}.arrival_ms")
-    return Event(str(app), batch, int(priority), arrival_ms * 1e-3)
+    return Arrival(str(app), batch, int(priority), arrival_ms * 1e-3)
 
 
 def _load_times(hardware: Mapping[str, Any], slots: int | None, load_ms: float | None) -> tuple[list[float], float]:
@@ -176,7 +176,7 @@ def _load_times(hardware: Mapping[str, Any], slots: int | None, load_ms: float |
     return times, min(port_ms, *times)
 
 
-def _app(name: str, raw: Any) -> App:
+def _app(name: str, raw: Any) -> StudyApplication:
     at = f"apps.{name}"
     entry = _mapping(raw, at)
     tasks = entry.get("tasks")
@@ -200,7 +200,7 @@ def _app(name: str, raw: Any) -> App:
     goal = int(_number(entry.get("goal_slots_used", GOAL_SLOTS), f"{at}.goal_slots_used"))
     graph = tuple(sorted({(place[a], place[b]) for a, b in edges}))
     application = Application(name, tuple(specs), graph, (), max_batch=1 << 30, goal_slots=GOAL_SLOTS)
-    return App(application, tuple(ids[old] for old in order), tuple(measured), max(goal, 1))
+    return StudyApplication(application, tuple(ids[old] for old in order), tuple(measured), max(goal, 1))
 
 
 def _edges(at: str, raw: Any, place: Mapping[Any, int]) -> list[tuple[int, int]]:

@@ -1,7 +1,12 @@
-"""`eddy reproduce vayalapra`: figures 5.1 and 5.2 of [000], on the RTL of the clusters."""
+"""`eddy reproduce vayalapra`: the figures of [000], chapter 5.
+
+Figures 5.1 and 5.2 run the workloads on the RTL of the clusters of 5.2.1. Figures 5.3 to 5.10 share the clusters of
+Table 5.3 for windows of board time, calibrated by runs on their RTL that are kept (`clusters.py`).
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +17,7 @@ from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import Executor
 from eddy.gpu.shape import ClusterShape
 from eddy.studies.report import Row, write_csv
-from eddy.studies.vayalapra import pictures
+from eddy.studies.vayalapra import pictures, sharing
 from eddy.studies.vayalapra.scaling import (
     BENCHMARKS,
     CONFIGURATIONS,
@@ -24,6 +29,7 @@ from eddy.studies.vayalapra.scaling import (
     predictions,
 )
 
+HEADLINES = "headlines.json"
 QUICK_NOTE = "quick: small workloads, where cold caches count most"
 
 
@@ -33,22 +39,35 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None], fig
     Args:
         out: Folder, made if need be.
         seed: Of the workloads' data.
-        quick: Small workloads on the two smallest clusters.
+        quick: Small workloads on the two smallest clusters, and short windows.
         say: Told what is being done.
-        figure: "5.1" or "5.2"; None for both. They come from the same runs.
+        figure: "5.1" to "5.10"; None for all.
 
     Raises:
         InvalidRequest: There is no such figure.
     """
-    if figure is not None and figure not in FIGURES:
-        has = ", ".join(FIGURES)
+    every = (*FIGURES, *sharing.FIGURES)
+    if figure is not None and figure not in every:
+        has = ", ".join(every)
         raise InvalidRequest(f"There is no figure {figure}; there are {has}.", field="figure", allowed=has)
-    chosen = {figure: FIGURES[figure]} if figure else FIGURES
-    points = _points(seed, quick, say)
     rows: list[Row] = []
-    for make in chosen.values():
-        rows += make(out, points)
-    return [replace(row, note=f"{row.note}; {QUICK_NOTE}".lstrip("; ")) for row in rows] if quick else rows
+    if alone := {name: make for name, make in FIGURES.items() if figure in (None, name)}:
+        points = _points(seed, quick, say)
+        for make in alone.values():
+            rows += make(out, points)
+        rows = [replace(row, note=f"{row.note}; {QUICK_NOTE}".lstrip("; ")) for row in rows] if quick else rows
+    if together := {name: share for name, share in sharing.FIGURES.items() if figure in (None, name)}:
+        found = sharing.results(sharing.QUICK_S if quick else sharing.WINDOW_S, say)
+        (out / HEADLINES).write_text(json.dumps(sharing.headlines(found)), encoding="utf-8")
+        for share in together.values():
+            rows += share(out, found)
+    return [replace(row, published=row.published or sharing.UNSTATED) for row in rows]
+
+
+def headlines(out: Path) -> dict[str, object]:
+    """What the last run into this folder found, as one object; empty where it shared no clusters."""
+    path = out / HEADLINES
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
 
 def _points(seed: int, quick: bool, say: Callable[[str], None]) -> list[Point]:

@@ -102,13 +102,14 @@ def measure(
     for cores, threads in configurations:
         executor = cluster(ClusterShape(cores, WARPS, threads))
         for name in names:
-            point = _point(sizes[name](seed), executor, compiler)
+            point = point_of(sizes[name](seed), executor, compiler)
             say(f"{point.configuration} {name}: {point.profile.time:.0f} cycles, F {point.profile.fraction:.3f}")
             points.append(point)
     return points
 
 
-def _point(workload: Workload, executor: Executor, compiler: Compiler) -> Point:
+def point_of(workload: Workload, executor: Executor, compiler: Compiler) -> Point:
+    """Run a workload, compare its results with its reference, and keep its counters."""
     runs = run(workload, executor, compiler)
     kernels = tuple(_activity(step.result) for step in runs)
     cores = [core for step in runs for core in step.result.counters]

@@ -13,7 +13,7 @@ Entry = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingTask:
     """What waits.
 
     Attributes:
@@ -52,13 +52,13 @@ class ArtefactPrema:
     pipelined: bool = False
     name: str = "prema"
 
-    def initial(self) -> Waiting:
+    def initial(self) -> WaitingTask:
         """Nothing waits."""
-        return Waiting()
+        return WaitingTask()
 
     def decide(self, view: DispatchView) -> Dispatch:
         """One turn: count, admit, find what is ready, give one task a slot."""
-        known: Waiting = view.memory
+        known: WaitingTask = view.memory
         jobs, now_s = jobs_by_id(view), view.now_s
         tokens, pending, ready = dict(known.tokens), list(known.pending), list(known.ready)
         threshold, counted_s, updated = known.threshold, known.counted_s, False
@@ -79,7 +79,7 @@ class ArtefactPrema:
             threshold = self._count(tokens, ready, jobs, now_s)
         decisions = () if view.port_busy else self._place(view, ready, tokens, jobs, threshold)
         tokens = {entry: count for entry, count in tokens.items() if entry[0] in jobs}
-        memory = Waiting(tuple(jobs), tuple(pending), tuple(ready), tokens, threshold, counted_s)
+        memory = WaitingTask(tuple(jobs), tuple(pending), tuple(ready), tokens, threshold, counted_s)
         wake_s = None if counted_s is None or not view.jobs else counted_s + self.interval_s + 1e-6
         return Dispatch(decisions, memory, wake_s)
 

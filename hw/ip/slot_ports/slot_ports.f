@@ -1,0 +1,1 @@
+rtl/slot_ports.svh

@@ -1,0 +1,108 @@
+"""The market over HTTP: what one tenant sees of it, and what the operator may say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from eddy.api.schemas import Answer
+from eddy.api.submissions import Request
+
+_CLUSTER = {"slot": 2, "module": "gpu_4c4w4t", "cores": 4, "price": 0.25}
+_SHARE = {
+    **{"slot": 2, "pes": 1.5, "core_seconds": 0.0752, "bid": 0.375},
+    **{"parallel_fraction": 0.93, "throughput": 1.0},
+}
+_ME = {
+    **{"weight": 4.0, "entitlement": 1.31, "promised_speedup": 1.44, "modelled_speedup": 1.43},
+    "delivered_over_promised": 0.993,
+    **{"measured_speedup": 1.46, "parallel_fraction": 0.93, "parallel_fraction_from": "counters"},
+    "shares": [_SHARE],
+}
+_NOW = {"epoch": 17, "at_s": 0.85, "price_policy": "market", "clusters": [_CLUSTER], "me": _ME}
+
+
+def _shown(example: dict[str, Any]) -> ConfigDict:
+    return ConfigDict(extra="forbid", json_schema_extra={"examples": [example]})
+
+
+class MarketCluster(Answer):
+    """A GPU cluster and its price."""
+
+    slot: int = Field(description="Slot it is in.")
+    module: str = Field(description="Module it is.")
+    cores: int = Field(description="Its cores, the PEs that are shared.")
+    price: float = Field(description="Of one PE, all prices times cores summing to 1; 0 under policies without prices.")
+
+
+class MarketShare(Answer):
+    """What the asking tenant has of a cluster."""
+
+    slot: int = Field(description="Slot of the cluster.")
+    pes: float = Field(description="Cores promised: floor or ceil of it at any moment, so many on average.")
+    core_seconds: float = Field(description="Core-seconds delivered in the last epoch that ended.")
+    bid: float = Field(description="What the tenant spends on it, of all money in the market.")
+    parallel_fraction: float = Field(description="F of its work there.")
+    throughput: float = Field(description="Of one PE for its work there, over a base PE.")
+
+
+class MarketMe(Answer):
+    """What the asking tenant has; speedups are over one base PE."""
+
+    weight: float = Field(description="What it is entitled to, relative to the others.")
+    entitlement: float = Field(description="Speedup if every cluster were divided by weight; 0 without work.")
+    promised_speedup: float = Field(description="Speedup the promised shares are worth.")
+    modelled_speedup: float | None = Field(description="Speedup the core-seconds of the last epoch are worth.")
+    delivered_over_promised: float | None = Field(
+        description="Of the last epoch: what was delivered is worth, over what was promised."
+    )
+    measured_speedup: float | None = Field(description="What its slices got done in the last epoch, per second.")
+    parallel_fraction: float | None = Field(description="F of its work, averaged over its shares; null without work.")
+    parallel_fraction_from: str = Field(description="`counters`, `assumed`, or `nothing ran`.")
+    shares: list[MarketShare] = Field(description="By cluster; empty without work.")
+
+
+class MarketAnswer(Answer):
+    """The epoch that lasts, or the last one."""
+
+    model_config = _shown(_NOW)
+
+    epoch: int = Field(description="Counts from 0.")
+    at_s: float = Field(description="Board time of its start.")
+    price_policy: str = Field(description="Policy in force.")
+    clusters: list[MarketCluster] = Field(description="Clusters and prices, by slot.")
+    me: MarketMe = Field(description="The asking tenant's own.")
+
+
+class MarketEpoch(MarketAnswer):
+    """An epoch that has ended."""
+
+    model_config = _shown({**_NOW, "ended_s": 0.9})
+
+    ended_s: float = Field(description="Board time of its end.")
+
+
+class MarketHistory(Answer):
+    """Epochs that have ended, oldest first."""
+
+    model_config = _shown({"epochs": [{**_NOW, "ended_s": 0.9}]})
+
+    epochs: list[MarketEpoch] = Field(description="Those in which the asking tenant had work.")
+
+
+class PriceSubmission(Request):
+    """Another price policy."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"policy": "entitlement"}]})
+
+    policy: str = Field(description="Its name, as `eddy serve --price` takes it.")
+
+
+class PriceInForce(Answer):
+    """The price policy in force, and those there are."""
+
+    model_config = _shown({"policy": "market", "allowed": ["entitlement", "market", "themis"]})
+
+    policy: str = Field(description="In force from the next epoch on, which is due at once.")
+    allowed: list[str] = Field(description="Names there are.")

@@ -1,0 +1,70 @@
+"""`/v1/market`: prices, and the asking tenant's shares of the clusters; `/v1/admin/price`: which policy sets them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from eddy.api.bodies import JsonRoute
+from eddy.api.context import Caller, Context, Ctx, Operator
+from eddy.api.market_explained import MarketExplanation
+from eddy.api.market_schemas import MarketAnswer, MarketHistory, PriceInForce, PriceSubmission
+from eddy.api.openapi import refusals
+from eddy.core.errors import InvalidRequest, NotFound
+from eddy.hypervisor.market_explain import explanation_of
+from eddy.hypervisor.market_loop import PriceLoop
+from eddy.hypervisor.market_report import HISTORY, history_of, market_of
+from eddy.policy.price import POLICIES
+
+router = APIRouter(prefix="/v1/market", tags=["market"], responses=refusals(404))
+admin = APIRouter(prefix="/v1/admin", tags=["operator"], route_class=JsonRoute, responses=refusals(403, 404))
+
+
+def _loop(context: Context) -> PriceLoop:
+    loop = context.hypervisor.price
+    if loop is None:
+        message = "Kernels get whole clusters here; `eddy serve --price NAME` shares them."
+        raise NotFound(message, field="price", allowed=sorted(POLICIES))
+    return loop
+
+
+@router.get("", operation_id="show_market", response_model=MarketAnswer, summary="Prices, and your shares")
+async def show_market(context: Ctx, viewer: Caller) -> MarketAnswer:
+    """Prices of all clusters; of bids, shares and speedups your own, and nobody else's."""
+    return MarketAnswer.model_validate(market_of(_loop(context), viewer.id))
+
+
+@router.get("/history", operation_id="show_market_history", response_model=MarketHistory, summary="Epochs that ended")
+async def show_history(
+    context: Ctx,
+    viewer: Caller,
+    after: Annotated[int, Query(ge=-1, description="Only epochs with a higher number.")] = -1,
+    limit: Annotated[int, Query(ge=1, le=4096, description="Most epochs; the latest.")] = HISTORY,
+) -> MarketHistory:
+    """The epochs in which you had work, oldest first."""
+    return MarketHistory.model_validate(history_of(_loop(context), viewer.id, after, limit))
+
+
+@router.get("/explain", operation_id="explain_market", response_model=MarketExplanation, summary="Why, in words")
+async def explain(context: Ctx, viewer: Caller) -> MarketExplanation:
+    """Why you have the shares you have, what another PE of each cluster is worth to you, and a doubled weight."""
+    return MarketExplanation.model_validate(explanation_of(_loop(context), viewer.id))
+
+
+@admin.get("/price", operation_id="show_price_policy", response_model=PriceInForce, summary="The price policy")
+async def show_price(context: Ctx, operator: Operator) -> PriceInForce:
+    """Which one is in force, and which there are."""
+    return PriceInForce(policy=_loop(context).policy_name, allowed=sorted(POLICIES))
+
+
+@admin.put(
+    "/price", operation_id="set_price_policy", response_model=PriceInForce, summary="Another price policy, at once"
+)
+async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> PriceInForce:
+    """Kernels that run go on; shares follow the new policy from its first epoch, which begins at once."""
+    loop = _loop(context)
+    if body.policy not in POLICIES:
+        raise InvalidRequest(f"There is no policy {body.policy!r}.", field="policy", allowed=sorted(POLICIES))
+    loop.switch(POLICIES[body.policy]())
+    return PriceInForce(policy=loop.policy_name, allowed=sorted(POLICIES))

@@ -1,0 +1,1 @@
+"""`eddy top`: the board at a glance, in a terminal."""

@@ -1,0 +1,42 @@
+"""The command `eddy top`."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from typing import Annotated
+
+import typer
+
+from eddy.cli.local import connect
+from eddy.cli.options import KEY, URL, AsJson, Key, Url
+from eddy.cli.output import USAGE, errors_in_one_line, print_json, say
+from eddy.cli.top.frame import COLUMNS, LINES, frame
+from eddy.cli.top.look import look
+
+
+def top(
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and end.")] = False,
+    interval: Annotated[float, typer.Option("--interval", min=0.2, max=60, help="Wall seconds between looks.")] = 1.0,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Watch slots, clusters, tenants and jobs. Arrows choose a job, Enter shows it, c cancels it, q quits."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        if as_json:
+            print_json(client.overview())
+            return
+        if once or not sys.stdout.isatty():
+            size = shutil.get_terminal_size((COLUMNS, LINES))
+            seen = look(client, url, fails=True)
+            print("\n".join(line.text for line in frame(seen, size.columns, size.lines)))
+            return
+        if importlib.util.find_spec("textual") is None:
+            say("eddy: the moving screen needs Textual: pip install 'eddy[serve]'; --once prints a frame without it")
+            raise typer.Exit(USAGE)
+        look(client, url, fails=True)
+        from eddy.cli.top.screen import Screen
+
+        Screen(client, url, interval).run()

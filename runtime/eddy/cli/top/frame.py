@@ -1,0 +1,146 @@
+"""What `eddy top` shows, as lines of text that fit a terminal: pure in what the server answered.
+
+Every part has its place and its share of the lines; a part that has more says how many more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eddy.cli.output import seconds
+
+COLUMNS, LINES = 80, 24
+"""The smallest terminal everything fits into."""
+_BLANK = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a frame.
+
+    Attributes:
+        text: At most as wide as the frame.
+        style: What it is: `title`, `head`, `plain`, `bad` or `chosen`.
+        job: The job it is about, which can be chosen; else None.
+    """
+
+    text: str
+    style: str = "plain"
+    job: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the server answered.
+
+    Attributes:
+        url: Its address.
+        overview: The answer of `GET /v1/overview`; None where nothing answered.
+        market: The answer of `GET /v1/market`; None where the board has no market.
+        problem: Why there is no overview; "" where there is one.
+    """
+
+    url: str
+    overview: Mapping[str, Any] | None
+    market: Mapping[str, Any] | None = None
+    problem: str = ""
+
+
+def frame(seen: Seen, columns: int = COLUMNS, lines: int = LINES, chosen: int | None = None) -> list[Line]:
+    """The lines of a frame, at most `lines` of at most `columns` characters; `chosen` is the job that is marked."""
+    if seen.overview is None:
+        return _fit([Line(f"eddy top  {seen.url}", "title"), Line(f"no answer: {seen.problem}", "bad")], columns, lines)
+    state = seen.overview
+    fixed = [*_title(seen, state), *_slots(state), *_market(seen.market), *_tenants(state)]
+    left = max(lines - len(fixed), 3)
+    return _fit([*fixed, *_jobs(state, left, chosen)], columns, lines)
+
+
+def _fit(lines: Sequence[Line], columns: int, most: int) -> list[Line]:
+    return [Line(line.text[:columns].rstrip(), line.style, line.job) for line in lines[:most]]
+
+
+def _title(seen: Seen, state: Mapping[str, Any]) -> list[Line]:
+    counts = state["counts"]
+    jobs = sum(counts.values())
+    said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    who = state["viewer"] + (" (operator)" if state["operator"] and state["viewer"] != "operator" else "")
+    where = seen.url.partition("://")[2] or seen.url
+    first = f"eddy top  {where}  {who}  policy {state['policy']}  board time {seconds(state['now_s'])}"
+    second = Line(f"{jobs} jobs under way{': ' if said else ''}{said}")
+    return [Line(first, "title"), second if state["ready"] else Line(f"not ready: {state['detail']}", "bad")]
+
+
+def _slots(state: Mapping[str, Any]) -> list[Line]:
+    lines = [Line(_row(_SLOT, ("SLOT", "POOL", "PHASE", "SINCE", "MODULE", "TENANT", "JOB", "ITEM")), "head")]
+    for slot in state["slots"]:
+        since = seconds(state["now_s"] - slot["since_s"])
+        values = (slot["slot"], slot["pool"], slot["phase"], since, slot["module"], slot["tenant"])
+        text = _row(_SLOT, (*values, slot["job"], slot["item"]))
+        lines.append(Line(text, "bad" if slot["phase"] in ("faulted", "unknown") else "plain"))
+    return lines
+
+
+def _market(market: Mapping[str, Any] | None) -> list[Line]:
+    if not market or not market["clusters"]:
+        return []
+    mine = {share["slot"]: share for share in (market.get("me") or {}).get("shares", [])}
+    lines = [Line(_row(_CLUSTER, ("SLOT", "CLUSTER", "CORES", "PRICE", "MY CORES", "CORE-SECONDS")), "head")]
+    for cluster in market["clusters"]:
+        share = mine.get(cluster["slot"], {})
+        values = (cluster["slot"], cluster["module"], cluster["cores"], _number(cluster["price"]))
+        text = _row(_CLUSTER, (*values, _number(share.get("pes")), _number(share.get("core_seconds"))))
+        lines.append(Line(text))
+    return lines
+
+
+def _tenants(state: Mapping[str, Any], most: int = 4) -> list[Line]:
+    loads = sorted(state["tenants"], key=lambda entry: -sum(entry["jobs"].values()))
+    if not loads:
+        return []
+    lines = [Line("TENANTS", "head")]
+    for entry in loads[:most]:
+        said = ", ".join(f"{count} {name}" for name, count in sorted(entry["jobs"].items()))
+        lines.append(Line(f"{entry['tenant']:<16}{said}"))
+    return lines + ([Line(f"and {len(loads) - most} more tenants")] if len(loads) > most else [])
+
+
+def _jobs(state: Mapping[str, Any], room: int, chosen: int | None) -> list[Line]:
+    """Jobs under way, then those that ended, as many as there is room for."""
+    head = Line(
+        _row(_JOB, ("JOB", "TENANT", "APPLICATION", "STATE", "ITEMS", "WAITING", "RUNNING", "RESPONSE")), "head"
+    )
+    found = [*state["jobs"], *state["ended"]]
+    shown = found[: room - 1] if len(found) < room else found[: room - 2]
+    lines = [head, *(_job(entry, chosen) for entry in shown)]
+    hidden = sum(state["counts"].values()) - sum(entry in shown for entry in state["jobs"])
+    if len(found) > len(shown) and hidden > 0:
+        lines.append(Line(f"and {hidden} more under way"))
+    return lines
+
+
+def _job(entry: Mapping[str, Any], chosen: int | None) -> Line:
+    progress, error = entry["progress"], entry["error"]
+    what = f"{entry['state']}{': ' + error['cause'] if error else ''}"
+    times = (seconds(entry["waiting_s"]), seconds(entry["running_s"]), seconds(entry["response_s"]))
+    items = f"{progress['done']}/{progress['total']}"
+    text = _row(_JOB, (entry["id"], entry["tenant"], entry["application"], what, items, *times))
+    style = "chosen" if entry["id"] == chosen else "bad" if error else "plain"
+    return Line(text, style, entry["id"])
+
+
+_SLOT = ((4, ">"), (8, "<"), (8, "<"), (8, ">"), (20, "<"), (12, "<"), (6, ">"), (5, ">"))
+_CLUSTER = ((4, ">"), (22, "<"), (6, ">"), (10, ">"), (10, ">"), (14, ">"))
+_JOB = ((5, ">"), (9, "<"), (17, "<"), (12, "<"), (6, ">"), (8, ">"), (8, ">"), (8, ">"))
+"""Widths of columns, and on which side each is aligned."""
+
+
+def _row(columns: Sequence[tuple[int, str]], values: Sequence[Any]) -> str:
+    shown = [_BLANK if value is None or value == "" else str(value) for value in values]
+    return " ".join(f"{text[:width]:{side}{width}}" for (width, side), text in zip(columns, shown, strict=True))
+
+
+def _number(value: Any) -> str:
+    return _BLANK if value is None else f"{float(value):.3g}"

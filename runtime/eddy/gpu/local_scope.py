@@ -1,0 +1,80 @@
+"""`__local` variables declared in an inner block of a kernel, moved to its outermost one.
+
+OpenCL C 1.2 (6.5.2) has them in the outermost scope of a kernel, and clang insists; others do not, and programs
+rely on it. Such a variable has no initializer and exists once for a work-group, so where in its kernel it is declared
+changes nothing but where its name is known. Lines keep their numbers.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MARKER = re.compile(r'#(?:line)? (\d+) "([^"]*)"')
+_REFUSED = re.compile(r"^([^:\n]+):(\d+):(\d+): error: variables in the local address space can only be declared", re.M)
+_NOT_CODE = re.compile(
+    r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:[^\n\\]|\\.|\\\n)*', re.S | re.M
+)
+_KEYWORD = re.compile(r"\b(?:__local|local)\b")
+
+
+def moved(source: str, message: str) -> str | None:
+    """A source with the declarations a message refuses in outer scopes; None where that is not what it refuses.
+
+    Args:
+        source: The tenant's.
+        message: The compiler's.
+    """
+    places = [((file, int(line)), int(column)) for file, line, column in _REFUSED.findall(message)]
+    if not places or message.count(": error: ") != len(places):
+        return None
+    starts = _starts(source)
+    code = _NOT_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+    cuts: dict[int, tuple[int, int]] = {}
+    for place, column in places:
+        if place not in starts:
+            return None
+        name = starts[place] + column - 1
+        keywords = [at.start() for at in _KEYWORD.finditer(code, 0, name)]
+        end = code.find(";", name)
+        outer = _outermost(code, name)
+        if not keywords or end < 0 or outer is None or ";" in code[keywords[-1] : name]:
+            return None
+        cuts[keywords[-1]] = (end + 1, outer)
+    return _rearranged(source, cuts)
+
+
+def _starts(source: str) -> dict[tuple[str, int], int]:
+    """Where each line of each file begins, headers having been put in with markers."""
+    found, at, file, number = {}, 0, "kernel.cl", 1
+    for line in source.splitlines(keepends=True):
+        marker = _MARKER.match(line)
+        if marker:
+            file, number = marker[2], int(marker[1])
+        else:
+            found[file, number] = at
+            number += 1
+        at += len(line)
+    return found
+
+
+def _outermost(code: str, at: int) -> int | None:
+    """Where the body begins that a place is in: behind its first brace."""
+    depth, opened = 0, None
+    for brace in re.finditer(r"[{}]", code[:at]):
+        if brace[0] == "{":
+            opened = brace.end() if depth == 0 else opened
+            depth += 1
+        else:
+            depth -= 1
+    return opened if depth > 0 else None
+
+
+def _rearranged(source: str, cuts: dict[int, tuple[int, int]]) -> str:
+    """Each declaration's text put where its body begins, and taken from where it was but for its line ends."""
+    pieces = [(begin, end, "\n" * source.count("\n", begin, end)) for begin, (end, _) in cuts.items()]
+    for begin, (end, outer) in cuts.items():
+        pieces.append((outer, outer, " " + source[begin:end].replace("\n", " ")))
+    text = source
+    for begin, end, put in sorted(pieces, reverse=True):
+        text = text[:begin] + put + text[end:]
+    return text

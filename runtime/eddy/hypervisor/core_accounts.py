@@ -1,0 +1,129 @@
+"""The account of one cluster's cores: who runs on which, what each tenant was promised, was due, and had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from eddy.policy.price.turns import Claim, charged, in_force
+
+
+@dataclass(slots=True)
+class Slice:
+    """Work-groups of a kernel on one core.
+
+    Attributes:
+        job: Whose.
+        tenant: Whose job it is.
+        core: Where.
+        number: Which slice of its job, from 0.
+        name: What it is called on the board; no other slice is or was called so.
+        first, count: Its work-groups.
+        started_s: Board time of its start.
+        stopping: It was told to stop.
+    """
+
+    job: int
+    tenant: str
+    core: int
+    number: int
+    name: str
+    first: int
+    count: int
+    started_s: float
+    stopping: bool = False
+
+
+@dataclass
+class CoreAccount:
+    """One cluster.
+
+    Attributes:
+        cores: What each core runs, None for nothing; empty while nothing is loaded.
+        shares: Cores promised, by tenant.
+        lags: Core-seconds due less those had, by tenant.
+        delivered_s: Core-seconds had, by tenant, since ever.
+    """
+
+    cores: list[Slice | None] = field(default_factory=list)
+    shares: Mapping[str, float] = field(default_factory=dict)
+    lags: dict[str, float] = field(default_factory=dict)
+    delivered_s: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def running(self) -> list[Slice]:
+        """What runs, by core."""
+        return [each for each in self.cores if each is not None]
+
+    @property
+    def free(self) -> list[int]:
+        """Cores that run nothing."""
+        return [core for core, each in enumerate(self.cores) if each is None]
+
+    @property
+    def closing(self) -> bool:
+        """Whether all that runs was told to stop: the board closes the slot with the last of it."""
+        running = self.running
+        return bool(running) and all(each.stopping for each in running)
+
+    def claims(self, now_s: float, wants: Mapping[str, int], weights: Mapping[str, float]) -> list[Claim]:
+        """Everybody's claim at a time, slices that run counted up to then.
+
+        Args:
+            now_s: Board time.
+            wants: By tenant: slices it could start.
+            weights: By tenant.
+        """
+        running = self.running
+        held: dict[str, list[float]] = {}
+        for each in running:
+            held.setdefault(each.tenant, []).append(now_s - each.started_s)
+        plain = [
+            Claim(tenant, self.shares.get(tenant, 0.0), weights.get(tenant, 1.0), len(held.get(tenant, ())), wanted)
+            for tenant, wanted in _every(held, wants)
+        ]
+        shares = in_force(plain, len(self.cores))
+        under_way_s, total = sum(map(sum, held.values())), sum(shares.values()) or 1.0
+        return [
+            Claim(
+                claim.tenant,
+                claim.share,
+                claim.weight,
+                claim.running,
+                claim.wants,
+                self.lags.get(claim.tenant, 0.0)
+                + under_way_s * shares[claim.tenant] / total
+                - sum(held.get(claim.tenant, ())),
+            )
+            for claim in plain
+        ]
+
+    def start(self, started: Slice) -> None:
+        """A core was given."""
+        self.cores[started.core] = started
+
+    def end(self, core: int, took_s: float, wants: Mapping[str, int], weights: Mapping[str, float]) -> Slice:
+        """A core is free again; its tenant is charged what the slice took."""
+        ended = self.cores[core]
+        assert ended is not None
+        held: dict[str, int] = {}
+        for each in self.running:
+            held[each.tenant] = held.get(each.tenant, 0) + 1
+        claims = [
+            Claim(tenant, self.shares.get(tenant, 0.0), weights.get(tenant, 1.0), held.get(tenant, 0), wanted)
+            for tenant, wanted in _every(held, wants)
+        ]
+        self.lags = charged(self.lags, in_force(claims, len(self.cores)), ended.tenant, took_s)
+        self.delivered_s[ended.tenant] = self.delivered_s.get(ended.tenant, 0.0) + took_s
+        self.cores[core] = None
+        return ended
+
+    def forget(self, tenants: Iterable[str]) -> None:
+        """Tenants that are gone for good owe nothing and are owed nothing."""
+        for tenant in tenants:
+            self.lags.pop(tenant, None)
+
+
+def _every(held: Mapping[str, object], wants: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Tenants that run or want to, in order of their names, and what each wants."""
+    return [(tenant, wants.get(tenant, 0)) for tenant in sorted({*held, *wants})]

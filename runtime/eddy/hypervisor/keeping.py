@@ -1,0 +1,156 @@
+"""What must be on disk before the machine hears of it, and the disk that nobody in the engine waits for.
+
+A synchronisation of the disk takes longer than most steps. So the outputs of an item are written, synchronised and
+named by a thread of their own, together with all others that wait; the engine goes on with other jobs, and takes note
+of the item in a later step. The end of a job is committed likewise without waiting for the disk: nobody is shown it
+before the disk has it (see `eddy.store.disk`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from eddy.hypervisor.messages import Collected
+from eddy.store import Store
+from eddy.store.rows import Result, ResultRow
+
+MOST_BYTES = 64 << 20
+"""Bytes of outputs that may wait for the disk; the engine waits with more."""
+Spawn = Callable[[Callable[[], None]], object]
+"""Has something called, now or in another thread, one call after the other."""
+
+
+def at_once(call: Callable[[], None]) -> None:
+    """The `Spawn` of who is to wait: the same steps give the same trace, whatever the disk does meanwhile."""
+    call()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Outputs that are on disk.
+
+    Attributes:
+        message: What the machine is told.
+        rows: What the data base is told.
+    """
+
+    message: Collected
+    rows: tuple[ResultRow, ...]
+
+
+class Keeping:
+    """Outputs on their way to the disk, in order.
+
+    Args:
+        store: Where.
+        spawn: Who does it.
+        done: Called, from that thread, when something is there to be taken.
+    """
+
+    def __init__(self, store: Store, spawn: Spawn = at_once, done: Callable[[], None] = lambda: None) -> None:
+        self._store, self._spawn, self._done = store, spawn, done
+        self._changed = threading.Condition()
+        self._waiting: deque[tuple[tuple[Result, ...], Collected]] = deque()
+        self._kept: deque[Kept] = deque()
+        self._promised = False
+        self._working = False
+        self._bytes = 0
+        self._failure: Exception | None = None
+        self._ends: dict[tuple[int, str], int] = {}
+        """Where files end whose last rows may not be committed yet."""
+
+    def put(self, results: Sequence[Result], message: Collected) -> None:
+        """Have outputs on disk, then the message among what `take` gives."""
+        with self._changed:
+            while self._working and self._bytes > MOST_BYTES:
+                self._changed.wait()
+            self._waiting.append((tuple(results), message))
+            self._bytes += sum(len(result.data) for result in results)
+        self._start()
+
+    def settle(self) -> None:
+        """Have what was committed on disk; `take` raises where the disk refuses."""
+        with self._changed:
+            self._promised = True
+        self._start()
+
+    def take(self) -> list[Kept]:
+        """What is on disk since this was asked last.
+
+        Raises:
+            Exception: Why something is not, `StorageFailed` mostly. Nothing goes on before `clear`.
+        """
+        with self._changed:
+            if self._failure is not None:
+                raise self._failure
+            found = list(self._kept)
+            self._kept.clear()
+        return found
+
+    def forget(self, job: int) -> None:
+        """A job has ended: what it left is committed."""
+        with self._changed:
+            for key in [key for key in self._ends if key[0] == job]:
+                del self._ends[key]
+
+    def clear(self) -> None:
+        """Forget everything, once nothing is being written any more: store and board are recovered."""
+        with self._changed:
+            self._waiting.clear()
+            self._promised = False
+            while self._working:
+                self._changed.wait()
+            self._kept.clear()
+            self._ends.clear()
+            self._failure, self._bytes = None, 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether `take` would give or raise something."""
+        return bool(self._kept) or self._failure is not None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is on its way, or there."""
+        return self._working or self.ready
+
+    def _start(self) -> None:
+        with self._changed:
+            if self._working or self._failure is not None:
+                return
+            self._working = True
+        self._spawn(self._work)
+
+    def _work(self) -> None:
+        """Write what waits until nothing does."""
+        while True:
+            with self._changed:
+                group, promised = list(self._waiting), self._promised
+                if not (group or promised) or self._failure is not None:
+                    self._working = False
+                    self._changed.notify_all()
+                    return
+                self._waiting.clear()
+                self._promised = False
+            try:
+                self._keep(group)
+                if promised:
+                    self._store.settle()
+            except Exception as failure:
+                with self._changed:
+                    self._failure = failure
+                self._done()
+
+    def _keep(self, group: Sequence[tuple[tuple[Result, ...], Collected]]) -> None:
+        if not group:
+            return
+        rows = iter(self._store.write_results([result for results, _ in group for result in results], self._ends))
+        kept = [Kept(message, tuple(next(rows) for _ in results)) for results, message in group]
+        with self._changed:
+            self._kept += kept
+            self._bytes -= sum(len(result.data) for results, _ in group for result in results)
+            self._changed.notify_all()
+        self._done()

@@ -1,0 +1,435 @@
+"""What price decides on a live board: an epoch's view, the policy's decision, and what came of it.
+
+An epoch begins after `epoch_s` of board time, or when a tenant comes or goes. What was delivered in the one before is
+added to the history with what had been promised; the policy sees it and shares the clusters out again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from eddy.core.counters import CoreCounters
+from eddy.hypervisor.core_accounts import CoreAccount
+from eddy.hypervisor.learning import Learned
+from eddy.hypervisor.messages import Spread
+from eddy.hypervisor.slot import MachineSlot
+from eddy.model.parallel_fraction import Activity
+from eddy.policy.price.view import ClusterView, Configuration, Floats, PriceDecision, PricePolicy, PriceView, entitled
+
+SOFT_FLOAT = 0.15
+"""Speed of floating point in software over that of a unit, before anything was measured."""
+RECENT = 8
+"""Kernels of a tenant by which its work is judged: those it submitted last."""
+KEPT = 4096
+"""Epochs the history holds."""
+MOST_CONFIGURATIONS = 32
+"""Alternatives a policy is shown; with more, those that change one slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterKind:
+    """What a module is, as a cluster.
+
+    Attributes:
+        cores: PEs.
+        lanes: Of a core.
+        clk_hz: Its clock.
+    """
+
+    cores: int
+    lanes: int
+    clk_hz: float
+
+    @property
+    def speed(self) -> float:
+        """Of one PE, before anything was measured: lanes times clock."""
+        return self.lanes * self.clk_hz
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSettings:
+    """How often, and how finely.
+
+    Attributes:
+        quantum_s: Board seconds a slice of a kernel should take.
+        epoch_s: Board seconds of an epoch.
+        configure_s: Board seconds between two looks at other configurations.
+    """
+
+    quantum_s: float = 1e-3
+    epoch_s: float = 50e-3
+    configure_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Epoch:
+    """What was decided at the start of an epoch, and what came of it.
+
+    Attributes:
+        number: Counts from 0.
+        at_s: Board time of its start.
+        ended_s: Of its end; None while it lasts.
+        policy: Name of the policy.
+        view, decision: What it saw, and what it said.
+        measured: Whether each F was measured there; (n, m).
+        delivered_s: Core-seconds each tenant had on each cluster, (n, m).
+        work_s: Seconds one base PE would have taken for what each tenant got done; (n,).
+    """
+
+    number: int
+    at_s: float
+    ended_s: float | None
+    policy: str
+    view: PriceView
+    decision: PriceDecision
+    measured: Floats
+    delivered_s: Floats
+    work_s: Floats
+
+
+@dataclass
+class PriceLoop:
+    """The live side of a price policy.
+
+    Args:
+        policy: In force; may be exchanged (`switch`).
+        kinds: Clusters there are, by module, the preferred one first.
+        weight_of: What a tenant is entitled to, relative to the others.
+        settings: See there.
+        configurations: What the slots may hold together, by name: modules by slot; empty where any cluster that has an
+            image for a slot may be in it.
+    """
+
+    policy: PricePolicy
+    kinds: Mapping[str, ClusterKind]
+    weight_of: Callable[[str], float] = lambda _: 1.0
+    settings: PriceSettings = field(default_factory=PriceSettings)
+    configurations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.accounts: dict[int, CoreAccount] = {}
+        self.learned = Learned()
+        self.weights: dict[str, float] = {}
+        self.wanted: dict[int, str] = {}
+        """By slot: the module the configuration in force has there."""
+        self.history: deque[Epoch] = deque(maxlen=KEPT)
+        self.now: Epoch | None = None
+        self._lock = threading.Lock()
+        """Keeps those who look at the history apart from the one who writes it."""
+        self.next_s = 0.0
+        self.life = 0
+        """How often the hypervisor has recovered: tells its slices from those of earlier lives."""
+        self._memory = self.policy.initial()
+        self._recent: dict[str, dict[str, Spread]] = {}
+        self._absent_s: dict[str, float] = {}
+        self._waiting_s: Mapping[str, float] = {}
+        self._prices: dict[int, float] = {}
+        self._work_s: dict[str, float] = {}
+        self._before: dict[int, dict[str, float]] = {}
+        self._counted: dict[tuple[str, int], tuple[int, ...]] = {}
+        self._next_policy: PricePolicy | None = None
+        self._configured_s = 0.0
+        self._number = 0
+
+    def attach(self, accounts: dict[int, CoreAccount]) -> None:
+        """The machine begins: nothing runs."""
+        self.accounts, self.now, self._absent_s = accounts, None, {}
+        self._before, self.next_s = {}, 0.0
+
+    def switch(self, policy: PricePolicy) -> None:
+        """Another policy, from the next epoch on, which is due at once; from any thread."""
+        self._next_policy = policy
+        self.next_s = 0.0
+
+    @property
+    def policy_name(self) -> str:
+        """Of the policy in force, or about to be."""
+        return (self._next_policy or self.policy).name
+
+    def shown(self) -> tuple[Epoch | None, tuple[Epoch, ...]]:
+        """The epoch that lasts, and those that ended, oldest first; from any thread."""
+        with self._lock:
+            return self.now, tuple(self.history)
+
+    # What happens -------------------------------------------------------------------------------------------------
+
+    def arrived(self, tenant: str, spread: Spread, now_s: float) -> None:
+        """A tenant submitted a kernel."""
+        recent = self._recent.setdefault(tenant, {})
+        recent.pop(spread.kernel, None)
+        recent[spread.kernel] = spread
+        while len(recent) > RECENT:
+            del recent[next(iter(recent))]
+
+    def measured(
+        self,
+        tenant: str,
+        slot: int,
+        module: str,
+        spread: Spread,
+        groups: int,
+        took_s: float,
+        counters: CoreCounters | None,
+    ) -> None:
+        """A slice ended well."""
+        known = self.learned.of(spread.kernel, module)
+        known.take(groups, took_s, counters, self.settings.quantum_s)
+        done = groups / spread.variants[module].groups
+        self._work_s[tenant] = self._work_s.get(tenant, 0.0) + done * self._base_s(spread)
+        if counters is not None and any(counters.cycle_thread):
+            before = self._counted.get((tenant, slot), (0,) * len(counters.cycle_thread))
+            self._counted[tenant, slot] = tuple(map(operator.add, before, counters.cycle_thread))
+
+    def price(self, slot: int) -> float:
+        """Of a PE of a cluster in the epoch that lasts; 0 under policies without prices."""
+        return self._prices.get(slot, 0.0)
+
+    def refresh(
+        self,
+        now_s: float,
+        slots: Iterable[MachineSlot],
+        fits: Mapping[str, Mapping[int, str]],
+        tenants: Collection[str],
+        waiting: Callable[[], Mapping[str, float]] = dict,
+    ) -> None:
+        """Begin an epoch, where one is due: its time has come, or a tenant came or has been away for an epoch.
+
+        Args:
+            now_s: Board time.
+            slots: Of the `gpu` pool.
+            fits: Module to slot to image.
+            tenants: Those with work.
+            waiting: Gives core-seconds of it by tenant, as far as is known; asked where an epoch begins.
+        """
+        if not tenants:
+            self._end(now_s)
+            self.now = None
+            return
+        for tenant in tenants:
+            self._absent_s.pop(tenant, None)
+        known = set(self.now.view.tenants) if self.now is not None else set()
+        for tenant in known.difference(tenants):
+            self._absent_s.setdefault(tenant, now_s + self.settings.epoch_s)
+        gone = {tenant for tenant, at_s in self._absent_s.items() if at_s <= now_s}
+        present = sorted((known | set(tenants)) - gone)
+        held = tuple(slot for slot in slots if slot.index in self.accounts)
+        changed = set(present) != known or self._clusters_changed(held, fits)
+        if not (changed or now_s >= self.next_s):
+            return
+        self._end(now_s)
+        self._waiting_s = waiting()
+        self._begin(now_s, present, held, fits)
+
+    @property
+    def wake_s(self) -> float | None:
+        """Board time at which the next epoch is due; None while nobody has work."""
+        return self.next_s if self.now is not None else None
+
+    # An epoch -----------------------------------------------------------------------------------------------------
+
+    def _begin(
+        self, now_s: float, tenants: list[str], slots: tuple[MachineSlot, ...], fits: Mapping[str, Mapping[int, str]]
+    ) -> None:
+        if (chosen_policy := self._next_policy) is not None:
+            self.policy, self._next_policy = chosen_policy, None
+            self._memory = self.policy.initial()
+        self.weights = {tenant: self.weight_of(tenant) for tenant in tenants}
+        modules = {slot.index: self._module(slot, fits) for slot in slots}
+        here = self._configuration(tenants, {slot: module for slot, module in modules.items() if module})
+        if not here.clusters:
+            return
+        last = self.history[-1] if self.history else None
+        view = PriceView(
+            now_s=now_s,
+            epoch=self._number,
+            tenants=tuple(tenants),
+            weights=np.array([self.weights[tenant] for tenant in tenants]),
+            present=here,
+            waiting_s=np.array([self._waiting_s.get(tenant, 0.0) for tenant in tenants]),
+            delivered_s=_of_last(last, tenants, here),
+            counters=tuple(tuple(self._activity(t, c.slot) for c in here.clusters) for t in tenants),
+            alternatives=self._alternatives(now_s, tenants, slots, modules, fits),
+            memory=self._memory,
+        )
+        decision = self.policy.decide(view)
+        self._memory = decision.memory
+        slots_now = [cluster.slot for cluster in here.clusters]
+        self._prices = dict(zip(slots_now, map(float, decision.prices), strict=True))
+        for column, cluster in enumerate(here.clusters):
+            shares = {t: float(x) for t, x in zip(tenants, decision.shares[:, column], strict=True) if x > 0}
+            self.accounts[cluster.slot].shares = shares
+        if decision.configuration:
+            chosen = next(c for c in view.alternatives if c.name == decision.configuration)
+            self.wanted = {cluster.slot: cluster.module for cluster in chosen.clusters}
+        nothing = np.zeros(here.throughput.shape)
+        sure = np.array([[self._sure(t, c.module) for c in here.clusters] for t in tenants], np.float64)
+        view = replace(view, memory=None)
+        work = np.zeros(len(tenants))
+        self.now = Epoch(self._number, now_s, None, self.policy.name, view, decision, sure, nothing, work)
+        self._before = {slot: dict(account.delivered_s) for slot, account in self.accounts.items()}
+        self._work_s.clear()
+        self._counted.clear()
+        self._number += 1
+        self.next_s = now_s + self.settings.epoch_s
+
+    def _end(self, now_s: float) -> None:
+        """Close the epoch that lasts: what was delivered in it is history."""
+        epoch = self.now
+        if epoch is None or now_s <= epoch.at_s:
+            return
+        clusters, tenants = epoch.view.present.clusters, epoch.view.tenants
+        had = np.array([[self._had(c.slot, tenant) for c in clusters] for tenant in tenants])
+        work = np.array([self._work_s.get(tenant, 0.0) for tenant in tenants])
+        with self._lock:
+            self.history.append(replace(epoch, ended_s=now_s, delivered_s=had, work_s=work))
+
+    def _activity(self, tenant: str, slot: int) -> Activity | None:
+        """What was counted for a tenant on a cluster since the last epoch began."""
+        lanes = self._counted.get((tenant, slot))
+        return None if lanes is None else Activity((lanes,))
+
+    def _had(self, slot: int, tenant: str) -> float:
+        account = self.accounts.get(slot)
+        if account is None:
+            return 0.0
+        return account.delivered_s.get(tenant, 0.0) - self._before.get(slot, {}).get(tenant, 0.0)
+
+    # What is known ------------------------------------------------------------------------------------------------
+
+    def _module(self, slot: MachineSlot, fits: Mapping[str, Mapping[int, str]]) -> str:
+        """What a slot holds, or is going to hold."""
+        wanted = slot.module or self.wanted.get(slot.index, "")
+        if wanted in self.kinds and slot.index in fits.get(wanted, {}):
+            return wanted
+        return next((module for module in self.kinds if slot.index in fits.get(module, {})), "")
+
+    def _clusters_changed(self, slots: tuple[MachineSlot, ...], fits: Mapping[str, Mapping[int, str]]) -> bool:
+        if self.now is None:
+            return True
+        known = {cluster.slot: cluster.module for cluster in self.now.view.present.clusters}
+        return known != {slot.index: m for slot in slots if (m := self._module(slot, fits))}
+
+    def _configuration(
+        self, tenants: Iterable[str], modules: Mapping[int, str], change_s: float = 0.0
+    ) -> Configuration:
+        names = list(tenants)
+        clusters = tuple(ClusterView(slot, modules[slot], self.kinds[modules[slot]].cores) for slot in sorted(modules))
+        shape = len(names), len(clusters)
+        fraction = np.array([[self.fraction(t, c.module) for c in clusters] for t in names]).reshape(shape)
+        throughput = np.array([[self.throughput(t, c.module) for c in clusters] for t in names]).reshape(shape)
+        known = (each for each, held in self.configurations.items() if held == modules)
+        name = next(known, ", ".join(f"{cluster.slot}: {cluster.module}" for cluster in clusters))
+        return Configuration(name, clusters, fraction, throughput, change_s)
+
+    def _alternatives(
+        self,
+        now_s: float,
+        tenants: list[str],
+        slots: tuple[MachineSlot, ...],
+        modules: Mapping[int, str],
+        fits: Mapping[str, Mapping[int, str]],
+    ) -> tuple[Configuration, ...]:
+        """What else the slots could hold, now and then; nothing while a change is under way."""
+        wanted = {slot: self.wanted.get(slot, module) for slot, module in modules.items()}
+        # What no image is left for never comes: it is not waited for.
+        under_way = any(wanted[s] != module and s in fits.get(wanted[s], {}) for s, module in modules.items())
+        offered = self._offered(slots, modules, fits)
+        if under_way or now_s < self._configured_s or not offered:
+            return ()
+        self._configured_s = now_s + self.settings.configure_s
+        load_s = {slot.index: slot.load_s for slot in slots}
+        found = []
+        for picked in offered:
+            change_s = sum(load_s[slot] for slot, module in picked.items() if module != modules[slot])
+            found.append(self._configuration(tenants, picked, change_s))
+        return tuple(sorted(found, key=lambda each: (each.change_s, each.name)))
+
+    def _offered(
+        self, slots: tuple[MachineSlot, ...], modules: Mapping[int, str], fits: Mapping[str, Mapping[int, str]]
+    ) -> list[dict[int, str]]:
+        """What else the slots could hold: named configurations with all their images, or what images there are."""
+        if self.configurations:
+            indices = {slot.index for slot in slots}
+            named = (dict(held) for held in self.configurations.values() if set(held) == indices and held != modules)
+            return [h for h in named if all(m in self.kinds and s in fits.get(m, {}) for s, m in h.items())]
+        return _combinations({s.index: [m for m in self.kinds if s.index in fits.get(m, {})] for s in slots}, modules)
+
+    def fraction(self, tenant: str, module: str) -> float:
+        """F of what a tenant submitted last, on a kind of cluster."""
+        recent = self._recent.get(tenant, {})
+        found = [self.learned.fraction(kernel, module)[0] for kernel in recent]
+        return float(np.clip(np.mean(found), 1e-3, 1.0)) if found else 0.8
+
+    def _sure(self, tenant: str, module: str) -> bool:
+        recent = self._recent.get(tenant, {})
+        return bool(recent) and all(self.learned.fraction(kernel, module)[1] for kernel in recent)
+
+    def throughput(self, tenant: str, module: str) -> float:
+        """Of one PE for what a tenant submitted last, over a base PE; 0 where nothing of it runs there."""
+        base = min(kind.speed for kind in self.kinds.values())
+        found = [self._speed(spread, module) / base for spread in self._recent.get(tenant, {}).values()]
+        return float(np.mean(found)) if found else 0.0
+
+    def _speed(self, spread: Spread, module: str) -> float:
+        """Of one PE for a kernel, in the unit of `ClusterKind.speed`: measured over what was measured elsewhere."""
+        if module not in spread.variants:
+            return 0.0
+        took_s = self._whole_s(spread, module)
+        reference = next((m for m in spread.variants if self._whole_s(spread, m) is not None), None)
+        if took_s is None or reference is None:
+            return self._guessed(spread, module)
+        reference_s = self._whole_s(spread, reference)
+        assert reference_s is not None
+        return self._guessed(spread, reference) * reference_s / took_s
+
+    def _guessed(self, spread: Spread, module: str) -> float:
+        return self.kinds[module].speed * (SOFT_FLOAT if spread.variants[module].soft else 1.0)
+
+    def _whole_s(self, spread: Spread, module: str) -> float | None:
+        """Core-seconds of a kernel over all its work-groups, as measured."""
+        group_s = self.learned.look(spread.kernel, module).group_s
+        return None if group_s is None else group_s * spread.variants[module].groups
+
+    def _base_s(self, spread: Spread) -> float:
+        """Seconds a base PE would take for a kernel, from what was measured."""
+        base = min(kind.speed for kind in self.kinds.values())
+        for module in spread.variants:
+            took_s = self._whole_s(spread, module)
+            if took_s is not None:
+                return took_s * self._guessed(spread, module) / base
+        return 0.0
+
+
+def _of_last(last: Epoch | None, tenants: list[str], here: Configuration) -> Floats:
+    """What each tenant had on each cluster in the last epoch, (n, m); 0 where it or the cluster was not there."""
+    found = np.zeros(here.throughput.shape)
+    if last is not None:
+        row_of = {tenant: row for row, tenant in enumerate(last.view.tenants)}
+        column_of = {cluster.slot: column for column, cluster in enumerate(last.view.present.clusters)}
+        for row, tenant in enumerate(tenants):
+            for column, cluster in enumerate(here.clusters):
+                if tenant in row_of and cluster.slot in column_of:
+                    found[row, column] = last.delivered_s[row_of[tenant], column_of[cluster.slot]]
+    return found
+
+
+def _combinations(choices: Mapping[int, list[str]], now: Mapping[int, str]) -> list[dict[int, str]]:
+    """Modules by slot, other than now: all combinations where they are few, else changes of one slot."""
+    count = 1
+    for modules in choices.values():
+        count *= max(len(modules), 1)
+    if count <= MOST_CONFIGURATIONS:
+        every = itertools.product(*([(slot, m) for m in modules] for slot, modules in choices.items() if modules))
+        return [dict(picked) for picked in every if dict(picked) != now]
+    single = [{**now, slot: m} for slot, modules in choices.items() for m in modules if m != now.get(slot)]
+    return single[:MOST_CONFIGURATIONS]
+
+
+__all__ = ["ClusterKind", "Epoch", "PriceLoop", "PriceSettings", "entitled"]

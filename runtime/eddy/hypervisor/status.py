@@ -1,0 +1,91 @@
+"""What the engine says: what a board offers, what its slots do, and why something went wrong."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from eddy.board.port import BoardDescription, Cause
+from eddy.core.errors import Conflict, EddyError
+from eddy.core.records import SlotStatus
+from eddy.core.slots import Image, Pool
+from eddy.hypervisor import messages as m
+from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.slot import Phase
+from eddy.hypervisor.translate import fits, pool_slots
+from eddy.hypervisor.work import Offer
+
+_log = logging.getLogger(__name__)
+
+
+def offered(description: BoardDescription, images: Iterable[Image]) -> Offer:
+    """What a board has for jobs."""
+    modules = [frozenset(fits(images, pool_slots(description, pool))) for pool in (Pool.PIPELINE, Pool.GPU)]
+    return Offer(description.arena_bytes, *modules)
+
+
+def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[SlotStatus, ...]:
+    """What every slot does, for people; slots nobody decides about are named only."""
+    found = []
+    for slot in description.slots:
+        known = machine.slots.get(slot.index)
+        if known is None:
+            found.append(SlotStatus(slot.index, slot.pool.value, slot.region))
+            continue
+        free = "faulted" if known.faulted else "idle" if known.module else "empty"
+        phase = {Phase.FREE: free, Phase.HELD: "waiting"}.get(known.phase, known.phase.value)
+        found.append(
+            SlotStatus(
+                slot=slot.index,
+                pool=slot.pool.value,
+                region=slot.region,
+                module=known.module,
+                tenant=known.tenant,
+                job=known.job,
+                task=known.task,
+                item=known.item,
+                phase=phase,
+                since_s=known.since_s,
+            )
+        )
+    return tuple(found)
+
+
+def explain(error: Exception, doing: str) -> tuple[str, str]:
+    """The code and the sentence an error is booked under; one that nobody foresaw goes to the log with its traceback.
+
+    Args:
+        error: Any error but `BoardUnreachable`.
+        doing: What was being done.
+    """
+    if isinstance(error, EddyError):
+        return error.code, error.message
+    _log.error("unforeseen error in %s", doing, exc_info=error)
+    return Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}"
+
+
+def cause_of(error: Exception) -> Cause:
+    """The cause an item ends with: the board's own, where the error names one."""
+    if not isinstance(error, EddyError):
+        return Cause.INTERNAL_ERROR
+    try:
+        return Cause(error.details.get("cause", ""))
+    except ValueError:
+        return Cause.CONTROL_REFUSED
+
+
+def not_launched(command: m.LaunchItem, error: Exception, now_s: float, why: str) -> m.ItemEnded | m.SliceEnded:
+    """What the machine is told of a launch that raised an error; the slot may have closed under a slice."""
+    if isinstance(command, m.LaunchSlice):
+        bounced = isinstance(error, Conflict)
+        ended = command.slot, command.job, command.core, now_s, now_s
+        return m.SliceEnded(*ended, cause_of(error), why, bounced=bounced)
+    return m.ItemEnded(command.slot, now_s, now_s, cause_of(error), why)
+
+
+def not_stopped(command: m.Stop, machine: Machine, cause: Cause, now_s: float, why: str) -> m.ItemEnded | m.SliceEnded:
+    """What the machine is told of a stop that raised an error: what was to be stopped is over for it."""
+    found = machine.clusters.slice_named(command.slot, command.item) if machine.clusters is not None else None
+    if found is not None:
+        return m.SliceEnded(command.slot, found.job, found.core, now_s, now_s, cause, why)
+    return m.ItemEnded(command.slot, now_s, now_s, cause, why)

@@ -1,0 +1,641 @@
+/* The loops of the market in C: the same Newton steps on log prices as newton.py, on lists of the clusters that matter.
+
+   At the equilibrium a tenant buys from few clusters. Each tenant keeps a list of those whose threshold is below MARGIN
+   times its level; a list holds until prices and levels moved so far that another cluster could matter (`kept`), and
+   then all lists are made again. Nothing is left out: what is found is the demand over all clusters.
+
+   Freestanding: no C library, no memory of its own, no state. Matrices are row-major. tools/market_kernel.py builds it;
+   the objects beside this file are what it makes of it, byte by byte.
+*/
+
+#include <stdint.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define MARGIN 1.05   /* lists reach this far beyond the level */
+#define ENOUGH 0.35   /* a step after which more than this part of the excess is left asks for new slopes */
+#define LONGEST 1.5   /* bound of a step of a log root price */
+#define MOST_STEPS 60
+#define MOST_CHORDS 12 /* steps by the same slopes */
+#define BLOCK 8
+#define LANES 4      /* lists are filled up to a multiple of it */
+#define ENDLESS 1e300 /* numbers are finite here: flags say so to the compiler */
+#define ALL 1e150   /* a level above every threshold */
+#define NEVER 1e200 /* a threshold above every level; fills lists up */
+
+typedef int64_t Size;
+typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
+typedef int64_t FourBits __attribute__((vector_size(32)));
+
+static double root(double x) { return __builtin_sqrt(x); }
+static double larger(double a, double b) { return a > b ? a : b; }
+static double smaller(double a, double b) { return a < b ? a : b; }
+static double size_of(double x) { return x < 0 ? -x : x; }
+
+/* Whether x is a number, and finite; by its bits, because the compiler takes that for granted. */
+static int finite(double x) {
+  union { double value; uint64_t bits; } parts = {x};
+  return (parts.bits >> 52 & 0x7ff) != 0x7ff;
+}
+
+/* e^x for |x| <= LONGEST, to rounding. */
+static double exponential(double x) {
+  double part = x / 8, sum = 1;
+  for (int k = 13; k > 0; --k) sum = 1 + sum * part / k;
+  sum *= sum;
+  sum *= sum;
+  return sum * sum;
+}
+
+/* ln x for finite x > 0, to rounding. */
+static double logarithm(double x) {
+  union { double value; uint64_t bits; } parts = {x};
+  Size power = (Size)(parts.bits >> 52) - 1023;
+  parts.bits = (parts.bits & 0xfffffffffffffull) | 0x3ff0000000000000ull;
+  double y = parts.value;
+  if (y > 1.4142135623730951) { y /= 2; power += 1; }
+  double z = (y - 1) / (y + 1), square = z * z, sum = 0;
+  for (int k = 23; k > 0; k -= 2) sum = sum * square + 1.0 / k;
+  return 2 * z * sum + (double)power * 0.6931471805599453;
+}
+
+/* What equilibrium() must know before it begins, in one pass: 0, or 1 where a value may be out of range, which is told
+   by the bits (a double above 0 orders as its bits do). `column` gets by cluster whether it is wanted, `straight` 1 if
+   an F is above `bound`, `mark` by tenant a number that another row is unlikely to have. */
+EXPORT Size eddy_scan(Size n, Size m, const uint64_t *restrict fraction, const uint64_t *restrict speed, double bound,
+                      uint64_t *restrict column, int64_t *restrict straight, uint64_t *restrict mark) {
+  const uint64_t one = 0x3ff0000000000000, largest = 0x54b249ad2594c37d; /* 1.0, 1e100 */
+  union { double value; uint64_t bits; } parts = {bound};
+  const uint64_t limit = parts.bits;
+  uint64_t bad = 0, steep = 0;
+  for (Size c = 0; c < m; ++c) column[c] = 0;
+  for (Size i = 0; i < n; ++i) {
+    const uint64_t *restrict F = fraction + i * m, *restrict f = speed + i * m;
+    uint64_t any = 0, wrong = 0, sum = 0;
+#pragma clang loop vectorize_width(4) interleave_count(2)
+    for (Size c = 0; c < m; ++c) {
+      uint64_t x = F[c], y = f[c], both = x + (y << 7 | y >> 57);
+      wrong |= (x - 1) | (one - x) | y | (largest - y);
+      steep |= limit - x;
+      any |= y;
+      column[c] |= y;
+      sum += (uint64_t)(uint32_t)(both + (uint64_t)c * 0x9e3779b1) * (uint32_t)((both >> 32) + (uint64_t)c);
+    }
+    mark[i] = sum;
+    bad |= wrong >> 63 | (any == 0);
+  }
+  *straight = (int64_t)(steep >> 63);
+  return (Size)bad;
+}
+
+/* LU factors of a (m, m) in place, rows swapped as `pivot` says; 1 where it is singular. */
+static int factor(double *restrict a, Size *restrict pivot, Size m) {
+  for (Size k0 = 0; k0 < m; k0 += BLOCK) {
+    Size k1 = k0 + BLOCK < m ? k0 + BLOCK : m;
+    for (Size k = k0; k < k1; ++k) {
+      Size best = k;
+      for (Size i = k + 1; i < m; ++i)
+        if (size_of(a[i * m + k]) > size_of(a[best * m + k])) best = i;
+      pivot[k] = best;
+      double top = a[best * m + k];
+      if (top == 0 || !finite(top)) return 1;
+      if (best != k)
+        for (Size j = 0; j < m; ++j) {
+          double kept = a[k * m + j];
+          a[k * m + j] = a[best * m + j];
+          a[best * m + j] = kept;
+        }
+      for (Size i = k + 1; i < m; ++i) {
+        double part = a[i * m + k] /= top;
+        for (Size j = k + 1; j < k1; ++j) a[i * m + j] -= part * a[k * m + j];
+      }
+    }
+    for (Size k = k0; k < k1; ++k)
+      for (Size i = k + 1; i < k1; ++i) {
+        double part = a[i * m + k];
+        for (Size j = k1; j < m; ++j) a[i * m + j] -= part * a[k * m + j];
+      }
+    if (k1 - k0 < BLOCK) continue;
+    const double *top = a + k0 * m;
+    for (Size i = k1; i < m; ++i) {
+      double *restrict row = a + i * m;
+      double p0 = row[k0], p1 = row[k0 + 1], p2 = row[k0 + 2], p3 = row[k0 + 3];
+      double p4 = row[k0 + 4], p5 = row[k0 + 5], p6 = row[k0 + 6], p7 = row[k0 + 7];
+      for (Size j = k1; j < m; ++j)
+        row[j] -= ((p0 * top[j] + p1 * top[m + j]) + (p2 * top[2 * m + j] + p3 * top[3 * m + j])) +
+                  ((p4 * top[4 * m + j] + p5 * top[5 * m + j]) + (p6 * top[6 * m + j] + p7 * top[7 * m + j]));
+    }
+  }
+  return 0;
+}
+
+/* x becomes the solution of the factored system with x on the right. */
+static void solve(const double *restrict a, const Size *restrict pivot, double *restrict x, Size m) {
+  for (Size k = 0; k < m; ++k) {
+    double kept = x[pivot[k]];
+    x[pivot[k]] = x[k];
+    x[k] = kept;
+  }
+  for (Size i = 1; i < m; ++i) {
+    double sum = 0;
+    for (Size j = 0; j < i; ++j) sum += a[i * m + j] * x[j];
+    x[i] -= sum;
+  }
+  for (Size i = m - 1; i >= 0; --i) {
+    double sum = 0;
+    for (Size j = i + 1; j < m; ++j) sum += a[i * m + j] * x[j];
+    x[i] = (x[i] - sum) / a[i * m + i];
+  }
+}
+
+typedef struct {
+  Size n, m;
+  const double *fraction, *speed, *budget, *capacity;
+  /* Lists: tenant i's entries are first[i] .. first[i] + count[i], a multiple of LANES; where first[i] is negative, those
+     of an earlier market from ~first[i] on. */
+  Size *first, *count, next, space;
+  int32_t *where;
+  double *threshold, *rise;
+  const int32_t *old_where;
+  const double *old_threshold, *old_rise;
+  /* By tenant: level of money over the first threshold of its list; the level when that was made; slope of spending; first
+     threshold */
+  double *level, *made, *slope, *lowest;
+  uint64_t *mark;
+  /* By cluster. */
+  double *q, *over, *made_q, *demand, *row;
+  double least_q; /* what prices fell by, at most, before lists were made that count from made_q */
+  Size passes, listed;
+} Market;
+
+typedef struct {
+  Size count;
+  const int32_t *where;
+  const double *threshold, *rise;
+} List;
+
+static List list_of(const Market *at, Size i) {
+  Size first = at->first[i];
+  if (first < 0) return (List){at->count[i], at->old_where + ~first, at->old_threshold + ~first, at->old_rise + ~first};
+  return (List){at->count[i], at->where + first, at->threshold + first, at->rise + first};
+}
+
+/* Level over the reference threshold, by Newton's method on a convex function with straight pieces. */
+static double level_of(const double *restrict above, const double *restrict value, Size count, double budget,
+                       double level, double *slope) {
+  for (int pass = 0; pass < 100; ++pass) {
+    double sum = 0, cost = 0;
+#pragma clang loop vectorize_width(4) interleave_count(1)
+    for (Size k = 0; k < count; ++k) {
+      double each = above[k] < level ? value[k] : 0;
+      sum += each;
+      cost += each * above[k];
+    }
+    if (!(sum > 0)) {
+      level = ALL;
+      continue;
+    }
+    *slope = sum;
+    double next = (budget + cost) / sum;
+    if (next == level) break;
+    level = next;
+  }
+  return level;
+}
+
+/* Which clusters of a row have a squared threshold up to `reach`: how many. */
+static Size within(const double *restrict square, Size m, double reach, int32_t *restrict where) {
+  Size count = 0;
+  for (Size c = 0; c < m; ++c) {
+    where[count] = (int32_t)c;
+    count += square[c] <= reach;
+  }
+  return count;
+}
+
+/* Make tenant i's list at the present root prices, at the end of all lists. `guess` is the level over the lowest
+   threshold expected; returns that found, or 0 where numbers end. Uses row[0 .. 3m). */
+static double make_list(Market *at, Size i, double guess) {
+  Size m = at->m, begin = at->next, count;
+  const double *F = at->fraction + i * m, *f = at->speed + i * m, *restrict q = at->q;
+  double *restrict square = at->row, *restrict above = square + m, *restrict value = above + m + LANES;
+  double *restrict threshold = at->threshold + begin, *restrict rise = at->rise + begin;
+  int32_t *restrict where = at->where + begin;
+  double least = ENDLESS;
+#pragma clang loop vectorize_width(4) interleave_count(2)
+  for (Size c = 0; c < m; ++c) {
+    square[c] = F[c] * (q[c] * q[c]) / f[c];
+    least = square[c] < least ? square[c] : least;
+  }
+  double lowest = root(least), level = ALL, wide = MARGIN * guess * lowest, slope = 1;
+  for (int pass = 0;; ++pass) {
+    double reach = wide * wide;
+    if (!finite(reach) || reach >= ENDLESS || pass > 100) return 0;
+    count = within(square, m, reach, where);
+    for (Size k = 0; k < count; ++k) above[k] = square[where[k]];
+    for (Size k = 0; k < count; ++k) value[k] = F[where[k]];
+    for (Size k = 0; k < count; ++k) threshold[k] = q[where[k]];
+    for (Size k = 0; k < count; ++k) {
+      double h = root(above[k]), price_root = threshold[k];
+      value[k] = value[k] / ((1 - value[k]) * h) * price_root;
+      rise[k] = value[k];
+      value[k] *= price_root;
+      above[k] = h - lowest;
+      threshold[k] = h / price_root;
+    }
+    level = level_of(above, value, count, at->budget[i], level, &slope);
+    double needed = MARGIN * (level + lowest);
+    if (!finite(needed)) return 0;
+    if (needed <= wide || count == m) {
+      wide = needed;
+      break;
+    }
+    wide = needed;
+  }
+  Size left = 0;
+  for (Size k = 0; k < count; ++k) {
+    int kept = above[k] + lowest <= wide;
+    where[left] = where[k];
+    threshold[left] = threshold[k];
+    rise[left] = rise[k];
+    left += kept;
+  }
+  /* The lowest is each list's first: thresholds are counted from it, so that nothing large is taken from something
+     large, however small a budget is. */
+  for (Size k = 0; k < left; ++k)
+    if (threshold[k] * q[where[k]] < threshold[0] * q[where[0]]) {
+      int32_t c = where[k];
+      double h = threshold[k], r = rise[k];
+      where[k] = where[0], threshold[k] = threshold[0], rise[k] = rise[0];
+      where[0] = c, threshold[0] = h, rise[0] = r;
+    }
+  for (; left % LANES; ++left) {
+    where[left] = where[0];
+    threshold[left] = NEVER;
+    rise[left] = 0;
+  }
+  at->first[i] = begin;
+  at->count[i] = left;
+  at->level[i] = level;
+  at->made[i] = (level + lowest) * at->least_q;
+  at->next = begin + left;
+  return (level + lowest) / lowest;
+}
+
+/* Make every list again; 0 where numbers end. */
+static int make_lists(Market *at) {
+  double guess = 2;
+  for (Size c = 0; c < at->m; ++c) at->made_q[c] = at->q[c];
+  at->next = 0;
+  at->listed = 1;
+  at->least_q = 1;
+  for (Size i = 0; i < at->n; ++i) {
+    guess = make_list(at, i, guess * 1.1);
+    if (!(guess > 0)) return 0;
+  }
+  return 1;
+}
+
+/* Demand at root prices q by the lists, of which a few may be made again; 0 where that would be most. Uses row[0 .. 3m +
+   8). */
+static int by_lists(Market *at) {
+  Size n = at->n, m = at->m;
+  const double *restrict q = at->q;
+  double *restrict above = at->row, *restrict value = above + m + LANES;
+  double *restrict spent = value + m + LANES, *restrict demand = at->demand;
+  double least = ENDLESS, most = 0;
+  Size again = 0;
+  for (Size c = 0; c < m; ++c) {
+    double moved = q[c] / at->made_q[c];
+    least = smaller(least, moved);
+    most = larger(most, moved);
+    at->over[c] = 1 / q[c];
+    demand[c] = 0;
+  }
+  at->least_q = 1 / most;
+  for (Size i = 0; i < n; ++i) {
+    const List list = list_of(at, i);
+    const Size count = list.count;
+    const int32_t *restrict where = list.where;
+    const double *restrict threshold = list.threshold, *restrict rise = list.rise;
+    const double lowest = threshold[0] * q[where[0]], guess = at->level[i];
+    Four sum = {0}, cost = {0};
+    for (Size k = 0; k < count; k += LANES) {
+      const Four roots = {q[where[k]], q[where[k + 1]], q[where[k + 2]], q[where[k + 3]]};
+      const Four over_first = *(const Four *)(threshold + k) * roots - lowest, worth = *(const Four *)(rise + k) * roots;
+      *(Four *)(above + k) = over_first;
+      *(Four *)(value + k) = worth;
+      const Four each = (Four)((FourBits)worth & (over_first < guess));
+      sum += each;
+      cost += each * over_first;
+    }
+    double slope = sum[0] + sum[1] + sum[2] + sum[3];
+    double level = (at->budget[i] + (cost[0] + cost[1] + cost[2] + cost[3])) / slope;
+    FourBits moved = {0};
+    for (Size k = 0; k < count; k += LANES) {
+      const Four part = *(Four *)(above + k);
+      moved |= (part < level) ^ (part < guess);
+      *(Four *)(spent + k) = *(Four *)(value + k) * (Four)((FourBits)(level - part) & (part < level));
+    }
+    if ((moved[0] | moved[1] | moved[2] | moved[3]) || !(slope > 0)) {
+      level = level_of(above, value, count, at->budget[i], slope > 0 ? level : ALL, &slope);
+      for (Size k = 0; k < count; ++k) spent[k] = above[k] < level ? value[k] * (level - above[k]) : 0;
+    }
+    if (!(level + lowest <= MARGIN * least * at->made[i])) {
+      if (++again * 8 > n || at->next + m + LANES > at->space || MARGIN * least < most) return 0;
+      if (!(make_list(at, i, (level + lowest) / lowest) > 0)) return 0;
+      --i;
+      continue;
+    }
+    at->level[i] = level;
+    at->lowest[i] = lowest;
+    at->slope[i] = slope;
+    for (Size k = 0; k < count; ++k) demand[where[k]] += spent[k];
+  }
+  for (Size c = 0; c < m; ++c) demand[c] *= at->over[c] * at->over[c];
+  return 1;
+}
+
+static int demand(Market *at) {
+  at->passes += 1;
+  return (at->listed && by_lists(at)) || (make_lists(at) && by_lists(at));
+}
+
+/* Slopes of demand over `divisor` by log root prices into a (m, m). Uses row[0 .. 2m). */
+static void slopes(Market *at, const double *restrict divisor, double *restrict a) {
+  Size n = at->n, m = at->m;
+  double *restrict answer = at->row, *restrict dense = answer + m + LANES;
+  int32_t *restrict which = (int32_t *)(dense + m + LANES);
+  const double *restrict q = at->q, *restrict over = at->over;
+  for (Size k = 0; k < m * m; ++k) a[k] = 0;
+  for (Size c = 0; c < m; ++c) dense[c] = 0;
+  for (Size i = 0; i < n; ++i) {
+    const List list = list_of(at, i);
+    const Size count = list.count;
+    const int32_t *restrict where = list.where;
+    const double *restrict threshold = list.threshold, *restrict rise = list.rise;
+    Size on = 0;
+    double level = at->level[i], lowest = at->lowest[i], t = level + lowest, part = 1 / at->slope[i];
+    for (Size k = 0; k < count; ++k) {
+      double price_root = q[where[k]], h = threshold[k] * price_root;
+      answer[on] = rise[k] * price_root * (2 * h - t) * part;
+      which[on] = (int32_t)k;
+      on += h - lowest < level;
+    }
+    int full = on * 4 > m;
+    if (full)
+      for (Size k = 0; k < on; ++k) dense[where[which[k]]] = answer[k];
+    for (Size k = 0; k < on; ++k) {
+      Size c = where[which[k]];
+      double each = rise[which[k]] * over[c];
+      double *restrict line = a + c * m;
+      line[c] -= each * t;
+      if (full)
+        for (Size j = 0; j < m; ++j) line[j] += each * dense[j];
+      else
+        for (Size j = 0; j < on; ++j) line[where[which[j]]] += each * answer[j];
+    }
+    if (full)
+      for (Size k = 0; k < on; ++k) dense[where[which[k]]] = 0;
+  }
+  for (Size c = 0; c < m; ++c) {
+    double part = 1 / divisor[c];
+    for (Size j = 0; j < m; ++j) a[c * m + j] *= part;
+  }
+}
+
+/* Take over the lists of tenants that were there before, told by their marks in the same order, and make the others;
+   0 where most are new. */
+static int keep_lists(Market *at, const Market *old) {
+  Size j = 0, missing = 0, m = at->m;
+  double most = 0;
+  for (Size c = 0; c < m; ++c) {
+    at->made_q[c] = old->made_q[c];
+    most = larger(most, at->q[c] / old->made_q[c]);
+  }
+  at->least_q = 1 / most;
+  at->old_where = old->where;
+  at->old_threshold = old->threshold;
+  at->old_rise = old->rise;
+  for (Size i = 0; i < at->n; ++i) {
+    Size from = -1;
+    if (j < old->n && at->mark[i] == old->mark[j]) from = j;
+    else if (j + 1 < old->n && at->mark[i] == old->mark[j + 1]) from = j + 1;
+    if (from < 0) {
+      if (++missing * 2 > at->n + 1 || !(make_list(at, i, 2) > 0)) return 0;
+      continue;
+    }
+    j = from + 1;
+    at->first[i] = ~old->first[from];
+    at->count[i] = old->count[from];
+    at->level[i] = old->level[from];
+    at->made[i] = old->made[from];
+  }
+  return 1;
+}
+
+/* Whether this processor has AVX2 and FMA, and its system keeps their registers. */
+EXPORT Size eddy_wide(void) {
+#ifdef __x86_64__
+  uint32_t a, b, c, d;
+  __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
+  if (a < 7) return 0;
+  __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(1), "c"(0));
+  const uint32_t needed = 1u << 12 | 1u << 22 | 1u << 27 | 1u << 28 | 1u << 29; /* FMA, MOVBE, OSXSAVE, AVX, F16C */
+  if ((c & needed) != needed) return 0;
+  __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+  if ((a & 6) != 6) return 0;
+  __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
+  if ((b & (1u << 3 | 1u << 5 | 1u << 8)) != (1u << 3 | 1u << 5 | 1u << 8)) return 0; /* BMI1, AVX2, BMI2 */
+  __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0x80000001), "c"(0));
+  return c >> 5 & 1; /* LZCNT */
+#else
+  return 0;
+#endif
+}
+
+/* Where everything is in the room and the lists (of `space` entries) the caller gives. */
+static Market placed(Size n, Size m, double *room, char *lists, Size space) {
+  Market at = {.n = n, .m = m, .space = space};
+  at.threshold = (double *)lists;
+  at.rise = at.threshold + space;
+  at.where = (int32_t *)(at.rise + space);
+  at.made_q = room;
+  at.level = at.made_q + m;
+  at.made = at.level + n;
+  at.first = (Size *)(at.made + n);
+  at.count = at.first + n;
+  at.mark = (uint64_t *)(at.count + n);
+  /* From here on nothing is kept. */
+  at.slope = (double *)(at.mark + n);
+  at.lowest = at.slope + n;
+  at.demand = at.lowest + n;
+  at.over = at.demand + m;
+  at.row = at.over + m;
+  return at;
+}
+
+/* How many doubles of room eddy_newton wants, and how many entries of lists, 20 bytes each. */
+EXPORT Size eddy_room(Size n, Size m) { return 7 * n + (MOST_CHORDS + 16) * m + 128; }
+EXPORT Size eddy_space(Size n, Size m) { return (n + 4) * (m + 2 * LANES); }
+
+/* Copy lists to a place with `used` entries, one after another, and count their firsts from there. The sources are
+   those an eddy_newton left: its own of `space` entries, and the `old_used` it was given. */
+EXPORT void eddy_pack(Size n, Size m, double *room, char *lists, char *old_lists, Size old_used, char *packed,
+                      Size used) {
+  Market at = placed(n, m, room, lists, eddy_space(n, m)), old = placed(0, m, room, old_lists, old_used);
+  Market to = placed(0, m, room, packed, used);
+  at.old_where = old.where;
+  at.old_threshold = old.threshold;
+  at.old_rise = old.rise;
+  Size next = 0;
+  for (Size i = 0; i < n; ++i) {
+    List list = list_of(&at, i);
+    double *restrict threshold = to.threshold + next, *restrict rise = to.rise + next;
+    int32_t *restrict where = to.where + next;
+#pragma clang loop vectorize_width(4) interleave_count(1)
+    for (Size k = 0; k < list.count; ++k) threshold[k] = list.threshold[k];
+#pragma clang loop vectorize_width(4) interleave_count(1)
+    for (Size k = 0; k < list.count; ++k) rise[k] = list.rise[k];
+#pragma clang loop vectorize_width(4) interleave_count(1)
+    for (Size k = 0; k < list.count; ++k) where[k] = list.where[k];
+    at.first[i] = next;
+    next += list.count;
+  }
+}
+
+/* Newton steps from root prices q to demand within tol of capacity.
+
+   factors: (m * m), LU factors of slopes near the equilibrium where `known` is 1; those last used on return.
+   pivot:   (m,), with them.
+   shares:  (n, m), zeros on entry.
+   mark:    (n,), by eddy_scan.
+   room, lists: see eddy_room. The same of an earlier call with old_n tenants and packed lists, or old_n 0.
+   used:    the length of those; gets the length of all lists, for eddy_pack.
+
+   Returns the passes over demand, or 0 where the steps lead nowhere. */
+EXPORT Size eddy_newton(Size n, Size m, const double *fraction, const double *speed, const double *budget,
+                        const double *capacity, double *q, double tol, double *factors, Size *pivot, Size known,
+                        double *shares, const uint64_t *mark, double *room, char *lists, Size old_n, double *old_room,
+                        char *old_lists, Size *used) {
+  Market at = placed(n, m, room, lists, eddy_space(n, m)), before_at = placed(old_n, m, old_room, old_lists, *used);
+  at.fraction = fraction;
+  at.speed = speed;
+  at.budget = budget;
+  at.capacity = capacity;
+  at.q = q;
+  for (Size i = 0; i < n; ++i) at.mark[i] = mark[i];
+  double *divisor = at.row + 4 * m + 64, *excess = divisor + m, *step = excess + m, *old = step + m;
+  Size fresh = !known;
+  Size chords = 0;
+  double before = ENDLESS, scale[MOST_CHORDS + 1];
+  int damped = 0;
+  at.listed = old_n && keep_lists(&at, &before_at);
+  for (int turn = 0; turn < MOST_STEPS; ++turn) {
+    if (!demand(&at)) return 0;
+    double off = 0;
+    for (Size c = 0; c < m; ++c) {
+      double each = size_of(at.demand[c] / capacity[c] - 1);
+      if (!finite(each)) return 0;
+      off = larger(off, each);
+      divisor[c] = larger(at.demand[c], 0.02 * capacity[c]);
+      excess[c] = logarithm(divisor[c] / capacity[c]);
+    }
+    if (off <= tol) {
+      *used = 0;
+      for (Size i = 0; i < n; ++i) {
+        List list = list_of(&at, i);
+        for (Size k = 0; k < list.count; ++k) {
+          Size c = list.where[k];
+          double above = list.threshold[k] * q[c] - at.lowest[i];
+          if (above < at.level[i]) shares[i * m + c] = list.rise[k] * at.over[c] * (at.level[i] - above);
+        }
+        *used += list.count;
+      }
+      /* The next start from here is quick with slopes that are right here. */
+      if (fresh && chords) {
+        slopes(&at, divisor, factors);
+        if (factor(factors, pivot, m)) return 0;
+      }
+      return at.passes;
+    }
+    if (!known || off > ENOUGH * before || off > 1 || chords >= MOST_CHORDS || damped) {
+      slopes(&at, divisor, factors);
+      if (factor(factors, pivot, m)) return 0;
+      known = 1;
+      chords = 0;
+    }
+    /* Broyden's update, kept as the steps taken: each answers for what the one before it left. */
+    for (Size c = 0; c < m; ++c) step[c] = -excess[c];
+    solve(factors, pivot, step, m);
+    for (Size j = 0; j + 1 < chords; ++j) {
+      double along = 0;
+      for (Size c = 0; c < m; ++c) along += old[j * m + c] * step[c];
+      along /= scale[j];
+      for (Size c = 0; c < m; ++c) step[c] += old[(j + 1) * m + c] * along;
+    }
+    if (chords) {
+      double along = 0;
+      const double *last = old + (chords - 1) * m;
+      for (Size c = 0; c < m; ++c) along += last[c] * step[c];
+      double left = 1 - along / scale[chords - 1];
+      if (size_of(left) > 0.1)
+        for (Size c = 0; c < m; ++c) step[c] /= left;
+    }
+    double longest = 0, square = 0;
+    for (Size c = 0; c < m; ++c) longest = larger(longest, size_of(step[c]));
+    if (!finite(longest)) return 0;
+    double part = longest > LONGEST ? LONGEST / longest : 1;
+    damped = part < 1;
+    for (Size c = 0; c < m; ++c) {
+      step[c] *= part;
+      old[chords * m + c] = step[c];
+      square += step[c] * step[c];
+      q[c] *= exponential(step[c]);
+    }
+    scale[chords++] = square;
+    before = off;
+  }
+  return 0;
+}
+
+/* The certificate of any shares of utilities by (3.2) (result.py says what its three parts are), bids, and utilities.
+   `room` is 3 m doubles. */
+EXPORT void eddy_settle(Size n, Size m, const double *restrict fraction, const double *restrict speed,
+                        const double *restrict budget, const double *restrict capacity,
+                        const double *restrict prices, const double *restrict shares, double *restrict bids,
+                        double *restrict utilities, double *restrict certificate, double *restrict room) {
+  double *restrict given = room, *restrict per = room + m, *restrict worth = room + 2 * m;
+  double optimality = 0, clearing = 0, spent_off = 0;
+  for (Size c = 0; c < m; ++c) {
+    given[c] = 0;
+    per[c] = prices[c] > 0 ? 1 / prices[c] : 0;
+  }
+  for (Size i = 0; i < n; ++i) {
+    const double *F = fraction + i * m, *f = speed + i * m, *x = shares + i * m;
+    double *b = bids + i * m;
+    double best = 0, spent = 0, sum = 0;
+    for (Size c = 0; c < m; ++c) {
+      double part = 1 / (x[c] * (1 - F[c]) + F[c]);
+      double rate = f[c] * part;
+      sum += rate * x[c];
+      worth[c] = rate * F[c] * part * per[c];
+      best = worth[c] > best ? worth[c] : best;
+      b[c] = x[c] * prices[c];
+      spent += b[c];
+      given[c] += x[c];
+    }
+    utilities[i] = sum;
+    double most = 0, over_best = 1 / best, over_budget = 1 / budget[i];
+    for (Size c = 0; c < m; ++c) {
+      double gap = 1 - worth[c] * over_best, part = b[c] * over_budget;
+      gap = gap < part ? gap : part;
+      most = gap > most ? gap : most;
+    }
+    optimality = larger(optimality, most);
+    spent_off = larger(spent_off, size_of(spent / budget[i] - 1));
+  }
+  for (Size c = 0; c < m; ++c) clearing = larger(clearing, size_of(given[c] / capacity[c] - 1));
+  certificate[0] = optimality;
+  certificate[1] = clearing;
+  certificate[2] = spent_off;
+}

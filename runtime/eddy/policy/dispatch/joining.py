@@ -1,0 +1,71 @@
+"""Tasks that wait for their module in a slot that another job is about to give back, instead of loading it again.
+
+One configuration port serves all slots. While many short jobs come at once it is what they wait for, and a load that is
+saved serves everyone behind. So a task joins the job that works on its module, if that will be done soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from eddy.policy.dispatch.choice import fits, needs_no_load
+from eddy.policy.dispatch.job_view import JobView, TaskView
+from eddy.policy.dispatch.outlook import Outlook, items_ready
+from eddy.policy.dispatch.view import DispatchView, SlotView
+
+
+class Joining:
+    """Slots that tasks wait for in one decision; each is promised once.
+
+    Args:
+        view: The world.
+        outlooks: What lies before the jobs that hold slots.
+        leaving: Slots that are being taken from their jobs.
+        load_s: What a load takes, about.
+        most_s: Seconds a task waits at most.
+    """
+
+    def __init__(
+        self,
+        view: DispatchView,
+        outlooks: Mapping[int, Outlook],
+        leaving: Collection[int],
+        load_s: float,
+        most_s: float,
+    ) -> None:
+        self._view, self._outlooks, self._leaving = view, outlooks, leaving
+        self._load_s, self._most_s = load_s, most_s
+        self._promised: set[int] = set()
+
+    def join(self, job: JobView, task: TaskView) -> bool:
+        """Whether the task will find its module in a slot soon; the slot that comes first is promised to it."""
+        found = [
+            (wait_s, slot.index)
+            for slot in self._view.slots
+            if slot.module == task.module
+            for wait_s in (self._wait_s(slot, job, task),)
+            if wait_s is not None
+        ]
+        if not found:
+            return False
+        self._promised.add(min(found)[1])
+        return True
+
+    def _wait_s(self, slot: SlotView, job: JobView, task: TaskView) -> float | None:
+        """Seconds until a slot with the task's module is given back; None where it is not, or too late."""
+        if slot.job is None or slot.task is None or slot.job == job.id:
+            return None
+        if slot.index in self._promised or slot.index in self._leaving:
+            return None
+        if not (slot.loading or slot.running):
+            return None  # Nothing ends there, so nobody would be asked again: two jobs could wait for each other.
+        holder = self._outlooks.get(slot.job)
+        if holder is None or not needs_no_load(slot, job, task) or not fits(slot, task):
+            return None
+        other = self._view.jobs.job(slot.job)
+        own = other.tasks[slot.task]
+        left = other.batch - own.items_done
+        if items_ready(other, own) < left:
+            return None
+        wait_s = left * holder.latency_s[own.id] + (self._load_s if slot.loading else 0.0)
+        return wait_s if wait_s < self._most_s else None

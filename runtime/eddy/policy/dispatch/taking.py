@@ -1,0 +1,113 @@
+"""Which slot `eddy` takes from the job that has it, for a task that counts more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from eddy.policy.dispatch.choice import fits
+from eddy.policy.dispatch.job_view import JobView, TaskView
+from eddy.policy.dispatch.outlook import Outlook, items_ready
+from eddy.policy.dispatch.rank import Constants
+from eddy.policy.dispatch.view import DispatchView, SlotView
+
+Rank = Callable[[JobView, Outlook, int], float]
+"""The rank of a job's next slot when it has so many."""
+
+
+class Held(NamedTuple):
+    """A slot that could be taken from its job.
+
+    Attributes:
+        slot: The slot.
+        job: Who has it.
+        task: For what.
+        waits: Whether the task waits there for its predecessors.
+        value: What the slot counts for the job: the rank at which it would ask for it.
+        wait_s: Seconds until it could be had, at most: those of the item that runs.
+    """
+
+    slot: SlotView
+    job: int
+    task: int
+    waits: bool
+    value: float
+    wait_s: float
+
+
+class Takings:
+    """Slots taken by one decision.
+
+    Args:
+        constants: What is weighed with what.
+        view: The world.
+        outlooks: What lies before the jobs that hold slots.
+        rank: Of a job's slot.
+        leaving: Slot to the (job, task) it was being taken from when the last decision was made.
+
+    Attributes:
+        leaving: The same after this decision.
+        coming: Slots on their way back that nobody was promised yet.
+        settled: Whether no slot counts so little that whoever comes next in rank could take it.
+        held: Slots of the jobs for which this decision changes them.
+    """
+
+    def __init__(
+        self,
+        constants: Constants,
+        view: DispatchView,
+        outlooks: Mapping[int, Outlook],
+        rank: Rank,
+        leaving: Mapping[int, tuple[int, int]],
+    ) -> None:
+        self._constants, self._view, self._outlooks, self._rank = constants, view, outlooks, rank
+        holders = {slot.index: (slot.job, slot.task) for slot in view.slots} if leaving else {}
+        self.leaving = {slot: whose for slot, whose in leaving.items() if holders.get(slot) == whose}
+        self.coming = len(self.leaving)
+        self.settled = False
+        self.held: dict[int, int] = {}
+        self._takeable: list[Held] | None = None
+        """None where it must be recomputed."""
+
+    def take(self, job: JobView, outlook: Outlook, task: TaskView, rank: float, *, at_once: bool = False) -> int | None:
+        """The slot that counts least for the job that has it, if it counts enough more for this task; else None.
+
+        Of slots that count alike, one in which nothing runs, else that of the task latest in topological order. Of the
+        job's own slots only one may be taken in which a later task waits for this one.
+        """
+        if self._takeable is None:
+            self._takeable = [held for held in map(self._held, self._view.slots) if held is not None]
+        least = rank * self._constants.reluctance
+        if all(held.value <= least for held in self._takeable):
+            self.settled = not at_once
+            return None
+        able = [
+            held
+            for held in self._takeable
+            if held.value > least
+            and not (at_once and held.slot.running)
+            and fits(held.slot, task)
+            and (held.job != job.id or (held.waits and held.task > task.id))
+        ]
+        if not able:
+            return None
+        work_s = outlook.work_s
+        taken = max(able, key=lambda held: (held.value / (work_s + held.wait_s + 1e-9), held.task, held.slot.index))
+        self.leaving[taken.slot.index] = taken.job, taken.task
+        self.held[taken.job] = self.held.get(taken.job, self._outlooks[taken.job].held) - 1
+        self._takeable = None
+        return taken.slot.index
+
+    def _held(self, slot: SlotView) -> Held | None:
+        """A slot that could be taken from its job."""
+        if slot.job is None or slot.task is None or slot.loading or slot.index in self.leaving:
+            return None
+        holder = self._outlooks.get(slot.job)
+        if holder is None:
+            return None
+        job = self._view.jobs.job(slot.job)
+        waits = not slot.running and items_ready(job, job.tasks[slot.task]) <= 0
+        held = self.held.get(slot.job, holder.held)
+        value = self._rank(job, holder, max(held - 1, 0)) * (self._constants.idle if waits else 1.0)
+        wait_s = holder.latency_s[slot.task] if slot.running else 0.0
+        return Held(slot, slot.job, slot.task, waits, value, wait_s)

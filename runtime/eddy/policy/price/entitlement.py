@@ -1,0 +1,21 @@
+"""Entitlement ([000] 5.3): every cluster is divided in proportion to weights, whoever can use it how well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddy.policy.price.view import PriceDecision, PriceView, entitled, unpriced
+
+
+@dataclass(frozen=True, slots=True)
+class Entitlement:
+    """Shares by weight."""
+
+    name: str = "entitlement"
+
+    def initial(self) -> None:
+        """Nothing to remember."""
+
+    def decide(self, view: PriceView) -> PriceDecision:
+        """The same part of every cluster."""
+        return PriceDecision(entitled(view), unpriced(view))

@@ -1,0 +1,1 @@
+"""The dashboard: pages that people open in a browser."""

@@ -1,0 +1,56 @@
+// Requests to the API that served this page. The key is sent once, to log in; then the session's cookie is enough.
+
+let token = "";
+
+export class Problem extends Error {
+  constructor(status, document) {
+    super(document.detail || `The server answered ${status}.`);
+    this.status = status;
+    this.code = document.code || "";
+  }
+}
+
+async function call(method, path, body) {
+  const headers = { Accept: "application/json" };
+  if (token) headers["X-CSRF-Token"] = token;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const answer = await fetch(path, {
+    method, headers, credentials: "same-origin", body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const document = answer.status === 204 ? {} : await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Problem(answer.status, document);
+  return document;
+}
+
+export async function resume() {
+  const session = await call("GET", "/v1/session");
+  token = session.csrf_token;
+  return session;
+}
+
+export async function logIn(key) {
+  const session = await call("POST", "/v1/session", { key });
+  token = session.csrf_token;
+  return session;
+}
+
+export async function logOut() {
+  await call("DELETE", "/v1/session");
+  token = "";
+}
+
+export const overview = () => call("GET", "/v1/overview");
+export const job = (id) => call("GET", `/v1/jobs/${id}`);
+export const cancel = (id) => call("DELETE", `/v1/jobs/${id}`);
+
+let hasMarket = true;
+export async function market() {
+  // A server without clusters has no market; it is asked once.
+  if (!hasMarket) return null;
+  try {
+    return await call("GET", "/v1/market");
+  } catch (problem) {
+    if (problem.status === 404) hasMarket = false;
+    return null;
+  }
+}

@@ -1,0 +1,91 @@
+// Jobs: lists, and the life of one from arrival to result with every wait named.
+
+import * as api from "./api.js";
+import { drawing, duration, element, table } from "./format.js";
+
+const FINAL = new Set(["succeeded", "failed", "cancelled"]);
+
+function state(job) {
+  const kind = job.state === "failed" ? "bad" : job.state === "succeeded" ? "good" : null;
+  return element("span", { class: kind, title: job.error ? job.error.message : null }, job.state + (job.error ? `: ${job.error.cause}` : ""));
+}
+
+export function list(jobs, operator, empty, refresh) {
+  const open = (job) => element("button", { type: "button", class: "link", onclick: () => show(job.id, refresh) }, String(job.id));
+  return table("", [
+    { title: "Job", of: open },
+    ...(operator ? [{ title: "Tenant", of: (job) => job.tenant }] : []),
+    { title: "Application", of: (job) => job.application },
+    { title: "State", of: state },
+    { title: "Priority", number: true, of: (job) => String(job.priority) },
+    { title: "Items", number: true, of: (job) => `${job.progress.done}/${job.progress.total}` },
+    { title: "Waiting", number: true, of: (job) => duration(job.waiting_s) },
+    { title: "Loading", number: true, of: (job) => duration(job.reconfiguring_s) },
+    { title: "Running", number: true, of: (job) => duration(job.running_s) },
+    { title: "Response", number: true, of: (job) => duration(job.response_s) },
+  ], jobs, empty);
+}
+
+let source = null;
+
+export async function show(id, refresh) {
+  const dialog = document.getElementById("job");
+  const events = document.getElementById("job-events");
+  document.getElementById("job-title").textContent = `Job ${id}`;
+  events.replaceChildren();
+  await fill(id, refresh);
+  if (!dialog.open) dialog.showModal();
+  source?.close();
+  source = new EventSource(`/v1/jobs/${id}/events`);
+  const kinds = ["submitted", "state", "wait", "configure", "configured", "configuration_failed", "launch", "item_done",
+    "item_failed", "result", "preempt", "release", "dropped", "recovered"];
+  for (const kind of kinds) source.addEventListener(kind, (event) => events.append(entry(kind, JSON.parse(event.data))));
+  source.addEventListener("end", () => { source.close(); fill(id, refresh); });
+  dialog.onclose = () => source.close();
+}
+
+function entry(kind, data) {
+  const where = ["slot", "task", "item"].filter((name) => data[name] !== undefined).map((name) => `${name} ${data[name]}`);
+  return element("li", {}, `${duration(data.at_s)}: ${kind} ${[data.state, data.detail, ...where].filter(Boolean).join(", ")}`);
+}
+
+async function fill(id, refresh) {
+  const job = await api.job(id);
+  const waits = Object.entries(job.waiting).map(([cause, value]) => [`waiting for ${cause === "preempted" ? "its slots, which were taken" : cause}`, value]);
+  const parts = [...waits, ["loading", job.reconfiguring_s], ["running", job.running_s]].filter(([, value]) => value > 0);
+  const body = document.getElementById("job-body");
+  body.replaceChildren(
+    element("p", {}, `${job.application}, tenant ${job.tenant}, priority ${job.priority}: `, state(job),
+      ` ${job.doing}, ${job.progress.done} of ${job.progress.total} items`),
+    job.error ? element("p", { class: "bad" }, job.error.message) : "",
+    bar(parts),
+    table("Where its time went", [
+      { title: "What", of: ([name]) => name },
+      { title: "Board time", number: true, of: ([, value]) => duration(value) },
+    ], parts, "Nothing has happened yet."),
+    counters(job.kernel),
+    element("p", {}, ...Object.entries(job.outputs).map(([name, path]) => element("a", { href: path, download: `${id}-${name}.bin` }, `${name} `))),
+    FINAL.has(job.state) ? "" : element("button", { type: "button", onclick: async () => { await api.cancel(id); await fill(id, refresh); refresh(); } }, "Cancel this job"),
+  );
+}
+
+function bar(parts) {
+  const shades = ["#9aa6b2", "#c9a227", "#b5651d", "#56B4E9", "#009E73"];
+  const whole = parts.reduce((sum, [, value]) => sum + value, 0) || 1;
+  let at = 0;
+  const pieces = parts.map(([name, value], place) => {
+    const title = drawing("title");
+    title.append(`${name}: ${duration(value)}`);
+    const piece = drawing("rect", { x: at, y: 0, width: 100 * value / whole, height: 10, fill: shades[place % shades.length] }, title);
+    at += 100 * value / whole;
+    return piece;
+  });
+  return drawing("svg", { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": "Where the job's time went" }, ...pieces);
+}
+
+function counters(kernel) {
+  if (!kernel || !kernel.counters) return "";
+  const fraction = kernel.parallel_fraction === null ? "" : `, parallel fraction F ${kernel.parallel_fraction.toFixed(4)}`;
+  return element("p", {}, `Kernel ${kernel.name} on ${kernel.cluster}: ${kernel.counters.cycles} cycles, `
+    + `${kernel.counters.instructions} instructions${fraction}; cycles by active lanes: ${kernel.counters.cycle_thread.join(", ")}`);
+}

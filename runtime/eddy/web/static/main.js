@@ -1,0 +1,117 @@
+// The page: logs in, asks for the overview once a second while it is seen, and draws what changed.
+
+import * as api from "./api.js";
+import { duration, element, table } from "./format.js";
+import { list } from "./jobs.js";
+import { legend, timeline } from "./timeline.js";
+
+const PERIOD_MS = 1000;
+const at = (id) => document.getElementById(id);
+let timer = 0, drawn = "";
+
+function draw(state, market) {
+  const text = JSON.stringify([state, market]);
+  if (text === drawn) return;
+  drawn = text;
+  const waiting = state.counts.queued || 0;
+  const jobs = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
+  at("status").className = state.ready ? "" : "bad";
+  at("status").textContent = state.ready
+    ? `board time ${duration(state.now_s)}, policy ${state.policy}, ${jobs} jobs under way, ${waiting} of them waiting`
+    : `Not ready: ${state.detail}`;
+  at("viewer").textContent = state.operator ? `${state.viewer} (operator)` : state.viewer;
+  at("timeline").replaceChildren(timeline(state));
+  at("legend").replaceChildren(...legend(state));
+  at("slots").replaceChildren(slots(state));
+  at("jobs").replaceChildren(list(state.jobs, state.operator, "No job is under way.", refresh));
+  at("ended").replaceChildren(list(state.ended, state.operator, "No job has ended yet.", refresh));
+  at("tenants-section").hidden = !state.operator;
+  at("tenants").replaceChildren(tenants(state));
+  at("market-section").hidden = !market;
+  if (market) at("market").replaceChildren(...prices(market));
+}
+
+function slots(state) {
+  return table("", [
+    { title: "Slot", number: true, of: (slot) => String(slot.slot) },
+    { title: "Pool", of: (slot) => slot.pool },
+    { title: "Phase", of: (slot) => element("span", { class: slot.phase === "faulted" ? "bad" : null }, slot.phase) },
+    { title: "Since", number: true, of: (slot) => duration(state.now_s - slot.since_s) },
+    { title: "Module", of: (slot) => slot.module || "-" },
+    { title: "Tenant", of: (slot) => slot.tenant || "-" },
+    { title: "Job", number: true, of: (slot) => String(slot.job ?? "-") },
+    { title: "Item", number: true, of: (slot) => String(slot.item ?? "-") },
+  ], state.slots, "The board has not answered yet.");
+}
+
+function tenants(state) {
+  const names = [...new Set(state.tenants.flatMap((entry) => Object.keys(entry.jobs)))].sort();
+  return table("", [
+    { title: "Tenant", of: (entry) => entry.tenant },
+    ...names.map((name) => ({ title: name, number: true, of: (entry) => String(entry.jobs[name] || 0) })),
+  ], state.tenants, "No tenant has a job under way.");
+}
+
+function prices(market) {
+  const number = (value) => (value === null || value === undefined ? "-" : Number(value).toPrecision(3));
+  const mine = new Map((market.me?.shares || []).map((share) => [share.slot, share]));
+  const me = market.me || {};
+  return [
+    table(`Policy ${market.price_policy}, epoch ${market.epoch}`, [
+      { title: "Slot", number: true, of: (cluster) => String(cluster.slot) },
+      { title: "Cluster", of: (cluster) => cluster.module || "-" },
+      { title: "Cores", number: true, of: (cluster) => String(cluster.cores) },
+      { title: "Price", number: true, of: (cluster) => number(cluster.price) },
+      { title: "My cores", number: true, of: (cluster) => number(mine.get(cluster.slot)?.pes) },
+      { title: "Core-seconds", number: true, of: (cluster) => number(mine.get(cluster.slot)?.core_seconds) },
+    ], market.clusters, "The board has no cluster."),
+    element("p", { class: "quiet" }, `Weight ${number(me.weight)}; F ${number(me.parallel_fraction)}; speedup promised `
+      + `${number(me.promised_speedup)}, modelled ${number(me.modelled_speedup)}, measured ${number(me.measured_speedup)}`),
+  ];
+}
+
+async function refresh() {
+  clearTimeout(timer);
+  try {
+    const [state, market] = await Promise.all([api.overview(), api.market()]);
+    draw(state, market);
+  } catch (problem) {
+    if (problem.status === 401) return logIn();
+    at("status").className = "bad";
+    at("status").textContent = problem.status ? problem.message : "The server does not answer; trying again.";
+    drawn = "";
+  }
+  if (!document.hidden) timer = setTimeout(refresh, PERIOD_MS);
+}
+
+function logIn() {
+  clearTimeout(timer);
+  at("log-in").hidden = false;
+  at("board").hidden = at("who").hidden = true;
+  at("status").className = "";
+  at("status").textContent = "Not logged in";
+  at("key").focus();
+}
+
+function logged() {
+  at("log-in").hidden = true;
+  at("board").hidden = at("who").hidden = false;
+  drawn = "";
+  refresh();
+}
+
+at("log-in").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const key = at("key").value.trim();
+  at("key").value = "";
+  at("log-in-problem").textContent = "";
+  try {
+    await api.logIn(key);
+    logged();
+  } catch (problem) {
+    at("log-in-problem").textContent = problem.status ? problem.message : "The server does not answer.";
+  }
+});
+at("log-out").addEventListener("click", async () => { await api.logOut(); logIn(); });
+document.addEventListener("visibilitychange", () => { if (!document.hidden && !at("board").hidden) refresh(); });
+api.resume().then(logged, logIn);

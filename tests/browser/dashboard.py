@@ -1,0 +1,151 @@
+"""The dashboard in Chromium, over a server on the model board: `make pages`. Screenshots go to `out/pages`.
+
+It is no part of `make test`, because it needs a browser, which no wheel brings: Debian's package `chromium`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bitstreams_kit import package
+from eddy.api.server import Server, ServerSettings
+from eddy.board.model import ModelFaults
+from eddy.client import Client
+from hypervisor_kit import KEY, item, model_board
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+OUT = Path(__file__).parents[2] / "out" / "pages"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert program, "there is no Chromium; on Debian: apt-get install chromium"
+    OUT.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as player:
+        opened = player.chromium.launch(executable_path=program, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    settings = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=0)
+    with Server(settings, board=model_board(faults=ModelFaults())).background() as running:
+        yield running
+
+
+def operator_key(server: Server) -> str:
+    return server.key_file.read_text().strip()
+
+
+def tenant(server: Server, name: str) -> str:
+    with Client(server.url, operator_key(server)) as client:
+        return str(client.add_tenant(name)["key"])
+
+
+def submit(server: Server, key: str) -> int:
+    inputs: dict[str, Any] = {
+        "in": np.stack([np.frombuffer(item(number, 0), np.uint8) for number in range(2)]),
+        "key": np.frombuffer(KEY, np.uint8),
+    }
+    with Client(server.url, key) as client:
+        (application,) = [app["name"] for app in client.apps()][:1]
+        return client.submit(application, inputs).wait(timeout_s=60).id
+
+
+def opened(browser: Browser, server: Server, key: str, **context: Any) -> tuple[Page, list[str]]:
+    """A page that is logged in, and what its console said."""
+    page = browser.new_context(**context).new_page()
+    said: list[str] = []
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: None if request.url.startswith(server.url) else said.append(request.url))
+    page.goto(server.url)
+    page.get_by_label("API key").fill(key)
+    page.keyboard.press("Enter")
+    expect(page.locator("#slots table")).to_be_visible()
+    return page, said
+
+
+def test_two_tenants_and_the_operator_see_their_own(browser: Browser, server: Server) -> None:
+    keys = {name: tenant(server, name) for name in ("ada", "grace")}
+    jobs = {name: submit(server, key) for name, key in keys.items()}
+    for name, key in keys.items():
+        page, said = opened(browser, server, key, color_scheme="dark", viewport={"width": 390, "height": 800})
+        expect(page.locator("#ended tbody tr")).to_have_count(1)
+        expect(page.locator("#ended")).to_contain_text(str(jobs[name]))
+        expect(page.locator("#viewer")).to_have_text(name)
+        expect(page.locator("#tenants-section")).to_be_hidden()
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "wider than a phone"
+        page.screenshot(path=OUT / f"{name}.png", full_page=True)
+        assert said == []
+    page, said = opened(browser, server, operator_key(server), viewport={"width": 1200, "height": 800})
+    expect(page.locator("#ended tbody tr")).to_have_count(2)
+    assert page.locator("#timeline rect title").count() >= 4
+    page.screenshot(path=OUT / "operator.png", full_page=True)
+    assert said == []
+
+
+def test_a_job_comes_while_one_watches_and_its_life_is_shown(browser: Browser, server: Server) -> None:
+    key = tenant(server, "ada")
+    page, said = opened(browser, server, key, viewport={"width": 1000, "height": 800})
+    expect(page.locator("#ended")).to_contain_text("No job has ended yet.")
+    job = submit(server, key)
+    row = page.locator("#ended button.link", has_text=str(job))
+    expect(row).to_be_visible()
+    row.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#job-title")).to_have_text(f"Job {job}")
+    expect(page.locator("#job-body")).to_contain_text("succeeded")
+    expect(page.locator("#job-events li").first).to_contain_text("submitted")
+    assert page.locator("#job-events li").count() >= 5
+    page.screenshot(path=OUT / "job.png")
+    page.keyboard.press("Escape")
+    expect(page.locator("#job")).to_be_hidden()
+    page.get_by_role("button", name="Log out").click()
+    expect(page.locator("#log-in")).to_be_visible()
+    page.reload()
+    expect(page.locator("#log-in")).to_be_visible()
+    assert said == []
+
+
+def test_a_server_that_goes_away_is_said_and_one_logs_in_again(browser: Browser, tmp_path: Path) -> None:
+    settings = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=0)
+    with Server(settings, board=model_board(faults=ModelFaults())).background() as running:
+        page, said = opened(browser, running, operator_key(running))
+        port = running.port
+    expect(page.locator("#status")).to_contain_text("does not answer", timeout=15_000)
+    again = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=port)
+    with Server(again, board=model_board(faults=ModelFaults())).background() as running:
+        expect(page.locator("#log-in")).to_be_visible(timeout=15_000)
+        page.get_by_label("API key").fill("eddy_nobody")
+        page.keyboard.press("Enter")
+        expect(page.locator("#log-in-problem")).to_contain_text("unknown")
+        page.get_by_label("API key").fill(operator_key(running))
+        page.keyboard.press("Enter")
+        expect(page.locator("#slots table")).to_be_visible()
+    assert [line for line in said if "Failed to fetch" not in line] == []
+
+
+def test_text_of_a_tenant_stays_text(browser: Browser, server: Server) -> None:
+    """A kernel's name, a compiler's message or a tenant's name is shown, and never run."""
+    page, said = opened(browser, server, operator_key(server))
+    forged = [{"tenant": "<img src=x onerror=alert(1)>", "jobs": {"queued": 1}}]
+    page.route("**/v1/overview", lambda route: route.fulfill(json={**route.fetch().json(), "tenants": forged}))
+    expect(page.locator("#tenants")).to_contain_text("<img src=x onerror=alert(1)>")
+    assert page.locator("#tenants img").count() == 0
+    assert said == []

@@ -1,0 +1,154 @@
+"""What the tests of clusters shared core by core have in common: boards that compute, engines, kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from eddy.board.model import SHELL, ModelBoard, ModelFaults
+from eddy.board.model_images import model_images
+from eddy.board.model_modules import cluster_shape
+from eddy.board.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
+from eddy.core.records import JobRequest, TenantRecord
+from eddy.core.slots import Pool, SlotDescription
+from eddy.gpu.request import KernelRequest
+from eddy.gpu.shape import ClusterShape
+from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
+from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
+from eddy.packages.modules import ModuleKind, ModuleManifest
+from eddy.policy.dispatch import POLICIES as DISPATCH
+from eddy.policy.price import POLICIES
+from eddy.store import Store
+from eddy_sim.gpu.executors import IsaExecutor
+from hypervisor_kit import BEHAVIOURS, CHAIN, LATENCY, MODULES
+from kernel_kit import CAUSES, MAX_INSTRUCTIONS, buffer
+from unit.gpu_kit import compiler
+
+SOURCE = """
+kernel void step(global uint *y, global const uint *x, uint n) {
+  uint i = get_global_id(0);
+  for (uint k = 0; k < n; k++) y[i] = y[i] * 1664525u + x[i];
+  if (i % 64 == 1) printf("%u\\n", i);
+}
+kernel void {name}(global uint *y) { y[get_global_id(0)] += 1; }
+kernel void crooked(global uint *y) { *(global volatile uint *)((uint)y + 2) = 1; }
+"""
+
+
+def manifest(cores: int, warps: int = 2, threads: int = 2, fpu: bool = True) -> ModuleManifest:
+    """A cluster of so many cores."""
+    shape = (("Cores", cores), ("Warps", warps), ("Threads", threads), ("Fpu", int(fpu)))
+    name = f"gpu_{cores}c{warps}w{threads}t" + "x" * (not fpu)
+    parameters = tuple((key, str(value)) for key, value in shape)
+    return ModuleManifest(
+        name, ModuleKind.GPU, "gpu_cluster", Path("gpu_cluster.f"), (1, 0), 1e8, (), parameters=parameters
+    )
+
+
+def description(slots: int = 1, arena: int = 4 << 20) -> BoardDescription:
+    """A board with one pipeline slot and some for clusters."""
+    pools = [Pool.PIPELINE] + [Pool.GPU] * slots
+    described = tuple(SlotDescription(i, f"slot{i}", pool, 1000 + 100 * i, 1e8) for i, pool in enumerate(pools))
+    return BoardDescription("model", "test", SHELL, 1e8, described, arena, 1e6, False)
+
+
+class CoresBoard(ModelBoard):
+    """A model board on which slices compute, each on one core, when they are launched."""
+
+    def __init__(self, modules: Mapping[str, ModuleManifest], slots: int = 1, group_s: float = 1e-4) -> None:
+        self._bad: dict[str, Cause] = {}
+        described = description(slots)
+        latency = {**LATENCY, **dict.fromkeys(modules, group_s)}
+        images = model_images(described, latency)
+        super().__init__(described, images, latency, behaviours=BEHAVIOURS, faults=ModelFaults(self._bad))
+        self._counted: dict[str, CoreReport] = {}
+        self.most: dict[int, int] = {}
+        """By slot: most kernels that ran at once."""
+
+    def launch(self, slot: int, launch: Launch) -> None:
+        """See the port."""
+        if launch.kernel is not None:
+            self._compute(slot, launch)
+        super().launch(slot, launch)
+        running = len(self.state().slots[slot].items)
+        self.most[slot] = max(self.most.get(slot, 0), running)
+
+    def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
+        """See the port."""
+        return tuple(
+            dataclasses.replace(event, cores=(self._counted[event.item],))
+            if event.kind in (EventKind.ITEM_DONE, EventKind.ITEM_FAILED) and event.item in self._counted
+            else event
+            for event in super().wait(until_s, acknowledge)
+        )
+
+    def _compute(self, slot: int, launch: Launch) -> None:
+        kernel = launch.kernel
+        assert kernel is not None
+        found = next(b for b in self.state().buffers if b.id == kernel.region)
+        region = bytearray(self.read(found.id, 0, found.bytes))
+        held = next(image for image in self.images() if image.sha256 == self.state().slots[slot].image)
+        shape = cluster_shape(held.module)
+        assert shape is not None
+        one = ClusterShape(1, shape.warps, shape.threads, shape.fpu)
+        run = IsaExecutor(one).execute(region, kernel.entry, kernel.argument, MAX_INSTRUCTIONS)
+        self.write(found.id, 0, bytes(region))
+        fault = run.faults[0] if run.faults else None
+        if fault is not None:
+            self._bad[launch.item] = CAUSES.get(fault.cause, Cause.KERNEL_TRAP)
+        told = (fault.cause, fault.pc, fault.value) if fault is not None else ("", 0, 0)
+        counters = dataclasses.replace(run.counters[0], cycles=run.counters[0].instructions)
+        self._counted[launch.item] = CoreReport(kernel.cores[0], counters, *told)
+
+
+def kinds(modules: Mapping[str, ModuleManifest]) -> dict[str, ClusterKind]:
+    """What the modules are, as clusters."""
+    found = {}
+    for name, each in modules.items():
+        given = {key: int(value) for key, value in each.parameters}
+        found[name] = ClusterKind(given["Cores"], given["Threads"], each.clk_hz)
+    return found
+
+
+def engine_over(
+    board: Any,
+    store: Any,
+    modules: Mapping[str, ModuleManifest],
+    price: str = "market",
+    settings: PriceSettings | None = None,
+) -> Engine:
+    """An engine whose clusters are shared by a price policy; tenants' weights are in the store."""
+    planner = KernelPlanner({**MODULES, **modules}, compiler(), KernelLimits(time_limit_s=1.0))
+
+    def weight_of(tenant: str) -> float:
+        return float(store.tenant(tenant).attributes.get("weight", 1.0))
+
+    loop = PriceLoop(POLICIES[price](), kinds(modules), weight_of, settings or PriceSettings())
+    applications = {CHAIN.name: CHAIN}
+    every = {**MODULES, **modules}
+    return Engine(board, DISPATCH["fcfs"](), store, applications, every, None, planner, price=loop)
+
+
+def tenants(store: Store, **weights: float) -> None:
+    """Tenants of so much weight each."""
+    for name, weight in weights.items():
+        store.put_tenant(TenantRecord(name, key_hash=name, attributes={"weight": weight}))
+
+
+def finish(engine: Engine) -> None:
+    """Run until nothing is left."""
+    while not engine.idle:
+        engine.step()
+    assert not engine.stalled
+
+
+def add_request(store: Store, tenant: str, count: int, name: str = "add", key: str = "") -> JobRequest:
+    """A request for a kernel that adds one to each element; kernels of other names are other kernels."""
+    arguments = (buffer(store, tenant, np.zeros(count, "u4")),)
+    source = SOURCE.replace("{name}", name)
+    body = KernelRequest(source, name, (count,), arguments).to_json()
+    return JobRequest(tenant, "", kernel=body, idempotency_key=key)

@@ -1,0 +1,211 @@
+"""Clusters shared core by core, through the whole engine: results, neighbours, faults, and who had how much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cores_kit import SOURCE, CoresBoard, add_request, engine_over, finish, manifest, tenants
+from eddy.board.model import ModelFaults
+from eddy.core.jobs import JobState
+from eddy.core.records import JobEventKind, JobRequest
+from eddy.gpu.request import KernelRequest
+from eddy.hypervisor.market_loop import PriceSettings
+from eddy.policy.price import POLICIES
+from eddy.store import Store
+from kernel_kit import buffer, step_arrays, stepped
+
+FOUR = manifest(4)
+MODULES = {FOUR.module: FOUR}
+
+
+def step_request(store: Store, tenant: str, salt: int, count: int = 512) -> JobRequest:
+    y, x = step_arrays(count, salt)
+    arguments = (buffer(store, tenant, y), buffer(store, tenant, x), 2)
+    return JobRequest(
+        tenant, "", kernel=KernelRequest(SOURCE.replace("{name}", "add"), "step", (count,), arguments).to_json()
+    )
+
+
+def check_step(store: Store, tenant: str, job: int, salt: int, count: int = 512) -> None:
+    record = store.job(tenant, job)
+    assert (record.state, record.cause, record.detail) == (JobState.SUCCEEDED, "", "")
+    y, x = step_arrays(count, salt)
+    np.testing.assert_array_equal(np.frombuffer(store.output(tenant, job, "y"), "u4"), stepped(y, x, 2))
+    assert sorted(store.log(tenant, job).split()) == sorted(str(i) for i in range(1, count, 64))
+
+
+def test_kernels_of_three_tenants_run_at_once_on_one_cluster_and_are_right() -> None:
+    board, store = CoresBoard(MODULES), Store(":memory:")
+    tenants(store, a=1, b=4, c=1)
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    for salt, tenant in enumerate(("a", "b", "c"), start=1):
+        engine.accept(step_request(store, tenant, salt))
+    finish(engine)
+    for number, tenant in enumerate(("a", "b", "c"), start=1):
+        check_step(store, tenant, number, number)
+    assert board.most[1] == 4, "every core was used"
+    loads = [e for n in (1, 2, 3) for e in store.events(None, n) if e.what is JobEventKind.CONFIGURED]
+    assert len(loads) == 1, "a core changed hands by a load"
+    assert [store.job(tenant, number).reuses for number, tenant in enumerate("abc", start=1)] == [0, 1, 1]
+    assert board.state().buffers == ()
+
+
+def test_a_kernel_that_goes_wrong_ends_alone() -> None:
+    board, store = CoresBoard(MODULES), Store(":memory:")
+    tenants(store, a=1, b=1)
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    engine.accept(step_request(store, "a", 1))
+    arguments = (buffer(store, "b", np.zeros(64, "u4")),)
+    body = KernelRequest(SOURCE.replace("{name}", "add"), "crooked", (64,), arguments).to_json()
+    engine.accept(JobRequest("b", "", kernel=body))
+    finish(engine)
+    check_step(store, "a", 1, 1)
+    bad = store.job("b", 2)
+    assert (bad.state, bad.cause) == (JobState.FAILED, "misaligned-access")
+    assert "crooked+0x" in bad.detail
+    assert board.state().buffers == ()
+
+
+def test_a_kernel_is_cancelled_while_its_slices_run() -> None:
+    board, store = CoresBoard(MODULES), Store(":memory:")
+    tenants(store, a=1, b=1)
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    engine.accept(add_request(store, "a", 4096))
+    engine.accept(step_request(store, "b", 2))
+    for _ in range(12):
+        engine.step()
+    engine.cancel("a", 1)
+    finish(engine)
+    assert store.job("a", 1).state is JobState.CANCELLED
+    check_step(store, "b", 2, 2)
+
+
+@pytest.mark.parametrize("price", ["market", "entitlement", "equal_speedup", "mtf", "gandiva", "themis"])
+def test_every_price_policy_shares_live_clusters(price: str) -> None:
+    board, store = CoresBoard(MODULES, slots=2), Store(":memory:")
+    tenants(store, a=1, b=2)
+    engine = engine_over(board, store, MODULES, price, PriceSettings(epoch_s=10e-3))
+    engine.start()
+    for number in range(4):
+        engine.accept(step_request(store, "ab"[number % 2], number + 1, 256))
+    finish(engine)
+    for number in range(4):
+        check_step(store, "ab"[number % 2], number + 1, number + 1, 256)
+    assert {epoch.policy for epoch in engine.price.history} == {price}  # type: ignore[union-attr]
+
+
+def test_slices_stay_away_from_a_time_limit_that_is_shorter_than_a_quantum() -> None:
+    board, store = CoresBoard(MODULES), Store(":memory:")
+    tenants(store, a=1)
+    engine = engine_over(board, store, MODULES, "entitlement", PriceSettings(quantum_s=5e-3))
+    engine.start()
+    for salt in (1, 2):
+        engine.accept(replace(step_request(store, "a", salt), time_limit_s=1e-3))
+        finish(engine)
+        check_step(store, "a", salt, salt)
+
+
+def test_a_policy_is_told_how_much_work_there_is() -> None:
+    board, store = CoresBoard(MODULES), Store(":memory:")
+    tenants(store, a=1)
+    engine = engine_over(board, store, MODULES, "entitlement", PriceSettings(epoch_s=2e-3))
+    engine.start()
+    engine.accept(step_request(store, "a", 1))
+    finish(engine)
+    engine.accept(step_request(store, "a", 2))
+    finish(engine)
+    assert engine.price is not None
+    waiting = [float(epoch.view.waiting_s[0]) for epoch in engine.price.history]
+    assert waiting[0] == float("inf"), "nothing was measured yet"
+    later = [seconds for seconds in waiting if seconds < float("inf")]
+    assert len(later) > 2
+    # 256 work-groups of two work-items; 0.1 ms each, and what starts of slices add to it.
+    assert 256e-4 < max(later) < 256e-4 * 1.5
+    assert min(later) < max(later)
+
+
+SLOW, FAST = manifest(2, threads=2), manifest(2, threads=4)
+BOTH = {SLOW.module: SLOW, FAST.module: FAST}
+
+
+def test_another_configuration_is_loaded_slot_by_slot_once_what_runs_there_has_ended() -> None:
+    board, store = CoresBoard(BOTH, slots=2), Store(":memory:")
+    tenants(store, a=1, b=1)
+    settings = PriceSettings(epoch_s=5e-3, configure_s=10e-3)
+    engine = engine_over(board, store, BOTH, "entitlement", settings)
+    assert engine.price is not None
+    # As if the fabric had been left with the slow ones; entitlement changes nothing.
+    engine.price.wanted = {1: SLOW.module, 2: SLOW.module}
+    engine.start()
+    for number in range(12):
+        engine.accept(step_request(store, "ab"[number % 2], number + 1, 256))
+    held: list[tuple[str, str]] = []
+    phases, switched = set(), False
+    while not engine.idle:
+        engine.step()
+        if not switched and engine.now_s > 8e-3:
+            assert held[-1] == (SLOW.module, SLOW.module)
+            engine.price.switch(POLICIES["market"]())
+            switched = True
+        status = {slot.slot: slot for slot in engine.status}
+        now = (status[1].module, status[2].module)
+        phases.add((status[1].phase, status[2].phase))
+        if not held or held[-1] != now:
+            held.append(now)
+    for number in range(12):
+        check_step(store, "ab"[number % 2], number + 1, number + 1, 256)
+    assert held[-1] == (FAST.module, FAST.module), held
+    mixed = {(SLOW.module, FAST.module), (FAST.module, SLOW.module)}
+    assert mixed & set(held), "one by one"
+    assert phases & {("loading", "running"), ("running", "loading")}, "the other went on"
+
+
+def test_a_job_says_what_it_had_of_cores_and_what_it_paid() -> None:
+    board, store = CoresBoard(MODULES), Store(":memory:")
+    tenants(store, a=1)
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    engine.accept(step_request(store, "a", 1))
+    finish(engine)
+    record = store.job("a", 1)
+    assert record.kernel is not None
+    # 256 work-groups of 0.1 ms, and what the starts of slices take; all four cores cost 1 a second.
+    assert 25.6e-3 < record.kernel.core_seconds < 33e-3
+    assert record.kernel.paid == pytest.approx(record.kernel.core_seconds / 4)
+    assert record.reconfiguring_s > 0
+
+
+def test_a_job_cancelled_while_its_cluster_is_loaded_ends_and_the_next_one_runs() -> None:
+    board, store = CoresBoard(MODULES), Store(":memory:")
+    tenants(store, a=1, b=1)
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    engine.accept(step_request(store, "a", 1))
+    engine.step()
+    assert store.job("a", 1).state is JobState.RECONFIGURING
+    engine.cancel("a", 1)
+    engine.accept(step_request(store, "b", 2))
+    finish(engine)
+    assert store.job("a", 1).state is JobState.CANCELLED
+    check_step(store, "b", 2, 2)
+
+
+def test_an_image_that_cannot_be_loaded_fails_its_jobs_and_no_others() -> None:
+    board, store = CoresBoard(MODULES), Store(":memory:")
+    tenants(store, a=1)
+    board._faults = ModelFaults(loads=frozenset(range(3)))
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    engine.accept(step_request(store, "a", 1))
+    finish(engine)
+    record = store.job("a", 1)
+    assert (record.state, record.cause) == (JobState.FAILED, "image-refused")
+    assert board.state().buffers == ()
+    engine.accept(step_request(store, "a", 2))
+    finish(engine)
+    check_step(store, "a", 2, 2)

@@ -1,0 +1,150 @@
+"""Clusters shared core by core when things go wrong: deaths between effects, faults, failed loads, cancellations."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from cores_kit import SOURCE, CoresBoard, engine_over, finish, manifest, tenants
+from eddy.board.model import ModelFaults
+from eddy.board.port import Cause, Launch
+from eddy.core.errors import Conflict
+from eddy.core.jobs import JobState
+from eddy.core.records import JobRequest
+from eddy.gpu.request import KernelRequest
+from eddy.hypervisor.market_loop import PriceSettings
+from eddy.store import Store
+from kernel_kit import buffer, step_arrays, stepped
+from system.test_hypervisor_crash import Killed, Killer, Mortal
+
+FOUR = manifest(4)
+MODULES = {FOUR.module: FOUR}
+COUNT = 96
+
+
+def step_request(store: Store, tenant: str, salt: int) -> JobRequest:
+    y, x = step_arrays(COUNT, salt)
+    arguments = (buffer(store, tenant, y), buffer(store, tenant, x), 2)
+    return JobRequest(
+        tenant, "", kernel=KernelRequest(SOURCE.replace("{name}", "add"), "step", (COUNT,), arguments).to_json()
+    )
+
+
+def check_step(store: Store, tenant: str, job: int, salt: int) -> None:
+    record = store.job(tenant, job)
+    assert (record.state, record.cause, record.detail) == (JobState.SUCCEEDED, "", "")
+    y, x = step_arrays(COUNT, salt)
+    np.testing.assert_array_equal(np.frombuffer(store.output(tenant, job, "y"), "u4"), stepped(y, x, 2))
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_death_between_any_two_effects_loses_no_kernel(after: bool) -> None:
+    def play(killer: Killer) -> tuple[Store, CoresBoard, int]:
+        store, board, deaths = Store(":memory:"), CoresBoard(MODULES), 0
+        tenants(store, a=1, b=2)
+        engine = engine_over(board, store, MODULES)
+        engine.start()
+        for salt, tenant in enumerate("ab", start=1):
+            engine.accept(step_request(store, tenant, salt))
+        for _ in range(3):
+            engine = engine_over(Mortal(board, killer), Mortal(store, killer), MODULES)
+            try:
+                engine.start()
+                finish(engine)
+                break
+            except Killed:
+                deaths += 1
+        return store, board, deaths
+
+    counting = Killer()
+    _, _, deaths = play(counting)
+    assert deaths == 0
+    assert counting.count > 60
+    for at in range(0, counting.count, 5):
+        store, board, deaths = play(Killer(at, after))
+        assert deaths == 1
+        for salt, tenant in enumerate("ab", start=1):
+            check_step(store, tenant, salt, salt)
+        assert board.state().buffers == ()
+        store.close()
+
+
+class FaultyBoard(CoresBoard):
+    """Ends some slices with causes that are not theirs."""
+
+    def __init__(self, draw: random.Random, rate: float, loads: frozenset[int] = frozenset()) -> None:
+        super().__init__(MODULES, slots=2)
+        self._draw, self._rate = draw, rate
+        self._faults = ModelFaults(self._bad, loads)
+
+    def launch(self, slot: int, launch: Launch) -> None:
+        super().launch(slot, launch)
+
+    def _compute(self, slot: int, launch: Launch) -> None:
+        super()._compute(slot, launch)
+        if self._draw.random() < self._rate:
+            self._bad[launch.item] = self._draw.choice([Cause.MODULE_ERROR, Cause.RESPONSE_STALLED])
+
+
+def test_a_kernel_whose_slot_failed_begins_with_its_arrays_as_they_came() -> None:
+    store = Store(":memory:")
+    board = FaultyBoard(random.Random(1), 0.0)
+    tenants(store, a=1, b=1)
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    engine.accept(step_request(store, "a", 1))
+    engine.accept(step_request(store, "b", 2))
+    while not board.most:
+        engine.step()
+    board._rate = 1.0
+    engine.step()
+    board._rate = 0.0
+    finish(engine)
+    check_step(store, "a", 1, 1)
+    check_step(store, "b", 2, 2)
+    notes = [e.detail for n in (1, 2) for e in store.events(None, n)]
+    assert any("its slot failed" in note for note in notes)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whatever_goes_wrong_every_job_ends_and_leaves_nothing(seed: int) -> None:
+    draw, store = random.Random(seed), Store(":memory:")
+    loads = frozenset(draw.sample(range(12), 3))
+    board = FaultyBoard(draw, draw.choice([0.0, 0.02, 0.1]), loads)
+    tenants(store, a=1, b=4, c=0.5)
+    price = draw.choice(["market", "entitlement", "equal_speedup", "mtf", "themis"])
+    engine = engine_over(board, store, MODULES, price, PriceSettings(epoch_s=draw.choice([2e-3, 20e-3])))
+    engine.start()
+    owners: dict[int, str] = {}
+    for number in range(1, 16):
+        owners[number] = draw.choice("abc")
+        engine.accept(step_request(store, owners[number], number))
+        for _ in range(draw.randrange(8)):
+            engine.step()
+        if draw.random() < 0.2:
+            try:
+                engine.cancel(owners[victim := draw.randint(1, number)], victim)
+            except Conflict:
+                assert store.job(owners[victim], victim).state.is_final
+        if draw.random() < 0.1:
+            engine = engine_over(board, store, MODULES, price)
+            engine.start()
+    finish(engine)
+    ends = set()
+    for number, owner in owners.items():
+        record = store.job(owner, number)
+        ends.add(record.state)
+        assert record.state.is_final
+        if record.state is JobState.SUCCEEDED:
+            check_step(store, owner, number, number)
+        elif record.state is JobState.FAILED:
+            assert record.cause in ("module-error", "response-stalled"), record.detail
+        done = [event for event in store.events(None, number) if event.state is not None and event.state.is_final]
+        assert len(done) == 1, "it ended once"
+    assert JobState.SUCCEEDED in ends
+    assert board.state().buffers == ()
+    assert engine.price is not None
+    assert not any(account.running for account in engine.price.accounts.values())
+    shares = [sum(account.lags.values()) for account in engine.price.accounts.values()]
+    assert shares == pytest.approx([0.0] * len(shares), abs=1e-9), "time was made or lost"

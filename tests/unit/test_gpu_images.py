@@ -1,0 +1,185 @@
+"""Images and samplers in software: every format, every mode, against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from eddy.core.errors import InvalidRequest
+from eddy.gpu.image import KINDS, ORDERS
+from eddy.gpu.launch import Image, launch
+from eddy.gpu.request import KernelRequest
+from unit.gpu_kit import cluster, compiled, compiler
+
+Array = npt.NDArray[np.generic]
+Floats = npt.NDArray[np.float64]
+COPY = """
+kernel void floats(read_only image2d_t from, __write_only image2d_t to, global float4 *seen) {
+  int2 at = (int2)(get_global_id(0), get_global_id(1));
+  float4 v = read_imagef(from, at);
+  seen[at.y * get_image_width(from) + at.x] = v;
+  write_imagef(to, at, v);
+}
+kernel void ints(read_only image2d_t from, write_only image2d_t to, global int4 *seen) {
+  int2 at = (int2)(get_global_id(0), get_global_id(1));
+  int4 v = read_imagei(from, at);
+  seen[at.y * get_image_width(from) + at.x] = v;
+  write_imagei(to, at, v);
+}
+kernel void uints(read_only image2d_t from, write_only image2d_t to, global uint4 *seen) {
+  int2 at = (int2)(get_global_id(0), get_global_id(1));
+  uint4 v = read_imageui(from, at);
+  seen[at.y * get_image_width(from) + at.x] = v;
+  write_imageui(to, at, v);
+}
+"""
+SAMPLE = """
+const sampler_t fixed = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+kernel void flat(read_only image2d_t im, sampler_t s, global const float2 *at, global float4 *out) {
+  int i = get_global_id(0);
+  out[i] = read_imagef(im, s, at[i]);
+}
+kernel void deep(read_only image3d_t im, sampler_t s, global const float4 *at, global float4 *out) {
+  int i = get_global_id(0);
+  out[i] = read_imagef(im, s, at[i]);
+}
+kernel void whole(read_only image2d_t im, global const int2 *at, global float4 *out, global int *facts) {
+  const sampler_t border = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+  int i = get_global_id(0);
+  out[2 * i] = read_imagef(im, fixed, at[i]);
+  out[2 * i + 1] = read_imagef(im, border, at[i]);
+  facts[0] = get_image_width(im); facts[1] = get_image_height(im); facts[2] = get_image_dim(im).y;
+  facts[3] = get_image_channel_order(im) == CLK_RGBA; facts[4] = get_image_channel_data_type(im) == CLK_FLOAT;
+}
+kernel void volume(read_only image3d_t im, write_only image3d_t to, global int *facts) {
+  int4 at = (int4)(get_global_id(0), get_global_id(1), get_global_id(2), 0);
+  write_imagef(to, at, read_imagef(im, fixed, at) * 2.0f);
+  facts[0] = get_image_depth(im); facts[1] = get_image_dim(im).z;
+}
+"""
+MODES = {"none": 0, "edge": 2, "border": 4, "repeat": 6, "mirror": 8}
+SCALE = {"snorm_int8": 127, "snorm_int16": 32767, "unorm_int8": 255, "unorm_int16": 65535}
+
+
+def spread(raw: Array, order: str, one: float) -> Floats:
+    """Four channels, as OpenCL's tables have them."""
+    n, out = raw.astype(float), np.zeros((*raw.shape[:-1], 4))
+    out[..., 3] = one
+    where = {"r": "0", "a": "3", "rg": "01", "ra": "03", "rgba": "0123", "bgra": "2103"}.get(order)
+    if where:
+        for c, to in enumerate(where):
+            out[..., int(to)] = n[..., c]
+    else:
+        out[..., :3] = n
+        out[..., 3] = n[..., 0] if order == "intensity" else one
+    return out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_format_is_read_and_written(kind: str) -> None:
+    rng, name = np.random.default_rng(3), KINDS[kind][1]
+    for order, (_, channels) in ORDERS.items():
+        raw = rng.integers(0, 256, (3, 5, channels * np.dtype(name).itemsize), dtype="u1").view(name)
+        raw = rng.normal(size=raw.shape).astype(name) if name[0] == "f" else raw
+        to = np.zeros_like(raw)
+        kernel = "uints" if kind.startswith("unsigned") else "ints" if kind.startswith("signed") else "floats"
+        seen = np.zeros((3, 5, 4), {"uints": "u4", "ints": "i4", "floats": "f4"}[kernel])
+        arguments = [Image(raw, order, kind), Image(to, order, kind), seen]
+        launch(cluster(), compiled(COPY), kernel, (5, 3), arguments)
+        values = np.maximum(raw / np.float32(SCALE[kind]), -1) if kind in SCALE else raw
+        np.testing.assert_allclose(seen, spread(values.astype("f8"), order, 1), rtol=1e-6)
+        lowest = -SCALE[kind] if kind.startswith("snorm") else None
+        np.testing.assert_array_equal(to, raw if lowest is None else np.maximum(raw, lowest))
+
+
+def place(s: float, size: int, mode: str, normal: bool, linear: bool) -> tuple[list[int], float]:
+    """Texels along a dimension and the part of the second, by the specification's formulas (8.2)."""
+    u = s * size if normal else s
+    if mode == "repeat":
+        u = (s - np.floor(s)) * size
+    if mode == "mirror":
+        u = abs(s - 2 * np.rint(0.5 * s)) * size
+    low = int(np.floor(u - 0.5)) if linear else int(np.floor(u))
+    both = [low, low + 1] if linear else [low, low]
+    if mode == "repeat":
+        both = [i % size for i in both]
+    if mode in ("mirror", "edge"):
+        both = [min(max(i, 0), size - 1) for i in both]
+    return both, float(u - 0.5 - np.floor(u - 0.5)) if linear else 0.0
+
+
+def sampled(image: Floats, at: Floats, mode: str, normal: bool, linear: bool) -> Floats:
+    found = []
+    for point in at:
+        places = [place(s, n, mode, normal, linear) for s, n in zip(point, image.shape[-2::-1], strict=False)]
+        total = np.zeros(4)
+        for corner in np.ndindex(*(2,) * len(places)):
+            index = [both[c] for c, (both, _) in zip(corner, places, strict=True)]
+            weight = np.prod([a if c else 1 - a for c, (_, a) in zip(corner, places, strict=True)])
+            inside = all(0 <= i < n for i, n in zip(index, image.shape[-2::-1], strict=False))
+            total += weight * (image[tuple(reversed(index))] if inside else np.zeros(4))
+        found.append(total)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize(
+    ("mode", "normal"), [(m, n) for m in MODES for n in (False, True) if n or m in ("edge", "border")]
+)
+def test_samplers_address_and_filter(mode: str, normal: bool, linear: bool) -> None:
+    rng, sampler = np.random.default_rng(5), int(normal) + MODES[mode] + (32 if linear else 16)
+    low, high = (0.05, 0.95) if mode == "none" else (-1.3, 2.2)
+    for kernel, shape in (("flat", (6, 9, 4)), ("deep", (3, 4, 5, 4))):
+        image = rng.random(shape, dtype="f4")
+        dimensions = len(shape) - 1
+        at = rng.uniform(low, high, (60, 2 if dimensions == 2 else 4)).astype("f4")
+        at *= 1 if normal else max(shape)
+        out = np.zeros((60, 4), "f4")
+        launch(cluster(), compiled(SAMPLE), kernel, (60,), [Image(image), sampler, at, out])
+        wanted = sampled(image.astype("f8"), at[:, :dimensions].astype("f8"), mode, normal, linear)
+        np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=2e-5)
+
+
+def test_whole_coordinates_borders_and_facts() -> None:
+    image, out, facts = (
+        np.random.default_rng(6).random((4, 7, 4), dtype="f4"),
+        np.zeros((9, 2, 4), "f4"),
+        np.zeros(5, "i4"),
+    )
+    at = np.array([(x, y) for x in (-2, 3, 9) for y in (-1, 2, 4)], "i4")
+    launch(cluster(), compiled(SAMPLE), "whole", (9,), [Image(image), at, out, facts])
+    for (x, y), (edge, border) in zip(at, out, strict=True):
+        np.testing.assert_array_equal(edge, image[np.clip(y, 0, 3), np.clip(x, 0, 6)])
+        np.testing.assert_array_equal(border, image[y, x] if 0 <= x < 7 and 0 <= y < 4 else np.zeros(4))
+    assert facts.tolist() == [7, 4, 4, 1, 1]
+    cube, to = np.random.default_rng(7).random((2, 3, 4, 4), dtype="f4"), np.zeros((2, 3, 4, 4), "f4")
+    launch(cluster(), compiled(SAMPLE), "volume", (4, 3, 2), [Image(cube), Image(to), facts])
+    np.testing.assert_array_equal(to, cube * 2)
+    assert facts[:2].tolist() == [2, 2]
+
+
+def test_what_is_no_image_of_its_kind_is_refused() -> None:
+    texels, program = np.zeros((4, 4, 4), "f4"), compiled(SAMPLE)
+    out, at = np.zeros((4, 4), "f4"), np.zeros((4, 2), "f4")
+    for value, words in (
+        (texels, "an image of 2 dimensions"),
+        (Image(np.zeros((2, 2, 2, 4), "f4")), "an image of 2 dimensions"),
+        (Image(texels, kind="unorm_int8"), "texels of uint8"),
+        (Image(texels, "rg"), "order rg"),
+        (Image(texels, "grb"), "an order of"),
+    ):
+        with pytest.raises(InvalidRequest, match=words):
+            launch(cluster(), program, "flat", (4,), [value, 0, at, out])
+
+
+def test_images_travel_in_requests() -> None:
+    image = {"buffer": "0" * 64, "dtype": "|u1", "shape": [4, 4, 4], "image": ["rgba", "unorm_int8"]}
+    raw = {"source": "", "kernel": "f", "global_size": [1], "arguments": [image]}
+    assert KernelRequest.from_json(raw).to_json()["arguments"] == [image]
+    for wrong in ("rgba", ["rgba"], ["rgba", "uint9"], ["rg", "unorm_int8"]):
+        with pytest.raises(InvalidRequest):
+            KernelRequest.from_json({**raw, "arguments": [{**image, "image": wrong}]})
+
+
+def test_a_source_without_images_has_none_of_it() -> None:
+    compiler().compile("kernel void f(global int *image) { int sampler = 1; image[0] = sampler; }")

@@ -1,0 +1,109 @@
+"""Outputs on their way to the disk: in order, bounded, and forgotten only when nobody writes any more."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, MutableMapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from eddy.hypervisor import keeping
+from eddy.hypervisor.keeping import Keeping
+from eddy.hypervisor.messages import Collected
+from eddy.store import Store
+from eddy.store.rows import Result, ResultRow
+
+WAIT_S = 30.0
+
+
+class SlowStore(Store):
+    """One whose outputs go to the disk when a gate is open."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.asked, self.gate = threading.Event(), threading.Event()
+
+    def write_results(self, results: Sequence[Result], ends: MutableMapping[tuple[int, str], int]) -> list[ResultRow]:
+        self.asked.set()
+        assert self.gate.wait(WAIT_S)
+        return super().write_results(results, ends)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SlowStore]:
+    made = SlowStore(tmp_path / "eddy.sqlite3")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as made:
+        yield made
+
+
+def item(job: int, number: int, data: bytes = b"abc") -> tuple[list[Result], Collected]:
+    return [Result(job, "out", number, data)], Collected(job, number, 0.0)
+
+
+def test_items_come_to_the_disk_in_order_and_lie_end_to_end_before_any_row_says_so(
+    store: SlowStore, tmp_path: Path
+) -> None:
+    store.gate.set()
+    kept = Keeping(store)
+    for number, data in enumerate((b"one", b"three", b"")):
+        kept.put(*item(7, number, data))
+    found = kept.take()
+    assert [each.message.item for each in found] == [0, 1, 2]
+    assert [each.rows[0][3:5] for each in found] == [(0, 3), (3, 5), (8, 0)]
+    assert (tmp_path / "outputs" / "7.out").read_bytes() == b"onethree"
+    assert not kept.busy
+    assert kept.take() == []
+
+
+def test_who_puts_waits_only_where_too_much_waits_for_the_disk(
+    store: SlowStore, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "MOST_BYTES", 5)
+    kept = Keeping(store, pool.submit)
+    kept.put(*item(1, 0))
+    assert store.asked.wait(WAIT_S)
+    kept.put(*item(1, 1))
+    third = threading.Thread(target=kept.put, args=item(1, 2))
+    third.start()
+    third.join(0.1)
+    assert third.is_alive(), "six bytes wait"
+    store.gate.set()
+    third.join(WAIT_S)
+    assert not third.is_alive()
+
+
+def test_forgetting_waits_for_what_is_being_written(store: SlowStore, pool: ThreadPoolExecutor) -> None:
+    told = threading.Event()
+    kept = Keeping(store, pool.submit, told.set)
+    kept.put(*item(1, 0))
+    assert store.asked.wait(WAIT_S)
+    kept.put(*item(1, 1))
+    cleared = threading.Thread(target=kept.clear)
+    cleared.start()
+    cleared.join(0.1)
+    assert cleared.is_alive(), "it is still being written"
+    store.gate.set()
+    cleared.join(WAIT_S)
+    assert not cleared.is_alive()
+    assert kept.take() == []
+    kept.put(*item(1, 0, b"again"))
+    kept.put(*item(1, 1, b"!"))
+    pool.submit(lambda: None).result(WAIT_S)
+    assert [each.rows[0][3:5] for each in kept.take()] == [(0, 5), (5, 1)]
+    assert told.is_set()
+
+
+def test_what_an_ended_job_left_is_asked_of_the_rows_again(store: SlowStore) -> None:
+    store.gate.set()
+    kept = Keeping(store)
+    kept.put(*item(1, 0))
+    kept.forget(1)
+    kept.put(*item(1, 0, b"from the first byte"))
+    assert [each.rows[0][3] for each in kept.take()] == [0, 0]

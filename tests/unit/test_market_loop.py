@@ -1,0 +1,163 @@
+"""The live side of a price policy: epochs, what is known of kernels, and which configurations a policy is shown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from eddy.core.counters import CoreCounters
+from eddy.hypervisor.core_accounts import CoreAccount
+from eddy.hypervisor.learning import UNKNOWN_FRACTION, Known
+from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
+from eddy.hypervisor.messages import Spread, Variant
+from eddy.hypervisor.slot import MachineSlot
+from eddy.policy.price.entitlement import Entitlement
+from eddy.policy.price.view import PriceDecision, PriceView
+from hypervisor_kit import CHAIN
+
+KINDS = {"wide": ClusterKind(4, 8, 1e8), "narrow": ClusterKind(4, 4, 1e8), "plain": ClusterKind(4, 4, 1e8)}
+FITS = {module: {1: module, 2: module} for module in KINDS}
+
+
+class Watcher:
+    """Entitlement, and a record of what it was shown."""
+
+    name = "watcher"
+
+    def __init__(self) -> None:
+        self.views: list[PriceView] = []
+        self.choice = ""
+
+    def initial(self) -> None:
+        return None
+
+    def decide(self, view: PriceView) -> PriceDecision:
+        self.views.append(view)
+        shown = {other.name for other in view.alternatives}
+        plain = Entitlement().decide(view)
+        return PriceDecision(plain.shares, plain.prices, self.choice if self.choice in shown else "")
+
+
+def spread(kernel: str = "k", groups: int = 100, soft: bool = False) -> Spread:
+    variants = {"wide": Variant(CHAIN, groups // 2, 4), "narrow": Variant(CHAIN, groups, 4)}
+    return Spread(kernel, {**variants, "plain": Variant(CHAIN, groups, 4, soft)})
+
+
+def made(watcher: Watcher, **options: object) -> tuple[PriceLoop, list[MachineSlot]]:
+    loop = PriceLoop(watcher, KINDS, lambda _: 1.0, PriceSettings(epoch_s=0.1, configure_s=1.0), **options)  # type: ignore[arg-type]
+    loop.attach({1: CoreAccount([None] * 4), 2: CoreAccount([None] * 4)})
+    return loop, [MachineSlot(1, 0.01, module="narrow"), MachineSlot(2, 0.02, module="narrow")]
+
+
+def counted(*lanes: int) -> CoreCounters:
+    return CoreCounters(sum(lanes), sum(lanes), sum(lanes), lanes)
+
+
+def test_an_epoch_lasts_its_time_and_ends_early_where_a_tenant_comes() -> None:
+    watcher = Watcher()
+    loop, slots = made(watcher)
+    loop.arrived("a", spread(), 0.0)
+    loop.refresh(0.0, slots, FITS, {"a"})
+    loop.refresh(0.05, slots, FITS, {"a"})
+    assert len(watcher.views) == 1
+    loop.arrived("b", spread("other"), 0.06)
+    loop.refresh(0.06, slots, FITS, {"a", "b"})
+    assert [view.tenants for view in watcher.views] == [("a",), ("a", "b")]
+    # One that has nothing to do is still there for an epoch, so that a job after the other changes nothing.
+    loop.refresh(0.07, slots, FITS, {"a"})
+    assert len(watcher.views) == 2
+    loop.refresh(0.17, slots, FITS, {"a"})
+    loop.refresh(0.18, slots, FITS, {"a"})
+    assert watcher.views[-1].tenants == ("a",)
+    loop.refresh(0.2, slots, FITS, set())
+    assert (loop.now, loop.wake_s) == (None, None)
+    assert [epoch.ended_s for epoch in loop.history] == pytest.approx([0.06, 0.17, 0.2])
+
+
+def test_f_begins_at_four_fifths_and_follows_the_counters_and_forgets() -> None:
+    watcher = Watcher()
+    loop, slots = made(watcher)
+    work = spread()
+    loop.arrived("a", work, 0.0)
+    loop.refresh(0.0, slots, FITS, {"a"})
+    assert (watcher.views[0].present.parallel_fraction == UNKNOWN_FRACTION).all()
+    loop.measured("a", 1, "narrow", work, 10, 0.01, counted(0, 0, 0, 1000))
+    loop.refresh(0.1, slots, FITS, {"a"})
+    assert watcher.views[1].present.parallel_fraction == pytest.approx(np.ones((1, 2)))
+    assert watcher.views[1].counters[0][0] is not None
+    assert watcher.views[1].counters[0][1] is None
+    for _ in range(100):
+        loop.measured("a", 1, "narrow", work, 1000, 1.0, counted(1000, 0, 0, 0))
+    assert loop.fraction("a", "narrow") < 0.01, "inputs changed"
+
+
+def test_throughput_is_lanes_times_clock_until_it_was_measured() -> None:
+    loop, _ = made(Watcher())
+    work = spread(soft=True)
+    loop.arrived("a", work, 0.0)
+    assert [loop.throughput("a", module) for module in KINDS] == pytest.approx([2.0, 1.0, 0.15])
+    # A work-group on the wide one has twice the items, and takes as long: twice as fast, as was thought.
+    loop.measured("a", 1, "narrow", work, 10, 1.0, None)
+    loop.measured("a", 1, "wide", work, 10, 1.0, None)
+    loop.measured("a", 1, "plain", work, 10, 4.0, None)
+    assert [loop.throughput("a", module) for module in KINDS] == pytest.approx([2.0, 1.0, 0.25])
+    assert loop.throughput("nobody", "wide") == 0.0
+
+
+def test_a_slice_grows_and_shrinks_towards_the_quantum() -> None:
+    known = Known()
+    known.take(4, 1e-4, None, 1e-3)
+    assert known.slice_groups == 16, "four times at once at most"
+    known.take(16, 4e-4, None, 1e-3)
+    assert known.slice_groups == pytest.approx(40)
+    known.take(40, 2e-2, None, 1e-3)
+    assert known.slice_groups == pytest.approx(10)
+
+
+def test_a_policy_is_shown_all_combinations_of_images_now_and_then() -> None:
+    watcher = Watcher()
+    loop, slots = made(watcher)
+    loop.arrived("a", spread(), 0.0)
+    for number in range(12):
+        loop.refresh(0.1 * number, slots, FITS, {"a"})
+    shown = [len(view.alternatives) for view in watcher.views]
+    assert shown == [8] + [0] * 9 + [8, 0], "three modules for each of two slots, once a second"
+    costs = [other.change_s for other in watcher.views[0].alternatives]
+    assert costs == sorted(costs)
+    assert {round(cost, 6) for cost in costs} == {0.01, 0.02, 0.03}
+
+
+def test_a_policy_is_shown_what_the_profile_names_where_it_names_any() -> None:
+    watcher = Watcher()
+    named = {
+        "CFG1": {1: "narrow", 2: "narrow"},
+        "CFG2": {1: "wide", 2: "narrow"},
+        "CFG3": {1: "wide", 2: "missing"},
+    }
+    loop, slots = made(watcher, configurations=named)
+    loop.arrived("a", spread(), 0.0)
+    watcher.choice = "CFG2"
+    loop.refresh(0.0, slots, FITS, {"a"})
+    (view,) = watcher.views
+    assert view.present.name == "CFG1"
+    assert [other.name for other in view.alternatives] == ["CFG2"], "one has no image for a slot"
+    assert loop.wanted == {1: "wide", 2: "narrow"}
+    loop.refresh(1.1, slots, FITS, {"a"})
+    assert not watcher.views[-1].alternatives, "a change is in progress"
+    slots[0].module = "wide"
+    loop.refresh(1.2, slots, FITS, {"a"})
+    assert watcher.views[-1].present.name == "CFG2"
+    assert [other.name for other in watcher.views[-1].alternatives] == ["CFG1"]
+
+
+def test_a_change_whose_image_is_gone_is_not_waited_for() -> None:
+    watcher = Watcher()
+    loop, slots = made(watcher)
+    loop.arrived("a", spread(), 0.0)
+    watcher.choice = "1: wide, 2: narrow"
+    loop.refresh(0.0, slots, FITS, {"a"})
+    assert loop.wanted[1] == "wide"
+    loop.refresh(1.1, slots, FITS, {"a"})
+    assert watcher.views[-1].alternatives == ()
+    left = {**FITS, "wide": {2: "wide"}}
+    loop.refresh(2.2, slots, left, {"a"})
+    assert watcher.views[-1].alternatives

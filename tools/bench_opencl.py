@@ -1,0 +1,85 @@
+"""Cycles of kernels as OpenCL C, on the RTL of one core: what an item costs beside what it does.
+
+With `--json`, one object on standard output: cycles an item, an element or a multiply-add. `--warps` and `--threads`
+choose the core. Results are checked against numpy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from eddy.gpu import workloads
+from eddy.gpu.compiler import Compiler
+from eddy.gpu.launch import Local, launch
+from eddy.gpu.shape import ClusterShape
+from eddy_sim.gpu.executors import RtlExecutor
+
+Floats = npt.NDArray[np.float32]
+ITEMS, SIDE = 4096, 64
+KERNELS = Path(workloads.__file__).resolve().parents[1] / "kernels"
+EMPTY = "kernel void empty(global int *a) {}"
+
+
+def product(a: Floats, b: Floats) -> Floats:
+    """As the kernels add: in order, each step rounded."""
+    c = np.zeros((SIDE, SIDE), np.float32)
+    for k in range(SIDE):
+        c = c + a[:, k : k + 1] * b[k : k + 1, :]
+    return c
+
+
+def measure(shape: ClusterShape) -> dict[str, float]:
+    """Cycles by kernel."""
+    executor, compiler, rng = RtlExecutor(shape), Compiler(), np.random.default_rng(1)
+    found = {}
+    empty = compiler.compile(EMPTY)
+    found["empty"] = launch(executor, empty, "empty", (ITEMS,), [np.zeros(1, "i4")]).cycles / ITEMS
+    basic = compiler.compile((KERNELS / "basic.cl").read_text())
+    a, b = (rng.random(ITEMS, dtype="f4") for _ in range(2))
+    c = np.zeros(ITEMS, "f4")
+    found["vecadd"] = launch(executor, basic, "vecadd", (ITEMS,), [a, b, c]).cycles / ITEMS
+    _check("vecadd", c, a + b)
+    x = np.arange(ITEMS, dtype="i4")
+    for group in (16, 256):
+        sums = np.zeros(ITEMS // group, "i4")
+        arguments = [x, sums, Local(4 * group)]
+        done = launch(executor, basic, "reduction", (ITEMS,), arguments, local_size=(group,))
+        found[f"reduction {group}"] = done.cycles / ITEMS
+        _check("reduction", sums, x.reshape(-1, group).sum(1))
+    left, right = (rng.random((SIDE, SIDE), dtype="f4") for _ in range(2))
+    for tile in (0, 4, 8, 16):
+        source = compiler.compile((KERNELS / "sgemm.cl").read_text(), defines={"TILE": tile or 4})
+        out, name = np.zeros((SIDE, SIDE), "f4"), "sgemm_tiled" if tile else "sgemm"
+        local = (tile, tile) if tile else None
+        done = launch(executor, source, name, (SIDE, SIDE), [left, right, out, SIDE, SIDE], local_size=local)
+        found[f"{name} {tile}" if tile else name] = done.cycles / SIDE**3
+        _check(name, out, product(left, right))
+    return found
+
+
+def _check(name: str, found: npt.NDArray[np.generic], wanted: npt.NDArray[np.generic]) -> None:
+    if not np.array_equal(found, wanted):
+        raise SystemExit(f"{name} is wrong")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--warps", type=int, default=4)
+    parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    found = measure(ClusterShape(1, options.warps, options.threads))
+    if options.json:
+        print(json.dumps(found))
+        return
+    for name, cycles in found.items():
+        print(f"{name:16} {cycles:8.2f}")
+
+
+if __name__ == "__main__":
+    main()
