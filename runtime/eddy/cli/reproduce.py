@@ -32,10 +32,12 @@ class Study:
     Attributes:
         module: What to import; it has a function `reproduce`.
         help: One line.
+        headlines: Whether it has a function `headlines`.
     """
 
     module: str
     help: str
+    headlines: bool = False
 
 
 STUDIES: Mapping[str, Study] = {
@@ -45,7 +47,9 @@ STUDIES: Mapping[str, Study] = {
         "eddy.studies.nimblock.reproduce", "[004]: sharing slots, figures 3.1 to 3.5, and its board runs."
     ),
     "vayalapra": Study(
-        "eddy.studies.vayalapra.run", "[000]: parallel fractions, prices, shares and speedups, figures 5.1 to 5.10."
+        "eddy.studies.vayalapra.run",
+        "[000]: parallel fractions, prices, shares and speedups, figures 5.1 to 5.10.",
+        headlines=True,
     ),
     "eddy-policy": Study("eddy.studies.judge.run", "The eddy dispatch policy against Nimblock [004], goal by goal."),
 }
@@ -83,8 +87,9 @@ def _run(names: list[str], out: Path, seed: int, quick: bool, figure: str | None
 
 def _headlines(names: list[str], out: Path) -> dict[str, object]:
     """Keys a study answers with beside its table, where it is asked alone and has a function `headlines(out)`."""
-    found = getattr(import_module(STUDIES[names[0]].module), "headlines", None) if len(names) == 1 else None
-    return dict(found(out)) if found is not None else {}
+    if len(names) > 1 or not STUDIES[names[0]].headlines:
+        return {}
+    return dict(import_module(STUDIES[names[0]].module).headlines(out))
 
 
 def _only(name: str, function: Reproduce, figure: str | None) -> dict[str, str]:

@@ -12,7 +12,10 @@ from eddy.core.errors import InvalidRequest
 
 MANY = 1000
 """Brackets of a text, or characters of a line, from which on it may be nested too deep for the quick reader."""
-_Quick = getattr(yaml, "CSafeLoader", None)
+try:
+    from yaml import CSafeLoader as _Quick
+except ImportError:  # a PyYAML built without libyaml
+    _Quick = None  # type: ignore[assignment, misc]
 
 
 def load_yaml(text: str) -> Any:
