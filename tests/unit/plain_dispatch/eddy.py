@@ -407,7 +407,8 @@ class Round:
         """Ask for the slot that counts least for the job that has it, if it counts enough more for this task.
 
         Of slots that count alike, one in which nothing runs, else that of the task latest in topological order. Of the
-        job's own slots only one may be taken in which a later task waits for this one.
+        job's own slots only one may be taken in which a task waits: a later one, or one that nothing in a slot works
+        towards.
         """
         if self.takeable is None:
             self.takeable = [held for held in map(self._held, self.view.slots) if held is not None]
@@ -422,7 +423,7 @@ class Round:
             if held.value > least
             and not (at_once and held.slot.running)
             and fits(held.slot, task)
-            and (held.job != job or (held.waits and held.task > task.id))
+            and (held.job != job or (held.waits and (held.task > task.id or _stalled(outlook.job, held.task))))
         ]
         if not able:
             return False
@@ -446,3 +447,9 @@ class Round:
         value = self.rank(holder, max(held - 1, 0)) * (self.policy.idle if waits else 1.0)
         wait_s = self.predicted[holder.job.application][slot.task] if slot.running else 0.0
         return Held(slot, slot.job, slot.task, waits, value, wait_s)
+
+
+def _stalled(job: JobView, number: int) -> bool:
+    """Whether no task that has a slot works towards a task's next item, however far back."""
+    before = [job.tasks[p] for p in job.tasks[number].predecessors if job.tasks[p].items_done < job.batch]
+    return all(task.slot is None and _stalled(job, task.id) for task in before)

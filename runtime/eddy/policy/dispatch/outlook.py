@@ -52,6 +52,24 @@ def items_ready(job: JobView, task: TaskView) -> int:
 
 
 @fact
+def stalled_tasks(job: JobView) -> frozenset[int]:
+    """Incomplete tasks without an item to do, none of whose predecessors, back to the first task, has a slot.
+
+    Such a task waits until the job gives a slot to another of its tasks, and if it has one itself, it may be that one.
+    """
+    moving: set[int] = set()
+    """Tasks that have a slot, or get items from one that has."""
+    stalled: set[int] = set()
+    for task in incomplete_tasks(job):
+        fed = not moving.isdisjoint(task.predecessors)
+        if fed or task.slot is not None:
+            moving.add(task.id)
+        if not fed and items_ready(job, task) <= 0:
+            stalled.add(task.id)
+    return frozenset(stalled)
+
+
+@fact
 def modules_to_come(job: JobView) -> frozenset[str]:
     """Modules of the tasks that have items left and no slot."""
     return frozenset(task.module for task in incomplete_tasks(job) if task.slot is None)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from eddy.policy.dispatch.choice import fits
 from eddy.policy.dispatch.job_view import JobView, TaskView
-from eddy.policy.dispatch.outlook import Outlook, items_ready
+from eddy.policy.dispatch.outlook import Outlook, items_ready, stalled_tasks
 from eddy.policy.dispatch.rank import Constants
 from eddy.policy.dispatch.view import DispatchView, SlotView
 
@@ -73,7 +73,8 @@ class Takings:
         """The slot that counts least for the job that has it, if it counts enough more for this task; else None.
 
         Of slots that count alike, one in which nothing runs, else that of the task latest in topological order. Of the
-        job's own slots only one may be taken in which a later task waits for this one.
+        job's own slots only one may be taken in which a task waits: a later one, or one that nothing in a slot works
+        towards, which would wait for ever if the job's other slots were like it.
         """
         if self._takeable is None:
             self._takeable = [held for held in map(self._held, self._view.slots) if held is not None]
@@ -87,7 +88,7 @@ class Takings:
             if held.value > least
             and not (at_once and held.slot.running)
             and fits(held.slot, task)
-            and (held.job != job.id or (held.waits and held.task > task.id))
+            and (held.job != job.id or (held.waits and (held.task > task.id or held.task in stalled_tasks(job))))
         ]
         if not able:
             return None
