@@ -104,11 +104,14 @@ LONGEST_S = 5.0
 
 def run_out(engine: Engine) -> None:
     """Step until nothing is left to do; while modules are being built, wall time has to pass."""
+    engine.step(0.0)  # The board's time may have gone on since the last step, in another engine's hands.
     until_s = None
     while not engine.idle or engine.preparing.waiting:
         if engine.preparing.waiting:
             time.sleep(LOOK_S)
+            engine.step(LONGEST_S)
             until_s = None
+            continue
         until_s = engine.now_s + LONGEST_S if until_s is None else until_s
         assert engine.now_s < until_s, f"jobs {sorted(engine.machine.jobs)} do not end"
         engine.step(LONGEST_S)

@@ -40,7 +40,7 @@ def _job(number: int, chance: random.Random) -> JobView:
     batch, scale_s = chance.randint(1, 9), 10 ** chance.uniform(-4, 2)
     tasks: list[TaskView] = []
     for task in range(chance.randint(1, 7)):
-        before = tuple(p for p in range(task) if chance.random() < 0.5 or p == task - 1 and chance.random() < 0.7)
+        before = tuple(p for p in range(task) if chance.random() < 0.5 or (p == task - 1 and chance.random() < 0.7))
         done = chance.randint(0, min([tasks[p].items_done for p in before], default=batch))
         tasks.append(TaskView(task, f"m{number}_{task}", scale_s * chance.uniform(0.1, 1), done, None, before))
     if all(task.items_done == batch for task in tasks):
