@@ -27,6 +27,17 @@ def utilities(market: Market, shares: Array) -> Array:
     return np.asarray(by_cluster(market, shares).sum(axis=1))
 
 
+def in_time(market: Market, shares: Array) -> Array:
+    """What floor(x) or ceil(x) PEs in time deliver, (n,): straight between (3.2) at whole numbers of PEs.
+
+    Below one PE this is the deliverable utility, above it a little less: (3.2) is concave.
+    """
+    whole, serial = np.floor(shares), 1 - market.fraction
+    before = whole * serial + market.fraction
+    one_more = market.fraction / (before * (before + serial))
+    return np.asarray((market.throughput * (whole / before + (shares - whole) * one_more)).sum(axis=1))
+
+
 def marginal(market: Market, shares: Array) -> tuple[Array, Array]:
     """Utility lost by one PE less and won by one PE more, per PE, each (n, m): they differ at a kink only."""
     divisor = shares * (1 - market.fraction) + market.fraction

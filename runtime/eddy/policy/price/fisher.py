@@ -1,4 +1,10 @@
-"""The Fisher market ([000] chapter 3) as a price policy: prices at which everybody's best shares clear the clusters."""
+"""The Fisher market ([000] chapter 3) as a price policy: prices at which everybody's best shares clear the clusters.
+
+On floor(x) or ceil(x) cores in time, a share between whole numbers of cores delivers what lies between them on the
+straight, and (3.2) promises a little more. A tenant for which that is more than it gained from trading keeps its part
+of every cluster, and the others trade with what is left, in which their parts are what they were. So nobody's shares
+deliver less than its entitlement does, and those of the others are an equilibrium among them.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eddy.market import Candidate, Equilibrium, choose_configuration, equilibrium
+from eddy.market import Candidate, choose_configuration, equilibrium, in_time
+from eddy.market.problem import checked
 from eddy.policy.price.view import Configuration, Floats, PriceDecision, PriceView, unpriced
 
 _LEAST_FRACTION = 1e-6
 """F of a kernel that was never seen to be parallel: the market takes no 0."""
+_SAME = 1e-12
+"""Relative difference of two utilities that counts as none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +32,8 @@ class Market:
     knowledge); the memory is the last price of every slot.
 
     Attributes:
-        utility: "deliverable" is what slices of time can deliver; "amdahl" is (3.2) to the letter.
+        utility: "deliverable" is what slices of time can deliver; "amdahl" is (3.2) to the letter, and
+            everybody trades.
         horizon_s: Board seconds a configuration is expected to stay: a change that costs more than it gains over
             them is not made.
     """
@@ -41,22 +51,34 @@ class Market:
         here, able = view.present, view.present.throughput.any(axis=1)
         shares, prices = np.zeros(here.throughput.shape), unpriced(view)
         if able.any():
-            found = self._equilibrium(view, able)
-            shares[able], prices = found.shares, found.prices
+            shares[able], prices = self._shares(view, able)
         memory = {cluster.slot: float(price) for cluster, price in zip(here.clusters, prices, strict=True)}
         return PriceDecision(shares, prices, self._configuration(view), memory)
 
-    def _equilibrium(self, view: PriceView, able: NDArray[np.bool_]) -> Equilibrium:
+    def _shares(self, view: PriceView, able: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Shares of those who can use a cluster, and prices."""
         here = view.present
-        start = np.array([view.memory.get(cluster.slot, 0.0) for cluster in here.clusters])
-        return equilibrium(
-            fractions(here)[able],
-            here.throughput[able],
-            view.weights[able],
-            here.capacity,
-            utility=self.utility,
-            start=start if start.any() else None,
-        )
+        fraction, throughput, weights = fractions(here)[able], here.throughput[able], view.weights[able]
+        whole = checked(fraction, throughput, weights, here.capacity, self.utility)
+        part = whole.budgets[:, None] * here.capacity * (throughput > 0)
+        due, trades, shares = in_time(whole, part) * (1 - _SAME), np.ones(len(weights), np.bool_), part.copy()
+        last = np.array([view.memory.get(cluster.slot, 0.0) for cluster in here.clusters])
+        while trades.any():
+            left = here.capacity - part[~trades].sum(axis=0)
+            found = equilibrium(
+                *(fraction[trades], throughput[trades], weights[trades], left, self.utility),
+                start=last if last.any() else None,
+            )
+            shares[trades], last = found.shares, found.prices
+            short = trades & (in_time(whole, shares) < due)
+            if self.utility == "amdahl" or not short.any():
+                break
+            shares[short], trades[short] = part[short], False
+        # What none of those who trade can use is for those who keep their part of it.
+        shares *= throughput > 0
+        given = shares.sum(axis=0)
+        shares *= np.where(given > 0, here.capacity / np.where(given > 0, given, 1.0), 0.0)
+        return shares, last / float(last @ here.capacity)
 
     def _configuration(self, view: PriceView) -> str:
         """Another configuration, where one is worth its loads; "" where none is."""

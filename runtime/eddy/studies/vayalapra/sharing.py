@@ -9,7 +9,7 @@ import numpy as np
 
 from eddy.market import equilibrium
 from eddy.studies.report import Row, write_csv
-from eddy.studies.vayalapra import charts
+from eddy.studies.vayalapra import charts, slicing
 from eddy.studies.vayalapra.clusters import CONFIGURATIONS
 from eddy.studies.vayalapra.users import MECHANISMS, USER_SETS, WEIGHTS, Outcome, chosen, configuration, outcome
 
@@ -159,8 +159,19 @@ def figure_5_8(out: Path, found: Results) -> list[Row]:
     least, most = min(r.min() for r in ratios.values()), max(r.max() for r in ratios.values())
     first = max(ratios["1", name][0] for name in ("CFG1", "CFG2"))
     holds = "holds" if least >= 1 - NEAR else "does not hold"
+    kept = slicing.kept()
+    sliced = [
+        Row(
+            "5.8",
+            f"{kept[how].markets} random markets, {words}: somebody below its entitlement; the worst",
+            "none" if how == "by_cores" else UNSTATED,
+            f"{kept[how].broken} markets; {kept[how].worst:.3f}",
+        )
+        for how, words in (("by_cores", "floor or ceil cores in time"), ("by_clusters", "whole clusters in turns"))
+    ]
     return [
         *rows,
+        *sliced,
         Row("5.8", "least speedup over the entitlement run, all users and sets", "1 or more", f"{least:.3f}", holds),
         Row("5.8", "largest speedup over the entitlement run", "up to 2", f"{most:.2f}"),
         Row("5.8", "user 1 of user set 1 over its entitlement run, CFG1 or CFG2", "up to 2", f"{first:.2f}"),
