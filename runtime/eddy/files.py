@@ -55,6 +55,8 @@ def explained(error: OSError, path: Path | None = None) -> StorageFailed:
             path=str(where),
         )
     if error.errno in _OTHER_KIND:
+        if isinstance(error.filename2, (str, bytes)):  # what a new file was to be called
+            where = Path(os.fsdecode(error.filename2))
         return StorageFailed(
             f"{where} is not of the kind it should be ({error.strerror}): move it away, or restore it from a backup",
             path=str(where),

@@ -143,6 +143,17 @@ def test_the_cache_forgets_what_was_not_used_for_longest(tmp_path: Path) -> None
     assert {file.stem for file in tmp_path.glob("*.json")} == {"b", "d"}
 
 
+def test_what_is_no_file_in_the_cache_keeps_nobody_waiting_and_is_left_alone(tmp_path: Path) -> None:
+    program = compiled(SAXPY)
+    bounded = Compiler(tmp_path, cache_bytes=1)
+    (tmp_path / "folder.json").mkdir()
+    os.mkfifo(tmp_path / "pipe.json")
+    assert [bounded._kept(name) for name in ("folder", "pipe")] == [None, None]
+    for name in ("folder", "mine"):
+        bounded._keep(replace(program, digest=name))
+    assert {file.stem for file in tmp_path.glob("*.json")} == {"folder", "pipe"}
+
+
 def test_both_variants_and_definitions_have_names_of_their_own() -> None:
     digests = {compiled(SAXPY).digest, compiled(SAXPY, fpu=False).digest, compiled(SAXPY + "\n").digest}
     digests.add(compiler().compile(SAXPY, defines={"N": 1}).digest)

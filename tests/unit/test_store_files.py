@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFailed
+from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest, Quota
 from eddy.store import Store
@@ -243,7 +243,7 @@ def test_an_output_that_is_no_plain_file_keeps_nobody_waiting(
     kind(path)
     with pytest.raises(DamagedFile, match="output out of job 1"):
         store.output(TENANT, record.id, "out")
-    with pytest.raises(StorageFailed, match=r"1\.out is not of the kind it should be .* move it away"):
+    with pytest.raises(DamagedFile, match=r"output out of job 1 cannot be written .* move .*1\.out away"):
         store.commit(Commit(results=(Result(record.id, "out", 1, b"two"),)))
 
 

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Mapping
@@ -188,6 +189,8 @@ class Compiler:
     def _kept(self, digest: str) -> Program | None:
         file = self.cache / f"{digest}.json"
         try:
+            if not stat.S_ISREG(file.lstat().st_mode):  # a named pipe would keep us waiting
+                return None
             os.utime(file)
             return Program.from_json(file.read_text(encoding="utf-8"))
         except (OSError, ValueError, KeyError, TypeError):
@@ -207,8 +210,9 @@ class Compiler:
         found = []
         for file in self.cache.glob("*.json"):
             with suppress(OSError):
-                status = file.stat()
-                found.append((status.st_mtime_ns, status.st_size, file))
+                status = file.lstat()
+                if stat.S_ISREG(status.st_mode):  # a folder is not ours to remove
+                    found.append((status.st_mtime_ns, status.st_size, file))
         room = self._cache_bytes
         for _, size, file in sorted(found, reverse=True):
             room -= size

@@ -375,15 +375,14 @@ class Engine:
 
     def _commit(self, outcome: m.Outcome) -> None:
         """Make durable what a step changed, and name the outputs that had come to the disk before it."""
-        results, kept = self._logs(outcome), tuple(self._rows)
+        kept = (*self._rows, *self._logs(outcome))
         self._rows.clear()
-        if not (outcome.jobs or outcome.log or outcome.slots or results or kept):
+        if not (outcome.jobs or outcome.log or outcome.slots or kept):
             return  # slices came and went
         jobs = [self.machine.record(number) for number in sorted(outcome.jobs)]
         commit = Commit(
             jobs=tuple((job.record(), job.snapshot()) for job in jobs),
             events=tuple(outcome.log),
-            results=tuple(results),
             kept=kept,
             slots={index: self.machine.slots[index].snapshot() for index in sorted(outcome.slots)},
             meta={"seen": str(self.seen), "now_s": repr(self.now_s), "offset_s": repr(self.offset_s)},
@@ -396,21 +395,21 @@ class Engine:
             self.work.pop(number, None)
             self.keeping.forget(number)
 
-    def _logs(self, outcome: m.Outcome) -> list[Result]:
-        """What the jobs that ended printed, as far as it can be had."""
-        results: list[Result] = []
+    def _logs(self, outcome: m.Outcome) -> list[ResultRow]:
+        """Write what the jobs that ended printed, as far as it can be had; answers the rows that name it."""
+        rows: list[ResultRow] = []
         for number in outcome.ended:
             try:
                 text = self.work[number].log(JobMemory(self.buffers, number))
-            except BoardUnreachable:
+                if text:
+                    rows += self.store.write_results([Result(number, LOG, 0, text)], {})
+            except (BoardUnreachable, StorageFailed):
                 raise
             except Exception as error:
-                explain(error, f"reading the log of job {number}")
+                explain(error, f"keeping the log of job {number}")
                 continue
             self.machine.record(number).log_bytes = len(text)
-            if text:
-                results.append(Result(number, LOG, 0, text))
-        return results
+        return rows
 
     def _outputs(self, command: m.Collect) -> list[Result]:
         """The outputs of an item every task is done with."""

@@ -13,8 +13,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eddy.hypervisor.messages import Collected
+from eddy.hypervisor.messages import Collected, JobFault
 from eddy.store import Store
+from eddy.store.files import DamagedFile
 from eddy.store.rows import Result, ResultRow
 
 MOST_BYTES = 64 << 20
@@ -30,14 +31,14 @@ def at_once(call: Callable[[], None]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Outputs that are on disk.
+    """Outputs that are on disk, or cannot come there.
 
     Attributes:
         message: What the machine is told.
         rows: What the data base is told.
     """
 
-    message: Collected
+    message: Collected | JobFault
     rows: tuple[ResultRow, ...]
 
 
@@ -147,10 +148,20 @@ class Keeping:
     def _keep(self, group: Sequence[tuple[tuple[Result, ...], Collected]]) -> None:
         if not group:
             return
-        rows = iter(self._store.write_results([result for results, _ in group for result in results], self._ends))
-        kept = [Kept(message, tuple(next(rows) for _ in results)) for results, message in group]
+        try:
+            rows = iter(self._store.write_results([result for results, _ in group for result in results], self._ends))
+            kept = [Kept(message, tuple(next(rows) for _ in results)) for results, message in group]
+        except DamagedFile:
+            kept = [self._keep_one(results, message) for results, message in group]
         with self._changed:
             self._kept += kept
             self._bytes -= sum(len(result.data) for results, _ in group for result in results)
             self._changed.notify_all()
         self._done()
+
+    def _keep_one(self, results: Sequence[Result], message: Collected) -> Kept:
+        """The outputs of one item, or that they have no file to go to: whoever shares the group goes on."""
+        try:
+            return Kept(message, tuple(self._store.write_results(results, self._ends)))
+        except DamagedFile as damage:
+            return Kept(JobFault(message.job, damage.code, damage.message, message.item), ())

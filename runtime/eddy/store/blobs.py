@@ -6,6 +6,8 @@ The bytes are files, `blobs/t-<tenant>/<sha256>` beside the data base; a row say
 from __future__ import annotations
 
 import hashlib
+import logging
+import stat
 import sys
 import threading
 from collections import OrderedDict
@@ -25,6 +27,7 @@ from eddy.store.uploads import Upload
 
 MOST_KNOWN = 4096
 """Sizes of blobs that are remembered."""
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,8 @@ class Blobs:
         if size is None:
             return False
         with suppress(OSError):
-            return self._blob_path(tenant, sha256).stat().st_size == size
+            found = self._blob_path(tenant, sha256).lstat()
+            return stat.S_ISREG(found.st_mode) and found.st_size == size
         return False
 
     def blob_bytes(self, tenant: str, sha256: str) -> int | None:
@@ -226,8 +230,11 @@ class Blobs:
                     raise Conflict(f"job {used['id']} still needs blob {sha256}", field="sha256", job=used["id"])
                 db.execute("DELETE FROM blob WHERE tenant = ? AND sha256 = ?", (tenant, sha256))
                 self._sizes.drop(tenant, sha256)
-            with suppress(FileNotFoundError):
-                self._blob_path(tenant, sha256).unlink()
+            path = self._blob_path(tenant, sha256)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:  # a folder, say: not ours to remove
+                _log.warning("%s, which nothing names any more, cannot be removed (%s)", path, error.strerror)
         self._ledger.release(tenant, row["bytes"])
 
     def _blob_path(self, tenant: str, sha256: str) -> Path:

@@ -13,11 +13,11 @@ import secrets
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from eddy.core.errors import EddyError
+from eddy.core.errors import EddyError, StorageFailed
 from eddy.files import PRIVATE_FOLDER, os_errors, sync_folder
 from eddy.store.names import DRAFT
 
@@ -155,7 +155,8 @@ class Extension:
     def __init__(self, path: Path, place: int) -> None:
         self._path, self._place = path, place
         with os_errors(path):
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+            # Never created: what was written before would be missing from it.
+            self._file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
@@ -215,6 +216,50 @@ def _plain(path: Path) -> int:
         return file
     os.close(file)
     raise OSError(errno.EINVAL, "it is no plain file", str(path))
+
+
+_OF_ONE_FILE = (
+    errno.EISDIR,
+    errno.ENOTEMPTY,
+    errno.ENOENT,
+    errno.ELOOP,
+    errno.ENXIO,
+    errno.ESPIPE,
+    errno.EINVAL,
+    errno.EACCES,
+    errno.EPERM,
+)
+"""What the system says of a name under which something else stands by now, or a file that is not ours any more."""
+
+
+@contextmanager
+def kept_apart(path: Path, what: str) -> Iterator[None]:
+    """Tell trouble with one file, under whose name a folder stands say, from trouble with the disk it is on.
+
+    Args:
+        path: The file.
+        what: How a person calls it.
+
+    Raises:
+        DamagedFile: What was refused within the block concerns this file alone.
+        StorageFailed: It concerns all.
+    """
+    try:
+        yield
+    except StorageFailed as failure:
+        error = failure.__cause__
+        if not isinstance(error, OSError) or error.errno not in _OF_ONE_FILE or not _concerns(error, path):
+            raise
+        raise DamagedFile(
+            f"the file of {what} cannot be written ({error.strerror}): move {path} away, and submit the job again",
+            path=str(path),
+        ) from error
+
+
+def _concerns(error: OSError, path: Path) -> bool:
+    """Whether a file itself was refused, by its name or as it is open, and others could be written beside it."""
+    named = {name for name in (error.filename, error.filename2) if name is not None}
+    return (not named or str(path) in map(str, named)) and os.access(path.parent, os.W_OK | os.X_OK)
 
 
 def check(good: bool, path: Path, what: str, how: str) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.records import JobRecord
-from eddy.files import sync_folder
+from eddy.files import os_errors, sync_folder
 from eddy.store import files
 from eddy.store.database import Database
 from eddy.store.names import output_name
@@ -103,7 +104,7 @@ class Outputs:
             raise NotFound(
                 f"job {job} has no output {name!r}; it has: {', '.join(allowed)}", field="name", allowed=allowed
             )
-        return OutputFile(self._output_path(job, name), parts, f"output {name} of job {job}")
+        return OutputFile(self._output_path(job, name), parts, _called(job, name))
 
     def output(self, tenant: str, job: int, name: str) -> bytes:
         """An output buffer of every item, end to end.
@@ -123,7 +124,7 @@ class Outputs:
             DamagedFile: The bytes are not those that were stored.
         """
         self.job(tenant, job)
-        file = OutputFile(self._output_path(job, LOG), self._parts(job, LOG), f"the log of job {job}")
+        file = OutputFile(self._output_path(job, LOG), self._parts(job, LOG), _called(job, LOG))
         return b"".join(file.verify().pieces()).decode(errors="replace")
 
     def outputs(self, job: int) -> list[str]:
@@ -145,13 +146,18 @@ class Outputs:
 
         Args:
             results: In order; several of one output follow each other in its file.
-            ends: Where files end by job and output, where rows do not say so yet; brought up to date.
+            ends: Where files end by job and output, where rows do not say so yet; brought up to date once all are
+                written.
 
         Raises:
+            DamagedFile: Something else stands in place of one of the files; it concerns that job alone.
             StorageFailed: The disk refused.
         """
+        reached = dict(ends)
         with self._db.health.watched():
-            return self._write_results(results, ends)
+            rows = self._write_results(results, reached)
+        ends.update(reached)
+        return rows
 
     def _write_results(self, results: Sequence[Result], ends: MutableMapping[tuple[int, str], int]) -> list[ResultRow]:
         found: list[ResultRow] = []
@@ -164,21 +170,29 @@ class Outputs:
                 key, data = (result.job, result.name), result.data
                 place = ends.get(key, 0)
                 if key not in writes:
-                    writes[key] = self._open_part(self._output_path(*key), place)
+                    with self._apart(key):
+                        writes[key] = self._open_part(self._output_path(*key), place)
                 writes[key].write(data)
                 ends[key] = place + len(data)
                 sha256 = hashlib.sha256(data).hexdigest()
                 found.append((result.job, result.name, result.item, place, len(data), sha256))
-            for each in writes.values():
-                each.settle()
-            for each in writes.values():
-                each.keep()
+            for key, each in writes.items():
+                with self._apart(key):
+                    each.settle()
+            for key, each in writes.items():
+                with self._apart(key):
+                    each.keep()
         finally:
             for each in writes.values():
                 each.drop()
         if any(each.fresh for each in writes.values()):
-            sync_folder(self._outputs)
+            with os_errors(self._outputs):
+                sync_folder(self._outputs)
         return found
+
+    def _apart(self, key: tuple[int, str]) -> AbstractContextManager[None]:
+        job, name = key
+        return files.kept_apart(self._output_path(job, name), _called(job, name))
 
     def _open_part(self, path: Path, place: int) -> files.Written:
         """A file of an output, to be written on from a place; a new one is a draft until it is whole."""
@@ -190,3 +204,8 @@ class Outputs:
         """Where the files of a job's outputs end, as far as rows go."""
         query = "SELECT name, max(place + bytes) AS end FROM result WHERE job = ? GROUP BY name"
         return {(job, row["name"]): row["end"] for row in self._db.fresh_rows(query, job)}
+
+
+def _called(job: int, name: str) -> str:
+    """How a person calls an output."""
+    return f"the log of job {job}" if name == LOG else f"output {name} of job {job}"

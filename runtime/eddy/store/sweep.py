@@ -12,6 +12,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from eddy.files import os_errors
 from eddy.store.database import Database
 from eddy.store.names import DRAFT, INCOMING, is_blob, output_of, tenant_of
 
@@ -45,7 +46,8 @@ def _sweep_folder(folder: Path, ours: Callable[[str], bool], known: Callable[[Se
         rows = known(names)
         gone += [folder / name for name in names if name.endswith(DRAFT) or name not in rows]
     for path in gone:
-        path.unlink()
+        with os_errors(path):
+            path.unlink()
     return gone
 
 
