@@ -12,7 +12,7 @@ import time
 from eddy.policy.dispatch import POLICIES
 from eddy.studies.judge.sequences import workload
 from eddy.studies.nimblock.policies import make_player
-from eddy.studies.nimblock.run import Setting, run
+from eddy.studies.nimblock.run import BoardSetting, run
 from eddy.studies.nimblock.workload import Arrival
 
 DAY_S, BETWEEN_S, SEED = 86_400.0, 40.0, 5
@@ -35,7 +35,7 @@ def main() -> None:
     day = events()
     for name in POLICIES:
         begin = time.process_time()
-        result = run(workload(), day, make_player(name), Setting(blocking=False, reuse=True))
+        result = run(workload(), day, make_player(name), BoardSetting(blocking=False, reuse=True))
         took_s = time.process_time() - begin
         what = f"{name:<12} {len(day)} jobs, {len(result.log)} events"
         print(f"a day of board time, {what}: {took_s:5.1f} s of this machine")

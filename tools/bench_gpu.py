@@ -20,7 +20,7 @@ import time
 import numpy as np
 import numpy.typing as npt
 from eddy_sim.gpu.assemble import program
-from eddy_sim.gpu.cluster import LATENCY, Cluster, Stop
+from eddy_sim.gpu.cluster import LATENCY, SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.programs import FLOAT_LOOP, OUT, SGEMM, VECADD, A, B, C, c_program
 from yardstick import compiled_turns_per_s
@@ -39,7 +39,7 @@ def tell(message: str) -> None:
     print(f"bench: {message}", file=sys.stderr, flush=True)
 
 
-def lane_instructions(cluster: Cluster) -> int:
+def lane_instructions(cluster: SimulatedCluster) -> int:
     """Instructions of all lanes of all cores so far."""
     counters = [cluster.counters(core) for core in range(cluster.shape.cores)]
     return sum(x * c[f"cycle_thread_{x}"] for c in counters for x in range(1, cluster.shape.threads + 1))
@@ -47,7 +47,7 @@ def lane_instructions(cluster: Cluster) -> int:
 
 def float_loop(cores: int, cycles: int) -> dict[str, float]:
     """Speed on the floating-point loop."""
-    cluster = Cluster(Shape(cores=cores), progress=tell)
+    cluster = SimulatedCluster(Shape(cores=cores), progress=tell)
     elf = program(FLOAT_LOOP)
     cluster.load(elf)
     cluster.start(elf.entry, cores=range(cores))
@@ -73,7 +73,7 @@ def kernel(source: str, n: int, elements: int) -> tuple[int, Floats, tuple[Float
     """Cycles of a kernel, what it left at C, and its inputs."""
     rng = np.random.default_rng(n)
     a, b = (rng.standard_normal(elements).astype(np.float32) for _ in range(2))
-    cluster = Cluster(Shape(), progress=tell)
+    cluster = SimulatedCluster(Shape(), progress=tell)
     elf = c_program(source)
     cluster.load(elf)
     cluster.write(OUT, n.to_bytes(4, "little"))

@@ -24,7 +24,7 @@ from eddy.packages.applications import parse_application
 from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
 from eddy.packages.manifests import parse_module_manifest
 from eddy.store import Store
-from eddy.store.rows import Commit, Result
+from eddy.store.rows import Commit, ItemOutput
 
 INVERT: dict[str, Any] = {
     "application": "invert",
@@ -121,7 +121,9 @@ class ScriptedHypervisor(Hypervisor):
                 return
             await anyio.sleep(0.001)
 
-    def move(self, record: JobRecord, state: JobState, results: tuple[Result, ...] = (), **changes: Any) -> JobRecord:
+    def move(
+        self, record: JobRecord, state: JobState, results: tuple[ItemOutput, ...] = (), **changes: Any
+    ) -> JobRecord:
         ended_s = self.clock_s if state.is_final else None
         record = dataclasses.replace(record, state=state, ended_s=ended_s, **changes)
         event = JobEvent(0, record.id, record.tenant, self.clock_s, JobEventKind.STATE, state=state)
@@ -131,7 +133,7 @@ class ScriptedHypervisor(Hypervisor):
     def finish(self, record: JobRecord, **outputs: bytes) -> JobRecord:
         size = record.batch
         results = tuple(
-            Result(record.id, name, item, data[item * len(data) // size : (item + 1) * len(data) // size])
+            ItemOutput(record.id, name, item, data[item * len(data) // size : (item + 1) * len(data) // size])
             for name, data in outputs.items()
             for item in range(size)
         )

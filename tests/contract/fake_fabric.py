@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from contract.fake_cluster import FakeCluster, Surroundings
 from eddy.board.clock import run_due
-from eddy.board.fabric import Cluster, Fault, Identity, SlotFabric, Snapshot, Window
+from eddy.board.fabric import ClusterDriver, Fault, Identity, SlotFabric, Snapshot, Window
 from eddy.board.model_modules import cluster_shape
 from eddy.board.overlay import ClusterControl
 from eddy.board.port import Cause
@@ -159,7 +159,7 @@ class FakeSlot:
         self.revoked = False
         self.behaviour = "empty"
         self.module = self.build = ""
-        self.cluster: Cluster | None = None
+        self.cluster: ClusterDriver | None = None
         self.registers: dict[int, int] = {}
         self.finished_flag = self.rings = False
         self._fault = Fault(Cause.NONE)

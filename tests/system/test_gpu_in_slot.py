@@ -10,7 +10,7 @@ from eddy_drivers.regs import window
 from eddy_sim import build
 from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.gpu.assemble import program
-from eddy_sim.gpu.elf import Program
+from eddy_sim.gpu.elf import ElfProgram
 from system.board_rig import CAUSE, bank, load, module, open_slot, page, run_for, tiny
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_board")]
@@ -24,7 +24,7 @@ END = ".insn r 0x0b, 0, 0, x0, x0, x0\n"
 
 
 @lru_cache(maxsize=8)
-def assembly(text: str) -> Program:
+def assembly(text: str) -> ElfProgram:
     return program(".section .text.init\n.globl _start\n_start:\n" + text)
 
 

@@ -7,11 +7,11 @@ import pytest
 from eddy.studies.judge.sequences import workload
 from eddy.studies.nimblock.console import ADMISSION_S, CHARACTER_S, FIFO, LAUNCH_S, Console
 from eddy.studies.nimblock.policies import make_player
-from eddy.studies.nimblock.run import Setting, report, run
+from eddy.studies.nimblock.run import BoardSetting, report, run
 from eddy.studies.nimblock.validation import POLICIES, agreement, document, rank_correlation, recorded
 from eddy.studies.nimblock.workload import parse_events, parse_workload
 
-BOARD = Setting(measured=True, blocking=True)
+BOARD = BoardSetting(measured=True, blocking=True)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

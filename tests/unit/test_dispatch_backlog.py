@@ -144,7 +144,7 @@ def events_of(commands: list[m.Command], now_s: float) -> list[m.Input]:
     for command in commands:
         if isinstance(command, m.Load):
             found.append(m.Configured(command.slot, now_s, now_s))
-        elif isinstance(command, m.LaunchItem | m.Stop):
+        elif isinstance(command, m.LaunchItem | m.StopItem):
             found.append(m.ItemEnded(command.slot, now_s, now_s))
         elif isinstance(command, m.Allocate):
             found.append(m.Allocated(command.job))

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 from eddy.core.errors import InvalidRequest
 from eddy.gpu.image import KINDS, ORDERS
-from eddy.gpu.launch import Image, launch
+from eddy.gpu.launch import ImageArgument, launch
 from eddy.gpu.request import KernelRequest
 from unit.gpu_kit import cluster, compiled, compiler
 
@@ -84,7 +84,7 @@ def test_every_format_is_read_and_written(kind: str) -> None:
         to = np.zeros_like(raw)
         kernel = "uints" if kind.startswith("unsigned") else "ints" if kind.startswith("signed") else "floats"
         seen = np.zeros((3, 5, 4), {"uints": "u4", "ints": "i4", "floats": "f4"}[kernel])
-        arguments = [Image(raw, order, kind), Image(to, order, kind), seen]
+        arguments = [ImageArgument(raw, order, kind), ImageArgument(to, order, kind), seen]
         launch(cluster(), compiled(COPY), kernel, (5, 3), arguments)
         values = np.maximum(raw / np.float32(SCALE[kind]), -1) if kind in SCALE else raw
         np.testing.assert_allclose(seen, spread(values.astype("f8"), order, 1), rtol=1e-6)
@@ -135,7 +135,7 @@ def test_samplers_address_and_filter(mode: str, normal: bool, linear: bool) -> N
         at = rng.uniform(low, high, (60, 2 if dimensions == 2 else 4)).astype("f4")
         at *= 1 if normal else max(shape)
         out = np.zeros((60, 4), "f4")
-        launch(cluster(), compiled(SAMPLE), kernel, (60,), [Image(image), sampler, at, out])
+        launch(cluster(), compiled(SAMPLE), kernel, (60,), [ImageArgument(image), sampler, at, out])
         wanted = sampled(image.astype("f8"), at[:, :dimensions].astype("f8"), mode, normal, linear)
         np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=2e-5)
 
@@ -147,13 +147,13 @@ def test_whole_coordinates_borders_and_facts() -> None:
         np.zeros(5, "i4"),
     )
     at = np.array([(x, y) for x in (-2, 3, 9) for y in (-1, 2, 4)], "i4")
-    launch(cluster(), compiled(SAMPLE), "whole", (9,), [Image(image), at, out, facts])
+    launch(cluster(), compiled(SAMPLE), "whole", (9,), [ImageArgument(image), at, out, facts])
     for (x, y), (edge, border) in zip(at, out, strict=True):
         np.testing.assert_array_equal(edge, image[np.clip(y, 0, 3), np.clip(x, 0, 6)])
         np.testing.assert_array_equal(border, image[y, x] if 0 <= x < 7 and 0 <= y < 4 else np.zeros(4))
     assert facts.tolist() == [7, 4, 4, 1, 1]
     cube, to = np.random.default_rng(7).random((2, 3, 4, 4), dtype="f4"), np.zeros((2, 3, 4, 4), "f4")
-    launch(cluster(), compiled(SAMPLE), "volume", (4, 3, 2), [Image(cube), Image(to), facts])
+    launch(cluster(), compiled(SAMPLE), "volume", (4, 3, 2), [ImageArgument(cube), ImageArgument(to), facts])
     np.testing.assert_array_equal(to, cube * 2)
     assert facts[:2].tolist() == [2, 2]
 
@@ -163,10 +163,10 @@ def test_what_is_no_image_of_its_kind_is_refused() -> None:
     out, at = np.zeros((4, 4), "f4"), np.zeros((4, 2), "f4")
     for value, words in (
         (texels, "an image of 2 dimensions"),
-        (Image(np.zeros((2, 2, 2, 4), "f4")), "an image of 2 dimensions"),
-        (Image(texels, kind="unorm_int8"), "texels of uint8"),
-        (Image(texels, "rg"), "order rg"),
-        (Image(texels, "grb"), "an order of"),
+        (ImageArgument(np.zeros((2, 2, 2, 4), "f4")), "an image of 2 dimensions"),
+        (ImageArgument(texels, kind="unorm_int8"), "texels of uint8"),
+        (ImageArgument(texels, "rg"), "order rg"),
+        (ImageArgument(texels, "grb"), "an order of"),
     ):
         with pytest.raises(InvalidRequest, match=words):
             launch(cluster(), program, "flat", (4,), [value, 0, at, out])

@@ -12,7 +12,7 @@ from eddy.hypervisor import keeping
 from eddy.hypervisor.keeping import Keeping
 from eddy.hypervisor.messages import Collected
 from eddy.store import Store
-from eddy.store.rows import Result, ResultRow
+from eddy.store.rows import ItemOutput, ResultRow
 
 WAIT_S = 30.0
 
@@ -24,7 +24,9 @@ class SlowStore(Store):
         super().__init__(path)
         self.asked, self.gate = threading.Event(), threading.Event()
 
-    def write_results(self, results: Sequence[Result], ends: MutableMapping[tuple[int, str], int]) -> list[ResultRow]:
+    def write_results(
+        self, results: Sequence[ItemOutput], ends: MutableMapping[tuple[int, str], int]
+    ) -> list[ResultRow]:
         self.asked.set()
         assert self.gate.wait(WAIT_S)
         return super().write_results(results, ends)
@@ -43,8 +45,8 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield made
 
 
-def item(job: int, number: int, data: bytes = b"abc") -> tuple[list[Result], Collected]:
-    return [Result(job, "out", number, data)], Collected(job, number, 0.0)
+def item(job: int, number: int, data: bytes = b"abc") -> tuple[list[ItemOutput], Collected]:
+    return [ItemOutput(job, "out", number, data)], Collected(job, number, 0.0)
 
 
 def test_items_come_to_the_disk_in_order_and_lie_end_to_end_before_any_row_says_so(

@@ -48,7 +48,7 @@ class Bench:
         self.machine = Machine({0: 0.1, 1: 0.2}, self.script, FITS, scrubbed)
         self.now_s = 0.0
 
-    def step(self, *inputs: m.Input, decide: Iterable[Decision] = ()) -> m.Outcome:
+    def step(self, *inputs: m.Input, decide: Iterable[Decision] = ()) -> m.StepResult:
         self.now_s += 1e-3
         self.script.next = list(decide)
         return self.machine.step(self.now_s, inputs or (m.Wake(),))
@@ -64,16 +64,16 @@ class Bench:
     ) -> None:
         self.step(m.Arrive(m.JobSpec(number, tenant, app, batch, 1, self.now_s, None, memory, collects=collects)))
 
-    def load(self, job: int, task: int, slot: int) -> m.Outcome:
+    def load(self, job: int, task: int, slot: int) -> m.StepResult:
         """Give a slot, and let its load end."""
         self.step(decide=[Configure(job, task, slot)])
         return self.step(m.Configured(slot, self.now_s, self.now_s))
 
-    def done(self, slot: int, decide: Iterable[Decision] = ()) -> m.Outcome:
+    def done(self, slot: int, decide: Iterable[Decision] = ()) -> m.StepResult:
         return self.step(m.ItemEnded(slot, self.now_s, self.now_s), decide=decide)
 
 
-def whats(outcome: m.Outcome) -> list[JobEventKind]:
+def whats(outcome: m.StepResult) -> list[JobEventKind]:
     return [event.what for event in outcome.log]
 
 
@@ -202,7 +202,7 @@ def test_a_task_that_finishes_at_the_boundary_is_not_counted_as_preempted() -> N
         ("a", (), m.LaunchItem(0, 2, 0, 0)),
         ("a", ("x",), m.LaunchItem(0, 2, 0, 0)),
         ("b", (), m.Load(0, "x0")),
-        ("b", ("x",), m.Scrub(0)),
+        ("b", ("x",), m.ScrubSlot(0)),
     ],
 )
 def test_a_resident_module_serves_its_tenant_again_and_others_once_it_is_scrubbed_or_loaded(
@@ -239,7 +239,7 @@ def test_a_scrub_leaves_the_port_to_others_and_what_is_known_of_loads_alone() ->
     bench = second()
     bench.arrive(3, tenant="c")
     outcome = bench.step(decide=[Configure(2, 0, 0), Configure(3, 0, 1)])
-    assert outcome.commands == [m.Scrub(0), m.Load(1, "x1")]
+    assert outcome.commands == [m.ScrubSlot(0), m.Load(1, "x1")]
     before_s = bench.machine.slots[0].load_s
     bench.step(m.Configured(0, bench.now_s, bench.now_s - 1e-6))
     assert bench.machine.slots[0].load_s == before_s
@@ -305,7 +305,7 @@ def test_a_failure_stops_the_jobs_other_items_first() -> None:
     bench.load(1, 0, 0)
     bench.load(1, 1, 1)
     outcome = bench.step(m.ItemEnded(0, bench.now_s, bench.now_s, Cause.CLOCK_LOST))
-    assert outcome.commands == [m.Stop(1)]
+    assert outcome.commands == [m.StopItem(1)]
     assert bench.machine.jobs[1].state is JobState.DRAINING
     outcome = bench.step(m.ItemEnded(1, bench.now_s, bench.now_s, Cause.STOPPED))
     assert outcome.ended == [1]

@@ -7,7 +7,7 @@ from eddy.core.applications import Application, TaskSpec
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.config_port import ConfigurationPort
-from eddy.hypervisor.job import Graph, Job, Memory
+from eddy.hypervisor.job import BufferState, Graph, Job
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.memory import MemoryQueue
 from eddy.hypervisor.pools import PoolState
@@ -31,11 +31,11 @@ def test_memory_is_asked_for_by_the_head_of_the_queue_alone_and_oldest_first() -
     assert 3 in queue
     assert not queue.ask(old), "somebody waits"
     assert not queue.ask(last)
-    assert (old.memory, old.lacks_memory) == (Memory.BLOCKED, True)
+    assert (old.memory, old.lacks_memory) == (BufferState.BLOCKED, True)
     assert queue.next() == 2, "the oldest, though it came later"
     assert queue.next() is None, "one at a time"
     queue.grant(old)
-    assert (old.memory, old.lacks_memory, 2 in queue) == (Memory.HELD, False, False)
+    assert (old.memory, old.lacks_memory, 2 in queue) == (BufferState.HELD, False, False)
     assert queue.next() == 3
     assert queue.refuse(young)
     assert queue.next() == 3, "it stays at the head"
@@ -45,10 +45,10 @@ def test_memory_is_refused_for_good_where_nobody_will_give_any_back() -> None:
     queue, alone, other = MemoryQueue(), job(1), job(2)
     assert queue.ask(alone)
     assert not queue.refuse(alone)
-    assert alone.memory is Memory.NONE
+    assert alone.memory is BufferState.NONE
     queue.adopt(other)
     assert not queue.refuse(alone), "a job without memory is no holder"
-    other.memory = Memory.HELD
+    other.memory = BufferState.HELD
     queue.adopt(other)
     assert queue.refuse(alone)
 
@@ -65,7 +65,7 @@ def test_a_job_that_leaves_gives_back_what_it_had_and_its_place() -> None:
     assert not queue.leave(needs_none)
     assert queue.ask(waits)
     queue.give_up(waits)
-    assert waits.memory is Memory.NONE
+    assert waits.memory is BufferState.NONE
 
 
 def test_the_port_is_kept_for_whom_it_was_promised_to_first() -> None:

@@ -52,7 +52,7 @@ def test_it_comes_to_the_prices_numpy_comes_to(kernel: str, kind: str, monkeypat
     for n, m in ((1, 1), (1, 6), (9, 1), (3, 4), (20, 8), (60, 12), (150, 30)):
         market = case(kind, n, m, 3, "amdahl")
         eq, other = equilibrium(*market.arguments), in_numpy(monkeypatch, *market.arguments)
-        ways += isinstance(eq.kept, compiled.Kept) and not isinstance(other.kept, compiled.Kept)
+        ways += isinstance(eq.kept, compiled.WarmStart) and not isinstance(other.kept, compiled.WarmStart)
         assert eq.residual < 1e-9
         assert eq.prices == pytest.approx(other.prices, rel=1e-7, abs=1e-15)
         assert np.abs(eq.shares - other.shares).max() < 1e-6 * market.capacity.max()
@@ -125,7 +125,7 @@ def test_lists_that_do_not_belong_show_in_the_certificate(kernel: str) -> None:
     """As if two rows had the same mark: tenant 0's list serves for a tenant that wants other things."""
     market = case("plain", 30, 10, 1, "amdahl")
     before = equilibrium(*market.arguments)
-    assert isinstance(before.kept, compiled.Kept)
+    assert isinstance(before.kept, compiled.WarmStart)
     market.throughput[0] = market.throughput[0][::-1]
     seen = compiled.scan(market.fraction, market.throughput)
     assert seen is not None
@@ -135,7 +135,7 @@ def test_lists_that_do_not_belong_show_in_the_certificate(kernel: str) -> None:
     before.kept.room[marks_at : marks_at + n].view(np.uint64)[0] = seen.marks[0]
     warm = equilibrium(*market.arguments, start=before)
     assert warm.residual < 1e-9
-    assert not isinstance(warm.kept, compiled.Kept)
+    assert not isinstance(warm.kept, compiled.WarmStart)
 
 
 def test_a_look_accepts_what_numpy_accepts_and_nothing_else(kernel: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from eddy.core.counters import CoreCounters
 from eddy.hypervisor.core_accounts import CoreAccount
-from eddy.hypervisor.learning import UNKNOWN_FRACTION, Known
+from eddy.hypervisor.learning import UNKNOWN_FRACTION, LearnedKernel
 from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
 from eddy.hypervisor.messages import Spread, Variant
 from eddy.hypervisor.slot import MachineSlot
@@ -104,7 +104,7 @@ def test_throughput_is_lanes_times_clock_until_it_was_measured() -> None:
 
 
 def test_a_slice_grows_and_shrinks_towards_the_quantum() -> None:
-    known = Known()
+    known = LearnedKernel()
     known.take(4, 1e-4, None, 1e-3)
     assert known.slice_groups == 16, "four times at once at most"
     known.take(16, 4e-4, None, 1e-3)

@@ -19,11 +19,11 @@ from eddy.studies.mtf.network import NeuralNetwork
 from eddy.studies.mtf.queues import WAVES, LaneQueues
 from eddy.studies.mtf.results import STRIDE_SHARE, Runs, estimate
 from eddy.studies.mtf.simulate import simulate, simulate_share, traffic
-from eddy.studies.mtf.workload import EQUAL, QUARTERS_4, Setting
+from eddy.studies.mtf.workload import EQUAL, QUARTERS_4, Experiment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-SMALL = Setting(QUARTERS_4, agents=8, accelerators=8, rounds=30)
+SMALL = Experiment(QUARTERS_4, agents=8, accelerators=8, rounds=30)
 
 
 def one_queue(throughput: float, deadline: int) -> LaneQueues:
@@ -112,7 +112,7 @@ def test_no_more_is_served_than_arrived_nor_than_time_allows(seed: int, deadline
 
 
 def test_mean_arrivals_are_the_load_times_the_share() -> None:
-    setting = Setting(QUARTERS_4, rounds=20_000)
+    setting = Experiment(QUARTERS_4, rounds=20_000)
     rng = np.random.default_rng(0)
     assert workload.arrivals(setting, rng).mean(axis=0) == pytest.approx(workload.rates(setting), rel=0.02)
     bursts = replace(setting, bursts=8.0, burst_rounds=3.0)
@@ -283,7 +283,8 @@ def test_chapter_3_is_reproduced(tmp_path: Path) -> None:
 
 
 def test_mixed_loads_leave_data_and_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "Setting", lambda weights, load: replace(SMALL, weights=weights, load=load, rounds=5))
+    small = replace(SMALL, rounds=5)
+    monkeypatch.setattr(figures, "Experiment", lambda weights, load: replace(small, weights=weights, load=load))
     rows = figures.mixed_loads(tmp_path, Runs([0, 1], processes=1), quick=True)
     assert [row.figure for row in rows] == ["5.14", "5.15"]
     assert {p.name for p in tmp_path.iterdir()} == {f"figure_{f}.{e}" for f in ("5.14", "5.15") for e in ("csv", "png")}

@@ -10,7 +10,7 @@ from eddy.studies.judge.sequences import ARRIVALS, workload
 from eddy.studies.nimblock import figures
 from eddy.studies.nimblock.departures import DEPARTURES
 from eddy.studies.nimblock.reproduce import _circumstances
-from eddy.studies.nimblock.run import Setting
+from eddy.studies.nimblock.run import BoardSetting
 from eddy.studies.nimblock.sequences import SCALES, SHARING, SequenceOutcome
 from eddy.studies.nimblock.validation import agreement, document, recorded
 
@@ -66,7 +66,7 @@ def test_every_figure_has_data_a_picture_and_its_circumstances(tmp_path: Path) -
 def test_departures_matter(name: str) -> None:
     runs = recorded(document(), "nimblock", workload())[:1]
     with_it, without = (
-        agreement(workload(), runs, player, Setting())
+        agreement(workload(), runs, player, BoardSetting())
         for player in (DEPARTURES["nimblock"][name], DEPARTURES["nimblock"]["waiting counted once"])
     )
     assert (with_it != without) == (name != "waiting counted once")

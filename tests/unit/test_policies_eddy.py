@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from eddy.policy.dispatch.eddy import Eddy
-from eddy.policy.dispatch.memory import Memory
+from eddy.policy.dispatch.memory import PolicyMemory
 from eddy.policy.dispatch.outlook import look
 from eddy.policy.dispatch.view import (
     Configure,
@@ -52,7 +52,7 @@ def decide(
     jobs: list[JobView],
     slots: list[SlotView],
     *,
-    memory: Memory | None = None,
+    memory: PolicyMemory | None = None,
     seen: tuple[Observation, ...] = (),
     now_s: float = 0.0,
     busy: bool = False,

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from eddy.studies.judge.limits import Need, clairvoyant, lower_bound, needs, true_latencies
+from eddy.studies.judge.limits import EventDemand, clairvoyant, lower_bound, needs, true_latencies
 from eddy.studies.judge.sequences import ARRIVALS, drawn, workload
 from eddy.studies.judge.trial import CONTENDERS
 from eddy.studies.nimblock.policies import make_player
@@ -14,7 +14,7 @@ from eddy.studies.nimblock.run import responses_s, run
 from eddy.studies.nimblock.workload import Arrival
 
 
-def best_in_order(jobs: list[Need], weights: list[float], slots: int) -> float:
+def best_in_order(jobs: list[EventDemand], weights: list[float], slots: int) -> float:
     """The least sum on one machine without preemption, by every order; no bound may be above it where paths are 0."""
     sums = []
     for order in itertools.permutations(range(len(jobs))):
@@ -27,19 +27,19 @@ def best_in_order(jobs: list[Need], weights: list[float], slots: int) -> float:
 
 
 def test_bounds_by_hand() -> None:
-    one = Need(0.0, 20.0, 0.0)
+    one = EventDemand(0.0, 20.0, 0.0)
     assert lower_bound([one], [1.0], 10) == pytest.approx(2.0)
-    assert lower_bound([Need(0.0, 20.0, 5.0)], [1.0], 10) == pytest.approx(5.0), "its path is longer"
-    assert lower_bound([one, Need(0.0, 10.0, 0.0)], [1.0, 1.0], 10) == pytest.approx(1.0 + 3.0)
-    late = Need(1.0, 5.0, 0.0)
+    assert lower_bound([EventDemand(0.0, 20.0, 5.0)], [1.0], 10) == pytest.approx(5.0), "its path is longer"
+    assert lower_bound([one, EventDemand(0.0, 10.0, 0.0)], [1.0, 1.0], 10) == pytest.approx(1.0 + 3.0)
+    late = EventDemand(1.0, 5.0, 0.0)
     assert lower_bound([one, late], [1.0, 1.0], 10) == pytest.approx(2.5 + 0.5), "preempted by the shorter one"
-    assert lower_bound([one, Need(0.0, 10.0, 0.0)], [4.0, 1.0], 10) == pytest.approx(4 * 2.0 + 3.0)
+    assert lower_bound([one, EventDemand(0.0, 10.0, 0.0)], [4.0, 1.0], 10) == pytest.approx(4 * 2.0 + 3.0)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_bounds_are_below_every_order(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    jobs = [Need(float(rng.uniform(0, 3)), float(rng.uniform(1, 30)), 0.0) for _ in range(5)]
+    jobs = [EventDemand(float(rng.uniform(0, 3)), float(rng.uniform(1, 30)), 0.0) for _ in range(5)]
     for weights in ([1.0] * 5, [float(weight) for weight in rng.uniform(0.1, 4, 5)]):
         assert lower_bound(jobs, weights, 4) <= best_in_order(jobs, weights, 4) + 1e-9
 

@@ -10,7 +10,7 @@ from eddy.market import equilibrium, utility
 from eddy.market.problem import checked
 from eddy.policy.price import POLICIES, ROUNDS
 from eddy.policy.price.equal_speedup import equalised
-from eddy.policy.price.fisher import Market
+from eddy.policy.price.fisher import FisherMarket
 from eddy.policy.price.view import ClusterView, Configuration, Floats, PriceView, entitled
 
 LIVE = [name for name in POLICIES if name != "max_weight"]
@@ -85,7 +85,7 @@ def test_tenants_that_differ_in_weight_only_share_by_weight(name: str) -> None:
 def test_nobody_falls_below_its_entitlement_on_the_market(name: str, seed: int) -> None:
     shown = random_view(seed, tenants=4)
     policy = POLICIES[name]()
-    assert isinstance(policy, Market)
+    assert isinstance(policy, FisherMarket)
     decision = policy.decide(with_memory(shown, policy.initial()))
     here = shown.present
     asked = checked(here.parallel_fraction, here.throughput, shown.weights, here.capacity, policy.utility)
@@ -96,7 +96,7 @@ def test_nobody_falls_below_its_entitlement_on_the_market(name: str, seed: int) 
 
 def test_the_market_starts_from_the_prices_it_had() -> None:
     shown = random_view(3, tenants=5)
-    policy = Market()
+    policy = FisherMarket()
     first = policy.decide(with_memory(shown, policy.initial()))
     again = policy.decide(with_memory(shown, first.memory))
     assert again.shares == pytest.approx(first.shares, abs=1e-6)
@@ -105,10 +105,10 @@ def test_the_market_starts_from_the_prices_it_had() -> None:
 
 def test_a_tenant_that_can_use_nothing_is_left_out() -> None:
     here = configuration(np.full((2, 1), 0.8), np.array([[1.0], [0.0]]), [4])
-    decision = Market().decide(with_memory(view(here, np.ones(2), ("a", "b")), {}))
+    decision = FisherMarket().decide(with_memory(view(here, np.ones(2), ("a", "b")), {}))
     assert decision.shares[:, 0].tolist() == [4.0, 0.0]
     nobody = configuration(np.full((1, 1), 0.8), np.zeros((1, 1)), [4])
-    assert not Market().decide(with_memory(view(nobody, np.ones(1), ("a",)), {})).shares.any()
+    assert not FisherMarket().decide(with_memory(view(nobody, np.ones(1), ("a",)), {})).shares.any()
 
 
 def test_a_configuration_is_changed_where_that_pays_over_the_horizon() -> None:
@@ -116,9 +116,11 @@ def test_a_configuration_is_changed_where_that_pays_over_the_horizon() -> None:
     fast = configuration(np.full((1, 1), 0.9), np.full((1, 1), 1.5), [2], "fast")
     costly = Configuration("fast", fast.clusters, fast.parallel_fraction, fast.throughput, change_s=1.0)
     names, weights = ("a",), np.ones(1)
-    assert Market(horizon_s=10.0).decide(with_memory(view(slow, weights, names, costly), {})).configuration == "fast"
-    assert Market(horizon_s=2.0).decide(with_memory(view(slow, weights, names, costly), {})).configuration == ""
-    assert Market(horizon_s=10.0).decide(with_memory(view(fast, weights, names, slow), {})).configuration == ""
+    assert (
+        FisherMarket(horizon_s=10.0).decide(with_memory(view(slow, weights, names, costly), {})).configuration == "fast"
+    )
+    assert FisherMarket(horizon_s=2.0).decide(with_memory(view(slow, weights, names, costly), {})).configuration == ""
+    assert FisherMarket(horizon_s=10.0).decide(with_memory(view(fast, weights, names, slow), {})).configuration == ""
 
 
 @pytest.mark.parametrize("deliverable", [False, True])
@@ -164,7 +166,7 @@ def test_nobody_falls_below_its_entitlement_on_whole_cores_in_time(seed: int) ->
         throughput[:, 0] = np.maximum(throughput[:, 0], 0.1)
         here = configuration(fraction, throughput, [int(cores) for cores in draw.integers(1, 17, m)])
         shown = with_memory(view(here, 10 ** draw.uniform(-2, 2, n), tuple(f"t{i}" for i in range(n))), {})
-        decision, part = Market().decide(shown), entitled(shown)
+        decision, part = FisherMarket().decide(shown), entitled(shown)
         for i in range(n):
             had = _in_time(decision.shares[i], fraction[i], throughput[i])
             assert had >= _in_time(part[i], fraction[i], throughput[i]) * (1 - 1e-9)
@@ -190,7 +192,7 @@ def test_who_would_lose_by_whole_cores_keeps_its_part_and_the_others_trade() -> 
         here, part = shown.present, entitled(shown)
         asked = here.parallel_fraction, here.throughput
         plain = equilibrium(*asked, shown.weights, here.capacity, "deliverable")
-        shares = Market().decide(with_memory(shown, {})).shares
+        shares = FisherMarket().decide(with_memory(shown, {})).shares
         short = [
             i for i in range(4) if _in_time(plain.shares[i], asked[0][i], asked[1][i])
             < _in_time(part[i], asked[0][i], asked[1][i]) * (1 - 1e-9)

@@ -12,7 +12,7 @@ from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest
 from eddy.policy.dispatch import POLICIES
 from eddy.studies.nimblock.policies import VARIANTS, make_player
-from eddy.studies.nimblock.run import Setting, report, run
+from eddy.studies.nimblock.run import BoardSetting, report, run
 from eddy.studies.nimblock.workload import parse_events, parse_workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,7 +31,7 @@ DOCUMENT: dict[str, Any] = {
 
 
 def simulate(
-    document: dict[str, Any], events: list[dict[str, Any]], policy: str, variant: str, setting: Setting
+    document: dict[str, Any], events: list[dict[str, Any]], policy: str, variant: str, setting: BoardSetting
 ) -> dict[str, Any]:
     workload = parse_workload(document)
     sequence = parse_events(events, workload)
@@ -77,7 +77,7 @@ def test_invariants_hold_on_any_input(
     case: tuple[dict[str, Any], list[dict[str, Any]]], policy: str, variant: str, measured: bool, blocking: bool
 ) -> None:
     document, events = case
-    answer = simulate(document, events, policy, variant, Setting(measured, blocking))
+    answer = simulate(document, events, policy, variant, BoardSetting(measured, blocking))
     bulk = not make_player(policy, variant).policy.pipelined
     assert not problems_of(document["apps"], events, answer, bulk)
 
@@ -88,8 +88,8 @@ def test_the_same_input_gives_the_same_trace(policy: str, variant: str) -> None:
     events = [{"app": "diamond", "batch": 3, "priority": p, "arrival_ms": 0.0} for p in (1, 9, 3, 9)] + [
         {"app": "single", "batch": 1, "priority": 1, "arrival_ms": 4.0}
     ]
-    first = simulate(DOCUMENT, events, policy, variant, Setting())
-    assert first == simulate(DOCUMENT, events, policy, variant, Setting())
+    first = simulate(DOCUMENT, events, policy, variant, BoardSetting())
+    assert first == simulate(DOCUMENT, events, policy, variant, BoardSetting())
     assert {row["task"] for row in first["trace"] if row["event"] == 4} == {7}
 
 
@@ -98,14 +98,14 @@ def test_one_slot_does_everything_one_task_after_another(policy: str) -> None:
     document = {**DOCUMENT, "hardware": {"reconfiguration_ms_measured_per_slot": [2.0]}}
     events = [{"app": "diamond", "batch": 2, "priority": 3, "arrival_ms": 1.0}]
     for variant in VARIANTS:
-        answer = simulate(document, events, policy, variant, Setting())
+        answer = simulate(document, events, policy, variant, BoardSetting())
         assert not problems_of(document["apps"], events, answer, bulk=False)
         assert answer["events"][0]["response_ms"] >= answer["events"][0]["single_slot_ms"] - 1e-6
 
 
 def test_single_slot_time_is_a_load_a_task_and_the_batch_in_a_row() -> None:
     answer = simulate(
-        DOCUMENT, [{"app": "diamond", "batch": 2, "priority": 1, "arrival_ms": 0}], "fcfs", "thesis", Setting()
+        DOCUMENT, [{"app": "diamond", "batch": 2, "priority": 1, "arrival_ms": 0}], "fcfs", "thesis", BoardSetting()
     )
     assert answer["events"][0]["single_slot_ms"] == pytest.approx(4 * 2.5 + 2 * 4 * 3.0)
 
@@ -118,7 +118,7 @@ def test_slots_do_not_change_hands_for_ever_where_a_load_takes_no_time() -> None
         "hardware": {"reconfiguration_ms_measured_per_slot": [0.0] * 5},
     }
     events = [{"app": "chain", "batch": batch, "priority": 3, "arrival_ms": 0.0} for batch in (2, 5)]
-    answer = simulate(document, events, "eddy", "thesis", Setting(blocking=False))
+    answer = simulate(document, events, "eddy", "thesis", BoardSetting(blocking=False))
     assert not problems_of(document["apps"], events, answer, bulk=False)
     items = sum(row["what"] == "item_done" for row in answer["trace"])
     assert sum(row["what"] == "configured" for row in answer["trace"]) < items
@@ -128,7 +128,7 @@ def test_slots_do_not_change_hands_for_ever_where_a_load_takes_no_time() -> None
 def test_alone_in_one_slot_a_job_takes_its_single_slot_time(measured: bool) -> None:
     document = {**DOCUMENT, "hardware": {"reconfiguration_ms_measured_per_slot": [2.0]}}
     event = {"app": "diamond", "batch": 3, "priority": 1, "arrival_ms": 7.0}
-    row = simulate(document, [event], "exclusive", "thesis", Setting(measured))["events"][0]
+    row = simulate(document, [event], "exclusive", "thesis", BoardSetting(measured))["events"][0]
     assert row["response_ms"] == pytest.approx(row["single_slot_ms"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.model.slowdown import (
-    Machine,
+    ClusterParameters,
     MemoryLaw,
     Sharing,
     average_turnaround,
@@ -18,7 +18,7 @@ from eddy.model.slowdown import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-MACHINE = Machine(cores=80, instructions_per_cycle=2.0, clock_hz=1.4e9, request_bytes=128)
+MACHINE = ClusterParameters(cores=80, instructions_per_cycle=2.0, clock_hz=1.4e9, request_bytes=128)
 LAW = fit_memory_law([0.2, 0.86], [0.46, 0.76], 900e9)
 EPOCH = 500_000
 

@@ -14,7 +14,7 @@ from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRequest, Quota, TenantRecord
 from eddy.store import Store
-from eddy.store.rows import Commit, Result
+from eddy.store.rows import Commit, ItemOutput
 from eddy.store.schema import MIGRATIONS, SchemaTooNew
 
 
@@ -87,7 +87,7 @@ def test_a_commit_is_all_or_nothing(store: Store) -> None:
     record, _ = store.add_job(ask(), 0.0)
     done = dataclasses.replace(record, state=JobState.SUCCEEDED, items_done=2)
     event = JobEvent(0, record.id, "a", 1.0, JobEventKind.STATE, JobState.SUCCEEDED, detail="d")
-    results = tuple(Result(record.id, "out", item, bytes([item])) for item in (1, 0))
+    results = tuple(ItemOutput(record.id, "out", item, bytes([item])) for item in (1, 0))
     with pytest.raises(sqlite3.IntegrityError):
         store.commit(Commit(((done, {}),), (event,), (*results, results[0]), {0: {"x": 1}}, {"seen": "4"}))
     assert store.job("a", record.id).state is JobState.QUEUED
@@ -123,7 +123,7 @@ def test_what_nobody_was_told_of_need_not_outlive_the_power(store: Store, monkey
 
     running, ended = (dataclasses.replace(record, state=s) for s in (JobState.RUNNING, JobState.FAILED))
     assert not waited_for_the_disk(Commit(((running, {}),), (JobEvent(0, 1, "a", 1.0, JobEventKind.WAIT),)))
-    assert waited_for_the_disk(Commit(((running, {}),), results=(Result(record.id, "out", 0, b"x"),)))
+    assert waited_for_the_disk(Commit(((running, {}),), results=(ItemOutput(record.id, "out", 0, b"x"),)))
     assert waited_for_the_disk(Commit(((ended, {}),)))
     seen.clear()
     store.add_job(ask(), 2.0)

@@ -16,7 +16,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest, Quota
 from eddy.store import Store
 from eddy.store.files import PIECE_BYTES, DamagedFile
-from eddy.store.rows import LOG, Commit, Result
+from eddy.store.rows import LOG, Commit, ItemOutput
 
 TENANT = "ada"
 
@@ -50,7 +50,7 @@ def finished(store: Store, *items: bytes) -> JobRecord:
     for number, data in enumerate(items):
         state = JobState.SUCCEEDED if number == len(items) - 1 else JobState.RUNNING
         record = dataclasses.replace(record, state=state, items_done=number + 1)
-        store.commit(Commit(((record, {}),), results=(Result(record.id, "out", number, data),)))
+        store.commit(Commit(((record, {}),), results=(ItemOutput(record.id, "out", number, data),)))
     return record
 
 
@@ -218,11 +218,11 @@ def test_outputs_lie_end_to_end_in_one_file(store: Store, tmp_path: Path) -> Non
 
 def test_what_a_crash_left_of_an_item_is_written_over(store: Store, tmp_path: Path) -> None:
     record = store.add_job(JobRequest(TENANT, "app", 2), 0.0)[0]
-    store.commit(Commit(results=(Result(record.id, "out", 0, b"one"),)))
+    store.commit(Commit(results=(ItemOutput(record.id, "out", 0, b"one"),)))
     with (tmp_path / "outputs/1.out").open("ab") as file:
         file.write(b"half of an item whose row was never written")
     done = dataclasses.replace(record, state=JobState.SUCCEEDED, items_done=2)
-    store.commit(Commit(((done, {}),), results=(Result(record.id, "out", 1, b"two"),)))
+    store.commit(Commit(((done, {}),), results=(ItemOutput(record.id, "out", 1, b"two"),)))
     assert store.output(TENANT, record.id, "out") == b"onetwo"
     assert (tmp_path / "outputs/1.out").read_bytes() == b"onetwo"
 
@@ -244,13 +244,13 @@ def test_an_output_that_is_no_plain_file_keeps_nobody_waiting(
     with pytest.raises(DamagedFile, match="output out of job 1"):
         store.output(TENANT, record.id, "out")
     with pytest.raises(DamagedFile, match=r"output out of job 1 cannot be written .* move .*1\.out away"):
-        store.commit(Commit(results=(Result(record.id, "out", 1, b"two"),)))
+        store.commit(Commit(results=(ItemOutput(record.id, "out", 1, b"two"),)))
 
 
 def test_files_no_row_names_are_swept(store: Store, tmp_path: Path) -> None:
     kept = {f"blobs/t-{TENANT}/{put(store, b'kept')}", "outputs/1.out", "outputs/1.%2Flog"}
     record = finished(store, b"kept")
-    store.commit(Commit(results=(Result(record.id, LOG, 0, b"printed"),)))
+    store.commit(Commit(results=(ItemOutput(record.id, LOG, 0, b"printed"),)))
     blobs, outputs = tmp_path / "blobs", tmp_path / "outputs"
     (blobs / "t-grace").mkdir()
     orphans = [

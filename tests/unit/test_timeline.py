@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from eddy.cli.timeline import Span, draw, perfetto, write_trace
+from eddy.cli.timeline import TimelineSpan, draw, perfetto, write_trace
 
 SPANS = (
-    Span(1, "reconfigure", 0.0, 2e-3, "ada", "1", "dct"),
-    Span(1, "run", 2e-3, 2.5e-3, "ada", "1", "dct", 0),
-    Span(0, "run", 1e-3, 1.25e-3, "grace", "2", "init", 3, ok=False),
-    Span(0, "reset", 2e-3, 2.01e-3, "ada", "1", "idct"),
+    TimelineSpan(1, "reconfigure", 0.0, 2e-3, "ada", "1", "dct"),
+    TimelineSpan(1, "run", 2e-3, 2.5e-3, "ada", "1", "dct", 0),
+    TimelineSpan(0, "run", 1e-3, 1.25e-3, "grace", "2", "init", 3, ok=False),
+    TimelineSpan(0, "reset", 2e-3, 2.01e-3, "ada", "1", "idct"),
 )
 
 
@@ -39,7 +39,9 @@ def test_the_trace_is_written_as_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 @pytest.mark.parametrize("spans", [SPANS, ()], ids=["some", "none"])
-def test_the_picture_is_drawn_in_the_format_of_its_suffix(tmp_path: Path, suffix: str, spans: tuple[Span, ...]) -> None:
+def test_the_picture_is_drawn_in_the_format_of_its_suffix(
+    tmp_path: Path, suffix: str, spans: tuple[TimelineSpan, ...]
+) -> None:
     path = tmp_path / f"timeline.{suffix}"
     draw(spans, "a title", path)
     text = path.read_bytes()

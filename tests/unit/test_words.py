@@ -99,33 +99,6 @@ ONE_THING_SEEN_TWICE = {
     "Session",
 }
 """One thing on two sides of a boundary: in a record and in an answer, in a driver and behind the board port."""
-NOT_YET_APART = {
-    "Cluster",
-    "Image",
-    "Kept",
-    "Kind",
-    "Known",
-    "Line",
-    "Machine",
-    "Market",
-    "Memory",
-    "Need",
-    "Outcome",
-    "Port",
-    "Prediction",
-    "Program",
-    "Result",
-    "Scrub",
-    "Seen",
-    "Setting",
-    "Span",
-    "Step",
-    "Stop",
-    "Trace",
-    "Traffic",
-    "Trial",
-}
-"""Names that still mean two things. None may be added; one that is mended must go."""
 
 
 def shared_names() -> set[str]:
@@ -144,9 +117,8 @@ def shared_names() -> set[str]:
 
 def test_a_class_of_one_package_is_not_called_as_another_packages() -> None:
     shared = shared_names()
-    new = shared - ONE_THING_SEEN_TWICE - NOT_YET_APART
+    new = shared - ONE_THING_SEEN_TWICE
     assert not new, "another package has a class of this name; call yours otherwise"
-    assert shared >= NOT_YET_APART, "these names are apart now; remove them from the list"
 
 
 def test_a_retired_word_is_seen_across_a_line_break(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ _log = structlog.get_logger("eddy.api")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Entry:
     """What a code means: its HTTP status, its title, and what to do about it."""
 
     status: int
@@ -40,44 +40,44 @@ class Kind:
     advice: str
 
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
+KINDS: Mapping[str, Entry] = MappingProxyType(
     {
-        "invalid-request": Kind(422, "The request is not valid", "Correct the field that `field` names."),
-        "malformed-json": Kind(
+        "invalid-request": Entry(422, "The request is not valid", "Correct the field that `field` names."),
+        "malformed-json": Entry(
             400, "The body is not JSON", "Send UTF-8 JSON; `detail` gives the position of the error."
         ),
-        "bad-request": Kind(400, "The request cannot be read", "Check method, headers and body."),
-        "unauthorized": Kind(401, "The key is missing or unknown", "Send `Authorization: Bearer <key>`."),
-        "forbidden": Kind(403, "This key may not do that", "Use the operator's key."),
-        "not-found": Kind(404, "There is no such thing", "List what there is; another tenant's things do not show."),
-        "method-not-allowed": Kind(405, "The method does not fit the address", "Use one of the methods in `Allow`."),
-        "request-timeout": Kind(
+        "bad-request": Entry(400, "The request cannot be read", "Check method, headers and body."),
+        "unauthorized": Entry(401, "The key is missing or unknown", "Send `Authorization: Bearer <key>`."),
+        "forbidden": Entry(403, "This key may not do that", "Use the operator's key."),
+        "not-found": Entry(404, "There is no such thing", "List what there is; another tenant's things do not show."),
+        "method-not-allowed": Entry(405, "The method does not fit the address", "Use one of the methods in `Allow`."),
+        "request-timeout": Entry(
             408, "The request came too slowly", "Send it without long pauses, on a new connection."
         ),
-        "conflict": Kind(409, "The state of the thing forbids the request", "Check its current state first."),
-        "payload-too-large": Kind(413, "The body is too large", "Send at most `limit` bytes."),
-        "unsupported-media-type": Kind(415, "The content type is not understood", "Send `application/json`."),
-        "image-refused": Kind(422, "The partial bitstream was refused", "Build it for this slot and shell; sign it."),
-        "compilation-failed": Kind(422, "The kernel does not compile", "`diagnostics` has line and column."),
-        "quota-exceeded": Kind(429, "A bound is reached", "Wait for your jobs to end, or ask for a higher bound."),
-        "internal-error": Kind(500, "Eddy failed", "The server's log has the cause; please report it."),
-        "eddy-error": Kind(500, "Eddy failed", "The server's log has the cause; please report it."),
-        "file-damaged": Kind(500, "A stored file is damaged", "Upload the blob again, or run the job again."),
-        "board-fault": Kind(502, "The board reported a fault", "`cause` says which; `eddy slots` shows the slot."),
-        "configuration-failed": Kind(502, "The configuration port reported an error", "Check the image, then retry."),
-        "module-fault": Kind(502, "A module misbehaved", "`cause` says how; `eddy module check` finds out why."),
-        "memory-exhausted": Kind(503, "The board's memory arena is full", "Submit a smaller batch, or retry later."),
-        "compiler-missing": Kind(503, "There is no kernel compiler here", "Install `eddy[serve]` on the server."),
-        "sandbox-unavailable": Kind(503, "The kernel compiler cannot be confined", "`detail` says what is missing."),
-        "too-many-uploads": Kind(503, "Too many uploads are in progress", "Send it again in a moment."),
-        "too-many-connections": Kind(503, "Too many connections are open", "Close some, or wait."),
-        "server-stopping": Kind(503, "The server is being stopped", "Ask again once it is back."),
-        "storage-full": Kind(507, "The disk of the data folder is full", "Free space; then repeat the request."),
-        "storage-read-only": Kind(503, "The data folder cannot be written", "Give the server the right to write it."),
-        "storage-damaged": Kind(503, "What was kept is damaged", "`detail` names the file; restore it from a backup."),
-        "storage-in-use": Kind(503, "Another program uses the data base", "Stop it; `detail` says how to find it."),
-        "storage-failed": Kind(503, "The data folder cannot be used", "`detail` says what the system reported."),
-        "board-unreachable": Kind(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
+        "conflict": Entry(409, "The state of the thing forbids the request", "Check its current state first."),
+        "payload-too-large": Entry(413, "The body is too large", "Send at most `limit` bytes."),
+        "unsupported-media-type": Entry(415, "The content type is not understood", "Send `application/json`."),
+        "image-refused": Entry(422, "The partial bitstream was refused", "Build it for this slot and shell; sign it."),
+        "compilation-failed": Entry(422, "The kernel does not compile", "`diagnostics` has line and column."),
+        "quota-exceeded": Entry(429, "A bound is reached", "Wait for your jobs to end, or ask for a higher bound."),
+        "internal-error": Entry(500, "Eddy failed", "The server's log has the cause; please report it."),
+        "eddy-error": Entry(500, "Eddy failed", "The server's log has the cause; please report it."),
+        "file-damaged": Entry(500, "A stored file is damaged", "Upload the blob again, or run the job again."),
+        "board-fault": Entry(502, "The board reported a fault", "`cause` says which; `eddy slots` shows the slot."),
+        "configuration-failed": Entry(502, "The configuration port reported an error", "Check the image, then retry."),
+        "module-fault": Entry(502, "A module misbehaved", "`cause` says how; `eddy module check` finds out why."),
+        "memory-exhausted": Entry(503, "The board's memory arena is full", "Submit a smaller batch, or retry later."),
+        "compiler-missing": Entry(503, "There is no kernel compiler here", "Install `eddy[serve]` on the server."),
+        "sandbox-unavailable": Entry(503, "The kernel compiler cannot be confined", "`detail` says what is missing."),
+        "too-many-uploads": Entry(503, "Too many uploads are in progress", "Send it again in a moment."),
+        "too-many-connections": Entry(503, "Too many connections are open", "Close some, or wait."),
+        "server-stopping": Entry(503, "The server is being stopped", "Ask again once it is back."),
+        "storage-full": Entry(507, "The disk of the data folder is full", "Free space; then repeat the request."),
+        "storage-read-only": Entry(503, "The data folder cannot be written", "Give the server the right to write it."),
+        "storage-damaged": Entry(503, "What was kept is damaged", "`detail` names the file; restore it from a backup."),
+        "storage-in-use": Entry(503, "Another program uses the data base", "Stop it; `detail` says how to find it."),
+        "storage-failed": Entry(503, "The data folder cannot be used", "`detail` says what the system reported."),
+        "board-unreachable": Entry(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
     }
 )
 """Every code an answer of this API may carry."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.board.fabric import Cluster, Fault, KernelEnd, KernelStart
+from eddy.board.fabric import ClusterDriver, Fault, KernelEnd, KernelStart
 from eddy.board.handover import NotDrained
 from eddy.board.kernels import check_apart, check_kernel, kernel_of
 from eddy.board.port import Cause, CoreReport, KernelLaunch, Launch
@@ -57,7 +57,7 @@ class ClusterRunner:
 
     shares = True
 
-    def __init__(self, parts: RunnerParts, cluster: Cluster) -> None:
+    def __init__(self, parts: RunnerParts, cluster: ClusterDriver) -> None:
         self._parts, self._cluster = parts, cluster
         self._gate, self._clock = parts.gate, parts.clock
         self._running: dict[str, _Running] = {}

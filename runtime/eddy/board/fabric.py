@@ -194,7 +194,7 @@ class SlotClock(Protocol):
         """Whether the output is stable."""
 
 
-class Cluster(Protocol):
+class ClusterDriver(Protocol):
     """A GPU cluster: kernels on disjoint sets of its cores, each with a memory context of its own."""
 
     @property
@@ -231,7 +231,7 @@ class Module(Protocol):
         """Whether there is a driver for this kind and register-map version."""
 
     @property
-    def cluster(self) -> Cluster | None:
+    def cluster(self) -> ClusterDriver | None:
         """The module as a GPU cluster; None where the identity read last is none's."""
 
     def quiesce(self) -> None:
@@ -250,7 +250,7 @@ class Module(Protocol):
         """Whether the item started last is done; takes the completion and its interrupt away."""
 
 
-class Line(Protocol):
+class InterruptSource(Protocol):
     """One interrupt line."""
 
     def arm(self) -> None:
@@ -288,8 +288,8 @@ class SlotFabric:
     control: SlotControl
     clock: SlotClock
     module: Module
-    done: Line
-    fault: Line
+    done: InterruptSource
+    fault: InterruptSource
 
 
 class Fabric(Protocol):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from eddy.board.fabric import Line
+from eddy.board.fabric import InterruptSource
 
 FREE_RINGS = 4
 """Rings in vain, one after the other, that are nothing to worry about."""
@@ -35,7 +35,7 @@ class RestingLine:
         now_s: Board time.
     """
 
-    def __init__(self, line: Line, now_s: Callable[[], float]) -> None:
+    def __init__(self, line: InterruptSource, now_s: Callable[[], float]) -> None:
         self._line, self._now_s = line, now_s
         self._in_vain = 0
         self._rang = False

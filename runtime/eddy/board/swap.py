@@ -83,7 +83,7 @@ class SwapContext:
 
 
 @dataclass(frozen=True)
-class Step:
+class SwapStep:
     """One step of the swap: its name, why it is there and why it stands where it does, and the call."""
 
     name: str
@@ -118,25 +118,25 @@ def _forget_status(swap: SwapContext) -> None:
     swap.fabric.shell.clear_configuration_status()
 
 
-CLOSING: tuple[Step, ...] = (
-    Step("fence", "software must not ask a module that is about to vanish: nothing may answer", _fence),
-    Step("stop", "an accelerator with auto-restart would start another item while it drains", _stop),
-    Step(
+CLOSING: tuple[SwapStep, ...] = (
+    SwapStep("fence", "software must not ask a module that is about to vanish: nothing may answer", _fence),
+    SwapStep("stop", "an accelerator with auto-restart would start another item while it drains", _stop),
+    SwapStep(
         "drain",
         "half a burst would block the memory port; the wait is bounded, then the burst is completed by force",
         _drain,
     ),
-    Step(
+    SwapStep(
         "decouple",
         "from here on nothing of the slot reaches the shell; before reset, because a reset module may still drive",
         _decouple,
     ),
-    Step("reset", "both sides of the crossings are reset together, so that no half transfer survives", _reset),
+    SwapStep("reset", "both sides of the crossings are reset together, so that no half transfer survives", _reset),
 )
 """From a working slot to a closed one. Also what `close`, `stop` and every fault run."""
 
-PREPARING: tuple[Step, ...] = (
-    Step("forget status", "an old error of the port must not be taken for an error of this load", _forget_status),
+PREPARING: tuple[SwapStep, ...] = (
+    SwapStep("forget status", "an old error of the port must not be taken for an error of this load", _forget_status),
 )
 
 
@@ -195,19 +195,21 @@ def _unfence(swap: SwapContext) -> None:
     swap.slot.module.unfence()
 
 
-OPENING: tuple[Step, ...] = (
-    Step("status", "if the port reports an error, the slot's content is undefined", _check_status),
-    Step("clock", "the module's clock rate must be stable before it clocks anything", _set_clock),
-    Step("release reset", "reset needs a running clock to reach the flops; the paths are still closed", _release),
-    Step("open control", "registers only: an unidentified module must not reach memory", _open_control),
-    Step("identify", "a file that loaded well may still contain another module than its manifest says", _identify),
-    Step("windows", "none until a launch grants some; the windows of the module before are not inherited", _no_windows),
-    Step(
+OPENING: tuple[SwapStep, ...] = (
+    SwapStep("status", "if the port reports an error, the slot's content is undefined", _check_status),
+    SwapStep("clock", "the module's clock rate must be stable before it clocks anything", _set_clock),
+    SwapStep("release reset", "reset needs a running clock to reach the flops; the paths are still closed", _release),
+    SwapStep("open control", "registers only: an unidentified module must not reach memory", _open_control),
+    SwapStep("identify", "a file that loaded well may still contain another module than its manifest says", _identify),
+    SwapStep(
+        "windows", "none until a launch grants some; the windows of the module before are not inherited", _no_windows
+    ),
+    SwapStep(
         "open memory",
         "memory and interrupt; everything is refused until a launch, so nothing is reachable yet",
         _open_memory,
     ),
-    Step("unfence", "software may talk to it", _unfence),
+    SwapStep("unfence", "software may talk to it", _unfence),
 )
 """From a loaded slot to a working one."""
 
@@ -221,9 +223,9 @@ def _hold(swap: SwapContext) -> None:
     swap.pass_time(HOLD_CYCLES / _image(swap).clk_hz)
 
 
-CLEARING: tuple[Step, ...] = (
-    Step("drained", "no memory request of the last tenant may be outstanding for the next one", _drained),
-    Step("hold", "a module is scrubbed by so many cycles of reset as it was verified with, and more", _hold),
+CLEARING: tuple[SwapStep, ...] = (
+    SwapStep("drained", "no memory request of the last tenant may be outstanding for the next one", _drained),
+    SwapStep("hold", "a module is scrubbed by so many cycles of reset as it was verified with, and more", _hold),
 )
 """Between closing and opening a slot whose module stays."""
 
@@ -262,7 +264,7 @@ def reopen(swap: SwapContext) -> None:
     _open(swap, (*CLEARING, *REOPENING))
 
 
-def _open(swap: SwapContext, steps: tuple[Step, ...]) -> None:
+def _open(swap: SwapContext, steps: tuple[SwapStep, ...]) -> None:
     try:
         for step in steps:
             step.run(swap)

@@ -173,7 +173,7 @@ def matches(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> bool
     )
 
 
-def spans(outcomes: Iterable[OrderOutcome]) -> list[timeline.Span]:
+def spans(outcomes: Iterable[OrderOutcome]) -> list[timeline.TimelineSpan]:
     """What every slot did, from the jobs' events."""
     found = (_span(event, outcome.data, outcome.tasks) for outcome in outcomes for event in outcome.events)
     return [span for span in found if span is not None]
@@ -191,7 +191,7 @@ _RESET: tuple[timeline.SpanKind, bool] = ("reset", True)
 """A module that served another tenant was reset for this one."""
 
 
-def _span(event: Event, job: Mapping[str, Any], names: Sequence[str]) -> timeline.Span | None:
+def _span(event: Event, job: Mapping[str, Any], names: Sequence[str]) -> timeline.TimelineSpan | None:
     data = event.data
     if event.kind not in _SPANS or data.get("started_s") is None or data.get("slot") is None:
         return None
@@ -200,7 +200,7 @@ def _span(event: Event, job: Mapping[str, Any], names: Sequence[str]) -> timelin
     kind, ok = _RESET if data.get("detail") == "scrub" else _SPANS[event.kind]
     name = names[data["task"]] if "task" in data else ""
     item = data.get("item") if kind == "run" else None
-    return timeline.Span(
+    return timeline.TimelineSpan(
         data["slot"], kind, data["started_s"], data["at_s"], job["tenant"], str(job["id"]), name, item, ok
     )
 

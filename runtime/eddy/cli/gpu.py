@@ -11,7 +11,7 @@ from eddy.cli.options import AsJson
 from eddy.cli.output import FAILED, errors_in_one_line, print_json, say
 
 if TYPE_CHECKING:
-    from eddy_sim.gpu.run import Result
+    from eddy_sim.gpu.run import RunResult
 
 MAX_CYCLES = 50_000_000
 
@@ -67,7 +67,7 @@ def run(
         raise typer.Exit(FAILED)
 
 
-def _print(result: Result) -> None:
+def _print(result: RunResult) -> None:
     from eddy_sim.gpu.run import CAUSES
 
     print(result.console, end="" if result.console.endswith("\n") or not result.console else "\n")

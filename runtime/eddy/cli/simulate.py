@@ -50,14 +50,14 @@ def simulate(
     import json
 
     from eddy.studies.nimblock.policies import make_player
-    from eddy.studies.nimblock.run import Setting, report, run
+    from eddy.studies.nimblock.run import BoardSetting, report, run
     from eddy.studies.nimblock.workload import parse_events, parse_workload, read_json
 
     with errors_in_one_line(as_json):
         workload = parse_workload(read_json(apps), slots, load_ms)
         sequence = parse_events(read_json(events), workload)
         blocking = loads == "blocking"
-        setting = Setting(latency == "measured", blocking, not blocking if reuse is None else reuse)
+        setting = BoardSetting(latency == "measured", blocking, not blocking if reuse is None else reuse)
         result = run(workload, sequence, make_player(policy, variant), setting)
         document = report(workload, sequence, result, setting.measured)
         if out is not None:

@@ -1,7 +1,7 @@
 """What the slots did, over board time: as a picture, and as a trace that Perfetto and chrome://tracing open.
 
-A `Span` is a stretch of time in which one slot was loaded or ran one item. The drawing is pure in its spans; nothing
-here asks a server.
+A `TimelineSpan` is a stretch of time in which one slot was loaded or ran one item. The drawing is pure in its spans;
+nothing here asks a server.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SpanKind = Literal["reconfigure", "reset", "run"]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimelineSpan:
     """One stretch of one slot's time, in board seconds.
 
     Attributes:
@@ -43,7 +43,7 @@ class Span:
     ok: bool = True
 
 
-def perfetto(spans: Iterable[Span], board: str) -> dict[str, Any]:
+def perfetto(spans: Iterable[TimelineSpan], board: str) -> dict[str, Any]:
     """The spans as a Trace Event document: one process for the board, one thread a slot, times in microseconds."""
     ordered = sorted(spans, key=lambda span: (span.slot, span.start_s, span.end_s))
     slots = sorted({span.slot for span in ordered})
@@ -53,7 +53,7 @@ def perfetto(spans: Iterable[Span], board: str) -> dict[str, Any]:
     return {"displayTimeUnit": "ns", "traceEvents": names + [_trace_event(span) for span in ordered]}
 
 
-def _trace_event(span: Span) -> dict[str, Any]:
+def _trace_event(span: TimelineSpan) -> dict[str, Any]:
     arguments = {"tenant": span.tenant, "job": span.job, "task": span.task, "ok": span.ok}
     names = {"reconfigure": f"load {span.task}", "reset": f"reset {span.task}", "run": f"{span.task} [{span.item}]"}
     return {
@@ -68,7 +68,7 @@ def _trace_event(span: Span) -> dict[str, Any]:
     }
 
 
-def write_trace(spans: Iterable[Span], board: str, path: Path) -> None:
+def write_trace(spans: Iterable[TimelineSpan], board: str, path: Path) -> None:
     """Write the trace; open it at https://ui.perfetto.dev or in chrome://tracing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(perfetto(spans, board)) + "\n")
@@ -91,7 +91,7 @@ def prepare() -> None:
         import matplotlib.figure  # noqa: F401
 
 
-def draw(spans: Sequence[Span], title: str, path: Path) -> None:
+def draw(spans: Sequence[TimelineSpan], title: str, path: Path) -> None:
     """Draw the spans, slots downwards, board time to the right; the format is that of the path's suffix.
 
     Items have their tenant's colour, loads a hatched tint of it; a span that ended in a fault is outlined in red.
@@ -127,7 +127,7 @@ def _unit(end_s: float) -> tuple[float, str]:
     return (1e6, "us") if end_s < 1e-3 else (1e3, "ms") if end_s < 1 else (1.0, "s")
 
 
-def _bar(axes: Any, span: Span, row: int, scale: float, colour: str) -> None:
+def _bar(axes: Any, span: TimelineSpan, row: int, scale: float, colour: str) -> None:
     """One span; the edge has the bar's own colour, so that the shortest item still shows."""
     load = span.kind == "reconfigure"
     edge = "#CC0000" if not span.ok else "white" if load else colour
@@ -151,7 +151,7 @@ def _tint(colour: str) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def _labels(axes: Any, spans: Sequence[Span], slots: Sequence[int], scale: float, end_s: float) -> None:
+def _labels(axes: Any, spans: Sequence[TimelineSpan], slots: Sequence[int], scale: float, end_s: float) -> None:
     """Name every load, and every unbroken run of items without a load before it, upright where it is narrow."""
     for first, last in _stretches(spans):
         width = (last.end_s - first.start_s) / end_s
@@ -173,9 +173,9 @@ def _labels(axes: Any, spans: Sequence[Span], slots: Sequence[int], scale: float
         )
 
 
-def _stretches(spans: Sequence[Span]) -> list[tuple[Span, Span]]:
+def _stretches(spans: Sequence[TimelineSpan]) -> list[tuple[TimelineSpan, TimelineSpan]]:
     """First and last span of what is labelled once: a load with the items after it, or a run of items without one."""
-    found: list[tuple[Span, Span]] = []
+    found: list[tuple[TimelineSpan, TimelineSpan]] = []
     for span in sorted((s for s in spans if s.kind != "reset"), key=lambda span: (span.slot, span.start_s)):
         before = found[-1][1] if found else None
         same = before is not None and (before.slot, before.job, before.task) == (span.slot, span.job, span.task)

@@ -20,7 +20,7 @@ from eddy.client.job import Job
 from eddy.client.sendable import submission_key
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.gpu.image import Texels
-from eddy.gpu.launch import Image, Local, array_of
+from eddy.gpu.launch import ImageArgument, Local, array_of
 from eddy.gpu.request import ArgumentValue, Buffer, KernelRequest, Same
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Kernel:
                 return Same(first)
             data = _little(argument)
             return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape)
-        if isinstance(argument, Image):
+        if isinstance(argument, ImageArgument):
             data = _little(argument.array)
             texels = Texels(data.shape, argument.order, argument.kind)
             return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape, texels)

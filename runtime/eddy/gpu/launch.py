@@ -20,11 +20,11 @@ from eddy.gpu.program import Program, symbols
 DEFAULT_LIMIT = 2_000_000_000
 
 Array = npt.NDArray[Any]
-__all__ = ["Array", "Image", "LaunchResult", "Local", "describe", "launch"]
+__all__ = ["Array", "ImageArgument", "LaunchResult", "Local", "describe", "launch"]
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ImageArgument:
     """Argument for an `image2d_t` or `image3d_t`.
 
     Attributes:
@@ -91,7 +91,7 @@ def launch(
         ModuleFault: A core was stopped; the message names cause and place.
     """
     arrays: dict[Hashable, Array] = {id(array): array for array in map(array_of, arguments) if array is not None}
-    values = [extent(value) if isinstance(value, (np.ndarray, Image)) else value for value in arguments]
+    values = [extent(value) if isinstance(value, (np.ndarray, ImageArgument)) else value for value in arguments]
     arrangement = arrange(executor.shape, program, kernel, global_size, values, local_size=local_size, offset=offset)
     packing = Packing(executor.shape, program, kernel, arrangement, values, stack_bytes=stack_bytes)
     memory = bytearray(packing.bytes)
@@ -115,14 +115,14 @@ def launch(
 
 def array_of(value: object) -> Array | None:
     """The array of an argument, itself or an image's; None where it has none."""
-    array = value.array if isinstance(value, Image) else value
+    array = value.array if isinstance(value, ImageArgument) else value
     return array if isinstance(array, np.ndarray) else None
 
 
-def extent(value: Array | Image) -> Extent:
+def extent(value: Array | ImageArgument) -> Extent:
     """An array as packing sees it."""
-    array = value.array if isinstance(value, Image) else value
-    texels = Texels(array.shape, value.order, value.kind) if isinstance(value, Image) else None
+    array = value.array if isinstance(value, ImageArgument) else value
+    texels = Texels(array.shape, value.order, value.kind) if isinstance(value, ImageArgument) else None
     return Extent(id(array), array.nbytes, array.dtype.str.lstrip("<|="), array.flags.writeable, texels)
 
 

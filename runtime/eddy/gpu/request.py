@@ -29,7 +29,7 @@ from eddy.gpu.build import build
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import CoreCounters, Executor
 from eddy.gpu.image import Texels
-from eddy.gpu.launch import Array, Image, array_of, launch
+from eddy.gpu.launch import Array, ImageArgument, array_of, launch
 from eddy.gpu.packing import Local
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
@@ -207,9 +207,9 @@ def execute(
     return KernelResult(outputs, done.log, done.cycles, done.counters)
 
 
-def _given(buffer: Buffer, data: bytes) -> Array | Image:
+def _given(buffer: Buffer, data: bytes) -> Array | ImageArgument:
     array, texels = _array(buffer, data), buffer.texels
-    return array if texels is None else Image(array, texels.order, texels.kind)
+    return array if texels is None else ImageArgument(array, texels.order, texels.kind)
 
 
 def _array(buffer: Buffer, data: bytes) -> Array:

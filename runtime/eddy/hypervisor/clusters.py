@@ -20,10 +20,10 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool
 from eddy.hypervisor.core_accounts import CoreAccount, Slice
-from eddy.hypervisor.job import Job, Memory
+from eddy.hypervisor.job import BufferState, Job
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import PriceLoop
-from eddy.hypervisor.messages import Free, LaunchSlice, Load, SliceEnded, Stop, Variant, item_name
+from eddy.hypervisor.messages import Free, LaunchSlice, Load, SliceEnded, StopItem, Variant, item_name
 from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.policy.price.turns import next_tenant
 
@@ -131,7 +131,7 @@ class SharedClusters:
         for each in self.loop.accounts[progress.slot].running:
             if each.job == job.spec.id and not each.stopping:
                 each.stopping = True
-                self.state.out.commands.append(Stop(progress.slot, each.name))
+                self.state.out.commands.append(StopItem(progress.slot, each.name))
 
     def ended(self, message: SliceEnded) -> Job | None:
         """A slice ended: charge it, and see to its job; answers the job whose last slice it was, if it ended well."""
@@ -211,7 +211,7 @@ class SharedClusters:
         job.held, job.cores = 0, ()
         if self.state.memory.leave(job):
             self.state.out.commands.append(Free(number))
-        job.memory = Memory.NONE
+        job.memory = BufferState.NONE
         self._unbound.setdefault(job.spec.tenant, deque()).appendleft(number)
         self.state.note(job, self.state.now_s, JobEventKind.RECOVERED, detail="its slot failed: it begins again")
         self.state.changed(job)
@@ -408,7 +408,7 @@ class SharedClusters:
         job.spec = replace(spec, application=variant.application, kernel=kernel)
         self._progress[spec.id] = Progress(slot.index, module, variant)
         self._line(slot.index, spec.tenant, spec.id)
-        if job.memory is Memory.NONE:
+        if job.memory is BufferState.NONE:
             self.state.ask_for_memory(job)
         self.state.changed(job)
 
@@ -463,7 +463,7 @@ class SharedClusters:
 
     def _ready(self, number: int) -> bool:
         """Whether a kernel has its memory, and work-groups to give out."""
-        return self.state.jobs[number].memory is Memory.HELD and self._progress[number].left > 0
+        return self.state.jobs[number].memory is BufferState.HELD and self._progress[number].left > 0
 
     def _left(self, slot: int, tenant: str) -> int:
         """Slices a tenant's kernels have left on a cluster."""

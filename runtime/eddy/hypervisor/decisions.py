@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool
-from eddy.hypervisor.job import Job, Memory
+from eddy.hypervisor.job import BufferState, Job
 from eddy.hypervisor.machine_state import MachineState
-from eddy.hypervisor.messages import Fetch, LaunchItem, Load, Scrub
+from eddy.hypervisor.messages import Fetch, LaunchItem, Load, ScrubSlot
 from eddy.hypervisor.pools import PoolState
 from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.policy.dispatch.view import Configure, DispatchView, Preempt, Prefetch
@@ -117,13 +117,13 @@ class Decisions:
         if reason or job is None or slot is None:
             self._drop(job, decision, reason)
             return False
-        if job.memory is not Memory.HELD:
-            if job.memory is Memory.NONE:
+        if job.memory is not BufferState.HELD:
+            if job.memory is BufferState.NONE:
                 self.state.ask_for_memory(job)
-            if job.memory is Memory.ASKED:
+            if job.memory is BufferState.ASKED:
                 self.state.port.promise(pool.pool)
             # A job sent to the end of the queue for memory is not shown any more: the slot is for another.
-            return job.memory is Memory.BLOCKED
+            return job.memory is BufferState.BLOCKED
         module = job.spec.application.tasks[decision.task].module
         mine = slot.tenant == job.spec.tenant
         resident = slot.module == module and (mine or module in self.state.scrubbed)
@@ -158,7 +158,7 @@ class Decisions:
         slot.scrubbing = True
         slot.enter(Phase.LOADING, self.state.now_s)
         self.state.log(job, slot, self.state.now_s, JobEventKind.CONFIGURE, detail="scrub")
-        self.state.out.commands.append(Scrub(slot.index))
+        self.state.out.commands.append(ScrubSlot(slot.index))
 
     def _objection(self, job: Job | None, slot: MachineSlot | None, task: int) -> str:
         """Why a task cannot be given a slot; "" where it can."""

@@ -46,7 +46,7 @@ from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.undecided import Undecided
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
-from eddy.store.rows import LOG, Commit, Result, ResultRow
+from eddy.store.rows import LOG, Commit, ItemOutput, ResultRow
 from eddy.store.submissions import Submission
 
 FOREVER = float("inf")
@@ -373,7 +373,7 @@ class Engine:
                 answers += self._carry_out(command)
         return [*answers, *self._kept()], load
 
-    def _commit(self, outcome: m.Outcome) -> None:
+    def _commit(self, outcome: m.StepResult) -> None:
         """Make durable what a step changed, and name the outputs that had come to the disk before it."""
         kept = (*self._rows, *self._logs(outcome))
         self._rows.clear()
@@ -395,14 +395,14 @@ class Engine:
             self.work.pop(number, None)
             self.keeping.forget(number)
 
-    def _logs(self, outcome: m.Outcome) -> list[ResultRow]:
+    def _logs(self, outcome: m.StepResult) -> list[ResultRow]:
         """Write what the jobs that ended printed, as far as it can be had; answers the rows that name it."""
         rows: list[ResultRow] = []
         for number in outcome.ended:
             try:
                 text = self.work[number].log(JobMemory(self.buffers, number))
                 if text:
-                    rows += self.store.write_results([Result(number, LOG, 0, text)], {})
+                    rows += self.store.write_results([ItemOutput(number, LOG, 0, text)], {})
             except (BoardUnreachable, StorageFailed):
                 raise
             except Exception as error:
@@ -411,10 +411,10 @@ class Engine:
             self.machine.record(number).log_bytes = len(text)
         return rows
 
-    def _outputs(self, command: m.Collect) -> list[Result]:
+    def _outputs(self, command: m.Collect) -> list[ItemOutput]:
         """The outputs of an item every task is done with."""
         found = self.work[command.job].outputs(JobMemory(self.buffers, command.job), command.item)
-        return [Result(command.job, name, command.item, data) for name, data in found]
+        return [ItemOutput(command.job, name, command.item, data) for name, data in found]
 
     # Commands -----------------------------------------------------------------------------------------------------
 
@@ -443,11 +443,11 @@ class Engine:
             return self._allocate(command.job)
         elif isinstance(command, m.Load):
             self.board.load(command.slot, command.image)
-        elif isinstance(command, m.Scrub):
+        elif isinstance(command, m.ScrubSlot):
             self.board.scrub(command.slot)
         elif isinstance(command, m.Free):
             self.buffers.free(command.job)
-        elif isinstance(command, m.Stop):
+        elif isinstance(command, m.StopItem):
             self.board.stop(command.slot, command.item)
         elif isinstance(command, m.Fetch):
             self.board.prefetch(command.image)
@@ -461,9 +461,9 @@ class Engine:
             if not isinstance(error, EddyError):
                 self._close(command.slot)
             return [not_launched(command, error, now_s, why)]
-        if isinstance(command, m.Stop):
+        if isinstance(command, m.StopItem):
             return [not_stopped(command, self.machine, cause_of(error), now_s, why)]
-        if isinstance(command, m.Scrub):
+        if isinstance(command, m.ScrubSlot):
             return [m.LoadFailed(command.slot, now_s, cause, why)]
         if isinstance(command, m.Load):
             return [m.LoadFailed(command.slot, now_s, cause, why, isinstance(error, ImageRefused))]

@@ -20,7 +20,7 @@ Fits = Mapping[str, Mapping[int, str]]
 """Module to slot to the image (sha256) for it."""
 
 
-class Memory(str, enum.Enum):
+class BufferState(str, enum.Enum):
     """Where a job is with its buffers."""
 
     NONE = "none"
@@ -86,7 +86,7 @@ class Job:
         self.committed = 0
         """Items that count as done: of the finished ones, those whose outputs are stored."""
         self.loading = self.held = self.running = 0
-        self.memory = Memory.NONE if spec.needs_memory else Memory.HELD
+        self.memory = BufferState.NONE if spec.needs_memory else BufferState.HELD
         self.lacks_memory = False
         """It was refused memory and stands in the queue for it."""
         self.placed = not spec.needs_memory
@@ -314,7 +314,7 @@ class Job:
         return {
             "done": list(self.done),
             "attempts": list(self.attempts),
-            "memory": self.memory is Memory.HELD,
+            "memory": self.memory is BufferState.HELD,
             "preempted": self.preempted,
             "ending": self.ending.value if self.ending else "",
             "bucket": self.bucket,
@@ -352,7 +352,7 @@ class Job:
         kept = has_memory or not spec.needs_memory
         job.committed = record.items_done if kept or not spec.in_place else 0
         job.done = list(snapshot["done"]) if kept else [job.committed] * len(job.done)
-        job.memory = Memory.HELD if kept else Memory.NONE
+        job.memory = BufferState.HELD if kept else BufferState.NONE
         job.cores = record.kernel.cores if kept and record.kernel is not None else ()
         job.left = [sum(1 for count in job.done if count <= item) for item in range(spec.batch)]
         job._count_finished()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from eddy.hypervisor.messages import Collected, JobFault
 from eddy.store import Store
 from eddy.store.files import DamagedFile
-from eddy.store.rows import Result, ResultRow
+from eddy.store.rows import ItemOutput, ResultRow
 
 MOST_BYTES = 64 << 20
 """Bytes of outputs that may wait for the disk; the engine waits with more."""
@@ -54,7 +54,7 @@ class Keeping:
     def __init__(self, store: Store, spawn: Spawn = at_once, done: Callable[[], None] = lambda: None) -> None:
         self._store, self._spawn, self._done = store, spawn, done
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[tuple[Result, ...], Collected]] = deque()
+        self._waiting: deque[tuple[tuple[ItemOutput, ...], Collected]] = deque()
         self._kept: deque[Kept] = deque()
         self._promised = False
         self._working = False
@@ -63,7 +63,7 @@ class Keeping:
         self._ends: dict[tuple[int, str], int] = {}
         """Where files end whose last rows may not be committed yet."""
 
-    def put(self, results: Sequence[Result], message: Collected) -> None:
+    def put(self, results: Sequence[ItemOutput], message: Collected) -> None:
         """Have outputs on disk, then the message among what `take` gives."""
         with self._changed:
             while self._working and self._bytes > MOST_BYTES:
@@ -145,7 +145,7 @@ class Keeping:
                     self._failure = failure
                 self._done()
 
-    def _keep(self, group: Sequence[tuple[tuple[Result, ...], Collected]]) -> None:
+    def _keep(self, group: Sequence[tuple[tuple[ItemOutput, ...], Collected]]) -> None:
         if not group:
             return
         try:
@@ -159,7 +159,7 @@ class Keeping:
             self._changed.notify_all()
         self._done()
 
-    def _keep_one(self, results: Sequence[Result], message: Collected) -> Kept:
+    def _keep_one(self, results: Sequence[ItemOutput], message: Collected) -> Kept:
         """The outputs of one item, or that they have no file to go to: whoever shares the group goes on."""
         try:
             return Kept(message, tuple(self._store.write_results(results, self._ends)))

@@ -21,7 +21,7 @@ STEP = 4.0
 
 
 @dataclass
-class Known:
+class LearnedKernel:
     """One kernel on one kind of cluster.
 
     Attributes:
@@ -62,15 +62,15 @@ class Known:
 class Learned:
     """What is known, by kernel (as `Spread.kernel` names it) and module."""
 
-    known: dict[tuple[str, str], Known] = field(default_factory=dict)
+    known: dict[tuple[str, str], LearnedKernel] = field(default_factory=dict)
 
-    def of(self, kernel: str, module: str) -> Known:
+    def of(self, kernel: str, module: str) -> LearnedKernel:
         """What is known of a kernel on a kind of cluster."""
-        return self.known.setdefault((kernel, module), Known())
+        return self.known.setdefault((kernel, module), LearnedKernel())
 
-    def look(self, kernel: str, module: str) -> Known:
+    def look(self, kernel: str, module: str) -> LearnedKernel:
         """The same, for whoever only asks."""
-        return self.known.get((kernel, module)) or Known()
+        return self.known.get((kernel, module)) or LearnedKernel()
 
     def fraction(self, kernel: str, module: str) -> tuple[float, bool]:
         """F, and whether it was measured on that kind of cluster; of another kind, or `UNKNOWN_FRACTION`, where not."""

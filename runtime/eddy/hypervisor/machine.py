@@ -36,10 +36,10 @@ from eddy.hypervisor.messages import (
     LaunchItem,
     LaunchSlice,
     Load,
-    Outcome,
-    Scrub,
+    ScrubSlot,
     SliceEnded,
-    Stop,
+    StepResult,
+    StopItem,
 )
 from eddy.hypervisor.pools import PoolSlots, PoolState
 from eddy.hypervisor.reports import MAX_LOAD_ATTEMPTS as MAX_LOAD_ATTEMPTS
@@ -105,7 +105,7 @@ class Machine:
         """Whether the board works for it: a load or an item is under way, so an event will come."""
         return any(slot.phase in (Phase.LOADING, Phase.RUNNING) for slot in self.slots.values())
 
-    def step(self, now_s: float, inputs: Iterable[Input]) -> Outcome:
+    def step(self, now_s: float, inputs: Iterable[Input]) -> StepResult:
         """Take in what happened, in order, and answer what is to be done.
 
         Args:
@@ -157,7 +157,7 @@ class Machine:
         self.state.adopt_slot(known)
 
 
-_ORDER = (Collect, Stop, LaunchItem, LaunchSlice, Scrub, Free, Allocate, Fetch, Load)
+_ORDER = (Collect, StopItem, LaunchItem, LaunchSlice, ScrubSlot, Free, Allocate, Fetch, Load)
 
 
 def _rank(command: object) -> tuple[int, int]:

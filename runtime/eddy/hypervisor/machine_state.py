@@ -14,7 +14,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor.config_port import ConfigurationPort
 from eddy.hypervisor.job import Graph, Job
 from eddy.hypervisor.memory import MemoryQueue
-from eddy.hypervisor.messages import Allocate, Free, JobSpec, Outcome, SliceEnded, Stop
+from eddy.hypervisor.messages import Allocate, Free, JobSpec, SliceEnded, StepResult, StopItem
 from eddy.hypervisor.pools import PoolState
 from eddy.hypervisor.residency import LIVE, Residency
 from eddy.hypervisor.slot import MachineSlot, Phase
@@ -68,7 +68,7 @@ class MachineState:
         self.pools, self.scrubbed, self.residency = pools, set(scrubbed), residency
         self.jobs: dict[int, Job] = {}
         self.port, self.memory = ConfigurationPort(), MemoryQueue()
-        self.out = Outcome()
+        self.out = StepResult()
         self.now_s = 0.0
         self.clusters: Cores | None = None
         """What shares clusters core by core; None where kernels take whole slots."""
@@ -76,9 +76,9 @@ class MachineState:
         """Ended in the last step."""
         self._graphs: dict[str, tuple[object, Graph]] = {}
 
-    def begin(self, now_s: float) -> Outcome:
+    def begin(self, now_s: float) -> StepResult:
         """A step begins; answers where what it does will be found."""
-        self.out, self.now_s = Outcome(), now_s
+        self.out, self.now_s = StepResult(), now_s
         self._gone.clear()
         return self.out
 
@@ -156,7 +156,7 @@ class MachineState:
         for slot in self._slots_of(job):
             if slot.phase is Phase.RUNNING:
                 slot.stopping = True
-                self.out.commands.append(Stop(slot.index))
+                self.out.commands.append(StopItem(slot.index))
                 self.out.slots.add(slot.index)
             elif slot.phase is Phase.HELD:
                 self.release(slot, job, at_s, JobEventKind.RELEASE)

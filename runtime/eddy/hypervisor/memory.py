@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-from eddy.hypervisor.job import Job, Memory
+from eddy.hypervisor.job import BufferState, Job
 
 Age = tuple[float, int]
 
@@ -28,7 +28,7 @@ class MemoryQueue:
 
     def adopt(self, job: Job) -> None:
         """Recover a job as it was."""
-        if job.spec.needs_memory and job.memory is Memory.HELD:
+        if job.spec.needs_memory and job.memory is BufferState.HELD:
             self._holders.add(job.spec.id)
 
     def ask(self, job: Job) -> bool:
@@ -42,7 +42,7 @@ class MemoryQueue:
     def grant(self, job: Job) -> None:
         """A job has its memory."""
         self._forget(job)
-        job.memory, job.lacks_memory = Memory.HELD, False
+        job.memory, job.lacks_memory = BufferState.HELD, False
         if job.spec.needs_memory:
             self._holders.add(job.spec.id)
 
@@ -53,20 +53,20 @@ class MemoryQueue:
             self._wait(job)
             return True
         self._asked.discard(job.spec.id)
-        job.memory = Memory.NONE
+        job.memory = BufferState.NONE
         return False
 
     def give_up(self, job: Job) -> None:
         """What was asked for a job will not come."""
         self._asked.discard(job.spec.id)
-        if job.memory is Memory.ASKED:
-            job.memory = Memory.NONE
+        if job.memory is BufferState.ASKED:
+            job.memory = BufferState.NONE
 
     def leave(self, job: Job) -> bool:
         """A job has ended: whether it has memory to give back."""
         self._forget(job)
         self._holders.discard(job.spec.id)
-        return job.memory is Memory.HELD and job.spec.needs_memory
+        return job.memory is BufferState.HELD and job.spec.needs_memory
 
     def next(self) -> int | None:
         """The head of the queue, to be asked for now; None where somebody was, or nobody waits."""
@@ -77,11 +77,11 @@ class MemoryQueue:
         return job.spec.id
 
     def _ask(self, job: Job) -> None:
-        job.memory = Memory.ASKED
+        job.memory = BufferState.ASKED
         self._asked.add(job.spec.id)
 
     def _wait(self, job: Job) -> None:
-        job.memory, job.lacks_memory = Memory.BLOCKED, True
+        job.memory, job.lacks_memory = BufferState.BLOCKED, True
         if job.spec.id not in self._waiting:
             self._waiting[job.spec.id] = job
             insort(self._line, job.spec.age)

@@ -278,7 +278,7 @@ class Collect:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopItem:
     """Stop what a slot runs, or the item of that name on the board; an `ItemEnded` or `SliceEnded` follows."""
 
     slot: int
@@ -337,17 +337,17 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Scrub:
+class ScrubSlot:
     """Leave nothing of another tenant in the module a slot holds; `Configured` or `LoadFailed` follows."""
 
     slot: int
 
 
-Command = Collect | Stop | LaunchItem | Scrub | Free | Allocate | Fetch | Load
+Command = Collect | StopItem | LaunchItem | ScrubSlot | Free | Allocate | Fetch | Load
 
 
 @dataclass(slots=True)
-class Outcome:
+class StepResult:
     """What one step did.
 
     Attributes:

@@ -37,7 +37,7 @@ class MachineSlot:
         task: Task of that job.
         item: Item that runs.
         leaving: It is taken from its job at the next boundary.
-        stopping: A `Stop` is out; what it holds is not trusted afterwards.
+        stopping: A `StopItem` is out; what it holds is not trusted afterwards.
         faulted: It was closed after a fault; for people, a load mends it.
         failed_loads: How many loads failed in a row.
         rests_until_s: Not offered before: a slot whose loads fail is left alone for longer each time, and jobs go on

@@ -83,7 +83,9 @@ def not_launched(command: m.LaunchItem, error: Exception, now_s: float, why: str
     return m.ItemEnded(command.slot, now_s, now_s, cause_of(error), why)
 
 
-def not_stopped(command: m.Stop, machine: Machine, cause: Cause, now_s: float, why: str) -> m.ItemEnded | m.SliceEnded:
+def not_stopped(
+    command: m.StopItem, machine: Machine, cause: Cause, now_s: float, why: str
+) -> m.ItemEnded | m.SliceEnded:
     """What the machine is told of a stop that raised an error: what was to be stopped is over for it."""
     found = machine.clusters.slice_named(command.slot, command.item) if machine.clusters is not None else None
     if found is not None:

@@ -154,9 +154,9 @@ class _Driver:
             name = item_name(command.job, command.task, command.item)
             limit_s, task = application.tasks[command.task].time_limit_s, application.task_name(command.task)
             self.board.launch(command.slot, port.Launch(name, (), (), limit_s, task=task))
-        elif isinstance(command, m.Stop):
+        elif isinstance(command, m.StopItem):
             self.board.stop(command.slot)
-        elif isinstance(command, m.Scrub):
+        elif isinstance(command, m.ScrubSlot):
             self.board.scrub(command.slot)
         elif isinstance(command, m.Fetch):
             self.board.prefetch(command.image)

@@ -102,7 +102,7 @@ def scan(fraction: Array, throughput: Array) -> Scan | None:
 
 
 @dataclass(frozen=True)
-class Kept:
+class WarmStart:
     """What a market like one that was solved can begin with: root prices, slopes there, and tenants' lists."""
 
     q: Array
@@ -122,8 +122,8 @@ def newton(
     q: Array,
     tol: float,
     marks: Marks,
-    kept: Kept | None,
-) -> tuple[Array, Array, int, Kept] | None:
+    kept: WarmStart | None,
+) -> tuple[Array, Array, int, WarmStart] | None:
     """Root prices, shares, passes over demand, and what to begin with next time; None where the steps lead nowhere."""
     if LIBRARY is None:
         return None
@@ -147,7 +147,7 @@ def newton(
     count = int(used[0])
     packed = np.empty(_ENTRY_BYTES * count, np.uint8)
     LIBRARY.eddy_pack(n, m, _at(room), _at(lists), old_lists, old_used, _at(packed), count)
-    return q, shares, passes, Kept(q, factors, pivot, n, room, packed, count)
+    return q, shares, passes, WarmStart(q, factors, pivot, n, room, packed, count)
 
 
 def settle(

@@ -70,7 +70,7 @@ class Equilibrium:
     certificate: Certificate
     market: Market
     history: History | None = None
-    kept: Array | compiled.Kept | None = field(default=None, repr=False)
+    kept: Array | compiled.WarmStart | None = field(default=None, repr=False)
 
     @property
     def residual(self) -> float:
@@ -98,7 +98,7 @@ def settled(
     shares: Array,
     iterations: int,
     history: History | None = None,
-    kept: Array | compiled.Kept | None = None,
+    kept: Array | compiled.WarmStart | None = None,
 ) -> Equilibrium:
     """The result with everything that follows from prices and shares."""
     if market.utility == "amdahl" and compiled.LIBRARY is not None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from eddy.core.errors import InvalidRequest
 from eddy.market import compiled
-from eddy.market.compiled import CURVED, Kept, Scan
+from eddy.market.compiled import CURVED, Scan, WarmStart
 from eddy.market.interior import finish, follow
 from eddy.market.newton import newton, sample
 from eddy.market.pieces import Pieces, pieces_of
@@ -39,7 +39,7 @@ class _How:
     epsilon: float | None
     most_rounds: int
     history: bool
-    kept: Array | Kept | None
+    kept: Array | WarmStart | None
 
 
 def equilibrium(
@@ -129,7 +129,7 @@ def _compiled(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
     if seen.marks is None:
         return None
     q = np.full(len(market.capacity), market.capacity.sum() ** -0.5) if how.first is None else np.sqrt(how.first)
-    kept = how.kept if isinstance(how.kept, Kept) else None
+    kept = how.kept if isinstance(how.kept, WarmStart) else None
     numbers = market.fraction, market.throughput, market.budgets, market.capacity
     found = compiled.newton(*numbers, q, min(how.tol, _EXACT), seen.marks, kept)
     if found is None:

@@ -63,7 +63,7 @@ def fit_memory_law(hit_rates: Sequence[float], utilisations: Sequence[float], pe
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class ClusterParameters:
     """What the model must know of the cores.
 
     Attributes:
@@ -106,7 +106,7 @@ class Sharing:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class SlowdownPrediction:
     """What the model says of one kernel.
 
     Attributes:
@@ -120,12 +120,12 @@ class Prediction:
     gradient: float
 
 
-def bandwidth_bytes_per_s(sharing: Sharing, machine: Machine) -> float:
+def bandwidth_bytes_per_s(sharing: Sharing, machine: ClusterParameters) -> float:
     """Bandwidth the kernel had in the epoch."""
     return sharing.requests * machine.request_bytes * machine.clock_hz / sharing.cycles if sharing.cycles else 0.0
 
 
-def demand_bytes_per_s(sharing: Sharing, machine: Machine) -> float:
+def demand_bytes_per_s(sharing: Sharing, machine: ClusterParameters) -> float:
     """Bandwidth the kernel would ask for if nothing held its instructions up, (2) of [001]: on every core."""
     if sharing.instructions <= 0:
         return 0.0
@@ -133,7 +133,7 @@ def demand_bytes_per_s(sharing: Sharing, machine: Machine) -> float:
     return most / sharing.instructions * bandwidth_bytes_per_s(sharing, machine)
 
 
-def predict(sharing: Sharing, machine: Machine, law: MemoryLaw) -> Prediction:
+def predict(sharing: Sharing, machine: ClusterParameters, law: MemoryLaw) -> SlowdownPrediction:
     """Normalised progress of a kernel from what was counted beside others.
 
     Compute-bound kernels progress with their cores, (4) of [001]; those with fewer work-groups than cores alone with
@@ -147,7 +147,7 @@ def predict(sharing: Sharing, machine: Machine, law: MemoryLaw) -> Prediction:
         alone = machine.cores if sharing.groups is None else max(min(machine.cores, sharing.groups), 1)
         progress = sharing.cores / alone
     progress = min(max(progress, 0.0), 1.0)
-    return Prediction(bound, progress, progress / sharing.cores if sharing.cores > 0 else 0.0)
+    return SlowdownPrediction(bound, progress, progress / sharing.cores if sharing.cores > 0 else 0.0)
 
 
 def fairness(progress: Sequence[float]) -> float:

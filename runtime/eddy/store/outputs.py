@@ -18,7 +18,7 @@ from eddy.files import os_errors, sync_folder
 from eddy.store import files
 from eddy.store.database import Database
 from eddy.store.names import output_name
-from eddy.store.rows import LOG, Result, ResultRow
+from eddy.store.rows import LOG, ItemOutput, ResultRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,9 @@ class Outputs:
     def _output_path(self, job: int, name: str) -> Path:
         return self._outputs / output_name(job, name)
 
-    def write_results(self, results: Sequence[Result], ends: MutableMapping[tuple[int, str], int]) -> list[ResultRow]:
+    def write_results(
+        self, results: Sequence[ItemOutput], ends: MutableMapping[tuple[int, str], int]
+    ) -> list[ResultRow]:
         """Have the bytes of results on disk; answers the rows that name them, for a `Commit` to come.
 
         All are written, then all are synchronised: what a file system does for the first serves the others too.
@@ -159,7 +161,9 @@ class Outputs:
         ends.update(reached)
         return rows
 
-    def _write_results(self, results: Sequence[Result], ends: MutableMapping[tuple[int, str], int]) -> list[ResultRow]:
+    def _write_results(
+        self, results: Sequence[ItemOutput], ends: MutableMapping[tuple[int, str], int]
+    ) -> list[ResultRow]:
         found: list[ResultRow] = []
         for job in {result.job for result in results}:
             for key, end in self._ends(job).items():

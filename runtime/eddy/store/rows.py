@@ -52,7 +52,7 @@ class StoredJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ItemOutput:
     """The bytes of one output buffer after one item."""
 
     job: int
@@ -76,7 +76,7 @@ class Commit:
 
     jobs: tuple[tuple[JobRecord, Mapping[str, Any]], ...] = ()
     events: tuple[JobEvent, ...] = ()
-    results: tuple[Result, ...] = ()
+    results: tuple[ItemOutput, ...] = ()
     slots: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     meta: Mapping[str, str] = field(default_factory=dict)
     kept: tuple[ResultRow, ...] = ()

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eddy_sim.gpu.elf import Program, read_elf
+from eddy_sim.gpu.elf import ElfProgram, read_elf
 from eddy_sim.products import product, silent
 from eddy_sim.toolchain import BuildFailed, versions
 
@@ -53,7 +53,7 @@ def assemble(text: str, c: str = "", flags: Sequence[str] = C_FLAGS) -> Path:
     return product(f"gpu_program-{digest.hexdigest()[:16]}.elf", make, silent)
 
 
-def program(text: str, c: str = "", flags: Sequence[str] = C_FLAGS) -> Program:
+def program(text: str, c: str = "", flags: Sequence[str] = C_FLAGS) -> ElfProgram:
     """Like `assemble`, read back."""
     return read_elf(assemble(text, c, flags))
 

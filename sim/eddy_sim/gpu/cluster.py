@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from eddy_sim.gpu.cluster_build import Shape, build_cluster
-from eddy_sim.gpu.elf import Program
+from eddy_sim.gpu.elf import ElfProgram
 from eddy_sim.gpu.isa_model import RECORD, Records
 from eddy_sim.products import Progress, silent
 
@@ -62,7 +62,7 @@ class Fault:
     value: int
 
 
-class Cluster:
+class SimulatedCluster:
     """A cluster in its harness."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Cluster:
         if getattr(self, "_harness", None):
             self._library.gpu_delete(self._harness)
 
-    def load(self, program: Program) -> None:
+    def load(self, program: ElfProgram) -> None:
         """Load a program, and watch its `tohost`."""
         for segment in program.segments:
             self.write(segment.address, segment.data + bytes(segment.size - len(segment.data)))

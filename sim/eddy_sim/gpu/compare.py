@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from eddy_sim.gpu import isa_model
-from eddy_sim.gpu.cluster import CORE, CORE_START, CORE_STRIDE, LAUNCH, Cluster, Stop
+from eddy_sim.gpu.cluster import CORE, CORE_START, CORE_STRIDE, LAUNCH, SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
-from eddy_sim.gpu.elf import Program
+from eddy_sim.gpu.elf import ElfProgram
 from eddy_sim.gpu.isa_model import Config, IsaModel, Records, describe
 
 CONTEXT = 6
@@ -43,7 +43,7 @@ def config_of(shape: Shape, seed: int = 1) -> Config:
 
 
 def compare(
-    program: Program,
+    program: ElfProgram,
     shape: Shape,
     *,
     all_cores: bool = False,
@@ -72,7 +72,7 @@ def compare(
     model.load(program)
     model.start(program.entry, cores=cores)
     expected = model.run(4_000_000)
-    cluster = Cluster(shape, latency=latency, trace=True, library=library)
+    cluster = SimulatedCluster(shape, latency=latency, trace=True, library=library)
     cluster.stall(stall, seed)
     cluster.load(program)
     cluster.start(program.entry, cores=cores)
@@ -87,7 +87,7 @@ def _ends(got: Stop, want: isa_model.Stop) -> str:
     return "" if got.name == want.name else f"the RTL ended by {got.name}, the model by {want.name}"
 
 
-def _memory(cluster: Cluster, model: IsaModel, regions: tuple[tuple[int, int], ...]) -> str:
+def _memory(cluster: SimulatedCluster, model: IsaModel, regions: tuple[tuple[int, int], ...]) -> str:
     for address, size in regions:
         got, want = cluster.read(address, size), model.read(address, size)
         if got != want:
@@ -128,7 +128,7 @@ class CoreTenant:
         context: Its memory context.
     """
 
-    program: Program
+    program: ElfProgram
     core: int
     context: int
 
@@ -155,7 +155,7 @@ def compare_tenants(
     Returns:
         The first difference in words; empty where there is none.
     """
-    cluster = Cluster(shape, latency=latency, trace=True)
+    cluster = SimulatedCluster(shape, latency=latency, trace=True)
     cluster.stall(stall, seed)
     for tenant in tenants:
         registers = CORE + CORE_STRIDE * tenant.core
@@ -175,7 +175,7 @@ def compare_tenants(
     return next(filter(None, (_tenant(tenant, cluster, shape, regions) for tenant in tenants)), "")
 
 
-def _tenant(tenant: CoreTenant, cluster: Cluster, shape: Shape, regions: tuple[tuple[int, int], ...]) -> str:
+def _tenant(tenant: CoreTenant, cluster: SimulatedCluster, shape: Shape, regions: tuple[tuple[int, int], ...]) -> str:
     model = IsaModel(config_of(shape))
     model.load(tenant.program)
     model.start(tenant.program.entry, cores=(tenant.core,))

@@ -38,7 +38,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ElfProgram:
     """A program.
 
     Attributes:
@@ -57,7 +57,7 @@ class Program:
         return self.symbols.get("tohost")
 
 
-def read_elf(path: Path) -> Program:
+def read_elf(path: Path) -> ElfProgram:
     """The program in a file.
 
     Raises:
@@ -70,7 +70,7 @@ def read_elf(path: Path) -> Program:
     return parse_elf(data, str(path))
 
 
-def parse_elf(data: bytes, name: str = "the program") -> Program:
+def parse_elf(data: bytes, name: str = "the program") -> ElfProgram:
     """The program in a file's bytes.
 
     Raises:
@@ -82,7 +82,7 @@ def parse_elf(data: bytes, name: str = "the program") -> Program:
         raise ElfInvalid(f"{name} is cut off or damaged: {error}", path=name) from error
 
 
-def _parse(data: bytes, name: str) -> Program:
+def _parse(data: bytes, name: str) -> ElfProgram:
     ident, _, machine, _, entry, phoff, shoff, _, _, phsize, phnum, shsize, shnum, _ = _HEADER.unpack_from(data)
     if ident[:4] != b"\x7fELF":
         raise ElfInvalid(f"{name} is not an ELF file", path=name)
@@ -98,7 +98,7 @@ def _parse(data: bytes, name: str) -> Program:
         segments.append(Segment(physical, data[offset : offset + filesz], memsz))
     if not segments:
         raise ElfInvalid(f"{name} has nothing to load", path=name)
-    return Program(entry, tuple(segments), _symbols(data, shoff, shsize, shnum))
+    return ElfProgram(entry, tuple(segments), _symbols(data, shoff, shsize, shnum))
 
 
 def _symbols(data: bytes, shoff: int, shsize: int, shnum: int) -> dict[str, int]:

@@ -62,7 +62,7 @@ class RtlExecutor:
 
     def execute(self, region: bytearray, entry: int, argument: int, limit: int) -> Execution:
         """See `eddy.gpu.executor.Executor`; `limit` counts clock cycles."""
-        rtl = cluster.Cluster(self._rtl, latency=self._latency)
+        rtl = cluster.SimulatedCluster(self._rtl, latency=self._latency)
         rtl.window(REGION_BASE, REGION_BASE + len(region) - 1)
         rtl.write(REGION_BASE, bytes(region))
         rtl.start(entry, argument, range(self.shape.cores))

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddy_sim.cxx import compile_shared, key
-from eddy_sim.gpu.elf import Program, read_elf
+from eddy_sim.gpu.elf import ElfProgram, read_elf
 from eddy_sim.products import Progress, product, silent
 
 CPP = Path(__file__).resolve().parent / "cpp"
@@ -118,7 +118,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """How a run ended.
 
     Attributes:
@@ -178,7 +178,7 @@ class IsaModel:
         if getattr(self, "_cluster", None):
             self._library.isa_delete(self._cluster)
 
-    def load(self, program: Program) -> None:
+    def load(self, program: ElfProgram) -> None:
         """Load a program, and watch its `tohost`."""
         for segment in program.segments:
             self.write(segment.address, segment.data + bytes(segment.size - len(segment.data)))
@@ -200,14 +200,14 @@ class IsaModel:
         mask = sum(1 << core for core in cores)
         self._library.isa_start(self._cluster, mask, ctypes.c_uint32(pc), ctypes.c_uint32(argument))
 
-    def run(self, instructions: int = NO_LIMIT) -> Outcome:
+    def run(self, instructions: int = NO_LIMIT) -> RunOutcome:
         """Run until all cores ended, the program says so, nothing can go on, or so many instructions were executed."""
         stop = Stop(self._library.isa_run(self._cluster, ctypes.c_uint64(instructions)))
         code = int(self._library.isa_exit_code(self._cluster))
         counters = [self._counters(core) for core in range(self.config.cores)]
         lanes = tuple(tuple(int(x) for x in c.by_lanes)[: self.config.threads + 1] for c in counters)
         faults = tuple(self._faults())
-        return Outcome(stop, code, self.console(), tuple(int(c.instructions) for c in counters), lanes, faults)
+        return RunOutcome(stop, code, self.console(), tuple(int(c.instructions) for c in counters), lanes, faults)
 
     def console(self) -> str:
         """What was written to the console so far."""
@@ -240,7 +240,9 @@ class IsaModel:
                 yield Fault(core, *values)
 
 
-def run_program(program: Program, config: Config = Config(), *, all_cores: bool = False) -> tuple[Outcome, IsaModel]:
+def run_program(
+    program: ElfProgram, config: Config = Config(), *, all_cores: bool = False
+) -> tuple[RunOutcome, IsaModel]:
     """Load a program, start it on core 0 or on all, run it to its end."""
     model = IsaModel(config)
     model.load(program)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eddy_sim.gpu.assemble import C_FLAGS, program
-from eddy_sim.gpu.elf import Program
+from eddy_sim.gpu.elf import ElfProgram
 
 START = """
 .section .text.init
@@ -91,6 +91,6 @@ void kernel(u32 hart) {
 """c = a b, n by n, a lane an element; n at OUT."""
 
 
-def c_program(source: str, flags: Sequence[str] = C_FLAGS) -> Program:
+def c_program(source: str, flags: Sequence[str] = C_FLAGS) -> ElfProgram:
     """A program whose lanes call the `kernel` of a C source."""
     return program(START, PRELUDE + source, flags)

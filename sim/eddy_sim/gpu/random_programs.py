@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from eddy_sim.gpu import encode as e
-from eddy_sim.gpu.elf import Program, Segment
+from eddy_sim.gpu.elf import ElfProgram, Segment
 
 CODE, DATA, SHARED = 0x80000000, 0x81000000, 0x82000000
 LANE_BYTES = 256
@@ -248,7 +248,7 @@ class Generator:
 
     # ---- The whole
 
-    def program(self) -> Program:
+    def program(self) -> ElfProgram:
         """The program, with its data."""
         rng = self.rng
         handler = [
@@ -263,7 +263,7 @@ class Generator:
         for _ in range(16 * 16 * 2 * LANE_BYTES // 4):
             value = rng.choice((rng.getrandbits(32), rng.choice(SPECIAL_FLOATS), rng.choice(SPECIAL_INTS)))
             data += value.to_bytes(4, "little")
-        return Program(CODE, (Segment(CODE, code, len(code)), Segment(DATA, bytes(data), len(data))))
+        return ElfProgram(CODE, (Segment(CODE, code, len(code)), Segment(DATA, bytes(data), len(data))))
 
     def prologue(self) -> list[int]:
         """All warps, all lanes, the handler, each lane's memory, values in the registers."""
@@ -281,6 +281,6 @@ class Generator:
         return words
 
 
-def random_program(seed: int, options: Options) -> Program:
+def random_program(seed: int, options: Options) -> ElfProgram:
     """The program of a seed."""
     return Generator(options, random.Random(seed)).program()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy_sim.gpu.cluster import LATENCY, Cluster, Fault, Stop
+from eddy_sim.gpu.cluster import LATENCY, Fault, SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
-from eddy_sim.gpu.elf import Program
+from eddy_sim.gpu.elf import ElfProgram
 from eddy_sim.products import Progress, silent
 
 TIMED_OUT = 124
@@ -38,7 +38,7 @@ class CoreResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RunResult:
     """How a program ended, and the counters of all cores that were started.
 
     Attributes:
@@ -66,35 +66,35 @@ class Result:
 
 
 def run_program(
-    program: Program,
+    program: ElfProgram,
     shape: Shape,
     *,
     max_cycles: int = MAX_CYCLES,
     all_cores: bool = False,
     latency: int = LATENCY,
     progress: Progress = silent,
-) -> Result:
+) -> RunResult:
     """Load a program, start it on core 0 or on every core, run it to its end.
 
     Raises:
         InvalidRequest: No such cluster can be built.
         BuildFailed: A tool refused its input.
     """
-    cluster = Cluster(shape, latency=latency, progress=progress)
+    cluster = SimulatedCluster(shape, latency=latency, progress=progress)
     cluster.load(program)
     started = tuple(range(shape.cores)) if all_cores else (0,)
     cluster.start(program.entry, cores=started)
     return collect(cluster, cluster.run(max_cycles), started)
 
 
-def collect(cluster: Cluster, stop: Stop, started: tuple[int, ...]) -> Result:
+def collect(cluster: SimulatedCluster, stop: Stop, started: tuple[int, ...]) -> RunResult:
     """The result of a run that stopped."""
     cores = tuple(CoreResult(core, dict(cluster.counters(core))) for core in started)
     faults = cluster.faults()
     threads = range(1, cluster.shape.threads + 1)
     lanes = tuple(sum(c.counters[f"cycle_thread_{x}"] for c in cores) for x in threads)
     exit_code, ended_by = _verdict(cluster, stop, faults)
-    return Result(
+    return RunResult(
         exit_code=exit_code,
         cycles=max(c.counters["cycles"] for c in cores),
         instructions=sum(c.counters["instructions"] for c in cores),
@@ -107,7 +107,7 @@ def collect(cluster: Cluster, stop: Stop, started: tuple[int, ...]) -> Result:
     )
 
 
-def _verdict(cluster: Cluster, stop: Stop, faults: tuple[Fault, ...]) -> tuple[int, str]:
+def _verdict(cluster: SimulatedCluster, stop: Stop, faults: tuple[Fault, ...]) -> tuple[int, str]:
     if stop in (Stop.EXIT, Stop.TOHOST):
         return cluster.exit_code, stop.name.lower()
     if faults:

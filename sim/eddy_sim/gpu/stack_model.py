@@ -12,7 +12,7 @@ import random
 from dataclasses import dataclass, field
 
 from eddy_sim.gpu import encode as e
-from eddy_sim.gpu.elf import Program, Segment
+from eddy_sim.gpu.elf import ElfProgram, Segment
 
 CODE, RESULT = 0x80000000, 0x81000000
 MASK = 0xFFFFFFFF
@@ -213,11 +213,11 @@ class StructuredGenerator:
         return [*start, *self.block(6, 0), *stores, e.tmc(0)]
 
 
-def structured_program(seed: int, threads: int) -> tuple[Program, list[int]]:
+def structured_program(seed: int, threads: int) -> tuple[ElfProgram, list[int]]:
     """A program of a seed, and its words."""
     words = StructuredGenerator(threads, random.Random(seed)).program()
     code = b"".join(word.to_bytes(4, "little") for word in words)
-    return Program(CODE, (Segment(CODE, code, len(code)),)), words
+    return ElfProgram(CODE, (Segment(CODE, code, len(code)),)), words
 
 
 def expected(words: list[int], threads: int) -> bytes:

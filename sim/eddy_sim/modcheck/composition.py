@@ -22,7 +22,7 @@ from eddy.packages.modules import ModuleKind, ModuleManifest
 
 from eddy_sim.modcheck import cluster_work, work
 from eddy_sim.modcheck.literals import Literal, literals
-from eddy_sim.modcheck.model import UP_RECORD, Model, ModuleInstance, Trace, build_checked, payload_valid, sources
+from eddy_sim.modcheck.model import UP_RECORD, Model, ModuleInstance, OutputTrace, build_checked, payload_valid, sources
 from eddy_sim.modcheck.port import Deaf, Memory, Port
 from eddy_sim.modcheck.work import TenantWork
 from eddy_sim.products import Progress
@@ -86,7 +86,7 @@ class Verdict:
     cycles: int
 
 
-def compare(past: str, look: str, found: Trace, wanted: Trace) -> Leak | None:
+def compare(past: str, look: str, found: OutputTrace, wanted: OutputTrace) -> Leak | None:
     """The first difference between two traces of the same work; None where there is none."""
     length = min(len(found.cycles), len(wanted.cycles))
     first: tuple[int, str] | None = None
@@ -121,7 +121,7 @@ class Composition:
         literals: tuple[Literal, ...] = (),
     ) -> None:
         self._model, self._looks, self._secrets, self._literals = model, looks, secrets, literals
-        self._wanted: dict[str, Trace] = {}
+        self._wanted: dict[str, OutputTrace] = {}
         self.done = self.looked = self.cycles = 0
 
     def leaks(self) -> Iterator[Leak]:
@@ -187,7 +187,7 @@ class Composition:
 
     def _traces(
         self, port: Port, clear: Callable[[], None], looks: Sequence[TenantWork] = ()
-    ) -> Iterator[tuple[str, Trace]]:
+    ) -> Iterator[tuple[str, OutputTrace]]:
         for look in looks or self._looks:
             clear()
             port.begin(self._unwritten(look.memory))

@@ -145,7 +145,7 @@ class ModuleInstance:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class OutputTrace:
     """Every output of a module in every cycle of some work.
 
     Attributes:
@@ -173,7 +173,7 @@ def payload_valid(name: str) -> str:
     return ""
 
 
-def trace_of(records: Sequence[bytes], marks: Sequence[tuple[int, str]]) -> Trace:
+def trace_of(records: Sequence[bytes], marks: Sequence[tuple[int, str]]) -> OutputTrace:
     """A trace of recorded outputs."""
     cycles: npt.NDArray[Any] = np.frombuffer(b"".join(records), UP_RECORD).copy()
     for name in UP_RECORD.names or ():
@@ -181,4 +181,4 @@ def trace_of(records: Sequence[bytes], marks: Sequence[tuple[int, str]]) -> Trac
         if valid:
             cycles[name][cycles[valid] == 0] = 0
     cycles["m_axi_wdata"] &= _LANES[cycles["m_axi_wstrb"]]
-    return Trace(cycles, tuple(marks))
+    return OutputTrace(cycles, tuple(marks))

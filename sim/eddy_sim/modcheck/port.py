@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from eddy_sim.modcheck.literals import Literal
-from eddy_sim.modcheck.model import ModuleInstance, Trace, trace_of
+from eddy_sim.modcheck.model import ModuleInstance, OutputTrace, trace_of
 
 ANSWER_CYCLES = 64
 """How long a register access may take before the module counts as deaf."""
@@ -157,7 +157,7 @@ class Port:
         """Say what the work does from here on, for whoever reads where traces differ."""
         self._marks.append((len(self._records), what))
 
-    def trace(self) -> Trace:
+    def trace(self) -> OutputTrace:
         """Every output since `record`."""
         return trace_of(self._records, self._marks)
 

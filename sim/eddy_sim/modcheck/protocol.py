@@ -43,7 +43,7 @@ class AllowedRange:
 
 
 @dataclass
-class Traffic:
+class PortTraffic:
     """What went by."""
 
     reads: int = 0
@@ -67,7 +67,7 @@ class ProtocolChecker:
     dut: Any
     windows: list[AllowedRange] | None = None
     violations: list[tuple[str, str]] = field(default_factory=list)
-    traffic: Traffic = field(default_factory=Traffic)
+    traffic: PortTraffic = field(default_factory=PortTraffic)
     _before: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _bursts: deque[int] = field(default_factory=deque)
     _left: int = 0

@@ -38,7 +38,7 @@ SPACE = 0x4_0000
 
 
 @dataclass(frozen=True)
-class Trial:
+class ModuleTrial:
     """One run of a module.
 
     Attributes:
@@ -52,7 +52,7 @@ class Trial:
     outputs: Mapping[str, npt.NDArray[Any]]
 
 
-Maker = Callable[[np.random.Generator], Trial]
+Maker = Callable[[np.random.Generator], ModuleTrial]
 
 
 async def bring_up(dut: Any, module: str) -> Harness:
@@ -70,7 +70,7 @@ class PlacedArray:
     outputs: dict[str, bytes]
 
 
-def place(harness: Harness, trial: Trial, rng: random.Random) -> PlacedArray:
+def place(harness: Harness, trial: ModuleTrial, rng: random.Random) -> PlacedArray:
     """Put a trial's buffers at odd places (8-byte aligned), fill the outputs with a pattern, grant exactly them."""
     values = dict(trial.scalars)
     windows, outputs = [], {}
@@ -101,7 +101,7 @@ def compare(harness: Harness, placed: PlacedArray) -> None:
         assert guards == b"\xa5" * (2 * GUARD), f"bytes around {name} were overwritten"
 
 
-async def carry_out(harness: Harness, trial: Trial, rng: random.Random) -> int:
+async def carry_out(harness: Harness, trial: ModuleTrial, rng: random.Random) -> int:
     """Run one trial and compare; give the cycles it took."""
     placed = place(harness, trial, rng)
     cycles = await harness.run(placed.values)

@@ -29,7 +29,7 @@ class Layer:
     pool: int = 0
 
 
-def trial(rng: np.random.Generator, layer: Layer) -> trials.Trial:
+def trial(rng: np.random.Generator, layer: Layer) -> trials.ModuleTrial:
     """Random contents of a layer; the biases reach both ends of the clamp. Groups before `first` keep their bytes."""
     outputs = 8 * (layer.first + layer.groups)
     activations = rng.integers(-128, 128, (layer.channels, layer.height, layer.width)).astype("i1")
@@ -43,12 +43,12 @@ def trial(rng: np.random.Generator, layer: Layer) -> trials.Trial:
     wanted = layers.map_bytes(result).view("u1")
     wanted[: layer.first] = 0xA5
     scalars |= {"rows": result.shape[1], "columns": result.shape[2]}
-    return trials.Trial(
+    return trials.ModuleTrial(
         scalars, {"map": layers.map_bytes(activations), "weights": layers.pack(weights, bias)}, {"out": wanted}
     )
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Few and many channels, every stride and padding, pooled or not, slices that begin anywhere."""
     channels = int(rng.choice([1, 2, 3, 7, 8, 16]))
     kernel = int(rng.integers(1, 4))

@@ -8,12 +8,12 @@ from eddy_sim.modcheck import trials
 from eddy_sim.reference import image_compression
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Photograph-like blocks, and now and then full-range noise, which saturates."""
     blocks = int(rng.integers(1, 9))
     limit = int(rng.choice([128, 32768]))
     data = rng.integers(-limit, limit, (blocks, 8, 8)).astype("<i2")
-    return trials.Trial({"blocks": blocks}, {"in": data}, {"out": image_compression.dct(data)})
+    return trials.ModuleTrial({"blocks": blocks}, {"in": data}, {"out": image_compression.dct(data)})
 
 
 @cocotb.test()

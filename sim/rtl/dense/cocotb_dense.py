@@ -25,7 +25,7 @@ class Layers:
     shift2: int = 7
 
 
-def trial(rng: np.random.Generator, sizes: Layers) -> trials.Trial:
+def trial(rng: np.random.Generator, sizes: Layers) -> trials.ModuleTrial:
     """Random contents of a layer or two; the biases reach both ends of the clamp."""
 
     def parameters(outputs: int, inputs: int, shift: int) -> tuple[layers.Int8, layers.Int32]:
@@ -44,10 +44,10 @@ def trial(rng: np.random.Generator, sizes: Layers) -> trials.Trial:
     wanted = result.view("u1")
     # Outputs before the first group keep their bytes.
     wanted[: 8 * sizes.first] = 0xA5
-    return trials.Trial(vars(sizes), {"in": activations, "weights": packed}, {"out": wanted})
+    return trials.ModuleTrial(vars(sizes), {"in": activations, "weights": packed}, {"out": wanted})
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """One layer or two, slices that begin anywhere."""
     inputs, groups, relu = 8 * int(rng.integers(1, 9)), int(rng.integers(1, 5)), int(rng.integers(2))
     shift, shift2 = (int(n) for n in rng.integers(3, 11, 2))

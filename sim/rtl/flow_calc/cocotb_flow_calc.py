@@ -11,7 +11,7 @@ from eddy_sim.reference import optical_flow
 SIDES = [{side: bad} for side in ("width", "height") for bad in (0, 12, 136, 0x4000_0040)]
 
 
-def trial(rng: np.random.Generator, width: int, height: int) -> trials.Trial:
+def trial(rng: np.random.Generator, width: int, height: int) -> trials.ModuleTrial:
     """Products of real derivatives; any values; few values, so that divisors are zero, ratios halves or too large."""
     tensor = rng.integers(-(1 << 31), 1 << 31, (height, width, 6)).astype("<i4")
     kind = rng.integers(0, 4, (height, width))
@@ -21,10 +21,10 @@ def trial(rng: np.random.Generator, width: int, height: int) -> trials.Trial:
     tensor[kind == 1] = tensor[kind == 1] >> 26
     tensor[kind == 2] = np.where(tensor[kind == 2] < 0, -(1 << 31), (1 << 31) - 1)
     wanted = optical_flow.calc(tensor)
-    return trials.Trial({"width": width, "height": height}, {"tensor": tensor}, {"flow": wanted})
+    return trials.ModuleTrial({"width": width, "height": height}, {"tensor": tensor}, {"flow": wanted})
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Frames of any size."""
     width, height = (8 * int(n) for n in rng.integers(1, 3, 2))
     return trial(rng, width, height)

@@ -11,7 +11,7 @@ from eddy_sim.reference import optical_flow
 SIDES = [{side: bad} for side in ("width", "height") for bad in (0, 12, 136, 0x4000_0040)]
 
 
-def trial(rng: np.random.Generator, width: int, height: int, direction: int) -> trials.Trial:
+def trial(rng: np.random.Generator, width: int, height: int, direction: int) -> trials.ModuleTrial:
     """Any values, half of them extreme, so that sums saturate at both ends."""
     values = rng.integers(-(1 << 15), 1 << 15, (height, width, 4)).astype("<i2")
     values[: height // 2] = np.where(values[: height // 2] < 0, -(1 << 15), (1 << 15) - 1)
@@ -19,10 +19,10 @@ def trial(rng: np.random.Generator, width: int, height: int, direction: int) -> 
     values[height // 4 : height // 2, : width // 2] = -(1 << 15)
     wanted = optical_flow.gradient_weight(values, direction)
     scalars = {"width": width, "height": height, "direction": direction}
-    return trials.Trial(scalars, {"in": values}, {"out": wanted})
+    return trials.ModuleTrial(scalars, {"in": values}, {"out": wanted})
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Frames of any size, along y and along x."""
     width, height = (8 * int(n) for n in rng.integers(1, 4, 2))
     return trial(rng, width, height, int(rng.integers(0, 2)))

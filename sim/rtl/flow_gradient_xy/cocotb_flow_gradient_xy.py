@@ -11,16 +11,16 @@ from eddy_sim.reference import optical_flow
 SIDES = [{side: bad} for side in ("width", "height") for bad in (0, 12, 136, 0x4000_0040)]
 
 
-def trial(rng: np.random.Generator, width: int, height: int) -> trials.Trial:
+def trial(rng: np.random.Generator, width: int, height: int) -> trials.ModuleTrial:
     """Any bytes, a third of them black or white, where the derivatives are largest."""
     frames = rng.integers(0, 256, (height, width // 8, 5, 8)).astype("u1")
     frames[rng.random(frames.shape) < 0.15] = 0
     frames[rng.random(frames.shape) < 0.15] = 255
     wanted = optical_flow.gradient_xy(frames)
-    return trials.Trial({"width": width, "height": height}, {"frames": frames}, {"gradient_xy": wanted})
+    return trials.ModuleTrial({"width": width, "height": height}, {"frames": frames}, {"gradient_xy": wanted})
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Frames of any size."""
     width, height = (8 * int(n) for n in rng.integers(1, 4, 2))
     return trial(rng, width, height)

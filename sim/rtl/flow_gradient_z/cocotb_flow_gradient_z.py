@@ -11,17 +11,17 @@ from eddy_sim.reference import optical_flow
 SIDES = [{side: bad} for side in ("width", "height") for bad in (0, 12, 136, 0x4000_0040)]
 
 
-def trial(rng: np.random.Generator, width: int, height: int) -> trials.Trial:
+def trial(rng: np.random.Generator, width: int, height: int) -> trials.ModuleTrial:
     """Any bytes, among them the pixels of the largest and the smallest derivative; any derivatives along x and y."""
     frames = rng.integers(0, 256, (height, width // 8, 5, 8)).astype("u1")
     frames[0, 0, :, :2] = np.array([[255, 0], [0, 255], [7, 7], [255, 0], [0, 255]])
     along_xy = rng.integers(-(1 << 15), 1 << 15, (height, width, 2)).astype("<i2")
     wanted = optical_flow.gradient_z(frames, along_xy)
     inputs = {"frames": frames, "gradient_xy": along_xy}
-    return trials.Trial({"width": width, "height": height}, inputs, {"gradient": wanted})
+    return trials.ModuleTrial({"width": width, "height": height}, inputs, {"gradient": wanted})
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Frames of any size."""
     width, height = (8 * int(n) for n in rng.integers(1, 4, 2))
     return trial(rng, width, height)

@@ -11,15 +11,15 @@ from eddy_sim.reference import optical_flow
 SIDES = [{side: bad} for side in ("width", "height") for bad in (0, 12, 136, 0x4000_0040)]
 
 
-def trial(rng: np.random.Generator, width: int, height: int) -> trials.Trial:
+def trial(rng: np.random.Generator, width: int, height: int) -> trials.ModuleTrial:
     """Any values, a tenth of them the most negative."""
     values = rng.integers(-(1 << 15), 1 << 15, (height, width, 4)).astype("<i2")
     values[rng.random(values.shape) < 0.1] = -(1 << 15)
     wanted = optical_flow.outer_product(values)
-    return trials.Trial({"width": width, "height": height}, {"gradient": values}, {"tensor": wanted})
+    return trials.ModuleTrial({"width": width, "height": height}, {"gradient": values}, {"tensor": wanted})
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Frames of any size."""
     width, height = (8 * int(n) for n in rng.integers(1, 3, 2))
     return trial(rng, width, height)

@@ -11,14 +11,14 @@ from eddy_sim.reference import optical_flow
 SIDES = [{side: bad} for side in ("width", "height") for bad in (0, 12, 136, 0x4000_0040)]
 
 
-def trial(rng: np.random.Generator, width: int, height: int) -> trials.Trial:
+def trial(rng: np.random.Generator, width: int, height: int) -> trials.ModuleTrial:
     """Any bytes, the reserved ones too."""
     pixels = rng.integers(0, 256, (height, width, 8)).astype("u1")
     wanted = optical_flow.read_input(pixels)
-    return trials.Trial({"width": width, "height": height}, {"pixels": pixels}, {"frames": wanted})
+    return trials.ModuleTrial({"width": width, "height": height}, {"pixels": pixels}, {"frames": wanted})
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Frames of any size and bytes."""
     width, height = (8 * int(n) for n in rng.integers(1, 4, 2))
     return trial(rng, width, height)

@@ -11,17 +11,17 @@ from eddy_sim.reference import optical_flow
 SIDES = [{side: bad} for side in ("width", "height") for bad in (0, 12, 136, 0x4000_0040)]
 
 
-def trial(rng: np.random.Generator, width: int, height: int, direction: int) -> trials.Trial:
+def trial(rng: np.random.Generator, width: int, height: int, direction: int) -> trials.ModuleTrial:
     """Any values, a third of them the most negative or the most positive."""
     values = rng.integers(-(1 << 31), 1 << 31, (height, width, 6)).astype("<i4")
     values[rng.random(values.shape) < 0.15] = -(1 << 31)
     values[rng.random(values.shape) < 0.15] = (1 << 31) - 1
     wanted = optical_flow.tensor_weight(values, direction)
     scalars = {"width": width, "height": height, "direction": direction}
-    return trials.Trial(scalars, {"in": values}, {"out": wanted})
+    return trials.ModuleTrial(scalars, {"in": values}, {"out": wanted})
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Frames of any size, along y and along x."""
     width, height = (8 * int(n) for n in rng.integers(1, 3, 2))
     return trial(rng, width, height, int(rng.integers(0, 2)))

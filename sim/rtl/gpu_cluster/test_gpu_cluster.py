@@ -7,9 +7,9 @@ import itertools
 import pytest
 from eddy_sim.gpu import cluster as regs
 from eddy_sim.gpu.assemble import program
-from eddy_sim.gpu.cluster import CORE, CORE_STRIDE, Cluster, Stop
+from eddy_sim.gpu.cluster import CORE, CORE_STRIDE, SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
-from eddy_sim.gpu.elf import Program
+from eddy_sim.gpu.elf import ElfProgram
 from eddy_sim.gpu.programs import OUT, A, C, c_program
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_core")]
@@ -22,7 +22,7 @@ CODE_LAST = 0x8000FFFF
 END = ".insn r 0x0b, 0, 0, x0, x0, x0\n"
 
 
-def assembly(text: str) -> Program:
+def assembly(text: str) -> ElfProgram:
     return program(".section .text.init\n.globl _start\n_start:\n" + text)
 
 
@@ -30,7 +30,7 @@ def core(number: int, register: int) -> int:
     return CORE + CORE_STRIDE * number + register
 
 
-def word(cluster: Cluster, address: int) -> int:
+def word(cluster: SimulatedCluster, address: int) -> int:
     return int.from_bytes(cluster.read(address, 4), "little")
 
 
@@ -38,16 +38,16 @@ STORE_ARGUMENT = f"csrr a0, mscratch\nli a1, {OUT:#x}\nsw a0, 0(a1)\n" + END
 
 
 def test_the_module_says_what_it_is() -> None:
-    cluster = Cluster(TWO, trace=True)
+    cluster = SimulatedCluster(TWO, trace=True)
     assert cluster.peek(0xF000) == 0x45444459
     assert cluster.peek(0xF004) == 2 << 16 | 0x0100
     assert cluster.peek(CONFIG) == 2 | 3 << 8 | 3 << 16
     assert cluster.peek(SIZES) == 6 | 7 << 8 | 12 << 16
-    assert Cluster(ONE, trace=True).peek(CONFIG) == 1 | 4 << 8 | 4 << 16 | 1 << 24
+    assert SimulatedCluster(ONE, trace=True).peek(CONFIG) == 1 | 4 << 8 | 4 << 16 | 1 << 24
 
 
 def test_the_registers_of_table_4_2_run_a_kernel() -> None:
-    cluster = Cluster(TWO, trace=True)
+    cluster = SimulatedCluster(TWO, trace=True)
     elf = assembly(STORE_ARGUMENT)
     cluster.load(elf)
     cluster.poke(START, elf.entry)
@@ -69,7 +69,7 @@ def test_the_registers_of_table_4_2_run_a_kernel() -> None:
 
 
 def test_an_interrupt_for_each_core() -> None:
-    cluster = Cluster(TWO, trace=True)
+    cluster = SimulatedCluster(TWO, trace=True)
     short, long = assembly(END), assembly("li a0, 3000\n1: addi a0, a0, -1\nbnez a0, 1b\n" + END)
     cluster.load(short)
     cluster.write(0x90000000, long.segments[0].data)
@@ -91,7 +91,7 @@ def test_all_stores_have_landed_before_the_cluster_idles(latency: int) -> None:
   for (u32 i = 0; i < 40; i++) ((volatile u32 *){OUT:#x}u)[i * 16 + hart] = hart * 64 + i;
 }}"""
     )
-    cluster = Cluster(ONE, latency=latency, trace=True)
+    cluster = SimulatedCluster(ONE, latency=latency, trace=True)
     cluster.load(elf)
     cluster.start(elf.entry)
     assert cluster.run(100_000) is Stop.IDLE
@@ -108,7 +108,7 @@ def test_counters_are_consistent_while_running_and_start_from_zero() -> None:
   ((volatile u32 *){OUT:#x}u)[hart] = sum;
 }}"""
     )
-    cluster = Cluster(ONE, trace=True)
+    cluster = SimulatedCluster(ONE, trace=True)
     cluster.load(elf)
     cluster.start(elf.entry)
     snapshots = []
@@ -140,7 +140,7 @@ def test_a_kernel_leaves_nothing_behind() -> None:
     check += "csrr a1, mepc\nor x31, x31, a1\n"
     check += "".join(f"or x31, x31, x{k}\n" for k in range(12, 31))
     check += "".join(f"fmv.x.w a1, f{k}\nor x31, x31, a1\n" for k in range(32))
-    cluster = Cluster(ONE, trace=True)
+    cluster = SimulatedCluster(ONE, trace=True)
     for text in (dirty, check + f"li a0, {OUT:#x}\naddi x31, x31, 1\nsw x31, 0(a0)\n" + END):
         elf = assembly(text)
         cluster.load(elf)
@@ -153,7 +153,7 @@ def test_a_kernel_leaves_nothing_behind() -> None:
 def test_caches_do_not_survive_a_kernel() -> None:
     """The host changes memory between two kernels, and the second sees it."""
     elf = assembly(f"li a0, {A:#x}\nlw a1, 0(a0)\nli a2, {OUT:#x}\nsw a1, 0(a2)\n" + END)
-    cluster = Cluster(ONE, trace=True)
+    cluster = SimulatedCluster(ONE, trace=True)
     cluster.load(elf)
     for value in (5, 7):
         cluster.write(A, value.to_bytes(4, "little"))
@@ -178,9 +178,9 @@ BAD_KERNELS = {
 GOOD = f"li a0, 2000\n1: addi a0, a0, -1\nbnez a0, 1b\nli a1, {C:#x}\nli a2, 77\nsw a2, 0(a1)\n" + END
 
 
-def two_tenants(bad: str) -> tuple[Cluster, Program, Program]:
+def two_tenants(bad: str) -> tuple[SimulatedCluster, ElfProgram, ElfProgram]:
     """Core 0 with a bad kernel in context 1, core 1 with a good one in context 2, each in its own windows."""
-    cluster = Cluster(TWO, trace=True)
+    cluster = SimulatedCluster(TWO, trace=True)
     wrong, right = assembly(bad + "1: j 1b\n"), assembly(GOOD)
     cluster.load(wrong)
     cluster.write(0x90000000, right.segments[0].data)
@@ -242,7 +242,7 @@ def test_a_core_that_was_halted_runs_again() -> None:
 
 
 def test_a_base_page_moves_a_quarter_of_the_address_space() -> None:
-    cluster = Cluster(ONE, trace=True)
+    cluster = SimulatedCluster(ONE, trace=True)
     elf = assembly(STORE_ARGUMENT)
     cluster.write(0x12345000, elf.segments[0].data)
     cluster.poke(core(0, BASE2), 0x12345)
@@ -260,7 +260,7 @@ def test_registers_of_a_running_core_cannot_be_written() -> None:
 
 
 def test_what_is_not_there_reads_zero() -> None:
-    cluster = Cluster(ONE, trace=True)
+    cluster = SimulatedCluster(ONE, trace=True)
     for offset in (0x38, 0xFC, CORE + CORE_STRIDE, 0x3FC, 0x800, 0xEFFC, 0xF010):
         cluster.poke(offset, 0xFFFFFFFF)
         assert cluster.peek(offset) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from eddy_sim.gpu import cluster as regs
 from eddy_sim.gpu.assemble import program
-from eddy_sim.gpu.cluster import Cluster, Stop
+from eddy_sim.gpu.cluster import SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.programs import OUT
 
@@ -28,13 +28,13 @@ def text(source: str) -> str:
     return ".section .text.init\n.globl _start\n_start:\n" + source
 
 
-def word(cluster: Cluster) -> int:
+def word(cluster: SimulatedCluster) -> int:
     return int.from_bytes(cluster.read(OUT, 4), "little")
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_nothing_happens_after_the_end(ending: str) -> None:
-    cluster = Cluster(SHAPE, trace=True)
+    cluster = SimulatedCluster(SHAPE, trace=True)
     bad = program(text(ENDINGS[ending]))
     cluster.load(bad)
     cluster.window(0x80000000, 0x8000FFFF)
@@ -60,7 +60,7 @@ def test_nothing_happens_after_the_end(ending: str) -> None:
 
 def test_an_end_is_seen_whatever_starts_or_is_acknowledged_at_that_moment() -> None:
     """Core 0 ends while core 1 is started, or its own old end cleared, at every distance that can meet."""
-    cluster = Cluster(TWO, trace=True)
+    cluster = SimulatedCluster(TWO, trace=True)
     short = program(text("li a0, 20\n1: addi a0, a0, -1\nbnez a0, 1b\n" + END))
     cluster.load(short)
     for core in (0, 1):
@@ -83,7 +83,7 @@ def test_an_end_is_seen_whatever_starts_or_is_acknowledged_at_that_moment() -> N
             assert cluster.peek(DONE) & 1, f"the end of core 0 got lost, {wait} cycles after its start"
 
 
-def run_out(cluster: Cluster) -> None:
+def run_out(cluster: SimulatedCluster) -> None:
     """Run until no core does, and take the interrupt away."""
     while cluster.peek(STATUS):
         cluster.poke(IRQ, 0)

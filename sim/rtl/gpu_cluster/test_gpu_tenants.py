@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from eddy_sim.gpu import cluster as regs
 from eddy_sim.gpu.assemble import program
-from eddy_sim.gpu.cluster import CORE, CORE_STRIDE, Cluster, Stop
+from eddy_sim.gpu.cluster import CORE, CORE_STRIDE, SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.compare import CoreTenant, compare, compare_tenants
 from eddy_sim.gpu.conformance import families
-from eddy_sim.gpu.elf import Program
+from eddy_sim.gpu.elf import ElfProgram
 from eddy_sim.gpu.programs import OUT, A
 from eddy_sim.gpu.random_programs import DATA, SHARED, Options, random_program
 
@@ -23,11 +23,11 @@ CONTEXT, L2_BASE, L2_BYTES, L2_FLUSH, L2_HITS, L2_MISSES, LIMITS = 0x08, 0x38, 0
 END = ".insn r 0x0b, 0, 0, x0, x0, x0\n"
 
 
-def assembly(text: str) -> Program:
+def assembly(text: str) -> ElfProgram:
     return program(".section .text.init\n.globl _start\n_start:\n" + text)
 
 
-def run(cluster: Cluster, elf: Program, context: int) -> None:
+def run(cluster: SimulatedCluster, elf: ElfProgram, context: int) -> None:
     """A kernel on core 0, in a context, to its end."""
     cluster.load(elf)
     cluster.poke(CORE + CONTEXT, context)
@@ -35,7 +35,7 @@ def run(cluster: Cluster, elf: Program, context: int) -> None:
     assert cluster.run(50_000) is Stop.IDLE
 
 
-def word(cluster: Cluster, address: int) -> int:
+def word(cluster: SimulatedCluster, address: int) -> int:
     return int.from_bytes(cluster.read(address, 4), "little")
 
 
@@ -50,7 +50,7 @@ def test_two_tenants_at_once_agree_with_the_model(shape: Shape, seeds: range) ->
 
 @pytest.mark.parametrize("family", ["ui_memory", "ui_branch", "um_mul", "csr", "trap"])
 def test_conformance_of_a_large_shape(family: str) -> None:
-    cluster = Cluster(LARGE, latency=5, trace=True)
+    cluster = SimulatedCluster(LARGE, latency=5, trace=True)
     elf = program(families()[family])
     cluster.load(elf)
     cluster.start(elf.entry)
@@ -69,7 +69,7 @@ def test_random_programs_on_a_large_shape() -> None:
 def test_the_next_tenant_of_a_core_finds_no_line_of_the_last(shape: Shape) -> None:
     """The secret was in every cache; the next context may not read it, and is not given it."""
     read = assembly(f"li a0, {A:#x}\nlw a1, 0(a0)\nli a2, {OUT:#x}\nsw a1, 0(a2)\n" + END)
-    cluster = Cluster(shape, trace=True)
+    cluster = SimulatedCluster(shape, trace=True)
     cluster.window(A, A + 0xFFF, 1 << 1)
     cluster.window(0x80000000, 0x8000FFFF)
     cluster.window(OUT, OUT + 0xFFF)
@@ -89,7 +89,7 @@ def test_the_next_tenant_of_a_core_finds_no_line_of_the_last(shape: Shape) -> No
 
 def test_a_flush_by_range_shows_what_the_host_wrote() -> None:
     poll = assembly(f"li a0, {A:#x}\n1: fence\nlw a1, 0(a0)\nbeqz a1, 1b\n" + END)
-    cluster = Cluster(LARGE, trace=True)
+    cluster = SimulatedCluster(LARGE, trace=True)
     assert cluster.peek(LIMITS) >> 24 == 10
     cluster.load(poll)
     cluster.start(poll.entry)
@@ -110,7 +110,7 @@ def test_a_flush_by_range_shows_what_the_host_wrote() -> None:
 
 def test_cores_share_the_lines_of_their_kernel() -> None:
     elf = assembly("nop\n" * 64 + END)
-    cluster = Cluster(LARGE, trace=True)
+    cluster = SimulatedCluster(LARGE, trace=True)
     cluster.load(elf)
     cluster.start(elf.entry, cores=(0,))
     assert cluster.run(20_000) is Stop.IDLE

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from eddy_sim.filelist import read_filelist
 from eddy_sim.gpu.assemble import program
-from eddy_sim.gpu.cluster import Cluster, Stop
+from eddy_sim.gpu.cluster import SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import FILELIST, Shape, build_cluster
 from eddy_sim.gpu.compare import Comparison, compare
 from eddy_sim.gpu.conformance import families
@@ -54,7 +54,7 @@ def test_random_programs_agree_lane_by_lane(shape: Shape) -> None:
 def test_structured_programs_agree_with_a_stack_of_masks() -> None:
     for seed in range(16):
         elf, words = structured_program(seed, PLAIN.threads)
-        cluster = Cluster(PLAIN, trace=True)
+        cluster = SimulatedCluster(PLAIN, trace=True)
         cluster.load(elf)
         cluster.start(elf.entry)
         assert cluster.run(1_000_000) is Stop.IDLE
@@ -100,7 +100,7 @@ _start:
 def cycles_of(text: str, copies: int) -> int:
     """Cycles of a loop of twenty turns over copies of some instructions."""
     elf = program(LATENCY_PROGRAM.replace("BODY", "\n".join([text] * copies)))
-    cluster = Cluster(PLAIN, trace=True)
+    cluster = SimulatedCluster(PLAIN, trace=True)
     cluster.load(elf)
     cluster.start(elf.entry)
     assert cluster.run(100_000) is Stop.IDLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy_sim.gpu.assemble import C_FLAGS, program
-from eddy_sim.gpu.cluster import Cluster, Stop
+from eddy_sim.gpu.cluster import SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.programs import OUT, c_program
 
@@ -43,10 +43,10 @@ u32 use(u32 x) {{ return first(x) + second(x) + early(x); }}
 """
 
 
-def run(source: str, level: str, shape: Shape = ONE, label: str = "after") -> tuple[Cluster, int]:
+def run(source: str, level: str, shape: Shape = ONE, label: str = "after") -> tuple[SimulatedCluster, int]:
     """A program of a C source that ran to its end, and the address of a label of it."""
     elf = c_program(source, (level, *C_FLAGS[1:]))
-    cluster = Cluster(shape, trace=True)
+    cluster = SimulatedCluster(shape, trace=True)
     cluster.load(elf)
     cluster.start(elf.entry)
     assert cluster.run(400_000) is Stop.IDLE
@@ -54,7 +54,7 @@ def run(source: str, level: str, shape: Shape = ONE, label: str = "after") -> tu
     return cluster, elf.symbols.get(label, 0)
 
 
-def words(cluster: Cluster, count: int) -> list[int]:
+def words(cluster: SimulatedCluster, count: int) -> list[int]:
     """The first results."""
     return [int(x) for x in np.frombuffer(cluster.read(OUT, 4 * count), np.uint32)]
 
@@ -160,7 +160,7 @@ ends:
   .insn r 0x0b, 0, 0, x0, x0, x0
 """
     elf = program(text)
-    cluster = Cluster(ONE, trace=True)
+    cluster = SimulatedCluster(ONE, trace=True)
     cluster.load(elf)
     cluster.start(elf.entry)
     assert cluster.run(20_000) is Stop.IDLE
@@ -218,7 +218,7 @@ def test_barriers_across_cores() -> None:
   out[hart] = 100 + bad;
 }}"""
     )
-    cluster = Cluster(ODD, trace=True)
+    cluster = SimulatedCluster(ODD, trace=True)
     cluster.load(elf)
     cluster.start(elf.entry, cores=(0, 1))
     assert cluster.run(400_000) is Stop.IDLE
@@ -250,7 +250,7 @@ other:
   .insn r 0x0b, 0, 0, x0, x0, x0
 """
     elf = program(text)
-    cluster = Cluster(ONE, trace=True)
+    cluster = SimulatedCluster(ONE, trace=True)
     cluster.load(elf)
     cluster.start(elf.entry, argument=0x777)
     assert cluster.run(20_000) is Stop.IDLE
@@ -265,7 +265,7 @@ def test_every_byte_stored_to_the_console_arrives() -> None:
         + hello
         + "li a0, 3\nli a1, 0x88\nsw a0, 0(a1)\n1: j 1b\n"
     )
-    cluster = Cluster(ONE, trace=True)
+    cluster = SimulatedCluster(ONE, trace=True)
     cluster.load(elf)
     cluster.start(elf.entry)
     assert cluster.run(20_000) is Stop.EXIT

@@ -8,7 +8,7 @@ from eddy_sim.modcheck import trials
 from eddy_sim.reference import digit_recognition
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Some training digits, some digits, any threshold."""
     training, count = int(rng.integers(4, 20)), int(rng.integers(1, 9))
     threshold = int(rng.integers(0, 256))
@@ -19,7 +19,7 @@ def make(rng: np.random.Generator) -> trials.Trial:
         "digit_bits": digit_recognition.binarise(digits, threshold),
     }
     scalars = {"training": training, "count": count, "threshold": threshold}
-    return trials.Trial(scalars, {"train": train, "digits": digits}, bits)
+    return trials.ModuleTrial(scalars, {"train": train, "digits": digits}, bits)
 
 
 @cocotb.test()

@@ -8,7 +8,7 @@ from eddy_sim.modcheck import trials
 from eddy_sim.reference import digit_recognition
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Few distinct labels, so that votes tie; of the neighbours some lie beyond the labels."""
     training, count = 8 * int(rng.integers(1, 9)), 8 * int(rng.integers(1, 5))
     k = int(rng.integers(1, 5))
@@ -18,7 +18,7 @@ def make(rng: np.random.Generator) -> trials.Trial:
     neighbours[..., 0][beyond] = rng.integers(training, 1 << 16, int(beyond.sum()))
     wanted = digit_recognition.predict(labels, neighbours, k)
     scalars = {"training": training, "count": count, "k": k}
-    return trials.Trial(scalars, {"labels": labels, "neighbours": neighbours}, {"out": wanted})
+    return trials.ModuleTrial(scalars, {"labels": labels, "neighbours": neighbours}, {"out": wanted})
 
 
 @cocotb.test()

@@ -8,7 +8,7 @@ from eddy_sim.modcheck import trials
 from eddy_sim.reference import digit_recognition
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Few distinct training digits, so that distances tie; group sizes that leave lanes empty."""
     training, count = int(rng.integers(4, 60)), int(rng.integers(1, 12))
     kinds = rng.integers(0, 1 << 64, 12, dtype="u8")
@@ -16,7 +16,7 @@ def make(rng: np.random.Generator) -> trials.Trial:
     digits = rng.choice(kinds, count) ^ (rng.integers(0, 1 << 64, count, dtype="u8") & np.uint64(0xF00F))
     wanted = digit_recognition.search(train, digits)
     scalars = {"training": training, "count": count}
-    return trials.Trial(scalars, {"train_bits": train, "digit_bits": digits}, {"neighbours": wanted})
+    return trials.ModuleTrial(scalars, {"train_bits": train, "digit_bits": digits}, {"neighbours": wanted})
 
 
 @cocotb.test()

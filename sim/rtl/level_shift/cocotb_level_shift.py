@@ -8,12 +8,12 @@ from eddy_sim.modcheck import trials
 from eddy_sim.reference import image_compression
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Images of one to five blocks each way."""
     height, width = (8 * int(n) for n in rng.integers(1, 6, 2))
     data = rng.integers(0, 256, (height, width)).astype("u1")
     wanted = image_compression.level_shift(data)
-    return trials.Trial({"width": width, "height": height}, {"in": data}, {"out": wanted})
+    return trials.ModuleTrial({"width": width, "height": height}, {"in": data}, {"out": wanted})
 
 
 @cocotb.test()

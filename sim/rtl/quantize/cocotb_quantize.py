@@ -8,14 +8,14 @@ from eddy_sim.modcheck import trials
 from eddy_sim.reference import image_compression
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Ordinary values, and now and then the full range."""
     blocks = int(rng.integers(1, 9))
     limit = int(rng.choice([600, 32768]))
     data = rng.integers(-limit, limit, (blocks, 8, 8)).astype("<i2")
     quality = int(rng.choice(image_compression.QUALITIES))
     wanted = image_compression.quantize(data, quality)
-    return trials.Trial({"blocks": blocks, "quality": quality}, {"in": data}, {"out": wanted})
+    return trials.ModuleTrial({"blocks": blocks, "quality": quality}, {"in": data}, {"out": wanted})
 
 
 @cocotb.test()

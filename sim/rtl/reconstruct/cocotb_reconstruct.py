@@ -8,13 +8,13 @@ from eddy_sim.modcheck import trials
 from eddy_sim.reference import image_compression
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Images of one to five blocks each way, with samples that clip."""
     height, width = (8 * int(n) for n in rng.integers(1, 6, 2))
     limit = int(rng.choice([160, 32768]))
     data = rng.integers(-limit, limit, (height * width // 64, 8, 8)).astype("<i2")
     wanted = image_compression.reconstruct(data, width, height)
-    return trials.Trial({"width": width, "height": height}, {"in": data}, {"out": wanted})
+    return trials.ModuleTrial({"width": width, "height": height}, {"in": data}, {"out": wanted})
 
 
 @cocotb.test()

@@ -9,7 +9,7 @@ from eddy_sim.modcheck import trials
 from eddy_sim.reference import rendering
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Overlapping triangles of few depths, so that depths tie; then spans of any bytes, which the frame cuts."""
     count, width, height = int(rng.integers(1, 7)), *(8 * int(n) for n in rng.integers(1, 5, 2))
     flat = rng.integers(0, 44, (count, 8)).astype("u1")
@@ -19,17 +19,17 @@ def make(rng: np.random.Generator) -> trials.Trial:
         spans = rng.integers(0, 256, spans.shape).astype("u1")
     wanted = rendering.cull(flat, spans, width)
     scalars = {"count": count, "width": width, "height": height}
-    return trials.Trial(scalars, {"flat": flat, "spans": spans}, {"out": wanted})
+    return trials.ModuleTrial(scalars, {"flat": flat, "spans": spans}, {"out": wanted})
 
 
-def largest(rng: np.random.Generator, count: int, side: int) -> trials.Trial:
+def largest(rng: np.random.Generator, count: int, side: int) -> trials.ModuleTrial:
     """As many triangles, or as large a frame, as a run may have; the corners are covered, the last is nearest."""
     flat = rng.integers(0, 256, (count, 8)).astype("u1")
     flat[-2:] = [[0, 0, 255, 0, 0, 255, 1, 17], [255, 255, 255, 0, 0, 255, 0, 18]]
     spans = rendering.rasterise(flat, side, side)
     wanted = rendering.cull(flat, spans, side)
     scalars = {"count": count, "width": side, "height": side}
-    return trials.Trial(scalars, {"flat": flat, "spans": spans}, {"out": wanted})
+    return trials.ModuleTrial(scalars, {"flat": flat, "spans": spans}, {"out": wanted})
 
 
 @cocotb.test()

@@ -8,13 +8,13 @@ from eddy_sim.modcheck import trials
 from eddy_sim.reference import rendering
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Any bytes, from every side; full scale among them, where the mean is largest."""
     count, view = int(rng.integers(1, 40)), int(rng.integers(0, 3))
     triangles = rng.integers(0, 256, (count, 16)).astype("u1")
     triangles[rng.random(count) < 0.2] = 255
     wanted = rendering.project(triangles, view)
-    return trials.Trial({"count": count, "view": view}, {"triangles": triangles}, {"flat": wanted})
+    return trials.ModuleTrial({"count": count, "view": view}, {"triangles": triangles}, {"flat": wanted})
 
 
 @cocotb.test()

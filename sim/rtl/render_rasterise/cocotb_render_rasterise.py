@@ -9,7 +9,7 @@ from eddy_sim.modcheck import trials
 from eddy_sim.reference import rendering
 
 
-def make(rng: np.random.Generator) -> trials.Trial:
+def make(rng: np.random.Generator) -> trials.ModuleTrial:
     """Triangles of every order, some without area, some small, some that reach beyond the frame or lie outside it."""
     count, width, height = int(rng.integers(1, 9)), *(8 * int(n) for n in rng.integers(1, 6, 2))
     flat = rng.integers(0, 256, (count, 8)).astype("u1")
@@ -18,15 +18,15 @@ def make(rng: np.random.Generator) -> trials.Trial:
     flat[kind == 1] = flat[kind == 1] % 6 + 13
     flat[kind == 2, 4:6] = flat[kind == 2, 0:2]
     wanted = rendering.rasterise(flat, width, height)
-    return trials.Trial({"count": count, "width": width, "height": height}, {"flat": flat}, {"spans": wanted})
+    return trials.ModuleTrial({"count": count, "width": width, "height": height}, {"flat": flat}, {"spans": wanted})
 
 
-def largest(rng: np.random.Generator, count: int, side: int) -> trials.Trial:
+def largest(rng: np.random.Generator, count: int, side: int) -> trials.ModuleTrial:
     """As many triangles, or as large a frame, as a run may have; the frame's corners are covered."""
     flat = rng.integers(0, 256, (count, 8)).astype("u1")
     flat[-2:, :6] = [[0, 0, 255, 0, 0, 255], [255, 255, 255, 0, 0, 255]]
     wanted = rendering.rasterise(flat, side, side)
-    return trials.Trial({"count": count, "width": side, "height": side}, {"flat": flat}, {"spans": wanted})
+    return trials.ModuleTrial({"count": count, "width": side, "height": side}, {"flat": flat}, {"spans": wanted})
 
 
 @cocotb.test()

@@ -42,7 +42,7 @@ class Item(NamedTuple):
     duration_s: float
 
 
-class Seen(NamedTuple):
+class SeenTask(NamedTuple):
     """What was seen of a task.
 
     Attributes:
@@ -66,7 +66,7 @@ class Factor(NamedTuple):
     real_s: float = 0.0
     estimated_s: float = 0.0
 
-    def with_(self, seen: Seen, sign: int = 1) -> Factor:
+    def with_(self, seen: SeenTask, sign: int = 1) -> Factor:
         """With a task that was seen; with `sign` -1, without it."""
         return Factor(self.real_s + sign * seen.used_s, self.estimated_s + sign * seen.estimate_s)
 
@@ -86,7 +86,7 @@ class Latencies:
         version: Grows whenever what predictions use changes.
     """
 
-    tasks: Mapping[str, Mapping[int, Seen]] = field(default_factory=dict)
+    tasks: Mapping[str, Mapping[int, SeenTask]] = field(default_factory=dict)
     modules: Mapping[str, Factor] = field(default_factory=dict)
     version: int = 0
 
@@ -133,10 +133,10 @@ class Latencies:
         return tuple(found)
 
 
-_NONE: Mapping[int, Seen] = {}
+_NONE: Mapping[int, SeenTask] = {}
 
 
-def _factors(tasks: Mapping[str, Mapping[int, Seen]]) -> dict[str, Factor]:
+def _factors(tasks: Mapping[str, Mapping[int, SeenTask]]) -> dict[str, Factor]:
     """The factor of every module."""
     modules: dict[str, Factor] = {}
     for known in tasks.values():
@@ -145,11 +145,11 @@ def _factors(tasks: Mapping[str, Mapping[int, Seen]]) -> dict[str, Factor]:
     return modules
 
 
-def _after(old: Seen | None, item: Item) -> Seen:
+def _after(old: SeenTask | None, item: Item) -> SeenTask:
     """What is known of a task after one more item, the first of it where nothing was known."""
     if old is None:
-        return Seen(item.module, item.estimate_s, item.duration_s, 1, item.duration_s)
+        return SeenTask(item.module, item.estimate_s, item.duration_s, 1, item.duration_s)
     count = min(old.items + 1, MEMORY)
     mean_s = old.mean_s + (item.duration_s - old.mean_s) / count
     moved = abs(mean_s - old.used_s) > MOVED * old.used_s
-    return Seen(item.module, item.estimate_s, mean_s, count, mean_s if moved else old.used_s)
+    return SeenTask(item.module, item.estimate_s, mean_s, count, mean_s if moved else old.used_s)

@@ -26,7 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eddy.policy.dispatch.forecast import items_of
-from eddy.policy.dispatch.memory import Memory
+from eddy.policy.dispatch.memory import PolicyMemory
 from eddy.policy.dispatch.rank import Constants
 from eddy.policy.dispatch.round import Round
 from eddy.policy.dispatch.view import Dispatch, DispatchView
@@ -38,21 +38,21 @@ class Eddy(Constants):
 
     name: str = "eddy"
 
-    def initial(self) -> Memory:
+    def initial(self) -> PolicyMemory:
         """Nothing is known."""
-        return Memory()
+        return PolicyMemory()
 
     def decide(self, view: DispatchView) -> Dispatch:
         """Give free slots, ask for one to be taken, or for an image to be read ahead."""
-        memory: Memory = view.memory
+        memory: PolicyMemory = view.memory
         if not len(view.jobs):
             return Dispatch((), self._forget(memory, view))
         round_ = Round(self, view, memory)
         round_.play()
         return Dispatch(tuple(round_.decisions), round_.memory(), view.now_s + self.interval_s)
 
-    def _forget(self, memory: Memory, view: DispatchView) -> Memory:
+    def _forget(self, memory: PolicyMemory, view: DispatchView) -> PolicyMemory:
         """What stays when no job is left."""
         learned = memory.learned.observe(items_of(view))
         predicted = memory.predicted if learned.version == memory.learned.version else {}
-        return Memory(learned, predicted, memory.load_s, reuses=memory.reuses)
+        return PolicyMemory(learned, predicted, memory.load_s, reuses=memory.reuses)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from eddy.model.latency.learned import Item
 from eddy.policy.dispatch.job_view import JobView
-from eddy.policy.dispatch.kinds import Kind
-from eddy.policy.dispatch.memory import Memory
+from eddy.policy.dispatch.kinds import JobClass
+from eddy.policy.dispatch.memory import PolicyMemory
 from eddy.policy.dispatch.outlook import Outlook, Outlooks, look, modules_and_estimates, outlooks
 from eddy.policy.dispatch.view import DispatchView
 
@@ -27,7 +27,7 @@ class Forecast:
         pipelined: Whether tasks of a job may work on different items at once.
     """
 
-    def __init__(self, view: DispatchView, memory: Memory, pipelined: bool) -> None:
+    def __init__(self, view: DispatchView, memory: PolicyMemory, pipelined: bool) -> None:
         self.learned, self._before, self._pipelined = memory.learned, memory.predicted, pipelined
         if view.observations:
             self.learned = self.learned.observe(items_of(view))
@@ -41,7 +41,7 @@ class Forecast:
         """What lies before a job; recomputed only where it or its figures changed."""
         return look(job, self._latency_s(job), self.load_s, self._pipelined)
 
-    def look_at(self, kind: Kind) -> Outlooks:
+    def look_at(self, kind: JobClass) -> Outlooks:
         """The same for all jobs of a kind."""
         return outlooks(kind.tasks, self._latency_s(kind.head()), self.load_s, self._pipelined)
 

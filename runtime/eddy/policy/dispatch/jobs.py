@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from eddy.policy.dispatch.job_view import Age, JobView
-from eddy.policy.dispatch.kinds import Kind, Kinds, Line, gathered, key_of, with_job, without_job
+from eddy.policy.dispatch.kinds import JobClass, Kinds, Line, gathered, key_of, with_job, without_job
 from eddy.policy.dispatch.ordered import Sorted
 
 
@@ -92,7 +92,7 @@ class Jobs:
         """The line one of those in `kinds` stands in."""
         return self.kinds[key_of(job)].lines[job.batch]
 
-    def waiting_of(self, tenant: str) -> Iterable[Kind]:
+    def waiting_of(self, tenant: str) -> Iterable[JobClass]:
         """What is in `kinds` of one tenant's."""
         return (self._by_tenant.get(tenant) or {}).values()
 

@@ -18,7 +18,7 @@ _NOBODY: Line = Sorted()
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class JobClass:
     """Jobs nothing was done for, of one application and priority.
 
     Attributes:
@@ -41,18 +41,20 @@ class Kind:
     items: int = 0
     facts: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def put(self, job: JobView) -> Kind:
+    def put(self, job: JobView) -> JobClass:
         """With one more job."""
         line = self.lines.get(job.batch) or _NOBODY
         return self._with(self.lines.put(job.batch, line.put(job.age, job)), 1, job.batch)
 
-    def drop(self, job: JobView) -> Kind:
+    def drop(self, job: JobView) -> JobClass:
         """Without a job that is among them."""
         line = (self.lines.get(job.batch) or _NOBODY).drop(job.age)
         return self._with(self.lines.put(job.batch, line) if line else self.lines.drop(job.batch), -1, -job.batch)
 
-    def _with(self, lines: Sorted[int, Line], jobs: int, items: int) -> Kind:
-        return Kind(self.application, self.tasks, self.priority, self.due, lines, self.jobs + jobs, self.items + items)
+    def _with(self, lines: Sorted[int, Line], jobs: int, items: int) -> JobClass:
+        return JobClass(
+            self.application, self.tasks, self.priority, self.due, lines, self.jobs + jobs, self.items + items
+        )
 
     def head(self) -> JobView:
         """One of those with the smallest batch."""
@@ -96,7 +98,7 @@ class Kind:
 
 
 Key = tuple[str, Tasks, int, bool]
-Kinds = dict[Key, Kind]
+Kinds = dict[Key, JobClass]
 
 
 def key_of(job: JobView) -> Key:
@@ -107,7 +109,7 @@ def key_of(job: JobView) -> Key:
 def with_job(kinds: Kinds, job: JobView) -> Kinds:
     """Kinds with one more job."""
     key = key_of(job)
-    kind = kinds.get(key) or Kind(*key)
+    kind = kinds.get(key) or JobClass(*key)
     return {**kinds, key: kind.put(job)}
 
 
@@ -128,9 +130,9 @@ def gathered(jobs: Iterable[JobView]) -> Kinds:
     return {key: _kind(key, batches) for key, batches in found.items()}
 
 
-def _kind(key: Key, batches: dict[int, list[JobView]]) -> Kind:
+def _kind(key: Key, batches: dict[int, list[JobView]]) -> JobClass:
     lines: Sorted[int, Line] = Sorted(
         (batch, Sorted((job.age, job) for job in batches[batch])) for batch in sorted(batches)
     )
     items = sum([batch * len(line) for batch, line in lines.items()])
-    return Kind(*key, lines, sum([len(line) for line in lines.values()]), items)
+    return JobClass(*key, lines, sum([len(line) for line in lines.values()]), items)

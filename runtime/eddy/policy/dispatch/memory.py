@@ -10,7 +10,7 @@ from eddy.policy.dispatch.unshared import Unshared
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class PolicyMemory:
     """What is remembered from call to call.
 
     Attributes:

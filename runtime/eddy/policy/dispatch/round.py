@@ -8,7 +8,7 @@ from eddy.policy.dispatch.choice import fits, free_slots, resident
 from eddy.policy.dispatch.forecast import Forecast
 from eddy.policy.dispatch.job_view import JobView, TaskView
 from eddy.policy.dispatch.joining import Joining
-from eddy.policy.dispatch.memory import Memory
+from eddy.policy.dispatch.memory import PolicyMemory
 from eddy.policy.dispatch.outlook import Outlook, items_ready, modules_of, modules_to_come
 from eddy.policy.dispatch.rank import Constants, Ranks
 from eddy.policy.dispatch.standing import Contest, Standing, Turn
@@ -25,7 +25,7 @@ class Round:
         memory: From the last call.
     """
 
-    def __init__(self, constants: Constants, view: DispatchView, memory: Memory) -> None:
+    def __init__(self, constants: Constants, view: DispatchView, memory: PolicyMemory) -> None:
         self.constants, self.view = constants, view
         self.decisions: list[Decision] = []
         self.free = free_slots(view)
@@ -48,10 +48,10 @@ class Round:
         most_s = constants.joining * self.forecast.load_s
         self.joining = Joining(view, self.outlooks, self.takings.leaving, self.forecast.load_s, most_s)
 
-    def memory(self) -> Memory:
+    def memory(self) -> PolicyMemory:
         """What to remember."""
         forecast = self.forecast
-        return Memory(
+        return PolicyMemory(
             forecast.learned,
             forecast.predicted,
             forecast.load_s,

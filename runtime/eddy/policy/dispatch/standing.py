@@ -14,7 +14,7 @@ from math import inf
 from typing import NamedTuple
 
 from eddy.policy.dispatch.job_view import JobView
-from eddy.policy.dispatch.kinds import Kind
+from eddy.policy.dispatch.kinds import JobClass
 from eddy.policy.dispatch.outlook import Outlook, Outlooks
 
 Rank = Callable[[JobView, Outlook], float]
@@ -52,7 +52,7 @@ class Standing:
             its work; if one does, so does every one with a larger batch.
     """
 
-    def __init__(self, kind: Kind, known: Outlooks, rank: Rank, outlasts: Callable[[Outlook], bool]) -> None:
+    def __init__(self, kind: JobClass, known: Outlooks, rank: Rank, outlasts: Callable[[Outlook], bool]) -> None:
         self.kind, self._outlook, self._rank, self._outlasts = kind, known.of, rank, outlasts
         self._passed: dict[int, int] = {}
         """By batch: how many of the line are behind us."""

@@ -17,7 +17,7 @@ from eddy.core.jobs import PRIORITIES
 from eddy.policy.dispatch.facts import fact
 from eddy.policy.dispatch.job_view import Age, JobView
 from eddy.policy.dispatch.jobs import Jobs
-from eddy.policy.dispatch.kinds import Kind
+from eddy.policy.dispatch.kinds import JobClass
 
 
 @fact
@@ -100,7 +100,7 @@ class Candidates:
     def _counts(self, entry: tuple[Age, JobView]) -> bool:
         return self._is(entry[1])
 
-    def _tell(self, kind: Kind) -> Callable[[tuple[Age, JobView]], bool]:
+    def _tell(self, kind: JobClass) -> Callable[[tuple[Age, JobView]], bool]:
         """What tells candidates of a kind from others: as `tokens`, with what all of the kind share worked out once."""
         priority, now_s, threshold = kind.priority, self._now_s, self.threshold
         rate, item_s = self._alpha * priority, sum(task.estimate_s for task in kind.tasks)

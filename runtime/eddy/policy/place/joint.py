@@ -10,7 +10,7 @@ import numpy as np
 from eddy.model.placement import bounds
 from eddy.model.placement.instance import Floats, Instance, Ints, Placement, Rate
 from eddy.policy.place.network import parts
-from eddy.policy.place.ports import Port, Segment, earliest, port, use, whole, within
+from eddy.policy.place.ports import NetworkPort, Segment, earliest, port, use, whole, within
 from eddy.policy.place.price_and_pack import lower_bound as computation_bound
 from eddy.policy.place.schedule import as_data_arrives
 
@@ -19,8 +19,8 @@ from eddy.policy.place.schedule import as_data_arrives
 class Network:
     """Ports of requesters and hosts, and what each job was given."""
 
-    egress: list[Port]
-    ingress: list[Port]
+    egress: list[NetworkPort]
+    ingress: list[NetworkPort]
     sent: dict[int, list[Segment]]
 
 

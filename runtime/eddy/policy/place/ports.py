@@ -15,7 +15,7 @@ Segment = tuple[float, float, float]
 
 
 @dataclass(slots=True)
-class Port:
+class NetworkPort:
     """The rate still free on one port: constant between breakpoints, the last piece without end.
 
     Attributes:
@@ -48,12 +48,12 @@ class Port:
         return k + 1
 
 
-def port(bps: float) -> Port:
+def port(bps: float) -> NetworkPort:
     """A port of which nothing is used."""
-    return Port([0.0], [float(bps)])
+    return NetworkPort([0.0], [float(bps)])
 
 
-def both(one: Port, other: Port, begin: float) -> Iterator[Segment]:
+def both(one: NetworkPort, other: NetworkPort, begin: float) -> Iterator[Segment]:
     """What both ports have free from `begin` on, piece by piece; the last piece ends at infinity."""
     a, b = bisect_right(one.at, begin) - 1, bisect_right(other.at, begin) - 1
     now = begin
@@ -69,7 +69,7 @@ def both(one: Port, other: Port, begin: float) -> Iterator[Segment]:
         b += next_b == end
 
 
-def earliest(one: Port, other: Port, bits: float, begin: float) -> tuple[float, list[Segment]]:
+def earliest(one: NetworkPort, other: NetworkPort, bits: float, begin: float) -> tuple[float, list[Segment]]:
     """Water filling ([002] Algorithm 4, line 9): send at all that is free, from `begin` until all bits are sent.
 
     Returns:
@@ -97,7 +97,7 @@ def earliest(one: Port, other: Port, bits: float, begin: float) -> tuple[float, 
     return inf, used
 
 
-def within(one: Port, other: Port, bits: float, deadline: float) -> list[Segment] | None:
+def within(one: NetworkPort, other: NetworkPort, bits: float, deadline: float) -> list[Segment] | None:
     """Send from 0 to `deadline` at one share of what is free throughout ([002] Algorithm 4, lines 5 to 7), or None."""
     pieces = []
     room = 0.0
@@ -132,7 +132,7 @@ def whole(segments: list[Segment], bits: float) -> list[Segment]:
     return [(a, b, r * share) for a, b, r in made]
 
 
-def use(one: Port, other: Port, segments: list[Segment]) -> None:
+def use(one: NetworkPort, other: NetworkPort, segments: list[Segment]) -> None:
     """Take the segments from both ports."""
     for begin, end, bps in segments:
         one.take(begin, end, bps)

@@ -9,7 +9,7 @@ from importlib import resources
 from eddy.policy.price.deadline_prices import DeadlinePrices
 from eddy.policy.price.entitlement import Entitlement
 from eddy.policy.price.equal_speedup import EqualSpeedup
-from eddy.policy.price.fisher import Market
+from eddy.policy.price.fisher import FisherMarket
 from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.learned import Actor, Hedge, parse
 from eddy.policy.price.max_weight import MaxWeight
@@ -56,8 +56,8 @@ def _of_rounds(make: Callable[[], RoundPolicy]) -> PricePolicy:
 
 
 POLICIES: Mapping[str, Callable[[], PricePolicy]] = {
-    "market": Market,
-    "market_amdahl": partial(Market, utility="amdahl", name="market_amdahl"),
+    "market": FisherMarket,
+    "market_amdahl": partial(FisherMarket, utility="amdahl", name="market_amdahl"),
     "entitlement": Entitlement,
     "equal_speedup": EqualSpeedup,
     **{name: partial(_of_rounds, make) for name, make in ROUNDS.items()},

@@ -25,7 +25,7 @@ _SAME = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
+class FisherMarket:
     """Shares, prices, and the configuration of most Nash welfare.
 
     Every epoch starts from the prices of the last (where it starts from scratch, a cluster's price is nobody's

@@ -14,7 +14,7 @@ from eddy.core.jobs import PRIORITIES
 from eddy.model.latency.learned import Item, Latencies
 from eddy.policy.dispatch.eddy import Eddy
 from eddy.policy.dispatch.job_view import JobView, TaskView
-from eddy.policy.dispatch.memory import Memory
+from eddy.policy.dispatch.memory import PolicyMemory
 from eddy.policy.dispatch.outlook import look
 from eddy.studies.judge.trial import MACHINES, OURS, Array, Trial
 from eddy.studies.nimblock.run import Player, responses_s, run
@@ -25,7 +25,7 @@ CLAIMS = (0.35, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class EventDemand:
     """What an event asks for, whatever the schedule.
 
     Attributes:
@@ -39,10 +39,10 @@ class Need:
     path_s: float
 
 
-def needs(workload: EventSequence, events: Sequence[Arrival]) -> list[Need]:
+def needs(workload: EventSequence, events: Sequence[Arrival]) -> list[EventDemand]:
     """What the events of a sequence ask for, with the latencies that were measured."""
     return [
-        Need(event.arrival_s, workload.apps[event.app].service_s(event.batch), _path_s(workload, event))
+        EventDemand(event.arrival_s, workload.apps[event.app].service_s(event.batch), _path_s(workload, event))
         for event in events
     ]
 
@@ -60,7 +60,7 @@ def _path_s(workload: EventSequence, event: Arrival) -> float:
 # A lower bound ------------------------------------------------------------------------------------------------------
 
 
-def lower_bound(jobs: Sequence[Need], weights: Sequence[float], slots: int) -> float:
+def lower_bound(jobs: Sequence[EventDemand], weights: Sequence[float], slots: int) -> float:
     """A sum of weighted responses that no schedule goes below, be it preemptive, clairvoyant and with loads for free.
 
     Let S be any set of jobs. Then the sum is at least that of the bounds of S and of the others:
@@ -99,13 +99,13 @@ def lower_bound(jobs: Sequence[Need], weights: Sequence[float], slots: int) -> f
     return max(best, bound(frozenset()))
 
 
-def _shortest_first(jobs: Sequence[Need], weights: Sequence[float], slots: int) -> float:
+def _shortest_first(jobs: Sequence[EventDemand], weights: Sequence[float], slots: int) -> float:
     """The sum of responses on one machine of all slots' speed, the shortest remaining first."""
     ends_s, _ = _preempted(jobs, slots, lambda job, left_s: left_s)
     return sum(weight * (end_s - job.arrival_s) for job, weight, end_s in zip(jobs, weights, ends_s, strict=True))
 
 
-def _heaviest_first(jobs: Sequence[Need], weights: Sequence[float], slots: int) -> float:
+def _heaviest_first(jobs: Sequence[EventDemand], weights: Sequence[float], slots: int) -> float:
     """The bound by mean times of work, the largest weight over work first."""
     ratios = [job.work_s / weight for job, weight in zip(jobs, weights, strict=True)]
     _, means_s = _preempted(jobs, slots, lambda job, _: ratios[job])
@@ -116,7 +116,7 @@ def _heaviest_first(jobs: Sequence[Need], weights: Sequence[float], slots: int) 
 
 
 def _preempted(
-    jobs: Sequence[Need], slots: int, rank: Callable[[int, float], float]
+    jobs: Sequence[EventDemand], slots: int, rank: Callable[[int, float], float]
 ) -> tuple[list[float], list[float]]:
     """When jobs end on one machine, and the mean time at which each is worked on; the least rank first."""
     coming = sorted(range(len(jobs)), key=lambda job: jobs[job].arrival_s)
@@ -155,9 +155,9 @@ class Knowing(Eddy):
 
     known: Latencies = field(default_factory=Latencies)
 
-    def initial(self) -> Memory:
+    def initial(self) -> PolicyMemory:
         """Everything is known."""
-        return Memory(self.known)
+        return PolicyMemory(self.known)
 
 
 def true_latencies(workload: EventSequence) -> Latencies:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddy.studies.nimblock.policies import make_player
-from eddy.studies.nimblock.run import Setting, responses_s, run
+from eddy.studies.nimblock.run import BoardSetting, responses_s, run
 from eddy.studies.nimblock.workload import Arrival, EventSequence
 
 Array = npt.NDArray[np.float64]
@@ -21,20 +21,20 @@ class Contender:
 
     Attributes:
         policy: By name.
-        setting: What the machine offers; see `Setting`.
+        setting: What the machine offers; see `BoardSetting`.
         variant: As in `make_player`.
     """
 
     policy: str
-    setting: Setting
+    setting: BoardSetting
     variant: str = "thesis"
 
 
-MACHINES: Mapping[str, Setting] = {
-    "reload, block": Setting(blocking=True, reuse=False),
-    "reload, overlap": Setting(blocking=False, reuse=False),
-    "reuse, block": Setting(blocking=True, reuse=True),
-    "reuse, overlap": Setting(blocking=False, reuse=True),
+MACHINES: Mapping[str, BoardSetting] = {
+    "reload, block": BoardSetting(blocking=True, reuse=False),
+    "reload, overlap": BoardSetting(blocking=False, reuse=False),
+    "reuse, block": BoardSetting(blocking=True, reuse=True),
+    "reuse, overlap": BoardSetting(blocking=False, reuse=True),
 }
 """Every machine a policy is tried on: modules left in slots are used again or not, loads overlap or block."""
 OURS = "eddy"

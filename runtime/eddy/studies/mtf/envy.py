@@ -8,13 +8,13 @@ import numpy as np
 
 from eddy.policy.price.rounds import Floats, RoundPolicy
 from eddy.studies.mtf.simulate import Worlds, simulate
-from eddy.studies.mtf.workload import EQUAL, Setting
+from eddy.studies.mtf.workload import EQUAL, Experiment
 
-TABLE_5_2 = Setting(EQUAL, load=0.8, agents=5, accelerators=10, applications=(0,))
+TABLE_5_2 = Experiment(EQUAL, load=0.8, agents=5, accelerators=10, applications=(0,))
 """Five equal agents on ten accelerators, load 80 %; of one application, since the published utilities are alike."""
 
 
-def swapped(setting: Setting, policy: RoundPolicy, seeds: Sequence[int]) -> Floats:
+def swapped(setting: Experiment, policy: RoundPolicy, seeds: Sequence[int]) -> Floats:
     """u_i(X_j), mean over seeds, utility over the run: row i, column j.
 
     The allocations are those of a run; then every agent's queue is run again, with the same arrivals, under each.

@@ -13,7 +13,7 @@ from eddy.studies.mtf import envy, example, pictures, workload
 from eddy.studies.mtf.figures import LOADS
 from eddy.studies.mtf.pictures import LABELS
 from eddy.studies.mtf.results import STRIDE_SHARE, TIME_SHARE, Runs
-from eddy.studies.mtf.workload import QUARTERS_4, Setting
+from eddy.studies.mtf.workload import QUARTERS_4, Experiment
 from eddy.studies.report import Row, write_csv
 
 
@@ -63,7 +63,7 @@ def _exactly(figure: str, what: str, published: str, ours: Floats) -> Row:
 def sharing(out: Path, runs: Runs, quick: bool) -> list[Row]:
     """Figure 5.18, and what phi compares with."""
     loads = LOADS[1:4] if quick else LOADS
-    settings = [Setting(QUARTERS_4, load=load) for load in loads]
+    settings = [Experiment(QUARTERS_4, load=load) for load in loads]
     names = ("mtf", "mtf_urgent", "deadline_prices", "gandiva", "themis")
     references = (STRIDE_SHARE, TIME_SHARE, "gandiva")
     runs.need(settings, [*names, *references])

@@ -13,7 +13,7 @@ from eddy.policy.price.thresholds import Fixed
 from eddy.studies.mtf import pictures, workload
 from eddy.studies.mtf.overhead import microseconds
 from eddy.studies.mtf.results import STRIDE_SHARE, THEMIS_AS_WRITTEN, Estimate, Runs, estimate
-from eddy.studies.mtf.workload import EQUAL, HALVES, QUARTERS_4, QUARTERS_8, Setting
+from eddy.studies.mtf.workload import EQUAL, HALVES, QUARTERS_4, QUARTERS_8, Experiment
 from eddy.studies.report import Row, write_csv
 
 CONTEST = ("mtf", "mtf_urgent", "deadline_prices", "gandiva", "themis", "max_weight")
@@ -55,7 +55,7 @@ def welfare_by_load(out: Path, runs: Runs, quick: bool) -> list[Row]:
     loads = LOADS[1:4] if quick else LOADS
     rows: list[Row] = []
     for setup in SETUPS:
-        settings = [Setting(setup.weights, load=load) for load in loads]
+        settings = [Experiment(setup.weights, load=load) for load in loads]
         runs.need(settings, CONTEST)
         records: list[dict[str, object]] = []
         series: dict[str, list[tuple[float, float]]] = {name: [] for name in CONTEST}
@@ -106,7 +106,7 @@ def _throughput_pictures(out: Path, setup: Setup, records: list[dict[str, object
         )
 
 
-def _welfare_rows(runs: Runs, setup: Setup, settings: list[Setting]) -> list[Row]:
+def _welfare_rows(runs: Runs, setup: Setup, settings: list[Experiment]) -> list[Row]:
     load, published = setup.over_themis
     there = next(s for s in settings if s.load == load)
     both = np.mean([runs.ratio(s, "mtf", rival).mean for s in settings for rival in ("gandiva", "themis")])
@@ -149,7 +149,7 @@ def deadlines(out: Path, runs: Runs, quick: bool) -> list[Row]:
     chosen = (2, 5, 20, 40) if quick else DEADLINES
     rows: list[Row] = []
     for weights, suffix in ((QUARTERS_4, ""), (EQUAL, "_equal")):
-        settings = [Setting(weights, deadline=d) for d in chosen]
+        settings = [Experiment(weights, deadline=d) for d in chosen]
         runs.need(settings, [*CONTEST, STRIDE_SHARE])
         series = {n: [(e.mean, e.half) for e in (estimate(runs.welfare(s, n)) for s in settings)] for n in CONTEST}
         pictures.lines(out / f"figure_5.13{suffix}.png", chosen, series, ("deadline, rounds", "weighted welfare"))
@@ -207,7 +207,7 @@ def mixed_loads(out: Path, runs: Runs, quick: bool) -> list[Row]:
     del quick
     rows: list[Row] = []
     for figure, load in (("5.14", (0.7, 0.7, 0.5, 0.4)), ("5.15", (0.4, 0.4, 0.5, 0.7))):
-        setting = Setting(QUARTERS_4, load=load)
+        setting = Experiment(QUARTERS_4, load=load)
         runs.need([setting], CONTEST)
         kinds = workload.weights(setting)
         values = {n: runs.throughput(setting, n) for n in CONTEST}

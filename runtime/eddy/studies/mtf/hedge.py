@@ -23,7 +23,7 @@ from eddy.policy.price.thresholds import LEVELS, highest, risen
 from eddy.studies.mtf import workload
 from eddy.studies.mtf.simulate import Worlds
 from eddy.studies.mtf.training import draw
-from eddy.studies.mtf.workload import Setting
+from eddy.studies.mtf.workload import Experiment
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class HedgeRecipe:
         rate: Epsilon of Algorithm 2.
     """
 
-    settings: tuple[Setting, ...]
+    settings: tuple[Experiment, ...]
     worlds: int = 2
     episodes: int = 24
     tokens_per_agent: float = 100.0
@@ -91,7 +91,7 @@ def chances(scores: Floats) -> Floats:
     return np.asarray(out / out.sum(axis=1, keepdims=True))
 
 
-def _episode(setting: Setting, seeds: range, scores: Floats, recipe: HedgeRecipe, rng: np.random.Generator) -> None:
+def _episode(setting: Experiment, seeds: range, scores: Floats, recipe: HedgeRecipe, rng: np.random.Generator) -> None:
     worlds = Worlds(setting, seeds)
     weights = workload.weights(setting)
     agents = np.arange(setting.agents)

@@ -10,7 +10,7 @@ import numpy as np
 from eddy.policy.price.rounds import RoundPolicy, RoundView
 from eddy.studies.mtf import workload
 from eddy.studies.mtf.simulate import Worlds
-from eddy.studies.mtf.workload import Setting
+from eddy.studies.mtf.workload import Experiment
 
 
 def microseconds(
@@ -21,7 +21,7 @@ def microseconds(
     The rounds are those of a bursty run under the first policy. Each decision is made `repeats` times, policies in
     turns, and the fastest counts: other programs on the machine only ever slow one down.
     """
-    setting = Setting(bursts=8.0, burst_rounds=3.0, agents=agents, accelerators=accelerators, rounds=rounds)
+    setting = Experiment(bursts=8.0, burst_rounds=3.0, agents=agents, accelerators=accelerators, rounds=rounds)
     worlds = Worlds(setting, [0])
     weights = workload.weights(setting)
     memories = {name: policy.initial(weights, accelerators) for name, policy in policies.items()}

@@ -16,7 +16,7 @@ from eddy.policy.price.rounds import Floats, RoundPolicy
 from eddy.policy.price.themis import Themis
 from eddy.studies.mtf import workload
 from eddy.studies.mtf.simulate import simulate, simulate_share
-from eddy.studies.mtf.workload import Setting
+from eddy.studies.mtf.workload import Experiment
 
 STRIDE_SHARE = "stride share"
 """What one's own turns would give, the others' never being used: an exclusive share, whole rounds at a time."""
@@ -69,7 +69,7 @@ def policy(name: str) -> RoundPolicy:
     return ROUNDS[name]()
 
 
-def run(task: tuple[Setting, str, tuple[int, ...]]) -> Result:
+def run(task: tuple[Experiment, str, tuple[int, ...]]) -> Result:
     """One policy on one setting, all seeds."""
     setting, name, seeds = task
     outcome = simulate_share(setting, seeds) if name == TIME_SHARE else simulate(setting, policy(name), seeds)
@@ -87,9 +87,9 @@ class Runs:
     def __init__(self, seeds: Sequence[int], processes: int = 2) -> None:
         self.seeds = tuple(seeds)
         self.processes = processes
-        self._done: dict[tuple[Setting, str], Result] = {}
+        self._done: dict[tuple[Experiment, str], Result] = {}
 
-    def need(self, settings: Iterable[Setting], names: Iterable[str]) -> None:
+    def need(self, settings: Iterable[Experiment], names: Iterable[str]) -> None:
         """Do what has not been done of all settings under all names."""
         names = list(names)
         missing = [(s, n) for s in dict.fromkeys(settings) for n in names if (s, n) not in self._done]
@@ -101,28 +101,28 @@ class Runs:
                 results = list(pool.map(run, tasks))
         self._done.update(zip(missing, results, strict=True))
 
-    def get(self, setting: Setting, name: str) -> Result:
+    def get(self, setting: Experiment, name: str) -> Result:
         """A run, done now if need be."""
         self.need([setting], [name])
         return self._done[setting, name]
 
-    def welfare(self, setting: Setting, name: str) -> Floats:
+    def welfare(self, setting: Experiment, name: str) -> Floats:
         """Weighted social welfare a round; (worlds,)."""
         weights = workload.weights(setting)
         return np.array([metrics.welfare(u, weights) for u in self.get(setting, name).utility]) / setting.rounds
 
-    def ratio(self, setting: Setting, name: str, rival: str) -> Estimate:
+    def ratio(self, setting: Experiment, name: str, rival: str) -> Estimate:
         """Welfare over a rival's, seed by seed."""
         return estimate(self.welfare(setting, name) / self.welfare(setting, rival))
 
-    def phi(self, setting: Setting, name: str, reference: str = STRIDE_SHARE) -> Floats:
+    def phi(self, setting: Experiment, name: str, reference: str = STRIDE_SHARE) -> Floats:
         """(3.3) against a reference; (worlds, agents)."""
         return metrics.sharing_incentive(self.get(setting, name).utility, self.get(setting, reference).utility)
 
-    def satisfied(self, setting: Setting, name: str, reference: str = STRIDE_SHARE) -> Estimate:
+    def satisfied(self, setting: Experiment, name: str, reference: str = STRIDE_SHARE) -> Estimate:
         """Part of the agents with phi of at least 1."""
         return estimate((self.phi(setting, name, reference) >= 1).mean(axis=1))
 
-    def throughput(self, setting: Setting, name: str) -> Floats:
+    def throughput(self, setting: Experiment, name: str) -> Floats:
         """Utility a round of each agent, mean over worlds; (agents,)."""
         return np.asarray(self.get(setting, name).utility.mean(axis=0) / setting.rounds)

@@ -9,10 +9,10 @@ import numpy as np
 
 from eddy.studies.mtf.pictures import LABELS
 from eddy.studies.mtf.results import STRIDE_SHARE, Runs
-from eddy.studies.mtf.workload import EQUAL, HALVES, QUARTERS_4, QUARTERS_8, Setting
+from eddy.studies.mtf.workload import EQUAL, HALVES, QUARTERS_4, QUARTERS_8, Experiment
 from eddy.studies.report import Row, write_csv
 
-STEADY = Setting(QUARTERS_4, load=0.6, deadline=5)
+STEADY = Experiment(QUARTERS_4, load=0.6, deadline=5)
 """The document's weights of figure 5.13, a middle load, jobs that are dropped after five rounds."""
 
 BURSTY = replace(STEADY, bursts=8.0, burst_rounds=3.0, quiet=0.2)
@@ -20,7 +20,7 @@ BURSTY = replace(STEADY, bursts=8.0, burst_rounds=3.0, quiet=0.2)
 
 MECHANISMS = ("mtf", "mtf_hedge", "mtf_urgent", "deadline_prices")
 
-VARIANTS: dict[str, Setting] = {
+VARIANTS: dict[str, Experiment] = {
     "steady, deadline 5, load 60 %, weights 1/1/2/4": STEADY,
     "equal weights": replace(STEADY, weights=EQUAL),
     "weights 1/2": replace(STEADY, weights=HALVES),
@@ -68,7 +68,7 @@ def sweep(out: Path, runs: Runs, quick: bool) -> list[Row]:
     return rows
 
 
-def _record(runs: Runs, what: str, setting: Setting, name: str) -> dict[str, object]:
+def _record(runs: Runs, what: str, setting: Experiment, name: str) -> dict[str, object]:
     record: dict[str, object] = {"variant": what, "policy": name}
     for rival in ("gandiva", "themis", "max_weight"):
         ratio = runs.ratio(setting, name, rival)

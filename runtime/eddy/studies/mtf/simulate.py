@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eddy.policy.price.rounds import Floats, Ints, RoundPolicy, RoundView
 from eddy.studies.mtf import workload
 from eddy.studies.mtf.queues import LaneQueues
-from eddy.studies.mtf.workload import Setting
+from eddy.studies.mtf.workload import Experiment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class Outcome:
     owners: Ints
 
 
-def traffic(setting: Setting, seeds: Sequence[int]) -> Traffic:
+def traffic(setting: Experiment, seeds: Sequence[int]) -> Traffic:
     """Arrivals of every seed; a world depends on its own seed alone."""
     count = [workload.arrivals(setting, np.random.default_rng([seed, 1])) for seed in seeds]
     return Traffic(np.stack(count), tuple(seeds))
@@ -57,7 +57,7 @@ class Worlds:
         copies: How often every world's agents are repeated: to see how they would fare with other allocations.
     """
 
-    def __init__(self, setting: Setting, seeds: Sequence[int], copies: int = 1) -> None:
+    def __init__(self, setting: Experiment, seeds: Sequence[int], copies: int = 1) -> None:
         self.setting = setting
         self.traffic = traffic(setting, seeds)
         self.copies = copies
@@ -103,7 +103,7 @@ class Worlds:
         return np.asarray(np.tile(self.traffic.count.sum(axis=1), (1, self.copies)) / self.unit)
 
 
-def simulate(setting: Setting, policy: RoundPolicy, seeds: Sequence[int]) -> Outcome:
+def simulate(setting: Experiment, policy: RoundPolicy, seeds: Sequence[int]) -> Outcome:
     """Run a policy on one world for each seed."""
     worlds = Worlds(setting, seeds)
     weights = workload.weights(setting)
@@ -122,7 +122,7 @@ def simulate(setting: Setting, policy: RoundPolicy, seeds: Sequence[int]) -> Out
     return Outcome(served, worlds.arrived(), owners)
 
 
-def simulate_share(setting: Setting, seeds: Sequence[int]) -> Outcome:
+def simulate_share(setting: Experiment, seeds: Sequence[int]) -> Outcome:
     """Every agent alone with its part of the time of every accelerator in every round (3.2's expected utility)."""
     worlds = Worlds(setting, seeds)
     weights = workload.weights(setting)

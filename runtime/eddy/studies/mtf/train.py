@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from eddy.studies.mtf import hedge, training
-from eddy.studies.mtf.workload import EQUAL, QUARTERS_4, Setting
+from eddy.studies.mtf.workload import EQUAL, QUARTERS_4, Experiment
 
 HELD_OUT = tuple(range(1000, 1010))
 """Seeds of every evaluation; training worlds have seeds of a million and more."""
 
 SETTINGS = (
-    Setting(QUARTERS_4, deadline=5, bursts=8.0, burst_rounds=3.0),
-    Setting(EQUAL, deadline=5, bursts=4.0),
-    Setting(QUARTERS_4, deadline=5),
-    Setting(QUARTERS_4, deadline=5, bursts=4.0),
-    Setting(EQUAL, deadline=5, bursts=8.0, burst_rounds=3.0),
-    Setting(QUARTERS_4, deadline=20),
+    Experiment(QUARTERS_4, deadline=5, bursts=8.0, burst_rounds=3.0),
+    Experiment(EQUAL, deadline=5, bursts=4.0),
+    Experiment(QUARTERS_4, deadline=5),
+    Experiment(QUARTERS_4, deadline=5, bursts=4.0),
+    Experiment(EQUAL, deadline=5, bursts=8.0, burst_rounds=3.0),
+    Experiment(QUARTERS_4, deadline=20),
 )
 """What the shipped thresholds saw: bursts of two kinds and steady arrivals, equal weights and unequal ones."""
 

@@ -19,7 +19,7 @@ from eddy.policy.price.thresholds import LEVELS, highest, risen
 from eddy.studies.mtf import workload
 from eddy.studies.mtf.network import NeuralNetwork
 from eddy.studies.mtf.simulate import Worlds
-from eddy.studies.mtf.workload import Setting
+from eddy.studies.mtf.workload import Experiment
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Recipe:
         entropy: Bonus for undecided actors, falling to a tenth.
     """
 
-    settings: tuple[Setting, ...]
+    settings: tuple[Experiment, ...]
     worlds: int = 8
     episodes: int = 60
     tokens_per_agent: float = 50.0
@@ -78,7 +78,9 @@ class Episode:
         return np.asarray((1 - shared) * own + shared * mean[..., None])
 
 
-def episode(setting: Setting, seeds: Sequence[int], actor: Layers, tokens: float, rng: np.random.Generator) -> Episode:
+def episode(
+    setting: Experiment, seeds: Sequence[int], actor: Layers, tokens: float, rng: np.random.Generator
+) -> Episode:
     """Play with levels drawn from the actor."""
     worlds = Worlds(setting, seeds)
     weights = workload.weights(setting)

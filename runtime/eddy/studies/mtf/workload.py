@@ -25,7 +25,7 @@ Units = Literal["rounds", "inferences"]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Experiment:
     """One experiment.
 
     Attributes:
@@ -58,30 +58,30 @@ class Setting:
     applications: tuple[int, ...] = (0, 1, 2, 3)
 
 
-def classes(setting: Setting) -> Ints:
+def classes(setting: Experiment) -> Ints:
     """Which entry of the pattern each agent has; (agents,)."""
     return np.arange(setting.agents) * len(setting.weights) // setting.agents
 
 
-def weights(setting: Setting) -> Floats:
+def weights(setting: Experiment) -> Floats:
     """Of each agent; (agents,)."""
     return np.asarray(np.array(setting.weights, dtype=np.float64)[classes(setting)])
 
 
-def throughput(setting: Setting) -> Floats:
+def throughput(setting: Experiment) -> Floats:
     """Inferences a round; (agents, accelerators)."""
     application = np.array(setting.applications)[np.arange(setting.agents) % len(setting.applications)]
     return np.asarray(THROUGHPUT[application][:, np.arange(setting.accelerators) % 2])
 
 
-def rates(setting: Setting) -> Floats:
+def rates(setting: Experiment) -> Floats:
     """Mean arrivals a round of each agent: its load times what its weight's share could serve; (agents,)."""
     load = np.broadcast_to(np.array(setting.load), (len(setting.weights),))[classes(setting)]
     part = weights(setting) / weights(setting).sum()
     return np.asarray(load * part * throughput(setting).sum(axis=1))
 
 
-def arrivals(setting: Setting, rng: np.random.Generator) -> Ints:
+def arrivals(setting: Experiment, rng: np.random.Generator) -> Ints:
     """Jobs that arrive; (rounds, agents).
 
     A burst comes and goes as a two-state Markov chain, started in its steady state: within it `bursts` times the mean
@@ -93,7 +93,7 @@ def arrivals(setting: Setting, rng: np.random.Generator) -> Ints:
     return rng.poisson(mean)
 
 
-def _bursting(setting: Setting, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _bursting(setting: Experiment, rng: np.random.Generator) -> NDArray[np.bool_]:
     part = (1 - setting.quiet) / (setting.bursts - setting.quiet)
     stop = 1.0 / setting.burst_rounds
     start = stop * part / (1 - part)

@@ -14,7 +14,7 @@ VARIANTS = ("thesis", "published", "artefact")
 
 def make_player(name: str, variant: str = "thesis") -> Player:
     """The policy `name` as a variant has it; all of the thesis' pipeline. What it may use of the machine is the
-    `Setting`'s, not the player's.
+    `BoardSetting`'s, not the player's.
 
     Raises:
         InvalidRequest: There is no such policy or variant.

@@ -55,7 +55,7 @@ class PolledMachine:
         self.until_s = 0.0
         self.again = False
 
-    def step(self, now_s: float, inputs: Iterable[m.Input]) -> m.Outcome:
+    def step(self, now_s: float, inputs: Iterable[m.Input]) -> m.StepResult:
         """One turn of the loop; see `Machine.step`."""
         out, before = self._begin(now_s), self._pool.memory
         ended: dict[int, m.ItemEnded] = {}
@@ -73,7 +73,7 @@ class PolledMachine:
         self.until_s = self._books.now_s
         return out
 
-    def launch_loaded(self, now_s: float, message: m.Configured) -> m.Outcome:
+    def launch_loaded(self, now_s: float, message: m.Configured) -> m.StepResult:
         """The end of a turn that loaded: the task just loaded is started."""
         out = self._begin(now_s)
         self.inner.reports.take(message)
@@ -82,7 +82,7 @@ class PolledMachine:
         self.again, self.until_s = True, self._books.now_s
         return out
 
-    def _begin(self, now_s: float) -> m.Outcome:
+    def _begin(self, now_s: float) -> m.StepResult:
         self.starts = []
         return self._books.begin(now_s)
 
@@ -205,7 +205,7 @@ class _Loop:
                 self._carry_out(self.machine.launch_loaded(self.board.now_s(), message))
                 return
 
-    def _carry_out(self, outcome: m.Outcome) -> m.Load | None:
+    def _carry_out(self, outcome: m.StepResult) -> m.Load | None:
         """Do what a turn commanded, at the times it said, and let it pass; answers the load it asked for, if any."""
         machine, load, starts = self.machine, None, iter(self.machine.starts)
         self.log += outcome.log

@@ -10,7 +10,7 @@ from eddy.studies.judge.sequences import ARRIVALS, workload
 from eddy.studies.nimblock import figures, published
 from eddy.studies.nimblock.departures import DEPARTURES
 from eddy.studies.nimblock.policies import make_player
-from eddy.studies.nimblock.run import Player, Setting
+from eddy.studies.nimblock.run import BoardSetting, Player
 from eddy.studies.nimblock.sequences import play
 from eddy.studies.nimblock.validation import POLICIES, agreement, document, recorded
 from eddy.studies.report import Row, write_csv
@@ -70,7 +70,7 @@ def _board(out: Path, policies: tuple[str, ...], say: Say) -> list[Row]:
             **DEPARTURES.get(policy, {}),
         }
         for name, player in players.items():
-            found = agreement(workload(), runs, player, Setting())
+            found = agreement(workload(), runs, player, BoardSetting())
             ours = f"mean {found.mean:.3f}, rank correlation {found.correlation:.3f}"
             rows.append(Row("board", f"{policy}, {name}: response over the measured", "1", ours))
             records.append(

@@ -33,7 +33,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class BoardSetting:
     """How a board behaves.
 
     Attributes:
@@ -80,7 +80,7 @@ def jobs_of(workload: EventSequence, events: Sequence[Arrival], published_goals:
     ]
 
 
-def latencies_of(workload: EventSequence, setting: Setting) -> dict[str, float]:
+def latencies_of(workload: EventSequence, setting: BoardSetting) -> dict[str, float]:
     """Seconds an item really takes, by module."""
     return {
         task.module: app.measured_s[task.id] if setting.measured else task.estimate_s
@@ -89,7 +89,7 @@ def latencies_of(workload: EventSequence, setting: Setting) -> dict[str, float]:
     }
 
 
-def board_of(workload: EventSequence, setting: Setting, latency: Latency) -> ModelBoard:
+def board_of(workload: EventSequence, setting: BoardSetting, latency: Latency) -> ModelBoard:
     """A fresh model board with the workload's slots and an image of every task for every slot."""
     slots = tuple(SlotDescription(i, f"slot{i}", Pool.PIPELINE, 1_000_000, 1e8) for i in range(len(workload.load_s)))
     description = BoardDescription("model", "study", SHELL, 1e8, slots, 1 << 30, 1e9, False)
@@ -104,7 +104,7 @@ def board_of(workload: EventSequence, setting: Setting, latency: Latency) -> Mod
     )
 
 
-def run(workload: EventSequence, events: Sequence[Arrival], player: Player, setting: Setting) -> VirtualRun:
+def run(workload: EventSequence, events: Sequence[Arrival], player: Player, setting: BoardSetting) -> VirtualRun:
     """Run a sequence to its end."""
     load_s = dict(enumerate(workload.load_s))
     latency, jobs = latencies_of(workload, setting), jobs_of(workload, events, player.published_goals)
@@ -125,7 +125,7 @@ def responses_s(result: VirtualRun, events: Sequence[Arrival]) -> list[float]:
 def report(
     workload: EventSequence, events: Sequence[Arrival], result: VirtualRun, measured: bool = True
 ) -> dict[str, Any]:
-    """The document `eddy simulate` writes; `measured` says which latencies the run had, as in `Setting`."""
+    """The document `eddy simulate` writes; `measured` says which latencies the run had, as in `BoardSetting`."""
     return {
         "events": [_event_row(workload, event, result.jobs[n], measured) for n, event in enumerate(events)],
         "trace": trace(workload, events, result),

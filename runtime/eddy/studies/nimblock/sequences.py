@@ -11,7 +11,7 @@ import numpy.typing as npt
 from eddy.policy.dispatch.artefact import ARTEFACTS
 from eddy.studies.judge.sequences import drawn, workload
 from eddy.studies.nimblock.policies import make_player
-from eddy.studies.nimblock.run import Player, Setting, responses_s, run
+from eddy.studies.nimblock.run import BoardSetting, Player, responses_s, run
 from eddy.studies.nimblock.validation import POLICIES
 from eddy.studies.nimblock.workload import Arrival
 
@@ -90,6 +90,6 @@ def _responses(sequences: Sequence[Sequence[Arrival]], player: Player) -> Array:
         [
             response
             for events in sequences
-            for response in responses_s(run(workload(), events, player, Setting()), events)
+            for response in responses_s(run(workload(), events, player, BoardSetting()), events)
         ]
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eddy.studies.nimblock.run import Player, Setting, responses_s, run
+from eddy.studies.nimblock.run import BoardSetting, Player, responses_s, run
 from eddy.studies.nimblock.workload import Arrival, EventSequence, parse_events, read_json
 
 POLICIES = ("exclusive", "fcfs", "round_robin", "prema", "nimblock")
@@ -75,7 +75,7 @@ def _recorded(rows: Sequence[Mapping[str, Any]], policy: str, workload: EventSeq
     return Recorded(parse_events(events, workload), np.array([row[policy]["response_ms"] for row in rows]) * 1e-3)
 
 
-def agreement(workload: EventSequence, runs: Sequence[Recorded], player: Player, setting: Setting) -> Agreement:
+def agreement(workload: EventSequence, runs: Sequence[Recorded], player: Player, setting: BoardSetting) -> Agreement:
     """Play recorded sequences and compare."""
     simulated = [np.array(responses_s(run(workload, r.events, player, setting), r.events)) for r in runs]
     measured = [r.response_s for r in runs]

@@ -19,7 +19,7 @@ from eddy.policy.dispatch.view import (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownJob:
     """A job's tokens, and what they are counted from."""
 
     tokens: float
@@ -42,7 +42,7 @@ class State:
         last_s: Board time of the last count of any kind.
     """
 
-    known: Mapping[int, Known] = field(default_factory=dict)
+    known: Mapping[int, KnownJob] = field(default_factory=dict)
     pending: tuple[int, ...] = ()
     candidates: tuple[int, ...] = ()
     given: Mapping[int, int] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class _Turn:
 
     view: DispatchView
     jobs: Mapping[int, JobView]
-    known: dict[int, Known]
+    known: dict[int, KnownJob]
     pending: list[int]
     candidates: list[int]
     given: dict[int, int]
@@ -72,7 +72,7 @@ class _Turn:
             job = self.known[number]
             age_s = self.view.now_s - max(job.arrival_s, since_s)
             tokens = job.tokens + self.policy.alpha * job.priority * age_s / job.length_s
-            self.known[number] = Known(tokens, job.priority, job.arrival_s, job.length_s)
+            self.known[number] = KnownJob(tokens, job.priority, job.arrival_s, job.length_s)
         self.last_s = self.view.now_s
         self.threshold = threshold_of(self.known[number].tokens for number in (*self.pending, *self.candidates))
 
@@ -234,7 +234,7 @@ class ArtefactNimblock:
         new = [job for job in view.jobs if job.id not in turn.known]
         for job in new:
             length_s = max(job.batch * sum(task.estimate_s for task in job.tasks), 1e-9)
-            turn.known[job.id] = Known(float(job.priority), job.priority, job.arrival_s, length_s)
+            turn.known[job.id] = KnownJob(float(job.priority), job.priority, job.arrival_s, length_s)
             turn.pending.append(job.id)
         if new and not updated and counted_s is not None:
             turn.count()
