@@ -30,7 +30,7 @@ def at_once(call: Callable[[], None]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptOutputs:
     """Outputs that are on disk, or cannot come there.
 
     Attributes:
@@ -55,7 +55,7 @@ class Keeping:
         self._store, self._spawn, self._done = store, spawn, done
         self._changed = threading.Condition()
         self._waiting: deque[tuple[tuple[ItemOutput, ...], Collected]] = deque()
-        self._kept: deque[Kept] = deque()
+        self._kept: deque[KeptOutputs] = deque()
         self._promised = False
         self._working = False
         self._bytes = 0
@@ -78,7 +78,7 @@ class Keeping:
             self._promised = True
         self._start()
 
-    def take(self) -> list[Kept]:
+    def take(self) -> list[KeptOutputs]:
         """What is on disk since this was asked last.
 
         Raises:
@@ -150,7 +150,7 @@ class Keeping:
             return
         try:
             rows = iter(self._store.write_results([result for results, _ in group for result in results], self._ends))
-            kept = [Kept(message, tuple(next(rows) for _ in results)) for results, message in group]
+            kept = [KeptOutputs(message, tuple(next(rows) for _ in results)) for results, message in group]
         except DamagedFile:
             kept = [self._keep_one(results, message) for results, message in group]
         with self._changed:
@@ -159,9 +159,9 @@ class Keeping:
             self._changed.notify_all()
         self._done()
 
-    def _keep_one(self, results: Sequence[ItemOutput], message: Collected) -> Kept:
+    def _keep_one(self, results: Sequence[ItemOutput], message: Collected) -> KeptOutputs:
         """The outputs of one item, or that they have no file to go to: whoever shares the group goes on."""
         try:
-            return Kept(message, tuple(self._store.write_results(results, self._ends)))
+            return KeptOutputs(message, tuple(self._store.write_results(results, self._ends)))
         except DamagedFile as damage:
-            return Kept(JobFault(message.job, damage.code, damage.message, message.item), ())
+            return KeptOutputs(JobFault(message.job, damage.code, damage.message, message.item), ())
