@@ -1,4 +1,4 @@
-"""Builds the market's compiled kernel for every platform it is shipped for, from one C file.
+"""Builds the market's compiled kernel for every platform it is shipped for, from its C files.
 
     .venv/bin/python tools/market_kernel.py           write the objects
     .venv/bin/python tools/market_kernel.py --check   build them again and compare, byte by byte
@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "runtime" / "eddy" / "market" / "native"
-SOURCE = FOLDER / "market.c"
+SOURCES = ("market.c", "path.c")
 BUILDS = {
     "linux-x86_64.so": ("x86_64-linux-gnu", "x86_64"),
     "linux-x86_64-v3.so": ("x86_64-linux-gnu", "x86_64_v3"),
@@ -34,7 +34,7 @@ def built(name: str, folder: Path) -> Path:
     target, processor = BUILDS[name]
     output = folder / name
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target, f"-mcpu={processor}", *FLAGS]
-    subprocess.run([*command, "-o", str(output), SOURCE.name], cwd=FOLDER, check=True)
+    subprocess.run([*command, "-o", str(output), *SOURCES], cwd=FOLDER, check=True)
     output.chmod(0o644)
     return output
 
@@ -59,7 +59,7 @@ def main() -> int:
         return 0
     different = stale()
     for name in different:
-        print(f"{name} is not what {SOURCE.name} makes; run tools/market_kernel.py", file=sys.stderr)
+        print(f"{name} is not what {' and '.join(SOURCES)} make; run tools/market_kernel.py", file=sys.stderr)
     return int(bool(different))
 
 

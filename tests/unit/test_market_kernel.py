@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.market import certify, compiled, equilibrium
+from eddy.market import certify, compiled, equilibrium, solve
 from eddy.market.result import settled
 from unit.market_cases import KINDS, Case, case
 
@@ -19,6 +19,7 @@ HERE = [name for name in ("linux-x86_64", "linux-x86_64-v3", "linux-aarch64") if
 if compiled.LIBRARY is not None and not compiled.LIBRARY.eddy_wide():
     HERE = [name for name in HERE if not name.endswith("-v3")]
 
+PATH = solve._path
 pytestmark = pytest.mark.skipif(not HERE, reason="no shipped object runs on this machine")
 
 
@@ -59,10 +60,29 @@ def test_it_comes_to_the_prices_numpy_comes_to(kernel: str, kind: str, monkeypat
     assert ways >= (2 if kind in ("picky", "one wish", "far apart") else 7)
 
 
-def test_certificates_bids_and_utilities_are_those_of_numpy(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_its_path_comes_to_the_utilities_numpy_comes_to(
+    kernel: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prices may lie in a range where a cluster is given away in whole PEs; what tenants get is nearly the same."""
+    monkeypatch.setattr(solve, "_path", lambda *_: pytest.fail("the kernel did not come to the end"))
+    for n, m in ((1, 1), (1, 6), (9, 1), (3, 4), (20, 8), (60, 12), (40, 30)):
+        market = case(kind, n, m, 11, "deliverable")
+        eq = equilibrium(*market.arguments)
+        with monkeypatch.context() as patch:
+            patch.setattr(solve, "_path", PATH)
+            other = in_numpy(patch, *market.arguments)
+        assert eq.residual < 1e-9
+        assert eq.utilities == pytest.approx(other.utilities, rel=1e-4)
+
+
+@pytest.mark.parametrize("utility", ["amdahl", "deliverable"])
+def test_certificates_bids_and_utilities_are_those_of_numpy(
+    kernel: str, utility: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(0)
     for seed in range(6):
-        eq = equilibrium(*case("far apart", 17, 7, seed, "amdahl").arguments)
+        eq = equilibrium(*case("far apart", 17, 7, seed, utility).arguments)
         shares = eq.shares * np.exp(rng.normal(0, 1e-3, eq.shares.shape)) * (rng.random(eq.shares.shape) < 0.95)
         found = settled(eq.market, eq.prices, shares, 0)
         with monkeypatch.context() as patch:

@@ -1,7 +1,7 @@
-"""The loops of `newton` and `certify` in C (`native/market.c`), where the shipped objects run; None says they do not.
+"""The loops of the market in C (`native/`), where the shipped objects run; None says they do not.
 
 Everything here has a numpy counterpart that gives the same numbers to rounding: `scan` in problem.py, `newton` in
-newton.py, `settled` in result.py. The objects hold code only: no C library, no memory, no state.
+newton.py, `Path` in interior.py, `settled` in result.py. The objects hold code only: no C library, no memory, no state.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ Sizes = npt.NDArray[np.int64]
 
 _POINTER, _SIZE, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _ENTRY_BYTES = 20
+_ENDLESS = 1e300
+"""What the kernel takes for infinite."""
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "eddy_wide": (_SIZE, []),
     "eddy_room": (_SIZE, [_SIZE, _SIZE]),
@@ -33,7 +35,10 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         _SIZE,
         [*[_SIZE] * 2, *[_POINTER] * 5, _DOUBLE, *[_POINTER] * 2, _SIZE, *[_POINTER] * 4, _SIZE, *[_POINTER] * 3],
     ),
-    "eddy_settle": (None, [_SIZE, _SIZE, *[_POINTER] * 10]),
+    "eddy_settle": (None, [*[_SIZE] * 3, _DOUBLE, *[_POINTER] * 10]),
+    "eddy_path_room": (_SIZE, [_SIZE] * 3),
+    "eddy_follow": (_SIZE, [*[_SIZE] * 3, *[_POINTER] * 9, _SIZE, *[_POINTER] * 2]),
+    "eddy_finish": (_SIZE, [*[_SIZE] * 3, *[_POINTER] * 9, _DOUBLE, *[_POINTER] * 2]),
 }
 
 
@@ -150,14 +155,71 @@ def newton(
     return q, shares, passes, WarmStart(q, factors, pivot, n, room, packed, count)
 
 
+class Path:
+    """The interior point over pieces; see `Pieces` for what they are.
+
+    Args:
+        scale, bend, base, bound: (n, k, m); a bound may be infinite, and a piece of scale 0 is none.
+        budgets: (n,), above 0, summing to 1.
+        capacity: (m,), above 0.
+    """
+
+    def __init__(self, scale: Array, bend: Array, base: Array, bound: Array, budgets: Array, capacity: Array) -> None:
+        n, _, m = scale.shape
+        live = scale > 0
+        counts = live.sum(axis=(1, 2))
+        first = np.zeros(n + 1, np.int64)
+        np.cumsum(counts, out=first[1:])
+        where = np.broadcast_to(np.arange(m, dtype=np.int32), scale.shape)[live]
+        ends = np.minimum(bound[live], _ENDLESS)
+        self._shape, self._count = (n, m), int(first[-1])
+        room = np.empty(LIBRARY.eddy_path_room(n, m, self._count))
+        self._arrays: tuple[npt.NDArray[Any], ...] = (
+            first,
+            where,
+            scale[live],
+            bend[live],
+            base[live],
+            ends,
+            budgets,
+            capacity,
+            room,
+        )
+
+    def follow(self, together: bool) -> tuple[Array, Array, int] | None:
+        """Shares and prices at the path's end, and the steps to it; None where numbers end."""
+        shares, prices, head = self._results()
+        steps = LIBRARY.eddy_follow(*head, int(together), _at(shares), _at(prices))
+        return (shares, prices, steps) if steps else None
+
+    def finish(self, lean: float) -> tuple[Array, Array] | None:
+        """Exact shares and prices, after `follow`."""
+        shares, prices, head = self._results()
+        good = LIBRARY.eddy_finish(*head, lean, _at(shares), _at(prices))
+        return (shares, prices) if good else None
+
+    def _results(self) -> tuple[Array, Array, tuple[int, ...]]:
+        n, m = self._shape
+        return np.empty((n, m)), np.empty(m), (n, m, self._count, *map(_at, self._arrays))
+
+
 def settle(
-    fraction: Array, throughput: Array, budgets: Array, capacity: Array, prices: Array, shares: Array
+    fraction: Array,
+    throughput: Array,
+    budgets: Array,
+    capacity: Array,
+    prices: Array,
+    shares: Array,
+    straight: bool,
+    kink: float,
 ) -> tuple[Array, Array, tuple[float, float, float]]:
-    """Bids, utilities by (3.2), and the three parts of the certificate."""
+    """Bids, utilities, and the three parts of the certificate: by (3.2), or by the deliverable utility (`straight`),
+    `kink` being how near to one PE, relatively, counts as one PE."""
     n, m = fraction.shape
     bids, utilities, parts, room = np.empty((n, m)), np.empty(n), np.empty(3), np.empty(3 * m)
     LIBRARY.eddy_settle(
-        *(n, m, _at(fraction), _at(throughput), _at(budgets), _at(capacity), _at(prices), _at(shares)),
+        *(n, m, int(straight), kink),
+        *(_at(fraction), _at(throughput), _at(budgets), _at(capacity), _at(prices), _at(shares)),
         *(_at(bids), _at(utilities), _at(parts), _at(room)),
     )
     optimality, clearing, budget = parts.tolist()

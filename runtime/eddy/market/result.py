@@ -8,7 +8,7 @@ import numpy as np
 
 from eddy.market import compiled
 from eddy.market.problem import Array, Market
-from eddy.market.utility import marginal, utilities
+from eddy.market.utility import KINK, marginal, utilities
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,10 @@ def settled(
     kept: Array | compiled.WarmStart | None = None,
 ) -> Equilibrium:
     """The result with everything that follows from prices and shares."""
-    if market.utility == "amdahl" and compiled.LIBRARY is not None:
+    if compiled.LIBRARY is not None:
         bids, worth, parts = compiled.settle(
-            market.fraction, market.throughput, market.budgets, market.capacity, prices, np.ascontiguousarray(shares)
+            *(market.fraction, market.throughput, market.budgets, market.capacity, prices),
+            *(np.ascontiguousarray(shares), market.utility == "deliverable", KINK),
         )
         certificate = Certificate(*parts)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +26,8 @@ _NEAR = 0.03
 _LEANS = (1.0, 1e-4, 1e-8)
 """How sure to be that a piece is empty or full, tried in turn: a capacity a millionth off a whole PE leaves a piece as
 near to full as others that are."""
+_EXACT_ENOUGH = 1e-12
+"""Residual after which no other end of the path is looked at."""
 _ROUNDS_FIRST = 3
 """Rounds of proportional response that give Newton's method its first prices."""
 
@@ -161,26 +164,55 @@ def _first_guess(market: Market) -> Array:
 
 
 def _by_path(market: Market, tol: float) -> Equilibrium:
-    """By the interior point, the quick way first; where that does not end at the equilibrium, the safe way."""
-    pieces = pieces_of(market)
-    quick = _end_of_path(market, pieces, together=False)
-    if quick.residual <= tol:
-        return quick
-    safe = _end_of_path(market, pieces, together=True)
-    return quick if quick.residual <= safe.residual else safe
+    """By the interior point, the quick way first; where that does not end at the equilibrium, the safe way. In C where
+    it runs, and if that does not end there either, in numpy."""
+    pieces, found = pieces_of(market), []
+    for way in (_compiled_path, _path) if compiled.LIBRARY is not None else (_path,):
+        for together in (False, True):
+            end = _end_of_path(market, way(pieces, together))
+            if end is not None:
+                found.append(end)
+                if end.residual <= tol:
+                    return end
+    return min(found, key=lambda each: each.residual if np.isfinite(each.residual) else np.inf)
 
 
-def _end_of_path(market: Market, pieces: Pieces, together: bool) -> Equilibrium:
-    """The better of the path's last point and what `finish` makes of it."""
+_Point = tuple[Array, Array]
+"""Shares and prices."""
+
+
+def _path(pieces: Pieces, together: bool) -> Iterator[tuple[_Point, int]]:
+    """The exact points at the end of the path, surest first, and last its own; with the steps it took."""
+    at, steps = follow(pieces, together)
+    for lean in _LEANS:
+        yield finish(pieces, at, lean), steps
+    yield (at.length.sum(axis=1), at.price), steps
+
+
+def _compiled_path(pieces: Pieces, together: bool) -> Iterator[tuple[_Point, int]]:
+    """The same in C."""
+    kept = pieces.scale, pieces.bend, pieces.base, pieces.bound, pieces.budgets, pieces.capacity
+    path = compiled.Path(*kept)
+    followed = path.follow(together)
+    if followed is None:
+        return
+    shares, prices, steps = followed
+    for lean in _LEANS:
+        exact = path.finish(lean)
+        if exact is not None:
+            yield exact, steps
+    yield (shares, prices), steps
+
+
+def _end_of_path(market: Market, points: Iterator[tuple[_Point, int]]) -> Equilibrium | None:
+    """The best of the points, taken as soon as it is exact."""
+    best = None
     with np.errstate(all="ignore"):
-        at, steps = follow(pieces, together)
-        best = settled(market, at.price, at.length.sum(axis=1), steps)
-        for lean in _LEANS:
-            shares, prices = finish(pieces, at, lean)
-            exact = settled(market, prices, shares, steps)
-            if exact.residual <= best.residual:
-                best = exact
-            if best.residual <= 1e-12:
+        for (shares, prices), steps in points:
+            found = settled(market, prices, shares, steps)
+            if best is None or found.residual <= best.residual or not np.isfinite(best.residual):
+                best = found
+            if best.residual <= _EXACT_ENOUGH:
                 break
     return best
 

@@ -8,34 +8,19 @@
    the objects beside this file are what it makes of it, byte by byte.
 */
 
-#include <stdint.h>
+#include "shared.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define MARGIN 1.05   /* lists reach this far beyond the level */
 #define ENOUGH 0.35   /* a step after which more than this part of the excess is left asks for new slopes */
 #define LONGEST 1.5   /* bound of a step of a log root price */
 #define MOST_STEPS 60
 #define MOST_CHORDS 12 /* steps by the same slopes */
-#define BLOCK 8
 #define LANES 4      /* lists are filled up to a multiple of it */
-#define ENDLESS 1e300 /* numbers are finite here: flags say so to the compiler */
 #define ALL 1e150   /* a level above every threshold */
 #define NEVER 1e200 /* a threshold above every level; fills lists up */
 
-typedef int64_t Size;
 typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
 typedef int64_t FourBits __attribute__((vector_size(32)));
-
-static double root(double x) { return __builtin_sqrt(x); }
-static double larger(double a, double b) { return a > b ? a : b; }
-static double smaller(double a, double b) { return a < b ? a : b; }
-static double size_of(double x) { return x < 0 ? -x : x; }
-
-/* Whether x is a number, and finite; by its bits, because the compiler takes that for granted. */
-static int finite(double x) {
-  union { double value; uint64_t bits; } parts = {x};
-  return (parts.bits >> 52 & 0x7ff) != 0x7ff;
-}
 
 /* e^x for |x| <= LONGEST, to rounding. */
 static double exponential(double x) {
@@ -85,66 +70,6 @@ EXPORT Size eddy_scan(Size n, Size m, const uint64_t *restrict fraction, const u
   }
   *straight = (int64_t)(steep >> 63);
   return (Size)bad;
-}
-
-/* LU factors of a (m, m) in place, rows swapped as `pivot` says; 1 where it is singular. */
-static int factor(double *restrict a, Size *restrict pivot, Size m) {
-  for (Size k0 = 0; k0 < m; k0 += BLOCK) {
-    Size k1 = k0 + BLOCK < m ? k0 + BLOCK : m;
-    for (Size k = k0; k < k1; ++k) {
-      Size best = k;
-      for (Size i = k + 1; i < m; ++i)
-        if (size_of(a[i * m + k]) > size_of(a[best * m + k])) best = i;
-      pivot[k] = best;
-      double top = a[best * m + k];
-      if (top == 0 || !finite(top)) return 1;
-      if (best != k)
-        for (Size j = 0; j < m; ++j) {
-          double kept = a[k * m + j];
-          a[k * m + j] = a[best * m + j];
-          a[best * m + j] = kept;
-        }
-      for (Size i = k + 1; i < m; ++i) {
-        double part = a[i * m + k] /= top;
-        for (Size j = k + 1; j < k1; ++j) a[i * m + j] -= part * a[k * m + j];
-      }
-    }
-    for (Size k = k0; k < k1; ++k)
-      for (Size i = k + 1; i < k1; ++i) {
-        double part = a[i * m + k];
-        for (Size j = k1; j < m; ++j) a[i * m + j] -= part * a[k * m + j];
-      }
-    if (k1 - k0 < BLOCK) continue;
-    const double *top = a + k0 * m;
-    for (Size i = k1; i < m; ++i) {
-      double *restrict row = a + i * m;
-      double p0 = row[k0], p1 = row[k0 + 1], p2 = row[k0 + 2], p3 = row[k0 + 3];
-      double p4 = row[k0 + 4], p5 = row[k0 + 5], p6 = row[k0 + 6], p7 = row[k0 + 7];
-      for (Size j = k1; j < m; ++j)
-        row[j] -= ((p0 * top[j] + p1 * top[m + j]) + (p2 * top[2 * m + j] + p3 * top[3 * m + j])) +
-                  ((p4 * top[4 * m + j] + p5 * top[5 * m + j]) + (p6 * top[6 * m + j] + p7 * top[7 * m + j]));
-    }
-  }
-  return 0;
-}
-
-/* x becomes the solution of the factored system with x on the right. */
-static void solve(const double *restrict a, const Size *restrict pivot, double *restrict x, Size m) {
-  for (Size k = 0; k < m; ++k) {
-    double kept = x[pivot[k]];
-    x[pivot[k]] = x[k];
-    x[k] = kept;
-  }
-  for (Size i = 1; i < m; ++i) {
-    double sum = 0;
-    for (Size j = 0; j < i; ++j) sum += a[i * m + j] * x[j];
-    x[i] -= sum;
-  }
-  for (Size i = m - 1; i >= 0; --i) {
-    double sum = 0;
-    for (Size j = i + 1; j < m; ++j) sum += a[i * m + j] * x[j];
-    x[i] = (x[i] - sum) / a[i * m + i];
-  }
 }
 
 typedef struct {
@@ -598,14 +523,16 @@ EXPORT Size eddy_newton(Size n, Size m, const double *fraction, const double *sp
   return 0;
 }
 
-/* The certificate of any shares of utilities by (3.2) (result.py says what its three parts are), bids, and utilities.
-   `room` is 3 m doubles. */
-EXPORT void eddy_settle(Size n, Size m, const double *restrict fraction, const double *restrict speed,
-                        const double *restrict budget, const double *restrict capacity,
-                        const double *restrict prices, const double *restrict shares, double *restrict bids,
-                        double *restrict utilities, double *restrict certificate, double *restrict room) {
-  double *restrict given = room, *restrict per = room + m, *restrict worth = room + 2 * m;
+/* The certificate of any shares (result.py says what its three parts are), bids, and utilities: by (3.2), or where
+   `straight` is 1 by the deliverable utility, `kink` being how near to one PE counts as one PE. `room` is 3 m doubles. */
+EXPORT void eddy_settle(Size n, Size m, Size straight, double kink, const double *restrict fraction,
+                        const double *restrict speed, const double *restrict budget,
+                        const double *restrict capacity, const double *restrict prices,
+                        const double *restrict shares, double *restrict bids, double *restrict utilities,
+                        double *restrict certificate, double *restrict room) {
+  double *restrict given = room, *restrict per = room + m, *restrict lost = room + 2 * m;
   double optimality = 0, clearing = 0, spent_off = 0;
+  const double least = straight ? 1 : 0, below = straight ? 1 - kink : -1, upto = straight ? 1 + kink : -1;
   for (Size c = 0; c < m; ++c) {
     given[c] = 0;
     per[c] = prices[c] > 0 ? 1 / prices[c] : 0;
@@ -615,11 +542,12 @@ EXPORT void eddy_settle(Size n, Size m, const double *restrict fraction, const d
     double *b = bids + i * m;
     double best = 0, spent = 0, sum = 0;
     for (Size c = 0; c < m; ++c) {
-      double part = 1 / (x[c] * (1 - F[c]) + F[c]);
-      double rate = f[c] * part;
-      sum += rate * x[c];
-      worth[c] = rate * F[c] * part * per[c];
-      best = worth[c] > best ? worth[c] : best;
+      double divisor = x[c] * (1 - F[c]) + F[c], part = 1 / divisor;
+      double curved = f[c] * F[c] * part * part;
+      double more = (x[c] < below ? f[c] : curved) * per[c];
+      lost[c] = (x[c] <= upto ? f[c] : curved) * per[c];
+      sum += f[c] * x[c] * (divisor < least ? 1 : part);
+      best = more > best ? more : best;
       b[c] = x[c] * prices[c];
       spent += b[c];
       given[c] += x[c];
@@ -627,7 +555,7 @@ EXPORT void eddy_settle(Size n, Size m, const double *restrict fraction, const d
     utilities[i] = sum;
     double most = 0, over_best = 1 / best, over_budget = 1 / budget[i];
     for (Size c = 0; c < m; ++c) {
-      double gap = 1 - worth[c] * over_best, part = b[c] * over_budget;
+      double gap = 1 - lost[c] * over_best, part = b[c] * over_budget;
       gap = gap < part ? gap : part;
       most = gap > most ? gap : most;
     }
