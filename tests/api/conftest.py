@@ -16,13 +16,16 @@ import pytest
 from eddy.api.app import create_app
 from eddy.api.context import ApiSettings
 from eddy.api.keys import KeyHasher
+from eddy.core.errors import NotFound
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, Quota, SlotStatus, TenantRecord
+from eddy.core.slots import Pool
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.admission import Admission
 from eddy.packages.applications import parse_application
 from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
 from eddy.packages.manifests import parse_module_manifest
+from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.rows import Commit, ItemOutput
 
@@ -71,6 +74,7 @@ class ScriptedHypervisor(Hypervisor):
         self.lost = ""
         self.made: dict[int, str] = {}
         self.computing = True
+        self.dispatch = "fcfs"
 
     @property
     def computes(self) -> bool:
@@ -82,7 +86,18 @@ class ScriptedHypervisor(Hypervisor):
 
     @property
     def policy(self) -> str:
-        return "fcfs"
+        return self.dispatch
+
+    async def drain(self, slot: int, because: str) -> None:
+        known = [status.slot for status in self.statuses]
+        if slot not in known:
+            raise NotFound(f"no slot {slot}", field="slot", asked=slot, allowed=known)
+        self.statuses = tuple(
+            dataclasses.replace(status, drained=because) if status.slot == slot else status for status in self.statuses
+        )
+
+    async def switch(self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE) -> None:
+        self.dispatch = policy.name
 
     def doing(self, job: int) -> str:
         return self.made.get(job, "")

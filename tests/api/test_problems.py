@@ -37,7 +37,7 @@ def operations(server: Any) -> list[tuple[str, str]]:
 
 
 def fill(path: str) -> str:
-    values = {"job": "999", "name": "nothing", "sha256": "0" * 64, "code": "nothing"}
+    values = {"job": "999", "name": "nothing", "sha256": "0" * 64, "code": "nothing", "slot": "999"}
     return re.sub(r"{(\w+)}", lambda match: values[match.group(1)], path)
 
 

@@ -141,6 +141,30 @@ def test_a_server_that_goes_away_is_said_and_one_logs_in_again(browser: Browser,
     assert [line for line in said if "Failed to fetch" not in line] == []
 
 
+def test_the_operator_drains_a_slot_and_puts_a_policy_in_force(browser: Browser, server: Server) -> None:
+    page, said = opened(browser, server, operator_key(server), viewport={"width": 1200, "height": 900})
+    drain = page.get_by_role("button", name="Drain slot 1", exact=True)
+    drain.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Undrain slot 1")).to_be_visible()
+    expect(page.locator("#drained")).to_contain_text("Slot 1: drained on the dashboard")
+    expect(page.locator("#operate-said")).to_contain_text("Nothing new is placed in slot 1")
+    page.get_by_label("Dispatch policy", exact=True).select_option("nimblock")
+    page.get_by_role("button", name="Put dispatch policy in force").click()
+    expect(page.locator("#status")).to_contain_text("policy nimblock")
+    page.screenshot(path=OUT / "operate.png", full_page=True)
+    with Client(server.url, operator_key(server)) as client:
+        assert client.policy_in_force()["policy"] == "nimblock"
+        assert [slot["drained"] for slot in client.slots()["slots"]][1]
+    page.get_by_role("button", name="Undrain slot 1").click()
+    expect(page.locator("#drained li")).to_have_count(0)
+    assert said == []
+    other, said = opened(browser, server, tenant(server, "ada"))
+    expect(other.locator("#operate-section")).to_be_hidden()
+    expect(other.get_by_role("button", name="Drain slot 1", exact=True)).to_have_count(0)
+    assert said == []
+
+
 def test_text_of_a_tenant_stays_text(browser: Browser, server: Server) -> None:
     """A kernel's name, a compiler's message or a tenant's name is shown, and never run."""
     page, said = opened(browser, server, operator_key(server))

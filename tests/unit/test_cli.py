@@ -31,6 +31,9 @@ COMMANDS = (
     "result",
     "apps",
     "slots",
+    "drain",
+    "undrain",
+    "policy",
     "bitstreams",
     "serve",
     "boardd",
@@ -64,7 +67,8 @@ def test_help_and_jobs_do_not_import_the_heavy_half() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("jobs",), ("job", "1"), ("cancel", "1"), ("result", "1"), ("apps",), ("slots",)]
+    "arguments",
+    [("jobs",), ("job", "1"), ("cancel", "1"), ("result", "1"), ("apps",), ("slots",), ("drain", "1"), ("policy",)],
 )
 def test_nobody_there_is_one_line_and_exit_code_3(arguments: tuple[str, ...]) -> None:
     plain = run(*arguments)

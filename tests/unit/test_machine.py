@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,64 +13,9 @@ from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEventKind
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.diagram import state_diagram
-from eddy.hypervisor.machine import MAX_LOAD_ATTEMPTS, Machine
-from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, Preempt, SlotView
-
-FITS = {module: {0: f"{module}0", 1: f"{module}1"} for module in ("x", "y")}
-ONE = Application("one", (TaskSpec(0, "t", "x", (), 1e-3, 1.0),), ())
-TWO = Application("two", (TaskSpec(0, "t", "x", (), 1e-3, 1.0), TaskSpec(1, "u", "y", (), 1e-3, 1.0)), ((0, 1),))
-
-
-class Script:
-    """A policy that decides what the test says, once each, and shows what it saw."""
-
-    name = "script"
-    pipelined = True
-
-    def __init__(self) -> None:
-        self.next: list[Decision] = []
-        self.seen: list[DispatchView] = []
-
-    def initial(self) -> None:
-        return None
-
-    def decide(self, view: DispatchView) -> Dispatch:
-        self.seen.append(view)
-        decisions, self.next = tuple(self.next), []
-        return Dispatch(decisions)
-
-
-class Bench:
-    """A machine, its script, and a clock that moves on by a millisecond a step."""
-
-    def __init__(self, scrubbed: Sequence[str] = ()) -> None:
-        self.script = Script()
-        self.machine = Machine({0: 0.1, 1: 0.2}, self.script, FITS, scrubbed)
-        self.now_s = 0.0
-
-    def step(self, *inputs: m.Input, decide: Iterable[Decision] = ()) -> m.StepResult:
-        self.now_s += 1e-3
-        self.script.next = list(decide)
-        return self.machine.step(self.now_s, inputs or (m.Wake(),))
-
-    def arrive(
-        self,
-        number: int = 1,
-        app: Application = ONE,
-        tenant: str = "a",
-        batch: int = 1,
-        memory: bool = False,
-        collects: m.Collects = m.Collects.NONE,
-    ) -> None:
-        self.step(m.Arrive(m.JobSpec(number, tenant, app, batch, 1, self.now_s, None, memory, collects=collects)))
-
-    def load(self, job: int, task: int, slot: int) -> m.StepResult:
-        """Give a slot, and let its load end."""
-        self.step(decide=[Configure(job, task, slot)])
-        return self.step(m.Configured(slot, self.now_s, self.now_s))
-
-    def done(self, slot: int, decide: Iterable[Decision] = ()) -> m.StepResult:
-        return self.step(m.ItemEnded(slot, self.now_s, self.now_s), decide=decide)
+from eddy.hypervisor.machine import MAX_LOAD_ATTEMPTS
+from eddy.policy.dispatch.view import Configure, Decision, Preempt, SlotView
+from machine_kit import ONE, TWO, Bench
 
 
 def whats(outcome: m.StepResult) -> list[JobEventKind]:

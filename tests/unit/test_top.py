@@ -71,7 +71,7 @@ def test_a_frame_shows_what_the_server_said() -> None:
     away = frame(Seen(URL, overview(ready=False, detail="boardd does not answer")))
     assert away[1].text == "not ready: boardd does not answer"
     assert "no answer: refused" in frame(Seen(URL, None, problem="refused"))[1].text
-    assert [line.style for line in frame(Seen(URL, overview(2)), chosen=2) if line.job == 2] == ["chosen"]
+    assert [line.style for line in frame(Seen(URL, overview(2)), chosen=("job", 2)) if line.job == 2] == ["chosen"]
 
 
 class FakeClient:
@@ -81,6 +81,7 @@ class FakeClient:
         self.state = overview(3)
         self.cancelled: list[int] = []
         self.policy = "fisher"
+        self.dispatch = "fcfs"
 
     def overview(self) -> dict[str, Any]:
         return self.state
@@ -97,8 +98,23 @@ class FakeClient:
         self.cancelled.append(number)
         return job(number, "cancelled")
 
+    def drain(self, slot: int, because: str) -> dict[str, Any]:
+        self.state["slots"][slot]["drained"] = True
+        return {}
+
+    def undrain(self, slot: int) -> dict[str, Any]:
+        self.state["slots"][slot]["drained"] = False
+        return {}
+
+    def policy_in_force(self) -> dict[str, Any]:
+        return {"policy": self.dispatch, "allowed": ["eddy", "fcfs"]}
+
+    def set_policy(self, policy: str) -> dict[str, Any]:
+        self.dispatch = policy
+        return {}
+
     def price_policy(self) -> dict[str, Any]:
-        return {"policy": self.policy, "policies": ["fisher", "themis"]}
+        return {"policy": self.policy, "allowed": ["fisher", "themis"]}
 
     def set_price_policy(self, policy: str) -> dict[str, Any]:
         self.policy = policy
@@ -112,6 +128,13 @@ def anyio_backend() -> str:
 
 def seen_on(screen: Screen, part: str) -> str:
     return str(screen.query_one(part).render())
+
+
+async def settled(screen: Screen, pilot: Any) -> None:
+    """Also what a worker asked for when it was done."""
+    for _ in range(2):
+        await screen.workers.wait_for_complete()
+        await pilot.pause()
 
 
 @pytest.mark.anyio
@@ -141,5 +164,19 @@ async def test_the_keys_of_the_screen() -> None:
         await screen.workers.wait_for_complete()
         await pilot.pause()
         assert client.policy == "themis"
+        await pilot.press(*["up"] * 3, "d")
+        assert "drain slot 3?" in seen_on(screen, "#keys")
+        assert not client.state["slots"][3]["drained"]
+        await pilot.press("d")
+        await settled(screen, pilot)
+        assert client.state["slots"][3]["drained"]
+        assert "draining" in seen_on(screen, "#frame")
+        await pilot.press("d")
+        await settled(screen, pilot)
+        assert not client.state["slots"][3]["drained"]
+        await pilot.press("s", "s")
+        await settled(screen, pilot)
+        assert client.dispatch == "eddy"
+        assert "policy: eddy" in seen_on(screen, "#keys")
         await pilot.press("q")
     assert screen.return_code == 0

@@ -92,6 +92,8 @@ SLOT: dict[str, Any] = {
     "job": 17,
     "task": 1,
     "item": 0,
+    "drained": False,
+    "drained_because": "",
 }
 OVERVIEW: dict[str, Any] = {
     "now_s": 0.0149,

@@ -34,8 +34,16 @@ class _State(Collector):
         yield GaugeMetricFamily("eddy_up", "1 while the hypervisor accepts jobs and its board answers.", value=up)
         jobs = Tally(store.unfinished_by_state())
         yield _gauge("eddy_jobs", "Jobs that have not ended, by state.", "state", _UNFINISHED, jobs)
-        phases = Tally(status.phase for status in hypervisor.slots())
+        slots = hypervisor.slots()
+        phases = Tally(status.phase for status in slots)
         yield _gauge("eddy_slots", "Slots, by phase.", "phase", _PHASES, phases)
+        drained = GaugeMetricFamily("eddy_slot_drained", "1 where nothing new is placed in a slot.", labels=["slot"])
+        for status in slots:
+            drained.add_metric([str(status.slot)], float(bool(status.drained)))
+        yield drained
+        policy = GaugeMetricFamily("eddy_policy", "1 for the dispatch policy in force.", labels=["policy"])
+        policy.add_metric([hypervisor.policy], 1.0)
+        yield policy
 
 
 def _gauge(name: str, text: str, label: str, values: Iterable[str], counts: Tally[str]) -> GaugeMetricFamily:

@@ -144,6 +144,8 @@ def slot_answer(status: SlotStatus, viewer: TenantRecord) -> Slot:
         job=status.job if seen else None,
         task=status.task if seen else None,
         item=status.item if seen else None,
+        drained=bool(status.drained),
+        drained_because=status.drained if viewer.admin else "",
     )
 
 

@@ -203,6 +203,8 @@ class Slot(Answer):
     job: int | None = Field(description="Job it works for.")
     task: int | None = Field(description="Task of that job.")
     item: int | None = Field(description="Item it runs.")
+    drained: bool = Field(description="Whether nothing new is placed here; what runs ends, its job goes on elsewhere.")
+    drained_because: str = Field(description="For the operator: why, and what to do; empty for tenants.")
 
 
 class SlotList(Answer):

@@ -24,6 +24,7 @@ from eddy.api.context import ApiSettings
 from eddy.api.keys import KeyHasher, load_secret
 from eddy.api.kinds import ServedKind
 from eddy.api.operator import see_to_operator
+from eddy.api.policy import policy_in_force
 from eddy.board.factory import connect, open_board
 from eddy.board.port import BoardPort
 from eddy.board.profile import load_profile, profile_names
@@ -165,7 +166,9 @@ class Server:
             thread.join(30)
 
     def _make(self) -> _Loop:
-        policy, gpu_policy = _policy(self.settings.policy, "policy"), _policy(self.settings.gpu_policy, "gpu_policy")
+        _policy(self.settings.policy, "policy")  # also where another is in force
+        policy = _policy(policy_in_force(self.store, self.settings.policy), "policy")
+        gpu_policy = _policy(self.settings.gpu_policy, "gpu_policy")
         catalogue = self.catalogue.now
         hypervisor = Hypervisor(
             self.board,

@@ -18,6 +18,7 @@ from eddy.cli import (
     kernel,
     market,
     module,
+    operate,
     output,
     place,
     replay,
@@ -61,7 +62,10 @@ app = _Command(help=HELP, no_args_is_help=True, add_completion=False, pretty_exc
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Jobs": (jobs.submit, kernel.kernel, jobs.jobs, jobs.job, kernel.log, jobs.cancel, jobs.result),
     "What there is": (resources.apps, resources.slots, board.bitstreams),
-    "Operate": (serve.serve, serve.boardd, top_command.top, doctor.doctor),
+    "Operate": (
+        *(serve.serve, serve.boardd, top_command.top, doctor.doctor),
+        *(operate.drain, operate.undrain, operate.policy),
+    ),
     "Try": (demo.demo,),
     "Policies without a board": (place.place, simulate.simulate, replay.replay, saturate.saturate),
 }

@@ -59,10 +59,22 @@ def slots(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     if as_json:
         print_json(found)
         return
-    rows = [{**slot, "since": seconds(found["now_s"] - slot["since_s"])} for slot in found["slots"]]
+    rows = [
+        {**slot, "phase": phase_of(slot), "since": seconds(found["now_s"] - slot["since_s"])} for slot in found["slots"]
+    ]
     table(f"board time {found['now_s']:.6f} s", _SLOTS, rows)
+    for slot in found["slots"]:
+        if slot.get("drained_because"):
+            say(f"slot {slot['slot']}: {slot['drained_because']}")
     if not found.get("computes", True):
         say("eddy: this board models times alone: nothing is computed, and outputs are zeros")
+
+
+def phase_of(slot: Mapping[str, Any]) -> str:
+    """What a slot does, in a word or two."""
+    if not slot.get("drained"):
+        return str(slot["phase"])
+    return "drained" if slot["phase"] in ("empty", "idle", "faulted") else "draining"
 
 
 @tenant.command("add")

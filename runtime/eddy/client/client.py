@@ -277,7 +277,7 @@ class Client:
         return list(self._json("GET", f"/v1/market/history?after={after}")["epochs"])
 
     def price_policy(self) -> dict[str, Any]:
-        """The price policy in force, and the `policies` there are (operators)."""
+        """The price policy in force, and the names `allowed` (operators)."""
         return self._json("GET", "/v1/admin/price")
 
     def market_explained(self) -> dict[str, Any]:
@@ -287,6 +287,26 @@ class Client:
     def set_price_policy(self, policy: str) -> dict[str, Any]:
         """Put another price policy in force (operators)."""
         return self._json("PUT", "/v1/admin/price", body={"policy": policy})
+
+    def drain(self, slot: int, because: str = "") -> dict[str, Any]:
+        """Give a slot to nobody any more (operators): what runs there ends, its job goes on elsewhere.
+
+        Raises:
+            NotFound: There is no such slot that jobs are given.
+        """
+        return self._json("PUT", f"/v1/admin/slots/{slot}", body={"drained": True, "because": because})
+
+    def undrain(self, slot: int) -> dict[str, Any]:
+        """Give a slot to jobs again (operators); answers it."""
+        return self._json("PUT", f"/v1/admin/slots/{slot}", body={"drained": False})
+
+    def policy_in_force(self) -> dict[str, Any]:
+        """The dispatch `policy` in force, and the names `allowed` (operators)."""
+        return self._json("GET", "/v1/admin/policy")
+
+    def set_policy(self, policy: str) -> dict[str, Any]:
+        """Put another dispatch policy in force, at once (operators)."""
+        return self._json("PUT", "/v1/admin/policy", body={"policy": policy})
 
     def add_tenant(
         self, name: str, *, admin: bool = False, weight: float | None = None, **quota: int

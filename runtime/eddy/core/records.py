@@ -261,6 +261,7 @@ class SlotStatus:
         item: Item that runs, or None.
         phase: ``empty``, ``loading``, ``idle``, ``running``, ``waiting`` (held, next item not ready) or ``faulted``.
         since_s: Board time since which it is so.
+        drained: Why nothing new is placed in it; "" where it is.
     """
 
     slot: int
@@ -273,6 +274,7 @@ class SlotStatus:
     item: int | None = None
     phase: str = "empty"
     since_s: float = 0.0
+    drained: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,7 +202,7 @@ class SharedClusters:
         where = f"slice {ended.number}, slot {message.slot}, core {ended.core}: {message.detail}".rstrip(": ")
         self.state.end(job, JobState.FAILED, message.at_s, message.cause.value, where)
 
-    def _begin_again(self, job: Job) -> None:
+    def _begin_again(self, job: Job, why: str = "its slot failed: it begins again") -> None:
         """What a kernel did is gone: it begins again, with its arrays as they came."""
         number = job.spec.id
         self._restarts[number] = self._restarts.get(number, 0) + 1
@@ -213,7 +213,7 @@ class SharedClusters:
             self.state.out.commands.append(Free(number))
         job.memory = BufferState.NONE
         self._unbound.setdefault(job.spec.tenant, deque()).appendleft(number)
-        self.state.note(job, self.state.now_s, JobEventKind.RECOVERED, detail="its slot failed: it begins again")
+        self.state.note(job, self.state.now_s, JobEventKind.RECOVERED, detail=why)
         self.state.changed(job)
 
     def _let_go(self, job: Job) -> None:
@@ -294,7 +294,7 @@ class SharedClusters:
             return
         for slot in self.slots:
             target = self._target(slot)
-            if slot.phase is not Phase.FREE or slot.module == target or slot.rests_until_s > self.state.now_s:
+            if slot.phase is not Phase.FREE or slot.module == target or not slot.offered(self.state.now_s):
                 continue
             if target and (slot.module or self._awaited(slot, target)):
                 self.state.port.begin(slot, Pool.GPU)
@@ -328,18 +328,42 @@ class SharedClusters:
     @property
     def wake_s(self) -> float | None:
         """Board time at which something is due though nothing happens: an epoch, or a slot that has rested."""
-        rested = [slot.rests_until_s for slot in self.slots if slot.rests_until_s > self.state.now_s]
+        resting = (slot for slot in self.slots if slot.rests_until_s > self.state.now_s and not slot.drained)
+        rested = [slot.rests_until_s for slot in resting]
         return min([*rested, *(() if self.loop.wake_s is None else (self.loop.wake_s,))], default=None)
 
     # Who gets what ------------------------------------------------------------------------------------------------
 
     def assign(self) -> None:
         """Ask for prices where they are due, and give every core that is free to somebody who can use it."""
-        self.loop.refresh(self.state.now_s, self.slots, self._fits, self._tenants(), self._waiting)
+        shared = [slot for slot in self.slots if not slot.drained or slot.phase is Phase.RUNNING]
+        tenants = self._tenants() if shared else set[str]()
+        self.loop.refresh(self.state.now_s, shared, self._fits, tenants, self._waiting)
+        if any(slot.drained for slot in self.slots):
+            self._move_off()
         self._bind()
         self._load()
         for slot in self.slots:
             self._hand_out(slot)
+
+    def _move_off(self) -> None:
+        """Kernels none of whose slices runs leave slots that are drained, as far as there is another for them.
+
+        They keep what they have done where it holds the same module, and begin again otherwise.
+        """
+        for number, progress in list(self._progress.items()):
+            job = self.state.jobs[number]
+            if progress.running or job.ending is not None or not self.state.slots[progress.slot].drained:
+                continue
+            assert job.spec.spread is not None
+            there = [slot for slot in self.slots if not slot.drained and self._target(slot) in job.spec.spread.variants]
+            same = [slot for slot in there if self._target(slot) == progress.module]
+            if same:
+                self._forget(job)
+                progress.slot = min(same, key=lambda slot: (self._left(slot.index, job.spec.tenant), slot.index)).index
+                self._line(progress.slot, job.spec.tenant, number)
+            elif there:
+                self._begin_again(job, "its slot is drained: it begins again on another cluster")
 
     def _tenants(self) -> set[str]:
         bound = {self.state.jobs[number].spec.tenant for number in self._progress}
@@ -387,7 +411,9 @@ class SharedClusters:
         found: list[tuple[int, float, int]] = []
         for slot in self.slots:
             module = self._target(slot)
-            if module not in spread.variants or module != self._wanted(slot) or slot.rests_until_s > self.state.now_s:
+            if module not in spread.variants or module != self._wanted(slot):
+                continue
+            if slot.drained or slot.rests_until_s > self.state.now_s:
                 continue
             cores, left = self.loop.kinds[module].cores, self._left(slot.index, tenant)
             if left >= AHEAD * cores:
@@ -414,7 +440,7 @@ class SharedClusters:
 
     def _hand_out(self, slot: MachineSlot) -> None:
         account = self.loop.accounts[slot.index]
-        if slot.phase is Phase.LOADING or account.closing:
+        if slot.phase is Phase.LOADING or account.closing or slot.drained:
             return
         for core in account.free:
             wants = self._wants(slot.index)

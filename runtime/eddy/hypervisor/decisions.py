@@ -71,14 +71,19 @@ class Decisions:
         return again
 
     def _wake(self, pool: PoolState, asked_s: float | None) -> float | None:
-        """When to ask a policy again if nothing happens: as it asked, or when a slot has rested."""
-        slots = (self.state.slots[index] for index in pool.slots)
-        rested = [slot.rests_until_s for slot in slots if slot.rests_until_s > self.state.now_s]
+        """When to ask a policy again if nothing happens: as it asked, or when a slot has rested.
+
+        Never while all slots are drained: time alone brings none of them back.
+        """
+        slots = [self.state.slots[index] for index in pool.slots]
+        rested = [slot.rests_until_s for slot in slots if slot.rests_until_s > self.state.now_s and not slot.drained]
+        if all(slot.drained and slot.phase is Phase.FREE for slot in slots):
+            asked_s = None
         return min([*rested, *(() if asked_s is None else (asked_s,))], default=None)
 
     def view(self, which: Pool = Pool.PIPELINE) -> DispatchView:
         """What a pool's policy sees now: its slots, and the jobs that run in them. Jobs that wait for memory, and slots
-        that rest after failed loads, are not shown: nothing could be decided about them."""
+        that rest after failed loads or are drained, are not shown: nothing could be decided about them."""
         pool = self.state.pools[which]
         return DispatchView(
             now_s=self.state.now_s,
@@ -86,7 +91,7 @@ class Decisions:
             slots=tuple(
                 slot.view()
                 for slot in self.state.slots.values()
-                if slot.index in pool.slots and slot.rests_until_s <= self.state.now_s
+                if slot.index in pool.slots and slot.offered(self.state.now_s)
             ),
             port_busy=self.state.port.closed_to(which),
             observations=tuple(pool.observations),
@@ -168,6 +173,8 @@ class Decisions:
             return "the slot is not free"
         if slot.rests_until_s > self.state.now_s:
             return "the slot rests: its loads failed"
+        if slot.drained:
+            return "the slot is drained"
         if job.slot_of[task] is not None:
             return "the task has a slot"
         if job.done[task] == job.spec.batch:

@@ -16,6 +16,7 @@ recovery sees on the board which commands are missing, and the policies decide a
 from __future__ import annotations
 
 import dataclasses
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,7 +24,15 @@ from functools import partial
 
 from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause
 from eddy.core.applications import Application
-from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted, StorageDamaged, StorageFailed
+from eddy.core.errors import (
+    BoardUnreachable,
+    EddyError,
+    ImageRefused,
+    MemoryExhausted,
+    NotFound,
+    StorageDamaged,
+    StorageFailed,
+)
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, SlotStatus
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
@@ -36,7 +45,7 @@ from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.preparing import Preparing
-from eddy.hypervisor.recovery import recover
+from eddy.hypervisor.recovery import DRAINED, recover
 from eddy.hypervisor.spread import SpreadJobs
 from eddy.hypervisor.status import cause_of, explain, not_launched, not_stopped, offered, slot_statuses
 from eddy.hypervisor.translate import to_input
@@ -49,6 +58,7 @@ from eddy.store import Store
 from eddy.store.rows import LOG, Commit, ItemOutput, ResultRow
 from eddy.store.submissions import Submission
 
+_log = logging.getLogger(__name__)
 FOREVER = float("inf")
 
 
@@ -119,6 +129,8 @@ class Engine:
         """Of outputs that are on disk, to be committed with the step that takes note of them."""
         self._told: set[int] = set()
         """Jobs to which something happened that followers have not been told of."""
+        self.drained: dict[int, str] = {}
+        """By slot that is drained, or is to be in the next step: why."""
         self._inbox: deque[m.Input] = deque()
         self._arrival_lock = threading.Lock()
         """Keeps a cancellation behind the arrival of its job: the store shows a job before the inbox has it."""
@@ -207,6 +219,31 @@ class Engine:
             self._inbox.append(m.Cancel(job))
         return record
 
+    def drain(self, slot: int, because: str) -> None:
+        """Note durably that a slot is given to nobody any more; the next step does so. "" gives it to jobs again.
+
+        Raises:
+            NotFound: No job could be given a slot of that number.
+        """
+        with self._arrival_lock:
+            if slot not in self.machine.slots:
+                known = sorted(self.machine.slots)
+                raise NotFound(f"There is no slot {slot} that jobs are given.", field="slot", asked=slot, allowed=known)
+            self.store.remember(DRAINED.format(slot), because)
+            self._set_drained(slot, because)
+            self._inbox.append(m.Drain(slot, because) if because else m.Undrain(slot))
+
+    def _set_drained(self, slot: int, because: str) -> None:
+        """A new dictionary: others read the old one."""
+        left = {index: why for index, why in self.drained.items() if index != slot}
+        self.drained = {**left, slot: because} if because else left
+
+    def switch(self, pool: Pool, policy: DispatchPolicy) -> None:
+        """Have another policy decide about a pool's slots, from the next step on. The caller keeps it durably."""
+        with self._arrival_lock:
+            self.policies[pool] = policy
+            self._inbox.append(m.Switch(pool, policy))
+
     # The one thread -----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -228,6 +265,7 @@ class Engine:
         self._computes = description.computes
         self.work.update(found.work)  # in place: a submission may be waiting
         self.seen, self.now_s, self.offset_s = found.clock.seen, found.clock.now_s, found.clock.offset_s
+        self.drained = {index: slot.drained for index, slot in self.machine.slots.items() if slot.drained}
         self._run([message for message in found.inputs if not (isinstance(message, m.Arrive) and self.hold(message))])
 
     @property
@@ -385,15 +423,25 @@ class Engine:
             events=tuple(outcome.log),
             kept=kept,
             slots={index: self.machine.slots[index].snapshot() for index in sorted(outcome.slots)},
-            meta={"seen": str(self.seen), "now_s": repr(self.now_s), "offset_s": repr(self.offset_s)},
+            meta={
+                **{"seen": str(self.seen), "now_s": repr(self.now_s), "offset_s": repr(self.offset_s)},
+                **{DRAINED.format(slot): because for slot, because in outcome.drained.items()},
+            },
         )
         self.store.commit(commit, wait=False)
+        for slot, because in outcome.drained.items():
+            self._now_drained(slot, because)
         if commit.tells:
             self.keeping.settle()
         self._told.update(event.job for event in outcome.log)
         for number in outcome.ended:
             self.work.pop(number, None)
             self.keeping.forget(number)
+
+    def _now_drained(self, slot: int, because: str) -> None:
+        if self.drained.get(slot, "") != because:
+            _log.error("slot %d is %s", slot, because or "given to jobs again")
+            self._set_drained(slot, because)
 
     def _logs(self, outcome: m.StepResult) -> list[ResultRow]:
         """Write what the jobs that ended printed, as far as it can be had; answers the rows that name it."""

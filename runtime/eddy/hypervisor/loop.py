@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -271,6 +272,26 @@ class Hypervisor:
         self._wake.set()
         return record
 
+    async def drain(self, slot: int, because: str) -> None:
+        """Give a slot to nobody any more, which survives a restart: what runs there ends, its job goes on elsewhere.
+
+        Args:
+            slot: Which.
+            because: Shown to operators; "" gives it to jobs again.
+
+        Raises:
+            NotFound: There is no such slot that jobs are given.
+        """
+        await self._ready.wait()
+        await anyio.to_thread.run_sync(self._engine.drain, slot, because)
+        self._wake.set()
+
+    async def switch(self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE) -> None:
+        """Have another policy decide about a pool's slots; what runs goes on."""
+        await self._ready.wait()
+        await anyio.to_thread.run_sync(self._engine.switch, pool, policy)
+        self._wake.set()
+
     @property
     def ready(self) -> bool:
         """Whether it has recovered from store and board, and serves requests."""
@@ -291,10 +312,16 @@ class Hypervisor:
 
     def slots(self) -> tuple[SlotStatus, ...]:
         """What every slot does now; while the board is away nobody knows, and the phase says so."""
+        drained = self._engine.drained
         if not self.away:
-            return self._engine.status
+            return tuple(replace(each, drained=drained.get(each.slot, "")) for each in self._engine.status)
         return tuple(
-            SlotStatus(status.slot, status.pool, status.region, phase="unknown", since_s=self.now_s())
+            SlotStatus(
+                *(status.slot, status.pool, status.region),
+                phase="unknown",
+                since_s=self.now_s(),
+                drained=drained.get(status.slot, ""),
+            )
             for status in self._engine.status
         )
 

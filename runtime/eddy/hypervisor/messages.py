@@ -11,6 +11,7 @@ from eddy.core.applications import Application
 from eddy.core.counters import CoreCounters
 from eddy.core.records import APPLICATION, JobEvent, JobRecord, KernelRecord
 from eddy.core.slots import Pool
+from eddy.policy.dispatch.view import DispatchPolicy
 
 
 def item_name(job: int, task: int, item: int) -> str:
@@ -246,6 +247,29 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
+class Drain:
+    """A slot is to be given to nobody any more; `because` is shown."""
+
+    slot: int
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undrain:
+    """A slot is to be given to jobs again."""
+
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Another policy decides about a pool's slots from now on."""
+
+    pool: Pool
+    policy: DispatchPolicy
+
+
+@dataclass(frozen=True, slots=True)
 class Resume:
     """First input after a recovery: jobs that were ending continue to end."""
 
@@ -262,6 +286,9 @@ Input = (
     | LoadFailed
     | ItemEnded
     | SliceEnded
+    | Drain
+    | Undrain
+    | Switch
     | Wake
 )
 
@@ -356,6 +383,7 @@ class StepResult:
         jobs: Ids of jobs whose record changed.
         slots: Indices of slots that changed.
         ended: Ids of jobs that reached a final state.
+        drained: By slot that was drained or undrained: why it is drained, "" where it is not any more.
     """
 
     commands: list[Command] = field(default_factory=list)
@@ -363,3 +391,4 @@ class StepResult:
     jobs: set[int] = field(default_factory=set)
     slots: set[int] = field(default_factory=set)
     ended: list[int] = field(default_factory=list)
+    drained: dict[int, str] = field(default_factory=dict)

@@ -55,6 +55,13 @@ class PoolState:
         """By application: its tasks as a job has them that nothing was done for."""
         self._stale: set[int] = set()
         self._changed: set[int] = set()
+        self._all_new = False
+        """Whether the policy has not been asked yet."""
+
+    def switch(self, policy: DispatchPolicy) -> None:
+        """Another policy decides from now on; it knows nothing of what the last one remembered."""
+        self.policy, self.memory, self.wake_s, self._all_new = policy, policy.initial(), None, True
+        self.observations.clear()
 
     def stale(self, number: int) -> None:
         """What is shown of a job is not true any more."""
@@ -96,13 +103,15 @@ class PoolState:
         dispatch = self.policy.decide(view)
         self.observations.clear()
         self._changed.clear()
+        self._all_new = False
         self.memory, self.asked_s = dispatch.memory, view.now_s
         return dispatch
 
     @property
-    def changed(self) -> frozenset[int]:
-        """Jobs that came, changed or went since the policy was asked last, as far as they were shown."""
-        return frozenset(self._changed)
+    def changed(self) -> frozenset[int] | None:
+        """Jobs that came, changed or went since the policy was asked last, as far as they were shown; None where it
+        never was."""
+        return None if self._all_new else frozenset(self._changed)
 
     def _shape(self, job: Job) -> Tasks:
         """The tasks of a job nothing was done for."""

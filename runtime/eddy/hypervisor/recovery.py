@@ -57,6 +57,8 @@ from eddy.store import Store
 from eddy.store.rows import Commit, StoredJob
 
 _log = logging.getLogger(__name__)
+DRAINED = "drained.{}"
+"""Name of the value that says why a slot is drained; "" where it is not."""
 LOAD_EVENTS = (EventKind.CONFIGURED, EventKind.CONFIGURATION_FAILED)
 
 
@@ -119,6 +121,8 @@ def recover(
     clock = _clock(store, state)
     events = [e for e in board.wait(state.now_s, clock.seen) if e.seq > clock.seen]
     machine = _machine(board.describe(), images, policies, price)
+    for index, slot in machine.slots.items():
+        slot.drained = store.meta(DRAINED.format(index))
     buffers.adopt(state.buffers)
     taken = _Jobs(store, kinds, buffers, machine, clock.now_s, board.describe().computes)
     taken.adopt()
@@ -256,7 +260,7 @@ def _adopt_slots(
     """Recover every slot, as far as board and store agree."""
     for index, fresh in list(machine.slots.items()):
         actual = state.slots[index]
-        known = MachineSlot(index, fresh.load_s, since_s=now_s)
+        known = MachineSlot(index, fresh.load_s, since_s=now_s, drained=fresh.drained)
         snapshot = snapshots.get(index)
         if snapshot is not None:
             _reconcile(known, snapshot, actual, [e for e in events if e.slot == index], modules, machine)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from eddy.board.port import Cause
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
+from eddy.hypervisor.draining import Draining
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.messages import (
@@ -14,6 +15,7 @@ from eddy.hypervisor.messages import (
     Collect,
     Collected,
     Configured,
+    Drain,
     Free,
     Input,
     ItemEnded,
@@ -23,6 +25,8 @@ from eddy.hypervisor.messages import (
     NoMemory,
     Resume,
     SliceEnded,
+    Switch,
+    Undrain,
     Wake,
 )
 from eddy.hypervisor.slot import MachineSlot, Phase
@@ -41,6 +45,7 @@ class Reports:
 
     def __init__(self, state: MachineState) -> None:
         self.state = state
+        self.draining = Draining(state)
 
     def take(self, message: Input) -> None:
         """Book one input."""
@@ -68,9 +73,20 @@ class Reports:
                 self.state.end(job, JobState.CANCELLED, self.state.now_s)
         elif isinstance(message, Resume):
             self._resume()
+        elif isinstance(message, (Drain, Undrain, Switch)):
+            self._asked(message)
         elif isinstance(message, Wake):
             for pool in self.state.pools.values():
                 pool.wake_s = None
+
+    def _asked(self, message: Drain | Undrain | Switch) -> None:
+        """What the operator asked for."""
+        if isinstance(message, Switch):
+            self.state.pools[message.pool].switch(message.policy)
+        elif isinstance(message, Drain):
+            self.draining.drain(self.state.slots[message.slot], message.because)
+        else:
+            self.draining.undrain(self.state.slots[message.slot])
 
     def _resume(self) -> None:
         """What was ending goes on ending; outputs that were finished and not stored are collected."""
@@ -175,6 +191,7 @@ class Reports:
             slot.let_go(message.at_s)
             if self.state.clusters is not None:
                 self.state.clusters.load_failed(slot, module, message.refused)
+            self.draining.load_ended(slot, "" if message.refused else message.cause)
             return
         task = slot.task
         job.attempts[task] += 1
@@ -190,6 +207,7 @@ class Reports:
             pool.refuse(module, slot.index, (each for each in self.state.jobs.values() if each.spec.pool is pool.pool))
         images = pool.fits.get(module, {})
         self.state.release(slot, job, message.at_s, JobEventKind.RELEASE)
+        self.draining.load_ended(slot, "" if message.refused else message.cause)
         hopeless = not images or job.attempts[task] >= MAX_LOAD_ATTEMPTS
         if job.ending is None and hopeless:
             job.failed_task = task
@@ -212,6 +230,7 @@ class Reports:
         self.state.log(job, slot, message.at_s, what, item=item, started_s=message.started_s, detail=detail)
         slot.item = None
         slot.enter(Phase.HELD, message.at_s)
+        module = slot.module
         if slot.stopping or not good:
             slot.forget_module()
             slot.faulted = not good and message.cause is not Cause.STOPPED
@@ -233,9 +252,13 @@ class Reports:
                 self.state.settle(job, message.at_s)
         elif slot.leaving:
             self.state.release(slot, job, message.at_s, JobEventKind.PREEMPT)
+        self.draining.item_ended(slot, module, message.cause)
 
     def _slice_ended(self, message: SliceEnded) -> None:
         """A slice ended on its core; with the last one, the kernel."""
+        ran_on = self.state.slots.get(message.slot)
+        if ran_on is not None and not message.bounced:
+            self.draining.item_ended(ran_on, ran_on.module, message.cause)
         job = self.state.clusters.ended(message) if self.state.clusters is not None else None
         if job is None:
             return

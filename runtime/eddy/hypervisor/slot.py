@@ -45,6 +45,7 @@ class MachineSlot:
         since_s: Board time of the last change of phase.
         scrubbing: What it is `LOADING` for is no load: its module is being scrubbed for another tenant.
         scrubs: What is resident may serve another tenant without a load.
+        drained: Why nothing new is placed here, for people; "" where it is.
     """
 
     index: int
@@ -63,6 +64,7 @@ class MachineSlot:
     since_s: float = 0.0
     scrubbing: bool = False
     scrubs: bool = False
+    drained: str = ""
     cached: SlotView | None = None
 
     def enter(self, phase: Phase, at_s: float) -> None:
@@ -86,6 +88,10 @@ class MachineSlot:
         pause_s = min(self.load_s * 2.0**self.failed_loads, MAX_REST_S)
         self.failed_loads += 1
         self.rests_until_s = at_s + pause_s
+
+    def offered(self, now_s: float) -> bool:
+        """Whether policies are shown it: not while it rests, nor once it is drained and free."""
+        return self.rests_until_s <= now_s and not (self.drained and self.phase is Phase.FREE)
 
     def view(self) -> SlotView:
         """What a policy sees."""

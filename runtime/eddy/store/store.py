@@ -281,6 +281,11 @@ class Store(Tenants, Blobs, Submissions, Outputs):
         """What the hypervisor last wrote about each slot."""
         return {row["slot"]: load_snapshot(row["snapshot"]) for row in self._db.rows("SELECT * FROM slot")}
 
+    def remember(self, key: str, value: str) -> None:
+        """Keep a value by name (`meta`); it is on disk when this returns."""
+        with self._db.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
     def meta(self, key: str, default: str = "") -> str:
         """A value kept by name."""
         row = self._db.row("SELECT value FROM meta WHERE key = ?", key)

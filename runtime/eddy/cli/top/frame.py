@@ -6,14 +6,17 @@ Every part has its place and its share of the lines; a part that has more says h
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eddy.cli.output import seconds
+from eddy.cli.resources import phase_of
 
 COLUMNS, LINES = 80, 24
 """The smallest terminal everything fits into."""
 _BLANK = "-"
+Chosen = tuple[str, int]
+"""What is marked: `job` or `slot`, and its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,20 @@ class Line:
         text: At most as wide as the frame.
         style: What it is: `title`, `head`, `plain`, `bad` or `chosen`.
         job: The job it is about, which can be chosen; else None.
+        slot: The slot it is about, which can be chosen; else None.
     """
 
     text: str
     style: str = "plain"
     job: int | None = None
+    slot: int | None = None
+
+    @property
+    def about(self) -> Chosen | None:
+        """What is chosen with it."""
+        if self.job is not None:
+            return "job", self.job
+        return None if self.slot is None else ("slot", self.slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +60,20 @@ class Seen:
     problem: str = ""
 
 
-def frame(seen: Seen, columns: int = COLUMNS, lines: int = LINES, chosen: int | None = None) -> list[Line]:
-    """The lines of a frame, at most `lines` of at most `columns` characters; `chosen` is the job that is marked."""
+def frame(seen: Seen, columns: int = COLUMNS, lines: int = LINES, chosen: Chosen | None = None) -> list[Line]:
+    """The lines of a frame, at most `lines` of at most `columns` characters; what is `chosen` is marked."""
     if seen.overview is None:
         return _fit([Line(f"eddy top  {seen.url}", "title"), Line(f"no answer: {seen.problem}", "bad")], columns, lines)
     state = seen.overview
     fixed = [*_title(seen, state), *_slots(state), *_market(seen.market), *_tenants(state)]
     left = max(lines - len(fixed), 3)
-    return _fit([*fixed, *_jobs(state, left, chosen)], columns, lines)
+    found = [*fixed, *_jobs(state, left)]
+    marked = [replace(line, style="chosen") if line.about and line.about == chosen else line for line in found]
+    return _fit(marked, columns, lines)
 
 
 def _fit(lines: Sequence[Line], columns: int, most: int) -> list[Line]:
-    return [Line(line.text[:columns].rstrip(), line.style, line.job) for line in lines[:most]]
+    return [replace(line, text=line.text[:columns].rstrip()) for line in lines[:most]]
 
 
 def _title(seen: Seen, state: Mapping[str, Any]) -> list[Line]:
@@ -77,9 +91,10 @@ def _slots(state: Mapping[str, Any]) -> list[Line]:
     lines = [Line(_row(_SLOT, ("SLOT", "POOL", "PHASE", "SINCE", "MODULE", "TENANT", "JOB", "ITEM")), "head")]
     for slot in state["slots"]:
         since = seconds(state["now_s"] - slot["since_s"])
-        values = (slot["slot"], slot["pool"], slot["phase"], since, slot["module"], slot["tenant"])
+        values = (slot["slot"], slot["pool"], phase_of(slot), since, slot["module"], slot["tenant"])
         text = _row(_SLOT, (*values, slot["job"], slot["item"]))
-        lines.append(Line(text, "bad" if slot["phase"] in ("faulted", "unknown") else "plain"))
+        bad = slot["phase"] in ("faulted", "unknown") or slot["drained"]
+        lines.append(Line(text, "bad" if bad else "plain", slot=slot["slot"]))
     return lines
 
 
@@ -107,28 +122,27 @@ def _tenants(state: Mapping[str, Any], most: int = 4) -> list[Line]:
     return lines + ([Line(f"and {len(loads) - most} more tenants")] if len(loads) > most else [])
 
 
-def _jobs(state: Mapping[str, Any], room: int, chosen: int | None) -> list[Line]:
+def _jobs(state: Mapping[str, Any], room: int) -> list[Line]:
     """Jobs under way, then those that ended, as many as there is room for."""
     head = Line(
         _row(_JOB, ("JOB", "TENANT", "APPLICATION", "STATE", "ITEMS", "WAITING", "RUNNING", "RESPONSE")), "head"
     )
     found = [*state["jobs"], *state["ended"]]
     shown = found[: room - 1] if len(found) < room else found[: room - 2]
-    lines = [head, *(_job(entry, chosen) for entry in shown)]
+    lines = [head, *(_job(entry) for entry in shown)]
     hidden = sum(state["counts"].values()) - sum(entry in shown for entry in state["jobs"])
     if len(found) > len(shown) and hidden > 0:
         lines.append(Line(f"and {hidden} more under way"))
     return lines
 
 
-def _job(entry: Mapping[str, Any], chosen: int | None) -> Line:
+def _job(entry: Mapping[str, Any]) -> Line:
     progress, error = entry["progress"], entry["error"]
     what = f"{entry['state']}{': ' + error['cause'] if error else ''}"
     times = (seconds(entry["waiting_s"]), seconds(entry["running_s"]), seconds(entry["response_s"]))
     items = f"{progress['done']}/{progress['total']}"
     text = _row(_JOB, (entry["id"], entry["tenant"], entry["application"], what, items, *times))
-    style = "chosen" if entry["id"] == chosen else "bad" if error else "plain"
-    return Line(text, style, entry["id"])
+    return Line(text, "bad" if error else "plain", entry["id"])
 
 
 _SLOT = ((4, ">"), (8, "<"), (8, "<"), (8, ">"), (20, "<"), (12, "<"), (6, ">"), (5, ">"))

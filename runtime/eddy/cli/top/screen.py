@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -10,7 +11,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from eddy.cli.top.frame import Line, Seen, frame
+from eddy.cli.top.frame import Chosen, Line, Seen, frame
 from eddy.cli.top.look import look
 from eddy.core.errors import EddyError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from eddy.client import Client
 
 STYLES = {"title": "bold", "head": "bold dim", "plain": "", "bad": "red", "chosen": "reverse"}
-HELP = "up/down choose  enter show  c cancel  p price policy  q quit"
+HELP = "up/down choose  enter show  c cancel  d drain  s switch policy  p price policy  q quit"
 
 
 class Screen(App[None]):
@@ -38,6 +39,8 @@ class Screen(App[None]):
         Binding("down", "choose(1)", "Down"),
         Binding("enter", "details", "Show"),
         Binding("c", "cancel", "Cancel"),
+        Binding("d", "drain", "Drain a slot, or bring it back"),
+        Binding("s", "switch", "Switch policy"),
         Binding("p", "price", "Price policy"),
     ]
     ENABLE_COMMAND_PALETTE = False
@@ -46,7 +49,7 @@ class Screen(App[None]):
         super().__init__()
         self._client, self._url, self._interval_s = client, url, interval_s
         self._seen = Seen(url, None, problem="asking")
-        self._chosen: int | None = None
+        self._chosen: Chosen | None = None
         self._said, self._asked = "", ""
         self._details: list[str] = []
 
@@ -86,23 +89,25 @@ class Screen(App[None]):
         self.query_one("#frame", Static).update(text)
         self.query_one("#keys", Static).update(self._asked or self._said or HELP)
 
-    def _jobs(self) -> list[int]:
-        lines = frame(self._seen, self.size.width, max(self.size.height - 1, 3))
-        return [line.job for line in lines if line.job is not None]
-
     def action_choose(self, by: int) -> None:
-        """Choose the job above or below."""
-        jobs = self._jobs()
-        if jobs:
-            place = jobs.index(self._chosen) + by if self._chosen in jobs else 0
-            self._chosen = jobs[min(max(place, 0), len(jobs) - 1)]
+        """Choose the slot or job above or below; the first job at first."""
+        lines = frame(self._seen, self.size.width, max(self.size.height - 1, 3))
+        there = [line.about for line in lines if line.about is not None]
+        if self._chosen in there:
+            self._chosen = there[min(max(there.index(self._chosen) + by, 0), len(there) - 1)]
+        else:
+            self._chosen = next((each for each in there if each[0] == "job"), there[0] if there else None)
         self._asked = ""
         self._draw()
 
     def action_details(self) -> None:
         """Show the chosen job, until Escape."""
-        if self._chosen is not None and not self._details:
-            self._fetch(self._chosen)
+        if self._job is not None and not self._details:
+            self._fetch(self._job)
+
+    @property
+    def _job(self) -> int | None:
+        return self._chosen[1] if self._chosen is not None and self._chosen[0] == "job" else None
 
     @work(thread=True)
     def _fetch(self, job: int) -> None:
@@ -126,15 +131,58 @@ class Screen(App[None]):
 
     def action_cancel(self) -> None:
         """Cancel the chosen job; it takes a second press."""
-        if self._chosen is None:
-            return
-        asked = f"cancel job {self._chosen}? press c again; escape keeps it"
-        if self._asked != asked:
-            self._asked = asked
-            self._draw()
-            return
-        self._asked = ""
-        self._cancel(self._chosen)
+        if self._job is not None and self._sure(f"cancel job {self._job}? press c again; escape keeps it"):
+            self._cancel(self._job)
+
+    def _sure(self, asked: str) -> bool:
+        """Whether it was asked before this press."""
+        before, self._asked = self._asked, asked
+        if before == asked:
+            self._asked = ""
+        self._draw()
+        return before == asked
+
+    def action_drain(self) -> None:
+        """Drain the chosen slot, which takes a second press, or bring it back (operators)."""
+        slot = self._chosen[1] if self._chosen is not None and self._chosen[0] == "slot" else None
+        shown = self._seen.overview["slots"] if self._seen.overview else []
+        (known,) = [each for each in shown if each["slot"] == slot] or [None]
+        if known is None:
+            self._say("choose a slot with up and down first")
+        elif known["drained"]:
+            self._drain(known["slot"], False)
+        elif self._sure(f"drain slot {slot}? press d again; escape keeps it"):
+            self._drain(known["slot"], True)
+
+    @work(thread=True)
+    def _drain(self, slot: int, drained: bool) -> None:
+        try:
+            if drained:
+                self._client.drain(slot, "drained in eddy top")
+            else:
+                self._client.undrain(slot)
+            said = f"slot {slot}: {'nothing new is placed there' if drained else 'given to jobs again'}"
+        except EddyError as error:
+            said = error.message
+        self.call_from_thread(self._say, said)
+        self.call_from_thread(self._ask)
+
+    def action_switch(self) -> None:
+        """Put the next dispatch policy in force, which takes a second press (operators)."""
+        if self._sure("put the next dispatch policy in force? press s again; escape keeps it"):
+            self._next_policy()
+
+    @work(thread=True)
+    def _next_policy(self) -> None:
+        try:
+            now = self._client.policy_in_force()
+            following = _after(now["policy"], now["allowed"])
+            self._client.set_policy(following)
+            said = f"policy: {following}"
+        except EddyError as error:
+            said = error.message
+        self.call_from_thread(self._say, said)
+        self.call_from_thread(self._ask)
 
     @work(thread=True)
     def _cancel(self, job: int) -> None:
@@ -153,8 +201,7 @@ class Screen(App[None]):
     def _next_price(self) -> None:
         try:
             now = self._client.price_policy()
-            policies = now["policies"]
-            following = policies[(policies.index(now["policy"]) + 1) % len(policies)]
+            following = _after(now["policy"], now["allowed"])
             self._client.set_price_policy(following)
             said = f"price policy: {following}"
         except EddyError as error:
@@ -164,3 +211,9 @@ class Screen(App[None]):
     def _say(self, text: str) -> None:
         self._said = text
         self._draw()
+
+
+def _after(name: str, allowed: Sequence[str]) -> str:
+    """The next of the names; the first after the last, or where it is none of them."""
+    place = allowed.index(name) + 1 if name in allowed else 0
+    return allowed[place % len(allowed)]

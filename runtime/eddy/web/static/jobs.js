@@ -11,7 +11,7 @@ function state(job) {
 }
 
 export function list(jobs, operator, empty, refresh) {
-  const open = (job) => element("button", { type: "button", class: "link", onclick: () => show(job.id, refresh) }, String(job.id));
+  const open = (job) => element("button", { type: "button", class: "link", "aria-label": `Job ${job.id}`, onclick: () => show(job.id, refresh) }, String(job.id));
   return table("", [
     { title: "Job", of: open },
     ...(operator ? [{ title: "Tenant", of: (job) => job.tenant }] : []),

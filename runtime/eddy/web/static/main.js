@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { duration, element, table } from "./format.js";
 import { list } from "./jobs.js";
+import { drainButton, forget, policies, stateOf } from "./operate.js";
 import { legend, timeline } from "./timeline.js";
 
 const PERIOD_MS = 1000;
@@ -13,34 +14,40 @@ function draw(state, market) {
   const text = JSON.stringify([state, market]);
   if (text === drawn) return;
   drawn = text;
+  const focused = document.activeElement?.getAttribute("aria-label");
   const waiting = state.counts.queued || 0;
   const jobs = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
   at("status").className = state.ready ? "" : "bad";
   at("status").textContent = state.ready
     ? `board time ${duration(state.now_s)}, policy ${state.policy}, ${jobs} jobs under way, ${waiting} of them waiting`
     : `Not ready: ${state.detail}`;
-  at("viewer").textContent = state.operator ? `${state.viewer} (operator)` : state.viewer;
+  at("viewer").textContent = state.operator && state.viewer !== "operator" ? `${state.viewer} (operator)` : state.viewer;
   at("timeline").replaceChildren(timeline(state));
   at("legend").replaceChildren(...legend(state));
   at("slots").replaceChildren(slots(state));
+  at("operate-section").hidden = !state.operator;
+  if (state.operator) policies(at("operate"), state, market, refresh);
   at("jobs").replaceChildren(list(state.jobs, state.operator, "No job is under way.", refresh));
   at("ended").replaceChildren(list(state.ended, state.operator, "No job has ended yet.", refresh));
   at("tenants-section").hidden = !state.operator;
   at("tenants").replaceChildren(tenants(state));
   at("market-section").hidden = !market;
   if (market) at("market").replaceChildren(...prices(market));
+  // What was drawn again must not take the keyboard's place away.
+  if (focused && document.activeElement === document.body) document.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
 }
 
 function slots(state) {
   return table("", [
     { title: "Slot", number: true, of: (slot) => String(slot.slot) },
     { title: "Pool", of: (slot) => slot.pool },
-    { title: "Phase", of: (slot) => element("span", { class: slot.phase === "faulted" ? "bad" : null }, slot.phase) },
+    { title: "Phase", of: stateOf },
     { title: "Since", number: true, of: (slot) => duration(state.now_s - slot.since_s) },
     { title: "Module", of: (slot) => slot.module || "-" },
     { title: "Tenant", of: (slot) => slot.tenant || "-" },
     { title: "Job", number: true, of: (slot) => String(slot.job ?? "-") },
     { title: "Item", number: true, of: (slot) => String(slot.item ?? "-") },
+    ...(state.operator ? [{ title: "Operate", of: (slot) => drainButton(slot, refresh) }] : []),
   ], state.slots, "The board has not answered yet.");
 }
 
@@ -88,6 +95,7 @@ function logIn() {
   clearTimeout(timer);
   at("log-in").hidden = false;
   at("board").hidden = at("who").hidden = true;
+  forget();
   at("status").className = "";
   at("status").textContent = "Not logged in";
   at("key").focus();

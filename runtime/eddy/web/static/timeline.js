@@ -24,7 +24,7 @@ export function timeline(state) {
     for (const span of spans.filter((entry) => entry.slot === slot.slot)) picture.append(...bar(span, x, y, scale));
     if (slot.phase === "running" || slot.phase === "loading") picture.append(now(slot, x, y, end));
   });
-  picture.append(...ticks(start, end, x, TOP + ROW * state.slots.length));
+  if (end > start) picture.append(...ticks(start, end, x, TOP + ROW * state.slots.length));
   return picture;
 }
 

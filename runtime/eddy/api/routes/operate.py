@@ -1,0 +1,83 @@
+"""`/v1/admin/slots`, `/v1/admin/policy`: what the operator changes while jobs run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import anyio.to_thread
+from fastapi import APIRouter, Path
+from pydantic import ConfigDict, Field
+
+from eddy.api.bodies import JsonRoute
+from eddy.api.context import Ctx, Operator
+from eddy.api.numbers import Decimal
+from eddy.api.openapi import refusals
+from eddy.api.policy import put_in_force
+from eddy.api.rendering import slot_answer
+from eddy.api.schemas import Answer, Slot
+from eddy.api.submissions import Request
+from eddy.core.errors import InvalidRequest
+from eddy.policy.dispatch import POLICIES
+
+router = APIRouter(prefix="/v1/admin", tags=["operator"], route_class=JsonRoute, responses=refusals(403, 404))
+_SlotIndex = Annotated[Decimal, Path(ge=0, le=65_535, description="The slot's index.")]
+
+
+class DrainSubmission(Request):
+    """Whether a slot is given to jobs."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"drained": True, "because": "a new fan on Monday"}]})
+
+    drained: bool = Field(description="True: what runs in it ends, its job goes on elsewhere, nothing new is placed.")
+    because: str = Field("", max_length=200, description="Why, for the operators who see it later.")
+
+
+class PolicySubmission(Request):
+    """Another dispatch policy."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"policy": "nimblock"}]})
+
+    policy: str = Field(description="Its name, as `eddy serve --policy` takes it.")
+
+
+class PolicyInForce(Answer):
+    """The dispatch policy in force, and those there are."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"policy": "nimblock", "allowed": ["eddy", "nimblock"]}]},
+    )
+
+    policy: str = Field(description="Decides about the pipeline slots from the next step on.")
+    allowed: list[str] = Field(description="Names there are.")
+
+
+@router.put("/slots/{slot}", operation_id="drain_slot", response_model=Slot, summary="Drain a slot, or bring it back")
+async def drain(slot: _SlotIndex, body: DrainSubmission, context: Ctx, operator: Operator) -> Slot:
+    """Durable, and safe to repeat. What runs in the slot ends; `phase` says when it has."""
+    context.require_running()
+    because = (body.because.strip() or "drained by the operator") if body.drained else ""
+    await context.hypervisor.drain(slot, because)
+    (status,) = (status for status in context.hypervisor.slots() if status.slot == slot)
+    return slot_answer(status, operator)
+
+
+@router.get("/policy", operation_id="show_policy", response_model=PolicyInForce, summary="The dispatch policy")
+async def show_policy(context: Ctx, operator: Operator) -> PolicyInForce:
+    """Which one is in force, and which there are."""
+    return _in_force(context.hypervisor.policy)
+
+
+@router.put("/policy", operation_id="set_policy", response_model=PolicyInForce, summary="Another policy, at once")
+async def set_policy(body: PolicySubmission, context: Ctx, operator: Operator) -> PolicyInForce:
+    """What runs goes on; the new policy decides from now on, also after a restart with the same settings."""
+    if body.policy not in POLICIES:
+        raise InvalidRequest(f"There is no policy {body.policy!r}.", field="policy", allowed=sorted(POLICIES))
+    context.require_running()
+    await anyio.to_thread.run_sync(put_in_force, context.store, body.policy)
+    await context.hypervisor.switch(POLICIES[body.policy]())
+    return _in_force(body.policy)
+
+
+def _in_force(name: str) -> PolicyInForce:
+    return PolicyInForce(policy=name, allowed=sorted(POLICIES))
