@@ -26,7 +26,8 @@ from eddy.store.submissions import Submission
 from service_bench.clients import drive
 from service_bench.servers import ROOT, Running, eddy
 
-FEW, MANY, TURNS = 200, 10_000, 1
+FEW, MANY, TURNS = 1_500, 10_000, 1
+"""Jobs waiting; few are as many as no machine completes while nobody asks, else it is its end that is measured."""
 GROUP, DATABASE = 500, "eddy.sqlite3"
 LEAST = {
     "submissions, many waiting / few": 0.5,
