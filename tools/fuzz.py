@@ -23,6 +23,7 @@ from eddy.client import Client
 ROOT = Path(__file__).parents[1]
 REQUIREMENT = "schemathesis==4.32.5"
 HOME = ROOT / "build" / "fuzz"
+KERNEL = "kernel void twice(global int *a) { a[get_global_id(0)] *= 2; }"
 
 
 def schemathesis() -> Path:
@@ -59,7 +60,7 @@ def server(data: Path, log: Path) -> Iterator[dict[str, str]]:
 
 
 def keys(started: dict[str, str]) -> dict[str, str]:
-    """A key for each role; the tenant's has jobs of its own already, so that there is something to find."""
+    """A key for each role; each has a job and a kernel of its own already, so that there is something to find."""
     operator = Path(started["operator_key_file"]).read_text().strip()
     with Client(started["url"], operator) as client:
         tenant = client.add_tenant("fuzz")["key"]
@@ -68,6 +69,7 @@ def keys(started: dict[str, str]) -> dict[str, str]:
             for size in (128 * 128, 256):  # what the page's examples name
                 client.put_blob(bytes(size))
             client.submit("image_compression", {"image": np.zeros((2, 128, 128), np.uint8)}).wait(timeout_s=60)
+            client.kernel(KERNEL, "twice").launch(4096, np.zeros(4096, np.int32)).wait(timeout_s=60)
     return {"operator": operator, "tenant": tenant}
 
 

@@ -42,7 +42,7 @@ _RESTING = ("slot_path", "ctrl_xbar")
 """Modules of the shell that may come to rest: kept apart, so that their state can be told from the rest."""
 
 _CONTROL = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for name in _RESTING)
-REGISTERS = ("hls_registers.hpp",)
+REGISTERS = ("lite_port.hpp", "hls_registers.hpp")
 """What the modules written in C++ share; not among the headers of every model, which need not be built again for it."""
 
 
@@ -196,7 +196,7 @@ def build_rogue(progress: Progress = silent) -> Path:
 
 def build_liar(progress: Progress = silent) -> Path:
     """The module that lies about being done (`eddy_sim.faults.Liar`)."""
-    return _build_plain("liar", ("liar.cpp",), progress, REGISTERS)
+    return _build_plain("liar", ("liar.cpp",), progress, (*REGISTERS, "cluster_registers.hpp"))
 
 
 def _build_plain(name: str, sources: tuple[str, ...], progress: Progress, included: tuple[str, ...] = ()) -> Path:

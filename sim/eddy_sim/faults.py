@@ -89,6 +89,8 @@ class Liar:
         hold_b: Cycles it lets each write answer wait.
         pointer: Offset of the register that holds its address.
         span: Bytes it goes through.
+        cores: Where it is a GPU cluster: how many cores it says it has. Core 0 lies in its kernel's region and context,
+            and core 1 runs until it is halted. 0 for an accelerator.
     """
 
     reads: bool = False
@@ -108,6 +110,7 @@ class Liar:
     hold_b: int = 0
     pointer: int = 0x10
     span: int = 4096
+    cores: int = 0
 
     def options(self) -> str:
         """What `liar.cpp` is told."""

@@ -23,6 +23,7 @@ from eddy.board.pynq import PynqBoard
 from eddy.core.errors import ModuleFault
 from eddy.core.slots import Pool
 from eddy.packages.manifests import load_module_manifest
+from eddy_sim.faults import LoadFault
 
 ROOT = Path(__file__).parents[2]
 MODULES = Path(__file__).parents[1] / "modules"
@@ -113,7 +114,12 @@ def rtl(tmp: Path, behind_socket: bool = False) -> GpuHarness:
     shutil.copytree(files.overlay.parent, tmp / "images")
     device = SimDevice(made, coherent=False)
     board = open_device(files.overlay, device, SimClock(device), made, tmp / "images", OPEN)
-    harness = Harness(board, lambda *_: None, lambda: board, tmp / "images", board.release)
+
+    def misload(slot: int, fault: str | LoadFault) -> None:
+        assert isinstance(fault, LoadFault)
+        device.inject(slot, fault)
+
+    harness = Harness(board, misload, lambda: board, tmp / "images", board.release)
     return GpuHarness(socketed(harness, tmp) if behind_socket else harness, "dct")
 
 

@@ -1,12 +1,13 @@
 /// A module that lies about being done, behind `ModuleAbi`: it says so when it likes, and reads and writes on.
 ///
 /// Everything it asks for lies in the `span` bytes from its pointer, which its item was granted: what it breaks is not
-/// its windows but the end of the item. Options are `build_hash(hex) kind` and then `name=number` for each field of
+/// its windows but the end of the item. With `cores` it is a GPU cluster, whose core 0 says that it has stopped. Options are `build_hash(hex) kind` and then `name=number` for each field of
 /// `Mode`, all separated by blanks. `liar_watch` and `liar_seen` say how often a word came to any module of this kind.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "cluster_registers.hpp"
 #include "hls_registers.hpp"
 
 namespace {
@@ -29,6 +30,7 @@ struct Mode {
   uint32_t hold_w = 0, hold_r = 0, hold_b = 0;  // cycles it lets a channel wait, of each transfer
   uint32_t pointer = 0x10;             // offset of the register with its address
   uint32_t span = 4096;
+  uint32_t cores = 0;                  // it is a cluster of so many; 0: an accelerator
 };
 
 constexpr struct {
@@ -39,16 +41,18 @@ constexpr struct {
     {"burst", &Mode::burst},     {"when", &Mode::when},     {"delay", &Mode::delay},       {"pause", &Mode::pause},
     {"total", &Mode::total},     {"outstanding", &Mode::outstanding},                      {"contexts", &Mode::contexts},
     {"ids", &Mode::ids},         {"hold_w", &Mode::hold_w}, {"hold_r", &Mode::hold_r},     {"hold_b", &Mode::hold_b},
-    {"pointer", &Mode::pointer}, {"span", &Mode::span},
+    {"pointer", &Mode::pointer}, {"span", &Mode::span},     {"cores", &Mode::cores},
 };
 
 uint64_t watched = 0, seen = 0;
 
 struct State {
   HlsRegisters registers;
+  ClusterRegisters cluster;
   uint8_t acting, said;
   uint32_t age, since_asked, asked_reads, asked_writes, reads_owed, writes_owed;
   uint64_t base;  // its address, as it was at the start: the registers may be another item's by now
+  uint32_t context;
   uint32_t waited_w, waited_r, waited_b;
   uint32_t first, next, beat;  // of the writes whose data has not all gone
   uint64_t owed[kMostOwed];    // their addresses
@@ -81,10 +85,14 @@ class Liar {
       answers(before, down);
       requests(before, down);
       data(before, down);
-      s_.registers.step(before, down, s_.up, true, hash_, kind_);
-      if (s_.registers.started && !s_.acting) begin();
+      if (mode_.cores) {
+        s_.cluster.step(before, down, s_.up, hash_, kind_, mode_.cores);
+      } else {
+        s_.registers.step(before, down, s_.up, true, hash_, kind_);
+      }
+      if ((mode_.cores ? s_.cluster.started : s_.registers.started) && !s_.acting) begin();
       if (s_.acting) act();
-      s_.up.irq = s_.registers.gie && s_.registers.isr & s_.registers.ier;
+      s_.up.irq = mode_.cores ? s_.cluster.interrupts() : s_.registers.interrupts();
     }
     up = s_.up;
   }
@@ -99,7 +107,8 @@ class Liar {
   void begin() {
     s_.acting = 1;
     s_.said = 0;
-    s_.base = s_.registers.address(mode_.pointer);
+    s_.base = mode_.cores ? s_.cluster.address() : s_.registers.address(mode_.pointer);
+    s_.context = mode_.cores ? s_.cluster.context() : 0;
     s_.age = s_.since_asked = s_.asked_reads = s_.asked_writes = 0;
     if (mode_.when == kAtStart) say();
   }
@@ -107,7 +116,11 @@ class Liar {
   void say() {
     if (s_.said) return;
     s_.said = 1;
-    s_.registers.finish();
+    if (mode_.cores) {
+      s_.cluster.finish();
+    } else {
+      s_.registers.finish();
+    }
   }
 
   /// Counts the cycles a channel is kept waiting; answers whether it may go now.
@@ -213,7 +226,7 @@ class Liar {
       up.m_axi_arlen = static_cast<uint8_t>(mode_.len);
       up.m_axi_arsize = static_cast<uint8_t>(mode_.size);
       up.m_axi_arburst = static_cast<uint8_t>(mode_.burst);
-      up.m_axi_aruser = static_cast<uint8_t>(n % mode_.contexts);
+      up.m_axi_aruser = static_cast<uint8_t>((s_.context + n % mode_.contexts) % 16);
       up.m_axi_arid = static_cast<uint8_t>(n % mode_.ids);
       s_.reads_owed++;
     }
@@ -224,7 +237,7 @@ class Liar {
       up.m_axi_awlen = static_cast<uint8_t>(mode_.len);
       up.m_axi_awsize = static_cast<uint8_t>(mode_.size);
       up.m_axi_awburst = static_cast<uint8_t>(mode_.burst);
-      up.m_axi_awuser = static_cast<uint8_t>(n % mode_.contexts);
+      up.m_axi_awuser = static_cast<uint8_t>((s_.context + n % mode_.contexts) % 16);
       up.m_axi_awid = static_cast<uint8_t>(n % mode_.ids);
       s_.owed[s_.next] = up.m_axi_awaddr;
       s_.next = (s_.next + 1) % kMostOwed;
