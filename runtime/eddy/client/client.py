@@ -10,6 +10,7 @@ import httpx
 from eddy.client.job import Job
 from eddy.client.sendable import quoted, setting, submission_key
 from eddy.client.transport import Transport
+from eddy.client.views import JobList, MarketView, Timeline
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
@@ -168,9 +169,9 @@ class Client:
         """
         return self._json("DELETE", f"/v1/jobs/{job}")
 
-    def jobs(self, *, state: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
-        """Your jobs, newest first; every one of them, or the newest `limit`."""
-        found: list[dict[str, Any]] = []
+    def jobs(self, *, state: str | None = None, limit: int | None = None) -> JobList:
+        """Your jobs, newest first; every one of them, or the newest `limit`. A notebook draws them."""
+        found = JobList()
         cursor: str | None = None
         while True:
             size = min(500, limit - len(found)) if limit else None
@@ -268,9 +269,13 @@ class Client:
         """The board at a glance: slots, jobs under way and ended last, what slots did of late."""
         return self._json("GET", "/v1/overview")
 
-    def market(self) -> dict[str, Any]:
-        """Prices of the clusters, and one's own shares of them."""
-        return self._json("GET", "/v1/market")
+    def timeline(self) -> Timeline:
+        """What slots did of late; a notebook draws it."""
+        return Timeline.of(self.overview())
+
+    def market(self) -> MarketView:
+        """Prices of the clusters, and one's own shares of them; a notebook draws them."""
+        return MarketView(self._json("GET", "/v1/market"))
 
     def market_history(self, after: int = -1) -> list[dict[str, Any]]:
         """Epochs that ended, with a number above `after`, in which one had work; oldest first."""

@@ -6,8 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from eddy.client import pictures
 from eddy.client.errors import JobFailed, WaitTimeout
+from eddy.client.progress import shown
 from eddy.client.stream import Event, follow
+from eddy.client.views import Timeline
 
 if TYPE_CHECKING:
     from eddy.client.arrays import Array
@@ -65,18 +68,38 @@ class Job:
         """Its events from the first (or after a known one) until it has ended, across broken connections."""
         return follow(self._client.transport, f"/v1/jobs/{self.id}/events", after)
 
-    def wait(self, timeout_s: float | None = None, on_change: Callable[[Job], None] | None = None) -> Job:
+    def _repr_html_(self) -> str:
+        return pictures.job(self.data)
+
+    def timeline(self) -> Timeline:
+        """What slots did for it, as far as the server's overview goes back; a notebook draws it."""
+        return Timeline.of(self._client.overview(), self.id)
+
+    def wait(
+        self,
+        timeout_s: float | None = None,
+        on_change: OnChange | None = None,
+        *,
+        progress: bool = False,
+    ) -> Job:
         """Wait until it has succeeded.
 
         Args:
             timeout_s: Wall seconds to wait; None for as long as it takes.
             on_change: Called with the job, refreshed, whenever its state or progress has changed; a last time when it
                 has ended.
+            progress: Whether to show a progress bar, in a notebook or on a terminal.
 
         Raises:
             JobFailed: It ended otherwise; `details` has `state` and `cause`.
             WaitTimeout: It goes on, but the time is over.
         """
+        if progress:
+            with shown(self.data) as tell:
+                return self._wait(timeout_s, both(lambda job: tell(job.data), on_change))
+        return self._wait(timeout_s, on_change)
+
+    def _wait(self, timeout_s: float | None, on_change: OnChange | None) -> Job:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         seen: object = None
         for event in self.events() if timeout_s is None else self._polled(timeout_s):
@@ -94,7 +117,7 @@ class Job:
             raise self._failure()
         return self
 
-    def _tell(self, on_change: Callable[[Job], None], seen: object) -> object:
+    def _tell(self, on_change: OnChange, seen: object) -> object:
         """Call where state or progress is another than was seen; answers what was seen now."""
         now = (self.state, self.data["progress"])
         if now != seen:
@@ -123,3 +146,18 @@ class Job:
             Conflict: It has not succeeded.
         """
         return self._client.outputs(self.id)
+
+
+OnChange = Callable[[Job], None]
+"""Called with a job that has changed."""
+
+
+def both(first: OnChange, second: OnChange | None) -> OnChange:
+    """Calls one after the other."""
+
+    def call(job: Job) -> None:
+        first(job)
+        if second is not None:
+            second(job)
+
+    return call

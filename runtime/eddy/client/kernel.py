@@ -123,7 +123,7 @@ class Kernel:
             return argument.item() if isinstance(argument, np.generic) else argument
         if isinstance(argument, (tuple, list)):
             return tuple(float(part) if isinstance(part, (float, np.floating)) else int(part) for part in argument)
-        allowed = "arrays, numbers, tuples, records, Image, Local or None"
+        allowed = "arrays, numbers, tuples, records, ImageArgument, Local or None"
         message = f"Argument {place} is {type(argument).__name__}; pass {allowed}."
         raise InvalidRequest(message, field=f"arguments[{place}]")
 
@@ -139,7 +139,7 @@ class KernelJob(Job):
     def __repr__(self) -> str:
         return f"<KernelJob {self.id} {self.state}>"
 
-    def wait(self, timeout_s: float | None = None, on_change: Any = None) -> KernelJob:
+    def wait(self, timeout_s: float | None = None, on_change: Any = None, *, progress: bool = False) -> KernelJob:
         """Wait until it has succeeded, then bring the arrays the kernel may have written up to date.
 
         Raises:
@@ -149,7 +149,7 @@ class KernelJob(Job):
         from eddy.client import arrays
 
         try:
-            super().wait(timeout_s, on_change)
+            super().wait(timeout_s, on_change, progress=progress)
         finally:
             if self.ended:
                 with suppress(EddyError):  # why the job failed matters more

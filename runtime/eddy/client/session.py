@@ -31,5 +31,8 @@ class Session(Protocol):
     def log(self, job: int) -> str:
         """What a kernel job printed."""
 
+    def overview(self) -> dict[str, Any]:
+        """The board at a glance."""
+
     def put_blob(self, data: bytes) -> str:
         """Store bytes; answers their name."""

@@ -1,0 +1,44 @@
+"""Answers of the server that draw themselves in a notebook; to programs they are what they were: lists and dicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from eddy.client import pictures
+
+
+class JobList(list[dict[str, Any]]):
+    """Jobs as `GET /v1/jobs` gives them."""
+
+    def _repr_html_(self) -> str:
+        return pictures.jobs(self)
+
+
+class MarketView(dict[str, Any]):
+    """What `GET /v1/market` gives."""
+
+    def _repr_html_(self) -> str:
+        return pictures.market(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What slots did of late.
+
+    Attributes:
+        spans: Loads and items, as `GET /v1/overview` gives them.
+        slots: Indices of the slots.
+    """
+
+    spans: tuple[dict[str, Any], ...]
+    slots: tuple[int, ...]
+
+    @staticmethod
+    def of(overview: dict[str, Any], job: int | None = None) -> Timeline:
+        """From an overview; of one job, or of all that are in it."""
+        spans = [span for span in overview["spans"] if job in (None, span["job"])]
+        return Timeline(tuple(spans), tuple(slot["slot"] for slot in overview["slots"]))
+
+    def _repr_html_(self) -> str:
+        return pictures.timeline(self.spans, self.slots)
