@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from eddy.api.sessions import COOKIE, HEADER, LIFE_S, MOST, Sessions
+from eddy.api.sessions import COOKIE, HEADER
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.store.rows import Commit
 
@@ -119,18 +119,3 @@ def test_nothing_of_the_page_comes_from_elsewhere_or_is_made_of_text() -> None:
             entry.name
         )
         assert not re.search(r"\son\w+=|\sstyle=", text) or entry.name.endswith(".js"), entry.name
-
-
-def test_sessions_end_and_are_bounded() -> None:
-    now = [0.0]
-    sessions = Sessions(lambda: now[0])
-    first, _ = sessions.open("hash")
-    assert sessions.of(first) is not None
-    now[0] = LIFE_S
-    assert sessions.of(first) is None
-    cookies = [sessions.open("hash")[0] for _ in range(MOST + 1)]
-    assert sessions.of(cookies[0]) is None
-    assert sessions.of(cookies[1]) is not None
-    sessions.close(cookies[1])
-    sessions.close("unknown")
-    assert sessions.of(cookies[1]) is None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
 from eddy.api.connections import ConnectionLimits
@@ -137,16 +137,18 @@ def _tenant(context: Context, key_hash: str, otherwise: str) -> TenantRecord:
 
 async def caller(
     request: Request,
+    response: Response,
     context: Ctx,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],
     cookie: Annotated[str | None, Security(_cookie)],
 ) -> TenantRecord:
-    """Who is asking: by a key, or else by a browser's session.
+    """Who is asking: by a key, or else by a browser's session. What is answered is theirs, and no cache's.
 
     Raises:
         Unauthorized: No key, or one nobody has.
         Forbidden: A session's request that changes something does not carry the session's token.
     """
+    response.headers["Cache-Control"] = "no-store"
     if credentials is not None:
         return tenant_of_key(context, credentials.credentials)
     session = context.sessions.of(cookie) if cookie else None

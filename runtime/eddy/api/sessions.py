@@ -17,6 +17,8 @@ COOKIE = "eddy_session"
 HEADER = "X-CSRF-Token"
 LIFE_S = 12 * 3600.0
 """Wall seconds after which a session ends, used or not."""
+MOST_OF_A_KEY = 20
+"""Sessions one key may have; beyond them, its own that was opened first ends: nobody can log others out."""
 MOST = 1_000
 """Sessions kept; beyond them, the one that was opened first ends."""
 
@@ -57,6 +59,9 @@ class Sessions:
         session = Session(key_hash, secrets.token_urlsafe(32), self._clock() + LIFE_S)
         cookie = secrets.token_urlsafe(32)
         with self._lock:
+            mine = [known for known, each in self._open.items() if each.key_hash == key_hash]
+            for known in mine[: max(0, len(mine) + 1 - MOST_OF_A_KEY)]:
+                del self._open[known]
             self._open[cookie] = session
             while len(self._open) > MOST:
                 self._open.popitem(last=False)

@@ -36,18 +36,19 @@ async def show_market(context: Ctx, viewer: Caller) -> MarketAnswer:
 
 
 @router.get("/history", operation_id="show_market_history", response_model=MarketHistory, summary="Epochs that ended")
-async def show_history(
+def show_history(
     context: Ctx,
     viewer: Caller,
     after: Annotated[int, Query(ge=-1, description="Only epochs with a higher number.")] = -1,
     limit: Annotated[int, Query(ge=1, le=4096, description="Most epochs; the latest.")] = HISTORY,
 ) -> MarketHistory:
     """The epochs in which you had work, oldest first."""
+    # In a thread, as `explain`: thousands of epochs, or a market to be solved again, keep nobody else waiting.
     return MarketHistory.model_validate(history_of(_loop(context), viewer.id, after, limit))
 
 
 @router.get("/explain", operation_id="explain_market", response_model=MarketExplanation, summary="Why, in words")
-async def explain(context: Ctx, viewer: Caller) -> MarketExplanation:
+def explain(context: Ctx, viewer: Caller) -> MarketExplanation:
     """Why you have the shares you have, what another PE of each cluster is worth to you, and a doubled weight."""
     return MarketExplanation.model_validate(explanation_of(_loop(context), viewer.id))
 

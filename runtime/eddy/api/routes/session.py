@@ -40,9 +40,13 @@ class SessionAnswer(Answer):
 
 
 @router.post("", operation_id="log_in", response_model=SessionAnswer, summary="Log in", responses=refusals(401))
-def log_in(body: Login, http: Request, response: Response, context: Ctx) -> SessionAnswer:
-    """Open a session: the cookie in the answer stands for the key, for 12 hours, until the server restarts."""
+def log_in(body: Login, http: Request, response: Response, context: Ctx, old: _Cookie = "") -> SessionAnswer:
+    """Open a session: the cookie in the answer stands for the key, for 12 hours, until the server restarts.
+
+    The session the browser had before ends.
+    """
     tenant = tenant_of_key(context, body.key)
+    context.sessions.close(old)
     cookie, session = context.sessions.open(context.hasher.hash(body.key))
     secure = http.url.scheme == "https"
     response.set_cookie(COOKIE, cookie, int(LIFE_S), httponly=True, samesite="strict", secure=secure)
