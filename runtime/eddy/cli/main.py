@@ -61,7 +61,7 @@ app = _Command(help=HELP, no_args_is_help=True, add_completion=False, pretty_exc
 
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Jobs": (jobs.submit, kernel.kernel, jobs.jobs, jobs.job, kernel.log, jobs.cancel, jobs.result),
-    "What there is": (resources.apps, resources.slots, board.bitstreams),
+    "Look up": (resources.apps, resources.slots, board.bitstreams),
     "Operate": (
         *(serve.serve, serve.boardd, top_command.top, doctor.doctor),
         *(operate.drain, operate.undrain, operate.policy),
@@ -72,7 +72,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
-app.add_typer(market.app, name="market", rich_help_panel="What there is")
+app.add_typer(market.app, name="market", rich_help_panel="Look up")
 app.add_typer(resources.tenant, name="tenant", rich_help_panel="Operate")
 app.add_typer(gpu.app, name="gpu", rich_help_panel="For hardware authors")
 app.add_typer(module.app, name="module", rich_help_panel="For hardware authors")

@@ -27,7 +27,7 @@ def place(
     check: Annotated[bool, typer.Option(help="Check the answer by a referee that is not the solver.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Place a batch of jobs on hosts so that the last one ends early ([002])."""
+    """Place a batch of jobs on hosts so that the last one ends early."""
     from eddy.model.placement.instance import as_document
     from eddy.model.placement.verify import problems_of
     from eddy.policy.place import METHODS

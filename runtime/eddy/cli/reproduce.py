@@ -56,7 +56,9 @@ STUDIES: Mapping[str, Study] = {
 """Name, as the command takes it, to the study. `all` runs them in this order."""
 
 app = typer.Typer(
-    help="Compute the documents' headline figures again, next to the published values.", no_args_is_help=True
+    help="Compute the headline figures of research works again, next to the published values. The glossary in"
+    " docs/reference says what [000] to [004] are.",
+    no_args_is_help=True,
 )
 
 Out = Annotated[Path, typer.Option("--out", help="Folder for data, pictures and the table; made if need be.")]

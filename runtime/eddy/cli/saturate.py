@@ -26,7 +26,7 @@ def saturate(
     write: Annotated[bool, typer.Option("--write", help="Write the goals into the package.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find an application's saturation points: slots beyond which more bring little ([004] 2.3.2)."""
+    """Find an application's saturation points: slots beyond which more bring little."""
     with errors_in_one_line(as_json):
         applications = _applications(package)
         folder = cache or _user_cache()

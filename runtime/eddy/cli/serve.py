@@ -141,7 +141,7 @@ def boardd(
     ] = None,
     as_json: AsJsonReady = False,
 ) -> None:
-    """Run the privileged half: it alone owns the board, and listens on a UNIX socket."""
+    """Run the privileged half: it alone owns the board (rtl or pynq), and listens on a UNIX socket."""
     with signals.caught(), errors_in_one_line(as_json):
         if board == "model":
             message = "boardd serves boards with hardware, or its simulation, behind them."

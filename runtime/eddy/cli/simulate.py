@@ -46,7 +46,7 @@ def simulate(
     out: Annotated[Path | None, typer.Option(help="Where to write events and trace as JSON.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a sequence of events under a dispatch policy, in virtual time ([004])."""
+    """Run a sequence of events under a dispatch policy, in virtual time."""
     import json
 
     from eddy.studies.nimblock.policies import make_player

@@ -237,7 +237,7 @@ class Client:
             sent += len(data)
         on_upload(sent, total)
 
-    # What there is
+    # Look up
 
     def apps(self) -> list[dict[str, Any]]:
         """Every application."""

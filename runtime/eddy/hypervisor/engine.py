@@ -40,13 +40,13 @@ from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.application_jobs import ApplicationJobs
 from eddy.hypervisor.buffers import JobBuffers, needed
 from eddy.hypervisor.keeping import Keeping, Spawn, at_once
-from eddy.hypervisor.kernel_jobs import KernelJobs
+from eddy.hypervisor.kernel_jobs import KernelJobs, WholeClusters
 from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import DRAINED, recover
-from eddy.hypervisor.spread import SpreadJobs
+from eddy.hypervisor.spread import CoreByCore
 from eddy.hypervisor.status import cause_of, explain, not_launched, not_stopped, offered, slot_statuses
 from eddy.hypervisor.translate import to_input
 from eddy.hypervisor.work import JobKind, JobMemory, Work
@@ -107,8 +107,9 @@ class Engine:
         by_slots: DispatchPolicy = gpu_policy or FirstComeFirstServed()
         self.policies = {Pool.PIPELINE: policy, Pool.GPU: by_slots if price is None else Undecided()}
         admission = Admission(applications, modules, constants or {})
-        made: type[KernelJobs | SpreadJobs] = KernelJobs if price is None else SpreadJobs
-        compiled = made(kernels or KernelPlanner(modules), admission, modules)
+        planner = kernels or KernelPlanner(modules)
+        plans = WholeClusters(planner) if price is None else CoreByCore(planner)
+        compiled = KernelJobs(planner, plans, admission, modules)
         self.kinds: tuple[JobKind, ...] = (*kinds, compiled, ApplicationJobs(admission))
         self.buffers = JobBuffers(board)
         self.now_s = 0.0

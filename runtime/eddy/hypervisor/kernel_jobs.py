@@ -1,21 +1,26 @@
-"""Kernel jobs as the engine sees them: slices of one kernel, one after the other on one region of memory."""
+"""Kernel jobs as the engine sees them, and kernels on whole clusters.
+
+On a whole cluster the slices of a kernel run one after the other on one region of memory. `spread` has the works whose
+slices run side by side.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from eddy.board.port import BoardEvent, Launch
 from eddy.core.applications import Application
 from eddy.core.errors import NotFound
-from eddy.core.records import KERNEL, JobRecord, JobRequest
+from eddy.core.records import KERNEL, JobRecord, JobRequest, KernelRecord
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.buffers import EVERY_ITEM, Content
 from eddy.hypervisor.kernels import REGION, KernelPlanner, Plan, available
 from eddy.hypervisor.translate import item_name
-from eddy.hypervisor.work import Fetch, JobMemory, Offer
+from eddy.hypervisor.work import Fetch, JobMemory, Offer, Work
 from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 from eddy.store.rows import StoredJob
@@ -78,19 +83,61 @@ def _reader(memory: JobMemory) -> Callable[[int, int], bytes]:
     return lambda offset, size: memory.read(REGION, EVERY_ITEM, offset, size)
 
 
+class KernelPlans(Protocol):
+    """How kernels become works: whole clusters for each (`WholeClusters`), or core by core (`spread.CoreByCore`)."""
+
+    def prepare(self, request: JobRequest, store: Store) -> Work:
+        """Compile a request; takes up to seconds.
+
+        Raises:
+            InvalidRequest: A field is wrong.
+            CompilationFailed: The source was refused.
+            QuotaExceeded: Compiling took too much.
+        """
+
+    def restore(self, request: JobRequest, record: KernelRecord, program: str) -> Work:
+        """The work of a kernel that was compiled in an earlier life.
+
+        Raises:
+            NotFound: The board has no image of such a cluster any more.
+        """
+
+
+class WholeClusters:
+    """Each kernel has a whole cluster; see `KernelPlans`.
+
+    Args:
+        kernels: Compiles them.
+    """
+
+    def __init__(self, kernels: KernelPlanner) -> None:
+        self._kernels = kernels
+
+    def prepare(self, request: JobRequest, store: Store) -> KernelWork:
+        """Compile a request for the cluster with most lanes."""
+        return KernelWork(request, self._kernels.prepare(request, store))
+
+    def restore(self, request: JobRequest, record: KernelRecord, program: str) -> KernelWork:
+        """On the cluster it was compiled for."""
+        return KernelWork(request, self._kernels.restore(request, record, program))
+
+
 class KernelJobs:
     """Makes works of requests for kernels; see `JobKind`.
 
     Args:
-        kernels: Compiles them.
+        kernels: Told what the board has.
+        plans: Makes the works.
         admission: Checks what they have like any other job.
         modules: Manifests by name.
     """
 
     quick = False
 
-    def __init__(self, kernels: KernelPlanner, admission: Admission, modules: Mapping[str, ModuleManifest]) -> None:
-        self._kernels, self._admission, self._modules = kernels, admission, modules
+    def __init__(
+        self, kernels: KernelPlanner, plans: KernelPlans, admission: Admission, modules: Mapping[str, ModuleManifest]
+    ) -> None:
+        self._kernels, self._plans, self._admission, self._modules = kernels, plans, admission, modules
 
     def takes(self, request: JobRequest) -> bool:
         """Whatever has a kernel."""
@@ -100,7 +147,7 @@ class KernelJobs:
         """Its clusters are those of the `gpu` pool."""
         self._kernels.arena, self._kernels.available = offer.arena_bytes, available(offer.gpu, self._modules)
 
-    def prepare(self, request: JobRequest, store: Store) -> KernelWork:
+    def prepare(self, request: JobRequest, store: Store) -> Work:
         """Check a request and compile it; takes up to seconds.
 
         Raises:
@@ -109,9 +156,9 @@ class KernelJobs:
             QuotaExceeded: The tenant has too many jobs, or compiling took too much.
         """
         self._admission.check_kernel(request, store)
-        return KernelWork(request, self._kernels.prepare(request, store))
+        return self._plans.prepare(request, store)
 
-    def restore(self, stored: StoredJob, store: Store) -> KernelWork:
+    def restore(self, stored: StoredJob, store: Store) -> Work:
         """The work of a job that was compiled in an earlier life.
 
         Raises:
@@ -119,5 +166,4 @@ class KernelJobs:
         """
         if stored.record.kernel is None:
             raise NotFound("what kernel it runs is not on record", field="kernel")
-        program = store.program(stored.record.id)
-        return KernelWork(stored.request, self._kernels.restore(stored.request, stored.record.kernel, program))
+        return self._plans.restore(stored.request, stored.record.kernel, store.program(stored.record.id))

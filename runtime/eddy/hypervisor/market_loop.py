@@ -17,7 +17,7 @@ import numpy as np
 
 from eddy.core.counters import CoreCounters
 from eddy.hypervisor.core_accounts import CoreAccount
-from eddy.hypervisor.learning import Learned
+from eddy.hypervisor.learning import UNKNOWN_FRACTION, Learned
 from eddy.hypervisor.messages import Spread
 from eddy.hypervisor.slot import MachineSlot
 from eddy.model.parallel_fraction import Activity
@@ -365,7 +365,7 @@ class PriceLoop:
         """F of what a tenant submitted last, on a kind of cluster."""
         recent = self._recent.get(tenant, {})
         found = [self.learned.fraction(kernel, module)[0] for kernel in recent]
-        return float(np.clip(np.mean(found), 1e-3, 1.0)) if found else 0.8
+        return float(np.clip(np.mean(found), 1e-3, 1.0)) if found else UNKNOWN_FRACTION
 
     def _sure(self, tenant: str, module: str) -> bool:
         recent = self._recent.get(tenant, {})

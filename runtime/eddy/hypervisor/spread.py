@@ -14,19 +14,16 @@ from dataclasses import dataclass
 
 from eddy.board.port import Access, BoardEvent, Grant, KernelLaunch, Launch
 from eddy.core.applications import Application, BufferSpec
-from eddy.core.errors import NotFound
-from eddy.core.records import KERNEL, JobRecord, JobRequest
+from eddy.core.records import KERNEL, JobRecord, JobRequest, KernelRecord
 from eddy.core.slots import Pool
 from eddy.gpu.layout import REGION_BASE
 from eddy.hypervisor import messages as m
-from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.buffers import EVERY_ITEM, Content, Pieces
-from eddy.hypervisor.kernels import KernelPlanner, Plan, available, cluster_shape
+from eddy.hypervisor.kernels import KernelPlanner, Plan, cluster_shape
 from eddy.hypervisor.market_loop import ClusterKind
-from eddy.hypervisor.work import Fetch, JobMemory, Offer
+from eddy.hypervisor.work import Fetch, JobMemory
 from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.store import Store
-from eddy.store.rows import StoredJob
 from eddy.store.submissions import Submission
 
 REGION = "region:"
@@ -138,48 +135,20 @@ def cluster_kinds(modules: Mapping[str, ModuleManifest]) -> dict[str, ClusterKin
     return dict(sorted(found.items(), key=lambda each: (-each[1].cores * each[1].lanes, each[0])))
 
 
-class SpreadJobs:
-    """Makes works of requests for kernels; see `JobKind`.
+class CoreByCore:
+    """Kernels share clusters core by core; see `KernelPlans`.
 
     Args:
         kernels: Compiles them.
-        admission: Checks what they have like any other job.
-        modules: Manifests by name.
     """
 
-    quick = False
-
-    def __init__(self, kernels: KernelPlanner, admission: Admission, modules: Mapping[str, ModuleManifest]) -> None:
-        self._kernels, self._admission, self._modules = kernels, admission, modules
-
-    def takes(self, request: JobRequest) -> bool:
-        """Whatever has a kernel."""
-        return request.kind == KERNEL
-
-    def offered(self, offer: Offer) -> None:
-        """Its clusters are those of the `gpu` pool."""
-        self._kernels.arena, self._kernels.available = offer.arena_bytes, available(offer.gpu, self._modules)
+    def __init__(self, kernels: KernelPlanner) -> None:
+        self._kernels = kernels
 
     def prepare(self, request: JobRequest, store: Store) -> SpreadWork:
-        """Check a request and compile it, for clusters with and without floating point; takes up to seconds.
-
-        Raises:
-            InvalidRequest: A field is wrong.
-            CompilationFailed: The source was refused.
-            QuotaExceeded: The tenant has too many jobs, or compiling took too much.
-        """
-        self._admission.check_kernel(request, store)
+        """Compile a request, for clusters with and without floating point where it needs that."""
         return SpreadWork(request, self._kernels.prepare_spread(request, store, REGION))
 
-    def restore(self, stored: StoredJob, store: Store) -> SpreadWork:
-        """The work of a job that was compiled in an earlier life, on the clusters its program runs on.
-
-        Raises:
-            NotFound: The board has no image of such a cluster any more.
-        """
-        if stored.record.kernel is None:
-            raise NotFound("what kernel it runs is not on record", field="kernel")
-        program = store.program(stored.record.id)
-        return SpreadWork(
-            stored.request, self._kernels.restore_spread(stored.request, stored.record.kernel, program, REGION)
-        )
+    def restore(self, request: JobRequest, record: KernelRecord, program: str) -> SpreadWork:
+        """On the clusters its program runs on."""
+        return SpreadWork(request, self._kernels.restore_spread(request, record, program, REGION))
