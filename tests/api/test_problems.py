@@ -37,8 +37,16 @@ def operations(server: Any) -> list[tuple[str, str]]:
 
 
 def fill(path: str) -> str:
-    values = {"job": "999", "name": "nothing", "sha256": "0" * 64, "code": "nothing", "slot": "999"}
-    return re.sub(r"{(\w+)}", lambda match: values[match.group(1)], path)
+    values = {
+        "job": "999",
+        "name": "nothing",
+        "sha256": "0" * 64,
+        "code": "nothing",
+        "slot": "999",
+        "tenant": "nobody",
+        "key": "nothing",
+    }
+    return re.sub(r"{(\w+)}", lambda match: values.get(match.group(1), "nothing"), path)
 
 
 async def test_the_page_knows_every_promised_route(server: Any) -> None:
@@ -74,7 +82,7 @@ async def test_without_a_key_every_route_but_the_open_ones_is_closed(server: Any
 
 
 async def test_what_is_not_there_is_not_found(server: Any) -> None:
-    async with server.client() as client:
+    async with server.client("operator") as client:
         for method, path in operations(server):
             if "{" in path and method == "GET":
                 check(await client.request(method, fill(path)), 404, "not-found")
@@ -126,7 +134,7 @@ async def test_a_body_that_does_not_say_it_is_json(server: Any, kind: str | None
 
 async def test_bodies_that_are_not_json_objects(server: Any) -> None:
     posts = [path for method, path in operations(server) if method == "POST"]
-    assert len(posts) == 4
+    assert len(posts) == 5
     async with server.client("operator") as client:
         for path in posts:
             for content in (b"{", b"\xff\xfe", b'{"a": 1,}', b"{'a': 1}"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -14,10 +16,11 @@ from eddy.api.connections import ConnectionLimits
 from eddy.api.keys import KeyHasher
 from eddy.api.kinds import VIEWS, KindView
 from eddy.api.problems import Forbidden
-from eddy.api.sessions import COOKIE, HEADER, Session, Sessions
+from eddy.api.rates import Rates
+from eddy.api.sessions import COOKIE, HEADER, Sessions
 from eddy.api.uploads import UploadLimits, Uploads
 from eddy.core.errors import BoardUnreachable, Unauthorized
-from eddy.core.records import TenantRecord
+from eddy.core.records import ApiKey, KeyScope, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
@@ -51,6 +54,7 @@ class Context:
         ending: Set once the server ends: streams end then.
         uploads: Blobs on their way in.
         sessions: Browsers that are logged in.
+        rates: How many requests tenants make.
     """
 
     hypervisor: Hypervisor
@@ -64,6 +68,7 @@ class Context:
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     uploads: Uploads = field(init=False)
     sessions: Sessions = field(default_factory=Sessions)
+    rates: Rates = field(default_factory=Rates)
 
     def __post_init__(self) -> None:
         self.uploads = Uploads(self.settings.uploads)
@@ -110,28 +115,40 @@ _cookie = APIKeyCookie(
 )
 
 
+SESSION = "/v1/session"
+"""What a key that only reads may change: its own session."""
+
+
 def tenant_of_key(context: Context, key: str) -> TenantRecord:
-    """Whose a key is.
+    """Whose a key is, with what the key may do.
 
     Raises:
-        Unauthorized: Nobody's.
+        Unauthorized: Nobody's, or it has ended.
     """
-    return _tenant(context, context.hasher.hash(key), "This key is unknown; ask the operator for one.")
+    return _tenant(context, _valid(context, context.hasher.hash(key)))
 
 
-def tenant_of_session(context: Context, session: Session) -> TenantRecord:
-    """Whose a session is.
+def _valid(context: Context, key_hash: str) -> ApiKey:
+    """A key that is valid.
 
     Raises:
-        Unauthorized: The key it was opened with is not valid any more.
+        Unauthorized: There is none of this hash, or it has ended.
     """
-    return _tenant(context, session.key_hash, "This key is not valid any more; log in again.")
+    key = context.store.key_by_hash(key_hash)
+    if key is None:
+        raise Unauthorized("This key is unknown; ask the operator for one.", field="Authorization")
+    ended = key.ended(time.time())
+    if ended:
+        what = "This key has expired" if ended == "expired" else "This key was revoked"
+        raise Unauthorized(f"{what}; take another one, or ask the operator for one.", field="Authorization")
+    return key
 
 
-def _tenant(context: Context, key_hash: str, otherwise: str) -> TenantRecord:
-    tenant = context.store.tenant_by_key(key_hash)
-    if tenant is None:
-        raise Unauthorized(otherwise, field="Authorization")
+def _tenant(context: Context, key: ApiKey) -> TenantRecord:
+    """The tenant, with no more rights than the key has."""
+    tenant = context.store.tenant(key.tenant)
+    if tenant.admin and key.scope is KeyScope.TENANT:
+        return dataclasses.replace(tenant, admin=False)
     return tenant
 
 
@@ -145,18 +162,26 @@ async def caller(
     """Who is asking: by a key, or else by a browser's session. What is answered is theirs, and no cache's.
 
     Raises:
-        Unauthorized: No key, or one nobody has.
-        Forbidden: A session's request that changes something does not carry the session's token.
+        Unauthorized: No key, or one nobody has, or that has ended.
+        Forbidden: A session's request that changes something does not carry the session's token; or the key only reads.
+        RateLimited: Its tenant makes too many requests.
     """
     response.headers["Cache-Control"] = "no-store"
+    changes = request.method not in ("GET", "HEAD")
     if credentials is not None:
-        return tenant_of_key(context, credentials.credentials)
-    session = context.sessions.of(cookie) if cookie else None
-    if session is None:
-        raise Unauthorized("Send your key as `Authorization: Bearer <key>`.", field="Authorization")
-    if request.method not in ("GET", "HEAD") and not session.allows(request.headers.get(HEADER, "")):
-        raise Forbidden(f"Send the session's token as `{HEADER}`; `GET /v1/session` shows it.", field=HEADER)
-    return tenant_of_session(context, session)
+        key = _valid(context, context.hasher.hash(credentials.credentials))
+    else:
+        session = context.sessions.of(cookie) if cookie else None
+        if session is None:
+            raise Unauthorized("Send your key as `Authorization: Bearer <key>`.", field="Authorization")
+        if changes and not session.allows(request.headers.get(HEADER, "")):
+            raise Forbidden(f"Send the session's token as `{HEADER}`; `GET /v1/session` shows it.", field=HEADER)
+        key = _valid(context, session.key_hash)
+    if changes and key.scope is KeyScope.READ and request.url.path != SESSION:
+        raise Forbidden("This key may look, and change nothing; use one of another scope.", field="Authorization")
+    tenant = _tenant(context, key)
+    context.rates.take(tenant.id, tenant.quota.max_requests_per_s)
+    return tenant
 
 
 Caller = Annotated[TenantRecord, Depends(caller)]

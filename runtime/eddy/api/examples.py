@@ -47,8 +47,25 @@ TENANT_SUBMISSION: dict[str, Any] = {"id": "ada", "quota": {"max_jobs": 8, "max_
 TENANT: dict[str, Any] = {
     "id": "ada",
     "admin": False,
-    "quota": {"max_jobs": 8, "max_blob_bytes": 67108864},
+    "quota": {
+        "max_jobs": 8,
+        "max_blob_bytes": 67108864,
+        "max_priority": 9,
+        "max_requests_per_s": None,
+        "max_slot_s": 3600.0,
+        "max_core_s": None,
+    },
     "attributes": {},
+}
+KEY: dict[str, Any] = {
+    "id": "k5c0ffee5c0ff",
+    "tenant": "ada",
+    "scope": "read",
+    "label": "the lab's screen",
+    "created_unix_s": 1767225600.25,
+    "expires_unix_s": None,
+    "revoked_unix_s": None,
+    "valid": True,
 }
 JOB: dict[str, Any] = {
     "id": 17,

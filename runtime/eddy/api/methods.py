@@ -11,6 +11,8 @@ from eddy.api.paths import allowed, answers, fixed_ends
 
 _ONCE = (b"authorization", b"idempotency-key", b"content-type", b"content-encoding", b"last-event-id", b"host")
 """Headers of one value."""
+_JSON = ("POST", "PATCH")
+"""Methods whose bodies are JSON; what is put may be a blob."""
 
 
 class Methods:
@@ -47,14 +49,14 @@ class Methods:
             await Response(status_code=204, headers={"Allow": ", ".join(methods)})(scope, receive, send)
         elif method == "HEAD" and "HEAD" in methods and not answers(app, "HEAD", path):
             await self._app({**scope, "method": "GET"}, receive, _without_body(send))
-        elif method == "POST" and not _says_json(scope) and answers(app, "POST", path):
+        elif method in _JSON and not _says_json(scope) and answers(app, method, path):
             request = Request(scope)
             detail = f"A body of type {request.headers.get('content-type') or '(none)'} is not understood."
             answer = problems.respond(
                 request, "unsupported-media-type", detail, field="Content-Type", allowed=["application/json"]
             )
             await answer(scope, receive, send)
-        elif method == "POST" and _coding(scope) != "identity" and answers(app, "POST", path):
+        elif method in _JSON and _coding(scope) != "identity" and answers(app, method, path):
             detail = f"A body in the coding {_coding(scope)} is not understood: send it as it is."
             answer = problems.respond(
                 Request(scope), "unsupported-media-type", detail, field="Content-Encoding", allowed=["identity"]

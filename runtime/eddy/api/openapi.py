@@ -20,7 +20,7 @@ Responses = dict[int | str, dict[str, Any]]
 ANYWHERE = (400, 408, 413, 500, 503, 507)
 """What any request may meet: it cannot be read, comes too slowly, is too large, Eddy failed, the server is full, or the
 disk is."""
-WITH_KEY = (401,)
+WITH_KEY = (401, 429)
 WITH_SESSION = (403,)
 """What changes something needs the session's token where a session asks."""
 WITH_FIELDS = (422,)
@@ -30,6 +30,7 @@ _TEXT = {"type": "string"}
 LOCATION: dict[str, Any] = {"Location": {"description": "Address of it.", "required": True, "schema": _TEXT}}
 _HEADERS: Mapping[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"description": "`Bearer`.", "required": True, "schema": _TEXT}},
+    429: {"Retry-After": {"description": "Seconds to wait, where known.", "schema": {"type": "integer", "minimum": 0}}},
     503: {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}},
 }
 

@@ -60,6 +60,7 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
         "image-refused": Entry(422, "The partial bitstream was refused", "Build it for this slot and shell; sign it."),
         "compilation-failed": Entry(422, "The kernel does not compile", "`diagnostics` has line and column."),
         "quota-exceeded": Entry(429, "A bound is reached", "Wait for your jobs to end, or ask for a higher bound."),
+        "rate-limited": Entry(429, "Too many requests", "Wait as long as `Retry-After` says, then send it again."),
         "internal-error": Entry(500, "Eddy failed", "The server's log has the cause; please report it."),
         "eddy-error": Entry(500, "Eddy failed", "The server's log has the cause; please report it."),
         "file-damaged": Entry(500, "A stored file is damaged", "Upload the blob again, or run the job again."),
@@ -135,6 +136,8 @@ def respond(
     extra_headers = dict(headers or {})
     if body["status"] == 401:
         extra_headers.setdefault("WWW-Authenticate", "Bearer")
+    if "retry_after_s" in extra:
+        extra_headers.setdefault("Retry-After", str(math.ceil(extra["retry_after_s"])))
     if code in ("board-unreachable", "too-many-uploads"):
         extra_headers.setdefault("Retry-After", "1")
     return JSONResponse(body, status_code=body["status"], media_type=MEDIA_TYPE, headers=extra_headers)

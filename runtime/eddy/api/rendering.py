@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from eddy.api.schemas import (
     Kernel,
     KernelCounters,
     KernelOutput,
+    Key,
     Progress,
     Slot,
     Task,
@@ -25,7 +27,7 @@ from eddy.api.schemas import (
 from eddy.core.applications import Application
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus, TenantRecord
+from eddy.core.records import ApiKey, JobEvent, JobRecord, KernelRecord, SlotStatus, TenantRecord
 from eddy.model.parallel_fraction import Activity
 
 
@@ -151,8 +153,14 @@ def slot_answer(status: SlotStatus, viewer: TenantRecord) -> Slot:
 
 def tenant_answer(record: TenantRecord) -> Tenant:
     """A tenant without its key's hash."""
-    quota = TenantQuota(max_jobs=record.quota.max_jobs, max_blob_bytes=record.quota.max_blob_bytes)
+    quota = TenantQuota(**dataclasses.asdict(record.quota))
     return Tenant(id=record.id, admin=record.admin, quota=quota, attributes=dict(record.attributes))
+
+
+def key_answer(key: ApiKey, now_unix_s: float) -> Key:
+    """A key without its hash."""
+    fields = {name: value for name, value in dataclasses.asdict(key).items() if name not in ("key_hash", "scope")}
+    return Key(scope=key.scope.value, valid=not key.ended(now_unix_s), **fields)
 
 
 def event_data(event: JobEvent) -> dict[str, Any]:

@@ -225,10 +225,16 @@ class TenantQuota(Answer):
 
     max_jobs: int = Field(description="Jobs that have not ended, at once.")
     max_blob_bytes: int = Field(description="Bytes of blobs kept.")
+    max_priority: int = Field(description="Highest priority of its jobs.")
+    max_requests_per_s: float | None = Field(description="Requests a second, by wall time; null for any number.")
+    max_slot_s: float | None = Field(description="Board seconds of slots in a day (UTC); null for any number.")
+    max_core_s: float | None = Field(description="Board seconds of GPU cores in a day (UTC); null for any number.")
 
 
 class Tenant(Answer):
     """A tenant, without its key."""
+
+    model_config = _shown(examples.TENANT)
 
     id: str = Field(description="Its name.")
     admin: bool = Field(description="Whether it may do what the operator may.")
@@ -250,6 +256,37 @@ class TenantList(Answer):
     model_config = _shown({"tenants": [examples.TENANT]})
 
     tenants: list[Tenant] = Field(description="Tenants, by name.")
+
+
+class Key(Answer):
+    """An API key, without the key itself."""
+
+    model_config = _shown(examples.KEY)
+
+    id: str = Field(description="Its name.")
+    tenant: str = Field(description="Whose it is.")
+    scope: Literal["tenant", "operator", "read"] = Field(description="What it may do; `read` changes nothing.")
+    label: str = Field(description="What its owner calls it.")
+    created_unix_s: float = Field(description="When it was made, by wall time.")
+    expires_unix_s: float | None = Field(description="When it ends by itself; null for never.")
+    revoked_unix_s: float | None = Field(description="When it was or will be revoked; null where it is not.")
+    valid: bool = Field(description="Whether it is good at this moment.")
+
+
+class KeyMade(Key):
+    """A key just made; it is shown this once."""
+
+    model_config = _shown({**examples.KEY, "key": "eddy_..."})
+
+    key: str = Field(description="The key: in this answer, and nowhere else.")
+
+
+class KeyList(Answer):
+    """Keys, oldest first."""
+
+    model_config = _shown({"keys": [examples.KEY]})
+
+    keys: list[Key] = Field(description="Also those that have ended.")
 
 
 class Health(Answer):

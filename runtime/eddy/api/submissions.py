@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,7 @@ from eddy.api.kinds import KindView
 from eddy.api.numbers import Whole, whole
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
-from eddy.core.records import JobRequest
+from eddy.core.records import JobRequest, Quota
 from eddy.packages.applications import DTYPES, MAX_BUFFER_BYTES
 
 SHA256 = r"^[0-9a-f]{64}$"
@@ -284,6 +285,14 @@ class QuotaSubmission(Request):
 
     max_jobs: Whole = Field(default=64, ge=1, le=1 << 20, description="Jobs that have not ended, at once.")
     max_blob_bytes: Whole = Field(default=1 << 30, ge=0, le=1 << 50, description="Bytes of blobs kept.")
+    max_priority: Literal[1, 3, 9] = Field(default=9, description="Highest priority of its jobs.")
+    max_requests_per_s: float | None = Field(default=None, gt=0, le=1e6, description="Requests a second; null for any.")
+    max_slot_s: float | None = Field(default=None, ge=0, le=1e12, description="Board seconds of slots in a day (UTC).")
+    max_core_s: float | None = Field(default=None, ge=0, le=1e12, description="Board seconds of GPU cores in a day.")
+
+    def applied(self, quota: Quota) -> Quota:
+        """A quota with what was named here, and the rest as it was."""
+        return dataclasses.replace(quota, **{name: getattr(self, name) for name in self.model_fields_set})
 
 
 class TenantSubmission(Request):
@@ -295,3 +304,40 @@ class TenantSubmission(Request):
     admin: bool = Field(default=False, description="Whether it may do what the operator may.")
     quota: QuotaSubmission = Field(default_factory=QuotaSubmission, description="Its bounds.")
     attributes: dict[str, Any] = Field(default_factory=dict, max_length=32, description="Data of the operator's own.")
+
+
+class TenantChange(Request):
+    """What changes of a tenant, at once; what is left out stays."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"quota": {"max_jobs": 16, "max_requests_per_s": 50}, "weight": 2.0}]}
+    )
+
+    quota: QuotaSubmission = Field(default_factory=QuotaSubmission, description="Bounds; those left out stay.")
+    weight: float | None = Field(default=None, ge=1e-6, le=1e6, description="What it is entitled to; null stays.")
+    attributes: dict[str, Any] | None = Field(
+        default=None, max_length=32, description="Data of the operator's own, instead of all there was; null stays."
+    )
+
+
+class KeySubmission(Request):
+    """A new key."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"scope": "read", "label": "the lab's screen", "expires_in_s": 86400}]}
+    )
+
+    tenant: str | None = Field(default=None, pattern=NAME, description="For whom (operators); null for yourself.")
+    scope: Literal["tenant", "operator", "read"] | None = Field(
+        default=None,
+        description="`tenant` does what a tenant may, `read` changes nothing, `operator` everything; null for that of"
+        " the key it replaces, or `tenant`.",
+    )
+    label: str = Field(default="", max_length=64, description="What you call it.")
+    expires_in_s: float | None = Field(
+        default=None, gt=0, le=1e9, description="Wall seconds until it ends; null: never."
+    )
+    replaces: str | None = Field(
+        default=None, max_length=64, description="A key that is revoked for it: rotation, in one request."
+    )
+    grace_s: float = Field(default=0.0, ge=0, le=1e9, description="Wall seconds for which that one stays good.")

@@ -27,6 +27,7 @@ from eddy.cli import (
     saturate,
     serve,
     simulate,
+    tenants,
 )
 from eddy.cli.top import command as top_command
 
@@ -73,7 +74,8 @@ for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
-app.add_typer(resources.tenant, name="tenant", rich_help_panel="Operate")
+app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")
+app.add_typer(tenants.key, name="key", rich_help_panel="Operate")
 app.add_typer(gpu.app, name="gpu", rich_help_panel="For hardware authors")
 app.add_typer(module.app, name="module", rich_help_panel="For hardware authors")
 app.add_typer(reproduce.app, name="reproduce", rich_help_panel="Policies without a board")

@@ -326,6 +326,34 @@ class Client:
         """Every tenant (operators)."""
         return list(self._json("GET", "/v1/admin/tenants")["tenants"])
 
+    def change_tenant(
+        self, name: str, *, weight: float | None = None, attributes: Mapping[str, Any] | None = None, **quota: Any
+    ) -> dict[str, Any]:
+        """Change a tenant's weight, attributes or bounds at once (operators); what is left out stays."""
+        body: dict[str, Any] = {"quota": quota, "weight": weight, "attributes": attributes}
+        given = {field: value for field, value in body.items() if value is not None}
+        return self._json("PATCH", f"/v1/admin/tenants/{quoted(name)}", body=given)
+
+    def keys(self, tenant: str = "") -> list[dict[str, Any]]:
+        """Your API keys, without the keys themselves; a tenant's, or everyone's, for operators."""
+        return list(self._json("GET", "/v1/keys", params={"tenant": tenant})["keys"])
+
+    def make_key(self, **fields: Any) -> dict[str, Any]:
+        """A new API key; the answer has it as `key`, this once.
+
+        Args:
+            fields: `tenant`, `scope`, `label`, `expires_in_s`, `replaces`, `grace_s`, as `POST /v1/keys` takes them.
+        """
+        return self._json("POST", "/v1/keys", body={name: value for name, value in fields.items() if value is not None})
+
+    def revoke_key(self, key: str) -> None:
+        """Revoke a key, by its name.
+
+        Raises:
+            Conflict: It is the last operator's key.
+        """
+        self.transport.request("DELETE", f"/v1/keys/{quoted(key)}")
+
     def ready(self) -> bool:
         """Whether the server takes jobs at this moment."""
         try:

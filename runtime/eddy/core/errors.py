@@ -8,6 +8,7 @@
     │   ├── Conflict            the thing exists, but its state forbids this
     │   └── CompilationFailed   the compiler refused a kernel's source
     ├── QuotaExceeded           a tenant's bound on jobs, memory or bytes is reached
+    │   └── RateLimited         it makes too many requests
     ├── Unauthorized            no key, or a key that is not known
     ├── ImageRefused            a partial bitstream may not go where it was asked to go
     ├── BoardFault              the hardware said no; always with a `cause`
@@ -75,6 +76,12 @@ class QuotaExceeded(EddyError):
     """A bound is reached; `details` has `limit` and `asked`."""
 
     code = "quota-exceeded"
+
+
+class RateLimited(QuotaExceeded):
+    """Too many requests in a short time; `details` has `limit` and `retry_after_s`."""
+
+    code = "rate-limited"
 
 
 class Unauthorized(EddyError):

@@ -101,6 +101,24 @@ MIGRATIONS: tuple[Migration, ...] = (
     CREATE INDEX job_by_state ON job (state, id);
     CREATE INDEX job_by_tenant_and_state ON job (tenant, state, id);
     """,
+    """
+    ALTER TABLE tenant ADD COLUMN bounds TEXT NOT NULL DEFAULT '{}';
+
+    CREATE TABLE api_key (
+        id TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        hash TEXT NOT NULL UNIQUE,
+        scope TEXT NOT NULL,
+        label TEXT NOT NULL,
+        created_unix_s REAL NOT NULL,
+        expires_unix_s REAL,
+        revoked_unix_s REAL
+    );
+    INSERT INTO api_key
+        SELECT 'k' || lower(hex(randomblob(6))), id, key_hash, CASE admin WHEN 0 THEN 'tenant' ELSE 'operator' END,
+            'first', strftime('%s', 'now') + 0.0, NULL, NULL
+        FROM tenant WHERE key_hash != '';
+    """,
 )
 
 

@@ -63,6 +63,7 @@ class Store(Tenants, Blobs, Submissions, Outputs):
         self._outputs = folder / OUTPUTS
         self._open_blobs(folder / BLOBS)
         self._default_quota = quota or Quota()
+        self._keyring = self._read_keys()
         self._tenants_known = self._read_tenants()
         jobs = self._db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
         self._tally = Tally((row["id"], row["tenant"], row["state"]) for row in jobs)

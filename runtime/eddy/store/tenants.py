@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterable
 
 from eddy.core.errors import NotFound
-from eddy.core.records import Quota, TenantRecord
+from eddy.core.records import ApiKey, KeyScope, Quota, TenantRecord
 from eddy.store.database import Database
 from eddy.store.faults import legible
+from eddy.store.keys import Keys, first_key, revoked, write_keys
 
 
-class Tenants:
+class Tenants(Keys):
     """The tenant part of the store. Every request asks who it is from, so all tenants are kept in memory as well."""
 
     _db: Database
@@ -26,12 +28,27 @@ class Tenants:
         """Add a tenant, or replace what is known of it."""
         quota = tenant.quota
         values = (tenant.id, tenant.key_hash, int(tenant.admin), quota.max_jobs, quota.max_blob_bytes)
+        texts = json.dumps(dict(tenant.attributes), sort_keys=True), json.dumps(_bounds(quota))
         with self._db.transaction() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO tenant VALUES (?, ?, ?, ?, ?, ?)",
-                (*values, json.dumps(dict(tenant.attributes), sort_keys=True)),
-            )
-            self._db.after_commit(lambda: self._tenants_known.put(tenant))
+            changed = self._keys_of(tenant)
+            db.execute("INSERT OR REPLACE INTO tenant VALUES (?, ?, ?, ?, ?, ?, ?)", (*values, *texts))
+            write_keys(db, changed)
+            self._db.after_commit(lambda: self._known_now(tenant, changed))
+
+    def _keys_of(self, tenant: TenantRecord) -> tuple[ApiKey, ...]:
+        """The keys that change with what is written of a tenant: the one it has now, and the one it had."""
+        before = self._tenants_known.by_name.get(tenant.id)
+        had = "" if before is None else before.key_hash
+        if had == tenant.key_hash:
+            return ()
+        old = self.key_by_hash(had)
+        scope = KeyScope.OPERATOR if tenant.admin else KeyScope.TENANT
+        new = (first_key(tenant.id, tenant.key_hash, scope),) if tenant.key_hash else ()
+        return new if old is None else (*new, revoked(old, time.time()))
+
+    def _known_now(self, tenant: TenantRecord, keys: Iterable[ApiKey]) -> None:
+        self._tenants_known.put(tenant)
+        self._keyring.put(*keys)
 
     def tenant(self, tenant: str) -> TenantRecord:
         """One tenant.
@@ -45,8 +62,9 @@ class Tenants:
         return found
 
     def tenant_by_key(self, key_hash: str) -> TenantRecord | None:
-        """Whose API key has this hash, or None."""
-        return self._tenants_known.by_key.get(key_hash)
+        """Whose API key has this hash and is valid, or None."""
+        key = self.key_by_hash(key_hash)
+        return None if key is None or key.ended(time.time()) else self._tenants_known.by_name.get(key.tenant)
 
     def tenants(self) -> tuple[TenantRecord, ...]:
         """All tenants, by name."""
@@ -60,7 +78,7 @@ class Tenants:
 
 
 class Known:
-    """Tenants by name and by the hash of their key.
+    """Tenants by name.
 
     Args:
         tenants: Those there are.
@@ -68,18 +86,12 @@ class Known:
 
     def __init__(self, tenants: Iterable[TenantRecord]) -> None:
         self.by_name: dict[str, TenantRecord] = {}
-        self.by_key: dict[str, TenantRecord] = {}
         for tenant in tenants:
             self.put(tenant)
 
     def put(self, tenant: TenantRecord) -> None:
         """Add or replace one."""
-        before = self.by_name.get(tenant.id)
-        if before is not None:
-            self.by_key.pop(before.key_hash, None)
         self.by_name[tenant.id] = tenant
-        if tenant.key_hash:
-            self.by_key[tenant.key_hash] = tenant
 
 
 @legible("a tenant's row")
@@ -88,6 +100,16 @@ def _tenant(row: sqlite3.Row) -> TenantRecord:
         id=row["id"],
         key_hash=row["key_hash"],
         admin=bool(row["admin"]),
-        quota=Quota(row["max_jobs"], row["max_blob_bytes"]),
+        quota=Quota(row["max_jobs"], row["max_blob_bytes"], **json.loads(row["bounds"])),
         attributes=json.loads(row["attributes"]),
     )
+
+
+def _bounds(quota: Quota) -> dict[str, float | int | None]:
+    """What has no column of its own."""
+    return {
+        "max_priority": quota.max_priority,
+        "max_requests_per_s": quota.max_requests_per_s,
+        "max_slot_s": quota.max_slot_s,
+        "max_core_s": quota.max_core_s,
+    }

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
+from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Path, Response
 
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Context, Ctx, Operator
 from eddy.api.keys import new_key
 from eddy.api.openapi import refusals
 from eddy.api.rendering import tenant_answer
-from eddy.api.schemas import TenantList, TenantWithKey
-from eddy.api.submissions import TenantSubmission
+from eddy.api.schemas import Tenant, TenantList, TenantWithKey
+from eddy.api.submissions import TenantChange, TenantSubmission
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.records import Quota, TenantRecord
 
 _adding = threading.Lock()
 """Between asking for a name and taking it."""
 
+_Name = Annotated[str, Path(max_length=64, description="The tenant's name.")]
 router = APIRouter(prefix="/v1/admin", tags=["operator"], route_class=JsonRoute, responses=refusals(403))
 
 
@@ -39,14 +42,44 @@ def list_tenants(context: Ctx, operator: Operator) -> TenantList:
 def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operator: Operator) -> TenantWithKey:
     """Add a tenant; its key is in this answer and nowhere else."""
     key = new_key()
-    quota = Quota(max_jobs=body.quota.max_jobs, max_blob_bytes=body.quota.max_blob_bytes)
-    tenant = TenantRecord(body.id, context.hasher.hash(key), body.admin, quota, body.attributes)
+    tenant = TenantRecord(body.id, context.hasher.hash(key), body.admin, body.quota.applied(Quota()), body.attributes)
     with _adding:
         if _exists(context, body.id):
             raise Conflict(f"A tenant {body.id!r} exists already; use another name.", field="id", asked=body.id)
         context.store.put_tenant(tenant)
     response.headers["Cache-Control"] = "no-store"
     return TenantWithKey(**tenant_answer(tenant).model_dump(), key=key)
+
+
+@router.get(
+    "/tenants/{tenant}",
+    operation_id="show_tenant",
+    response_model=Tenant,
+    summary="Show a tenant",
+    responses=refusals(404),
+)
+def show_tenant(tenant: _Name, context: Ctx, operator: Operator) -> Tenant:
+    """Its bounds and attributes."""
+    return tenant_answer(context.store.tenant(tenant))
+
+
+@router.patch(
+    "/tenants/{tenant}",
+    operation_id="change_tenant",
+    response_model=Tenant,
+    summary="Change a tenant",
+    responses=refusals(404),
+)
+def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Operator) -> Tenant:
+    """Bounds hold from the next request on, a weight from the next epoch on; what is left out stays as it was."""
+    with _adding:
+        known = context.store.tenant(tenant)
+        attributes = dict(known.attributes) if body.attributes is None else dict(body.attributes)
+        if body.weight is not None:
+            attributes["weight"] = body.weight
+        changed = replace(known, quota=body.quota.applied(known.quota), attributes=attributes)
+        context.store.put_tenant(changed)
+    return tenant_answer(changed)
 
 
 def _exists(context: Context, name: str) -> bool:

@@ -25,7 +25,7 @@ from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
 from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission, submission_model
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
-from eddy.core.jobs import JobState
+from eddy.core.jobs import PRIORITIES, JobState
 from eddy.core.records import JobRecord, TenantRecord
 from eddy.store.outputs import OutputFile
 
@@ -90,6 +90,11 @@ async def submit(
     """
     view = body.check_kind(context.kinds)
     context.require_running()
+    most = tenant.quota.max_priority
+    if body.priority > most:
+        allowed = [priority for priority in PRIORITIES if priority <= most]
+        message = f"Your jobs may have a priority of at most {most}; ask the operator for more."
+        raise InvalidRequest(message, field="priority", allowed=allowed)
     work = partial(context.hypervisor.submit, body.request(tenant.id, idempotency_key or "", view))
     record = await (while_connected(http, work) if view.lingers else work())
     response.headers["Location"] = f"/v1/jobs/{record.id}"

@@ -1,0 +1,120 @@
+"""`/v1/keys`: a tenant's API keys; the operator's key sees and makes everyone's."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+
+from eddy.api.bodies import JsonRoute
+from eddy.api.context import Caller, Context, Ctx
+from eddy.api.keys import new_key
+from eddy.api.openapi import Responses, refusals
+from eddy.api.problems import Forbidden
+from eddy.api.rendering import key_answer
+from eddy.api.schemas import KeyList, KeyMade
+from eddy.api.submissions import KeySubmission
+from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.records import ApiKey, KeyScope, TenantRecord
+from eddy.store.keys import MOST_KEYS, new_key_id, revoked
+
+router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
+_KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]
+_Whose = Annotated[str, Query(max_length=64, description="Only this tenant's (operators); empty for all you may see.")]
+_GONE: Responses = {204: {"description": "The key is no good any more."}}
+_changing = threading.Lock()
+"""Between looking at the keys there are and changing them."""
+
+
+@router.get("", operation_id="list_keys", response_model=KeyList, summary="List keys", responses=refusals(403))
+async def list_keys(context: Ctx, viewer: Caller, tenant: _Whose = "") -> KeyList:
+    """Your keys, without the keys themselves; all there are, for the operator."""
+    if tenant and not viewer.admin and tenant != viewer.id:
+        raise Forbidden("You can list your own keys only.", field="tenant")
+    whose = (tenant or None) if viewer.admin else viewer.id
+    now = time.time()
+    return KeyList(keys=[key_answer(key, now) for key in context.store.keys(whose)])
+
+
+@router.post(
+    "",
+    operation_id="make_key",
+    status_code=201,
+    response_model=KeyMade,
+    summary="Make a key, or rotate one",
+    responses=refusals(403, 404, 409),
+)
+def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Caller) -> KeyMade:
+    """The key is in this answer and nowhere else. With `replaces`, that one is revoked, `grace_s` from now."""
+    now = time.time()
+    with _changing:
+        old = _mine(context, viewer, body.replaces) if body.replaces is not None else None
+        owner = _owner(context, viewer, body, old)
+        scope = KeyScope(body.scope) if body.scope else old.scope if old is not None else KeyScope.TENANT
+        if scope is KeyScope.OPERATOR and not (owner.admin and viewer.admin):
+            allowed = [KeyScope.TENANT.value, KeyScope.READ.value]
+            raise InvalidRequest(f"{owner.id} is no operator.", field="scope", allowed=allowed)
+        if sum(not key.ended(now) for key in context.store.keys(owner.id)) >= MOST_KEYS:
+            message = f"Tenant {owner.id} has {MOST_KEYS} keys that are good: revoke one first."
+            raise QuotaExceeded(message, limit=MOST_KEYS, asked=MOST_KEYS + 1)
+        secret = new_key()
+        expires = None if body.expires_in_s is None else now + body.expires_in_s
+        label = body.label or (old.label if old is not None else "")
+        made = ApiKey(new_key_id(), owner.id, context.hasher.hash(secret), scope, label, now, expires)
+        ends = () if old is None else (revoked(old, now + body.grace_s),)
+        _check_left(context, [*ends, made], now + body.grace_s)
+        context.store.put_keys(made, *ends)
+    response.headers["Cache-Control"] = "no-store"
+    return KeyMade(**key_answer(made, now).model_dump(), key=secret)
+
+
+@router.delete(
+    "/{key}",
+    operation_id="revoke_key",
+    status_code=204,
+    response_class=Response,
+    summary="Revoke a key",
+    responses={**_GONE, **refusals(404, 409)},
+)
+def revoke_key(key: _KeyId, context: Ctx, viewer: Caller) -> Response:
+    """It is no good from now on, nor are sessions that were opened with it."""
+    with _changing:
+        ended = revoked(_mine(context, viewer, key), time.time())
+        _check_left(context, [ended], time.time())
+        context.store.put_keys(ended)
+    return Response(status_code=204)
+
+
+def _mine(context: Context, viewer: TenantRecord, key: str) -> ApiKey:
+    """A key the viewer may change.
+
+    Raises:
+        NotFound: There is none of that name; another tenant's does not show.
+    """
+    found = context.store.key(key)
+    if not viewer.admin and (found.tenant != viewer.id or found.scope is KeyScope.OPERATOR):
+        raise NotFound(f"There is no key {key}.", field="key", asked=key)
+    return found
+
+
+def _owner(context: Context, viewer: TenantRecord, body: KeySubmission, old: ApiKey | None) -> TenantRecord:
+    """For whom a key is made."""
+    name = body.tenant or (old.tenant if old is not None else viewer.id)
+    if old is not None and old.tenant != name:
+        raise InvalidRequest(f"Key {old.id} is of {old.tenant}.", field="tenant", allowed=[old.tenant])
+    if not viewer.admin and name != viewer.id:
+        raise Forbidden("You can make keys for yourself only.", field="tenant")
+    return context.store.tenant(name)
+
+
+def _check_left(context: Context, changed: list[ApiKey], at_unix_s: float) -> None:
+    """See that somebody can operate afterwards.
+
+    Raises:
+        Conflict: No operator's key would be left.
+    """
+    after = {key.id: key for key in (*context.store.keys(), *changed)}.values()
+    if not any(key.scope is KeyScope.OPERATOR and not key.ended(at_unix_s) for key in after):
+        raise Conflict("This is the last operator's key: make another one first.", field="key")
