@@ -110,11 +110,16 @@ def payload(identity: Identity, payload_bytes: int) -> bytes:
             field="image_bytes",
             asked=payload_bytes,
         )
-    text = identity.canonical()
-    start = _SYNC + _MAGIC + struct.pack(">I", len(text)) + text
-    fill = hashlib.shake_128(text).digest(payload_bytes - len(start) - _CRC_BYTES)
+    start = _start(identity)
+    fill = hashlib.shake_128(identity.canonical()).digest(payload_bytes - len(start) - _CRC_BYTES)
     body = start + fill
     return body + struct.pack(">I", zlib.crc32(body))
+
+
+def _start(identity: Identity) -> bytes:
+    """A payload up to where its pseudo-random bytes begin."""
+    text = identity.canonical()
+    return _SYNC + _MAGIC + struct.pack(">I", len(text)) + text
 
 
 def design_name(identity: Identity) -> str:
@@ -126,6 +131,16 @@ def design_name(identity: Identity) -> str:
 def make(identity: Identity, payload_bytes: int) -> bytes:
     """A whole `.bit` file."""
     return header(design_name(identity), identity.part, payload_bytes) + payload(identity, payload_bytes)
+
+
+def holds(data: bytes, identity: Identity, payload_bytes: int) -> bool:
+    """Whether a file is that of an identity, whole: what it says of itself, its length, and its CRC-32.
+
+    This takes a tenth of the time of making it again to compare.
+    """
+    head = header(design_name(identity), identity.part, payload_bytes)
+    whole = len(data) == len(head) + payload_bytes and data.startswith(head + _start(identity))
+    return whole and crc_ok(data[len(head) :])
 
 
 def parse_header(data: bytes) -> BitHeader:

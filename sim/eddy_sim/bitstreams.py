@@ -268,11 +268,14 @@ def _signed(image: Image, manifest: Path, key: Path | None) -> Image:
 
 
 def _file(path: Path, identity: bitfile.Identity, payload_bytes: int, written: Progress) -> bytes:
-    """The bytes of an image's file, which is written unless it holds just them."""
+    """The bytes of an image's file, which is written unless it is there, undamaged."""
+    if path.is_file():
+        data = path.read_bytes()
+        if bitfile.holds(data, identity, payload_bytes):
+            return data
     data = bitfile.make(identity, payload_bytes)
-    if not path.is_file() or path.stat().st_size != len(data) or path.read_bytes() != data:
-        written(path.name)
-        _write(path, data)
+    written(path.name)
+    _write(path, data)
     return data
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import zlib
 
@@ -89,3 +90,12 @@ def test_a_payload_without_identity_is_refused() -> None:
     body[70] ^= 0xFF
     with pytest.raises(InvalidRequest, match="identity"):
         bitfile.identity_of(bytes(body))
+
+
+def test_a_file_is_known_by_what_it_says_its_length_and_its_crc() -> None:
+    data, size = bitfile.make(IDENTITY, 4096), 4096
+    assert bitfile.holds(data, IDENTITY, size)
+    for other in (data[:-4], data + bytes(4), data[:-1] + bytes([data[-1] ^ 1]), b"", data[:40] + b"x" + data[41:]):
+        assert not bitfile.holds(other, IDENTITY, size)
+    assert not bitfile.holds(data, dataclasses.replace(IDENTITY, build="0" * 16), size)
+    assert not bitfile.holds(bitfile.make(IDENTITY, 8192), IDENTITY, size)

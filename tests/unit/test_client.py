@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -216,3 +217,19 @@ def test_an_unknown_input_names_the_known_ones() -> None:
     with pytest.raises(errors.InvalidRequest) as refused:
         api.submit("a", {"picture": np.zeros((2, 3))})
     assert refused.value.details["allowed"] == ["image"]
+
+
+@pytest.mark.parametrize(("url", "reads"), [("http://127.0.0.1:8000", 0), ("https://eddy.example", 1)])
+def test_certificates_are_read_for_https_alone_and_checked_there(
+    monkeypatch: pytest.MonkeyPatch, url: str, reads: int
+) -> None:
+    made = []
+    create = ssl.create_default_context
+
+    def note(*arguments: Any, **named: Any) -> ssl.SSLContext:
+        made.append(create(*arguments, **named))
+        return made[-1]
+
+    monkeypatch.setattr(ssl, "create_default_context", note)
+    Client(url, "key").close()
+    assert [context.verify_mode for context in made if context.verify_mode] == [ssl.CERT_REQUIRED] * reads
