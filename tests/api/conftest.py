@@ -106,6 +106,9 @@ class ScriptedHypervisor(Hypervisor):
     def away(self) -> str:
         return self.lost
 
+    async def account(self) -> None:
+        pass
+
     async def run(self) -> None:
         if self.crash is not None:
             raise self.crash

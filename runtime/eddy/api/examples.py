@@ -96,6 +96,22 @@ JOB: dict[str, Any] = {
     "computed": True,
     "links": {"self": "/v1/jobs/17", "events": "/v1/jobs/17/events"},
 }
+USAGE: dict[str, Any] = {
+    "entries": [
+        {"day": "2026-11-22", "tenant": "", "slot_ns": 44100000, "shared_ns": 14900000, "core_ns": 59600000},
+        {"day": "2026-11-22", "tenant": "ada", "slot_ns": 15500000, "shared_ns": 0, "core_ns": 0},
+    ],
+    "board": {"from_ns": 0, "to_ns": 14900000, "slots": 5},
+}
+QUOTA: dict[str, Any] = {
+    "tenant": "ada",
+    "quota": TENANT["quota"],
+    "weight": 1.0,
+    "jobs": 1,
+    "blob_bytes": 16384,
+    "slot_s": 0.0155,
+    "core_s": 0.0,
+}
 BLOB: dict[str, Any] = {"sha256": _ARRAY, "bytes": 256}
 SLOT: dict[str, Any] = {
     "slot": 0,

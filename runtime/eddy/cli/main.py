@@ -28,6 +28,7 @@ from eddy.cli import (
     serve,
     simulate,
     tenants,
+    usage,
 )
 from eddy.cli.top import command as top_command
 
@@ -66,6 +67,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Operate": (
         *(serve.serve, serve.boardd, top_command.top, doctor.doctor),
         *(operate.drain, operate.undrain, operate.policy),
+        *(usage.usage, usage.quota),
     ),
     "Try": (demo.demo,),
     "Policies without a board": (place.place, simulate.simulate, replay.replay, saturate.saturate),

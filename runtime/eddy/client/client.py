@@ -354,6 +354,21 @@ class Client:
         """
         self.transport.request("DELETE", f"/v1/keys/{quoted(key)}")
 
+    def usage(self, first: str = "", last: str = "", tenant: str = "") -> dict[str, Any]:
+        """What you had of slots and cores, by day (UTC); everyone, and what it adds up to, for operators.
+
+        Args:
+            first: First day, as `2026-11-22`; "" for all.
+            last: Last day.
+            tenant: Only this tenant's (operators).
+        """
+        params = {name: value for name, value in (("from", first), ("to", last), ("tenant", tenant)) if value}
+        return self._json("GET", "/v1/usage", params=params)
+
+    def quota(self) -> dict[str, Any]:
+        """Your bounds, and how much of each is used."""
+        return self._json("GET", "/v1/quota")
+
     def ready(self) -> bool:
         """Whether the server takes jobs at this moment."""
         try:

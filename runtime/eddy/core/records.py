@@ -262,6 +262,7 @@ class SlotStatus:
         phase: ``empty``, ``loading``, ``idle``, ``running``, ``waiting`` (held, next item not ready) or ``faulted``.
         since_s: Board time since which it is so.
         drained: Why nothing new is placed in it; "" where it is.
+        charged: Whether its time is charged: jobs are given it.
     """
 
     slot: int
@@ -275,6 +276,7 @@ class SlotStatus:
     phase: str = "empty"
     since_s: float = 0.0
     drained: str = ""
+    charged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,7 @@ class SharedClusters:
         took_s = max(message.at_s - message.started_s, 0.0)
         account.end(message.core, took_s, self._wants(message.slot), self.loop.weights)
         slot = self.state.slots[message.slot]
+        slot.meter.end(message.core, message.at_s)
         good = message.cause is Cause.NONE
         if not account.running:
             slot.enter(Phase.FREE, message.at_s)
@@ -236,6 +237,7 @@ class SharedClusters:
         account, kind = self.loop.accounts.get(slot.index), self.loop.kinds.get(slot.module)
         if account is not None:
             account.cores = [None] * (kind.cores if kind is not None else 0)
+            slot.meter.share(len(account.cores), slot.since_s)
             self._unbook(slot, JobEventKind.CONFIGURED)
 
     def load_failed(self, slot: MachineSlot, module: str, refused: bool) -> None:
@@ -270,6 +272,7 @@ class SharedClusters:
     def _unload(self, slot: MachineSlot) -> None:
         slot.forget_module()
         self.loop.accounts[slot.index].cores = []
+        slot.meter.share(0, self.state.now_s)
         self.state.out.slots.add(slot.index)
 
     def _target(self, slot: MachineSlot) -> str:
@@ -301,6 +304,7 @@ class SharedClusters:
                 slot.module, slot.tenant = target, ""
                 slot.enter(Phase.LOADING, self.state.now_s)
                 self.loop.accounts[slot.index].cores = []
+                slot.meter.share(0, self.state.now_s)
                 self.state.out.slots.add(slot.index)
                 self.state.out.commands.append(Load(slot.index, self._fits[target][slot.index]))
                 self._book_load(slot)
@@ -460,6 +464,7 @@ class SharedClusters:
         name = item_name(number, self.loop.life, next(self._names))
         started = Slice(number, tenant, core, progress.slices, name, first, count, self.state.now_s)
         account.start(started)
+        slot.meter.start(core, tenant, self.state.now_s)
         progress.slices += 1
         progress.running += 1
         if not progress.left:

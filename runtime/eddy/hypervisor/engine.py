@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -44,6 +45,7 @@ from eddy.hypervisor.kernel_jobs import KernelJobs, WholeClusters
 from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.market_loop import PriceLoop
+from eddy.hypervisor.metering import nanoseconds
 from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import DRAINED, recover
 from eddy.hypervisor.spread import CoreByCore
@@ -57,9 +59,12 @@ from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.rows import LOG, Commit, ItemOutput, ResultRow
 from eddy.store.submissions import Submission
+from eddy.store.usage import ACCOUNTED, UsageRow, day_of
 
 _log = logging.getLogger(__name__)
 FOREVER = float("inf")
+ACCOUNT_S = 1.0
+"""Wall seconds between two times that use is written down."""
 
 
 class BoardRestarted(EddyError):
@@ -115,6 +120,8 @@ class Engine:
         self.now_s = 0.0
         self.status: tuple[SlotStatus, ...] = ()
         self._computes = True
+        self._account_s = 0.0
+        """Wall time, as `time.monotonic` has it, at which the slots' time is written down again."""
         self.description: BoardDescription
         self.machine: Machine
         self.seen = -1
@@ -282,6 +289,21 @@ class Engine:
         """
         self.board.now_s()
         self.preparing.look()
+        self.account()
+
+    def account(self) -> None:
+        """Write down whose the slots' time was, up to now."""
+        now_ns, day = nanoseconds(self.now_s), day_of(time.time())
+        slots = self.machine.slots.values()
+        rows = []
+        for slot in slots:
+            slot.meter.settle(now_ns)
+            rows += [
+                UsageRow(day, tenant, slot.index, unit.value, ns) for (unit, tenant), ns in slot.meter.take().items()
+            ]
+        self._account_s = time.monotonic() + ACCOUNT_S
+        if rows:
+            self.store.add_usage(rows, {ACCOUNTED: str(max([slot.meter.mark_ns for slot in slots], default=now_ns))})
 
     @property
     def told(self) -> Collection[int]:
@@ -333,6 +355,8 @@ class Engine:
         self.buffers.sweep()
         if inputs or events:
             self._run(inputs)
+        if time.monotonic() >= self._account_s:
+            self.account()
         return bool(inputs)
 
     def _inputs(self, events: list[BoardEvent]) -> list[m.Input]:

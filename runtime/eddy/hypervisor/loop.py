@@ -292,6 +292,12 @@ class Hypervisor:
         await anyio.to_thread.run_sync(self._engine.switch, pool, policy)
         self._wake.set()
 
+    async def account(self) -> None:
+        """Have the use of slots and cores written down up to now; where the board is away, up to when it went."""
+        await self._ready.wait()
+        if not self.away:
+            await self._on_board(self._engine.account)
+
     @property
     def ready(self) -> bool:
         """Whether it has recovered from store and board, and serves requests."""
@@ -321,6 +327,7 @@ class Hypervisor:
                 phase="unknown",
                 since_s=self.now_s(),
                 drained=drained.get(status.slot, ""),
+                charged=status.charged,
             )
             for status in self._engine.status
         )

@@ -48,6 +48,7 @@ from eddy.hypervisor.buffers import JobBuffers, needed
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.market_loop import PriceLoop
+from eddy.hypervisor.metering import nanoseconds
 from eddy.hypervisor.pools import PoolSlots
 from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.hypervisor.translate import fits, item_name, pool_slots, scrubbed_modules
@@ -55,6 +56,7 @@ from eddy.hypervisor.work import JobKind, Work
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.rows import Commit, StoredJob
+from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM
 
 _log = logging.getLogger(__name__)
 DRAINED = "drained.{}"
@@ -129,6 +131,7 @@ def recover(
     modules = {image.sha256: image.module for image in images}
     usual = [e for e in events if e.cause is not Cause.BOARD_RESTARTED]
     _adopt_slots(board, store.slot_snapshots(), state, usual, modules, machine, clock.now_s)
+    _count_time(store, machine, clock.now_s)
     if len(usual) < len(events):
         clock = dataclasses.replace(clock, seen=max(event.seq for event in events))
     for number in buffers.jobs():
@@ -148,6 +151,18 @@ def _machine(
     shared = PoolSlots(gpu, policies[Pool.GPU]) if gpu else None
     known = fits(images, [*slots, *gpu])
     return Machine(slots, policies[Pool.PIPELINE], known, scrubbed_modules(images), gpu=shared, price=price)
+
+
+def _count_time(store: Store, machine: Machine, now_s: float) -> None:
+    """Go on counting whose the slots' time is, from where the last life stopped: what passed since is theirs who have
+    the slots now."""
+    now_ns = nanoseconds(now_s)
+    mark_ns = min(int(store.meta(ACCOUNTED, str(now_ns))), now_ns)
+    if not store.meta(ACCOUNTED):
+        store.remember(ACCOUNTED_FROM, str(mark_ns))
+        store.remember(ACCOUNTED, str(mark_ns))
+    for slot in machine.slots.values():
+        slot.meter.begin(mark_ns, slot.holder)
 
 
 def _clock(store: Store, state: BoardState) -> LastTimes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from eddy.hypervisor.metering import NOBODY, SlotMeter
 from eddy.policy.dispatch.view import SlotView
 
 MAX_REST_S = 60.0
@@ -46,6 +47,7 @@ class MachineSlot:
         scrubbing: What it is `LOADING` for is no load: its module is being scrubbed for another tenant.
         scrubs: What is resident may serve another tenant without a load.
         drained: Why nothing new is placed here, for people; "" where it is.
+        meter: Whose its time is.
     """
 
     index: int
@@ -65,10 +67,12 @@ class MachineSlot:
     scrubbing: bool = False
     scrubs: bool = False
     drained: str = ""
+    meter: SlotMeter = field(default_factory=SlotMeter)
     cached: SlotView | None = None
 
     def enter(self, phase: Phase, at_s: float) -> None:
         """Change the phase."""
+        self.meter.hold(NOBODY if phase is Phase.FREE or self.job is None else self.tenant, at_s)
         self.phase, self.since_s, self.cached = phase, at_s, None
 
     def let_go(self, at_s: float) -> None:
@@ -108,6 +112,11 @@ class MachineSlot:
                 scrubs=self.scrubs,
             )
         return self.cached
+
+    @property
+    def holder(self) -> str:
+        """The tenant whose its time is; "" for nobody."""
+        return NOBODY if self.phase is Phase.FREE or self.job is None else self.tenant
 
     def snapshot(self) -> dict[str, Any]:
         """What a restarted hypervisor needs; plain JSON."""

@@ -46,6 +46,7 @@ def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[Slot
                 item=known.item,
                 phase=phase,
                 since_s=known.since_s,
+                charged=True,
             )
         )
     return tuple(found)

@@ -136,6 +136,10 @@ class Blobs:
         """Bytes a tenant may still book."""
         return self.quota(tenant).max_blob_bytes - self._ledger.of(tenant)
 
+    def all_blob_bytes(self, tenant: str) -> int:
+        """Bytes of blobs a tenant keeps, with those on their way."""
+        return self._ledger.of(tenant)
+
     def book(self, tenant: str, bytes: int) -> None:
         """Set bytes aside for a tenant.
 

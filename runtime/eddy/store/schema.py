@@ -119,6 +119,16 @@ MIGRATIONS: tuple[Migration, ...] = (
             'first', strftime('%s', 'now') + 0.0, NULL, NULL
         FROM tenant WHERE key_hash != '';
     """,
+    """
+    CREATE TABLE usage (
+        day TEXT NOT NULL,
+        tenant TEXT NOT NULL,
+        slot INTEGER NOT NULL,
+        unit TEXT NOT NULL,
+        ns INTEGER NOT NULL,
+        PRIMARY KEY (day, tenant, slot, unit)
+    ) WITHOUT ROWID;
+    """,
 )
 
 

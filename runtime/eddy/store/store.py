@@ -40,12 +40,13 @@ from eddy.store.submissions import Submissions
 from eddy.store.sweep import sweep
 from eddy.store.tally import Tally
 from eddy.store.tenants import Tenants
+from eddy.store.usage import Usage
 
 _MEMORY = "/dev/shm"
 """A file system in memory, on Linux: what ``":memory:"`` keeps beside the rows need not touch a disk either."""
 
 
-class Store(Tenants, Blobs, Submissions, Outputs):
+class Store(Tenants, Usage, Blobs, Submissions, Outputs):
     """Jobs, events, results, blobs and tenants.
 
     Args:
@@ -64,6 +65,7 @@ class Store(Tenants, Blobs, Submissions, Outputs):
         self._open_blobs(folder / BLOBS)
         self._default_quota = quota or Quota()
         self._keyring = self._read_keys()
+        self._today = self._read_usage()
         self._tenants_known = self._read_tenants()
         jobs = self._db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
         self._tally = Tally((row["id"], row["tenant"], row["state"]) for row in jobs)

@@ -79,6 +79,10 @@ class Submissions:
         """A tenant's bounds."""
         raise NotImplementedError
 
+    def _check_use(self, tenant: str, quota: Quota) -> None:
+        """Check that a tenant has not used up what it may in a day."""
+        raise NotImplementedError
+
     def job(self, tenant: str, job: int) -> JobRecord:
         """One job."""
         raise NotImplementedError
@@ -218,13 +222,15 @@ class Submissions:
         self._check_quota(tenant, 0)
 
     def _check_quota(self, tenant: str, more: int) -> None:
-        limit, used = self.quota(tenant).max_jobs, self._tally.of(tenant) + more
+        quota = self.quota(tenant)
+        limit, used = quota.max_jobs, self._tally.of(tenant) + more
         if used >= limit:
             raise QuotaExceeded(
                 f"tenant {tenant} has {used} jobs that have not ended and may have {limit}: wait, or cancel one",
                 limit=limit,
                 asked=used + 1,
             )
+        self._check_use(tenant, quota)
 
     def unfinished_by_state(self) -> dict[str, int]:
         """Jobs that have not ended, by state; kept, not counted."""

@@ -1,0 +1,122 @@
+"""`/v1/usage`: what tenants had of the board, by day; `/v1/quota`: what you may have, and have used."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import ConfigDict, Field
+
+from eddy.api import examples
+from eddy.api.context import Caller, Context, Ctx
+from eddy.api.openapi import refusals
+from eddy.api.problems import Forbidden
+from eddy.api.rendering import tenant_answer
+from eddy.api.routes.jobs import read
+from eddy.api.schemas import Answer, TenantQuota
+from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM
+
+router = APIRouter(prefix="/v1", tags=["usage"])
+_DAY = r"^([0-9]{4}-[0-9]{2}-[0-9]{2})?$"
+_First = Annotated[
+    str, Query(alias="from", pattern=_DAY, description="First day (UTC), as `2026-11-22`; empty for all.")
+]
+_Last = Annotated[str, Query(alias="to", pattern=_DAY, description="Last day; empty for all.")]
+_Whose = Annotated[str, Query(max_length=64, description="Only this tenant's (operators); empty for all you may see.")]
+
+
+class UsageEntry(Answer):
+    """What a tenant had on a day, in nanoseconds of board time."""
+
+    day: str = Field(description="By UTC.")
+    tenant: str = Field(description="Whose; empty for nobody's, which only the operator sees.")
+    slot_ns: int = Field(description="Of slots held whole.")
+    shared_ns: int = Field(description="Of slots with a cluster to be shared; nobody's, and then only.")
+    core_ns: int = Field(description="Of the cores of such clusters.")
+
+
+class BoardTime(Answer):
+    """What all entries of all days add up to."""
+
+    from_ns: int = Field(description="Board time at which the accounts begin.")
+    to_ns: int = Field(description="Board time up to which everything is charged.")
+    slots: int = Field(description="So many are charged: `slots * (to_ns - from_ns)` is all `slot_ns` and `shared_ns`.")
+
+
+class UsageReport(Answer):
+    """Accounts by day and tenant."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [examples.USAGE]})
+
+    entries: list[UsageEntry] = Field(description="By day, then tenant.")
+    board: BoardTime | None = Field(description="For the operator: what they add up to; null for tenants.")
+
+
+class QuotaAnswer(Answer):
+    """What you may have, and what of it is used."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [examples.QUOTA]})
+
+    tenant: str = Field(description="Who you are.")
+    quota: TenantQuota = Field(description="Your bounds.")
+    weight: float = Field(description="What you are entitled to where clusters are shared, relative to the others.")
+    jobs: int = Field(description="Jobs that have not ended.")
+    blob_bytes: int = Field(description="Bytes of blobs kept, and on their way.")
+    slot_s: float = Field(description="Board seconds of slots held today (UTC).")
+    core_s: float = Field(description="Board seconds of GPU cores had today.")
+
+
+@router.get(
+    "/usage", operation_id="show_usage", response_model=UsageReport, summary="Use by day", responses=refusals(403)
+)
+async def show_usage(
+    context: Ctx, viewer: Caller, first: _First = "", last: _Last = "", tenant: _Whose = ""
+) -> UsageReport:
+    """Your own accounts; everyone's and nobody's, for the operator: they add up to the board's time exactly."""
+    if tenant and not viewer.admin and tenant != viewer.id:
+        raise Forbidden("You can see your own use only.", field="tenant")
+    if context.ready and not context.unavailable:
+        await context.hypervisor.account()
+    whose = (tenant or None) if viewer.admin else viewer.id
+    return await read(context, partial(_report, context, whose, first, last or "9999", viewer.admin))
+
+
+def _report(context: Context, whose: str | None, first: str, last: str, board: bool) -> UsageReport:
+    store = context.store
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for row in store.usage(whose, first, last):
+        found.setdefault((row.day, row.tenant), {"slot": 0, "shared": 0, "core": 0})[row.unit] += row.spent_ns
+    entries = [
+        UsageEntry(day=day, tenant=name, slot_ns=had["slot"], shared_ns=had["shared"], core_ns=had["core"])
+        for (day, name), had in sorted(found.items())
+    ]
+    if not board:
+        return UsageReport(entries=entries, board=None)
+    begin, end = int(store.meta(ACCOUNTED_FROM, "0")), int(store.meta(ACCOUNTED, "0"))
+    slots = sum(status.charged for status in context.hypervisor.slots())
+    return UsageReport(entries=entries, board=BoardTime(from_ns=begin, to_ns=end, slots=slots))
+
+
+@router.get("/quota", operation_id="show_quota", response_model=QuotaAnswer, summary="Your bounds, and what is used")
+async def show_quota(context: Ctx, viewer: Caller) -> QuotaAnswer:
+    """How much is left before something is refused."""
+    if context.ready and not context.unavailable:
+        await context.hypervisor.account()
+    return await read(context, partial(_quota, context, viewer.id))
+
+
+def _quota(context: Context, tenant: str) -> QuotaAnswer:
+    store = context.store
+    record = store.tenant(tenant)
+    slot_s, core_s = store.used_today_s(tenant)
+    weight = record.attributes.get("weight", 1.0)
+    return QuotaAnswer(
+        tenant=tenant,
+        quota=tenant_answer(record).quota,
+        weight=float(weight) if isinstance(weight, (int, float)) else 1.0,
+        jobs=sum(store.unfinished_by_tenant().get(tenant, {}).values()),
+        blob_bytes=store.all_blob_bytes(tenant),
+        slot_s=slot_s,
+        core_s=core_s,
+    )

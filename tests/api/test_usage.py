@@ -1,0 +1,53 @@
+"""What tenants had of the board, and what they may have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from eddy.core.records import SlotStatus
+from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM, UsageRow
+
+pytestmark = pytest.mark.anyio
+DAYS = ("2026-11-21", "2026-11-22")
+
+
+def fill(server: Any) -> None:
+    server.hypervisor.statuses = (SlotStatus(0, "pipeline", "slot0", charged=True), SlotStatus(1, "other", "slot1"))
+    rows = [UsageRow(day, who, 0, "slot", 40 if who else 20) for day in DAYS for who in ("ada", "grace", "")]
+    server.store.add_usage(rows, {ACCOUNTED: "300", ACCOUNTED_FROM: "100"})
+
+
+async def test_the_operators_accounts_add_up_to_the_boards_time(server: Any) -> None:
+    fill(server)
+    async with server.client("operator") as client:
+        found = (await client.get("/v1/usage")).json()
+        board = found["board"]
+        assert board == {"from_ns": 100, "to_ns": 300, "slots": 1}
+        charged = sum(entry["slot_ns"] + entry["shared_ns"] for entry in found["entries"])
+        assert charged == board["slots"] * (board["to_ns"] - board["from_ns"])
+        assert [(entry["day"], entry["tenant"]) for entry in found["entries"]] == [
+            (day, who) for day in DAYS for who in ("", "ada", "grace")
+        ]
+        one = (await client.get("/v1/usage?tenant=grace&from=2026-11-22&to=2026-11-22")).json()["entries"]
+        assert [(entry["day"], entry["tenant"], entry["slot_ns"]) for entry in one] == [(DAYS[1], "grace", 40)]
+
+
+async def test_a_tenant_sees_its_own_accounts_alone(server: Any) -> None:
+    fill(server)
+    async with server.client("ada") as client:
+        found = (await client.get("/v1/usage")).json()
+        assert {entry["tenant"] for entry in found["entries"]} == {"ada"}
+        assert found["board"] is None
+        refused = await client.get("/v1/usage?tenant=grace")
+        assert (refused.status_code, refused.json()["field"]) == (403, "tenant")
+        assert (await client.get("/v1/usage?from=yesterday")).status_code == 422
+
+
+async def test_a_quota_shows_what_is_used(server: Any) -> None:
+    await server.submit("ada")
+    async with server.client("ada") as client:
+        found = (await client.get("/v1/quota")).json()
+    assert (found["tenant"], found["jobs"], found["blob_bytes"]) == ("ada", 1, 6)
+    assert found["quota"]["max_jobs"] == 3
+    assert (found["weight"], found["slot_s"], found["core_s"]) == (1.0, 0.0, 0.0)

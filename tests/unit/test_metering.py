@@ -1,0 +1,156 @@
+"""Accounts of use: whatever happens, what is charged to tenants and to nobody adds up to the board's time exactly."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from cores_kit import CoresBoard, add_request, finish, manifest, tenants
+from cores_kit import engine_over as shared_engine
+from eddy.board.model import ModelBoard
+from eddy.core.errors import QuotaExceeded
+from eddy.core.records import Quota, TenantRecord
+from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.metering import SlotMeter, Unit
+from eddy.policy.dispatch import POLICIES
+from eddy.store import Store
+from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM, UsageRow, day_of
+from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
+
+FOUR = manifest(4)
+
+
+def engine_over(board: ModelBoard, store: Store) -> Engine:
+    made = Engine(board, POLICIES["eddy"](), store, {"chain": CHAIN}, MODULES)
+    made.start()
+    return made
+
+
+def check(engine: Engine, store: Store) -> dict[tuple[str, str], int]:
+    """The accounts add up to the time of all slots; answers them by tenant and unit."""
+    engine.account()
+    found: dict[tuple[str, str], int] = {}
+    for row in store.usage(None):
+        assert row.spent_ns > 0
+        found[row.tenant, row.unit] = found.get((row.tenant, row.unit), 0) + row.spent_ns
+    passed_ns = int(store.meta(ACCOUNTED)) - int(store.meta(ACCOUNTED_FROM))
+    assert int(store.meta(ACCOUNTED)) == round(engine.now_s * 1e9)
+    whole = sum(ns for (_, unit), ns in found.items() if unit in ("slot", "shared"))
+    assert whole == passed_ns * len(engine.machine.slots)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_meter_loses_and_invents_no_nanosecond(seed: int) -> None:
+    draw, meter, at_s, cores = random.Random(seed), SlotMeter(), 1.0, 0
+    meter.begin(1_000_000_000, "")
+    total: dict[tuple[Unit, str], int] = {}
+    busy: set[int] = set()
+    core_ns, changed_ns = 0, 1_000_000_000
+    for _ in range(300):
+        at_s += draw.choice([0.0, 1e-9, 3.3e-7, draw.random()])
+        what = draw.choice(["hold", "share", "start", "end", "settle", "late"])
+        if what == "hold" and not cores:
+            meter.hold(draw.choice(["", "a", "b"]), at_s)
+        elif what == "share":
+            core_ns += cores * (round(at_s * 1e9) - changed_ns)
+            cores, changed_ns = draw.choice([0, 2, 4]), round(at_s * 1e9)
+            for core in busy:
+                meter.end(core, at_s)
+            busy.clear()
+            meter.share(cores, at_s)
+        elif what == "start" and len(busy) < cores:
+            core = next(core for core in range(cores) if core not in busy)
+            busy.add(core)
+            meter.start(core, draw.choice("ab"), at_s)
+        elif what in ("end", "late") and busy:
+            # What ended a moment ago may be told after everything was charged.
+            meter.end(busy.pop(), at_s if what == "end" else at_s - 1e-6)
+        elif what == "settle":
+            meter.settle(round(at_s * 1e9))
+            for key, ns in meter.take().items():
+                total[key] = total.get(key, 0) + ns
+    meter.settle(round(at_s * 1e9))
+    for key, ns in meter.take().items():
+        total[key] = total.get(key, 0) + ns
+    core_ns += cores * (round(at_s * 1e9) - changed_ns)
+    assert all(ns > 0 for ns in total.values())
+    assert sum(ns for (unit, _), ns in total.items() if unit is not Unit.CORE) == round(at_s * 1e9) - 1_000_000_000
+    assert sum(ns for (unit, _), ns in total.items() if unit is Unit.CORE) == core_ns
+
+
+def test_the_accounts_of_a_board_add_up_over_crashes_and_drains() -> None:
+    store, board = Store(":memory:"), model_board()
+    engine, draw = engine_over(board, store), random.Random(5)
+    for salt in range(12):
+        engine.accept(request(store, batch=draw.randint(1, 4), salt=salt))
+        for _ in range(draw.randrange(12)):
+            engine.step(1.0)
+            if draw.random() < 0.2:
+                check(engine, store)
+        if draw.random() < 0.3:
+            engine = engine_over(board, store)
+            check(engine, store)
+        if draw.random() < 0.3:
+            engine.drain(draw.randrange(3), draw.choice(["", "x"]))
+    for slot in range(3):
+        engine.drain(slot, "")
+    while not engine.idle:
+        engine.step(1.0)
+    had = check(engine, store)
+    jobs = [store.job(TENANT, number) for number in range(1, 13)]
+    held_s = sum(job.running_s for job in jobs)
+    assert had[TENANT, "slot"] / 1e9 >= held_s > 0
+    assert had["", "slot"] > 0
+
+
+def test_cores_that_are_shared_are_charged_to_who_had_them() -> None:
+    store, board = Store(":memory:"), CoresBoard({FOUR.module: FOUR})
+    tenants(store, a=1, b=2)
+    engine = shared_engine(board, store, {FOUR.module: FOUR})
+    engine.start()
+    for tenant in "abab":
+        engine.accept(add_request(store, tenant, 96))
+    finish(engine)
+    had = check(engine, store)
+    for tenant in "ab":
+        kernels = [job.kernel for job in store.jobs(tenant) if job.kernel is not None]
+        assert len(kernels) == 2
+        assert had[tenant, "core"] / 1e9 == pytest.approx(sum(each.core_seconds for each in kernels), abs=1e-6)
+    cores = sum(ns for (_, unit), ns in had.items() if unit == "core")
+    assert cores == 4 * had["", "shared"]
+
+
+def test_what_is_used_up_today_is_refused_until_the_day_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(":memory:")
+    engine = engine_over(model_board(), store)
+    store.put_tenant(TenantRecord(TENANT, quota=Quota(max_slot_s=1e-3)))
+    engine.accept(request(store, batch=2))
+    while not engine.idle:
+        engine.step(1.0)
+    engine.account()
+    assert store.used_today_s(TENANT)[0] > 1e-3
+    with pytest.raises(QuotaExceeded) as refused:
+        engine.accept(request(store, salt=1))
+    assert 0 < refused.value.details["retry_after_s"] <= 86400
+    assert "UTC" in refused.value.message
+    tomorrow = time.time() + 86400
+    monkeypatch.setattr(time, "time", lambda: tomorrow)
+    assert store.used_today_s(TENANT) == (0, 0)
+    engine.accept(request(store, salt=1))
+
+
+def test_accounts_of_today_are_known_after_a_restart(tmp_path: object) -> None:
+    path = f"{tmp_path}/eddy.sqlite3"
+    store, today = Store(path), day_of(time.time())
+    for _ in range(2):
+        store.add_usage([UsageRow(today, "a", 1, "slot", 5), UsageRow("2020-01-01", "a", 1, "slot", 7)], {})
+    assert store.used_today_s("a")[0] == 10e-9
+    store.close()
+    store = Store(path)
+    assert store.used_today_s("a")[0] == 10e-9
+    assert [(row.day, row.spent_ns) for row in store.usage("a")] == [("2020-01-01", 14), (today, 10)]
+    assert [row.day for row in store.usage("a", first=today)] == [today]
+    assert store.usage("b") == ()
+    store.close()
