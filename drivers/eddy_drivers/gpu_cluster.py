@@ -15,8 +15,26 @@ from typing import Any
 
 from pynq import DefaultIP
 
+from eddy_drivers.gpu_kernel import (
+    PAGE,
+    REGION_AT,
+    REGION_MOST,
+    CoreEnd,
+    End,
+    Fault,
+    Kernel,
+    RegionOverlap,
+    TrapCause,
+    check,
+    check_apart,
+)
 from eddy_drivers.regs import gpu_cluster as regs
 from eddy_drivers.regs.base import Register
+
+__all__ = [
+    "COUNTERS", "DEPTH", "KIND", "MAP_MAJOR", "NOWHERE", "PAGE", "REGION_AT", "REGION_MOST", "ClusterConfiguration",
+    "CoreEnd", "End", "Fault", "GpuCluster", "Kernel", "QueueFull", "RegionOverlap", "TrapCause",
+]  # fmt: skip
 
 KIND = 2
 """The identity block's kind for a cluster."""
@@ -24,11 +42,6 @@ MAP_MAJOR = 1
 """The register-map version this driver was made for."""
 DEPTH = 16
 """Kernels that may wait for their cores, unless said otherwise."""
-PAGE = 4096
-REGION_AT = 0x8000_0000
-"""Where a kernel sees the first byte of its region (register CORE_BASE2)."""
-REGION_MOST = 1 << 30
-"""Bytes of the cores' address space that one base register places."""
 NOWHERE = (1 << 28) - (REGION_MOST // PAGE)
 """Page that the other base registers get: the last gibibyte of 40-bit addresses, which no memory is at."""
 
@@ -40,15 +53,9 @@ COUNTERS = (
 """Names of a core's counters, in the order of COUNTER; CYCLE_THREAD_X for X = 1, 2, ... follow."""
 _CYCLES = COUNTERS.index("cycles")
 
-TrapCause = regs.TrapCause
-
 
 class QueueFull(RuntimeError):
     """As many kernels wait as may."""
-
-
-class RegionOverlap(ValueError):
-    """Two kernels that may run at once would share memory."""
 
 
 @dataclass(frozen=True)
@@ -63,57 +70,6 @@ class ClusterConfiguration:
     dcache_bytes: int
     local_bytes: int
     l2_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """What to run.
-
-    Attributes:
-        entry: First address of the program, as the cores see it.
-        argument: What warp 0 of each core finds in mscratch.
-        address: Physical address of the region, which the cores see at `REGION_AT`; a multiple of 4096.
-        bytes: Its size.
-        cores: Which cores run it; the kernel sees them numbered from 0 in this order.
-        context: Memory context, in AxUSER of every burst.
-        family: Slices of one kernel name the same family, and may work on one region side by side; "" for a kernel by
-            itself.
-    """
-
-    entry: int
-    argument: int
-    address: int
-    bytes: int
-    cores: tuple[int, ...]
-    context: int = 0
-    family: str = ""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Why a core was stopped: cause, the instruction's address (0 where memory refused), instruction or address."""
-
-    cause: TrapCause
-    pc: int
-    value: int
-
-
-@dataclass(frozen=True)
-class CoreEnd:
-    """How a kernel ended on one core, and what it counted (`GpuCluster.counters`)."""
-
-    core: int
-    counters: Mapping[str, int]
-    fault: Fault | None
-
-
-@dataclass(frozen=True)
-class End:
-    """How a kernel ended: on each core; `halted` where it was asked to, `cores` empty where it had not begun."""
-
-    ticket: int
-    cores: tuple[CoreEnd, ...]
-    halted: bool = False
 
 
 @dataclass
@@ -199,12 +155,12 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
             RegionOverlap: Its region overlaps that of a kernel that may run at the same time.
             QueueFull: `depth` kernels wait already; poll, and try again.
         """
-        self._check(kernel)
+        check(kernel, self.configuration.cores)
         mask = sum(1 << core for core in kernel.cores)
         for ticket, other in (*self._running.items(), *self._waiting.items()):
             # Kernels that share a core never run at once: their order of arrival is the order of their starts.
             if not other.mask & mask:
-                _check_apart(kernel, other.kernel, ticket)
+                check_apart(kernel, other.kernel, ticket)
         if self.free <= 0:
             raise QueueFull(f"{self.depth} kernels wait for their cores; poll until one has started")
         ticket, self._next = self._next, self._next + 1
@@ -297,25 +253,6 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
 
     # Behind the calls
 
-    def _check(self, kernel: Kernel) -> None:
-        cores = self.configuration.cores
-        if not kernel.cores or len(set(kernel.cores)) != len(kernel.cores):
-            raise ValueError(f"a kernel runs on one or more different cores, not on {list(kernel.cores)}")
-        if not all(0 <= core < cores for core in kernel.cores):
-            raise ValueError(f"the cluster has cores 0 to {cores - 1}, not {list(kernel.cores)}")
-        if kernel.address % PAGE or not 0 < kernel.bytes <= REGION_MOST:
-            raise ValueError(
-                f"a region begins at a multiple of {PAGE} and has 1 to {REGION_MOST} bytes,"
-                f" not {kernel.bytes} at {kernel.address:#x}"
-            )
-        if kernel.entry % 4 or not REGION_AT <= kernel.entry < REGION_AT + kernel.bytes:
-            raise ValueError(
-                f"a program begins at a multiple of 4 in its region, {REGION_AT:#x} to"
-                f" {REGION_AT + kernel.bytes - 1:#x}, not at {kernel.entry:#x}"
-            )
-        regs.CORE_CONTEXT.encode(memory_context=kernel.context)
-        regs.CORE_ARGUMENT.encode(value=kernel.argument)
-
     def _entry(self, ticket: int) -> _Entry:
         entry = self._running.get(ticket) or self._waiting.get(ticket)
         if entry is None:
@@ -376,20 +313,3 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
 
     def _fields(self, register: Register) -> dict[str, int]:
         return register.decode(self._get(register.offset))
-
-
-def _check_apart(kernel: Kernel, other: Kernel, ticket: int) -> None:
-    """Refuse what kernels that run at the same time must not share."""
-    one = kernel.family == other.family != "" and (kernel.address, kernel.bytes) == (other.address, other.bytes)
-    if not one and kernel.address < _end(other) and other.address < _end(kernel):
-        raise RegionOverlap(
-            f"the region {kernel.address:#x} to {_end(kernel) - 1:#x} overlaps that of kernel {ticket},"
-            f" {other.address:#x} to {_end(other) - 1:#x}, which may run at the same time"
-        )
-    if kernel.context == other.context:
-        raise ValueError(f"kernel {ticket} has memory context {kernel.context}; kernels side by side need their own")
-
-
-def _end(kernel: Kernel) -> int:
-    """One past the last byte of the last page: what a window lets through are whole pages."""
-    return kernel.address + -(-kernel.bytes // PAGE) * PAGE

@@ -1,0 +1,203 @@
+"""Kernels on shared clusters: which wait for a cluster, which are bound to one, and what each still has to do."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from eddy.hypervisor.job import BufferState, Job
+from eddy.hypervisor.market_loop import PriceLoop
+from eddy.hypervisor.messages import Variant
+
+LEAST_OF_LIMIT = 0.25
+"""Part of its time limit that a slice should take at most."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """A kernel that is bound to a cluster.
+
+    Attributes:
+        slot: Which.
+        module: What the cluster is.
+        variant: The kernel on it.
+        issued, done: Work-groups given out, and done; those given out come in order.
+        back: Ranges that were given out and did not start: first and count.
+        slices: Given out so far.
+        running: Slices that run.
+        again: Its slot failed: once none of its slices runs, it begins again.
+    """
+
+    slot: int
+    module: str
+    variant: Variant
+    issued: int = 0
+    done: int = 0
+    back: list[tuple[int, int]] = field(default_factory=list)
+    slices: int = 0
+    running: int = 0
+    again: bool = False
+
+    @property
+    def left(self) -> int:
+        """Work-groups to give out."""
+        return self.variant.groups - self.issued + sum(count for _, count in self.back)
+
+    def take(self, count: int) -> tuple[int, int]:
+        """The next range of at most so many work-groups."""
+        if self.back:
+            first, back = self.back.pop()
+            if back > count:
+                self.back.append((first + count, back - count))
+            return first, min(back, count)
+        first, self.issued = self.issued, min(self.variant.groups, self.issued + count)
+        return first, self.issued - first
+
+
+class KernelQueues:
+    """Every kernel that has not ended, in order of arrival for each tenant.
+
+    Args:
+        jobs: The machine's, by number.
+        slots: Indices of the `gpu` pool's.
+        loop: Knows what slices were measured to take.
+
+    Attributes:
+        progress: Of kernels that are bound to a cluster.
+    """
+
+    def __init__(self, jobs: Mapping[int, Job], slots: Iterable[int], loop: PriceLoop) -> None:
+        self._jobs, self._loop = jobs, loop
+        self.progress: dict[int, Progress] = {}
+        self._bound: dict[int, dict[str, deque[int]]] = {index: {} for index in slots}
+        """By slot and tenant: jobs with work-groups to give out, oldest first."""
+        self._unbound: dict[str, deque[int]] = {}
+
+    # Who waits where ----------------------------------------------------------------------------------------------
+
+    def arrived(self, job: Job) -> None:
+        """A kernel waits for a cluster."""
+        self._unbound.setdefault(job.spec.tenant, deque()).append(job.spec.id)
+
+    def returned(self, job: Job) -> None:
+        """A kernel that was bound to a cluster waits for one again, before its tenant's others."""
+        self.forget(job)
+        self.progress.pop(job.spec.id, None)
+        self._unbound.setdefault(job.spec.tenant, deque()).appendleft(job.spec.id)
+
+    def bind(self, job: Job, progress: Progress) -> None:
+        """The kernel at the head of its tenant's queue is bound to a cluster."""
+        line = self._unbound[job.spec.tenant]
+        line.popleft()
+        if not line:
+            del self._unbound[job.spec.tenant]
+        self.progress[job.spec.id] = progress
+        self.has_more(progress.slot, job)
+
+    def has_more(self, slot: int, job: Job) -> None:
+        """A kernel has work-groups to give out on a cluster."""
+        line = self._bound[slot].setdefault(job.spec.tenant, deque())
+        if job.spec.id not in line:
+            line.append(job.spec.id)
+
+    def forget(self, job: Job) -> None:
+        """A kernel has nothing to give out any more."""
+        number, tenant = job.spec.id, job.spec.tenant
+        for lines in (self._unbound, *self._bound.values()):
+            line = lines.get(tenant)
+            if line is not None and number in line:
+                line.remove(number)
+                if not line:
+                    del lines[tenant]
+
+    def leave(self, job: Job) -> None:
+        """A kernel has ended."""
+        self.forget(job)
+        self.progress.pop(job.spec.id, None)
+
+    def tenants(self) -> set[str]:
+        """Those with kernels that have not ended."""
+        return {self._jobs[number].spec.tenant for number in self.progress}.union(self._unbound)
+
+    def heads(self) -> list[str]:
+        """Tenants with kernels that wait for a cluster, by name."""
+        return sorted(self._unbound)
+
+    def head(self, tenant: str) -> Job | None:
+        """The kernel of a tenant that is to be bound to a cluster next."""
+        line = self._unbound.get(tenant)
+        return self._jobs[line[0]] if line else None
+
+    def unbound(self) -> Iterator[Job]:
+        """Kernels that wait for a cluster."""
+        return (self._jobs[number] for line in self._unbound.values() for number in line)
+
+    def bound(self, slot: int) -> Iterator[int]:
+        """Numbers of the kernels with work-groups to give out on a cluster."""
+        return (number for line in self._bound[slot].values() for number in line)
+
+    def ready(self, slot: int, tenant: str) -> Iterator[Job]:
+        """A tenant's kernels that can give out a slice on a cluster, oldest first."""
+        return (self._jobs[number] for number in self._bound[slot].get(tenant, ()) if self._ready(number))
+
+    # What there is to do ------------------------------------------------------------------------------------------
+
+    def waiting_s(self) -> dict[str, float]:
+        """Core-seconds of work by tenant: infinite where some of it was never measured."""
+        waiting: dict[str, float] = {}
+        for number, progress in self.progress.items():
+            job = self._jobs[number]
+            groups = progress.variant.groups - progress.done
+            waiting[job.spec.tenant] = waiting.get(job.spec.tenant, 0.0) + self._takes_s(job, progress.module, groups)
+        for job in self.unbound():
+            assert job.spec.spread is not None
+            module, variant = next(iter(job.spec.spread.variants.items()))
+            tenant = job.spec.tenant
+            waiting[tenant] = waiting.get(tenant, 0.0) + self._takes_s(job, module, variant.groups)
+        return waiting
+
+    def size(self, job: Job, progress: Progress) -> int:
+        """Work-groups of the next slice: what should take a quantum, in whole waves; one wave of what never ran.
+
+        Of a kernel whose slices may take little longer than a quantum, less: a slice must not come near its limit.
+        """
+        assert job.spec.spread is not None
+        wave = progress.variant.wave
+        wanted = self._loop.learned.look(job.spec.spread.kernel, progress.module).slice_groups
+        limit_s, quantum_s = progress.variant.application.tasks[0].time_limit_s, self._loop.settings.quantum_s
+        wanted *= min(1.0, LEAST_OF_LIMIT * limit_s / quantum_s)
+        return max(int(wanted) // wave * wave, wave)
+
+    def left(self, slot: int, tenant: str) -> int:
+        """Slices a tenant's kernels have left on a cluster."""
+        return sum(self._slices(number) for number in self._bound[slot].get(tenant, ()))
+
+    def wants(self, slot: int) -> dict[str, int]:
+        """By tenant: slices it could start on a cluster now, if cores were free."""
+        most, wants = len(self._loop.accounts[slot].cores), {}
+        for tenant, line in self._bound[slot].items():
+            count = 0
+            for number in line:
+                if self._ready(number):
+                    count += self._slices(number)
+                    if count >= most:
+                        break
+            if count:
+                wants[tenant] = min(count, most)
+        return wants
+
+    def _ready(self, number: int) -> bool:
+        """Whether a kernel has its memory, and work-groups to give out."""
+        return self._jobs[number].memory is BufferState.HELD and self.progress[number].left > 0
+
+    def _slices(self, number: int) -> int:
+        progress = self.progress[number]
+        return -(-progress.left // self.size(self._jobs[number], progress))
+
+    def _takes_s(self, job: Job, module: str, groups: int) -> float:
+        """Core-seconds of so many work-groups, as measured."""
+        assert job.spec.spread is not None
+        group_s = self._loop.learned.look(job.spec.spread.kernel, module).group_s
+        return math.inf if group_s is None else groups * group_s
