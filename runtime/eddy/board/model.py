@@ -16,10 +16,12 @@ per slot); where a profile is all there is, loads take image bytes over the prof
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from eddy.board.model_images import ImageCache, model_images
+from eddy.board.events import EventLog
+from eddy.board.model_forecast import Forecast, Latency, ModelFaults
+from eddy.board.model_images import ImageReads, LoadTime, model_images
 from eddy.board.model_memory import ModelMemory
 from eddy.board.model_modules import Behaviour, ModelModule, RunningItem, module_of
 from eddy.board.port import (
@@ -43,37 +45,14 @@ from eddy.core.errors import Conflict, ImageRefused, ModuleFault, NotFound
 from eddy.core.slots import Image
 from eddy.gpu.shape import ClusterShape
 
+__all__ = ["SCRUB_S", "SHELL", "Latency", "LoadTime", "ModelBoard", "ModelFaults"]
+
 SHELL = "0" * 16
 """Identity of the modelled shell."""
 SCRUB_S = 10e-6
 """What it takes to close, reset and open a slot: register accesses, as measured on the `rtl` board."""
 BURST_BYTES = 128
 """What one request moves, for the counters: 16 beats of 8 bytes."""
-
-Latency = Mapping[str, float] | Callable[[str, str], float]
-"""Seconds an item, or a work-group of a kernel that counts them, takes: by task (`Launch.task`), or else by module; or
-a function of module and item name."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoadTime:
-    """What a load of one slot takes, in seconds: reading the image from storage, then the configuration port."""
-
-    storage_s: float
-    port_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFaults:
-    """Faults to inject.
-
-    Attributes:
-        items: Item name to the cause it ends with; `TIME_LIMIT` means it never answers.
-        loads: Ordinals of loads, from 0 over the board's life, that the configuration port reports as failed.
-    """
-
-    items: Mapping[str, Cause] = field(default_factory=dict)
-    loads: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -122,23 +101,18 @@ class ModelBoard:
     ) -> None:
         self._description = description
         self._images = {image.sha256: image for image in images}
-        self._latency = latency
-        self._load_times = dict(load_times or {})
+        self._reads = ImageReads(description, load_times or {}, cache_bytes)
+        self._forecast = Forecast(latency, faults or ModelFaults())
         self._blocking = blocking
-        self._cache = ImageCache(cache_bytes)
         self._behaviours = dict(behaviours or {})
-        self._faults = faults or ModelFaults()
         self._clusters = dict(clusters or {})
         self._arena = ModelMemory(0x4000_0000, description.arena_bytes, real_memory)
         self._slots = [_Slot() for _ in description.slots]
         self._agenda: list[tuple[float, int, int]] = []
         """Heap of (time, number, slot): what ends when."""
         self._order = 0
-        self._events: list[BoardEvent] = []
-        self._seq = 0
+        self._log = EventLog()
         self._now_s = 0.0
-        self._loads = 0
-        self._storage_free_s = 0.0
 
     @classmethod
     def from_profile(
@@ -186,7 +160,7 @@ class ModelBoard:
     def state(self) -> BoardState:
         """Say what is loaded, what runs, and which buffers are whose."""
         slots = tuple(_state(index, slot) for index, slot in enumerate(self._slots))
-        return BoardState(self._now_s, self._seq, slots, self._arena.buffers())
+        return BoardState(self._now_s, self._log.next_seq, slots, self._arena.buffers())
 
     def now_s(self) -> float:
         """Virtual time."""
@@ -210,7 +184,7 @@ class ModelBoard:
         if state.phase is SlotPhase.RUNNING:
             item = next(iter(state.items.values())).launch.item
             raise Conflict(f"slot {slot} runs item {item}: wait for it, or stop it", slot=slot)
-        ends_s = self._fetched_s(known) + self._load_time(slot).port_s
+        ends_s = self._reads.in_memory_s(known, self._now_s) + self._reads.load_time(slot).port_s
         self._enter(state, SlotPhase.LOADING, image=image)
         state.load = self._plan(ends_s, slot)
         if self._blocking:
@@ -234,29 +208,13 @@ class ModelBoard:
         self._advance(started_s + SCRUB_S)
         self._enter(state, SlotPhase.IDLE, image=held.sha256)
         state.loaded_s, state.read_bytes, state.write_bytes = self._now_s, 0, 0
-        self._emit(self._now_s, EventKind.CONFIGURED, slot, started_s, image=held.sha256)
+        self._log.add(EventKind.CONFIGURED, slot, at_s=self._now_s, started_s=started_s, image=held.sha256)
 
     def prefetch(self, image: str) -> None:
         """Read an image from storage ahead of its load, where there is memory to keep it."""
         known = self._images.get(image)
-        if known is not None and self._cache.holds(known):
-            self._fetched_s(known)
-
-    def _fetched_s(self, image: Image) -> float:
-        """When an image is in memory, its read being started if it must be; storage reads one image at a time."""
-        ready_s = self._cache.ready_s(image.sha256)
-        if ready_s is None:
-            ready_s = max(self._now_s, self._storage_free_s) + self._load_time(image.slot).storage_s
-            self._storage_free_s = ready_s
-            self._cache.put(image, ready_s)
-        return max(self._now_s, ready_s)
-
-    def _load_time(self, slot: int) -> LoadTime:
-        known = self._load_times.get(slot)
         if known is not None:
-            return known
-        description = self._description
-        return LoadTime(0.0, description.slots[slot].image_bytes / description.configuration_bytes_per_s)
+            self._reads.prefetch(known, self._now_s)
 
     # Items --------------------------------------------------------------------------------------------------------
 
@@ -270,26 +228,13 @@ class ModelBoard:
         for grant in launch.grants:
             self._arena.buffer(grant.buffer)
         cores = module.check(slot, launch, self._arena, state.items.values())
-        takes_s, verdict = self._foresee(slot, module, self._images[state.image].module, launch)
+        takes_s, verdict = self._forecast.item(slot, module, self._images[state.image].module, launch)
         number = self._plan(self._now_s + takes_s, slot)
         self._enter(state, SlotPhase.RUNNING, state.image, items=state.items)
         state.items[number] = RunningItem(launch, self._now_s, verdict, frozenset(cores))
 
     def _module(self, state: _Slot) -> ModelModule:
         return module_of(self._images[state.image].module, self._clusters)
-
-    def _foresee(self, slot: int, module: ModelModule, name: str, launch: Launch) -> tuple[float, Cause]:
-        """How long an item will take, and how it will end: a fault comes half way, a hang at the limit."""
-        known = self._latency
-        if callable(known):
-            takes_s = known(name, launch.item)
-        else:
-            takes_s = known[launch.task] if launch.task in known else known[name]
-        takes_s = module.duration_s(slot, launch, takes_s)
-        fault = self._faults.items.get(launch.item, Cause.NONE)
-        if fault is Cause.TIME_LIMIT or takes_s > launch.time_limit_s:
-            return launch.time_limit_s, Cause.TIME_LIMIT
-        return (takes_s, fault) if fault is Cause.NONE else (takes_s / 2, fault)
 
     def stop(self, slot: int, item: str = "") -> None:
         """Stop what a slot runs, or one of its items; nothing where it does not run."""
@@ -318,13 +263,14 @@ class ModelBoard:
 
         Where nothing is under way and `until_s` is infinite, time stands still and the answer is ().
         """
-        self._events = [event for event in self._events if event.seq > acknowledge]
+        self._log.acknowledge(acknowledge)
         self._advance(self._now_s)
-        while not self._events and self._agenda and self._agenda[0][0] <= until_s:
+        while not self._log.kept() and self._agenda and self._agenda[0][0] <= until_s:
             self._advance(self._agenda[0][0])
-        if not self._events and self._now_s < until_s < float("inf"):
+        events = self._log.kept()
+        if not events and self._now_s < until_s < float("inf"):
             self._now_s = until_s
-        return tuple(self._events)
+        return events
 
     def _plan(self, at_s: float, slot: int) -> int:
         """Put an end on the agenda; answer its number."""
@@ -347,16 +293,16 @@ class ModelBoard:
         self._now_s = max(self._now_s, until_s)
 
     def _end_load(self, slot: int, state: _Slot, at_s: float) -> None:
-        failed, image, started_s = self._loads in self._faults.loads, state.image, state.since_s
-        self._loads += 1
-        if failed:
+        image, started_s = state.image, state.since_s
+        if self._forecast.load_fails():
             self._enter(state, SlotPhase.EMPTY, at_s=at_s)
-            cause, detail = Cause.CONFIGURATION_ERROR, "the configuration port reported an error"
-            self._emit(at_s, EventKind.CONFIGURATION_FAILED, slot, started_s, image=image, cause=cause, detail=detail)
+            kind, cause = EventKind.CONFIGURATION_FAILED, Cause.CONFIGURATION_ERROR
+            detail = "the configuration port reported an error"
+            self._log.add(kind, slot, at_s=at_s, started_s=started_s, image=image, cause=cause, detail=detail)
             return
         self._enter(state, SlotPhase.IDLE, image=image, at_s=at_s)
         state.loaded_s, state.read_bytes, state.write_bytes = at_s, 0, 0
-        self._emit(at_s, EventKind.CONFIGURED, slot, started_s, image=image)
+        self._log.add(EventKind.CONFIGURED, slot, at_s=at_s, started_s=started_s, image=image)
 
     def _finish_item(self, slot: int, state: _Slot, number: int, at_s: float) -> None:
         """An item's time has come: it did its work, or met its fault, or its limit."""
@@ -377,7 +323,7 @@ class ModelBoard:
         del state.items[number]
         if not state.items:
             self._enter(state, SlotPhase.IDLE, image=state.image, at_s=at_s)
-        self._emit(at_s, EventKind.ITEM_DONE, slot, item.started_s, item=launch.item, cores=cores)
+        self._log.add(EventKind.ITEM_DONE, slot, at_s=at_s, started_s=item.started_s, item=launch.item, cores=cores)
 
     def _behave(self, slot: int, state: _Slot, launch: Launch) -> tuple[Cause, str]:
         """Let the module's behaviour work on the granted memory; a step outside is a fault, as on the shell."""
@@ -405,8 +351,16 @@ class ModelBoard:
         del state.items[number]
         if not state.items:
             self._enter(state, SlotPhase.FAULTED, at_s=at_s)
-        kind, name = EventKind.ITEM_FAILED, item.launch.item
-        self._emit(at_s, kind, slot, item.started_s, item=name, cause=cause, detail=detail, cores=cores)
+        self._log.add(
+            EventKind.ITEM_FAILED,
+            slot,
+            at_s=at_s,
+            started_s=item.started_s,
+            item=item.launch.item,
+            cause=cause,
+            detail=detail,
+            cores=cores,
+        )
 
     def _enter(
         self,
@@ -418,22 +372,6 @@ class ModelBoard:
     ) -> None:
         state.phase, state.image, state.items, state.load = phase, image, items or {}, -1
         state.since_s = self._now_s if at_s is None else at_s
-
-    def _emit(
-        self,
-        at_s: float,
-        kind: EventKind,
-        slot: int,
-        started_s: float,
-        *,
-        item: str = "",
-        image: str = "",
-        cause: Cause = Cause.NONE,
-        detail: str = "",
-        cores: tuple[CoreReport, ...] = (),
-    ) -> None:
-        self._events.append(BoardEvent(self._seq, at_s, kind, slot, item, image, cause, detail, started_s, cores))
-        self._seq += 1
 
     # Counters and memory ------------------------------------------------------------------------------------------
 
