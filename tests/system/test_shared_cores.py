@@ -198,7 +198,7 @@ def test_a_job_cancelled_while_its_cluster_is_loaded_ends_and_the_next_one_runs(
 def test_an_image_that_cannot_be_loaded_fails_its_jobs_and_no_others() -> None:
     board, store = CoresBoard(MODULES), Store(":memory:")
     tenants(store, a=1)
-    board._faults = ModelFaults(loads=frozenset(range(3)))
+    board.inject(ModelFaults(loads=frozenset(range(3))))
     engine = engine_over(board, store, MODULES)
     engine.start()
     engine.accept(step_request(store, "a", 1))

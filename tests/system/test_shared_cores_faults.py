@@ -76,7 +76,7 @@ class FaultyBoard(CoresBoard):
     def __init__(self, draw: random.Random, rate: float, loads: frozenset[int] = frozenset()) -> None:
         super().__init__(MODULES, slots=2)
         self._draw, self._rate = draw, rate
-        self._faults = ModelFaults(self._bad, loads)
+        self.inject(ModelFaults(self._bad, loads))
 
     def launch(self, slot: int, launch: Launch) -> None:
         super().launch(slot, launch)

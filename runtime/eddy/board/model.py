@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from eddy.board.events import EventLog
-from eddy.board.model_forecast import Forecast, Latency, ModelFaults
+from eddy.board.model_forecast import Latency, ModelFaults, ModelForecast
 from eddy.board.model_images import ImageReads, LoadTime, model_images
 from eddy.board.model_memory import ModelMemory
 from eddy.board.model_modules import Behaviour, ModelModule, RunningItem, module_of
@@ -102,7 +102,7 @@ class ModelBoard:
         self._description = description
         self._images = {image.sha256: image for image in images}
         self._reads = ImageReads(description, load_times or {}, cache_bytes)
-        self._forecast = Forecast(latency, faults or ModelFaults())
+        self._forecast = ModelForecast(latency, faults or ModelFaults())
         self._blocking = blocking
         self._behaviours = dict(behaviours or {})
         self._clusters = dict(clusters or {})
@@ -161,6 +161,10 @@ class ModelBoard:
         """Say what is loaded, what runs, and which buffers are whose."""
         slots = tuple(_state(index, slot) for index, slot in enumerate(self._slots))
         return BoardState(self._now_s, self._log.next_seq, slots, self._arena.buffers())
+
+    def inject(self, faults: ModelFaults) -> None:
+        """Have other things go wrong from now on."""
+        self._forecast.faults = faults
 
     def now_s(self) -> float:
         """Virtual time."""

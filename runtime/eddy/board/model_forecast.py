@@ -26,16 +26,16 @@ class ModelFaults:
     loads: frozenset[int] = frozenset()
 
 
-class Forecast:
+class ModelForecast:
     """How long something will take, and how it will end, known when it starts.
 
     Args:
         latency: Seconds an item takes.
-        faults: What goes wrong.
+        faults: What goes wrong; may be exchanged.
     """
 
     def __init__(self, latency: Latency, faults: ModelFaults) -> None:
-        self._latency, self._faults = latency, faults
+        self._latency, self.faults = latency, faults
         self._loads = 0
 
     def item(self, slot: int, module: ModelModule, name: str, launch: Launch) -> tuple[float, Cause]:
@@ -53,7 +53,7 @@ class Forecast:
         else:
             takes_s = known[launch.task] if launch.task in known else known[name]
         takes_s = module.duration_s(slot, launch, takes_s)
-        fault = self._faults.items.get(launch.item, Cause.NONE)
+        fault = self.faults.items.get(launch.item, Cause.NONE)
         if fault is Cause.TIME_LIMIT or takes_s > launch.time_limit_s:
             return launch.time_limit_s, Cause.TIME_LIMIT
         return (takes_s, fault) if fault is Cause.NONE else (takes_s / 2, fault)
@@ -61,4 +61,4 @@ class Forecast:
     def load_fails(self) -> bool:
         """Whether the load that ends now fails."""
         number, self._loads = self._loads, self._loads + 1
-        return number in self._faults.loads
+        return number in self.faults.loads

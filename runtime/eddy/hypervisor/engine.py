@@ -21,17 +21,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 
 from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause
 from eddy.core.applications import Application
 from eddy.core.errors import (
     BoardUnreachable,
     EddyError,
-    ImageRefused,
-    MemoryExhausted,
     NotFound,
-    StorageDamaged,
     StorageFailed,
 )
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, SlotStatus
@@ -39,7 +35,8 @@ from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.application_jobs import ApplicationJobs
-from eddy.hypervisor.buffers import JobBuffers, needed
+from eddy.hypervisor.buffers import JobBuffers
+from eddy.hypervisor.commands import Commands
 from eddy.hypervisor.keeping import Keeping, Spawn, at_once
 from eddy.hypervisor.kernel_jobs import KernelJobs, WholeClusters
 from eddy.hypervisor.kernels import KernelPlanner
@@ -49,7 +46,7 @@ from eddy.hypervisor.metering import nanoseconds
 from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import DRAINED, recover
 from eddy.hypervisor.spread import CoreByCore
-from eddy.hypervisor.status import cause_of, explain, not_launched, not_stopped, offered, slot_statuses
+from eddy.hypervisor.status import explain, offered, slot_statuses
 from eddy.hypervisor.translate import to_input
 from eddy.hypervisor.work import JobKind, JobMemory, Work
 from eddy.packages.modules import ModuleManifest
@@ -133,6 +130,7 @@ class Engine:
         self.preparing = Preparing(board)
         self.keeping = Keeping(store, spawn, awaken)
         """Outputs read from the board, on their way to the disk."""
+        self._commands = Commands(board, store, self.buffers, self.keeping, self.work)
         self._rows: list[ResultRow] = []
         """Of outputs that are on disk, to be committed with the step that takes note of them."""
         self._told: set[int] = set()
@@ -416,7 +414,7 @@ class Engine:
         inputs, load = self._step(inputs)
         while inputs or load is not None:
             if not inputs and load is not None:
-                inputs, load = self._carry_out(load), None
+                inputs, load = self._commands.carry_out(load, self.machine, self.now_s, self.offset_s), None
                 continue
             self.now_s = self.board.now_s() + self.offset_s
             inputs, more = self._step(inputs)
@@ -433,7 +431,7 @@ class Engine:
             if isinstance(command, m.Load):
                 load = command
             else:
-                answers += self._carry_out(command)
+                answers += self._commands.carry_out(command, self.machine, self.now_s, self.offset_s)
         return [*answers, *self._kept()], load
 
     def _commit(self, outcome: m.StepResult) -> None:
@@ -483,84 +481,3 @@ class Engine:
                 continue
             self.machine.record(number).log_bytes = len(text)
         return rows
-
-    def _outputs(self, command: m.Collect) -> list[ItemOutput]:
-        """The outputs of an item every task is done with."""
-        found = self.work[command.job].outputs(JobMemory(self.buffers, command.job), command.item)
-        return [ItemOutput(command.job, name, command.item, data) for name, data in found]
-
-    # Commands -----------------------------------------------------------------------------------------------------
-
-    def _carry_out(self, command: m.Command) -> list[m.Input]:
-        """Carry one command out on the board; answers what came of it at once.
-
-        An error concerns only the job the command was for: others must not notice. A store that cannot
-        be read now is nobody's fault; a blob that is damaged concerns its job.
-        """
-        try:
-            return self._command(command)
-        except BoardUnreachable:
-            raise
-        except Exception as error:
-            if isinstance(error, StorageFailed) and not isinstance(error, StorageDamaged):
-                raise
-            return self._went_wrong(command, error)
-
-    def _command(self, command: m.Command) -> list[m.Input]:
-        if isinstance(command, m.LaunchItem):
-            launch = self.work[command.job].launch(JobMemory(self.buffers, command.job), command)
-            self.board.launch(command.slot, launch)
-        elif isinstance(command, m.Collect):
-            self.keeping.put(self._outputs(command), m.Collected(command.job, command.item, self.now_s))
-        elif isinstance(command, m.Allocate):
-            return self._allocate(command.job)
-        elif isinstance(command, m.Load):
-            self.board.load(command.slot, command.image)
-        elif isinstance(command, m.ScrubSlot):
-            self.board.scrub(command.slot)
-        elif isinstance(command, m.Free):
-            self.buffers.free(command.job)
-        elif isinstance(command, m.StopItem):
-            self.board.stop(command.slot, command.item)
-        elif isinstance(command, m.Fetch):
-            self.board.prefetch(command.image)
-        return []
-
-    def _went_wrong(self, command: m.Command, error: Exception) -> list[m.Input]:
-        """What the machine is told of a command that raised an error."""
-        cause, why = explain(error, str(command))
-        now_s = self.board.now_s() + self.offset_s
-        if isinstance(command, m.LaunchItem):
-            if not isinstance(error, EddyError):
-                self._close(command.slot)
-            return [not_launched(command, error, now_s, why)]
-        if isinstance(command, m.StopItem):
-            return [not_stopped(command, self.machine, cause_of(error), now_s, why)]
-        if isinstance(command, m.ScrubSlot):
-            return [m.LoadFailed(command.slot, now_s, cause, why)]
-        if isinstance(command, m.Load):
-            return [m.LoadFailed(command.slot, now_s, cause, why, isinstance(error, ImageRefused))]
-        if isinstance(command, m.Allocate):
-            self.buffers.free(command.job)
-            return [m.JobFault(command.job, cause, why)]
-        if isinstance(command, m.Collect):
-            return [m.JobFault(command.job, cause, why, command.item)]
-        return []
-
-    def _close(self, slot: int) -> None:
-        """Close a slot in which something may have been started, as far as the board still can."""
-        try:
-            self.board.close(slot)
-        except BoardUnreachable:
-            raise
-        except Exception as error:
-            explain(error, f"closing slot {slot}")
-
-    def _allocate(self, number: int) -> list[m.Input]:
-        spec = self.machine.jobs[number].spec
-        content = self.work[number].contents(partial(self.store.blob_file, spec.tenant))
-        try:
-            self.buffers.allocate(number, needed(spec.application, spec.batch), content)
-        except MemoryExhausted as error:
-            return [m.NoMemory(number, error.message)]
-        return [m.Allocated(number)]

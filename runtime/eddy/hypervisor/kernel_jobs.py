@@ -18,7 +18,8 @@ from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.buffers import EVERY_ITEM, Content
-from eddy.hypervisor.kernels import REGION, KernelPlanner, Plan, available
+from eddy.hypervisor.kernels import REGION, KernelPlanner, available
+from eddy.hypervisor.plan import Plan
 from eddy.hypervisor.translate import item_name
 from eddy.hypervisor.work import Fetch, JobMemory, Offer, Work
 from eddy.packages.modules import ModuleManifest

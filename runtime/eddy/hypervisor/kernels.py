@@ -1,4 +1,4 @@
-"""Kernel jobs: a request becomes a plan when it is accepted, and the plan says what the board is told of each slice.
+"""Kernel jobs: a request becomes a plan when it is accepted (`plan`).
 
 To the state machine a kernel job is an application of one task, whose items are slices of the ND-range, and of one
 buffer, the kernel's region of memory. Every slice works on that region in place, so a slice that has ended is never
@@ -7,19 +7,15 @@ run again while the region is there; where it is lost, the kernel restarts from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from eddy.board.port import Access, BoardEvent, Buffer, Grant, KernelLaunch, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
 from eddy.core.records import JobRequest, KernelOutput, KernelRecord
 from eddy.gpu.build import build
 from eddy.gpu.compiler import Compiler
-from eddy.gpu.executor import Fault
-from eddy.gpu.launch import describe
-from eddy.gpu.layout import REGION_BASE
 from eddy.gpu.log import MAX_LOG_BYTES as MAX_LOG_BYTES
 from eddy.gpu.ndrange import arrange
 from eddy.gpu.packing import Extent, Packing
@@ -27,7 +23,7 @@ from eddy.gpu.program import Program
 from eddy.gpu.request import Buffer as ArrayArgument
 from eddy.gpu.request import KernelRequest, Same
 from eddy.gpu.shape import ClusterShape
-from eddy.hypervisor.buffers import Pieces
+from eddy.hypervisor.plan import Plan
 from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.store import Store
 
@@ -50,78 +46,6 @@ class KernelLimits:
     slices: int = 16
     time_limit_s: float = 1.0
     waves: int = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A kernel job that can run.
-
-    Attributes:
-        request: What was asked for.
-        program: What it was compiled to.
-        packing: How it lies in its region.
-        record: What it is, for the job's record.
-        application: What it is to the state machine.
-        soft: Whether it computes with floating point that its cluster has no unit for.
-    """
-
-    request: KernelRequest
-    program: Program
-    packing: Packing
-    record: KernelRecord
-    application: Application
-    soft: bool = False
-
-    def parts(self, fetch: Callable[[str], Pieces]) -> Iterator[tuple[int, bytes]]:
-        """What the region holds before the first slice, everything else being zero: offset and bytes.
-
-        Args:
-            fetch: Gives the bytes of a digest, in pieces.
-        """
-        yield from self.packing.fixed()
-        for placed in self.packing.arrays:
-            array = self.request.array(int(str(placed.key)))
-            assert array is not None
-            for at, piece in fetch(array.digest):
-                yield placed.offset + at, piece
-
-    def block(self, item: int) -> tuple[int, bytes]:
-        """The launch block of a slice: offset in the region and bytes."""
-        first = item * self.record.slice_groups
-        return self.packing.block(first, min(self.record.slice_groups, self.record.groups - first))
-
-    def launch(self, name: str, region: Buffer) -> Launch:
-        """What the board is told of a slice; the launch block was put in before."""
-        kernel = KernelLaunch(region.id, REGION_BASE, self.packing.block_address)
-        limit_s = self.application.tasks[0].time_limit_s
-        return Launch(name, (), (Grant(region.id, Access.READ_WRITE),), limit_s, kernel=kernel)
-
-    def outputs(self, read: Callable[[int, int], bytes]) -> Iterator[tuple[str, bytes]]:
-        """The arrays the kernel may have written, by argument name.
-
-        Args:
-            read: Gives the bytes from an offset on in the region.
-        """
-        at = {placed.key: placed for placed in self.packing.arrays}
-        for output in self.record.outputs:
-            value = self.request.arguments[output.argument]
-            placed = at[value.argument if isinstance(value, Same) else output.argument]
-            yield output.name, read(placed.offset, placed.bytes)
-
-    def log(self, read: Callable[[int, int], bytes]) -> bytes:
-        """What the kernel printed, bounded; b"" where it never prints.
-
-        Args:
-            read: Gives so many bytes from an offset on in the region.
-        """
-        return self.packing.log(read).encode()
-
-    def explain(self, event: BoardEvent) -> str:
-        """Why a slice failed, in words; "" where the cores say nothing about it."""
-        for core in event.cores:
-            if core.fault:
-                return describe(Fault(core.core, core.fault, core.fault_pc, core.fault_value), self.program)
-        return ""
 
 
 class KernelPlanner:

@@ -1,143 +1,19 @@
-"""What goes into the state machine and what comes out: plain data, so that a run can be recorded and replayed."""
+"""The inputs and commands of the state machine: plain data, so that a run can be recorded and replayed."""
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eddy.board.port import Cause
-from eddy.core.applications import Application
 from eddy.core.counters import CoreCounters
-from eddy.core.records import APPLICATION, JobEvent, JobRecord, KernelRecord
+from eddy.core.records import JobEvent
 from eddy.core.slots import Pool
+from eddy.hypervisor.job_spec import Collects as Collects
+from eddy.hypervisor.job_spec import JobSpec as JobSpec
+from eddy.hypervisor.job_spec import Spread as Spread
+from eddy.hypervisor.job_spec import Variant as Variant
+from eddy.hypervisor.job_spec import item_name as item_name
 from eddy.policy.dispatch.view import DispatchPolicy
-
-
-def item_name(job: int, task: int, item: int) -> str:
-    """What a launch is called on the board."""
-    return f"{job}.{task}.{item}"
-
-
-class Collects(str, enum.Enum):
-    """Which items of a job leave outputs that are read from the board and stored."""
-
-    NONE = "none"
-    EVERY_ITEM = "every item"
-    LAST_ITEM = "last item"
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A kernel on one kind of cluster, to be run in slices on one core each.
-
-    Attributes:
-        application: The kernel as one task on that module, with its region as one buffer.
-        groups: Work-groups of its ND-range there.
-        wave: Work-groups a core runs side by side: the least a slice has.
-        soft: Whether it computes with floating point that the cluster has no unit for.
-    """
-
-    application: Application
-    groups: int
-    wave: int
-    soft: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A kernel that may be spread over cores.
-
-    Attributes:
-        kernel: Names the program and its kernel: what was learned of one run holds for the next.
-        variants: By module.
-    """
-
-    kernel: str
-    variants: Mapping[str, Variant]
-
-
-@dataclass(frozen=True, slots=True)
-class JobSpec:
-    """A job as the machine needs it.
-
-    Attributes:
-        id: Unique, lower is older.
-        tenant: Whose it is.
-        application: What it runs.
-        batch: Number of items.
-        priority: One of `eddy.core.jobs.PRIORITIES`.
-        arrival_s: Board time of acceptance.
-        deadline_s: Board time by which it should end, or None.
-        needs_memory: Whether buffers must be allocated before it may run.
-        kernel: For a kernel job, what its record says of it.
-        collects: Which items leave outputs; such an item counts as done when they are stored.
-        in_place: Its items work on one memory in place: they count only as long as that memory is there.
-        pool: The pool whose slots it runs in.
-        submitted_unix_s: Wall time of acceptance.
-        kind: Name of its kind, for its record.
-        spread: For a kernel whose slices are granted cores; None for what takes whole slots.
-        computed: Whether the board computes what it asks for, for its record.
-    """
-
-    id: int
-    tenant: str
-    application: Application
-    batch: int = 1
-    priority: int = 1
-    arrival_s: float = 0.0
-    deadline_s: float | None = None
-    needs_memory: bool = False
-    kernel: KernelRecord | None = None
-    collects: Collects = Collects.NONE
-    in_place: bool = False
-    pool: Pool = Pool.PIPELINE
-    submitted_unix_s: float = 0.0
-    kind: str = APPLICATION
-    spread: Spread | None = None
-    computed: bool = True
-
-    @classmethod
-    def of(
-        cls,
-        record: JobRecord,
-        application: Application,
-        *,
-        pool: Pool = Pool.PIPELINE,
-        collects: Collects = Collects.NONE,
-        in_place: bool = False,
-        spread: Spread | None = None,
-    ) -> JobSpec:
-        """A job as its record has it."""
-        return cls(
-            id=record.id,
-            tenant=record.tenant,
-            application=application,
-            batch=record.batch,
-            priority=record.priority,
-            arrival_s=record.arrival_s,
-            deadline_s=record.deadline_s,
-            needs_memory=bool(application.buffers),
-            kernel=record.kernel,
-            collects=collects,
-            in_place=in_place,
-            pool=pool,
-            submitted_unix_s=record.submitted_unix_s,
-            kind=record.kind,
-            spread=spread,
-            computed=record.computed,
-        )
-
-    def leaves_outputs(self, item: int) -> bool:
-        """Whether an item leaves outputs that are to be stored."""
-        last = item == self.batch - 1
-        return self.collects is Collects.EVERY_ITEM or (self.collects is Collects.LAST_ITEM and last)
-
-    @property
-    def age(self) -> tuple[float, int]:
-        """What jobs are ordered by: arrival, then id."""
-        return self.arrival_s, self.id
-
 
 # Inputs ---------------------------------------------------------------------------------------------------------------
 

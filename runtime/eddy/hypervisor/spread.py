@@ -19,8 +19,9 @@ from eddy.core.slots import Pool
 from eddy.gpu.layout import REGION_BASE
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.buffers import EVERY_ITEM, Content, Pieces
-from eddy.hypervisor.kernels import KernelPlanner, Plan, cluster_shape
+from eddy.hypervisor.kernels import KernelPlanner, cluster_shape
 from eddy.hypervisor.market_loop import ClusterKind
+from eddy.hypervisor.plan import Plan
 from eddy.hypervisor.work import Fetch, JobMemory
 from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.store import Store
