@@ -7,7 +7,6 @@ mixes up regions whose names begin alike, and leaves a region's interrupt pins u
 from __future__ import annotations
 
 import errno
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,8 @@ class OverlayTables(Device):  # type: ignore[misc]
         super().update_partial_region(hier, parser)
 
     def _update_pr_ip(self, parser: Any, hier: str) -> None:
-        kept = {name: deepcopy(ip) for name, ip in self.ip_dict.items() if not name.startswith(hier + "/")}
+        # Entries are told, not changed: an overlay takes copies of its own.
+        kept = {name: dict(ip) for name, ip in self.ip_dict.items() if not name.startswith(hier + "/")}
         self.ip_dict = {**kept, **{ip["fullpath"]: ip for ip in parser.ip_dict.values()}}
 
     def _update_pr_intr_pins(self, parser: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from eddy.packages.applications import load_application
 from eddy.packages.modules import ModuleKind
 
 Say = Callable[[str], None]
+SHOWN_S = 0.2
+"""Wall seconds between two looks at how far a job is, for people; hundreds of them would take a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +159,12 @@ def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -
 
 def _finish(client: Client, order: Order, job: Job, watch: Callable[[Job], None]) -> OrderOutcome:
     """Follow one job to its end and fetch its outputs."""
-    events = []
+    events, shown_s = [], float("-inf")
     for event in job.events():
         events.append(event)
-        if event.kind in ("state", "result"):
+        if event.kind in ("state", "result") and time.monotonic() - shown_s >= SHOWN_S:
             watch(job.refresh())
+            shown_s = time.monotonic()
     watch(job.refresh())
     return OrderOutcome(order, job.data, events, order.tasks(client), job.outputs if job.state == "succeeded" else {})
 
