@@ -18,7 +18,21 @@ from eddy.api.kinds import VIEWS, KindView, views_with
 from eddy.api.limits import BodyLimit
 from eddy.api.methods import Methods
 from eddy.api.metrics import Measured, Metrics
-from eddy.api.routes import admin, apps, blobs, jobs, keys, market, operate, overview, session, slots, system, usage
+from eddy.api.routes import (
+    admin,
+    apps,
+    audit,
+    blobs,
+    jobs,
+    keys,
+    market,
+    operate,
+    overview,
+    session,
+    slots,
+    system,
+    usage,
+)
 from eddy.core.errors import EddyError
 from eddy.hypervisor import Hypervisor
 from eddy.packages.catalogue import CatalogueInForce
@@ -35,7 +49,7 @@ _log = structlog.get_logger("eddy.api")
 
 def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
     """All of the API, for these kinds of jobs."""
-    others = (blobs, apps, slots, market, overview, session, keys, usage, admin, operate, system)
+    others = (blobs, apps, slots, market, overview, session, keys, usage, admin, operate, audit, system)
     return (jobs.routes(kinds), *(part.router for part in others), market.admin)
 
 

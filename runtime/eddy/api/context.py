@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
+from eddy.api.audit import key_in_use
 from eddy.api.connections import ConnectionLimits
 from eddy.api.keys import KeyHasher
 from eddy.api.kinds import VIEWS, KindView
@@ -179,6 +180,7 @@ async def caller(
         key = _valid(context, session.key_hash)
     if changes and key.scope is KeyScope.READ and request.url.path != SESSION:
         raise Forbidden("This key may look, and change nothing; use one of another scope.", field="Authorization")
+    key_in_use.set(key.id)
     tenant = _tenant(context, key)
     context.rates.take(tenant.id, tenant.quota.max_requests_per_s)
     return tenant

@@ -103,6 +103,19 @@ USAGE: dict[str, Any] = {
     ],
     "board": {"from_ns": 0, "to_ns": 14900000, "slots": 5},
 }
+AUDIT: dict[str, Any] = {
+    "entries": [
+        {
+            "seq": 17,
+            "at_unix_s": 1767225600.25,
+            "actor": "operator",
+            "key": "k5c0ffee5c0ff",
+            "action": "drain-slot",
+            "facts": {"slot": 2, "because": "a new fan"},
+            "chain": "5f" * 32,
+        }
+    ]
+}
 QUOTA: dict[str, Any] = {
     "tenant": "ada",
     "quota": TENANT["quota"],

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from eddy.cli import (
+    audit,
     board,
     demo,
     doctor,
@@ -77,6 +78,7 @@ for _panel, _commands in _PANELS.items():
         app.command(rich_help_panel=_panel)(_command)
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
 app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")
+app.add_typer(audit.app, name="audit", rich_help_panel="Operate")
 app.add_typer(tenants.key, name="key", rich_help_panel="Operate")
 app.add_typer(gpu.app, name="gpu", rich_help_panel="For hardware authors")
 app.add_typer(module.app, name="module", rich_help_panel="For hardware authors")

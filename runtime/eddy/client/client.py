@@ -369,6 +369,16 @@ class Client:
         """Your bounds, and how much of each is used."""
         return self._json("GET", "/v1/quota")
 
+    def audit(self) -> list[dict[str, Any]]:
+        """The audit log, in order (operators)."""
+        found: list[dict[str, Any]] = []
+        while True:
+            after = found[-1]["seq"] if found else 0
+            page = self._json("GET", "/v1/admin/audit", params={"after": after})["entries"]
+            found += page
+            if not page:
+                return found
+
     def ready(self) -> bool:
         """Whether the server takes jobs at this moment."""
         try:

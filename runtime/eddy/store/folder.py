@@ -119,6 +119,16 @@ class DataFolder:
             )
 
 
+def database_of(path: Path) -> tuple[Path, Path]:
+    """The data base and the secret of a folder that has been used, for who only reads.
+
+    Raises:
+        StorageFailed: One is missing or damaged.
+    """
+    look(path)
+    return path / _DATABASE, path / _SECRET
+
+
 def look(path: Path) -> None:
     """Look at the parts of a folder that has been used, without opening or changing any.
 

@@ -129,6 +129,21 @@ MIGRATIONS: tuple[Migration, ...] = (
         PRIMARY KEY (day, tenant, slot, unit)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE audit (
+        seq INTEGER PRIMARY KEY,
+        at_unix_s REAL NOT NULL,
+        actor TEXT NOT NULL,
+        key TEXT NOT NULL,
+        action TEXT NOT NULL,
+        facts TEXT NOT NULL,
+        chain TEXT NOT NULL
+    );
+    CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
+        BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
+    CREATE TRIGGER audit_is_not_cut BEFORE DELETE ON audit
+        BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
+    """,
 )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from eddy.core.errors import Conflict, NotFound, StorageDamaged, StorageFailed
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobRecord, JobRequest, Quota
+from eddy.store.audit import Audit
 from eddy.store.blobs import Blobs
 from eddy.store.damage import give_up
 from eddy.store.database import Database, insert
@@ -46,7 +47,7 @@ _MEMORY = "/dev/shm"
 """A file system in memory, on Linux: what ``":memory:"`` keeps beside the rows need not touch a disk either."""
 
 
-class Store(Tenants, Usage, Blobs, Submissions, Outputs):
+class Store(Tenants, Usage, Audit, Blobs, Submissions, Outputs):
     """Jobs, events, results, blobs and tenants.
 
     Args:

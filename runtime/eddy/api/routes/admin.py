@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
+from eddy.api.audit import note
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Context, Ctx, Operator
 from eddy.api.keys import new_key
@@ -46,6 +47,7 @@ def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operato
     with _adding:
         if _exists(context, body.id):
             raise Conflict(f"A tenant {body.id!r} exists already; use another name.", field="id", asked=body.id)
+        note(context, operator, "add-tenant", tenant=body.id, admin=body.admin)
         context.store.put_tenant(tenant)
     response.headers["Cache-Control"] = "no-store"
     return TenantWithKey(**tenant_answer(tenant).model_dump(), key=key)
@@ -78,6 +80,7 @@ def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Ope
         if body.weight is not None:
             attributes["weight"] = body.weight
         changed = replace(known, quota=body.quota.applied(known.quota), attributes=attributes)
+        note(context, operator, "change-tenant", tenant=tenant, **body.model_dump(exclude_unset=True))
         context.store.put_tenant(changed)
     return tenant_answer(changed)
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
+from eddy.api.audit import note
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Ctx, Operator
 from eddy.api.openapi import LOCATION, refusals
@@ -46,6 +47,7 @@ def show(name: Annotated[str, Path(max_length=64, description="Its name.")], con
 )
 def add(body: AppSubmission, response: Response, context: Ctx, operator: Operator) -> App:
     """Add a task graph over the modules that are there, in the form of `bitstreams/applications/*.yaml`, as JSON."""
+    note(context, operator, "add-app", application=body.application)
     application, new = context.catalogue.add(body.package())
     response.status_code = 201 if new else 200
     response.headers["Location"] = f"/v1/apps/{application.name}"

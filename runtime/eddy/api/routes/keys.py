@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
+from eddy.api.audit import note
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.keys import new_key
@@ -65,6 +66,8 @@ def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Call
         made = ApiKey(new_key_id(), owner.id, context.hasher.hash(secret), scope, label, now, expires)
         ends = () if old is None else (revoked(old, now + body.grace_s),)
         _check_left(context, [*ends, made], now + body.grace_s)
+        facts = {"tenant": owner.id, "scope": scope.value, "made": made.id, "replaces": body.replaces}
+        note(context, viewer, "make-key", **facts, expires_unix_s=expires)
         context.store.put_keys(made, *ends)
     response.headers["Cache-Control"] = "no-store"
     return KeyMade(**key_answer(made, now).model_dump(), key=secret)
@@ -83,6 +86,7 @@ def revoke_key(key: _KeyId, context: Ctx, viewer: Caller) -> Response:
     with _changing:
         ended = revoked(_mine(context, viewer, key), time.time())
         _check_left(context, [ended], time.time())
+        note(context, viewer, "revoke-key", tenant=ended.tenant, revoked=key)
         context.store.put_keys(ended)
     return Response(status_code=204)
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from eddy.api.audit import noted
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Context, Ctx, Operator
 from eddy.api.market_explained import MarketExplanation
@@ -67,5 +68,6 @@ async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> 
     loop = _loop(context)
     if body.policy not in POLICIES:
         raise InvalidRequest(f"There is no policy {body.policy!r}.", field="policy", allowed=sorted(POLICIES))
+    await noted(context, operator, "set-price-policy", policy=body.policy, before=loop.policy_name)
     loop.switch(POLICIES[body.policy]())
     return PriceInForce(policy=loop.policy_name, allowed=sorted(POLICIES))

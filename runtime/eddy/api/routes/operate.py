@@ -8,6 +8,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Path
 from pydantic import ConfigDict, Field
 
+from eddy.api.audit import noted
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Ctx, Operator
 from eddy.api.numbers import Decimal
@@ -57,6 +58,7 @@ async def drain(slot: _SlotIndex, body: DrainSubmission, context: Ctx, operator:
     """Durable, and safe to repeat. What runs in the slot ends; `phase` says when it has."""
     context.require_running()
     because = (body.because.strip() or "drained by the operator") if body.drained else ""
+    await noted(context, operator, "drain-slot" if because else "undrain-slot", slot=slot, because=because)
     await context.hypervisor.drain(slot, because)
     (status,) = (status for status in context.hypervisor.slots() if status.slot == slot)
     return slot_answer(status, operator)
@@ -74,6 +76,7 @@ async def set_policy(body: PolicySubmission, context: Ctx, operator: Operator) -
     if body.policy not in POLICIES:
         raise InvalidRequest(f"There is no policy {body.policy!r}.", field="policy", allowed=sorted(POLICIES))
     context.require_running()
+    await noted(context, operator, "set-policy", policy=body.policy, before=context.hypervisor.policy)
     await anyio.to_thread.run_sync(put_in_force, context.store, body.policy)
     await context.hypervisor.switch(POLICIES[body.policy]())
     return _in_force(body.policy)

@@ -1,0 +1,33 @@
+"""Who did what, for the audit log: noted before it is done, with the key it is done with."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+
+from eddy.core.records import TenantRecord
+
+if TYPE_CHECKING:
+    from eddy.api.context import Context
+
+key_in_use: ContextVar[str] = ContextVar("key_in_use", default="")
+"""Name of the key the request under way came with."""
+
+
+def note(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:
+    """Note what is about to be done, durably.
+
+    Args:
+        context: The server's.
+        actor: Who does it.
+        action: What, as `drain-slot`.
+        facts: With what; plain JSON, and no secret.
+    """
+    context.store.note(context.hasher.hash, actor.id, key_in_use.get(), action, facts)
+
+
+async def noted(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:
+    """The same, for routes that must not wait for the disk."""
+    await anyio.to_thread.run_sync(lambda: note(context, actor, action, **facts))

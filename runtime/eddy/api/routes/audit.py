@@ -1,0 +1,60 @@
+"""`/v1/admin/audit`: what operators and owners of keys changed."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import ConfigDict, Field
+
+from eddy.api import examples
+from eddy.api.context import Ctx, Operator
+from eddy.api.numbers import Decimal
+from eddy.api.openapi import refusals
+from eddy.api.routes.jobs import read
+from eddy.api.schemas import Answer
+
+router = APIRouter(prefix="/v1/admin/audit", tags=["operator"], responses=refusals(403))
+_After = Annotated[Decimal, Query(ge=0, le=(1 << 63) - 1, description="Only entries with a higher number.")]
+_Limit = Annotated[Decimal, Query(ge=1, le=10_000, description="Most entries.")]
+
+
+class AuditLine(Answer):
+    """One entry of the audit log."""
+
+    seq: int = Field(description="Counts from 1.")
+    at_unix_s: float = Field(description="When, by wall time.")
+    actor: str = Field(description="The tenant who did it.")
+    key: str = Field(description="Name of the key it was done with.")
+    action: str = Field(description="What was done, as `drain-slot`.")
+    facts: dict[str, Any] = Field(description="With what.")
+    chain: str = Field(description="Keyed hash of the entry and the one before it.")
+
+
+class AuditPage(Answer):
+    """Entries of the audit log, in order."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [examples.AUDIT]})
+
+    entries: list[AuditLine] = Field(description="In order of their numbers.")
+
+
+@router.get("", operation_id="show_audit", response_model=AuditPage, summary="The audit log")
+async def show_audit(context: Ctx, operator: Operator, after: _After = 0, limit: _Limit = 1000) -> AuditPage:
+    """What was changed, by whom, with which key; `eddy audit verify` checks the chain beside the data folder."""
+    found = await read(context, partial(context.store.audit, after, limit))
+    return AuditPage(
+        entries=[
+            AuditLine(
+                seq=entry.seq,
+                at_unix_s=entry.at_unix_s,
+                actor=entry.actor,
+                key=entry.key,
+                action=entry.action,
+                facts=dict(entry.facts),
+                chain=entry.chain,
+            )
+            for entry in found
+        ]
+    )

@@ -1,0 +1,172 @@
+"""The audit log: what operators and owners of keys changed, each entry chained to the one before it by a keyed hash.
+
+Nobody without the server's secret can write, change, move or take out an entry unseen. That the last ones are missing
+shows by the head, a file beside the data base with the number and hash of the last entry; who replaces both by older
+copies is found out by a head that was kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eddy.files import os_errors, write_private
+from eddy.store.database import Database
+
+HEAD = "audit.head"
+"""Name of the head's file, in the data folder."""
+START = "0" * 64
+"""What the first entry is chained to."""
+_noting = threading.Lock()
+"""An older head must not replace a newer one; where the process ends between entry and head, the head is behind."""
+Sign = Callable[[str], str]
+"""A keyed hash of a text, in hex."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One entry.
+
+    Attributes:
+        seq: Counts from 1.
+        at_unix_s: When.
+        actor: The tenant who did it; "" for Eddy itself.
+        key: Name of the key it was done with; "" for none.
+        action: What was done, as `drain-slot`.
+        facts: With what.
+        chain: Keyed hash of all that and of the entry before.
+    """
+
+    seq: int
+    at_unix_s: float
+    actor: str
+    key: str
+    action: str
+    facts: Mapping[str, Any]
+    chain: str
+
+    def text(self, before: str) -> str:
+        """What is hashed."""
+        fields = [self.seq, repr(self.at_unix_s), self.actor, self.key, self.action, dict(self.facts)]
+        return f"audit\n{before}\n{json.dumps(fields, sort_keys=True)}"
+
+
+class Audit:
+    """The log's part of the store."""
+
+    _db: Database
+    _folder: Path
+
+    def note(self, sign: Sign, actor: str, key: str, action: str, facts: Mapping[str, Any]) -> AuditEntry:
+        """Add an entry; it and the head are on disk when this returns."""
+        with _noting:
+            entry = self._add(sign, actor, key, action, facts)
+            head = f"{entry.seq} {entry.chain}"
+            write_private(self._folder.parent / HEAD, f"{head} {sign(f'head {head}')}\n".encode())
+        return entry
+
+    def _add(self, sign: Sign, actor: str, key: str, action: str, facts: Mapping[str, Any]) -> AuditEntry:
+        at_unix_s = time.time()
+        with self._db.transaction() as db:
+            row = self._db.row("SELECT seq, chain FROM audit ORDER BY seq DESC LIMIT 1")
+            number, before = (1, START) if row is None else (row["seq"] + 1, row["chain"])
+            entry = AuditEntry(number, at_unix_s, actor, key, action, facts, "")
+            chain = sign(entry.text(before))
+            values = (number, at_unix_s, actor, key, action, json.dumps(dict(facts), sort_keys=True), chain)
+            db.execute("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        return AuditEntry(number, at_unix_s, actor, key, action, facts, chain)
+
+    def audit(self, after: int = 0, limit: int = 1 << 30) -> tuple[AuditEntry, ...]:
+        """Entries in order, after a number."""
+        query = "SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"
+        return tuple(load_entry(row) for row in self._db.rows(query, after, limit))
+
+
+def load_entry(row: sqlite3.Row) -> AuditEntry:
+    """An entry from its row; facts that are no JSON are kept as text: the chain says that they were changed."""
+    try:
+        facts = json.loads(row["facts"])
+    except ValueError:
+        facts = None
+    if not isinstance(facts, dict):
+        facts = {"damaged": row["facts"]}
+    return AuditEntry(row["seq"], row["at_unix_s"], row["actor"], row["key"], row["action"], facts, row["chain"])
+
+
+@dataclass(frozen=True, slots=True)
+class AuditVerdict:
+    """What a look at the whole log found.
+
+    Attributes:
+        entries: How many there are.
+        head: Number and chain of the last, as `17:5f3a...`, to be kept elsewhere; "" for an empty log.
+        problems: What is wrong, for people; empty where all is well.
+    """
+
+    entries: int
+    head: str
+    problems: tuple[str, ...]
+
+
+def verify(entries: Iterable[AuditEntry], head: bytes | None, sign: Sign, kept: str = "") -> AuditVerdict:
+    """Check every entry, the chain, the end, and that the log goes on from a head that was kept elsewhere.
+
+    Args:
+        entries: All, by number.
+        head: What the head's file holds; None where it is missing.
+        sign: The server's keyed hash.
+        kept: A head of before, as `AuditVerdict.head` gives it; "" for none.
+    """
+    problems, chains, before = [], {0: START}, START
+    for entry in entries:
+        expected = len(chains)
+        if entry.seq != expected:
+            problems.append(f"entry {expected} is missing: entry {entry.seq} follows")
+            break
+        if sign(entry.text(before)) != entry.chain:
+            problems.append(f"entry {entry.seq} is not what was written, or one before it was taken out or put in")
+            break
+        chains[entry.seq] = before = entry.chain
+    count = len(chains) - 1
+    if not problems:
+        problems += _check_head(chains, head, sign)
+        problems += _check_kept(chains, kept)
+    return AuditVerdict(count, f"{count}:{before}" if count else "", tuple(problems))
+
+
+def _check_head(chains: Mapping[int, str], head: bytes | None, sign: Sign) -> list[str]:
+    last = max(chains)
+    if head is None:
+        return [f"{HEAD} is missing: entries may have been cut off at the end"] if last else []
+    parts = head.decode(errors="replace").split()
+    if len(parts) != 3 or sign(f"head {parts[0]} {parts[1]}") != parts[2]:
+        return [f"{HEAD} is not what was written"]
+    number = int(parts[0])
+    if number > last:
+        return [f"entries {last + 1} to {number} were cut off at the end"]
+    return [] if chains[number] == parts[1] else [f"entry {number} is another one than {HEAD} names"]
+
+
+def _check_kept(chains: Mapping[int, str], kept: str) -> list[str]:
+    if not kept:
+        return []
+    number, _, chain = kept.partition(":")
+    if not number.isdigit() or not chain:
+        return [f"{kept!r} is no head: it looks like 17:5f3a..."]
+    if int(number) not in chains:
+        return [f"the log ends before entry {number}, which was kept elsewhere: it was put back to an older state"]
+    same = chains[int(number)] == chain
+    return [] if same else [f"entry {number} is another one than the one kept elsewhere: the log was written again"]
+
+
+def read_head(folder: Path) -> bytes | None:
+    """What the head's file holds; None where it is missing."""
+    path = folder / HEAD
+    with os_errors(path):
+        return path.read_bytes() if path.exists() else None

@@ -1,0 +1,156 @@
+"""The audit log: everything operators change is in it, with the key; no edit, gap, cut or rewriting goes unseen."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eddy.api.keys import KeyHasher
+from eddy.cli.main import app as command
+from eddy.core.records import SlotStatus
+from eddy.store import Store
+from eddy.store.audit import HEAD, AuditEntry, AuditVerdict, read_head, verify
+from typer.testing import CliRunner
+
+SIGN = KeyHasher(b"s" * 32).hash
+
+
+def look(server: Any, kept: str = "") -> AuditVerdict:
+    store: Store = server.store
+    return verify(store.audit(), read_head(store._folder.parent), SIGN, kept)
+
+
+@pytest.mark.anyio
+async def test_every_change_of_an_operator_is_noted_with_its_key(server: Any, package: dict[str, Any]) -> None:
+    server.hypervisor.statuses = (SlotStatus(0, "pipeline", "slot0"),)
+    package["application"] = "again"
+    made: list[str] = []
+    changes = [
+        ("POST", "/v1/admin/tenants", {"id": "eve"}, "add-tenant"),
+        ("PATCH", "/v1/admin/tenants/eve", {"weight": 2.0}, "change-tenant"),
+        ("POST", "/v1/keys", {"tenant": "eve"}, "make-key"),
+        ("DELETE", "/v1/keys/{made}", None, "revoke-key"),
+        ("PUT", "/v1/admin/slots/0", {"drained": True, "because": "fan"}, "drain-slot"),
+        ("PUT", "/v1/admin/slots/0", {"drained": False}, "undrain-slot"),
+        ("PUT", "/v1/admin/policy", {"policy": "nimblock"}, "set-policy"),
+        ("POST", "/v1/apps", package, "add-app"),
+    ]
+    async with server.client("operator") as client:
+        for method, path, body, action in changes:
+            answer = await client.request(method, path.format(made="".join(made)), json=body)
+            assert answer.status_code < 300, answer.text
+            if action == "make-key":
+                made.append(answer.json()["id"])
+        entries = (await client.get("/v1/admin/audit")).json()["entries"]
+        assert [entry["action"] for entry in entries] == [action for *_, action in changes]
+        (own,) = [key.id for key in server.store.keys("operator")]
+        assert {(entry["actor"], entry["key"]) for entry in entries} == {("operator", own)}
+        assert entries[4]["facts"] == {"slot": 0, "because": "fan"}
+        assert "eddy_" not in json.dumps(entries), "a key stands in the log"
+        assert (await client.get("/v1/admin/audit?after=7")).json()["entries"] == entries[7:]
+    # Whoever adds a route that changes something notes it, or says here why not.
+    routes = {(method.upper(), path) for path, ways in server.app.openapi()["paths"].items() for method in ways}
+    known = {(method, path.replace("{made}", "{key}").replace("eve", "{tenant}")) for method, path, *_ in changes}
+    known = {(method, path.replace("/slots/0", "/slots/{slot}")) for method, path in known}
+    known |= {("PUT", "/v1/admin/price")}  # tested with a market
+    operators = {(m, p) for m, p in routes if m != "GET" and p.startswith(("/v1/admin", "/v1/keys", "/v1/apps"))}
+    assert operators == known
+    assert look(server) == AuditVerdict(8, f"8:{entries[-1]['chain']}", ())
+
+
+@pytest.mark.anyio
+async def test_a_tenants_own_keys_are_noted_and_the_log_is_the_operators(server: Any) -> None:
+    async with server.client("ada") as client:
+        await client.post("/v1/keys", json={"scope": "read"})
+        assert (await client.get("/v1/admin/audit")).status_code == 403
+    (entry,) = server.store.audit()
+    assert (entry.actor, entry.action, entry.facts["scope"]) == ("ada", "make-key", "read")
+
+
+def written(server: Any, count: int = 5) -> list[AuditEntry]:
+    for number in range(count):
+        server.store.note(SIGN, "operator", "k1", "drain-slot", {"slot": number})
+    return list(server.store.audit())
+
+
+def problem(server: Any, entries: list[AuditEntry], kept: str = "") -> str:
+    verdict = verify(entries, read_head(server.store._folder.parent), SIGN, kept)
+    assert len(verdict.problems) <= 1
+    return "".join(verdict.problems)
+
+
+def test_whatever_is_done_to_the_log_shows(server: Any) -> None:
+    entries = written(server)
+    assert problem(server, entries) == ""
+    for place, entry in enumerate(entries):
+        for change in (
+            {"actor": "eve"},
+            {"key": "k2"},
+            {"action": "undrain-slot"},
+            {"facts": {"slot": 9}},
+            {"at_unix_s": entry.at_unix_s + 1},
+            {"chain": "0" * 64},
+        ):
+            edited = [*entries[:place], dataclasses.replace(entry, **change), *entries[place + 1 :]]
+            assert f"entry {place + 1} is not" in problem(server, edited)
+        without = [*entries[:place], *entries[place + 1 :]]
+        expected = f"entry {place + 1} is missing" if place < 4 else "entries 5 to 5 were cut off"
+        assert expected in problem(server, without)
+        moved = [dataclasses.replace(each, seq=number) for number, each in enumerate(without, start=1)]
+        assert problem(server, moved)
+    assert "entries 1 to 5 were cut off" in problem(server, [])
+    swapped = [entries[0], dataclasses.replace(entries[2], seq=2), dataclasses.replace(entries[1], seq=3)]
+    assert "entry 2 is not" in problem(server, swapped)
+
+
+def test_the_head_is_checked_and_one_kept_elsewhere_finds_what_the_files_cannot(server: Any) -> None:
+    entries = written(server)
+    head = server.store._folder.parent / HEAD
+    good = head.read_bytes()
+    head.write_bytes(good.replace(b"5 ", b"4 ", 1))
+    assert problem(server, entries) == f"{HEAD} is not what was written"
+    head.unlink()
+    assert f"{HEAD} is missing" in problem(server, entries)
+    # An older state of both files is whole in itself.
+    older = entries[:3]
+    mark = f"3 {entries[2].chain}"
+    head.write_text(f"{mark} {SIGN(f'head {mark}')}\n")
+    assert problem(server, older) == ""
+    assert "put back to an older state" in problem(server, older, f"5:{entries[4].chain}")
+    assert problem(server, older, f"2:{entries[1].chain}") == ""
+    head.write_bytes(good)
+    assert "written again" in problem(server, entries, f"2:{entries[2].chain}")
+    assert "is no head" in problem(server, entries, "nonsense")
+
+
+def test_the_data_base_itself_refuses_to_change_or_cut_the_log(server: Any) -> None:
+    written(server, 2)
+    for statement in ("UPDATE audit SET actor = 'eve'", "DELETE FROM audit WHERE seq = 2"):
+        with pytest.raises(Exception, match="only added to"), server.store._db.transaction() as db:
+            db.execute(statement)
+
+
+def test_the_command_checks_a_data_folder(tmp_path: Path) -> None:
+    store = Store(tmp_path / "eddy.sqlite3")
+    (tmp_path / "secret").write_bytes(b"s" * 32)
+    for number in range(3):
+        store.note(SIGN, "operator", "k1", "drain-slot", {"slot": number})
+
+    def run(*more: str) -> tuple[int, dict[str, Any]]:
+        done = CliRunner().invoke(command, ["audit", "verify", "--data", str(tmp_path), "--json", *more])
+        found: dict[str, Any] = json.loads(done.stdout)
+        return done.exit_code, found
+
+    code, found = run()
+    assert (code, found["entries"], found["ok"]) == (0, 3, True)
+    assert run("--head", found["head"])[0] == 0
+    with store._db.transaction() as db:
+        db.execute("DROP TRIGGER audit_is_not_changed")
+        db.execute("UPDATE audit SET facts = '{\"slot\": 7}' WHERE seq = 2")
+    code, found = run()
+    assert (code, found["ok"]) == (1, False)
+    assert "entry 2" in found["problems"][0]
+    store.close()
