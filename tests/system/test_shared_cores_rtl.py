@@ -84,7 +84,7 @@ def test_two_tenants_run_at_once_and_are_right(gpu: GpuHarness) -> None:
         np.testing.assert_array_equal(found, stepped(*step_arrays(512, salt), 3))
         assert sorted(store.log(tenant, salt).split()) == sorted(str(i) for i in range(1, 512, 64))
     assert engine.price is not None
-    fractions = [known.fraction for known in engine.price.learned.known.values()]
+    fractions = [known.fraction for known in engine.price.estimates.learned.known.values()]
     assert len(fractions) == 2
     assert all(fraction is not None and 0.8 < fraction <= 1 for fraction in fractions), "learned from the counters"
 

@@ -87,20 +87,20 @@ def test_f_begins_at_four_fifths_and_follows_the_counters_and_forgets() -> None:
     assert watcher.views[1].counters[0][1] is None
     for _ in range(100):
         loop.measured("a", 1, "narrow", work, 1000, 1.0, counted(1000, 0, 0, 0))
-    assert loop.fraction("a", "narrow") < 0.01, "inputs changed"
+    assert loop.estimates.fraction("a", "narrow") < 0.01, "inputs changed"
 
 
 def test_throughput_is_lanes_times_clock_until_it_was_measured() -> None:
     loop, _ = made(Watcher())
     work = spread(soft=True)
     loop.arrived("a", work, 0.0)
-    assert [loop.throughput("a", module) for module in KINDS] == pytest.approx([2.0, 1.0, 0.15])
+    assert [loop.estimates.throughput("a", module) for module in KINDS] == pytest.approx([2.0, 1.0, 0.15])
     # A work-group on the wide one has twice the items, and takes as long: twice as fast, as was thought.
     loop.measured("a", 1, "narrow", work, 10, 1.0, None)
     loop.measured("a", 1, "wide", work, 10, 1.0, None)
     loop.measured("a", 1, "plain", work, 10, 4.0, None)
-    assert [loop.throughput("a", module) for module in KINDS] == pytest.approx([2.0, 1.0, 0.25])
-    assert loop.throughput("nobody", "wide") == 0.0
+    assert [loop.estimates.throughput("a", module) for module in KINDS] == pytest.approx([2.0, 1.0, 0.25])
+    assert loop.estimates.throughput("nobody", "wide") == 0.0
 
 
 def test_a_slice_grows_and_shrinks_towards_the_quantum() -> None:

@@ -165,7 +165,7 @@ class KernelQueues:
         """
         assert job.spec.spread is not None
         wave = progress.variant.wave
-        wanted = self._loop.learned.look(job.spec.spread.kernel, progress.module).slice_groups
+        wanted = self._loop.estimates.learned.look(job.spec.spread.kernel, progress.module).slice_groups
         limit_s, quantum_s = progress.variant.application.tasks[0].time_limit_s, self._loop.settings.quantum_s
         wanted *= min(1.0, LEAST_OF_LIMIT * limit_s / quantum_s)
         return max(int(wanted) // wave * wave, wave)
@@ -199,5 +199,5 @@ class KernelQueues:
     def _takes_s(self, job: Job, module: str, groups: int) -> float:
         """Core-seconds of so many work-groups, as measured."""
         assert job.spec.spread is not None
-        group_s = self._loop.learned.look(job.spec.spread.kernel, module).group_s
+        group_s = self._loop.estimates.learned.look(job.spec.spread.kernel, module).group_s
         return math.inf if group_s is None else groups * group_s

@@ -17,40 +17,16 @@ import numpy as np
 
 from eddy.core.counters import CoreCounters
 from eddy.hypervisor.core_accounts import CoreAccount
-from eddy.hypervisor.learning import UNKNOWN_FRACTION, Learned
 from eddy.hypervisor.messages import Spread
 from eddy.hypervisor.slot import MachineSlot
+from eddy.hypervisor.tenant_estimates import ClusterKind, TenantEstimates
 from eddy.model.parallel_fraction import Activity
 from eddy.policy.price.view import ClusterView, Configuration, Floats, PriceDecision, PricePolicy, PriceView, entitled
 
-SOFT_FLOAT = 0.15
-"""Speed of floating point in software over that of a unit, before anything was measured."""
-RECENT = 8
-"""Kernels of a tenant by which its work is judged: those it submitted last."""
 KEPT = 4096
 """Epochs the history holds."""
 MOST_CONFIGURATIONS = 32
 """Alternatives a policy is shown; with more, those that change one slot."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterKind:
-    """What a module is, as a cluster.
-
-    Attributes:
-        cores: PEs.
-        lanes: Of a core.
-        clk_hz: Its clock.
-    """
-
-    cores: int
-    lanes: int
-    clk_hz: float
-
-    @property
-    def speed(self) -> float:
-        """Of one PE, before anything was measured: lanes times clock."""
-        return self.lanes * self.clk_hz
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +91,7 @@ class PriceLoop:
 
     def __post_init__(self) -> None:
         self.accounts: dict[int, CoreAccount] = {}
-        self.learned = Learned()
+        self.estimates = TenantEstimates(self.kinds)
         self.weights: dict[str, float] = {}
         self.wanted: dict[int, str] = {}
         """By slot: the module the configuration in force has there."""
@@ -127,7 +103,6 @@ class PriceLoop:
         self.life = 0
         """How often the hypervisor has recovered: tells its slices from those of earlier lives."""
         self._memory = self.policy.initial()
-        self._recent: dict[str, dict[str, Spread]] = {}
         self._absent_s: dict[str, float] = {}
         self._waiting_s: Mapping[str, float] = {}
         self._prices: dict[int, float] = {}
@@ -162,11 +137,7 @@ class PriceLoop:
 
     def arrived(self, tenant: str, spread: Spread, now_s: float) -> None:
         """A tenant submitted a kernel."""
-        recent = self._recent.setdefault(tenant, {})
-        recent.pop(spread.kernel, None)
-        recent[spread.kernel] = spread
-        while len(recent) > RECENT:
-            del recent[next(iter(recent))]
+        self.estimates.arrived(tenant, spread)
 
     def measured(
         self,
@@ -179,10 +150,10 @@ class PriceLoop:
         counters: CoreCounters | None,
     ) -> None:
         """A slice ended well."""
-        known = self.learned.of(spread.kernel, module)
+        known = self.estimates.learned.of(spread.kernel, module)
         known.take(groups, took_s, counters, self.settings.quantum_s)
         done = groups / spread.variants[module].groups
-        self._work_s[tenant] = self._work_s.get(tenant, 0.0) + done * self._base_s(spread)
+        self._work_s[tenant] = self._work_s.get(tenant, 0.0) + done * self.estimates.base_s(spread)
         if counters is not None and any(counters.cycle_thread):
             before = self._counted.get((tenant, slot), (0,) * len(counters.cycle_thread))
             self._counted[tenant, slot] = tuple(map(operator.add, before, counters.cycle_thread))
@@ -269,7 +240,7 @@ class PriceLoop:
             chosen = next(c for c in view.alternatives if c.name == decision.configuration)
             self.wanted = {cluster.slot: cluster.module for cluster in chosen.clusters}
         nothing = np.zeros(here.throughput.shape)
-        sure = np.array([[self._sure(t, c.module) for c in here.clusters] for t in tenants], np.float64)
+        sure = np.array([[self.estimates.sure(t, c.module) for c in here.clusters] for t in tenants], np.float64)
         view = replace(view, memory=None)
         work = np.zeros(len(tenants))
         self.now = Epoch(self._number, now_s, None, self.policy.name, view, decision, sure, nothing, work)
@@ -322,8 +293,10 @@ class PriceLoop:
         names = list(tenants)
         clusters = tuple(ClusterView(slot, modules[slot], self.kinds[modules[slot]].cores) for slot in sorted(modules))
         shape = len(names), len(clusters)
-        fraction = np.array([[self.fraction(t, c.module) for c in clusters] for t in names]).reshape(shape)
-        throughput = np.array([[self.throughput(t, c.module) for c in clusters] for t in names]).reshape(shape)
+        fraction = np.array([[self.estimates.fraction(t, c.module) for c in clusters] for t in names]).reshape(shape)
+        throughput = np.array([[self.estimates.throughput(t, c.module) for c in clusters] for t in names]).reshape(
+            shape
+        )
         known = (each for each, held in self.configurations.items() if held == modules)
         name = next(known, ", ".join(f"{cluster.slot}: {cluster.module}" for cluster in clusters))
         return Configuration(name, clusters, fraction, throughput, change_s)
@@ -360,51 +333,6 @@ class PriceLoop:
             named = (dict(held) for held in self.configurations.values() if set(held) == indices and held != modules)
             return [h for h in named if all(m in self.kinds and s in fits.get(m, {}) for s, m in h.items())]
         return _combinations({s.index: [m for m in self.kinds if s.index in fits.get(m, {})] for s in slots}, modules)
-
-    def fraction(self, tenant: str, module: str) -> float:
-        """F of what a tenant submitted last, on a kind of cluster."""
-        recent = self._recent.get(tenant, {})
-        found = [self.learned.fraction(kernel, module)[0] for kernel in recent]
-        return float(np.clip(np.mean(found), 1e-3, 1.0)) if found else UNKNOWN_FRACTION
-
-    def _sure(self, tenant: str, module: str) -> bool:
-        recent = self._recent.get(tenant, {})
-        return bool(recent) and all(self.learned.fraction(kernel, module)[1] for kernel in recent)
-
-    def throughput(self, tenant: str, module: str) -> float:
-        """Of one PE for what a tenant submitted last, over a base PE; 0 where nothing of it runs there."""
-        base = min(kind.speed for kind in self.kinds.values())
-        found = [self._speed(spread, module) / base for spread in self._recent.get(tenant, {}).values()]
-        return float(np.mean(found)) if found else 0.0
-
-    def _speed(self, spread: Spread, module: str) -> float:
-        """Of one PE for a kernel, in the unit of `ClusterKind.speed`: measured over what was measured elsewhere."""
-        if module not in spread.variants:
-            return 0.0
-        took_s = self._whole_s(spread, module)
-        reference = next((m for m in spread.variants if self._whole_s(spread, m) is not None), None)
-        if took_s is None or reference is None:
-            return self._guessed(spread, module)
-        reference_s = self._whole_s(spread, reference)
-        assert reference_s is not None
-        return self._guessed(spread, reference) * reference_s / took_s
-
-    def _guessed(self, spread: Spread, module: str) -> float:
-        return self.kinds[module].speed * (SOFT_FLOAT if spread.variants[module].soft else 1.0)
-
-    def _whole_s(self, spread: Spread, module: str) -> float | None:
-        """Core-seconds of a kernel over all its work-groups, as measured."""
-        group_s = self.learned.look(spread.kernel, module).group_s
-        return None if group_s is None else group_s * spread.variants[module].groups
-
-    def _base_s(self, spread: Spread) -> float:
-        """Seconds a base PE would take for a kernel, from what was measured."""
-        base = min(kind.speed for kind in self.kinds.values())
-        for module in spread.variants:
-            took_s = self._whole_s(spread, module)
-            if took_s is not None:
-                return took_s * self._guessed(spread, module) / base
-        return 0.0
 
 
 def _of_last(last: Epoch | None, tenants: list[str], here: Configuration) -> Floats:

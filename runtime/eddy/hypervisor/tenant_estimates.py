@@ -1,0 +1,105 @@
+"""What a price policy is told of a tenant's work: parallel fraction and throughput of the kernels it submitted last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from eddy.hypervisor.job_spec import Spread
+from eddy.hypervisor.learning import UNKNOWN_FRACTION, Learned
+
+SOFT_FLOAT = 0.15
+"""Speed of floating point in software over that of a unit, before anything was measured."""
+RECENT = 8
+"""Kernels of a tenant by which its work is judged: those it submitted last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterKind:
+    """What a module is, as a cluster.
+
+    Attributes:
+        cores: PEs.
+        lanes: Of a core.
+        clk_hz: Its clock.
+    """
+
+    cores: int
+    lanes: int
+    clk_hz: float
+
+    @property
+    def speed(self) -> float:
+        """Of one PE, before anything was measured: lanes times clock."""
+        return self.lanes * self.clk_hz
+
+
+class TenantEstimates:
+    """Estimates for each tenant and kind of cluster.
+
+    Args:
+        kinds: Clusters there are, by module.
+
+    Attributes:
+        learned: What was measured of each kernel.
+    """
+
+    def __init__(self, kinds: Mapping[str, ClusterKind]) -> None:
+        self.kinds, self.learned = kinds, Learned()
+        self._recent: dict[str, dict[str, Spread]] = {}
+
+    def arrived(self, tenant: str, spread: Spread) -> None:
+        """A tenant submitted a kernel."""
+        recent = self._recent.setdefault(tenant, {})
+        recent.pop(spread.kernel, None)
+        recent[spread.kernel] = spread
+        while len(recent) > RECENT:
+            del recent[next(iter(recent))]
+
+    def fraction(self, tenant: str, module: str) -> float:
+        """F of what a tenant submitted last, on a kind of cluster."""
+        recent = self._recent.get(tenant, {})
+        found = [self.learned.fraction(kernel, module)[0] for kernel in recent]
+        return float(np.clip(np.mean(found), 1e-3, 1.0)) if found else UNKNOWN_FRACTION
+
+    def sure(self, tenant: str, module: str) -> bool:
+        """Whether F of all that a tenant submitted last was measured on a kind of cluster."""
+        recent = self._recent.get(tenant, {})
+        return bool(recent) and all(self.learned.fraction(kernel, module)[1] for kernel in recent)
+
+    def throughput(self, tenant: str, module: str) -> float:
+        """Of one PE for what a tenant submitted last, over a base PE; 0 where nothing of it runs there."""
+        base = min(kind.speed for kind in self.kinds.values())
+        found = [self._speed(spread, module) / base for spread in self._recent.get(tenant, {}).values()]
+        return float(np.mean(found)) if found else 0.0
+
+    def _speed(self, spread: Spread, module: str) -> float:
+        """Of one PE for a kernel, in the unit of `ClusterKind.speed`: measured over what was measured elsewhere."""
+        if module not in spread.variants:
+            return 0.0
+        took_s = self._whole_s(spread, module)
+        reference = next((m for m in spread.variants if self._whole_s(spread, m) is not None), None)
+        if took_s is None or reference is None:
+            return self._guessed(spread, module)
+        reference_s = self._whole_s(spread, reference)
+        assert reference_s is not None
+        return self._guessed(spread, reference) * reference_s / took_s
+
+    def _guessed(self, spread: Spread, module: str) -> float:
+        return self.kinds[module].speed * (SOFT_FLOAT if spread.variants[module].soft else 1.0)
+
+    def _whole_s(self, spread: Spread, module: str) -> float | None:
+        """Core-seconds of a kernel over all its work-groups, as measured."""
+        group_s = self.learned.look(spread.kernel, module).group_s
+        return None if group_s is None else group_s * spread.variants[module].groups
+
+    def base_s(self, spread: Spread) -> float:
+        """Seconds a base PE would take for a kernel, from what was measured."""
+        base = min(kind.speed for kind in self.kinds.values())
+        for module in spread.variants:
+            took_s = self._whole_s(spread, module)
+            if took_s is not None:
+                return took_s * self._guessed(spread, module) / base
+        return 0.0
