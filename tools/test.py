@@ -18,6 +18,7 @@ STATIC: list[Step] = [
     ("format", [str(BIN / "ruff"), "format", "--check", "."]),
     ("types", [str(BIN / "mypy"), "runtime", "drivers", "sim", "tests", "tools"]),
     ("layering", [str(BIN / "lint-imports")]),
+    ("import cycles", [sys.executable, "-m", "pytest", "-q", "tests/unit/test_import_cycles.py"]),
     ("generated files", [sys.executable, "tools/regs.py", "--check"]),
     ("words", [sys.executable, "-m", "pytest", "-q", "tests/unit/test_words.py"]),
 ]
@@ -25,7 +26,7 @@ TESTS: list[Step] = [("tests", [sys.executable, "-m", "pytest", "-n", "2", "--di
 CHOICES = {
     "static": STATIC,
     "tests": TESTS,
-    "lint": [step for step in STATIC if step[0] in ("lint", "format", "layering")],
+    "lint": [step for step in STATIC if step[0] in ("lint", "format", "layering", "import cycles")],
     "types": [step for step in STATIC if step[0] == "types"],
 }
 """What `--only` takes."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio.to_thread
 
+from eddy.api.context import Context
+from eddy.api.keys import key_in_use
 from eddy.core.records import TenantRecord
-
-if TYPE_CHECKING:
-    from eddy.api.context import Context
-
-key_in_use: ContextVar[str] = ContextVar("key_in_use", default="")
-"""Name of the key the request under way came with."""
 
 
 def note(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:

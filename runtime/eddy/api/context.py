@@ -12,9 +12,8 @@ from typing import Annotated
 from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
-from eddy.api.audit import key_in_use
 from eddy.api.connections import ConnectionLimits
-from eddy.api.keys import KeyHasher
+from eddy.api.keys import KeyHasher, key_in_use
 from eddy.api.kinds import VIEWS, KindView
 from eddy.api.problems import Forbidden
 from eddy.api.rates import Rates

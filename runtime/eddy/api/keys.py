@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from contextvars import ContextVar
 from pathlib import Path
 
 from eddy.files import os_errors, write_private
@@ -16,6 +17,9 @@ from eddy.files import os_errors, write_private
 PREFIX = "eddy_"
 """What every key begins with, so that secret scanners and people recognise one."""
 SECRET_BYTES = 32
+
+key_in_use: ContextVar[str] = ContextVar("key_in_use", default="")
+"""Name of the key the request under way came with."""
 
 
 def new_key() -> str:

@@ -11,8 +11,6 @@ import dataclasses
 import functools
 import logging
 from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import dataclass
 
 from eddy.board import swap
 from eddy.board.arena import Arena
@@ -22,6 +20,7 @@ from eddy.board.fabric import Fabric
 from eddy.board.handover import Loan, MemoryGate, NotDrained, Quiescent
 from eddy.board.images import ImageStore
 from eddy.board.lines import RestingLine
+from eddy.board.loads import Loads
 from eddy.board.port import (
     READY,
     BoardDescription,
@@ -39,30 +38,18 @@ from eddy.board.profile import Profile
 from eddy.board.runner import Ended, SlotFailed, StartFailed
 from eddy.board.signing import Trust
 from eddy.board.slot import (
-    NO_FAULT,
     BoardSlot,
     check_launch,
     not_idle,
-    runner_for,
     scrubbed,
     state_of,
     still_granted,
 )
+from eddy.board.slot_steps import SlotSteps
 from eddy.core.errors import BoardFault, Conflict, InvalidRequest, NotFound
 from eddy.core.slots import Image
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass
-class _Load:
-    """A load under way; without a download, a scrub."""
-
-    slot: int
-    image: Image
-    started_s: float
-    swap: swap.SwapContext
-    download: Future[None] | None = None
 
 
 class PynqBoard:
@@ -104,17 +91,18 @@ class PynqBoard:
             )
             for hardware in fabric.slots
         ]
+        self._steps = SlotSteps(fabric, clock)
         for index, slot in enumerate(self._slots):
             # Whoever had the board before may have left a slot open: nothing is handed out until all are closed, and
             # what they had asked of memory has ended.
-            self._close_hardware(slot)
+            self._steps.close_hardware(slot)
             try:
                 Quiescent(Loan({}), slot.hardware.control, clock, swap.DRAIN_BOUND_S)
             except NotDrained as late:
                 message = f"slot {index} was closed, but its {late}; reset the board"
                 raise BoardFault(message, cause="memory") from late
         self._log = EventLog(first_seq)
-        self._load: _Load | None = None
+        self._loads = Loads(fabric, self._slots, self._steps, self._arena, self._log)
         self._shell = fabric.shell.build()
         self._released = False
 
@@ -177,38 +165,17 @@ class PynqBoard:
         """Check an image, close the slot, and start the download; the rest happens in `wait`."""
         target = self._slot(slot)
         found, file = self._store.admit(image, self._profile.slots[slot], self._shell, self._trust)
-        if self._load is not None:
-            raise Conflict(f"slot {self._load.slot} is being loaded; one load at a time", field="slot")
+        if self._loads.slot is not None:
+            raise Conflict(f"slot {self._loads.slot} is being loaded; one load at a time", field="slot")
         if target.launches:
             item = target.launches[0].item
             message = f"slot {slot} runs item {item}; stop it or wait for it before you load the slot"
             raise Conflict(message, field="slot", item=item)
-        context = self._context(target, found)
-        region = self._profile.slots[slot].region
-        started_s = self._clock.now_s()
-        self._move(target, SlotPhase.LOADING, image=image)
-        try:
-            swap.begin(context)
-            target.gate.shut(swap.DRAIN_BOUND_S)
-            download = self._clock.start(lambda: self._fabric.download(region, file), self._ring)
-        except BaseException:
-            self._shut(target, SlotPhase.FAULTED)
-            raise
-        self._load = _Load(slot, self._trust.vetted(found), started_s, context, download)
+        self._loads.begin(slot, found, self._trust.vetted(found), file, self._profile.slots[slot].region)
 
     def scrub(self, slot: int) -> None:
         """Close an idle slot, reset what it holds, and open it again, for another tenant."""
-        target = self._slot(slot)
-        held = scrubbed(slot, target)
-        load = _Load(slot, held, self._clock.now_s(), self._context(target, held))
-        self._move(target, SlotPhase.LOADING, image=held.sha256)
-        try:
-            swap.close(load.swap)
-            target.gate.shut(swap.DRAIN_BOUND_S)
-        except BaseException:
-            self._shut(target, SlotPhase.FAULTED)
-            raise
-        self._finish_load(load)
+        self._loads.scrub(slot, scrubbed(slot, self._slot(slot)))
 
     # Items
 
@@ -224,7 +191,7 @@ class PynqBoard:
         except StartFailed as failed:
             self._give_up(slot, target, failed.detail)
             raise failed.error from failed.__cause__
-        self._move(target, SlotPhase.RUNNING, image=target.image)
+        self._steps.move(target, SlotPhase.RUNNING, image=target.image)
 
     def stop(self, slot: int, item: str = "") -> None:
         """Stop what a slot runs, or the one item: `ITEM_FAILED` with cause `STOPPED`. Nothing where it does not run."""
@@ -235,10 +202,10 @@ class PynqBoard:
     def close(self, slot: int) -> None:
         """Close a slot: decouple, hold reset; an item it runs is stopped. What it held must be loaded again."""
         target = self._slot(slot)
-        if self._load is not None and self._load.slot == slot:
+        if self._loads.slot == slot:
             raise Conflict(f"slot {slot} is being loaded; wait for the load to end", field="slot")
         self.stop(slot)
-        self._shut(target, SlotPhase.EMPTY)
+        self._steps.shut(target, SlotPhase.EMPTY)
 
     def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
         """Events not yet acknowledged, in order, once there is one; or () at board time `until_s`."""
@@ -257,7 +224,7 @@ class PynqBoard:
     @property
     def busy(self) -> bool:
         """Whether an item runs or a slot is being loaded."""
-        return self._load is not None or any(slot.launches for slot in self._slots)
+        return self._loads.slot is not None or any(slot.launches for slot in self._slots)
 
     def report_lost(self, slot: int, item: str = "", image: str = "") -> None:
         """Record that an item, or a load, was lost with the process that had the board before."""
@@ -302,33 +269,16 @@ class PynqBoard:
             ending.callback(self._store.close)
             ending.callback(self._fabric.close)
             for index, slot in enumerate(self._slots):
-                if self._load is None or self._load.slot != index:
-                    ending.callback(self._shut, slot, SlotPhase.EMPTY)
-            if self._load is not None:
-                ending.callback(self._abandon, self._load)
+                if self._loads.slot != index:
+                    ending.callback(self._steps.shut, slot, SlotPhase.EMPTY)
+            ending.callback(self._loads.abandon)
 
     # Behind the calls
-
-    def _abandon(self, load: _Load) -> None:
-        """Close the slot of a load that nobody waits for any more."""
-        if load.download is not None:
-            load.download.cancel()
-        self._load = None
-        swap.shut(load.swap.slot)
-        self._move(self._slots[load.slot], SlotPhase.EMPTY)
 
     def _slot(self, index: int) -> BoardSlot:
         if not 0 <= index < len(self._slots):
             raise NotFound(f"no slot {index}", field="slot", allowed=f"0..{len(self._slots) - 1}")
         return self._slots[index]
-
-    def _context(self, slot: BoardSlot, image: Image | None = None) -> swap.SwapContext:
-        was_open = slot.phase in (SlotPhase.IDLE, SlotPhase.RUNNING)
-        return swap.SwapContext(slot.hardware, self._fabric, self._clock, image, was_open)
-
-    def _ring(self) -> None:
-        # Called from the worker thread.
-        self._fabric.loop.call_soon_threadsafe(self._fabric.bell.set)
 
     def _let_pass(self, until_s: float) -> None:
         """Let time pass until something happens or `until_s`, then deal with what happened."""
@@ -340,9 +290,7 @@ class PynqBoard:
         return min((slot.look_s for slot in self._slots), default=float("inf"))
 
     def _service(self) -> None:
-        if self._load is not None and self._load.download is not None and self._load.download.done():
-            load, self._load = self._load, None
-            self._finish_load(load)
+        self._loads.service()
         for index, slot in enumerate(self._slots):
             try:
                 self._service_slot(index, slot)
@@ -377,9 +325,9 @@ class PynqBoard:
             return
         try:
             if not runner.launches and ended[-1].cause is not Cause.NONE:
-                self._shut(slot, phase)
+                self._steps.shut(slot, phase)
             elif not runner.launches:
-                self._move(slot, SlotPhase.IDLE, image=slot.image)
+                self._steps.move(slot, SlotPhase.IDLE, image=slot.image)
         finally:
             for end in ended:
                 self._record_end(index, end, at_s)
@@ -404,71 +352,11 @@ class PynqBoard:
                 give_up = functools.partial(slot.runner.give_up, Cause.INTERNAL_ERROR, detail)
                 self._service_safely(index, slot, give_up, SlotPhase.FAULTED)
             elif slot.phase is SlotPhase.IDLE:
-                self._shut(slot, SlotPhase.FAULTED)
-
-    def _finish_load(self, load: _Load) -> None:
-        target = self._slots[load.slot]
-        try:
-            if load.download is None:
-                swap.reopen(load.swap)
-            else:
-                _take_download(load.download)
-                swap.finish(load.swap)
-            target.runner = runner_for(load.slot, target, self._clock, self._arena)
-        except swap.StepFailed as error:
-            self._fail_load(load, error.cause, error.detail)
-            return
-        except Exception as error:
-            # A driver failed in a way no step foresaw: the load has ended all the same, and must be handled.
-            self._fail_load(load, Cause.CONFIGURATION_ERROR, f"{type(error).__name__}: {error}")
-            return
-        self._move(target, SlotPhase.IDLE, image=load.image.sha256)
-        target.held = load.image
-        target.hardware.fault.arm()
-        self._record(EventKind.CONFIGURED, load, Cause.NONE, "")
-
-    def _fail_load(self, load: _Load, cause: Cause, detail: str) -> None:
-        target = self._slots[load.slot]
-        swap.shut(target.hardware)
-        self._move(target, SlotPhase.FAULTED)
-        self._record(EventKind.CONFIGURATION_FAILED, load, cause, detail)
-
-    def _record(self, kind: EventKind, load: _Load, cause: Cause, detail: str) -> None:
-        now_s = self._clock.now_s()
-        image = load.image.sha256
-        self._log.add(kind, load.slot, at_s=now_s, started_s=load.started_s, image=image, cause=cause, detail=detail)
+                self._steps.shut(slot, SlotPhase.FAULTED)
 
     def _on_idle_fault(self, slot: BoardSlot) -> None:
         """Close a slot whose module misbehaved while it ran nothing."""
         fault = slot.hardware.control.fault()
         if fault.cause is not Cause.NONE:
-            self._shut(slot, SlotPhase.FAULTED)
+            self._steps.shut(slot, SlotPhase.FAULTED)
             slot.idle_fault = fault
-
-    def _shut(self, slot: BoardSlot, phase: SlotPhase) -> None:
-        try:
-            self._close_hardware(slot)
-        except BaseException:
-            swap.shut(slot.hardware)
-            raise
-        finally:
-            self._move(slot, phase)
-
-    def _close_hardware(self, slot: BoardSlot) -> None:
-        """Close a slot, and end the loans of what it could reach as far as it has drained."""
-        swap.close(self._context(slot))
-        slot.gate.shut(swap.DRAIN_BOUND_S)
-
-    def _move(self, slot: BoardSlot, phase: SlotPhase, image: str = "") -> None:
-        if phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):
-            slot.runner = None
-        if phase is not SlotPhase.RUNNING:
-            slot.done.ignore()
-        slot.phase, slot.image, slot.since_s = phase, image, self._clock.now_s()
-        slot.idle_fault = NO_FAULT
-
-
-def _take_download(download: Future[None]) -> None:
-    error = download.exception()
-    if error is not None:
-        raise swap.StepFailed(Cause.CONFIGURATION_ERROR, f"the download failed: {error}")
