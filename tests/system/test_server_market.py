@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,3 +79,12 @@ def test_an_unknown_price_policy_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="no price policy") as refused:
         Server(settings(tmp_path, "nobody"), board=kernel_board())
     assert {"whole", "market", "entitlement", "mtf"} <= set(refused.value.details["allowed"])
+
+
+@pytest.mark.parametrize("field", ["policy", "gpu_policy", "price"])
+def test_names_are_checked_before_anything_is_made(field: str, tmp_path: Path) -> None:
+    wrong = dataclasses.replace(settings(tmp_path / "data", "market"), **{field: "nobody"})  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest) as refused:
+        Server(wrong)  # would build a board
+    assert refused.value.details["field"] == field
+    assert not (tmp_path / "data").exists()

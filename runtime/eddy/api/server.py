@@ -95,6 +95,7 @@ class Server:
         board: BoardPort | None = None,
         kinds: Sequence[ServedKind] = (),
     ) -> None:
+        _check_names(settings)  # before anything is made: building a board may take minutes
         self.settings = settings
         self._kinds = kinds
         self._socket = _listen(settings.host, settings.port)
@@ -166,7 +167,6 @@ class Server:
             thread.join(30)
 
     def _make(self) -> _Loop:
-        _policy(self.settings.policy, "policy")  # also where another is in force
         policy = _policy(policy_in_force(self.store, self.settings.policy), "policy")
         gpu_policy = _policy(self.settings.gpu_policy, "gpu_policy")
         catalogue = self.catalogue.now
@@ -285,15 +285,25 @@ def _policy(name: str, setting: str) -> DispatchPolicy:
     return POLICIES[name]()
 
 
+def _check_names(settings: ServerSettings) -> None:
+    """Refuse policies that do not exist.
+
+    Raises:
+        InvalidRequest: Names the setting, and what it may be.
+    """
+    _policy(settings.policy, "policy")
+    _policy(settings.gpu_policy, "gpu_policy")
+    if settings.price != WHOLE and settings.price not in PRICE_POLICIES:
+        message = f"There is no price policy {settings.price!r}."
+        raise InvalidRequest(message, field="price", allowed=[WHOLE, *sorted(PRICE_POLICIES)])
+
+
 def _price(
     settings: ServerSettings, store: Store, modules: Mapping[str, ModuleManifest], profile: str
 ) -> PriceLoop | None:
     """What shares clusters; None where kernels get whole ones."""
     if settings.price == WHOLE:
         return None
-    if settings.price not in PRICE_POLICIES:
-        message = f"There is no price policy {settings.price!r}."
-        raise InvalidRequest(message, field="price", allowed=[WHOLE, *sorted(PRICE_POLICIES)])
     policy = PRICE_POLICIES[settings.price]()
     named = load_profile(profile).configurations if profile in profile_names() else {}
     return PriceLoop(policy, cluster_kinds(modules), partial(weight_of, store), settings.price_settings, named)

@@ -88,8 +88,10 @@ def read_instance(path: Path, method: str = "default") -> Instance:
             }
         else:
             raw = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidRequest(f"{path} cannot be read as an instance: {error}", field="instance") from None
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be read: {error.strerror or error}", field="instance") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequest(f"{path} does not hold an instance: {error}", field="instance") from None
     if not isinstance(raw, dict):
         raise InvalidRequest(f"{path} does not hold an object of arrays.", field="instance", allowed=list(ARRAYS))
     if method == "computation":

@@ -107,7 +107,7 @@ def _price_settings(quantum_s: float, epoch_s: float) -> PriceSettings:
     from eddy.hypervisor.market_loop import PriceSettings
 
     if not 0 < quantum_s <= epoch_s:
-        message = f"A quantum is above 0 and at most an epoch: not {quantum_s:g} s in {epoch_s:g} s."
+        message = f"--price-quantum-s is {quantum_s:g}; it must be above 0 and at most --price-epoch-s, {epoch_s:g}."
         raise InvalidRequest(message, field="price_quantum_s", allowed=f"above 0, up to {epoch_s:g}")
     return PriceSettings(quantum_s, epoch_s)
 
