@@ -129,6 +129,16 @@ class ScriptedHypervisor(Hypervisor):
     def now_s(self) -> float:
         return self.clock_s
 
+    async def follow_all(self, tenant: str | None, after: int, on: bool = True) -> AsyncGenerator[JobEvent, None]:
+        while True:
+            events = self.store.events(tenant, None, after)
+            for event in events:
+                after = event.seq
+                yield event
+            if not events and not on:
+                return
+            await anyio.sleep(0.001)
+
     async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncGenerator[JobEvent, None]:
         while True:
             ended = self.store.job(tenant, job).state.is_final

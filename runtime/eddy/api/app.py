@@ -23,6 +23,7 @@ from eddy.api.routes import (
     apps,
     audit,
     blobs,
+    events,
     jobs,
     keys,
     market,
@@ -49,7 +50,7 @@ _log = structlog.get_logger("eddy.api")
 
 def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
     """All of the API, for these kinds of jobs."""
-    others = (blobs, apps, slots, market, overview, session, keys, usage, admin, operate, audit, system)
+    others = (blobs, apps, slots, market, overview, session, keys, usage, events, admin, operate, audit, system)
     return (jobs.routes(kinds), *(part.router for part in others), market.admin)
 
 

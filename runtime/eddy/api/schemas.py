@@ -185,6 +185,15 @@ class AppList(Answer):
     apps: list[App] = Field(description="Applications, by name.")
 
 
+class BlobPage(Answer):
+    """Some of your blobs, in order of their hashes."""
+
+    model_config = _shown({"blobs": [examples.BLOB], "next": None})
+
+    blobs: list[Blob] = Field(description="Their names and sizes.")
+    next: str | None = Field(description="Cursor of the page after this one; null for the last.")
+
+
 class Slot(Answer):
     """What a slot does now. What another tenant does in it does not show: `mine` is false and the names are null."""
 

@@ -33,11 +33,16 @@ def audit(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJso
         Column("No.", "seq", right=True),
         Column("When (UTC)", "when"),
         Column("Who", "actor"),
-        Column("Key", "key"),
         Column("Action", "action"),
         Column("With", "with"),
     )
-    table("", columns, [{**entry, "when": _when(entry), "with": json.dumps(entry["facts"])} for entry in found])
+    table("", columns, [{**entry, "when": _when(entry), "with": _facts(entry["facts"])} for entry in found])
+
+
+def _facts(facts: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {value if isinstance(value, str) else json.dumps(value)}" for name, value in facts.items()
+    )
 
 
 def _when(entry: dict[str, Any]) -> str:

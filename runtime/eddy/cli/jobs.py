@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eddy.cli import pictures
+from eddy.cli.job_list import FORMATS, follow_list, known_columns, show_list, usual
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url, one_of
-from eddy.cli.output import Column, errors_in_one_line, print_json, say, seconds, table
+from eddy.cli.output import errors_in_one_line, print_json, say, seconds
 from eddy.core.jobs import PRIORITIES, JobState
 
 if TYPE_CHECKING:
@@ -68,19 +69,27 @@ def jobs(
         str | None, typer.Option("--state", callback=one_of(_STATES), help="Only jobs in this state.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most this many, newest first.")] = 20,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on with a line whenever a job changes.")] = False,
+    columns: Annotated[str, typer.Option("--columns", callback=known_columns, help="Which, with commas.")] = "",
+    form: Annotated[
+        str, typer.Option("--format", callback=one_of(FORMATS), help="table, csv, or lines of JSON.")
+    ] = "table",
     url: Url = URL,
     key: Key = KEY,
     as_json: AsJson = False,
 ) -> None:
-    """List your jobs, newest first."""
+    """List your jobs, newest first. Ages are wall time, all other times the board's."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.jobs(state=state, limit=limit)
-    if as_json:
-        print_json({"jobs": found})
-    elif not found:
-        say("no jobs")
-    else:
-        table("", _JOBS, [_row(entry) for entry in found])
+        chosen = columns.split(",") if columns else usual(found)
+        if as_json:
+            print_json({"jobs": found})
+        elif not found and not watch:
+            say("no jobs")
+        else:
+            show_list(found, chosen, form)
+        if watch:
+            follow_list(client, found, chosen, "json" if as_json else form, state)
 
 
 def job(
@@ -96,7 +105,7 @@ def job(
         if follow:
             # With --json, standard output has one value: the job as it ended.
             for event in handle.events():
-                print(_event_line(event.kind, event.data), file=sys.stderr if as_json else None, flush=True)
+                print(event_line(event.kind, event.data), file=sys.stderr if as_json else None, flush=True)
             handle.refresh()
         show(handle.data, as_json, {})
 
@@ -150,30 +159,6 @@ def save(client: Client, job: Job, folder: Path, given: Inputs | None = None) ->
     return {name: str(folder / f"{name}.npy") for name in arrays}
 
 
-_JOBS = (
-    Column("Job", "id", right=True),
-    Column("Application", "application"),
-    Column("State", "state"),
-    Column("Items", "items", right=True),
-    Column("Waiting", "waiting", right=True),
-    Column("Reconf.", "reconfiguring", right=True),
-    Column("Running", "running", right=True),
-)
-
-
-def _row(data: Mapping[str, Any]) -> dict[str, Any]:
-    progress = data["progress"]
-    return {
-        "id": data["id"],
-        "application": data["application"],
-        "state": data["state"],
-        "items": f"{progress['done']}/{progress['total']}",
-        "waiting": seconds(data["waiting_s"]),
-        "reconfiguring": seconds(data["reconfiguring_s"]),
-        "running": seconds(data["running_s"]),
-    }
-
-
 def show(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> None:
     """Print a job, as JSON or for people; `files` says where its outputs were written."""
     if as_json:
@@ -217,7 +202,8 @@ def _kernel_lines(kernel: Mapping[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def _event_line(kind: str, data: Mapping[str, Any]) -> str:
+def event_line(kind: str, data: Mapping[str, Any]) -> str:
+    """An event for people."""
     where = [f"{name} {data[name]}" for name in ("slot", "task", "item") if name in data]
     what = [str(data[name]) for name in ("state", "detail") if data.get(name)]
     return f"{data['at_s']:>12.6f} s  {kind:<22}{'  '.join(what + where)}"

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from eddy.cli import (
     audit,
+    blobs,
     board,
     demo,
     doctor,
+    events,
     gpu,
     jobs,
     kernel,
+    login,
     market,
     module,
     operate,
@@ -41,6 +45,16 @@ failed, 2 arguments, files or settings here are wrong, 3 nothing answers, 4 the 
 """
 
 
+def _version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        print(f"eddy {importlib.metadata.version('eddy')}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]
+
+
 class _Command(typer.Typer):
     """The command tree; where what was printed cannot be written, it ends in one line and not in a traceback."""
 
@@ -60,22 +74,30 @@ class _Command(typer.Typer):
             sys.exit(output.USAGE)
 
 
-app = _Command(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = _Command(help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def eddy(version: Version = False) -> None:  # noqa: D103 - its help is the command's
+    pass
+
 
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Jobs": (jobs.submit, kernel.kernel, jobs.jobs, jobs.job, kernel.log, jobs.cancel, jobs.result),
+    "Jobs": (jobs.submit, kernel.kernel, jobs.jobs, jobs.job, kernel.log, jobs.cancel, jobs.result, events.events),
     "Look up": (resources.apps, resources.slots, board.bitstreams),
     "Operate": (
         *(serve.serve, serve.boardd, top_command.top, doctor.doctor),
         *(operate.drain, operate.undrain, operate.policy),
         *(usage.usage, usage.quota),
     ),
+    "Who you are": (login.login, login.logout, login.context),
     "Try": (demo.demo,),
     "Policies without a board": (place.place, simulate.simulate, replay.replay, saturate.saturate),
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
+app.add_typer(blobs.app, name="blobs", rich_help_panel="Jobs")
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
 app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")
 app.add_typer(audit.app, name="audit", rich_help_panel="Operate")

@@ -34,6 +34,19 @@ def _check(setting: Setting) -> Callable[[Any], Any] | None:
     return not_empty if setting.default and isinstance(setting.default, str) else None
 
 
+class Unsaid(str):
+    """A default, told apart from the same text on the command line or in the environment."""
+
+    __slots__ = ()
+
+
+def _said(context: typer.Context, parameter: typer.CallbackParam, value: str) -> str:
+    """A URL that must not be empty; `Unsaid` where it is the default."""
+    source = context.get_parameter_source(str(parameter.name))
+    found: str = not_empty(value)
+    return Unsaid(found) if source is None or source.name == "DEFAULT" else found
+
+
 def option(name: str) -> Any:
     """The option of a setting: its flag, its environment variable, its help and its allowed values."""
     setting = SETTINGS[name]
@@ -41,7 +54,7 @@ def option(name: str) -> Any:
         setting.flag,
         envvar=setting.environment,
         help=setting.describe(),
-        callback=_check(setting),
+        callback=_said if name == "url" else _check(setting),
         show_default=not setting.secret,
     )
 
@@ -56,7 +69,6 @@ AsJsonReady = Annotated[bool, typer.Option("--json", help="Print one JSON value 
 Url = Annotated[str, option("url")]
 Key = Annotated[str, option("key")]
 JobId = Annotated[int, typer.Argument(metavar="ID", min=1, help="Job id.")]
-
 URL: str = default("url")
 KEY: str = default("key")
 BOARD: str = default("board")

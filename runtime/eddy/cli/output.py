@@ -86,7 +86,7 @@ def errors_in_one_line(as_json: bool = False) -> Iterator[None]:
             document = {"code": error.code, "detail": error.message, **plain(error.details)}
             print(json.dumps(document, default=str), file=sys.stderr)
         else:
-            hint = " Set EDDY_KEY, or give --key." if error.code == "unauthorized" else ""
+            hint = " `eddy login` keeps a key; or set EDDY_KEY, or give --key." if error.code == "unauthorized" else ""
             say(f"eddy: {error.message}{_allowed(error)}{hint}")
         raise typer.Exit(exit_code(error)) from None
     except KeyboardInterrupt as stop:
@@ -108,6 +108,19 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be written: {error.strerror}", field=str(path)) from None
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file a command was told to write, with the folders above it.
+
+    Raises:
+        InvalidRequest: It cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
     except OSError as error:
         raise InvalidRequest(f"{path} cannot be written: {error.strerror}", field=str(path)) from None
 
@@ -141,6 +154,15 @@ def seconds(value: Any) -> str:
         if abs(number) < bound:
             return f"{number * factor:.{_digits(number * factor)}f} {unit}" if number else "0"
     return f"{number / 60:.1f} min"
+
+
+def age(unix_s: float, now_unix_s: float) -> str:
+    """How long ago it was, by wall time: one unit."""
+    passed_s = max(now_unix_s - unix_s, 0.0)
+    for bound_s, unit_s, unit in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
+        if passed_s < bound_s:
+            return f"{int(passed_s // unit_s)} {unit}"
+    return f"{int(passed_s // 86_400)} d"
 
 
 def _digits(number: float) -> int:

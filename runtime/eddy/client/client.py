@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -16,6 +16,7 @@ from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
 if TYPE_CHECKING:
     from eddy.client.arrays import Array, BufferInfo
     from eddy.client.kernel import Kernel
+    from eddy.client.stream import Event
 
 SUBMIT_TIMEOUT_S = 600.0
 """A compilation takes up to a minute, and the compilations before it come first."""
@@ -228,6 +229,47 @@ class Client:
         except NotFound:
             self.transport.request("PUT", f"/v1/blobs/{name}", content=data)
         return name
+
+    def blobs(self) -> list[dict[str, Any]]:
+        """Every blob you keep: `sha256` and `bytes`, in order of the hashes."""
+        found: list[dict[str, Any]] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            page = self._json("GET", "/v1/blobs", params={"cursor": cursor})
+            found += page["blobs"]
+            cursor = page["next"]
+        return found
+
+    def blob(self, sha256: str) -> bytes:
+        """The bytes of a blob.
+
+        Raises:
+            NotFound: You keep none of that hash.
+        """
+        return self.transport.request("GET", f"/v1/blobs/{quoted(sha256)}").content
+
+    def delete_blob(self, sha256: str) -> None:
+        """Forget a blob.
+
+        Raises:
+            Conflict: A job that has not ended needs it.
+        """
+        self.transport.request("DELETE", f"/v1/blobs/{quoted(sha256)}")
+
+    def events(self, *, last: int = 0, follow: bool = True) -> Iterator[Event]:
+        """Events of all your jobs, oldest first, across broken connections.
+
+        Args:
+            last: Begin with so many past ones.
+            follow: Go on as they happen; else end with the newest.
+        """
+        from eddy.client.stream import follow as follow_stream
+
+        return follow_stream(self.transport, f"/v1/events?last={last}&follow={str(follow).lower()}")
+
+    def who_am_i(self) -> dict[str, Any]:
+        """Who you are: `tenant`, and whether you are an `operator`."""
+        return self._json("GET", "/v1/session")
 
     def _upload(self, parts: list[bytes], on_upload: OnUpload) -> None:
         total, sent = sum(map(len, parts)), 0

@@ -6,6 +6,9 @@ from collections.abc import Collection, Iterable
 
 import anyio
 
+ANY = 0
+"""In place of a job: every one."""
+
 
 class Followers:
     """What to wait for, by job; for one event loop."""
@@ -17,13 +20,18 @@ class Followers:
         """What is set when something happens to a job from now on: take it before looking at the job."""
         return self._changed.setdefault(job, anyio.Event())
 
+    def next(self) -> anyio.Event:
+        """What is set when something happens to any job from now on."""
+        return self.next_of(ANY)
+
     def any_of(self, jobs: Collection[int]) -> bool:
         """Whether somebody follows one of these jobs; from any thread."""
-        return any(job in self._changed for job in jobs)
+        return bool(jobs) and (ANY in self._changed or any(job in self._changed for job in jobs))
 
     def tell(self, jobs: Iterable[int]) -> None:
         """Something happened to these jobs."""
-        for job in jobs:
+        found = tuple(jobs)
+        for job in (*found, ANY) if found else ():
             event = self._changed.pop(job, None)
             if event is not None:
                 event.set()

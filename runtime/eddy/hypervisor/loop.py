@@ -33,6 +33,8 @@ from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 
+FEED = 500
+"""Events of a feed that are read at once."""
 COMPILATIONS = 2
 """Kernels that are compiled at the same time; more submissions wait for their turn, the others do not."""
 
@@ -345,6 +347,25 @@ class Hypervisor:
     def now_s(self) -> float:
         """Board time as last seen."""
         return self._engine.now_s
+
+    async def follow_all(self, tenant: str | None, after: int, on: bool = True) -> AsyncGenerator[JobEvent, None]:
+        """Events of all jobs of a tenant, or of everyone (None), with a sequence number above `after`.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            after: A sequence number.
+            on: Whether to go on as they happen; else it ends with the newest there is.
+        """
+        while True:
+            changed = self._followers.next()
+            events = await anyio.to_thread.run_sync(self._store.events, tenant, None, after, FEED)
+            for event in events:
+                after = event.seq
+                yield event
+            if not events:
+                if not on:
+                    return
+                await changed.wait()
 
     async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncGenerator[JobEvent, None]:
         """The events of a job with a sequence number above `after`, as they happen, until it has ended.

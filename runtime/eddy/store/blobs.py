@@ -136,6 +136,17 @@ class Blobs:
         """Bytes a tenant may still book."""
         return self.quota(tenant).max_blob_bytes - self._ledger.of(tenant)
 
+    def blobs(self, tenant: str, after: str, limit: int) -> tuple[tuple[str, int], ...]:
+        """Hashes of a tenant's blobs, with their sizes, in order of the hashes.
+
+        Args:
+            tenant: Whose.
+            after: Only those behind this one.
+            limit: At most so many.
+        """
+        query = "SELECT sha256, bytes FROM blob WHERE tenant = ? AND sha256 > ? ORDER BY sha256 LIMIT ?"
+        return tuple((row["sha256"], row["bytes"]) for row in self._db.rows(query, tenant, after, limit))
+
     def all_blob_bytes(self, tenant: str) -> int:
         """Bytes of blobs a tenant keeps, with those on their way."""
         return self._ledger.of(tenant)

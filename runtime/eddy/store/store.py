@@ -232,6 +232,21 @@ class Store(Tenants, Usage, Audit, Blobs, Submissions, Outputs):
         query = f"SELECT * FROM event WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
         return tuple(load_event(row) for row in self._db.rows(query, *values, limit))
 
+    def before_last(self, tenant: str | None, count: int) -> int:
+        """The sequence number after which there are so many entries of the log, as far as there are.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            count: Entries.
+        """
+        where, values = ("tenant = ?", [tenant]) if tenant is not None else ("1", [])
+        query = f"SELECT seq FROM event WHERE {where} ORDER BY seq DESC LIMIT 1 OFFSET ?"
+        if count == 0:
+            row = self._db.row("SELECT MAX(seq) AS seq FROM event")
+            return int(row["seq"] or 0) if row is not None else 0
+        row = self._db.row(query, *values, count)
+        return 0 if row is None else int(row["seq"])
+
     def latest_in_slots(self, tenant: str | None, limit: int) -> tuple[JobEvent, ...]:
         """The latest ends of loads and items, oldest first: those with a slot and a beginning, of the latest entries.
 

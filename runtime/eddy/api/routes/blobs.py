@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
 
 from eddy.api.context import Caller, Ctx
 from eddy.api.limits import drain
-from eddy.api.openapi import refusals
+from eddy.api.numbers import Decimal
+from eddy.api.openapi import content, refusals
 from eddy.api.problems import BodyTooLarge
-from eddy.api.schemas import SHA256, Blob
+from eddy.api.routes.jobs import read
+from eddy.api.schemas import SHA256, Blob, BlobPage
 from eddy.api.uploads import TooManyUploads
 from eddy.core.errors import NotFound, QuotaExceeded
 from eddy.store.files import PIECE_BYTES
@@ -23,6 +27,8 @@ BYTES = {
     "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}, "example": "abc"}},
 }
 Sha256 = Annotated[str, Path(pattern=SHA256, description="sha256 of the bytes, in lower-case hex.")]
+_Cursor = Annotated[str, Query(pattern=r"^([0-9a-f]{64})?$", description="`next` of the page before.")]
+_Limit = Annotated[Decimal, Query(ge=1, le=1000, description="Blobs in a page.")]
 
 
 @router.put(
@@ -86,6 +92,30 @@ class _Body:
         self.whole = True
         if waiting:
             yield bytes(waiting)
+
+
+@router.get("", operation_id="list_blobs", response_model=BlobPage, summary="List blobs")
+async def list_blobs(context: Ctx, tenant: Caller, cursor: _Cursor = "", limit: _Limit = 500) -> BlobPage:
+    """Your blobs, in order of their hashes; `next` is the cursor of the page after it."""
+    found = await read(context, partial(context.store.blobs, tenant.id, cursor, limit))
+    blobs = [Blob(sha256=sha256, bytes=size) for sha256, size in found]
+    return BlobPage(blobs=blobs, next=blobs[-1].sha256 if len(blobs) == limit else None)
+
+
+@router.get(
+    "/{sha256}",
+    operation_id="fetch_blob",
+    summary="Fetch a blob",
+    response_class=StreamingResponse,
+    responses={200: content("application/octet-stream", "The bytes."), **refusals(404)},
+)
+async def fetch(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
+    """The bytes you stored under this hash."""
+    file = await context.uploads.on_disk(lambda: context.store.blob_file(tenant.id, sha256).verify())
+    headers = {"X-Content-Type-Options": "nosniff", "Content-Length": str(file.size_bytes), "ETag": f'"{sha256}"'}
+    return StreamingResponse(
+        (piece for _, piece in file.pieces(0, file.size_bytes)), media_type="application/octet-stream", headers=headers
+    )
 
 
 @router.head(

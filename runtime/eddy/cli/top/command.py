@@ -30,13 +30,13 @@ def top(
             return
         if once or not sys.stdout.isatty():
             size = shutil.get_terminal_size((COLUMNS, LINES))
-            seen = look(client, url, fails=True)
+            seen = look(client, client.transport.url, fails=True)
             print("\n".join(line.text for line in frame(seen, size.columns, size.lines)))
             return
         if importlib.util.find_spec("textual") is None:
             say("eddy: the moving screen needs Textual: pip install 'eddy[serve]'; --once prints a frame without it")
             raise typer.Exit(USAGE)
-        look(client, url, fails=True)
+        look(client, client.transport.url, fails=True)
         from eddy.cli.top.screen import Screen
 
-        Screen(client, url, interval).run()
+        Screen(client, client.transport.url, interval).run()

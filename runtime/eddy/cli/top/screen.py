@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eddy.client import Client
 
 STYLES = {"title": "bold", "head": "bold dim", "plain": "", "bad": "red", "chosen": "reverse"}
-HELP = "up/down choose  enter show  c cancel  d drain  s switch policy  p price policy  q quit"
+HELP = "up/down choose  enter show  c cancel  d drain  s policy  p price  q quit"
 
 
 class Screen(App[None]):

@@ -1,0 +1,41 @@
+"""`/v1/events`: what happens to all of a tenant's jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import anyio.to_thread
+from fastapi import APIRouter, Header, Query
+from fastapi.responses import StreamingResponse
+
+from eddy.api import examples
+from eddy.api.context import Caller, Ctx
+from eddy.api.events import server_sent
+from eddy.api.numbers import Decimal
+from eddy.api.openapi import stream
+
+router = APIRouter(prefix="/v1/events", tags=["jobs"])
+_Last = Annotated[Decimal, Query(ge=0, le=1000, description="Past events to begin with, without `Last-Event-ID`.")]
+_Follow = Annotated[bool, Query(description="Go on with events as they happen; else the stream ends with the newest.")]
+_Seen = Annotated[Decimal | None, Header(ge=0, le=(1 << 63) - 1, description="The last event seen.")]
+
+
+@router.get(
+    "",
+    operation_id="follow_jobs",
+    summary="Follow all your jobs",
+    response_class=StreamingResponse,
+    responses={200: stream("Events of your jobs; of everyone's, for the operator.", examples.EVENTS)},
+)
+async def events(
+    context: Ctx, viewer: Caller, last: _Last = 0, follow: _Follow = True, last_event_id: _Seen = None
+) -> StreamingResponse:
+    """Server-sent events of all jobs, from now on, or after `Last-Event-ID`; one of kind `end` where it ends."""
+    whose = None if viewer.admin else viewer.id
+    after = last_event_id
+    if after is None:
+        after = await anyio.to_thread.run_sync(context.store.before_last, whose, last)
+    found = context.hypervisor.follow_all(whose, after, follow)
+    sent = server_sent(found, context.settings.heartbeat_s, context.ending)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(sent, media_type="text/event-stream", headers=headers)

@@ -1,0 +1,32 @@
+"""`eddy events`: what happens to all your jobs."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from eddy.cli.jobs import event_line
+from eddy.cli.local import connect
+from eddy.cli.options import KEY, URL, AsJson, Key, Url
+from eddy.cli.output import errors_in_one_line
+
+
+def events(
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they happen, until interrupted.")] = False,
+    last: Annotated[int, typer.Option("--last", "-n", min=0, max=1000, help="Begin with so many past ones.")] = 20,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Print events of all your jobs, oldest first; with --json one object a line."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        for event in client.events(last=last, follow=follow):
+            data = event.data
+            line = (
+                json.dumps({"id": event.id, **data})
+                if as_json
+                else f"job {data['job']:<6}{event_line(event.kind, data)}"
+            )
+            print(line, flush=True)

@@ -1,0 +1,127 @@
+"""Lists of jobs: which columns, in which form, and whether to go on as jobs change."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from eddy.cli.output import Column, age, seconds, table
+
+if TYPE_CHECKING:
+    from eddy.client import Client
+
+FORMATS = ("table", "csv", "json")
+COLUMNS: Mapping[str, Column] = {
+    column.key: column
+    for column in (
+        Column("Job", "id", right=True),
+        Column("Tenant", "tenant"),
+        Column("Application", "application"),
+        Column("State", "state"),
+        Column("Prio", "priority", right=True),
+        Column("Items", "items", right=True),
+        Column("Age", "age", right=True),
+        Column("Waiting", "waiting", right=True),
+        Column("Reconf.", "reconfiguring", right=True),
+        Column("Running", "running", right=True),
+        Column("Response", "response", right=True),
+        Column("Loads", "reconfigurations", right=True),
+        Column("Reuses", "reuses", right=True),
+        Column("Preempted", "preemptions", right=True),
+        Column("Error", "error"),
+        Column("Submitted", "submitted"),
+    )
+}
+USUAL = ("id", "application", "state", "items", "age", "waiting", "reconfiguring", "running")
+
+
+def known_columns(text: str) -> str:
+    """Refuse names that are no columns."""
+    for name in text.split(",") if text else ():
+        if name not in COLUMNS:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(COLUMNS)}.")
+    return text
+
+
+def usual(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of a list; with tenants where there are several."""
+    if len({job["tenant"] for job in jobs}) < 2:
+        return list(USUAL)
+    return ["id", "tenant", *(name for name in USUAL if name not in ("id", "reconfiguring"))]
+
+
+def show_list(jobs: Sequence[Mapping[str, Any]], columns: Sequence[str], form: str) -> None:
+    """Print jobs."""
+    if form == "json":
+        for job in jobs:
+            print(json.dumps({name: _plain(job, name) for name in columns}), flush=True)
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([_plain(job, name) for name in columns] for job in jobs)
+        sys.stdout.flush()
+    elif jobs:
+        table("", [COLUMNS[name] for name in columns], [_row(job) for job in jobs])
+
+
+def follow_list(
+    client: Client, known: Sequence[Mapping[str, Any]], columns: Sequence[str], form: str, state: str | None
+) -> None:
+    """Print a line for every change of a job, until interrupted.
+
+    Args:
+        client: Asks the server.
+        known: What was printed already.
+        columns: Which.
+        form: As `show_list` takes it; a table has no lines of its own, so its columns stand in one line.
+        state: Only jobs that come into this state.
+    """
+    last = {job["id"]: _state(job) for job in known}
+    for event in client.events():
+        if event.kind not in ("submitted", "state", "result"):
+            continue
+        job = client.show(event.data["job"])
+        if last.get(job["id"]) == _state(job) or state not in (None, job["state"]):
+            continue
+        last[job["id"]] = _state(job)
+        if form == "json":
+            show_list([job], columns, form)
+        else:
+            values = [str(_plain(job, name) if form == "csv" else _row(job).get(name, "")) for name in columns]
+            print((",".join if form == "csv" else "  ".join)(values), flush=True)
+
+
+def _state(job: Mapping[str, Any]) -> tuple[str, int]:
+    return job["state"], job["progress"]["done"]
+
+
+def _row(job: Mapping[str, Any]) -> dict[str, Any]:
+    """For people."""
+    progress, error = job["progress"], job["error"]
+    times = {name: seconds(job[f"{name}_s"]) for name in ("waiting", "reconfiguring", "running", "response")}
+    return {
+        **job,
+        **times,
+        "items": f"{progress['done']}/{progress['total']}",
+        "age": age(job["submitted_unix_s"], time.time()),
+        "error": error["cause"] if error else "",
+        "submitted": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(job["submitted_unix_s"])),
+    }
+
+
+def _plain(job: Mapping[str, Any], name: str) -> Any:
+    """For programs: seconds as numbers."""
+    progress, error = job["progress"], job["error"]
+    special = {
+        "items": f"{progress['done']}/{progress['total']}",
+        "age": round(time.time() - job["submitted_unix_s"], 3),
+        "submitted": job["submitted_unix_s"],
+        "error": error["cause"] if error else "",
+    }
+    return special[name] if name in special else job.get(f"{name}_s", job.get(name))
