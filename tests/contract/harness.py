@@ -94,6 +94,14 @@ def marking(buffer: Buffer, item: str = "item", limit_s: float = LIMIT_S, access
     return Launch(item, registers, (Grant(buffer.id, access),), limit_s)
 
 
+def fabric_of(harness: Harness) -> FakeFabric:
+    """The hardware behind a `fake` board."""
+    assert isinstance(harness.board, PynqBoard)
+    fabric = harness.board._fabric
+    assert isinstance(fabric, FakeFabric)
+    return fabric
+
+
 def fake(tmp: Path, profile: Profile | None = None, trust: Trust = OPEN, first_seq: int = 0) -> Harness:
     """`PynqBoard` over a shell in plain Python."""
     profile = profile or load_profile("tiny")

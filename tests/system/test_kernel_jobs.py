@@ -37,7 +37,7 @@ from kernel_kit import (
     step_request,
     stepped,
 )
-from system.test_hypervisor_crash import Killed, Killer, Mortal
+from system.test_hypervisor_crash import Killed, Killer, Mortal, deaths
 from unit.gpu_kit import CACHE
 
 
@@ -166,27 +166,19 @@ def test_between_slices_another_tenants_kernel_runs_and_the_region_is_kept() -> 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_death_between_any_two_effects_loses_nothing_and_runs_no_slice_twice(after: bool) -> None:
     def play(killer: Killer) -> tuple[Store, ComputingBoard, int]:
-        store, board, deaths = Store(":memory:"), kernel_board(), 0
+        store, board = Store(":memory:"), kernel_board()
         submit(board, store)
-        for _ in range(3):
-            engine = engine_over(Mortal(board, killer), Mortal(store, killer))
-            try:
-                engine.start()
-                finish(engine)
-                break
-            except Killed:
-                deaths += 1
-        return store, board, deaths
+        return store, board, deaths(lambda: engine_over(Mortal(board, killer), Mortal(store, killer)), finish)
 
     counting = Killer()
-    store, board, deaths = play(counting)
-    assert deaths == 0
+    store, board, died = play(counting)
+    assert died == 0
     check_all(store, board)
     assert counting.count > 100
     for at in range(counting.count):
         killer = Killer(at, after)
-        store, board, deaths = play(killer)
-        assert deaths == 1
+        store, board, died = play(killer)
+        assert died == 1
         check_all(store, board)
         assert set(killer.launched.values()) == {1}, "a slice ran twice over its own results"
         store.close()

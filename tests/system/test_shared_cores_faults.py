@@ -16,7 +16,7 @@ from eddy.gpu.request import KernelRequest
 from eddy.hypervisor.market_loop import PriceSettings
 from eddy.store import Store
 from kernel_kit import buffer, step_arrays, stepped
-from system.test_hypervisor_crash import Killed, Killer, Mortal
+from system.test_hypervisor_crash import Killer, Mortal, deaths
 
 FOUR = manifest(4)
 MODULES = {FOUR.module: FOUR}
@@ -41,29 +41,22 @@ def check_step(store: Store, tenant: str, job: int, salt: int) -> None:
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_death_between_any_two_effects_loses_no_kernel(after: bool) -> None:
     def play(killer: Killer) -> tuple[Store, CoresBoard, int]:
-        store, board, deaths = Store(":memory:"), CoresBoard(MODULES), 0
+        store, board = Store(":memory:"), CoresBoard(MODULES)
         tenants(store, a=1, b=2)
         engine = engine_over(board, store, MODULES)
         engine.start()
         for salt, tenant in enumerate("ab", start=1):
             engine.accept(step_request(store, tenant, salt))
-        for _ in range(3):
-            engine = engine_over(Mortal(board, killer), Mortal(store, killer), MODULES)
-            try:
-                engine.start()
-                finish(engine)
-                break
-            except Killed:
-                deaths += 1
-        return store, board, deaths
+        died = deaths(lambda: engine_over(Mortal(board, killer), Mortal(store, killer), MODULES), finish)
+        return store, board, died
 
     counting = Killer()
-    _, _, deaths = play(counting)
-    assert deaths == 0
+    _, _, died = play(counting)
+    assert died == 0
     assert counting.count > 60
     for at in range(0, counting.count, 5):
-        store, board, deaths = play(Killer(at, after))
-        assert deaths == 1
+        store, board, died = play(Killer(at, after))
+        assert died == 1
         for salt, tenant in enumerate("ab", start=1):
             check_step(store, tenant, salt, salt)
         assert board.state().buffers == ()

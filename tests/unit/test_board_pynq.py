@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from contract.fake_fabric import FakeFabric
-from contract.harness import Harness, fake, marking
+from contract.harness import Harness, fabric_of, fake, marking
 from eddy.board.images import ImageStore
 from eddy.board.port import Access, Cause, Grant, Launch, SlotPhase
 from eddy.board.profile import load_profile
@@ -18,13 +18,6 @@ from eddy.core.errors import Conflict, InvalidRequest
 @pytest.fixture
 def harness(tmp_path: Path) -> Harness:
     return fake(tmp_path)
-
-
-def fabric_of(harness: Harness) -> FakeFabric:
-    assert isinstance(harness.board, PynqBoard)
-    fabric = harness.board._fabric
-    assert isinstance(fabric, FakeFabric)
-    return fabric
 
 
 def test_slots_left_open_by_somebody_else_are_closed_first(tmp_path: Path) -> None:

@@ -6,23 +6,15 @@ from pathlib import Path
 
 import pytest
 from contract.fake_fabric import FakeFabric, FakeSlot
-from contract.harness import Harness, fake
+from contract.harness import Harness, fabric_of, fake
 from eddy.board import swap
 from eddy.board.port import Cause, EventKind, SlotPhase
-from eddy.board.pynq import PynqBoard
 from eddy.core.errors import ImageRefused
 
 
 @pytest.fixture
 def harness(tmp_path: Path) -> Harness:
     return fake(tmp_path)
-
-
-def fabric_of(harness: Harness) -> FakeFabric:
-    assert isinstance(harness.board, PynqBoard)
-    fabric = harness.board._fabric
-    assert isinstance(fabric, FakeFabric)
-    return fabric
 
 
 def closed(slot: FakeSlot) -> bool:
