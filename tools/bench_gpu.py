@@ -20,7 +20,7 @@ import time
 import numpy as np
 import numpy.typing as npt
 from eddy_sim.gpu.assemble import program
-from eddy_sim.gpu.cluster import LATENCY, SimulatedCluster, Stop
+from eddy_sim.gpu.cluster import SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.programs import FLOAT_LOOP, OUT, SGEMM, VECADD, A, B, C, c_program
 from yardstick import compiled_turns_per_s
@@ -29,9 +29,8 @@ GOALS = {"1 core, turns/cycle": 320.0, "4 cores, turns/cycle": 1500.0}
 """Most turns of the compiled yardstick in the time of a simulated cycle."""
 Floats = npt.NDArray[np.float32]
 RUNS = 7
-LINE_FLOATS = 16
-LINE_CYCLES = LATENCY + 8
-"""A line of eight beats from memory, nothing else being on its way."""
+VECADD_INSTRUCTIONS = 9
+"""Of a lane for each of its elements: two loads, the sum, a store, three addresses, the count, the branch."""
 
 
 def tell(message: str) -> None:
@@ -97,7 +96,7 @@ def kernels() -> dict[str, float]:
         raise SystemExit("sgemm is wrong")
     return {
         "vecadd, cycles/element": cycles / n,
-        "vecadd, bound": 2 * LINE_CYCLES / LINE_FLOATS,
+        "vecadd, bound": VECADD_INSTRUCTIONS / Shape().threads,
         "sgemm, cycles/multiply-add": gemm / side**3,
         "sgemm, bound": 3 / Shape().threads,
     }

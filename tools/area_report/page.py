@@ -74,7 +74,7 @@ The modules under `bitstreams/`, each with its register file, readers and writer
     "gpu": """## GPU clusters
 
 A core: pipeline, registers, caches of 4 and 8 KiB, 16 KiB of local memory; with floating point where Fpu is 1.
-Registers, instructions and local memory lie in block RAM, the data cache and the tags in distributed RAM.
+Registers, instructions, data and local memory lie in block RAM, tags in distributed RAM.
 """,
     "gpu_part": """### What a core is made of
 

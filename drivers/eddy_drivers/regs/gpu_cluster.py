@@ -218,7 +218,7 @@ CORE_FAULT_VALUE = Register("CORE_FAULT_VALUE", 0x128, 0x0, (CORE_FAULT_VALUE_VA
 COUNTER_LO_COUNT = Field("count", 0, 32)
 """Bits 31 to 0."""
 COUNTER_LO = Register("COUNTER_LO", 0x400, 0x0, (COUNTER_LO_COUNT,), count=32, stride=0x8)
-"""Counter of the snapshot, low word. 0 cycles, 1 instructions, 2 loads, 3 stores, 4 instruction-cache misses, 5 data-cache hits (lines), 6 data-cache misses, 7 line reads, 8 line writes, 9 to 13 cycles without issue (waiting for instructions, memory, a unit, a barrier, the pipeline), 14 replays, 15 TOTAL_ACTIVE_CYCLES, 15 + X CYCLE_THREAD_X."""
+"""Counter of the snapshot, low word. 0 cycles, 1 instructions, 2 loads, 3 stores, 4 instruction-cache misses, 5 data-cache rows loaded from, 6 lines asked for because a load missed, 7 line reads, 8 line writes, 9 to 13 cycles without issue (waiting for instructions, memory, a unit, a barrier, the pipeline), 14 replays, 15 TOTAL_ACTIVE_CYCLES, 15 + X CYCLE_THREAD_X."""
 
 COUNTER_HI_COUNT = Field("count", 0, 32)
 """Bits 63 to 32."""

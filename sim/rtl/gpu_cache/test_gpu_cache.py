@@ -30,13 +30,14 @@ def test_instruction_cache(size: int) -> None:
     Bench("gpu_icache", FILELIST, parameters={"Bytes": size}).run("cocotb_gpu_icache", FOLDER)
 
 
-MUTATIONS = [
-    ("gpu_store_buffer.sv", "(same && !wr_valid_o)", "same"),
-    ("gpu_dcache.sv", "if (clear_i || (serve && fence_q)) begin", "if (clear_i) begin"),
-]
+MUTATIONS = {
+    "store-into-a-leaving-line": ("gpu_store_buffer.sv", "if (wr_valid_o) open[send_q] = 1'b0;", ""),
+    "fence-keeps-lines": ("gpu_dcache.sv", "if (clear_i || end_fence) begin", "if (clear_i) begin"),
+    "store-to-a-line-on-its-way": ("gpu_dcache.sv", "sb_ready && !coming &&", "sb_ready &&"),
+}
 
 
-@pytest.mark.parametrize(("file", "old", "new"), MUTATIONS, ids=["store-into-a-leaving-line", "fence-keeps-lines"])
+@pytest.mark.parametrize(("file", "old", "new"), MUTATIONS.values(), ids=MUTATIONS)
 def test_mutations_are_found(file: str, old: str, new: str, tmp_path: Path) -> None:
     for path in read_filelist(FILELIST):
         text = path.read_text(encoding="utf-8")
@@ -45,4 +46,4 @@ def test_mutations_are_found(file: str, old: str, new: str, tmp_path: Path) -> N
     filelist = tmp_path / "gpu_cache.f"
     filelist.write_text("\n".join(path.name for path in read_filelist(FILELIST)), encoding="utf-8")
     with pytest.raises(BenchFailed):
-        run_dcache(128, 64, 3, filelist)
+        run_dcache(512, 1024, 4, filelist)

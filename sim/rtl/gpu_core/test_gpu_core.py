@@ -115,7 +115,7 @@ def test_instructions_take_the_stated_cycles(text: str) -> None:
 
 MUTATIONS = [
     ("gpu_lanes.sv", "signed'(a) >>> b[4:0]", "a >> b[4:0]"),
-    ("gpu_dcache.sv", "victim_q[set] : store && hit1;", "victim_q[set] : 1'b0;"),
+    ("gpu_dcache.sv", ".way_i(hit1), .data_o(row_data)", ".way_i(1'b0), .data_o(row_data)"),
     ("gpu_warps.sv", "if (expired) favour = favour & ~group_q[choose_warp];", ""),
     ("gpu_flow.sv", "next_lane_pc_o[t] = trap_i[t] ? mtvec_i : pc_i;", "next_lane_pc_o[t] = mtvec_i;"),
 ]

@@ -1,8 +1,14 @@
-/// Memory accesses of a core: coalesces the lanes of a warp by line, first-level data cache, local memory.
+/// Memory accesses of a core: coalesces the lanes of a warp, first-level data cache, local memory.
 ///
-/// Two ways, write-through, no allocation on stores. All lanes that touch one line are served in one cycle; a fully
-/// coalesced hit takes one. Stores are taken and forgotten (no answer); loads and fences answer with their tag. One
-/// miss at a time. A fence waits for all stores to land and then drops every line, so that it sees other cores' stores.
+/// Two ways, write-through, no allocation on stores. All lanes that touch one row (as many bytes as the lanes have words)
+/// are served in one cycle; a fully coalesced hit takes one. Stores are taken and forgotten (no answer); loads and fences
+/// answer with their tag, loads in parts and in any order.
+///
+/// A load that misses is parked until its line has come; others go on meanwhile, and what misses in a line that is on its
+/// way waits for that. The first load from a line asks for the next one too, within its page of 4 KiB: what may be
+/// read is decided by the page. A line is never asked for before every store to it has landed, and a store to a line
+/// waits while that is on its way. A fence waits for all stores to land and for all lines on their way, and then drops
+/// every line, so that it sees other cores' stores.
 module gpu_dcache
   import gpu_pkg::*;
 #(
@@ -14,13 +20,15 @@ module gpu_dcache
   parameter int unsigned LocalBytes = 16384,
   /// First address of local memory, aligned to its size.
   parameter logic [31:0] LocalBase = 32'hffff_0000,
+  /// Lines that may be on their way at once, 1 to 4.
+  parameter int unsigned Reads = 4,
   localparam int unsigned LocalLines = LocalBytes / LineBytes,
   localparam int unsigned LocalWidth = (LocalLines > 1) ? $clog2(LocalLines) : 1
 ) (
   input  logic                     clk_i,
   /// Synchronous reset, active low.
   input  logic                     rst_ni,
-  /// Forget every line and zero local memory, one line a cycle: hold while `clear_line_i` counts.
+  /// Forget every line and zero local memory, one line a cycle: hold while `clear_line_i` counts. Idle only.
   input  logic                     clear_i,
   input  logic [LocalWidth-1:0]    clear_line_i,
   input  logic                     req_valid_i,
@@ -35,16 +43,19 @@ module gpu_dcache
   input  logic [31:0]              req_data_i [Threads],
   output logic                     rsp_valid_o,
   input  logic                     rsp_ready_i,
+  /// The last part of the answer.
+  output logic                     rsp_last_o,
   output logic [Threads-1:0]       rsp_mask_o,
   output logic [TagWidth-1:0]      rsp_tag_o,
   output logic [31:0]              rsp_data_o [Threads],
-  /// Send gathered stores out.
+  /// Send gathered stores out, and ask for no line ahead.
   input  logic                     drain_i,
-  /// No access under way, no store unanswered.
+  /// No access under way, no store unanswered, no line on its way.
   output logic                     idle_o,
   output logic                     error_o,
   output logic                     error_store_o,
   output logic [31:0]              error_addr_o,
+  /// A row was loaded from; a line was asked for because a load missed.
   output logic                     hit_event_o,
   output logic                     miss_event_o,
   output logic                     rd_valid_o,
@@ -57,8 +68,10 @@ module gpu_dcache
   output logic                     wr_valid_o,
   input  logic                     wr_ready_i,
   output logic [LineAddrWidth-1:0] wr_line_o,
-  output logic [LineBits-1:0]      wr_data_o,
-  output logic [LineBytes-1:0]     wr_strb_o,
+  output logic [LineBytes/8-1:0]   wr_beats_o,
+  input  logic [2:0]               wr_beat_i,
+  output logic [63:0]              wr_data_o,
+  output logic [7:0]               wr_strb_o,
   input  logic                     wr_done_i,
   input  logic                     wr_error_i
 );
@@ -66,7 +79,13 @@ module gpu_dcache
   localparam int unsigned Sets = Bytes / LineBytes / 2;
   localparam int unsigned SetWidth = (Sets > 1) ? $clog2(Sets) : 1;
   localparam int unsigned AddrTag = LineAddrWidth - $clog2(Sets);
-  localparam int unsigned BeatWidth = $clog2(LineBytes / 8);
+  localparam int unsigned Fills = 4;
+  localparam int unsigned Places = 4;
+  localparam int unsigned FillWidth = $clog2(Fills);
+  // A word a lane, at least a beat, at most a line.
+  localparam int unsigned RowBytes = (Threads > 1) ? 4 << $clog2(Threads) : 8;
+  localparam int unsigned RowOffset = $clog2(RowBytes);
+  localparam int unsigned RowWidth = 32 - RowOffset;
 
   if (Bytes < 2 * LineBytes || (Bytes & (Bytes - 1)) != 0) begin : gen_check_bytes
     $fatal(1, "gpu_dcache: Bytes must be a power of two and hold at least two lines of 64 bytes");
@@ -77,32 +96,42 @@ module gpu_dcache
   if (LocalBase % LocalBytes != 0) begin : gen_check_base
     $fatal(1, "gpu_dcache: LocalBase must be aligned to LocalBytes");
   end
+  if (Reads < 1 || Reads > Fills) begin : gen_check_reads
+    $fatal(1, "gpu_dcache: Reads must be 1 to 4");
+  end
 
   typedef logic [LineAddrWidth-1:0] line_t;
-  typedef enum logic [1:0] { Lookup, Ask, Fill } state_e;
+  typedef logic [RowWidth-1:0] row_t;
+  typedef struct packed {
+    logic [2:0]               size;
+    logic [TagWidth-1:0]      tag;
+    row_t                     row;
+    logic [Threads-1:0]       left;
+    logic [Threads-1:0][31:0] addr;
+  } load_t;
 
-  logic [LineBits-1:0] way0_ram [Sets];
-  logic [LineBits-1:0] way1_ram [Sets];
-  logic [LineBits-1:0] local_ram [LocalLines];
   logic [AddrTag-1:0] tag0_ram [Sets];
   logic [AddrTag-1:0] tag1_ram [Sets];
-  logic [Sets-1:0] valid0_q, valid1_q, victim_q;
+  // Of the lines: which there are, which nobody has loaded from yet, which way goes next.
+  logic [Sets-1:0] valid0_q, valid1_q, fresh0_q, fresh1_q, victim_q;
 
-  // The access under way, and its line of this cycle (registered: the address register of the memories).
-  state_e state_q;
-  logic valid_q, store_q, fence_q;
-  logic [2:0] size_q;
-  logic [Threads-1:0] mask_q, left_q;
-  logic [TagWidth-1:0] tag_q;
-  logic [Threads-1:0][31:0] addr_q, data_q;
-  line_t line_q;
-  logic bad_q;
-  logic [BeatWidth-1:0] beat_q;
+  // The access under way, and its row of this cycle (the address register of the memories).
+  logic valid_q, store_q;
+  load_t access_q;
+  logic [Threads-1:0][31:0] data_q;
+  // A fence waits beside it.
+  logic fence_q;
+  logic [TagWidth-1:0] fence_tag_q;
+  // A line to ask for before it is wanted; whether one is being thought about.
+  logic ahead_q, touched_q;
+  line_t ahead_line_q;
 
-  logic rsp_valid_q;
+  logic rsp_valid_q, rsp_last_q;
   logic [Threads-1:0] rsp_mask_q;
   logic [TagWidth-1:0] rsp_tag_q;
   logic [Threads-1:0][31:0] rsp_data_q;
+  // Lanes of the access under way whose data are in the answer's register.
+  logic [Threads-1:0] served_q;
 
   // verilator lint_off UNUSEDSIGNAL
   function automatic logic [SetWidth-1:0] set_of(line_t line);
@@ -124,68 +153,110 @@ module gpu_dcache
     endcase
   endfunction
 
+  line_t line, look_line;
   logic [SetWidth-1:0] set;
-  logic [LocalWidth-1:0] local_line;
-  logic local_hit, hit0, hit1, hit;
-  logic rsp_free, serve, finish, miss, take;
+  logic local_hit, hit0, hit1, hit, fresh;
+  logic rsp_free, serve, serve_load, serve_store, finish, park, take, come_back, end_fence, look;
+  logic miss, ask, ask_ahead, way, ahead_done, touch, next_valid;
+  line_t next_line;
   logic [Threads-1:0] group, rest;
-  line_t next_line, first_line;
-  logic [LineBits-1:0] line, store_data;
-  logic [LineBytes-1:0] store_strb;
-  logic sb_ready, sb_empty, sb_conflict, sb_push, sb_error;
+  row_t next_row, first_row;
+  logic [8*RowBytes-1:0] row_data, store_data, store_mask;
+  logic [RowBytes-1:0] store_strb;
+  logic sb_ready, sb_empty, sb_conflict, sb_error;
   logic [31:0] sb_error_addr;
+  load_t parked;
+  logic parked_ready, parked_full, parked_any;
+  logic coming, room, spare, fills_any, whole, kept, good, fill_error, fill_way;
+  logic [1:0] taken;
+  logic [FillWidth-1:0] coming_fill, next_fill;
+  logic [Fills-1:0] held, busy;
+  logic [2:0] fill_beat;
+  line_t fill_line;
 
-  assign set = set_of(line_q);
-  assign local_line = (LocalLines > 1) ? line_q[LocalWidth-1:0] : '0;
-  assign local_hit = is_local(line_q);
-  assign hit0 = valid0_q[set] && tag0_ram[set] == line_q[LineAddrWidth-1-:AddrTag];
-  assign hit1 = valid1_q[set] && tag1_ram[set] == line_q[LineAddrWidth-1-:AddrTag];
+  // ---- One look at the tags a cycle: the access's, or where there is none that of the line to be asked for ahead.
+
+  assign line = access_q.row[RowWidth-1-:LineAddrWidth];
+  assign look = valid_q || ahead_q;
+  assign look_line = valid_q ? line : ahead_line_q;
+  assign set = set_of(look_line);
+  assign local_hit = is_local(line);
+
+  always_comb begin
+    hit0 = 1'b0;
+    hit1 = 1'b0;
+    fresh = 1'b0;
+    if (look) begin
+      hit0 = valid0_q[set] && tag0_ram[set] == look_line[LineAddrWidth-1-:AddrTag];
+      hit1 = valid1_q[set] && tag1_ram[set] == look_line[LineAddrWidth-1-:AddrTag];
+      fresh = hit0 ? fresh0_q[set] : hit1 && fresh1_q[set];
+    end
+  end
+
   assign hit = local_hit || hit0 || hit1;
   assign rsp_free = !rsp_valid_q || rsp_ready_i;
 
-  // Which lanes are served this cycle, and whose line comes next.
+  // Which lanes are served this cycle, and whose row comes next.
   always_comb begin
     group = '0;
     rest = '0;
-    next_line = line_q;
-    if (valid_q && !fence_q) begin
-      for (int t = 0; t < int'(Threads); t++) group[t] = left_q[t] && addr_q[t][31:LineOffset] == line_q;
-      rest = left_q & ~group;
-      for (int t = int'(Threads) - 1; t >= 0; t--) if (rest[t]) next_line = addr_q[t][31:LineOffset];
+    next_row = access_q.row;
+    if (valid_q) begin
+      for (int t = 0; t < int'(Threads); t++) group[t] = access_q.left[t] && access_q.addr[t][31:RowOffset] == access_q.row;
+      rest = access_q.left & ~group;
+      for (int t = int'(Threads) - 1; t >= 0; t--) if (rest[t]) next_row = access_q.addr[t][31:RowOffset];
     end
   end
 
   always_comb begin
-    first_line = '0;
+    first_row = '0;
     if (req_valid_i) begin
-      for (int t = int'(Threads) - 1; t >= 0; t--) if (req_mask_i[t]) first_line = req_addr_i[t][31:LineOffset];
+      for (int t = int'(Threads) - 1; t >= 0; t--) if (req_mask_i[t]) first_row = req_addr_i[t][31:RowOffset];
     end
   end
 
-  always_comb begin
-    serve = 1'b0;
-    if (valid_q && state_q == Lookup) begin
-      if (fence_q) serve = sb_empty && rsp_free;
-      else if (store_q) serve = local_hit || sb_ready;
-      else serve = hit && rsp_free;
-    end
-  end
-
+  // A line that comes has the memories' one write.
+  assign serve_load = valid_q && !store_q && hit && rsp_free;
+  assign serve_store = valid_q && store_q &&
+                       (local_hit || (sb_ready && !coming && !(rd_beat_i && (hit0 || hit1))));
+  assign serve = serve_load || serve_store;
   assign finish = serve && rest == '0;
-  assign miss = valid_q && state_q == Lookup && !fence_q && !store_q && !hit;
-  assign req_ready_o = !valid_q || finish;
-  assign take = req_valid_i && req_ready_o;
-  assign hit_event_o = serve && !fence_q && !store_q;
-  assign miss_event_o = state_q == Ask && rd_valid_o && rd_ready_i;
+  assign touch = serve_load && !local_hit && fresh && !touched_q && !ahead_q;
 
-  // The line the served lanes see or write.
+  // A miss: the line is on its way, or asked for, or it waits for room. Only stores that have not landed hold it here.
+  assign miss = valid_q && !store_q && !hit;
+  assign park = miss && (coming || !sb_conflict);
+  assign ask = miss && !coming && !sb_conflict && room && taken != 2'b11;
+  assign ask_ahead = ahead_done && !hit0 && !hit1 && !coming && !sb_conflict;
+  assign way = taken[victim_q[set]] ? !victim_q[set] : victim_q[set];
+
+  // Ahead of demand where room is left for that; given up where the line is here, on its way or being written.
+  assign ahead_done = ahead_q && !valid_q && !fence_q && !drain_i &&
+                      (hit0 || hit1 || coming || sb_conflict || (room && spare && taken != 2'b11));
+
+  assign come_back = parked_ready && (!valid_q || finish);
+  assign req_ready_o = (!valid_q || finish) && !parked_ready && !parked_full && !fence_q;
+  assign take = req_valid_i && req_ready_o;
+  assign end_fence = fence_q && !valid_q && !parked_any && !fills_any && sb_empty && rsp_free;
+
+  assign hit_event_o = serve_load;
+  assign miss_event_o = ask;
+  assign idle_o = !valid_q && !rsp_valid_q && !fence_q && !parked_any && !fills_any && !ahead_q && !touched_q && sb_empty;
+  assign rsp_valid_o = rsp_valid_q;
+  assign rsp_last_o = rsp_last_q;
+  assign rsp_mask_o = rsp_mask_q;
+  assign rsp_tag_o = rsp_tag_q;
+  assign error_o = sb_error || fill_error;
+  assign error_store_o = sb_error;
+  assign error_addr_o = sb_error ? sb_error_addr : {fill_line, {LineOffset{1'b0}}};
+
   always_comb begin
-    line = '0;
-    if (serve && !store_q) line = local_hit ? local_ram[local_line] : hit0 ? way0_ram[set] : way1_ram[set];
+    for (int t = 0; t < int'(Threads); t++) rsp_data_o[t] = rsp_data_q[t];
   end
 
   always_comb begin
     store_data = '0;
+    store_mask = '0;
     store_strb = '0;
     if (valid_q && store_q) begin
       for (int t = 0; t < int'(Threads); t++) begin
@@ -193,14 +264,14 @@ module gpu_dcache
           // Each lane's datum on all the places of a word it may have, and the bytes of the word it takes.
           automatic logic [3:0] bytes;
           automatic logic [31:0] data, bits;
-          unique case (size_q[1:0])
+          unique case (access_q.size[1:0])
             2'd0: begin
               data = {4{data_q[t][7:0]}};
-              bytes = 4'b0001 << addr_q[t][1:0];
+              bytes = 4'b0001 << access_q.addr[t][1:0];
             end
             2'd1: begin
               data = {2{data_q[t][15:0]}};
-              bytes = addr_q[t][1] ? 4'b1100 : 4'b0011;
+              bytes = access_q.addr[t][1] ? 4'b1100 : 4'b0011;
             end
             default: begin
               data = data_q[t];
@@ -208,10 +279,11 @@ module gpu_dcache
             end
           endcase
           bits = {{8{bytes[3]}}, {8{bytes[2]}}, {8{bytes[1]}}, {8{bytes[0]}}};
-          // Word by word: an indexed write would become a shifter of the whole line.
-          for (int w = 0; w < int'(LineBytes / 4); w++) begin
-            if (addr_q[t][LineOffset-1:2] == (LineOffset - 2)'(w)) begin
+          // Word by word: an indexed write would become a shifter of the whole row.
+          for (int w = 0; w < int'(RowBytes / 4); w++) begin
+            if (access_q.addr[t][RowOffset-1:2] == (RowOffset - 2)'(w)) begin
               store_data[32*w+:32] = (store_data[32*w+:32] & ~bits) | (data & bits);
+              store_mask[32*w+:32] = store_mask[32*w+:32] | bits;
               store_strb[4*w+:4] = store_strb[4*w+:4] | bytes;
             end
           end
@@ -220,145 +292,171 @@ module gpu_dcache
     end
   end
 
-  assign sb_push = valid_q && store_q && state_q == Lookup && !local_hit;
-  assign rd_valid_o = state_q == Ask && !sb_conflict;
-  assign rd_line_o = line_q;
-  assign idle_o = !valid_q && !rsp_valid_q && sb_empty;
-  assign rsp_valid_o = rsp_valid_q;
-  assign rsp_mask_o = rsp_mask_q;
-  assign rsp_tag_o = rsp_tag_q;
-  assign error_o = sb_error || (state_q == Fill && rd_beat_i && rd_last_i && (bad_q || rd_error_i));
-  assign error_store_o = sb_error;
-  assign error_addr_o = sb_error ? sb_error_addr : {line_q, {LineOffset{1'b0}}};
-
-  always_comb begin
-    for (int t = 0; t < int'(Threads); t++) rsp_data_o[t] = rsp_data_q[t];
-  end
-
-  gpu_store_buffer u_stores (
+  gpu_store_buffer #(.RowBytes(RowBytes)) u_stores (
     .clk_i, .rst_ni,
-    .push_i(sb_push), .push_ready_o(sb_ready),
-    .push_line_i(line_q), .push_data_i(store_data), .push_strb_i(store_strb),
-    .flush_i(drain_i || (valid_q && fence_q) || (state_q == Ask && sb_conflict)),
-    .empty_o(sb_empty),
-    .probe_line_i(line_q), .conflict_o(sb_conflict),
-    .wr_valid_o, .wr_ready_i, .wr_line_o, .wr_data_o, .wr_strb_o, .wr_done_i, .wr_error_i,
+    .ready_o(sb_ready), .push_i(serve_store && !local_hit), .row_i(access_q.row), .data_i(store_data),
+    .mask_i(store_mask), .strb_i(store_strb),
+    .flush_i(drain_i || fence_q || (miss && sb_conflict)),
+    .empty_o(sb_empty), .probe_i(look), .probe_line_i(look_line), .conflict_o(sb_conflict),
+    .wr_valid_o, .wr_ready_i, .wr_line_o, .wr_beats_o, .wr_beat_i, .wr_data_o, .wr_strb_o, .wr_done_i, .wr_error_i,
     .error_o(sb_error), .error_addr_o(sb_error_addr)
   );
 
-  // Memories: no reset, one write a cycle. A line is written whole: what a beat or a store leaves out is read back.
-  logic fill, store, write0, write1, write_local;
-  logic [LineBits-1:0] kept, mask, new_line;
-  logic [LocalWidth-1:0] write_local_line;
+  gpu_dcache_fills #(.Fills(Fills), .Reads(Reads), .SetWidth(SetWidth)) u_fills (
+    .clk_i, .rst_ni,
+    .look_i(look), .look_line_i(look_line), .look_set_i(set), .match_o(coming), .match_fill_o(coming_fill),
+    .taken_o(taken), .room_o(room), .spare_o(spare), .next_o(next_fill),
+    .begin_i(ask || ask_ahead), .begin_way_i(way), .begin_wanted_i(ask), .want_i(miss && coming),
+    .held_i(held), .busy_o(busy), .any_o(fills_any),
+    .rd_valid_o, .rd_ready_i, .rd_line_o, .rd_beat_i, .rd_last_i, .rd_error_i,
+    .line_o(fill_line), .way_o(fill_way), .beat_o(fill_beat), .whole_o(whole),
+    .kept_o(kept), .good_o(good), .error_o(fill_error)
+  );
 
-  assign fill = state_q == Fill && rd_beat_i;
-  assign store = serve && store_q && !fence_q;
-  assign write0 = fill ? !victim_q[set] : store && hit0;
-  assign write1 = fill ? victim_q[set] : store && hit1;
-  assign write_local = clear_i || (store && local_hit);
-  assign write_local_line = clear_i ? clear_line_i : local_line;
+  gpu_dcache_streams u_streams (
+    .clk_i, .rst_ni, .clear_i, .touch_i(touch), .line_i(line), .next_valid_o(next_valid), .next_line_o(next_line)
+  );
 
-  always_comb begin
-    kept = '0;
-    mask = '0;
-    new_line = '0;
-    if (fill || (store && hit)) begin
-      kept = write1 ? way1_ram[set] : local_hit && !fill ? local_ram[local_line] : way0_ram[set];
-      if (fill) begin
-        new_line = kept;
-        for (int b = 0; b < int'(LineBytes / 8); b++) if (beat_q == BeatWidth'(b)) new_line[64*b+:64] = rd_data_i;
-      end else begin
-        for (int b = 0; b < int'(LineBytes); b++) mask[8*b+:8] = {8{store_strb[b]}};
-        new_line = (kept & ~mask) | store_data;
-      end
-    end
-  end
+  gpu_dcache_parked #(.Places(Places), .Width($bits(load_t)), .Fills(Fills)) u_parked (
+    .clk_i, .rst_ni,
+    .park_i(park), .wait_i(coming || ask), .fill_i(coming ? coming_fill : next_fill), .load_i(access_q),
+    .busy_i(busy), .room_i(room), .ready_o(parked_ready), .take_i(come_back), .load_o(parked),
+    .full_o(parked_full), .any_o(parked_any), .held_o(held)
+  );
+
+  gpu_dcache_rows #(.RowBytes(RowBytes), .Rows(Sets * LineBytes / RowBytes), .LocalLines(LocalLines)) u_rows (
+    .clk_i, .row_i(access_q.row), .read_i(serve), .local_i(local_hit), .way_i(hit1), .data_o(row_data),
+    .store_i(serve_store && hit), .store_data_i(store_data), .store_mask_i(store_mask),
+    .fill_i(rd_beat_i), .fill_way_i(fill_way), .fill_line_i(fill_line), .fill_beat_i(fill_beat), .fill_data_i(rd_data_i),
+    .clear_i, .clear_line_i
+  );
 
   always_ff @(posedge clk_i) begin
-    if (write0) way0_ram[set] <= new_line;
-    if (write1) way1_ram[set] <= new_line;
-    if (write_local) local_ram[write_local_line] <= clear_i ? '0 : new_line;
-    if (fill && rd_last_i) begin
-      if (victim_q[set]) tag1_ram[set] <= line_q[LineAddrWidth-1-:AddrTag];
-      else tag0_ram[set] <= line_q[LineAddrWidth-1-:AddrTag];
+    if (ask || ask_ahead) begin
+      if (way) tag1_ram[set] <= look_line[LineAddrWidth-1-:AddrTag];
+      else tag0_ram[set] <= look_line[LineAddrWidth-1-:AddrTag];
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      state_q <= Lookup;
       valid_q <= 1'b0;
+      fence_q <= 1'b0;
+      ahead_q <= 1'b0;
+      touched_q <= 1'b0;
       rsp_valid_q <= 1'b0;
+      served_q <= '0;
       valid0_q <= '0;
       valid1_q <= '0;
+      fresh0_q <= '0;
+      fresh1_q <= '0;
       victim_q <= '0;
     end else begin
       if (rsp_valid_q && rsp_ready_i) rsp_valid_q <= 1'b0;
-      unique case (state_q)
-        Lookup: begin
-          if (miss) begin
-            state_q <= Ask;
-          end
-        end
-        Ask: begin
-          beat_q <= '0;
-          bad_q <= 1'b0;
-          if (rd_valid_o && rd_ready_i) begin
-            state_q <= Fill;
-            if (victim_q[set]) valid1_q[set] <= 1'b0;
-            else valid0_q[set] <= 1'b0;
-          end
-        end
-        default: begin
-          if (rd_beat_i) begin
-            beat_q <= beat_q + 1'b1;
-            bad_q <= bad_q || rd_error_i;
-            if (rd_last_i) begin
-              state_q <= Lookup;
-              // After an error the core stops; the access ends with whatever came.
-              if (victim_q[set]) valid1_q[set] <= 1'b1;
-              else valid0_q[set] <= 1'b1;
-            end
-          end
-        end
-      endcase
+
       if (serve) begin
-        left_q <= rest;
-        line_q <= next_line;
+        access_q.left <= rest;
+        access_q.row <= next_row;
         if (finish) valid_q <= 1'b0;
-        if (!store_q) begin
-          if (!local_hit && !fence_q) victim_q[set] <= hit0;
-          for (int t = 0; t < int'(Threads); t++) begin
-            if (group[t]) begin
-              rsp_data_q[t] <= extract(line[{addr_q[t][LineOffset-1:2], 5'd0}+:32], addr_q[t][1:0], size_q);
-            end
-          end
-          if (finish) begin
-            rsp_valid_q <= 1'b1;
-            rsp_mask_q <= mask_q;
-            rsp_tag_q <= tag_q;
+      end
+      if (serve_load) begin
+        if (!local_hit) begin
+          victim_q[set] <= hit0;
+          if (touch) begin
+            touched_q <= 1'b1;
+            if (hit0) fresh0_q[set] <= 1'b0;
+            else fresh1_q[set] <= 1'b0;
           end
         end
+        for (int t = 0; t < int'(Threads); t++) begin
+          if (group[t]) begin
+            rsp_data_q[t] <= extract(row_data[{access_q.addr[t][RowOffset-1:2], 5'd0}+:32], access_q.addr[t][1:0], access_q.size);
+          end
+        end
+        served_q <= finish ? '0 : served_q | group;
+      end
+      // What has been served of a load that is parked is answered before it.
+      if ((serve_load && finish) || (park && served_q != '0)) begin
+        rsp_valid_q <= 1'b1;
+        rsp_last_q <= finish;
+        rsp_mask_q <= finish ? served_q | group : served_q;
+        rsp_tag_q <= access_q.tag;
+      end
+      if (park) begin
+        valid_q <= 1'b0;
+        served_q <= '0;
+      end
+      if (ahead_done || drain_i) ahead_q <= 1'b0;
+      if (touched_q) touched_q <= 1'b0;
+      if (next_valid && !drain_i) begin
+        ahead_q <= 1'b1;
+        ahead_line_q <= next_line;
+      end
+
+      if (ask || ask_ahead) begin
+        victim_q[set] <= !way;
+        if (way) valid1_q[set] <= 1'b0;
+        else valid0_q[set] <= 1'b0;
+      end
+      // No line is asked for ahead on account of one that was refused.
+      if (whole && kept) begin
+        if (fill_way) begin
+          valid1_q[set_of(fill_line)] <= 1'b1;
+          fresh1_q[set_of(fill_line)] <= good;
+        end else begin
+          valid0_q[set_of(fill_line)] <= 1'b1;
+          fresh0_q[set_of(fill_line)] <= good;
+        end
+      end
+
+      if (come_back) begin
+        valid_q <= 1'b1;
+        store_q <= 1'b0;
+        access_q <= parked;
       end
       if (take) begin
-        valid_q <= 1'b1;
-        store_q <= req_store_i;
-        fence_q <= req_fence_i;
-        size_q <= req_size_i;
-        mask_q <= req_mask_i;
-        left_q <= req_mask_i;
-        tag_q <= req_tag_i;
-        line_q <= first_line;
-        for (int t = 0; t < int'(Threads); t++) begin
-          addr_q[t] <= req_addr_i[t];
-          data_q[t] <= req_data_i[t];
+        if (req_fence_i) begin
+          fence_q <= 1'b1;
+          fence_tag_q <= req_tag_i;
+        end else begin
+          valid_q <= 1'b1;
+          store_q <= req_store_i;
+          access_q.size <= req_size_i;
+          access_q.left <= req_mask_i;
+          access_q.tag <= req_tag_i;
+          access_q.row <= first_row;
+          for (int t = 0; t < int'(Threads); t++) begin
+            access_q.addr[t] <= req_addr_i[t];
+            data_q[t] <= req_data_i[t];
+          end
         end
       end
-      if (clear_i || (serve && fence_q)) begin
+      if (end_fence) begin
+        fence_q <= 1'b0;
+        rsp_valid_q <= 1'b1;
+        rsp_last_q <= 1'b1;
+        rsp_mask_q <= '0;
+        rsp_tag_q <= fence_tag_q;
+      end
+      if (clear_i || end_fence) begin
         valid0_q <= '0;
         valid1_q <= '0;
+        ahead_q <= 1'b0;
+      end
+      // Nor does the next kernel see in its cycles what the last one loaded.
+      if (clear_i) begin
+        fresh0_q <= '0;
+        fresh1_q <= '0;
+        victim_q <= '0;
       end
     end
   end
+
+`ifndef SYNTHESIS
+  ClearedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i |-> idle_o);
+  NotAheadOfStores_A : assert property (@(posedge clk_i) disable iff (!rst_ni) ask || ask_ahead |-> !sb_conflict);
+  NoStoreToALineOnItsWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) serve_store && !local_hit |-> !coming);
+  OneWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) !(hit0 && hit1));
+`endif
 
 endmodule

@@ -1,112 +1,223 @@
-/// Gathers stores to one line and sends it out as one write.
+/// Gathers stores by line and sends each line out as one write.
 ///
-/// A line leaves when a store to another line arrives, when it is `MaxAge` cycles old, or when `flush_i` asks. Stores to
-/// the first `IoLines` lines are never gathered: console and exit register want every store. Up to `Slots` lines may be
-/// unanswered; they share one AXI id, so memory sees them in order.
+/// Up to `Gather` lines take stores at once; one more, and the oldest leaves. A line leaves too when the oldest is
+/// `MaxAge` cycles old, or when `flush_i` asks. Stores to the first `IoLines` lines are never gathered and wait for
+/// nothing: console and exit register want every store. Lines leave in the order of their first store and share one AXI
+/// id, so memory sees them in that order. Up to `Lines` are here, those that memory has not answered among them.
+///
+/// Of a line that was taken with `wr_ready_i` the data is read at `wr_beat_i`, until it is answered or the next is taken.
 module gpu_store_buffer
   import gpu_pkg::*;
 #(
+  /// Bytes of a row, what one store may write; a power of two from 8 to a line.
+  parameter int unsigned RowBytes = 16,
   /// Cycles after which a line is sent even if nothing else happens, so that stores become visible.
   parameter int unsigned MaxAge = 64,
-  parameter int unsigned Slots = 4,
+  /// A power of two.
+  parameter int unsigned Lines = 8,
+  parameter int unsigned Gather = 2,
   /// Lines of I/O at address 0.
-  parameter int unsigned IoLines = 4
+  parameter int unsigned IoLines = 4,
+  localparam int unsigned RowOffset = $clog2(RowBytes),
+  localparam int unsigned RowWidth = 32 - RowOffset
 ) (
   input  logic                     clk_i,
   /// Synchronous reset, active low: what is inside is lost.
   input  logic                     rst_ni,
+  /// Whether a store to `row_i` would be taken now, and that it is.
+  output logic                     ready_o,
   input  logic                     push_i,
-  /// Whether `push_i` would be taken now.
-  output logic                     push_ready_o,
-  input  logic [LineAddrWidth-1:0] push_line_i,
-  input  logic [LineBits-1:0]      push_data_i,
-  input  logic [LineBytes-1:0]     push_strb_i,
+  input  logic [RowWidth-1:0]      row_i,
+  input  logic [8*RowBytes-1:0]    data_i,
+  /// Bits and bytes that are stored; the other bits of the datum are zero.
+  input  logic [8*RowBytes-1:0]    mask_i,
+  input  logic [RowBytes-1:0]      strb_i,
   input  logic                     flush_i,
   /// Nothing inside and nothing unanswered.
   output logic                     empty_o,
-  /// A line about to be read: `conflict_o` while a store to it has not landed.
+  /// A store to `probe_line_i` has not landed; of a push its own line.
+  input  logic                     probe_i,
   input  logic [LineAddrWidth-1:0] probe_line_i,
   output logic                     conflict_o,
   output logic                     wr_valid_o,
   input  logic                     wr_ready_i,
   output logic [LineAddrWidth-1:0] wr_line_o,
-  output logic [LineBits-1:0]      wr_data_o,
-  output logic [LineBytes-1:0]     wr_strb_o,
+  /// Beats of the line that hold something.
+  output logic [LineBytes/8-1:0]   wr_beats_o,
+  input  logic [2:0]               wr_beat_i,
+  /// Combinational; bytes that were not written are zero.
+  output logic [63:0]              wr_data_o,
+  output logic [7:0]               wr_strb_o,
   input  logic                     wr_done_i,
   input  logic                     wr_error_i,
   output logic                     error_o,
   output logic [31:0]              error_addr_o
 );
 
-  localparam int unsigned SlotWidth = $clog2(Slots);
+  localparam int unsigned Beats = LineBytes / 8;
+  localparam int unsigned RowBeats = RowBytes / 8;
+  localparam int unsigned LineRows = LineBytes / RowBytes;
+  localparam int unsigned IndexWidth = $clog2(Lines);
   localparam int unsigned AgeWidth = $clog2(MaxAge + 1);
 
-  logic valid_q, send, same, io;
-  logic [LineAddrWidth-1:0] line_q;
-  logic [LineBits-1:0] data_q;
-  logic [LineBytes-1:0] strb_q;
-  logic [AgeWidth-1:0] age_q;
-  logic [LineAddrWidth-1:0] slot_line_q [Slots];
-  logic [Slots-1:0] slot_q;
-  logic [SlotWidth-1:0] head_q, tail_q;
+  if (Lines < 2 || (Lines & (Lines - 1)) != 0 || Gather >= Lines) begin : gen_check_lines
+    $fatal(1, "gpu_store_buffer: Lines must be a power of two and more than Gather");
+  end
 
-  assign io = line_q < LineAddrWidth'(IoLines);
-  assign same = line_q == push_line_i && !io;
-  assign send = valid_q && wr_valid_o && wr_ready_i;
-  // A line in the act of leaving takes no more stores.
-  assign push_ready_o = !valid_q || (same && !wr_valid_o);
-  assign wr_valid_o = valid_q && !(&slot_q) && (flush_i || io || age_q == AgeWidth'(MaxAge) || (push_i && !same));
-  assign wr_line_o = line_q;
-  assign wr_data_o = data_q;
-  assign wr_strb_o = strb_q;
-  assign empty_o = !valid_q && slot_q == '0;
+  typedef logic [IndexWidth-1:0] index_t;
+  typedef logic [LineAddrWidth-1:0] line_t;
+
+  // A ring: answered next (head), sent next, free next (tail).
+  logic [Lines-1:0] used_q, sent_q, io_q, same, open;
+  line_t line_q [Lines];
+  logic [Lines-1:0][Beats-1:0] beats_q;
+  index_t head_q, send_q, tail_q, reading_q, into;
+  logic [AgeWidth-1:0] age_q;
+  logic [IndexWidth:0] waiting_q;
+  logic send, joins, io_push, leaving_q;
+
+  assign io_push = probe_line_i < LineAddrWidth'(IoLines);
+  assign send = wr_valid_o && wr_ready_i;
+  assign wr_valid_o = waiting_q != '0 &&
+                      (flush_i || leaving_q || io_q != '0 || age_q == AgeWidth'(MaxAge) || waiting_q > (IndexWidth + 1)'(Gather));
+  assign wr_line_o = line_q[send_q];
+  assign wr_beats_o = beats_q[send_q];
+  assign empty_o = used_q == '0;
   assign error_o = wr_done_i && wr_error_i;
-  assign error_addr_o = {slot_line_q[head_q], {LineOffset{1'b0}}};
+  assign error_addr_o = {line_q[head_q], {LineOffset{1'b0}}};
 
   always_comb begin
-    conflict_o = valid_q && line_q == probe_line_i;
-    for (int s = 0; s < int'(Slots); s++) begin
-      if (slot_q[s] && slot_line_q[s] == probe_line_i) conflict_o = 1'b1;
+    same = '0;
+    if (probe_i && used_q != '0) begin
+      for (int e = 0; e < int'(Lines); e++) same[e] = used_q[e] && line_q[e] == probe_line_i;
+    end
+  end
+
+  assign conflict_o = same != '0;
+
+  // Where a store goes. A line in the act of leaving takes no more.
+  always_comb begin
+    open = same & ~sent_q;
+    if (wr_valid_o) open[send_q] = 1'b0;
+    joins = open != '0 && !io_push;
+    into = tail_q;
+    if (joins) for (int e = 0; e < int'(Lines); e++) if (open[e]) into = index_t'(e);
+  end
+
+  assign ready_o = joins || !used_q[tail_q];
+
+  // The stores' bytes and their strobes; a beat's strobes count from its first store on.
+  localparam int unsigned PlaceWidth = IndexWidth + $clog2(LineRows);
+  localparam int unsigned PartWidth = (LineRows > 1) ? $clog2(LineRows) : 1;
+  localparam int unsigned BeatWidth = (RowBeats > 1) ? $clog2(RowBeats) : 1;
+  typedef logic [PlaceWidth-1:0] place_t;
+  typedef logic [PartWidth-1:0] part_t;
+  typedef struct packed {
+    logic [RowBytes-1:0]   strb;
+    logic [8*RowBytes-1:0] data;
+  } entry_t;
+
+  entry_t ram [Lines * LineRows];
+  place_t place, out_place;
+
+  // Of a row's address the place in its line, if it has several; the line itself came as `probe_line_i`.
+  part_t part, out_part;
+  logic unused;
+  assign unused = ^row_i;
+  assign part = (LineRows > 1) ? part_t'(row_i) : '0;
+  assign out_part = (LineRows > 1) ? wr_beat_i[2-:PartWidth] : '0;
+  assign place = (place_t'(into) << $clog2(LineRows)) | place_t'(part);
+  assign out_place = (place_t'(reading_q) << $clog2(LineRows)) | place_t'(out_part);
+
+  // Functions, not signals: simulation has nothing to do where nothing is pushed.
+  function automatic logic [Beats-1:0] beats_before();
+    return joins ? beats_q[into] : '0;
+  endfunction
+
+  function automatic logic [Beats-1:0] beats_after();
+    logic [Beats-1:0] beats;
+    beats = beats_before();
+    for (int b = 0; b < int'(Beats); b++) begin
+      if (part == part_t'(b / int'(RowBeats)) && strb_i[8*(b%int'(RowBeats))+:8] != '0) beats[b] = 1'b1;
+    end
+    return beats;
+  endfunction
+
+  function automatic entry_t merged(entry_t old);
+    entry_t now;
+    logic [Beats-1:0] beats;
+    beats = beats_before() >> (int'(part) * int'(RowBeats));
+    now.data = (old.data & ~mask_i) | data_i;
+    now.strb = strb_i;
+    for (int b = 0; b < int'(RowBeats); b++) if (beats[b]) now.strb[8*b+:8] = now.strb[8*b+:8] | old.strb[8*b+:8];
+    return now;
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (push_i) ram[place] <= merged(ram[place]);
+  end
+
+  // What goes out: a beat of the line that was taken last.
+  logic [BeatWidth-1:0] out_beat;
+  assign out_beat = (RowBeats > 1) ? wr_beat_i[BeatWidth-1:0] : '0;
+
+  always_comb begin
+    wr_strb_o = '0;
+    wr_data_o = '0;
+    if (sent_q[reading_q]) begin
+      automatic entry_t out;
+      out = ram[out_place];
+      if (beats_q[reading_q][wr_beat_i]) wr_strb_o = out.strb[8*out_beat+:8];
+      for (int b = 0; b < 8; b++) if (wr_strb_o[b]) wr_data_o[8*b+:8] = out.data[64*out_beat+8*b+:8];
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      valid_q <= 1'b0;
-      slot_q <= '0;
+      used_q <= '0;
+      sent_q <= '0;
+      io_q <= '0;
       head_q <= '0;
+      send_q <= '0;
       tail_q <= '0;
+      reading_q <= '0;
       age_q <= '0;
+      waiting_q <= '0;
+      leaving_q <= 1'b0;
     end else begin
-      if (valid_q && age_q != AgeWidth'(MaxAge)) age_q <= age_q + 1'b1;
+      leaving_q <= wr_valid_o && !wr_ready_i;
+      if (waiting_q != '0 && age_q != AgeWidth'(MaxAge)) age_q <= age_q + 1'b1;
       if (send) begin
-        valid_q <= 1'b0;
-        slot_q[tail_q] <= 1'b1;
-        slot_line_q[tail_q] <= line_q;
-        tail_q <= tail_q + 1'b1;
+        age_q <= '0;
+        sent_q[send_q] <= 1'b1;
+        io_q[send_q] <= 1'b0;
+        reading_q <= send_q;
+        send_q <= send_q + 1'b1;
       end
       if (wr_done_i) begin
-        slot_q[head_q] <= 1'b0;
+        used_q[head_q] <= 1'b0;
+        sent_q[head_q] <= 1'b0;
         head_q <= head_q + 1'b1;
       end
-      if (push_i && push_ready_o) begin
-        valid_q <= 1'b1;
-        line_q <= push_line_i;
-        if (!valid_q) begin
-          age_q <= '0;
-          strb_q <= push_strb_i;
-        end else begin
-          strb_q <= strb_q | push_strb_i;
-        end
-        for (int b = 0; b < int'(LineBytes); b++) begin
-          if (push_strb_i[b]) data_q[8*b+:8] <= push_data_i[8*b+:8];
+      waiting_q <= waiting_q + (IndexWidth + 1)'(push_i && !joins) - (IndexWidth + 1)'(send);
+      if (push_i) begin
+        beats_q[into] <= beats_after();
+        if (!joins) begin
+          used_q[tail_q] <= 1'b1;
+          io_q[tail_q] <= io_push;
+          line_q[tail_q] <= probe_line_i;
+          tail_q <= tail_q + 1'b1;
         end
       end
     end
   end
 
 `ifndef SYNTHESIS
-  AnswersHaveAskers_A : assert property (@(posedge clk_i) disable iff (!rst_ni) wr_done_i |-> slot_q[head_q]);
+  AnswersHaveAskers_A : assert property (@(posedge clk_i) disable iff (!rst_ni) wr_done_i |-> sent_q[head_q]);
+  OnlyWhatFits_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> ready_o && strb_i != '0);
+  OneGathers_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i && !io_push |-> $onehot0(open));
+  LeavesWhole_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    wr_valid_o && !wr_ready_i |=> wr_valid_o && $stable(wr_line_o) && $stable(wr_beats_o));
 `endif
 
 endmodule

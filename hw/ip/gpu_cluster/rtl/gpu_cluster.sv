@@ -136,8 +136,10 @@ module gpu_cluster
   logic rd_last, rd_error, wr_error;
   logic [Cores-1:0] wr_valid, wr_ready, wr_done;
   logic [LineAddrWidth-1:0] wr_line [Cores];
-  logic [LineBits-1:0] wr_data [Cores];
-  logic [LineBytes-1:0] wr_strb [Cores];
+  logic [LineBytes/8-1:0] wr_beats [Cores];
+  logic [2:0] wr_beat;
+  logic [63:0] wr_data [Cores];
+  logic [7:0] wr_strb [Cores];
   logic [Cores-1:0] bar, bar_release, bar_release_q;
   logic [4:0] bar_id [Cores];
   logic [7:0] bar_count [Cores];
@@ -146,7 +148,9 @@ module gpu_cluster
   for (genvar c = 0; c < int'(Cores); c++) begin : gen_core
     gpu_core #(
       .Warps(Warps), .Threads(Threads), .Fpu(Fpu), .IcacheBytes(IcacheBytes), .DcacheBytes(DcacheBytes),
-      .LocalBytes(LocalBytes), .StarveBound(StarveBound)
+      .LocalBytes(LocalBytes),
+      // The second level answers a reader one line after the other.
+      .DataReads((L2Bytes > 0) ? 1 : 4), .StarveBound(StarveBound)
     ) u_core (
       .clk_i, .rst_ni,
       .start_i(start[c]), .keep_counters_i(keep_counters), .stop_i(stop[c]),
@@ -161,8 +165,8 @@ module gpu_cluster
       .drd_valid_o(rd_valid[2*c+1]), .drd_ready_i(rd_ready[2*c+1]), .drd_line_o(rd_line[2*c+1]),
       .drd_beat_i(rd_beat[2*c+1]),
       .rd_data_i(rd_data), .rd_last_i(rd_last), .rd_error_i(rd_error),
-      .wr_valid_o(wr_valid[c]), .wr_ready_i(wr_ready[c]), .wr_line_o(wr_line[c]), .wr_data_o(wr_data[c]),
-      .wr_strb_o(wr_strb[c]), .wr_done_i(wr_done[c]), .wr_error_i(wr_error)
+      .wr_valid_o(wr_valid[c]), .wr_ready_i(wr_ready[c]), .wr_line_o(wr_line[c]), .wr_beats_o(wr_beats[c]),
+      .wr_beat_i(wr_beat), .wr_data_o(wr_data[c]), .wr_strb_o(wr_strb[c]), .wr_done_i(wr_done[c]), .wr_error_i(wr_error)
     );
   end
 
@@ -170,7 +174,8 @@ module gpu_cluster
     .clk_i, .rst_ni, .context_i(ctx), .base_i(base),
     .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_line_i(rd_line), .rd_beat_o(rd_beat), .rd_data_o(rd_data),
     .rd_last_o(rd_last), .rd_error_o(rd_error),
-    .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_line_i(wr_line), .wr_data_i(wr_data), .wr_strb_i(wr_strb),
+    .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_line_i(wr_line), .wr_beats_i(wr_beats), .wr_beat_o(wr_beat),
+    .wr_data_i(wr_data), .wr_strb_i(wr_strb),
     .wr_done_o(wr_done), .wr_error_o(wr_error),
     .axi_o(lines), .axi_i(lines_answer)
   );

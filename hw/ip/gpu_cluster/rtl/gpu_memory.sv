@@ -1,8 +1,9 @@
 /// The cores' line reads and writes onto one AXI4 manager.
 ///
 /// A line is one INCR burst, eight beats for a read, the written part of the line for a write. Read ids are {core,
-/// data cache}, write ids the core, so a core's writes stay in order. GPU addresses of 32 bits become physical ones by a
-/// base for each quarter of the address space, per core; AxUSER carries the core's memory context.
+/// data cache}, write ids the core, so a core's writes stay in order and its lines come as asked for. GPU addresses of
+/// 32 bits become physical ones by a base for each quarter of the address space, per core; AxUSER carries the core's
+/// memory context.
 module gpu_memory
   import eddy_pkg::*;
   import gpu_pkg::*;
@@ -26,8 +27,12 @@ module gpu_memory
   input  logic [Cores-1:0]         wr_valid_i,
   output logic [Cores-1:0]         wr_ready_o,
   input  logic [LineAddrWidth-1:0] wr_line_i [Cores],
-  input  logic [LineBits-1:0]      wr_data_i [Cores],
-  input  logic [LineBytes-1:0]     wr_strb_i [Cores],
+  /// Beats of the line that hold something.
+  input  logic [LineBytes/8-1:0]   wr_beats_i [Cores],
+  /// The beat that is wanted of the line taken last.
+  output logic [2:0]               wr_beat_o,
+  input  logic [63:0]              wr_data_i [Cores],
+  input  logic [7:0]               wr_strb_i [Cores],
   output logic [Cores-1:0]         wr_done_o,
   output logic                     wr_error_o,
   output axi_req_t                 axi_o,
@@ -98,13 +103,12 @@ module gpu_memory
 
   logic aw_valid_q, w_valid_q, writing;
   ax_t aw_q;
-  logic [LineBits-1:0] data_q;
-  logic [LineBytes-1:0] strb_q;
   logic [2:0] beat_q, end_q, first, final_beat;
   core_t writer, last_writer_q;
   logic [Cores-1:0] wr_later;
 
   assign writing = aw_valid_q || w_valid_q;
+  assign wr_beat_o = beat_q;
 
   always_comb begin
     wr_later = wr_valid_i & ~((Cores'(2) << last_writer_q) - Cores'(1));
@@ -116,8 +120,8 @@ module gpu_memory
     final_beat = '0;
     if (wr_valid_i != '0 && !writing) begin
       wr_ready_o[writer] = 1'b1;
-      for (int b = int'(Beats) - 1; b >= 0; b--) if (wr_strb_i[writer][8*b+:8] != '0) first = 3'(b);
-      for (int b = 0; b < int'(Beats); b++) if (wr_strb_i[writer][8*b+:8] != '0) final_beat = 3'(b);
+      for (int b = int'(Beats) - 1; b >= 0; b--) if (wr_beats_i[writer][b]) first = 3'(b);
+      for (int b = 0; b < int'(Beats); b++) if (wr_beats_i[writer][b]) final_beat = 3'(b);
     end
   end
 
@@ -129,8 +133,6 @@ module gpu_memory
       last_writer_q <= '0;
       beat_q <= '0;
       end_q <= '0;
-      data_q <= '0;
-      strb_q <= '0;
     end else begin
       if (axi_i.aw_ready) aw_valid_q <= 1'b0;
       if (w_valid_q && axi_i.w_ready) begin
@@ -141,8 +143,6 @@ module gpu_memory
         aw_valid_q <= 1'b1;
         w_valid_q <= 1'b1;
         last_writer_q <= writer;
-        data_q <= wr_data_i[writer];
-        strb_q <= wr_strb_i[writer];
         beat_q <= first;
         end_q <= final_beat;
         aw_q <= '{
@@ -171,7 +171,7 @@ module gpu_memory
     axi_o.aw_valid = aw_valid_q;
     axi_o.w_valid = w_valid_q;
     if (w_valid_q) begin
-      axi_o.w = '{data: data_q[{beat_q, 6'd0}+:64], strb: strb_q[{beat_q, 3'd0}+:8], last: beat_q == end_q};
+      axi_o.w = '{data: wr_data_i[last_writer_q], strb: wr_strb_i[last_writer_q], last: beat_q == end_q};
     end
   end
 

@@ -19,6 +19,8 @@ module gpu_core
   parameter int unsigned DcacheBytes = 8192,
   parameter int unsigned LocalBytes = 16384,
   parameter logic [31:0] LocalBase = 32'hffff_0000,
+  /// Lines of data that may be on their way at once, 1 to 4.
+  parameter int unsigned DataReads = 4,
   /// Instructions a group of lanes may execute while others of its warp wait.
   parameter int unsigned StarveBound = 4096
 ) (
@@ -71,8 +73,10 @@ module gpu_core
   output logic                     wr_valid_o,
   input  logic                     wr_ready_i,
   output logic [LineAddrWidth-1:0] wr_line_o,
-  output logic [LineBits-1:0]      wr_data_o,
-  output logic [LineBytes-1:0]     wr_strb_o,
+  output logic [LineBytes/8-1:0]   wr_beats_o,
+  input  logic [2:0]               wr_beat_i,
+  output logic [63:0]              wr_data_o,
+  output logic [7:0]               wr_strb_o,
   input  logic                     wr_done_i,
   input  logic                     wr_error_i
 );
@@ -399,27 +403,28 @@ module gpu_core
   tag_t x_tag;
   assign x_tag = '{fence_i: x_unit_q == UnitFence && x_sub_q[0], we: x_rd_we_q, rd: x_rd_q, warp: x_warp_q};
 
-  logic dc_rsp, dc_take, dc_idle, dc_error, dc_error_store, dc_hit, dc_miss;
+  logic dc_rsp, dc_last, dc_take, dc_idle, dc_error, dc_error_store, dc_hit, dc_miss;
   tag_t dc_tag;
   mask_t dc_mask;
   logic [31:0] dc_data [Threads];
   logic [31:0] dc_error_addr;
 
   gpu_dcache #(
-    .Threads(Threads), .TagWidth(TagWidth), .Bytes(DcacheBytes), .LocalBytes(LocalBytes), .LocalBase(LocalBase)
+    .Threads(Threads), .TagWidth(TagWidth), .Bytes(DcacheBytes), .LocalBytes(LocalBytes), .LocalBase(LocalBase),
+    .Reads(DataReads)
   ) u_dcache (
     .clk_i, .rst_ni,
     .clear_i(state_q == Clear), .clear_line_i(LocalWidth'(clear_q)),
     .req_valid_i(to_memory), .req_ready_o(dc_ready), .req_store_i(x_unit_q == UnitStore),
     .req_fence_i(x_unit_q == UnitFence), .req_size_i(x_sub_q), .req_mask_i(x_mask_q), .req_tag_i(x_tag),
     .req_addr_i(address), .req_data_i(rs2),
-    .rsp_valid_o(dc_rsp), .rsp_ready_i(dc_take), .rsp_mask_o(dc_mask), .rsp_tag_o(dc_tag), .rsp_data_o(dc_data),
+    .rsp_valid_o(dc_rsp), .rsp_ready_i(dc_take), .rsp_last_o(dc_last), .rsp_mask_o(dc_mask), .rsp_tag_o(dc_tag), .rsp_data_o(dc_data),
     .drain_i(state_q == Drain), .idle_o(dc_idle),
     .error_o(dc_error), .error_store_o(dc_error_store), .error_addr_o(dc_error_addr),
     .hit_event_o(dc_hit), .miss_event_o(dc_miss),
     .rd_valid_o(drd_valid_o), .rd_ready_i(drd_ready_i), .rd_line_o(drd_line_o),
     .rd_beat_i(drd_beat_i), .rd_data_i, .rd_last_i, .rd_error_i,
-    .wr_valid_o, .wr_ready_i, .wr_line_o, .wr_data_o, .wr_strb_o, .wr_done_i, .wr_error_i
+    .wr_valid_o, .wr_ready_i, .wr_line_o, .wr_beats_o, .wr_beat_i, .wr_data_o, .wr_strb_o, .wr_done_i, .wr_error_i
   );
 
   logic md_rsp, md_take;
@@ -477,7 +482,7 @@ module gpu_core
 
   // ---- Write back: what the execute stage made goes first; the units wait for a free cycle.
 
-  logic w_take;
+  logic w_take, part;
   assign w_take = retire && x_rd_we_q &&
                   (x_unit_q inside {UnitAlu, UnitJal, UnitJalr, UnitCsr, UnitLane, UnitWarp});
 
@@ -504,7 +509,9 @@ module gpu_core
   assign dc_take = dc_rsp && !w_q;
   assign fp_take = fp_rsp && !dc_rsp && !w_q;
   assign md_take = md_rsp && !dc_rsp && !fp_rsp && !w_q;
-  assign done = dc_take || fp_take || md_take;
+  // Loads answer in parts, the last of which ends them.
+  assign part = dc_take || fp_take || md_take;
+  assign done = part && (!dc_rsp || dc_last);
   assign done_tag = dc_rsp ? dc_tag : fp_rsp ? fp_tag : md_tag;
   assign long_waits = w_q && (dc_rsp || fp_rsp || md_rsp);
   assign fflags_write = fp_take;
@@ -522,7 +529,7 @@ module gpu_core
       for (int t = 0; t < int'(Threads); t++) rf_data[t] = '0;
     end else if (w_q) begin
       rf_write = 1'b1;
-    end else if (done) begin
+    end else if (part) begin
       rf_write = done_tag.we;
       rf_row = row(done_tag.warp, done_tag.rd);
       if (dc_rsp) begin

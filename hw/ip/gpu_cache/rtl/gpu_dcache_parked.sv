@@ -1,0 +1,91 @@
+/// Loads that missed and wait beside the cache: for a line on its way, or for room to ask for one.
+///
+/// What is ready comes back in turns, so that none waits for ever.
+module gpu_dcache_parked #(
+  /// Loads that may wait; a power of two, at least two.
+  parameter int unsigned Places = 4,
+  parameter int unsigned Width = 32,
+  parameter int unsigned Fills = 4,
+  localparam int unsigned FillWidth = $clog2(Fills)
+) (
+  input  logic                 clk_i,
+  /// Synchronous reset, active low.
+  input  logic                 rst_ni,
+  /// Park a load; with `wait_i` until `fill_i` has ended, else until there is room.
+  input  logic                 park_i,
+  input  logic                 wait_i,
+  input  logic [FillWidth-1:0] fill_i,
+  input  logic [Width-1:0]     load_i,
+  input  logic [Fills-1:0]     busy_i,
+  input  logic                 room_i,
+  /// One may come back; it does with `take_i`.
+  output logic                 ready_o,
+  input  logic                 take_i,
+  output logic [Width-1:0]     load_o,
+  output logic                 full_o,
+  output logic                 any_o,
+  /// Fills that somebody here waits for, or has waited for.
+  output logic [Fills-1:0]     held_o
+);
+
+  localparam int unsigned PlaceWidth = $clog2(Places);
+  typedef logic [PlaceWidth-1:0] place_t;
+
+  logic [Places-1:0] used_q, wait_q, ready, later;
+  logic [FillWidth-1:0] fill_q [Places];
+  logic [Width-1:0] ram [Places];
+  place_t free, chosen, last_q;
+
+  always_comb begin
+    held_o = '0;
+    ready = '0;
+    later = '0;
+    free = '0;
+    chosen = '0;
+    if (used_q != '0) begin
+      for (int p = 0; p < int'(Places); p++) begin
+        if (used_q[p] && wait_q[p]) held_o[fill_q[p]] = 1'b1;
+        ready[p] = used_q[p] && (wait_q[p] ? !busy_i[fill_q[p]] : room_i);
+      end
+      later = ready & ~((Places'(2) << last_q) - Places'(1));
+      if (later == '0) later = ready;
+      for (int p = int'(Places) - 1; p >= 0; p--) begin
+        if (!used_q[p]) free = place_t'(p);
+        if (later[p]) chosen = place_t'(p);
+      end
+    end
+  end
+
+  assign ready_o = ready != '0;
+  assign load_o = ram[chosen];
+  assign full_o = &used_q;
+  assign any_o = used_q != '0;
+
+  always_ff @(posedge clk_i) begin
+    if (park_i) ram[free] <= load_i;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      used_q <= '0;
+      wait_q <= '0;
+      last_q <= '0;
+    end else begin
+      if (take_i) begin
+        used_q[chosen] <= 1'b0;
+        last_q <= chosen;
+      end
+      if (park_i) begin
+        used_q[free] <= 1'b1;
+        wait_q[free] <= wait_i;
+        fill_q[free] <= fill_i;
+      end
+    end
+  end
+
+`ifndef SYNTHESIS
+  RoomToPark_A : assert property (@(posedge clk_i) disable iff (!rst_ni) park_i |-> !full_o);
+  ReadyToTake_A : assert property (@(posedge clk_i) disable iff (!rst_ni) take_i |-> ready_o);
+`endif
+
+endmodule
