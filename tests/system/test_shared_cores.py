@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from eddy.core.records import JobEventKind, JobRequest
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor.market_loop import PriceSettings
 from eddy.policy.price import POLICIES
+from eddy.policy.price.view import PriceDecision, PriceView
 from eddy.store import Store
 from kernel_kit import buffer, step_arrays, stepped
 
@@ -163,6 +164,66 @@ def test_another_configuration_is_loaded_slot_by_slot_once_what_runs_there_has_e
     mixed = {(SLOW.module, FAST.module), (FAST.module, SLOW.module)}
     assert mixed & set(held), "one by one"
     assert phases & {("loading", "running"), ("running", "loading")}, "the other went on"
+
+
+@dataclass
+class Moving:
+    """Gives tenant a the first cluster until a time, and the second from then on; b the other one."""
+
+    at_s: float
+    name: str = "moving"
+
+    def initial(self) -> None:
+        return None
+
+    def decide(self, view: PriceView) -> PriceDecision:
+        first = float(view.now_s < self.at_s)
+        of = {"a": (first, 1 - first), "b": (1 - first, first)}
+        shares = np.array([of[tenant] for tenant in view.tenants]) * view.present.capacity
+        return PriceDecision(shares, np.zeros(len(view.present.clusters)))
+
+
+def test_a_kernel_whose_tenant_has_no_share_of_its_cluster_any_more_gets_on_elsewhere() -> None:
+    board, store = CoresBoard(MODULES, slots=2), Store(":memory:")
+    tenants(store, a=1, b=1)
+    engine = engine_over(board, store, MODULES, settings=PriceSettings(epoch_s=0.5e-3))
+    assert engine.price is not None
+    engine.price.switch(Moving(5e-3))
+    engine.start()
+    engine.accept(step_request(store, "a", 1, 384))
+    for salt in range(2, 18):
+        engine.accept(step_request(store, "b", salt, 256))
+    engine.step()
+    while engine.machine.jobs.get(1) is not None:
+        engine.step()
+    assert len(engine.machine.jobs) > 1, "b had always more to do"
+    check_step(store, "a", 1, 1, 384)
+    assert any("its tenant's shares are elsewhere" in event.detail for event in store.events("a", 1))
+    finish(engine)
+    for salt in range(2, 18):
+        check_step(store, "b", salt, salt, 256)
+    assert not board.state().buffers
+
+
+def test_no_slice_starts_on_the_cluster_before_the_one_it_is_laid_out_for() -> None:
+    """A slot that waits for the configuration port still holds what it held, while kernels are bound to it already."""
+    board, store = CoresBoard(MODULES), Store(":memory:")
+    tenants(store, a=1)
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    engine.accept(step_request(store, "a", 1))
+    clusters = engine.machine.clusters
+    assert clusters is not None
+    while not clusters.queues.wants(1):
+        engine.step()
+    slot = engine.machine.slots[1]
+    held, slot.module = slot.module, "gpu_before"
+    assert not clusters.queues.wants(1)
+    assert not list(clusters.queues.ready(1, "a"))
+    slot.module = held
+    assert clusters.queues.wants(1)
+    finish(engine)
+    check_step(store, "a", 1, 1)
 
 
 def test_a_job_says_what_it_had_of_cores_and_what_it_paid() -> None:

@@ -122,8 +122,9 @@ class ModelCluster:
 
 
 def cluster_shape(module: str) -> ClusterShape | None:
-    """The GPU cluster that a module's name says it is, as ``gpu_1c4w4t``; None where it says nothing of the kind."""
-    found = re.fullmatch(r"gpu_(\d+)c(\d+)w(\d+)t(x?)", module)
+    """The GPU cluster that a module's name says it is, as ``gpu_1c4w4t`` or ``gpu_1c4w4tx_80mhz``; None where it says
+    nothing of the kind."""
+    found = re.fullmatch(r"gpu_(\d+)c(\d+)w(\d+)t(x?)(_\d+mhz)?", module)
     return ClusterShape(int(found[1]), int(found[2]), int(found[3]), fpu=not found[4]) if found else None
 
 

@@ -18,6 +18,16 @@ _SECTION = struct.Struct("<10I")
 _SYMBOL = struct.Struct("<IIIBBH")
 
 
+_SOFT_FLOAT = frozenset(
+    {
+        *(f"__{name}sf3" for name in ("add", "sub", "mul", "div")),
+        *(f"__{name}sf2" for name in ("neg", "eq", "ne", "lt", "le", "gt", "ge", "unord")),
+        *("__fixsfsi", "__fixunssfsi", "__floatsisf", "__floatunsisf", "sqrtf", "fmaf", "fminf", "fmaxf"),
+    }
+)
+"""What a core without a unit calls instead of its instructions (library/softfloat.c), but what every printf has."""
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """What the compiler made of a source.
@@ -25,7 +35,7 @@ class Program:
     Attributes:
         digest: Name of the source, its definitions and the compiler: the cache's key.
         elf: The linked program.
-        fpu: Whether it needs cores with an FPU.
+        fpu: Whether it was compiled for cores with an FPU, which are then needed.
         kernels: By name.
         local_bytes: Local memory its `__local` variables take.
         prints: Whether any kernel of it calls printf.
@@ -39,6 +49,11 @@ class Program:
     local_bytes: int = 0
     prints: bool = False
     warnings: str = ""
+
+    @property
+    def soft(self) -> bool:
+        """Whether it computes floating point in software: whether anything of the library for that was linked in."""
+        return not self.fpu and any(name in _SOFT_FLOAT for name in symbols(self.elf))
 
     def kernel(self, name: str) -> Kernel:
         """A kernel of the program.

@@ -30,6 +30,8 @@ from eddy.policy.price.turns import next_tenant
 
 AHEAD = 2
 """Slices a tenant's kernels on a cluster should have left for each core before another kernel is bound to it."""
+STRANDED = 20
+"""Epochs a kernel waits for a core of a cluster its tenant has no share of, before it begins again on another."""
 MOST_RESTARTS = 3
 """Times a kernel restarts because its slot failed, before its job fails."""
 OWN_FAULTS = frozenset(
@@ -53,9 +55,11 @@ class SharedClusters:
         self.state, self.loop = state, loop
         self._indices = sorted(state.pools[Pool.GPU].slots)
         self._fits = state.pools[Pool.GPU].fits
-        self.queues = KernelQueues(state.jobs, self._indices, loop)
+        self.queues = KernelQueues(state.jobs, state.slots, self._indices, loop)
         self.loads = ClusterLoads(state, loop, self.queues)
         self._restarts: dict[int, int] = {}
+        self._looked = -1
+        """The epoch in which kernels were last looked through for those that are stranded."""
         self._names = itertools.count()
         loop.attach({index: CoreAccount() for index in self._indices})
 
@@ -108,6 +112,7 @@ class SharedClusters:
         if job is None or progress is None:
             return None
         progress.running -= 1
+        progress.rests_s = message.at_s
         job.core_seconds += took_s
         job.paid += took_s * self.loop.price(message.slot)
         if good:
@@ -157,14 +162,17 @@ class SharedClusters:
 
     def _begin_again(self, job: Job, why: str = "its slot failed: it begins again") -> None:
         """What a kernel did is gone: it begins again, with its arrays as they came."""
-        number = job.spec.id
-        self._restarts[number] = self._restarts.get(number, 0) + 1
+        self._restarts[job.spec.id] = self._restarts.get(job.spec.id, 0) + 1
+        self.state.note(job, self.state.now_s, JobEventKind.RECOVERED, detail=why)
+        self._unbind(job)
+
+    def _unbind(self, job: Job) -> None:
+        """A kernel gives up its cluster, and with it what it did there; it is the first to get another."""
         self.queues.returned(job)
         job.held, job.cores = 0, ()
         if self.state.memory.leave(job):
-            self.state.out.commands.append(Free(number))
+            self.state.out.commands.append(Free(job.spec.id))
         job.memory = BufferState.NONE
-        self.state.note(job, self.state.now_s, JobEventKind.RECOVERED, detail=why)
         self.state.changed(job)
 
     def _let_go(self, job: Job) -> None:
@@ -214,6 +222,7 @@ class SharedClusters:
         self.loop.refresh(self.state.now_s, shared, self._fits, tenants, self.queues.waiting_s)
         if any(slot.drained for slot in self.slots):
             self._move_off()
+        self._move_stranded()
         self._bind()
         self.loads.begin(self.slots)
         for slot in self.slots:
@@ -239,10 +248,35 @@ class SharedClusters:
             elif there:
                 self._begin_again(job, "its slot is drained: it begins again on another cluster")
 
+    def _move_stranded(self) -> None:
+        """Kernels bound where their tenant has no share any more, and others take all there is, go where it has one:
+        at once if they have not begun, else after `STRANDED` epochs, because they begin again there."""
+        if self.loop.now is None or self.loop.now.number == self._looked:
+            return
+        self._looked = self.loop.now.number
+        for number, progress in list(self.queues.progress.items()):
+            job, account = self.state.jobs[number], self.loop.accounts[progress.slot]
+            stays = progress.running or progress.again or job.ending is not None or not progress.left
+            if stays or account.shares.get(job.spec.tenant, 0.0) > 0:
+                continue
+            rested_s = self.state.now_s - progress.rests_s
+            if progress.slices and rested_s < STRANDED * self.loop.settings.epoch_s:
+                continue
+            if set(self.queues.wants(progress.slot)) - {job.spec.tenant} and self._has_share_elsewhere(job):
+                if progress.slices:
+                    why = "its tenant's shares are elsewhere now: it begins again there"
+                    self.state.note(job, self.state.now_s, JobEventKind.RECOVERED, detail=why)
+                self._unbind(job)
+
+    def _has_share_elsewhere(self, job: Job) -> bool:
+        """Whether there is a cluster for a kernel on which its tenant has a share."""
+        found = self._place(job)
+        return found is not None and self.loop.accounts[found.index].shares.get(job.spec.tenant, 0.0) > 0
+
     def _bind(self) -> None:
         """Bind kernels that wait to clusters, each tenant's oldest first, as long as few slices are left there."""
-        for tenant in self.queues.heads():
-            while (job := self.queues.head(tenant)) is not None and (slot := self._place(job)) is not None:
+        for line in self.queues.heads():
+            while (job := self.queues.head(line)) is not None and (slot := self._place(job)) is not None:
                 self._bind_to(job, slot)
 
     def _place(self, job: Job) -> MachineSlot | None:

@@ -6,10 +6,12 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from eddy.hypervisor.job import BufferState, Job
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.messages import Variant
+from eddy.hypervisor.slot import MachineSlot
 
 LEAST_OF_LIMIT = 0.25
 """Part of its time limit that a slice should take at most."""
@@ -28,6 +30,7 @@ class Progress:
         slices: Given out so far.
         running: Slices that run.
         again: Its slot failed: once none of its slices runs, it begins again.
+        rests_s: Board time since which none of its slices runs.
     """
 
     slot: int
@@ -39,6 +42,7 @@ class Progress:
     slices: int = 0
     running: int = 0
     again: bool = False
+    rests_s: float = 0.0
 
     @property
     def left(self) -> int:
@@ -56,43 +60,47 @@ class Progress:
         return first, self.issued - first
 
 
+Line = tuple[str, tuple[str, ...]]
+"""A tenant, and the modules its kernels run on: one whose clusters are taken holds up none that runs on others."""
+
+
 class KernelQueues:
-    """Every kernel that has not ended, in order of arrival for each tenant.
+    """Every kernel that has not ended, in order of arrival for each tenant and the modules it runs on.
 
     Args:
         jobs: The machine's, by number.
-        slots: Indices of the `gpu` pool's.
+        slots: The machine's, by index.
+        shared: Indices of the `gpu` pool's.
         loop: Knows what slices were measured to take.
 
     Attributes:
         progress: Of kernels that are bound to a cluster.
     """
 
-    def __init__(self, jobs: Mapping[int, Job], slots: Iterable[int], loop: PriceLoop) -> None:
-        self._jobs, self._loop = jobs, loop
+    def __init__(
+        self, jobs: Mapping[int, Job], slots: Mapping[int, MachineSlot], shared: Iterable[int], loop: PriceLoop
+    ) -> None:
+        self._jobs, self._slots, self._loop = jobs, slots, loop
         self.progress: dict[int, Progress] = {}
-        self._bound: dict[int, dict[str, deque[int]]] = {index: {} for index in slots}
+        self._bound: dict[int, dict[str, deque[int]]] = {index: {} for index in shared}
         """By slot and tenant: jobs with work-groups to give out, oldest first."""
-        self._unbound: dict[str, deque[int]] = {}
+        self._unbound: dict[Line, deque[int]] = {}
 
     # Who waits where ----------------------------------------------------------------------------------------------
 
     def arrived(self, job: Job) -> None:
         """A kernel waits for a cluster."""
-        self._unbound.setdefault(job.spec.tenant, deque()).append(job.spec.id)
+        self._unbound.setdefault(_line(job), deque()).append(job.spec.id)
 
     def returned(self, job: Job) -> None:
         """A kernel that was bound to a cluster waits for one again, before its tenant's others."""
         self.forget(job)
         self.progress.pop(job.spec.id, None)
-        self._unbound.setdefault(job.spec.tenant, deque()).appendleft(job.spec.id)
+        self._unbound.setdefault(_line(job), deque()).appendleft(job.spec.id)
 
     def bind(self, job: Job, progress: Progress) -> None:
-        """The kernel at the head of its tenant's queue is bound to a cluster."""
-        line = self._unbound[job.spec.tenant]
-        line.popleft()
-        if not line:
-            del self._unbound[job.spec.tenant]
+        """A kernel is bound to a cluster."""
+        _remove(self._unbound, _line(job), job.spec.id)
         self.progress[job.spec.id] = progress
         self.has_more(progress.slot, job)
 
@@ -104,13 +112,9 @@ class KernelQueues:
 
     def forget(self, job: Job) -> None:
         """A kernel has nothing to give out any more."""
-        number, tenant = job.spec.id, job.spec.tenant
-        for lines in (self._unbound, *self._bound.values()):
-            line = lines.get(tenant)
-            if line is not None and number in line:
-                line.remove(number)
-                if not line:
-                    del lines[tenant]
+        _remove(self._unbound, _line(job), job.spec.id)
+        for lines in self._bound.values():
+            _remove(lines, job.spec.tenant, job.spec.id)
 
     def leave(self, job: Job) -> None:
         """A kernel has ended."""
@@ -119,15 +123,15 @@ class KernelQueues:
 
     def tenants(self) -> set[str]:
         """Those with kernels that have not ended."""
-        return {self._jobs[number].spec.tenant for number in self.progress}.union(self._unbound)
+        return {self._jobs[number].spec.tenant for number in self.progress}.union(tenant for tenant, _ in self._unbound)
 
-    def heads(self) -> list[str]:
-        """Tenants with kernels that wait for a cluster, by name."""
-        return sorted(self._unbound)
+    def heads(self) -> list[Line]:
+        """Lines of kernels that wait for a cluster: by tenant, and of a tenant by the first one's age."""
+        return sorted(self._unbound, key=lambda line: (line[0], self._unbound[line][0]))
 
-    def head(self, tenant: str) -> Job | None:
-        """The kernel of a tenant that is to be bound to a cluster next."""
-        line = self._unbound.get(tenant)
+    def head(self, at: Line) -> Job | None:
+        """The kernel of a line that is to be bound to a cluster next."""
+        line = self._unbound.get(at)
         return self._jobs[line[0]] if line else None
 
     def unbound(self) -> Iterator[Job]:
@@ -189,8 +193,11 @@ class KernelQueues:
         return wants
 
     def _ready(self, number: int) -> bool:
-        """Whether a kernel has its memory, and work-groups to give out."""
-        return self._jobs[number].memory is BufferState.HELD and self.progress[number].left > 0
+        """Whether a kernel has its memory, work-groups to give out, and its cluster in its slot: one that waits for
+        the configuration port still holds the cluster before it."""
+        progress = self.progress[number]
+        there = self._slots[progress.slot].module == progress.module
+        return there and self._jobs[number].memory is BufferState.HELD and progress.left > 0
 
     def _slices(self, number: int) -> int:
         progress = self.progress[number]
@@ -201,3 +208,21 @@ class KernelQueues:
         assert job.spec.spread is not None
         group_s = self._loop.estimates.learned.look(job.spec.spread.kernel, module).group_s
         return math.inf if group_s is None else groups * group_s
+
+
+def _line(job: Job) -> Line:
+    spread = job.spec.spread
+    assert spread is not None
+    return job.spec.tenant, tuple(spread.variants)
+
+
+_KeyT = TypeVar("_KeyT")
+
+
+def _remove(lines: dict[_KeyT, deque[int]], key: _KeyT, number: int) -> None:
+    """Take a number out of a line, and the line away with its last one."""
+    line = lines.get(key)
+    if line is not None and number in line:
+        line.remove(number)
+        if not line:
+            del lines[key]

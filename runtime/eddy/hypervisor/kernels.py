@@ -104,7 +104,7 @@ class KernelPlanner:
     def prepare_spread(self, request: JobRequest, store: Store, region: str) -> dict[str, Plan]:
         """Plans for slices of one core each, on every kind of cluster that can run the kernel, the preferred one first.
 
-        What needs no floating point is compiled once for all of them, what does once more for those without units.
+        It is compiled twice where there are clusters without units for floating point.
 
         Args:
             request: What is asked for.
@@ -126,7 +126,7 @@ class KernelPlanner:
         for module, shape in self.clusters().items():
             with _named_as_asked():
                 program = self._program(kernel, shape.fpu, programs)
-            plans[module] = self._spread(request, kernel, program, module, region, soft=program is not programs[True])
+            plans[module] = self._spread(request, kernel, program, module, region)
         return plans
 
     def restore_spread(self, request: JobRequest, record: KernelRecord, program: str, region: str) -> dict[str, Plan]:
@@ -153,16 +153,14 @@ class KernelPlanner:
             programs[False] = build(self._compiler, kernel.source, fpu=False, **kernel.built_with())
         return programs[False]
 
-    def _spread(
-        self, request: JobRequest, kernel: KernelRequest, program: Program, module: str, region: str, soft: bool = False
-    ) -> Plan:
+    def _spread(self, request: JobRequest, kernel: KernelRequest, program: Program, module: str, region: str) -> Plan:
         shape = cluster_shape(self._modules[module])
         with _named_as_asked():
             packing = self._lay_out(kernel, program, shape, by_core=True)
         groups = packing.arrangement.groups
         record = KernelRecord(kernel.kernel, module, groups, groups, _outputs(kernel, program))
         application = _application(record, packing.bytes, self._limit_s(request), region + module)
-        return Plan(kernel, program, packing, record, application, soft)
+        return Plan(kernel, program, packing, record, application, program.soft)
 
     def restore(self, request: JobRequest, record: KernelRecord, program: str) -> Plan:
         """The plan of a job that was accepted in an earlier life.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -76,16 +77,24 @@ class TenantEstimates:
         return float(np.mean(found)) if found else 0.0
 
     def _speed(self, spread: Spread, module: str) -> float:
-        """Of one PE for a kernel, in the unit of `ClusterKind.speed`: measured over what was measured elsewhere."""
+        """Of one PE for a kernel, in the unit of `ClusterKind.speed`: measured over what was measured elsewhere.
+
+        Where it never ran, a guess, times what was measured over the guess where it did: with a unit for floating
+        point or without one, as here, if it ran on such a cluster.
+        """
         if module not in spread.variants:
             return 0.0
-        took_s = self._whole_s(spread, module)
-        reference = next((m for m in spread.variants if self._whole_s(spread, m) is not None), None)
-        if took_s is None or reference is None:
+        took_s = {m: took for m in spread.variants if (took := self._whole_s(spread, m)) is not None}
+        if not took_s:
             return self._guessed(spread, module)
-        reference_s = self._whole_s(spread, reference)
-        assert reference_s is not None
-        return self._guessed(spread, reference) * reference_s / took_s
+        reference = next(iter(took_s))
+        work = self._guessed(spread, reference) * took_s[reference]
+        if module in took_s:
+            return work / took_s[module]
+        soft = spread.variants[module].soft
+        alike = [m for m in took_s if spread.variants[m].soft == soft] or list(took_s)
+        over = [math.log(work / took_s[m] / self._guessed(spread, m)) for m in alike]
+        return self._guessed(spread, module) * math.exp(sum(over) / len(over))
 
     def _guessed(self, spread: Spread, module: str) -> float:
         return self.kinds[module].speed * (SOFT_FLOAT if spread.variants[module].soft else 1.0)

@@ -17,7 +17,7 @@ from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import Executor
 from eddy.gpu.shape import ClusterShape
 from eddy.studies.report import Row, write_csv
-from eddy.studies.vayalapra import pictures, sharing
+from eddy.studies.vayalapra import live_figures, pictures, sharing
 from eddy.studies.vayalapra.scaling import (
     BENCHMARKS,
     CONFIGURATIONS,
@@ -30,6 +30,7 @@ from eddy.studies.vayalapra.scaling import (
 )
 
 HEADLINES = "headlines.json"
+LIVE = "live"
 QUICK_NOTE = "quick: small workloads, where cold caches count most"
 
 
@@ -41,12 +42,12 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None], fig
         seed: Of the workloads' data.
         quick: Small workloads on the two smallest clusters, and short windows.
         say: Told what is being done.
-        figure: "5.1" to "5.10"; None for all.
+        figure: "5.1" to "5.10", or "live" for the user sets on the hypervisor itself; None for all.
 
     Raises:
         InvalidRequest: There is no such figure.
     """
-    every = (*FIGURES, *sharing.FIGURES)
+    every = (*FIGURES, *sharing.FIGURES, LIVE)
     if figure is not None and figure not in every:
         has = ", ".join(every)
         raise InvalidRequest(f"There is no figure {figure}; there are {has}.", field="figure", allowed=has)
@@ -61,6 +62,8 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None], fig
         (out / HEADLINES).write_text(json.dumps(sharing.headlines(found)), encoding="utf-8")
         for share in together.values():
             rows += share(out, found)
+    if figure in (None, LIVE):
+        rows += live_figures.rows(out, quick, say)
     return [replace(row, published=row.published or sharing.UNSTATED) for row in rows]
 
 

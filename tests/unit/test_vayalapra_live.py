@@ -1,0 +1,53 @@
+"""User sets of [000] on the hypervisor itself, over the model of `de10pro`: what is found, promised and delivered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from eddy.board.profile import load_profile
+from eddy.model.parallel_fraction import Activity
+from eddy.packages.catalogue import load_catalogue
+from eddy.policy.price import POLICIES
+from eddy.studies.vayalapra.clusters import CONFIGURATIONS
+from eddy.studies.vayalapra.live import CLUSTERS, MODULES, Live, counters_of, module_of
+from unit.gpu_kit import compiler
+
+QUANTUM_S = 10e-3
+
+
+def test_the_profile_names_table_5_3_and_its_modules_are_those_clusters() -> None:
+    held = load_profile("de10pro").configurations
+    assert {name: list(modules.values()) for name, modules in held.items()} == {
+        name: [module_of(cluster) for cluster in clusters] for name, clusters in CONFIGURATIONS.items()
+    }
+    modules = load_catalogue(MODULES).modules
+    assert set(modules) == set(CLUSTERS)
+    for name, manifest in modules.items():
+        shape, given = CLUSTERS[name].shape, {key: int(value) for key, value in manifest.parameters}
+        assert given == {"Cores": shape.cores, "Warps": shape.warps, "Threads": shape.threads, "Fpu": int(shape.fpu)}
+        assert manifest.clk_hz == CLUSTERS[name].mhz * 1e6
+
+
+@pytest.mark.parametrize(("parallel", "lanes"), [(0.9, 4), (0.25, 2), (0.99, 8), (1.0, 4), (0.0, 8)])
+def test_counters_say_the_fraction_they_are_made_for(parallel: float, lanes: int) -> None:
+    counted = counters_of(parallel, lanes, 1_000_000)
+    assert sum(counted.cycle_thread) == counted.total_active_cycles
+    assert Activity((counted.cycle_thread,)).fraction == pytest.approx(parallel, abs=1e-4)
+
+
+def test_user_set_1_finds_its_configuration_and_who_needs_no_fpu_leaves_them_to_others() -> None:
+    live = Live("1", POLICIES["entitlement"](), "CFG3", tuple(CONFIGURATIONS), QUANTUM_S, 0.1, 1500, compiler())
+    live.until(0.3)
+    assert live.configuration == "CFG3"
+    live.loop.switch(POLICIES["market"]())
+    while live.configuration != "CFG2":
+        live.until(live.engine.now_s + 0.1)
+        assert live.engine.now_s < 4
+    live.until(live.engine.now_s + 0.1)
+    window = live.window(0.5)
+    assert live.configuration == "CFG2", "it stays there"
+    assert window.had[0, :2] == pytest.approx([0, 0], abs=0.02)
+    assert window.had[1:, :2].sum() == pytest.approx(4, rel=0.02)
+    assert np.abs(window.off).max() < 0.04
+    assert window.busy == pytest.approx(1, abs=0.02)
+    assert window.price[:2].min() > 3 * window.price[2:].max()
