@@ -81,6 +81,17 @@ async def test_without_a_key_every_route_but_the_open_ones_is_closed(server: Any
             assert answer.headers["www-authenticate"] == "Bearer"
 
 
+async def test_what_is_the_operators_is_closed_to_tenants_before_anything_is_looked_at(server: Any) -> None:
+    closed = [(method, path) for method, path in operations(server) if path.startswith("/v1/admin")]
+    assert len(closed) >= 10
+    details = set()
+    async with server.client("ada") as client:
+        for method, path in closed:
+            for body in ({}, {"nonsense": 1}):
+                details.add(check(await client.request(method, fill(path), json=body), 403, "forbidden")["detail"])
+    assert len(details) == 1, "the answer tells whether a name is there"
+
+
 async def test_what_is_not_there_is_not_found(server: Any) -> None:
     async with server.client("operator") as client:
         for method, path in operations(server):

@@ -152,6 +152,9 @@ def test_the_operator_drains_a_slot_and_puts_a_policy_in_force(browser: Browser,
     page.get_by_label("Dispatch policy", exact=True).select_option("nimblock")
     page.get_by_role("button", name="Put dispatch policy in force").click()
     expect(page.locator("#status")).to_contain_text("policy nimblock")
+    for table in ("#slots", "#operate"):
+        fits = f"(e => e.scrollWidth <= e.clientWidth)(document.querySelector('{table}'))"
+        assert page.evaluate(fits), f"{table} is cut off"
     page.screenshot(path=OUT / "operate.png", full_page=True)
     with Client(server.url, operator_key(server)) as client:
         assert client.policy_in_force()["policy"] == "nimblock"

@@ -25,6 +25,7 @@ function draw(state, market) {
   at("timeline").replaceChildren(timeline(state));
   at("legend").replaceChildren(...legend(state));
   at("slots").replaceChildren(slots(state));
+  at("slots").parentElement.classList.toggle("wide", state.operator);
   at("operate-section").hidden = !state.operator;
   if (state.operator) policies(at("operate"), state, market, refresh);
   at("jobs").replaceChildren(list(state.jobs, state.operator, "No job is under way.", refresh));
@@ -45,9 +46,8 @@ function slots(state) {
     { title: "Since", number: true, of: (slot) => duration(state.now_s - slot.since_s) },
     { title: "Module", of: (slot) => slot.module || "-" },
     { title: "Tenant", of: (slot) => slot.tenant || "-" },
-    { title: "Job", number: true, of: (slot) => String(slot.job ?? "-") },
-    { title: "Item", number: true, of: (slot) => String(slot.item ?? "-") },
-    ...(state.operator ? [{ title: "Operate", of: (slot) => drainButton(slot, refresh) }] : []),
+    { title: "Job, item", number: true, of: (slot) => [slot.job ?? "-", slot.item].filter((each) => each !== null).join(", ") },
+    ...(state.operator ? [{ title: "", of: (slot) => drainButton(slot, refresh) }] : []),
   ], state.slots, "The board has not answered yet.");
 }
 
