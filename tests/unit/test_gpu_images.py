@@ -182,4 +182,5 @@ def test_images_travel_in_requests() -> None:
 
 
 def test_a_source_without_images_has_none_of_it() -> None:
-    compiler().compile("kernel void f(global int *image) { int sampler = 1; image[0] = sampler; }")
+    program = compiler().compile("kernel void f(global int *image) { int sampler = 1; image[0] = sampler; }")
+    assert set(program.kernels) == {"f"}
