@@ -161,3 +161,35 @@ def test_a_change_whose_image_is_gone_is_not_waited_for() -> None:
     left = {**FITS, "wide": {2: "wide"}}
     loop.refresh(2.2, slots, left, {"a"})
     assert watcher.views[-1].alternatives
+
+
+def test_a_kernel_that_stops_counting_changes_nothing_but_what_its_time_says() -> None:
+    """F stays what was counted before, or what is assumed; its slices are charged by their time all the same."""
+    loop, slots = made(Watcher())
+    silent, work = spread("silent"), spread("work")
+    for tenant, kernel in (("a", silent), ("b", work)):
+        loop.arrived(tenant, kernel, 0.0)
+    loop.refresh(0.0, slots, FITS, {"a", "b"})
+    for _ in range(5):
+        loop.measured("a", 1, "narrow", silent, 10, 1.0, counted(0, 0, 0, 0))
+        loop.measured("b", 1, "narrow", work, 10, 1.0, counted(0, 0, 0, 100))
+    loop.refresh(0.1, slots, FITS, {"a", "b"})
+    assert loop.now is not None
+    here = loop.now.view.present
+    assert here.parallel_fraction[:, 0] == pytest.approx([0.8, 1.0])
+    assert here.throughput[0] == pytest.approx(here.throughput[1]), "by time alone"
+    loop.measured("b", 1, "narrow", work, 10, 1.0, counted(0, 0, 0, 0))
+    assert loop.estimates.fraction("b", "narrow") == pytest.approx(1.0)
+
+
+def test_what_was_measured_corrects_the_guess_where_a_kernel_never_ran() -> None:
+    """Half as fast as guessed on one cluster: so it is taken to be elsewhere, with floating-point units or without."""
+    loop, _ = made(Watcher())
+    work = spread("work", soft=True)
+    loop.arrived("a", work, 0.0)
+    guessed = {name: loop.estimates.throughput("a", name) for name in KINDS}
+    loop.measured("a", 1, "wide", work, 50, 1.0, None)
+    loop.measured("a", 1, "narrow", work, 100, 2.0 * guessed["wide"] / guessed["narrow"], None)
+    found = {name: loop.estimates.throughput("a", name) for name in KINDS}
+    assert found["narrow"] / found["wide"] == pytest.approx(guessed["narrow"] / guessed["wide"] / 2)
+    assert guessed["plain"] * 0.5 < found["plain"] < guessed["plain"]
