@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[2]
 """Root of the source tree."""
 
 VERILATOR_FLAGS = (
-    *("--cc", "--vpi", "--public-flat-rw", "--prefix", "Vtop", "--assert", "--quiet"),
+    *("--cc", "--vpi", "--prefix", "Vtop", "--assert", "--quiet"),
     # Everything starts at zero: with random values the clock may rise, and claims be checked, before there is a reset.
     *("--x-assign", "unique", "--x-initial", "unique", "--timescale", "1ns/1ps", "-Wall", "-Wno-fatal"),
 )
@@ -84,6 +84,8 @@ class Bench:
         parameters: Overrides of the top's parameters.
         defines: Preprocessor definitions.
         seed: Seed of Python's and of the simulator's random numbers.
+        inner: Whether tests look at signals inside blocks of the top. A model in which all can be seen takes longer to
+            compile and to run.
     """
 
     top: str
@@ -92,6 +94,7 @@ class Bench:
     parameters: Mapping[str, int | str] = field(default_factory=dict)
     defines: Mapping[str, str] = field(default_factory=dict)
     seed: int = 1
+    inner: bool = False
 
     def build(self) -> Path:
         """The simulation as a shared object, built where missing; `eddy_sim.bench_process` runs it.
@@ -105,7 +108,7 @@ class Bench:
             *(f"-G{k}={v}" for k, v in self.parameters.items()),
             *(f"-D{k}={v}" for k, v in self.defines.items()),
         ]
-        key = _hash(repr((self.top, arguments)), *_texts(files))
+        key = _hash(repr((self.top, arguments, self.inner)), *_texts(files))
         return _product(
             build_folder() / self.top / key / f"{self.top}.so", lambda out: self._make(files, arguments, out)
         )
@@ -147,10 +150,13 @@ class Bench:
     def _make(self, files: list[Path], arguments: list[str], output: Path) -> None:
         work = output.parent
         model = work / "model"
+        seen = work / "seen.vlt"
+        seen.write_text(f'`verilator_config\npublic_flat_rw -module "{self.top}" -var "*"\n', encoding="utf-8")
+        shown = "--public-flat-rw" if self.inner else str(seen)
         _run(
             [
                 *(str(verilator_root() / "bin" / "verilator_bin"), *VERILATOR_FLAGS),
-                *("--top-module", self.top, "--Mdir", str(model), *arguments, *tool_arguments(files)),
+                *("--top-module", self.top, "--Mdir", str(model), *arguments, shown, *tool_arguments(files)),
             ],
             f"verilating {self.top}",
             work,

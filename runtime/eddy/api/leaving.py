@@ -8,6 +8,8 @@ from typing import TypeVar
 import anyio
 from starlette.requests import ClientDisconnect, Request
 
+from eddy.gpu.abandon import Abandoned
+
 T = TypeVar("T")
 
 
@@ -30,7 +32,7 @@ async def while_connected(request: Request, work: Callable[[], Awaitable[T]]) ->
         except Exception as error:
             outcome.append(error)
         group.cancel_scope.cancel()
-    if not outcome:
+    if not outcome or isinstance(outcome[0], Abandoned):  # it gave up before the cancellation came to it
         raise ClientDisconnect
     (found,) = outcome
     if isinstance(found, Exception):

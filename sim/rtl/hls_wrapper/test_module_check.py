@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from eddy.cli.module import create
 from eddy_sim.bench import ROOT
+from eddy_sim.modcheck import runner
+from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.runner import CHECKS, check_module
 
 WRAPPER = "hw/ip/hls_wrapper"
@@ -31,6 +33,13 @@ def failing(tmp_path: Path, *defects: tuple[str, str, str]) -> set[str]:
     return failing_checks(tmp_path)
 
 
+@pytest.fixture
+def bench_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves out the checks that compare whole runs: they take most of the time, and other defects are for them."""
+    monkeypatch.setattr(runner, "_check_runs", lambda path: Finding("runs", "left out", True, ""))
+    monkeypatch.setattr(runner, "check_scrubbing", lambda path, record: Finding("scrub", "left out", True, ""))
+
+
 def failing_checks(tmp_path: Path) -> set[str]:
     """The checks that the module `fresh` in a folder fails."""
     findings = check_module(tmp_path / "bitstreams/fresh/manifest.yaml")
@@ -45,6 +54,7 @@ def test_a_fresh_module_passes(tmp_path: Path) -> None:
 
 
 @pytest.mark.rtl
+@pytest.mark.usefixtures("bench_only")
 def test_defects_are_found(tmp_path: Path) -> None:
     # Writes beside the buffer also miss the address at which memory was told to fail.
     found = failing(tmp_path, NO_TOGGLE, LATE_WRITES, WRONG_MAP)
@@ -52,16 +62,19 @@ def test_defects_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.rtl
+@pytest.mark.usefixtures("bench_only")
 def test_page_crossing_and_stuck_done_are_found(tmp_path: Path) -> None:
     assert {"protocol", "hls"} <= failing(tmp_path, PAGE_CROSSING, STUCK_DONE)
 
 
 @pytest.mark.rtl
+@pytest.mark.usefixtures("bench_only")
 def test_a_module_that_is_done_before_its_writes_are_answered_is_found(tmp_path: Path) -> None:
     assert "protocol" in failing(tmp_path, EARLY_DONE)
 
 
 @pytest.mark.rtl
+@pytest.mark.usefixtures("bench_only")
 def test_a_core_that_drops_words_under_backpressure_is_found(tmp_path: Path) -> None:
     """The skeleton's example moves more words than the wrapper keeps, so that the core is held up, too."""
     for block in NEEDED:

@@ -8,7 +8,7 @@ import pytest
 from eddy_sim.bench import ROOT, Bench
 
 HERE = Path(__file__).parent
-BENCH = Bench("monitor", ROOT / "hw/ip/monitor/monitor.f")
+BENCH = Bench("monitor", ROOT / "hw/ip/monitor/monitor.f", inner=True)
 
 
 @pytest.mark.rtl

@@ -14,5 +14,6 @@ HERE = Path(__file__).parent
 @pytest.mark.xdist_group("clock_watch")
 @pytest.mark.parametrize("far_ps", ["3300", "10000", "13700", "61000"])
 def test_clock_watch(far_ps: str) -> None:
-    bench = Bench("clock_watch_bench", ROOT / "hw/ip/slot_ctrl/slot_ctrl.f", sources=(HERE / "clock_watch_bench.sv",))
+    sources = (HERE / "clock_watch_bench.sv",)
+    bench = Bench("clock_watch_bench", ROOT / "hw/ip/slot_ctrl/slot_ctrl.f", sources=sources, inner=True)
     bench.run("cocotb_clock_watch", HERE, environment={"FAR_PS": far_ps})
