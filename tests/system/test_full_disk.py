@@ -100,11 +100,19 @@ def test_a_full_disk_is_said_and_work_goes_on_by_itself(server: Server, client: 
 
 def test_jobs_under_way_are_not_lost_however_long_the_disk_is_full(server: Server, client: Client) -> None:
     with limited(server, 1000):
+        for slot in range(3):  # none may be done before the disk is full
+            client.drain(slot, "the disk is about to be full")
         jobs = [client.submit("chain", inputs(8, salt), idempotency_key=str(salt)) for salt in range(12)]
         with limited(server):
+            for slot in range(3):
+                with contextlib.suppress(StorageFull):
+                    client.undrain(slot)
             until(lambda: server.store.problem is not None)
             time.sleep(3.0)  # more than the tries after which an unforeseen error ends the hypervisor
             assert not server.failed
+    until(lambda: ready(server).status_code == 200)
+    for slot in range(3):
+        client.undrain(slot)
     for salt, job in enumerate(jobs):
         np.testing.assert_array_equal(job.wait(timeout_s=PATIENCE_S).outputs["out"], result(8, salt))
         ends = [event for event in job.events() if event.kind == "item_done"]
