@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from eddy.client.job import Job
+from eddy.client.operator_calls import OperatorCalls
 from eddy.client.sendable import quoted, setting, submission_key
 from eddy.client.transport import Transport
 from eddy.client.views import JobList, MarketView, Timeline
@@ -24,7 +25,7 @@ OnUpload = Callable[[int, int], None]
 """Called with bytes sent and bytes in all."""
 
 
-class Client:
+class Client(OperatorCalls):
     """Talks to one hypervisor as one tenant; every call is safe to repeat, and is repeated where nothing answered.
 
     ::
@@ -126,7 +127,7 @@ class Client:
         if deadline_s is not None:
             body["deadline_s"] = deadline_s
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
-        return Job(self, self._json("POST", "/v1/jobs", body=body, headers=headers))
+        return Job(self, self.transport.json("POST", "/v1/jobs", body=body, headers=headers))
 
     def kernel(
         self,
@@ -160,7 +161,7 @@ class Client:
 
     def show(self, job: int) -> dict[str, Any]:
         """The job object."""
-        return self._json("GET", f"/v1/jobs/{job}")
+        return self.transport.json("GET", f"/v1/jobs/{job}")
 
     def cancel(self, job: int) -> dict[str, Any]:
         """Ask for a job's end; answers the job object.
@@ -168,7 +169,7 @@ class Client:
         Raises:
             Conflict: It has ended already.
         """
-        return self._json("DELETE", f"/v1/jobs/{job}")
+        return self.transport.json("DELETE", f"/v1/jobs/{job}")
 
     def jobs(self, *, state: str | None = None, limit: int | None = None) -> JobList:
         """Your jobs, newest first; every one of them, or the newest `limit`. A notebook draws them."""
@@ -177,7 +178,7 @@ class Client:
         while True:
             size = min(500, limit - len(found)) if limit else None
             wanted = {"state": state, "limit": size, "cursor": cursor}
-            page = self._json("GET", "/v1/jobs", params={key: value for key, value in wanted.items() if value})
+            page = self.transport.json("GET", "/v1/jobs", params={key: value for key, value in wanted.items() if value})
             found += page["jobs"]
             cursor = page["next"]
             if cursor is None or (limit and len(found) >= limit):
@@ -235,7 +236,7 @@ class Client:
         found: list[dict[str, Any]] = []
         cursor: str | None = ""
         while cursor is not None:
-            page = self._json("GET", "/v1/blobs", params={"cursor": cursor})
+            page = self.transport.json("GET", "/v1/blobs", params={"cursor": cursor})
             found += page["blobs"]
             cursor = page["next"]
         return found
@@ -269,7 +270,7 @@ class Client:
 
     def who_am_i(self) -> dict[str, Any]:
         """Who you are: `tenant`, and whether you are an `operator`."""
-        return self._json("GET", "/v1/session")
+        return self.transport.json("GET", "/v1/session")
 
     def _upload(self, parts: list[bytes], on_upload: OnUpload) -> None:
         total, sent = sum(map(len, parts)), 0
@@ -283,7 +284,7 @@ class Client:
 
     def apps(self) -> list[dict[str, Any]]:
         """Every application."""
-        return list(self._json("GET", "/v1/apps")["apps"])
+        return list(self.transport.json("GET", "/v1/apps")["apps"])
 
     def app(self, name: str) -> dict[str, Any]:
         """One application.
@@ -291,11 +292,11 @@ class Client:
         Raises:
             NotFound: There is none of that name.
         """
-        return self._json("GET", f"/v1/apps/{quoted(name)}")
+        return self.transport.json("GET", f"/v1/apps/{quoted(name)}")
 
     def add_app(self, package: Mapping[str, Any]) -> dict[str, Any]:
         """Add an application package (operators)."""
-        return self._json("POST", "/v1/apps", body=dict(package))
+        return self.transport.json("POST", "/v1/apps", body=dict(package))
 
     def buffers(self, application: str) -> list[BufferInfo]:
         """The buffers of an application."""
@@ -305,11 +306,11 @@ class Client:
 
     def slots(self) -> dict[str, Any]:
         """What every slot does now: `now_s` and `slots`."""
-        return self._json("GET", "/v1/slots")
+        return self.transport.json("GET", "/v1/slots")
 
     def overview(self) -> dict[str, Any]:
         """The board at a glance: slots, jobs under way and ended last, what slots did of late."""
-        return self._json("GET", "/v1/overview")
+        return self.transport.json("GET", "/v1/overview")
 
     def timeline(self) -> Timeline:
         """What slots did of late; a notebook draws it."""
@@ -317,68 +318,19 @@ class Client:
 
     def market(self) -> MarketView:
         """Prices of the clusters, and one's own shares of them; a notebook draws them."""
-        return MarketView(self._json("GET", "/v1/market"))
+        return MarketView(self.transport.json("GET", "/v1/market"))
 
     def market_history(self, after: int = -1) -> list[dict[str, Any]]:
         """Epochs that ended, with a number above `after`, in which one had work; oldest first."""
-        return list(self._json("GET", f"/v1/market/history?after={after}")["epochs"])
-
-    def price_policy(self) -> dict[str, Any]:
-        """The price policy in force, and the names `allowed` (operators)."""
-        return self._json("GET", "/v1/admin/price")
+        return list(self.transport.json("GET", f"/v1/market/history?after={after}")["epochs"])
 
     def market_explained(self) -> dict[str, Any]:
         """Why one has the shares one has: `words`, what a PE more is worth by cluster, and a doubled weight."""
-        return self._json("GET", "/v1/market/explain")
-
-    def set_price_policy(self, policy: str) -> dict[str, Any]:
-        """Put another price policy in force (operators)."""
-        return self._json("PUT", "/v1/admin/price", body={"policy": policy})
-
-    def drain(self, slot: int, because: str = "") -> dict[str, Any]:
-        """Give a slot to nobody any more (operators): what runs there ends, its job goes on elsewhere.
-
-        Raises:
-            NotFound: There is no such slot that jobs are given.
-        """
-        return self._json("PUT", f"/v1/admin/slots/{slot}", body={"drained": True, "because": because})
-
-    def undrain(self, slot: int) -> dict[str, Any]:
-        """Give a slot to jobs again (operators); answers it."""
-        return self._json("PUT", f"/v1/admin/slots/{slot}", body={"drained": False})
-
-    def policy_in_force(self) -> dict[str, Any]:
-        """The dispatch `policy` in force, and the names `allowed` (operators)."""
-        return self._json("GET", "/v1/admin/policy")
-
-    def set_policy(self, policy: str) -> dict[str, Any]:
-        """Put another dispatch policy in force, at once (operators)."""
-        return self._json("PUT", "/v1/admin/policy", body={"policy": policy})
-
-    def add_tenant(
-        self, name: str, *, admin: bool = False, weight: float | None = None, **quota: int
-    ) -> dict[str, Any]:
-        """Add a tenant (operators); the answer has its `key`, this once. `weight` is what it is entitled to, 1 else."""
-        body: dict[str, Any] = {"id": name, "admin": admin, "quota": quota}
-        if weight is not None:
-            body["attributes"] = {"weight": weight}
-        return self._json("POST", "/v1/admin/tenants", body=body)
-
-    def tenants(self) -> list[dict[str, Any]]:
-        """Every tenant (operators)."""
-        return list(self._json("GET", "/v1/admin/tenants")["tenants"])
-
-    def change_tenant(
-        self, name: str, *, weight: float | None = None, attributes: Mapping[str, Any] | None = None, **quota: Any
-    ) -> dict[str, Any]:
-        """Change a tenant's weight, attributes or bounds at once (operators); what is left out stays."""
-        body: dict[str, Any] = {"quota": quota, "weight": weight, "attributes": attributes}
-        given = {field: value for field, value in body.items() if value is not None}
-        return self._json("PATCH", f"/v1/admin/tenants/{quoted(name)}", body=given)
+        return self.transport.json("GET", "/v1/market/explain")
 
     def keys(self, tenant: str = "") -> list[dict[str, Any]]:
         """Your API keys, without the keys themselves; a tenant's, or everyone's, for operators."""
-        return list(self._json("GET", "/v1/keys", params={"tenant": tenant})["keys"])
+        return list(self.transport.json("GET", "/v1/keys", params={"tenant": tenant})["keys"])
 
     def make_key(self, **fields: Any) -> dict[str, Any]:
         """A new API key; the answer has it as `key`, this once.
@@ -386,7 +338,9 @@ class Client:
         Args:
             fields: `tenant`, `scope`, `label`, `expires_in_s`, `replaces`, `grace_s`, as `POST /v1/keys` takes them.
         """
-        return self._json("POST", "/v1/keys", body={name: value for name, value in fields.items() if value is not None})
+        return self.transport.json(
+            "POST", "/v1/keys", body={name: value for name, value in fields.items() if value is not None}
+        )
 
     def revoke_key(self, key: str) -> None:
         """Revoke a key, by its name.
@@ -405,32 +359,18 @@ class Client:
             tenant: Only this tenant's (operators).
         """
         params = {name: value for name, value in (("from", first), ("to", last), ("tenant", tenant)) if value}
-        return self._json("GET", "/v1/usage", params=params)
+        return self.transport.json("GET", "/v1/usage", params=params)
 
     def quota(self) -> dict[str, Any]:
         """Your bounds, and how much of each is used."""
-        return self._json("GET", "/v1/quota")
-
-    def audit(self) -> list[dict[str, Any]]:
-        """The audit log, in order (operators)."""
-        found: list[dict[str, Any]] = []
-        while True:
-            after = found[-1]["seq"] if found else 0
-            page = self._json("GET", "/v1/admin/audit", params={"after": after})["entries"]
-            found += page
-            if not page:
-                return found
+        return self.transport.json("GET", "/v1/quota")
 
     def ready(self) -> bool:
         """Whether the server takes jobs at this moment."""
         try:
-            return bool(self._json("GET", "/readyz", retries=0).get("status") == "ok")
+            return bool(self.transport.json("GET", "/readyz", retries=0).get("status") == "ok")
         except EddyError:
             return False
-
-    def _json(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = self.transport.request(method, path, **arguments).json()
-        return answer
 
 
 def _taking(known: Mapping[str, BufferInfo], name: str) -> BufferInfo:

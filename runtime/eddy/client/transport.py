@@ -104,6 +104,11 @@ class Transport:
             self.pause(self.pause_s(attempt))
         raise AssertionError("the loop above returns or raises")
 
+    def json(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
+        """Ask for a JSON object; see `request`."""
+        answer: dict[str, Any] = self.request(method, path, **arguments).json()
+        return answer
+
     def stream(self, path: str, headers: Mapping[str, str], read_timeout_s: float) -> Any:
         """Open a stream of lines; a context manager that yields an `httpx.Response`."""
         timeout = httpx.Timeout(self._http.timeout.connect, read=read_timeout_s)
