@@ -59,11 +59,13 @@ def compilers() -> set[int]:
 
 
 def soon(what: Callable[[], object]) -> bool:
-    """Whether it becomes true within some seconds."""
+    """Whether it becomes true within some minutes. It is not asked again: compilers follow each other with gaps."""
     until = time.monotonic() + PATIENCE_S
-    while not what() and time.monotonic() < until:
+    while time.monotonic() < until:
+        if what():
+            return True
         time.sleep(0.02)
-    return bool(what())
+    return False
 
 
 @pytest.fixture
