@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -51,3 +52,20 @@ async def test_a_quota_shows_what_is_used(server: Any) -> None:
     assert (found["tenant"], found["jobs"], found["blob_bytes"]) == ("ada", 1, 6)
     assert found["quota"]["max_jobs"] == 3
     assert (found["weight"], found["slot_s"], found["core_s"]) == (1.0, 0.0, 0.0)
+
+
+async def test_a_bound_that_is_no_whole_number_is_told_as_the_schema_says(server: Any) -> None:
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    server.store.add_usage([UsageRow(today, "ada", 0, "slot", 10**9)], {})
+    async with server.client("operator") as client:
+        await client.patch("/v1/admin/tenants/ada", json={"quota": {"max_slot_s": 0.25}})
+        schemas = (await client.get("/openapi.json")).json()["components"]["schemas"]
+    body = {"application": "invert", "inputs": {"image": [await server.put(bytes(range(6)))]}}
+    async with server.client("ada") as client:
+        refused = await client.post("/v1/jobs", json=body)
+    problem = refused.json()
+    assert (refused.status_code, problem["limit"]) == (429, 0.25)
+    told = schemas["Problem"]["properties"]
+    kinds: dict[str, tuple[type, ...]] = {"number": (int, float), "integer": (int,), "string": (str,)}
+    for name, value in problem.items():
+        assert isinstance(value, kinds[told[name].get("type", "number")]), name
