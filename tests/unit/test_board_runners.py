@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from contract.harness import Harness, fake, marking
-from eddy.board import pynq
+from eddy.board import loads, pynq
 from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.port import Cause, EventKind, KernelLaunch, Launch, SlotPhase
@@ -85,7 +85,7 @@ def pair(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Pair:
         made.append(Pair(clock))
         return made[-1]
 
-    monkeypatch.setattr(pynq, "runner_for", third)
+    monkeypatch.setattr(loads, "runner_for", third)
     harness.load()
     return made[0]
 
@@ -159,5 +159,5 @@ def test_a_module_that_does_not_take_its_registers_leaves_the_slot_closed(
 
 def test_the_board_does_not_ask_which_kind_of_module_it_has() -> None:
     """One place chooses a runner, `slot.runner_for`."""
-    code = (BOARD / "pynq.py").read_text()
+    code = "".join((BOARD / name).read_text() for name in ("pynq.py", "loads.py", "slot_steps.py"))
     assert re.findall(r"\b(kernel|kernels|cluster|HlsRunner|ClusterRunner)\b", code) == []
