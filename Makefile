@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.ready-demo
 ARGS ?=
 
-.PHONY: help demo test check lint types fast sim scrub regs market formal area stops bench fuzz pages clean
+.PHONY: help demo test check lint types fast sim scrub regs market formal area stops crashes faults bench fuzz pages clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,12 @@ area: $(STAMP) ## Synthesize what changed; LUT, FF, BRAM and DSP into docs/refer
 
 stops: $(STAMP) ## Stop 40 servers at random moments and check how each one ended
 	@$(PY) tests/system/stop_rig.py $(ARGS)
+
+crashes: $(STAMP) ## Kill serve, boardd or both 100 times under load, and check every job
+	@PYTHONPATH=tests $(PY) tests/system/crash_rig.py $(ARGS)
+
+faults: $(STAMP) ## Seeds of the fault simulation: crashes, torn writes, a bad board; ARGS="--seeds 10000"
+	@$(PY) tools/faults.py $(ARGS)
 
 bench: $(STAMP) ## Speeds of the simulated board, printed with their ratios
 	@$(PY) tools/bench.py $(ARGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from eddy.board.model import SHELL, ModelBoard, ModelFaults
 from eddy.board.model_images import model_images
 from eddy.board.model_modules import cluster_shape
 from eddy.board.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
-from eddy.core.records import JobRequest, TenantRecord
+from eddy.core.records import JobRequest
 from eddy.core.slots import Pool, SlotDescription
+from eddy.core.tenants import TenantRecord
 from eddy.gpu.request import KernelRequest
 from eddy.gpu.shape import ClusterShape
 from eddy.hypervisor.engine import Engine
@@ -68,12 +70,15 @@ class CoresBoard(ModelBoard):
         self._counted: dict[str, CoreReport] = {}
         self.most: dict[int, int] = {}
         """By slot: most kernels that ran at once."""
+        self.started: Counter[int] = Counter()
+        """By slot: slices that were started."""
 
     def launch(self, slot: int, launch: Launch) -> None:
         """See the port."""
         if launch.kernel is not None:
             self._compute(slot, launch)
         super().launch(slot, launch)
+        self.started[slot] += 1
         running = len(self.state().slots[slot].items)
         self.most[slot] = max(self.most.get(slot, 0), running)
 

@@ -54,6 +54,8 @@ CAUSES = {
     "illegal": Cause.ILLEGAL_INSTRUCTION,
     "load_misaligned": Cause.MISALIGNED_ACCESS,
     "store_misaligned": Cause.MISALIGNED_ACCESS,
+    "barrier_deadlock": Cause.BARRIER_DEADLOCK,
+    "stack_overflow": Cause.STACK_OVERFLOW,
     "load_fault": Cause.READ_OUTSIDE_WINDOW,
     "store_fault": Cause.WRITE_OUTSIDE_WINDOW,
 }

@@ -62,5 +62,9 @@ class Bench:
         self.step(decide=[Configure(job, task, slot)])
         return self.step(m.Configured(slot, self.now_s, self.now_s))
 
+    def load_ends(self, slot: int) -> m.StepResult:
+        """The load of a slot ends."""
+        return self.step(m.Configured(slot, self.now_s, self.now_s))
+
     def done(self, slot: int, decide: Iterable[Decision] = ()) -> m.StepResult:
         return self.step(m.ItemEnded(slot, self.now_s, self.now_s), decide=decide)

@@ -18,8 +18,9 @@ from eddy.board.model import SHELL, ModelBoard
 from eddy.board.model_images import model_images
 from eddy.board.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
-from eddy.core.records import JobRequest, Quota
+from eddy.core.records import JobRequest
 from eddy.core.slots import Pool, SlotDescription
+from eddy.core.tenants import Quota
 from eddy.hypervisor.engine import Engine
 from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.policy.dispatch import POLICIES
@@ -61,7 +62,8 @@ def fill(made: Engine, waiting: int) -> None:
             JobRequest(f"t{n % 4}", APPLICATION.name, 2, priority=(1, 3, 9)[n % 3])
             for n in numbers[begin : begin + 200]
         ]
-        refused = [each for each in made.accept_all([(each, None) for each in asked]) if isinstance(each, Exception)]
+        answers = made.intake.accept_all([(each, None) for each in asked])
+        refused = [each for each in answers if isinstance(each, Exception)]
         if refused:
             raise refused[0]
     for _ in range(STEPS):

@@ -62,7 +62,7 @@ def shares() -> dict[str, dict[str, float]]:
         waiting = [job.spec.tenant for job in engine.machine.jobs.values()]
         for name, groups in GROUPS.items():
             for _ in range(2 - waiting.count(name)):
-                engine.accept(add_request(store, name, 2 * groups, f"add_{name}"))
+                engine.intake.accept(add_request(store, name, 2 * groups, f"add_{name}"))
 
     def until(at_s: float) -> dict[str, float]:
         while engine.now_s < at_s:

@@ -1,7 +1,7 @@
 """What a crowd and a backlog cost a server that works: submissions and completions, with few jobs waiting and many.
 
 `eddy serve` on the `model` board, its data folder filled beforehand. In each turn, first nobody asks and jobs complete;
-then eight clients on kept connections submit. Everything is a ratio to the same in the same run. With `--json`, one
+then 32 clients on kept connections submit. Everything is a ratio to the same in the same run. With `--json`, one
 object on standard output; with `--against DIR`, the same of another checkout, in turns with this one's.
 """
 

@@ -16,7 +16,21 @@ class MapMismatch(RuntimeError):
     """The hardware speaks another register map than the driver."""
 
 
-class Bank(DefaultIP):  # type: ignore[misc]
+class Registers(DefaultIP):  # type: ignore[misc]
+    """A window of 32-bit registers."""
+
+    def _get(self, offset: int) -> int:
+        return int(self.mmio.read(offset))
+
+    def _put(self, offset: int, word: int) -> None:
+        self.mmio.write(offset, int(word))
+
+    def _fields(self, register: Register) -> dict[str, int]:
+        """All fields of a register, from one read."""
+        return register.decode(self._get(register.offset))
+
+
+class Bank(Registers):
     """A register bank with a block id and a map version at offset 0.
 
     Args:
@@ -43,13 +57,3 @@ class Bank(DefaultIP):  # type: ignore[misc]
                 f"{type(self).__name__} at {self.mmio.base_addr:#x}: ID.major reads {major:#x}, expected"
                 f" {MAP_MAJOR:#x}; install the drivers of the overlay's release"
             )
-
-    def _get(self, offset: int) -> int:
-        return int(self.mmio.read(offset))
-
-    def _put(self, offset: int, word: int) -> None:
-        self.mmio.write(offset, int(word))
-
-    def _fields(self, register: Register) -> dict[str, int]:
-        """All fields of a register, from one read."""
-        return register.decode(self._get(register.offset))

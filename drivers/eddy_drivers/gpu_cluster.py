@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from pynq import DefaultIP
-
+from eddy_drivers.bank import Registers
 from eddy_drivers.gpu_kernel import (
     PAGE,
     REGION_AT,
@@ -29,7 +28,6 @@ from eddy_drivers.gpu_kernel import (
     check_apart,
 )
 from eddy_drivers.regs import gpu_cluster as regs
-from eddy_drivers.regs.base import Register
 
 __all__ = [
     "COUNTERS", "DEPTH", "KIND", "MAP_MAJOR", "NOWHERE", "PAGE", "REGION_AT", "REGION_MOST", "ClusterConfiguration",
@@ -82,7 +80,7 @@ class _Entry:
     stopping: bool = False
 
 
-class GpuCluster(DefaultIP):  # type: ignore[misc]
+class GpuCluster(Registers):
     """Driver of one cluster's register window.
 
     Args:
@@ -304,12 +302,3 @@ class GpuCluster(DefaultIP):  # type: ignore[misc]
     def _counter(self, index: int, wide: bool) -> int:
         high = self._get(regs.COUNTER_HI.at(index)) if wide else 0
         return high << 32 | self._get(regs.COUNTER_LO.at(index))
-
-    def _get(self, offset: int) -> int:
-        return int(self.mmio.read(offset))
-
-    def _put(self, offset: int, word: int) -> None:
-        self.mmio.write(offset, int(word))
-
-    def _fields(self, register: Register) -> dict[str, int]:
-        return register.decode(self._get(register.offset))

@@ -216,8 +216,10 @@ class SlotCtrl(Bank):
         return {name: self._counter(index) for index, name in enumerate(COUNTERS)}
 
     def clear_counters(self) -> None:
-        """Set every counter of the slot to zero."""
+        """Set every counter of the slot to zero; what comes after this counts."""
         self._put(regs.MONITOR_SNAPSHOT.offset, regs.MONITOR_SNAPSHOT.encode(memory_context=ALL_CONTEXTS, clear=1))
+        # The instant at which they start lies a walk over the counters after the write; a read waits for it.
+        self._counter(0)
 
     def _counter(self, index: int) -> int:
         return self._get(regs.COUNTER_HI.at(index)) << 32 | self._get(regs.COUNTER_LO.at(index))

@@ -5,7 +5,7 @@
 /// - once the windows of a context are closed, or all revoked, and `drained_o` was seen, nothing of that context reaches
 ///   memory until a window of it is open again: its memory may change hands.
 ///
-/// Assumed of memory: it answers only what it was asked, and takes a write beat within `Latency` cycles. The watched
+/// Assumed of the windows: a hit is one (`firewall_windows_proof`). Assumed of memory: it answers only what it was asked, and takes a write beat within `Latency` cycles. The watched
 /// burst is any one burst of the solver's choice, so what is claimed of it is claimed of all.
 module firewall_mem_proof
   import eddy_pkg::*;
@@ -29,6 +29,9 @@ module firewall_mem_proof
   input logic     revoke_i,
   /// With claims 3, the windows of the next cycle.
   input window_t [NumWindows-1:0] windows_i,
+  /// What the windows answer.
+  input lookup_rsp_t read_lookup_i,
+  input lookup_rsp_t write_lookup_i,
   input axi_req_t slot_req_i,
   input axi_rsp_t mem_rsp_i,
   /// Watch the burst that is offered now.
@@ -56,15 +59,32 @@ module firewall_mem_proof
   logic idle, drained, isolated;
   fault_t fault;
   axi_rsp_t slot_rsp;
+  lookup_req_t read_lookup, write_lookup;
   axi_req_t mem;
 
   firewall_mem #(
-    .NumWindows(NumWindows), .MaxOutstanding(MaxOutstanding), .TimeoutWidth(TimeoutWidth)
+    .MaxOutstanding(MaxOutstanding), .TimeoutWidth(TimeoutWidth)
   ) dut (
-    .clk_i, .rst_ni, .path_rst_ni, .open_i, .quiesce_i, .clear_i, .timeout_i(timeout), .windows_i(windows),
+    .clk_i, .rst_ni, .path_rst_ni, .open_i, .quiesce_i, .clear_i, .timeout_i(timeout),
+    .read_lookup_o(read_lookup), .read_lookup_i, .write_lookup_o(write_lookup), .write_lookup_i,
     .revoke_i, .idle_o(idle), .drained_o(drained), .isolated_o(isolated), .fault_o(fault), .slot_req_i, .slot_rsp_o(slot_rsp),
     .mem_req_o(mem), .mem_rsp_i
   );
+
+  // The windows' answers, as proved of them (`firewall_windows_proof`): a hit is one.
+  function automatic logic lets_through(lookup_req_t req, logic write);
+    logic found;
+    found = 1'b0;
+    for (int unsigned i = 0; i < NumWindows; i++) begin
+      if ((write ? windows[i].write : windows[i].read) && windows[i].contexts[req.context_id]
+          && windows[i].base <= req.page && req.page <= windows[i].last) found = 1'b1;
+    end
+    return found;
+  endfunction
+  always_comb begin
+    if (read_lookup_i.hit) ReadHitIsOne_M : assume (read_lookup.look && lets_through(read_lookup, 1'b0));
+    if (write_lookup_i.hit) WriteHitIsOne_M : assume (write_lookup.look && lets_through(write_lookup, 1'b1));
+  end
 
   logic started_q = 1'b0;
   always_ff @(posedge clk_i) started_q <= 1'b1;

@@ -4,6 +4,7 @@ Within `caught`, a signal never cuts in where something must be done whole. What
 
 - within `interruptible` (models are built, a lock is waited for) it raises `Stopped` there;
 - within `calling` (a server's loop runs) it calls what ends the loop;
+- SIGHUP within `reloading` calls what reads the configuration again, and does nothing else;
 - anywhere else, a shutdown among it, it is noted, and acts as soon as one of the two is entered.
 
 So a second signal never breaks off what the first one began. Signals reach the main thread only; in any other one, and
@@ -40,9 +41,13 @@ class _Catcher:
         self.number = 0
         self.interruptible = False
         self.act: Callable[[], None] | None = None
+        self.reload: Callable[[], None] | None = None
 
     def handle(self, number: int, _frame: FrameType | None = None) -> None:
         """Deal with a signal."""
+        if number == signal.SIGHUP and self.reload is not None:
+            self.reload()
+            return
         self.number = self.number or number
         if self.interruptible:
             self.interruptible = False  # what is given back on the way out is given back whole
@@ -111,6 +116,20 @@ def calling(act: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         catcher.act = None
+
+
+@contextmanager
+def reloading(act: Callable[[], None] | None) -> Iterator[None]:
+    """Let SIGHUP call `act` while the block runs, and end nothing; as any other signal where `act` is None."""
+    catcher = _mine()
+    if catcher is None:
+        yield
+        return
+    catcher.reload = act
+    try:
+        yield
+    finally:
+        catcher.reload = None
 
 
 def check() -> None:

@@ -42,7 +42,7 @@ _RESTING = ("slot_path", "ctrl_xbar")
 """Modules of the shell that may come to rest: kept apart, so that their state can be told from the rest."""
 
 _CONTROL = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for name in _RESTING)
-REGISTERS = ("lite_port.hpp", "hls_registers.hpp")
+REGISTERS = ("lite_port.hpp", "hls_registers.hpp", "module_abi.hpp")
 """What the modules written in C++ share; not among the headers of every model, which need not be built again for it."""
 
 

@@ -83,6 +83,11 @@ class Boundary:
         for name, value in (("base", base), ("last", last), ("read", read), ("write", write), ("contexts", contexts)):
             getattr(self.dut, f"window_{name}_i")[index].value = int(value)
 
+    async def windows_set(self) -> None:
+        """Wait until the firewall has the windows; words are written one a cycle."""
+        await RisingEdge(self.dut.clk_i)
+        await self.until(lambda: self.dut.windows_set_o.value == 1, 100)
+
     def cpu(self) -> Any:
         """The CPU: a manager on the control path."""
         bus = AxiLiteBus.from_prefix(self.dut, "cpu_axil")

@@ -34,6 +34,8 @@ module boundary_tb
   input  logic        window_read_i[NumWindows],
   input  logic        window_write_i[NumWindows],
   input  logic [15:0] window_contexts_i[NumWindows],
+  /// The firewall has these windows.
+  output logic        windows_set_o,
   output logic        ctrl_idle_o,
   output logic        mem_idle_o,
   output logic        mem_drained_o,
@@ -302,6 +304,52 @@ module boundary_tb
     };
   end
 
+  // As software would: one word that differs a cycle, FLAGS before the others when a window closes and after them else.
+  window_t table_q [NumWindows];
+  logic windows_ready;
+  logic [$clog2(NumWindows)-1:0] put_index;
+  logic [1:0] put_word;
+  logic [31:0] put_data;
+
+  always_comb begin
+    windows_set_o = 1'b1;
+    put_index = '0;
+    put_word = '0;
+    for (int i = 0; i < NumWindows; i++) begin
+      if (windows_ready && windows_set_o && windows[i] != table_q[i]) begin
+        windows_set_o = 1'b0;
+        put_index = $bits(put_index)'(i);
+        if (windows[i].base == table_q[i].base && windows[i].last == table_q[i].last) put_word = 2'd2;
+        else if ({table_q[i].read, table_q[i].write} != '0) put_word = 2'd3;
+        else put_word = windows[i].base != table_q[i].base ? 2'd0 : 2'd1;
+      end
+    end
+    unique case (put_word)
+      2'd0: put_data = 32'(windows[put_index].base);
+      2'd1: put_data = 32'(windows[put_index].last);
+      2'd2: put_data = {windows[put_index].contexts, 14'd0, windows[put_index].write, windows[put_index].read};
+      default: put_data = '0;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      for (int i = 0; i < NumWindows; i++) table_q[i] <= '0;
+    end else if (!windows_set_o) begin
+      unique case (put_word)
+        2'd0: table_q[put_index].base <= windows[put_index].base;
+        2'd1: table_q[put_index].last <= windows[put_index].last;
+        2'd2: table_q[put_index] <= windows[put_index];
+        // Closing: FLAGS with nothing allowed.
+        default: begin
+          table_q[put_index].contexts <= '0;
+          table_q[put_index].write <= 1'b0;
+          table_q[put_index].read <= 1'b0;
+        end
+      endcase
+    end
+  end
+
   // Between firewall and crossing, and between crossing and decoupler.
   lite_req_t fw_ctrl_req, cdc_ctrl_req;
   lite_rsp_t fw_ctrl_rsp, cdc_ctrl_rsp;
@@ -340,7 +388,15 @@ module boundary_tb
       .clear_i,
       .ctrl_timeout_i,
       .mem_timeout_i,
-      .windows_i(windows),
+      .windows_ready_o(windows_ready),
+      .window_sel_i(!windows_set_o),
+      .window_write_i(1'b1),
+      .window_index_i(put_index),
+      .window_word_i(put_word == 2'd3 ? 2'd2 : put_word),
+      .window_wdata_i(put_data),
+      // verilator lint_off PINCONNECTEMPTY
+      .window_rdata_o(),
+      // verilator lint_on PINCONNECTEMPTY
       .revoke_i,
       .ctrl_idle_o,
       .mem_idle_o,
@@ -358,6 +414,7 @@ module boundary_tb
     );
     assign {cause_o, fault_addr_o, fault_context_o} = fault;
   end else begin : gen_no_firewall
+    assign windows_ready = 1'b0;
     assign {ctrl_idle_o, mem_idle_o, mem_drained_o, isolated_o, cause_o, fault_addr_o, fault_context_o} = '0;
     assign fw_ctrl_req = cpu_req;
     assign cpu_rsp = fw_ctrl_rsp;

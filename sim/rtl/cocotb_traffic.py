@@ -17,6 +17,7 @@ async def registers_and_memory_at_once(dut: Any, rate: float) -> None:
     bench = Boundary(dut)
     await bench.start(SLOT_CLK_PS)
     bench.window(0, 0, 15)
+    await bench.windows_set()
     dut.mem_timeout_i.value = 60_000
     dut.ctrl_timeout_i.value = 60_000
     await both_ways(bench, seed=3, rate=rate)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import hashlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,18 +17,33 @@ import pytest
 from eddy.api.app import create_app
 from eddy.api.context import ApiSettings
 from eddy.api.keys import KeyHasher
+from eddy.core.applications import Application
 from eddy.core.errors import NotFound
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, Quota, SlotStatus, TenantRecord
+from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, SlotStatus
 from eddy.core.slots import Pool
+from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.admission import Admission
+from eddy.hypervisor.awaiting import awaited
+from eddy.hypervisor.followers import Followers
+from eddy.hypervisor.forecast.estimator import Estimator, Expectation, JobEstimate
+from eddy.hypervisor.forecast.fabric import GivenSlot
+from eddy.hypervisor.forecast.outlook import QueueOutlook
+from eddy.hypervisor.forecast.queue import QueuePicture
+from eddy.hypervisor.forecast.simulate import QueueForecast
+from eddy.hypervisor.forecast.trial import JobTrial
+from eddy.hypervisor.forecast.waits import WaitNow
+from eddy.hypervisor.forecast.why import JobAlone, JobStanding
+from eddy.hypervisor.intake import of_array
+from eddy.model.estimates.calibration import Calibration
 from eddy.packages.applications import parse_application
 from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
 from eddy.packages.manifests import parse_module_manifest
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.rows import Commit, ItemOutput
+from eddy.store.submissions import Submission
 
 INVERT: dict[str, Any] = {
     "application": "invert",
@@ -75,6 +91,11 @@ class ScriptedHypervisor(Hypervisor):
         self.made: dict[int, str] = {}
         self.computing = True
         self.dispatch = "fcfs"
+        self.awaiting = Followers()
+        self.price = None
+        self.queues: tuple[tuple[QueuePicture, QueueForecast], ...] = ()
+        self.told: dict[int, JobEstimate] = {}
+        self.standing = JobStanding(1.0, WaitNow("slot", "All slots are taken."))
 
     @property
     def computes(self) -> bool:
@@ -114,14 +135,48 @@ class ScriptedHypervisor(Hypervisor):
             raise self.crash
         await anyio.sleep_forever()
 
+    async def estimates(self, need: int | None = None, fresh: bool = False) -> QueueOutlook:
+        return QueueOutlook(Estimator(Calibration(0.1)), self.queues, dict(self.told))
+
+    async def stands(self, job: int) -> JobStanding:
+        return self.standing
+
+    async def alone(self, record: JobRecord, application: Application) -> JobAlone:
+        return JobAlone(0.25, 0.125)
+
+    async def try_out(self, request: JobRequest) -> JobTrial:
+        self.admission.check(request, self.store)
+        self.store.check_admission(request)
+        estimate = JobEstimate(self.clock_s, 1, 1, Expectation(1.0, 2.0), Expectation(3.0, 4.0), True)
+        return JobTrial(self.clock_s, Pool.PIPELINE, 0.5, 0.0, estimate, (GivenSlot(1, 0, 2, 1.0, 0.1),))
+
     async def submit(self, request: JobRequest) -> JobRecord:
         self.admission.check(request, self.store)
         record, _ = await anyio.to_thread.run_sync(self.store.add_job, request, self.clock_s)
         return record
 
+    async def submit_array(self, requests: Sequence[JobRequest]) -> tuple[JobRecord, ...]:
+        def check(submission: Submission) -> Submission:
+            with of_array(submissions.index(submission)):
+                self.admission.check(submission.request, self.store)
+            return submission
+
+        submissions = [Submission(request) for request in requests]
+        records, _ = await anyio.to_thread.run_sync(self.store.write_array, submissions, self.clock_s, check)
+        return records
+
+    async def cancel_array(self, tenant: str, first: int) -> None:
+        for number in self.store.request_cancel_array(tenant, first):
+            self.move(self.store.job(tenant, number), JobState.CANCELLED)
+
     async def cancel(self, tenant: str, job: int) -> JobRecord:
         record = self.store.request_cancel(tenant, job)
         return record if record.state.is_final else self.move(record, JobState.CANCELLED)
+
+    async def awaited(
+        self, tenant: str, job: int, good: Callable[[JobRecord], bool], timeout_s: float, ending: asyncio.Event
+    ) -> JobRecord:
+        return await awaited(self.awaiting, lambda: self.store.job(tenant, job), job, good, timeout_s, ending)
 
     def slots(self) -> tuple[SlotStatus, ...]:
         return self.statuses
@@ -156,6 +211,7 @@ class ScriptedHypervisor(Hypervisor):
         record = dataclasses.replace(record, state=state, ended_s=ended_s, **changes)
         event = JobEvent(0, record.id, record.tenant, self.clock_s, JobEventKind.STATE, state=state)
         self.store.commit(Commit(jobs=((record, {}),), events=(event,), results=results))
+        self.awaiting.tell([record.id])
         return record
 
     def finish(self, record: JobRecord, **outputs: bytes) -> JobRecord:

@@ -51,6 +51,8 @@ async def test_every_change_of_an_operator_is_noted_with_its_key(server: Any, pa
         assert entries[4]["facts"] == {"slot": 0, "because": "fan"}
         assert "eddy_" not in json.dumps(entries), "a key stands in the log"
         assert (await client.get("/v1/admin/audit?after=7")).json()["entries"] == entries[7:]
+        assert (await client.get("/v1/admin/audit?last=3")).json()["entries"] == entries[-3:]
+        assert (await client.get("/v1/admin/audit?last=9999")).json()["entries"] == entries
     # Whoever adds a route that changes something notes it, or says here why not.
     routes = {(method.upper(), path) for path, ways in server.app.openapi()["paths"].items() for method in ways}
     known = {(method, path.replace("{made}", "{key}").replace("eve", "{tenant}")) for method, path, *_ in changes}

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eddy.core.records import TenantRecord
+from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.core_accounts import CoreAccount
-from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
+from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings, SliceMeasured
 from eddy.hypervisor.messages import Spread, Variant
 from eddy.hypervisor.slot import MachineSlot
 from eddy.policy.price import POLICIES
@@ -34,7 +34,7 @@ def live_loop() -> PriceLoop:
         loop.refresh(0.1 * epoch, slots, FITS, set(weights))
         for name, seconds in (("ada", 0.1), ("bob", 0.3)):
             account.delivered_s[name] = account.delivered_s.get(name, 0.0) + seconds
-            loop.measured(name, 2, "gpu_4c", spread, 10, seconds, None)
+            loop.measured(name, spread, SliceMeasured(2, "gpu_4c", 10, seconds))
     return loop
 
 

@@ -13,7 +13,8 @@ from api.test_market import live_loop
 from eddy.cli.market_picture import history
 from eddy.core.errors import InvalidRequest
 from eddy.hypervisor.market_explain import explanation_of, marginal
-from eddy.hypervisor.market_loop import Epoch, PriceLoop
+from eddy.hypervisor.market_history import Epoch
+from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.market_report import history_of, worth
 from eddy.market import equilibrium
 from eddy.policy.price import POLICIES
@@ -70,7 +71,8 @@ def test_what_a_pe_more_is_worth_is_the_slope_of_what_shares_are_worth() -> None
 def test_words_say_what_the_numbers_say() -> None:
     found = explanation_of(loop_with("market"), "c")
     words = "\n".join(found["words"])
-    assert "Your weight is 16.7% of all" in words
+    assert "Your weight is 1. Your part of every cluster by weight" in words
+    assert "%" not in words, "parts of all weights, or of anything of others, are not told"
     assert "Slot 1 (gpu_8c): none; your kernels cannot use it." in words
     assert f"{found['clusters'][0]['pes']:.2f} of 4 PEs at {found['clusters'][0]['price']:.4f} each" in words
     assert f"With weight 2 you would have these PEs: {found['doubled']['shares'][0]['pes']:.2f} on slot 0" in words

@@ -86,7 +86,7 @@ def test_headers_are_on_the_page(page: dict[str, Any]) -> None:
     assert submit["responses"]["202"]["headers"]["Location"]["required"]
     assert "Retry-After" in submit["responses"]["503"]["headers"]
     assert "WWW-Authenticate" in submit["responses"]["401"]["headers"]
-    assert [entry["name"] for entry in submit["parameters"]] == ["idempotency-key"]
+    assert [entry["name"] for entry in submit["parameters"]] == ["dry_run", "idempotency-key"]
     follow = page["paths"]["/v1/jobs/{job}/events"]["get"]
     assert "last-event-id" in [entry["name"] for entry in follow["parameters"]]
     assert page["components"]["securitySchemes"]["api_key"]["scheme"] == "bearer"

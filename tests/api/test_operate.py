@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eddy.api.policy import policy_in_force, put_in_force
+from eddy.api.policy import PRICE, policy_in_force, put_in_force
 from eddy.core.records import SlotStatus
 from eddy.store import Store
 
@@ -66,3 +66,13 @@ def test_a_policy_put_in_force_stays_until_the_server_is_told_another() -> None:
     assert policy_in_force(store, "eddy") == "eddy", "what was said last holds"
     put_in_force(store, "a policy of a later version")
     assert policy_in_force(store, "eddy") == "eddy"
+
+
+def test_price_policies_are_remembered_apart() -> None:
+    store, known = Store(":memory:"), {"market", "themis"}
+    assert policy_in_force(store, "market", PRICE, known) == "market"
+    put_in_force(store, "themis", PRICE)
+    assert policy_in_force(store, "market", PRICE, known) == "themis"
+    assert policy_in_force(store, "eddy") == "eddy", "that of dispatch is another"
+    assert policy_in_force(store, "whole", PRICE, known) == "whole"
+    assert policy_in_force(store, "market", PRICE, known) == "market"

@@ -39,6 +39,7 @@ def operations(server: Any) -> list[tuple[str, str]]:
 def fill(path: str) -> str:
     values = {
         "job": "999",
+        "array": "999",
         "name": "nothing",
         "sha256": "0" * 64,
         "code": "nothing",
@@ -145,7 +146,7 @@ async def test_a_body_that_does_not_say_it_is_json(server: Any, kind: str | None
 
 async def test_bodies_that_are_not_json_objects(server: Any) -> None:
     posts = [path for method, path in operations(server) if method == "POST"]
-    assert len(posts) == 5
+    assert len(posts) == 6
     async with server.client("operator") as client:
         for path in posts:
             for content in (b"{", b"\xff\xfe", b'{"a": 1,}', b"{'a': 1}"):
@@ -272,7 +273,7 @@ async def test_a_failure_inside_is_one_line_of_log_and_a_problem_without_the_ins
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("secret inside")
 
-    monkeypatch.setattr(server.store, "jobs", broken)
+    monkeypatch.setattr(server.store, "jobs_wanted", broken)
     # What leaves the application, the web server logs once more: nothing may.
     transport = httpx.ASGITransport(app=server.app, raise_app_exceptions=True)
     headers = {"Authorization": f"Bearer {server.keys['ada']}"}

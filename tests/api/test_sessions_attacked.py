@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from eddy.api.sessions import COOKIE, HEADER, LIFE_S, MOST, MOST_OF_A_KEY, Sessions
-from eddy.core.records import JobEvent, JobEventKind, Quota, SlotStatus, TenantRecord
+from eddy.core.records import JobEvent, JobEventKind, SlotStatus
+from eddy.core.tenants import Quota, TenantRecord
 from eddy.store.rows import Commit
 
 pytestmark = pytest.mark.anyio
@@ -129,6 +130,9 @@ async def test_in_a_session_nothing_of_another_tenant_is_read_anywhere(server: A
     """Every address that can be read, with the job, the blob and the output of somebody else where it takes one."""
     job = await server.submit("ada")
     blob = await server.put(b"thesis")
+    async with server.client("ada") as client:
+        wanted = {"job": {"application": "invert"}, "each": [{"inputs": {"image": [await server.put(bytes(6))]}}]}
+        array = (await client.post("/v1/arrays", json=wanted)).json()["id"]
     number = job["id"]
     event = JobEvent(0, number, "ada", 1.5, JobEventKind.ITEM_DONE, slot=0, task=0, item=0, started_s=1.25)
     server.store.commit(Commit(events=(event,)))
@@ -138,6 +142,7 @@ async def test_in_a_session_nothing_of_another_tenant_is_read_anywhere(server: A
     server.hypervisor.made[number] = "thesis"
     values = {
         "job": str(number),
+        "array": str(array),
         "sha256": blob,
         "name": "result",
         "slot": "0",

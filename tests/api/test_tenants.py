@@ -10,7 +10,7 @@ import pytest
 from eddy.api.rates import Rates
 from eddy.api.server import weight_of
 from eddy.core.errors import RateLimited
-from eddy.core.records import KeyScope
+from eddy.core.tenants import KeyScope
 from eddy.store.keys import MOST_KEYS
 
 pytestmark = pytest.mark.anyio

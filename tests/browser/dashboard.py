@@ -17,7 +17,7 @@ from eddy.api.server import Server, ServerSettings
 from eddy.board.model import ModelFaults
 from eddy.client import Client
 from hypervisor_kit import KEY, item, model_board
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 OUT = Path(__file__).parents[2] / "out" / "pages"
 FLAGS = [
@@ -58,14 +58,15 @@ def tenant(server: Server, name: str) -> str:
         return str(client.add_tenant(name)["key"])
 
 
-def submit(server: Server, key: str) -> int:
+def submit(server: Server, key: str, wait: bool = True) -> int:
     inputs: dict[str, Any] = {
         "in": np.stack([np.frombuffer(item(number, 0), np.uint8) for number in range(2)]),
         "key": np.frombuffer(KEY, np.uint8),
     }
     with Client(server.url, key) as client:
         (application,) = [app["name"] for app in client.apps()][:1]
-        return client.submit(application, inputs).wait(timeout_s=60).id
+        job = client.submit(application, inputs)
+        return job.wait(timeout_s=60).id if wait else job.id
 
 
 def opened(browser: Browser, server: Server, key: str, **context: Any) -> tuple[Page, list[str]]:
@@ -165,6 +166,57 @@ def test_the_operator_drains_a_slot_and_puts_a_policy_in_force(browser: Browser,
     other, said = opened(browser, server, tenant(server, "ada"))
     expect(other.locator("#operate-section")).to_be_hidden()
     expect(other.get_by_role("button", name="Drain slot 1", exact=True)).to_have_count(0)
+    assert said == []
+
+
+def estimated(route: Route) -> None:
+    """The overview as it is, with estimates for jobs that wait."""
+    seen = route.fetch().json()
+    for place, job in enumerate(seen["jobs"], start=1):
+        start = {"start_p50_s": 2.0 * place, "start_p90_s": 5.0 * place}
+        end = {"end_p50_s": 3.0 * place, "end_p90_s": 6.0 * place}
+        job["estimate"] = {"at_s": 0.0, "position": place, "known": True, **start, **end}
+    route.fulfill(json=seen)
+
+
+def test_jobs_that_wait_say_their_place_and_accounts_have_panes(browser: Browser, server: Server) -> None:
+    key, operator = tenant(server, "ada"), operator_key(server)
+    ended = submit(server, key)
+    with Client(server.url, operator) as client:
+        drained = [slot["slot"] for slot in client.slots()["slots"] if slot["pool"] == "pipeline"]
+        for slot in drained:
+            client.drain(slot, "shown in a test")
+    waiting = [submit(server, key, wait=False) for _ in range(3)]
+    for scheme, width in (("dark", 390), ("light", 1200)):
+        page, said = opened(browser, server, key, color_scheme=scheme, viewport={"width": width, "height": 900})
+        places = page.locator("#jobs tbody tr td:nth-last-child(3)")
+        expect(places).to_have_text(["-", "-", "-"])  # every slot is drained: nobody can tell
+        page.route("**/v1/overview", estimated)
+        expect(places).to_have_text(["1", "2", "3"])
+        expect(page.locator("#jobs tbody tr").first).to_contain_text("2.00 s to 5.00 s")
+        expect(page.locator("#quota")).to_contain_text("Jobs under way")
+        expect(page.locator("#usage tbody tr")).to_have_count(1)
+        expect(page.locator("#audit-section")).to_be_hidden()
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "wider than the screen"
+        page.screenshot(path=OUT / f"waiting-{scheme}.png", full_page=True)
+        for job, words in ((waiting[2], "Every slot that it fits in is drained"), (ended, "It lived")):
+            page.get_by_role("button", name=f"Job {job}", exact=True).focus()
+            page.keyboard.press("Enter")
+            expect(page.locator("#job-why")).to_contain_text(words)
+            page.screenshot(path=OUT / f"why-{scheme}-{job}.png")
+            page.keyboard.press("Escape")
+        page.unroute_all(behavior="ignoreErrors")
+        assert said == []
+    page, said = opened(browser, server, operator, viewport={"width": 1200, "height": 900})
+    expect(page.locator("#audit tbody tr").first).to_contain_text("drain-slot")
+    expect(page.locator("#usage")).to_contain_text("nobody")
+    page.locator("#audit").focus()
+    assert page.evaluate("document.activeElement.id") == "audit", "it scrolls by keyboard"
+    page.screenshot(path=OUT / "accounts.png", full_page=True)
+    with Client(server.url, operator) as client:
+        for slot in drained:
+            client.undrain(slot)
+    expect(page.locator("#ended tbody tr")).to_have_count(4, timeout=20_000)
     assert said == []
 
 

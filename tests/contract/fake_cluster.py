@@ -20,6 +20,8 @@ FAULTS = {
     "unknown-csr": ("illegal", 0x8000_0000, 0x12302573),
     "misaligned": ("load_misaligned", 0x8000_0008, 0x8000_1001),
     "ecall": ("ecall", 0x8000_0000, 0),
+    "waits": ("barrier_deadlock", 0x8000_0008, 1),
+    "deep": ("stack_overflow", 0x8000_0008, 0x1000),
     "store-outside": ("store_fault", 0, 0x8000_2000),
     "load-outside": ("load_fault", 0, 0x8000_2000),
     "load-low": ("load_fault", 0, 0),

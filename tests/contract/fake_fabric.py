@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from contract.fake_cluster import FakeCluster, Surroundings
 from eddy.board.clock import run_due
-from eddy.board.fabric import ClusterDriver, Fault, Identity, SlotFabric, Snapshot, Window
+from eddy.board.fabric import ClusterDriver, Fault, Identity, SlotFabric, Window
 from eddy.board.model_modules import cluster_shape
 from eddy.board.overlay import ClusterControl
-from eddy.board.port import Cause
+from eddy.board.port import Cause, MonitorCounters
 from eddy.board.profile import Profile
 from eddy_drivers.gpu_cluster import GpuCluster
 from eddy_sim import bitfile
@@ -163,7 +163,7 @@ class FakeSlot:
         self.registers: dict[int, int] = {}
         self.finished_flag = self.rings = False
         self._fault = Fault(Cause.NONE)
-        self.counts = dict.fromkeys(Snapshot.__slots__, 0)
+        self.counts = dict.fromkeys(MonitorCounters.__slots__, 0)
         self.done, self.fault_line = FakeLine(fabric.bell), FakeLine(fabric.bell)
         self.log: list[str] = []
 
@@ -243,11 +243,11 @@ class FakeSlot:
         self.windows = windows
 
     def clear_counters(self) -> None:
-        self.counts = dict.fromkeys(Snapshot.__slots__, 0)
+        self.counts = dict.fromkeys(MonitorCounters.__slots__, 0)
 
-    def snapshot(self, context: int | None) -> Snapshot:
+    def snapshot(self, context: int | None) -> MonitorCounters:
         del context
-        return Snapshot(**self.counts)
+        return MonitorCounters(**self.counts)
 
     # Clocking wizard
 

@@ -77,7 +77,7 @@ def submit(engine: Engine, store: Store, tenant: str, application: str, data: by
     """Put a job of one item in."""
     sha256 = hashlib.sha256(data).hexdigest()
     store.put_blob(tenant, sha256, data)
-    return engine.accept(JobRequest(tenant, application, 1, {"in": (sha256,)}, {}))
+    return engine.intake.accept(JobRequest(tenant, application, 1, {"in": (sha256,)}, {}))
 
 
 def finish(engine: Engine) -> None:

@@ -9,6 +9,13 @@ IP = ROOT / "hw" / "ip"
 PROOFS = {
     "decoupler": Proof("decoupler_proof", IP / "decoupler" / "decoupler.f", depth=6),
     "control": Proof("firewall_ctrl_proof", IP / "firewall" / "firewall.f", depth=12),
+    "hits": Proof(
+        "firewall_windows_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Stays": 0, "NumWindows": 2}
+    ),
+    "answers": Proof("firewall_windows_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Stays": 1}),
+    "answers-of-two": Proof(
+        "firewall_windows_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Stays": 1, "NumWindows": 2}
+    ),
     "windows": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 0}),
     "bursts": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 2}),
     "handover": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 3}),
@@ -24,14 +31,38 @@ MUTATIONS = [
         Mutation("no timeout", "firewall_ctrl_access.sv", "!arrived && left_q <= TimeoutWidth'(1)", "!arrived && 1'b0"),
     ),
     (
+        "answers-of-two",
+        Mutation("last page ignored", "firewall_lookup.sv", "page_i <= last_q;", "page_i <= 28'hFFFFFFF;"),
+    ),
+    (
+        "answers-of-two",
+        Mutation("context ignored", "firewall_lookup.sv", "contexts_q[context_i]", "contexts_q != '0"),
+    ),
+    (
+        "answers-of-two",
+        Mutation("a closed window kept", "firewall_lookup.sv", "if (changed_i) usable_q <= 1'b0;\n      else", ""),
+    ),
+    (
+        "answers-of-two",
+        Mutation(
+            "refused before all were tried",
+            "firewall_lookup.sv",
+            "!hit_o && tried_q == (",
+            "!hit_o && tried_q >= -1 + (",
+        ),
+    ),
+    (
         "windows",
-        Mutation("last page ignored", "firewall_admit.sv", "<= windows_i[i].last)", "<= 28'hFFFFFFF)"),
+        Mutation("a miss goes through", "firewall_admit.sv", "allowed && lookup_i.hit", "allowed && known"),
     ),
     (
         "bursts",
         Mutation("last of the slot", "firewall_write.sv", "strb: w_i.strb, last: w_last}", "strb: '0, last: w_i.last}"),
     ),
-    ("handover", Mutation("revocation ignored", "firewall_admit.sv", "in_window && !revoke_i", "in_window")),
+    (
+        "handover",
+        Mutation("revocation ignored", "firewall_admit.sv", "lookup_i.hit && !revoke_i", "(lookup_i.hit || revoke_i)"),
+    ),
     (
         "handover",
         Mutation("drained too early", "firewall_admit.sv", "count_q == count_t'(refusing_q)", "count_q <= count_t'(1)"),
@@ -43,7 +74,7 @@ MUTATIONS = [
     ),
     (
         "handover",
-        Mutation("context ignored", "firewall_admit.sv", "&& windows_i[i].contexts[ax_i.user]", ""),
+        Mutation("another's context", "firewall_admit.sv", "context_id: ax_i.user\n  };", "context_id: '0\n  };"),
     ),
 ]
 

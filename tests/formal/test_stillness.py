@@ -34,7 +34,7 @@ BUS = Stillness(
 )
 DEAF_BUS = Stillness(BUS.top, BUS.filelist, BUS.held, {"rst_ni": 1})
 MUTATIONS = [
-    (Mutation("access ignored", "slot_path.sv", "bank_sel_i || module_sel_i", "bank_sel_i"), "u_bridge"),
+    (Mutation("access ignored", "slot_path.sv", "bank_held || module_sel_i", "bank_held"), "u_bridge"),
     (Mutation("request ignored", "slot_path.sv", "|| mem_req_o.ar_valid", ""), "u_split"),
     (
         Mutation("a flop on its own", "slot_path.sv", "slot_rst_q <= far_rst_n", "slot_rst_q <= cycles_i[0]"),

@@ -68,7 +68,7 @@ class Live:
             else:
                 inputs[name] = (sha256,)
         request = JobRequest(order.tenant, order.application, order.batch, inputs, constants, order.priority)
-        return self.engine.accept(request)
+        return self.engine.intake.accept(request)
 
     def play(self, arrivals: Sequence[Arrival]) -> list[JobRecord]:
         """Put every job in at its time, and run all of them to their end."""

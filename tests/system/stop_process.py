@@ -66,6 +66,7 @@ def _registers() -> list[dict[str, bool]]:
 def _modelled(kind: Any) -> list[dict[str, bool]]:
     import gc
 
+    gc.unfreeze()  # a server leaves what was there at its start out of what is looked through
     boards = [each for each in gc.get_objects() if type(each) is kind]
     return [{"closed": slot.phase.value == "empty", "in_reset": True} for each in boards for slot in each.state().slots]
 

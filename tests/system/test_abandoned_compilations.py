@@ -234,11 +234,17 @@ def test_places_are_free_once_the_work_has_ended() -> None:
 
 def test_folders_of_killed_links_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    old, new = tmp_path / "eddy-link-old", tmp_path / "eddy-link-new"
-    for folder in (old, new):
+    gone = subprocess.Popen(["/bin/true"])
+    gone.wait()
+    old, new = tmp_path / f"eddy-link-{gone.pid}-old", tmp_path / f"eddy-link-{gone.pid}-new"
+    # The clock jumped while this one was being worked in.
+    living = tmp_path / f"eddy-link-{os.getpid()}-living"
+    for folder in (old, new, living):
         folder.mkdir()
         (folder / "kernel.o").write_bytes(b"x")
-    os.utime(old, (1, 1))
+    for folder in (old, living):
+        os.utime(folder, (1, 1))
     Compiler(CACHE)
     assert not old.exists()
     assert new.exists()
+    assert living.exists()

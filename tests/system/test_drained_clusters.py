@@ -28,7 +28,7 @@ def begun(board: WatchedBoard, store: Store, modules: dict[str, object]) -> Engi
     engine = engine_over(board, store, modules, settings=ONE_SLICE)  # type: ignore[arg-type]
     engine.start()
     for salt, tenant in enumerate("abab", start=1):
-        engine.accept(step_request(store, tenant, salt))
+        engine.intake.accept(step_request(store, tenant, salt))
     while not {1, 2} <= set(getattr(board, "launched", [])):
         engine.step()
     return engine
@@ -48,7 +48,7 @@ def test_kernels_leave_a_cluster_that_is_drained_and_are_right(modules: list[obj
     store, board = Store(":memory:"), WatchedBoard(known, slots=2)  # type: ignore[arg-type]
     engine = begun(board, store, known)
     drained = board.launched[-1]
-    engine.drain(drained, "x")
+    engine.intake.drain(drained, "x")
     engine.step(0.0)
     before = len(board.launched)
     to_rest(engine)
@@ -64,12 +64,12 @@ def test_with_every_cluster_drained_kernels_wait_and_go_on_from_where_they_were(
     store, board = Store(":memory:"), WatchedBoard({FOUR.module: FOUR}, slots=2)
     engine = begun(board, store, {FOUR.module: FOUR})
     for slot in (1, 2):
-        engine.drain(slot, "x")
+        engine.intake.drain(slot, "x")
     to_rest(engine)
     assert engine.stalled
-    history = len(engine.price.history) if engine.price is not None else 0
+    history = len(engine.price.history.ended()) if engine.price is not None else 0
     before = len(board.launched)
-    engine.drain(2, "")
+    engine.intake.drain(2, "")
     to_rest(engine)
     assert set(board.launched[before:]) == {2}
     for salt, tenant in enumerate("abab", start=1):

@@ -15,7 +15,7 @@ from eddy.board.profile import load_profile
 from eddy.board.signing import Trust
 from eddy.core.errors import ModuleFault, QuotaExceeded
 from eddy.core.slots import Pool
-from eddy.gpu.launch import launch
+from eddy.gpu.launch import Local, launch
 from eddy.gpu.shape import ClusterShape
 from eddy.gpu.workloads import Workload, run
 from eddy.gpu.workloads.basic import divergent, reduction, saxpy, sgemm, vecadd
@@ -23,6 +23,8 @@ from eddy.packages.manifests import load_module_manifest
 from eddy_sim import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
 from unit.gpu_kit import compiled, compiler
+from unit.test_gpu_fibers import ONE_WAITS
+from unit.test_gpu_opencl_atomics import HISTOGRAM
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_board")]
 
@@ -98,3 +100,22 @@ def test_a_kernel_that_leaves_its_region_or_spins_says_so_and_the_cluster_serves
     assert event.cause is Cause.TIME_LIMIT
     assert event.cores[0].counters.instructions > 1000, "it did spin"
     run(vecadd(64), cluster(board), compiler())
+
+
+def test_atomics_are_right_on_the_way_to_the_boards_memory(board: BoardPort) -> None:
+    data = np.random.default_rng(7).integers(0, 256, 96, dtype="u1")
+    bins, ticket, order = np.zeros(16, "u4"), np.zeros(1, "u4"), np.zeros(96, "u4")
+    arguments = [data, bins, ticket, order, Local(64)]
+    launch(cluster(board), compiled(HISTOGRAM), "f", (96,), arguments, local_size=(8,), slice_groups=5)
+    counts = np.where(data & 1, 1, data & 3)
+    assert bins.tolist() == np.bincount(data & 15, counts, 16).astype(int).tolist()
+    assert sorted(order.tolist()) == list(range(96))
+
+
+def test_a_barrier_nobody_opens_is_told_long_before_the_time_limit(board: BoardPort) -> None:
+    executor = cluster(board)
+    with pytest.raises(ModuleFault, match="barrier_deadlock"):
+        launch(executor, compiled(ONE_WAITS), "f", (16,), [np.zeros(16, "u4")], local_size=(16,))
+    event = executor.events[-1]
+    assert event.cause is Cause.BARRIER_DEADLOCK
+    assert event.at_s - event.started_s < 2e-4

@@ -16,7 +16,8 @@ from eddy.board.model import ModelBoard, ModelFaults
 from eddy.board.port import Cause
 from eddy.core.errors import StorageFailed
 from eddy.core.jobs import TRANSITIONS, JobState
-from eddy.core.records import JobEventKind, Quota
+from eddy.core.records import JobEventKind
+from eddy.core.tenants import Quota
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.keeping import Spawn, at_once
 from eddy.policy.dispatch import POLICIES
@@ -88,9 +89,9 @@ def submit(store: Store) -> None:
     """Three jobs of two tenants, one of them doomed."""
     engine = engine_over(model_board(), store)
     engine.start()
-    engine.accept(request(store, batch=3))
-    engine.accept(request(store, batch=3, salt=1))
-    engine.accept(request(store, batch=2, salt=2, tenant="other"))
+    engine.intake.accept(request(store, batch=3))
+    engine.intake.accept(request(store, batch=3, salt=1))
+    engine.intake.accept(request(store, batch=2, salt=2, tenant="other"))
 
 
 class LateDisk:
@@ -187,7 +188,7 @@ def test_others_go_on_and_nothing_is_shown_while_outputs_wait_for_the_disk(tmp_p
     store, board, disk = Store(tmp_path / "eddy.sqlite3"), model_board(), LateDisk(1 << 30)
     engine = engine_over(board, store, spawn=disk.spawn)
     engine.start()
-    first = engine.accept(request(store, batch=2))
+    first = engine.intake.accept(request(store, batch=2))
     while not engine.idle:
         engine.step()
     assert engine.keeping.busy
@@ -195,7 +196,7 @@ def test_others_go_on_and_nothing_is_shown_while_outputs_wait_for_the_disk(tmp_p
     assert store.job(TENANT, first.id).state is JobState.RUNNING
     assert store.outputs(first.id) == []
     assert not (tmp_path / "outputs").exists()
-    second = engine.accept(request(store, salt=1))
+    second = engine.intake.accept(request(store, salt=1))
     while not engine.idle:
         engine.step()
     assert board.state().buffers, "what is not on disk stays on the board"
@@ -218,7 +219,7 @@ def test_what_the_disk_refuses_is_raised_in_a_step_and_made_up_for(
     store, disk = Store(tmp_path / "eddy.sqlite3"), LateDisk(2)
     engine = engine_over(model_board(), store, spawn=disk.spawn)
     engine.start()
-    job = engine.accept(request(store, batch=3))
+    job = engine.intake.accept(request(store, batch=3))
 
     def refused(*_: object) -> None:
         raise StorageFailed("the disk is gone")
@@ -321,10 +322,12 @@ def test_a_backlog_is_taken_up_in_a_few_transactions_and_begins_where_it_was(
     board, store = model_board(), Store(tmp_path / "eddy.sqlite", Quota(max_jobs=100))
     first = engine_over(board, store)
     first.start()
-    jobs = [first.accept(request(store)) for _ in range(60)]
+    jobs = [first.intake.accept(request(store)) for _ in range(60)]
     for _ in range(20):
         first.step()
     second = engine_over(board, store)
+    begun = sum(bool(stored.snapshot) for stored in store.unfinished())
+    assert begun
     commits: list[Commit] = []
     commit = store.commit
 
@@ -335,9 +338,8 @@ def test_a_backlog_is_taken_up_in_a_few_transactions_and_begins_where_it_was(
     monkeypatch.setattr(store, "commit", counted)
     second.start()
     assert len(commits) <= 6, "not one for every job"
-    assert sum(event.what is JobEventKind.RECOVERED for each in commits for event in each.events) == len(
-        second.machine.jobs
-    )
+    assert sum(event.what is JobEventKind.RECOVERED for each in commits for event in each.events) == begun
+    assert len(second.machine.jobs) >= begun, "those that had only come, come again"
     while not second.idle:
         second.step()
     assert {store.job(TENANT, job.id).state for job in jobs} == {JobState.SUCCEEDED}
@@ -355,8 +357,8 @@ def test_a_submission_the_disk_is_not_sure_of_runs_once(tmp_path: Path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(os, "fdatasync", refuse)
         with pytest.raises(StorageFailed):
-            engine.accept(wanted)
-    assert engine.accept(wanted).id == 1
+            engine.intake.accept(wanted)
+    assert engine.intake.accept(wanted).id == 1
     while not engine.idle:
         engine.step()
     assert [(job.id, job.state) for job in store.jobs(TENANT)] == [(1, JobState.SUCCEEDED)]

@@ -108,10 +108,10 @@ def test_another_kind_of_jobs_needs_no_change_of_the_engine(store: Store) -> Non
     made = engine(store, kind)
     made.start()
     assert {"rotate", "mix", "flip"} <= kind.offer.pipeline
-    echo = made.accept(JobRequest(TENANT, "echo:a", batch=3))
-    usual = made.accept(request(store, batch=2))
+    echo = made.intake.accept(JobRequest(TENANT, "echo:a", batch=3))
+    usual = made.intake.accept(request(store, batch=2))
     with pytest.raises(InvalidRequest, match="at most 4"):
-        made.accept(JobRequest(TENANT, "echo:b", batch=5))
+        made.intake.accept(JobRequest(TENANT, "echo:b", batch=5))
     run(made)
     assert {store.job(TENANT, job.id).state for job in (echo, usual)} == {JobState.SUCCEEDED}
     assert store.output(TENANT, echo.id, "report") == expected(3)
@@ -123,7 +123,7 @@ def test_another_kind_of_jobs_needs_no_change_of_the_engine(store: Store) -> Non
 def test_it_begins_again_where_the_board_is_lost_and_its_items_work_in_place(store: Store) -> None:
     first = engine(store, Echo())
     first.start()
-    echo = first.accept(JobRequest(TENANT, "echo:a", batch=3))
+    echo = first.intake.accept(JobRequest(TENANT, "echo:a", batch=3))
     while first.machine.jobs.get(echo.id) is None or first.machine.jobs[echo.id].committed < 1:
         first.step()
     second = engine(store, Echo())
@@ -136,7 +136,7 @@ def test_it_begins_again_where_the_board_is_lost_and_its_items_work_in_place(sto
 def test_without_its_kind_a_job_of_an_earlier_life_fails_with_a_sentence(store: Store) -> None:
     first = engine(store, Echo())
     first.start()
-    echo = first.accept(JobRequest(TENANT, "echo:a"))
+    echo = first.intake.accept(JobRequest(TENANT, "echo:a"))
     second = Engine(model_board(), POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)
     second.start()
     record = store.job(TENANT, echo.id)

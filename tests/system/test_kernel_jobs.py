@@ -13,7 +13,8 @@ import pytest
 from eddy.board.port import Cause
 from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEventKind, JobRequest, Quota, TenantRecord
+from eddy.core.records import JobEventKind, JobRequest
+from eddy.core.tenants import Quota, TenantRecord
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.program import Program
 from eddy.gpu.request import KernelRequest
@@ -90,10 +91,10 @@ def submit(board: ComputingBoard, store: Store) -> None:
     """Two tenants' kernels, one that is doomed, and an application job beside them."""
     engine = engine_over(board, store)
     engine.start()
-    engine.accept(step_request(store, TENANT, salt=1))
-    engine.accept(step_request(store, "bob", salt=3))
-    engine.accept(bad_request(store, "crooked", "carol"))
-    engine.accept(request(store, batch=2))
+    engine.intake.accept(step_request(store, TENANT, salt=1))
+    engine.intake.accept(step_request(store, "bob", salt=3))
+    engine.intake.accept(bad_request(store, "crooked", "carol"))
+    engine.intake.accept(request(store, batch=2))
 
 
 def check_all(store: Store, board: ComputingBoard, clean: bool = True) -> None:
@@ -140,8 +141,8 @@ def test_the_same_tenant_finds_its_cluster_loaded() -> None:
     board, store = kernel_board(), Store(":memory:")
     engine = engine_over(board, store)
     engine.start()
-    engine.accept(step_request(store, salt=1))
-    engine.accept(step_request(store, salt=3))
+    engine.intake.accept(step_request(store, salt=1))
+    engine.intake.accept(step_request(store, salt=3))
     finish(engine)
     check_steps(store, TENANT, 1, 1)
     check_steps(store, TENANT, 2, 3)
@@ -152,8 +153,8 @@ def test_between_slices_another_tenants_kernel_runs_and_the_region_is_kept() -> 
     board, store = kernel_board(), Store(":memory:")
     engine = engine_over(board, store, TurnAbout())
     engine.start()
-    engine.accept(step_request(store, TENANT, salt=1, n=3))
-    engine.accept(step_request(store, "bob", salt=3, n=3))
+    engine.intake.accept(step_request(store, TENANT, salt=1, n=3))
+    engine.intake.accept(step_request(store, "bob", salt=3, n=3))
     finish(engine)
     check_steps(store, TENANT, 1, 1, n=3)
     check_steps(store, "bob", 2, 3, n=3)
@@ -215,8 +216,8 @@ def test_a_failing_slice_ends_its_job_alone_and_keeps_its_log() -> None:
     board, store = kernel_board(faults={"1.0.2": Cause.READ_OUTSIDE_WINDOW}), Store(":memory:")
     engine = engine_over(board, store)
     engine.start()
-    engine.accept(step_request(store))
-    engine.accept(step_request(store, "bob", salt=3))
+    engine.intake.accept(step_request(store))
+    engine.intake.accept(step_request(store, "bob", salt=3))
     finish(engine)
     record = store.job(TENANT, 1)
     assert (record.state, record.cause, record.items_done, record.failed_item) == (
@@ -238,10 +239,10 @@ def test_a_cancelled_kernel_is_stopped_and_its_memory_freed() -> None:
     board, store = kernel_board(), Store(":memory:")
     engine = engine_over(board, store)
     engine.start()
-    engine.accept(step_request(store))
+    engine.intake.accept(step_request(store))
     while engine.machine.jobs.get(1) is None or engine.machine.jobs[1].committed < 2:
         engine.step()
-    engine.cancel(TENANT, 1)
+    engine.intake.cancel(TENANT, 1)
     finish(engine)
     assert store.job(TENANT, 1).state is JobState.CANCELLED
     assert board.state().buffers == ()
@@ -277,7 +278,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_kept(
     engine = engine_over(kernel_board(), store)
     engine.start()
     with pytest.raises(InvalidRequest) as caught:
-        engine.accept(changed(store, **changes))
+        engine.intake.accept(changed(store, **changes))
     assert (caught.value.details["field"], caught.value.details["allowed"]) == (field, allowed)
     assert store.jobs(None) == ()
     assert engine.idle
@@ -288,7 +289,7 @@ def test_errors_of_the_compiler_are_the_answer() -> None:
     engine = engine_over(kernel_board(), store)
     engine.start()
     with pytest.raises(CompilationFailed, match=r"kernel\.cl:2:3: error: use of undeclared identifier 'z'") as caught:
-        engine.accept(changed(store, source="kernel void step(global uint *y) {\n  z[0] = 1;\n}\n"))
+        engine.intake.accept(changed(store, source="kernel void step(global uint *y) {\n  z[0] = 1;\n}\n"))
     assert caught.value.details["diagnostics"][0]["line"] == 2
     assert store.jobs(None) == ()
 
@@ -298,7 +299,7 @@ def test_a_kernel_too_large_for_the_board_is_refused_with_what_there_is() -> Non
     engine = engine_over(kernel_board(arena=1 << 16), store)
     engine.start()
     with pytest.raises(InvalidRequest, match=r"needs \d+ bytes of board memory, and there are 65536") as caught:
-        engine.accept(step_request(store, count=16384))
+        engine.intake.accept(step_request(store, count=16384))
     assert caught.value.details["field"] == "kernel.arguments"
     assert caught.value.details["allowed"] == 65536
 
@@ -308,13 +309,13 @@ def test_a_board_without_a_cluster_takes_no_kernels_and_a_full_tenant_compiles_n
     engine = engine_over(kernel_board(gpu=0), store)
     engine.start()
     with pytest.raises(InvalidRequest, match="no GPU cluster"):
-        engine.accept(step_request(store))
+        engine.intake.accept(step_request(store))
     engine = engine_over(kernel_board(), store)
     engine.start()
     store.put_tenant(TenantRecord(TENANT, quota=Quota(max_jobs=1)))
-    engine.accept(step_request(store))
+    engine.intake.accept(step_request(store))
     with pytest.raises(QuotaExceeded):
-        engine.accept(changed(store, source="does not compile"))
+        engine.intake.accept(changed(store, source="does not compile"))
 
 
 def test_a_time_limit_is_at_most_the_servers() -> None:
@@ -323,9 +324,9 @@ def test_a_time_limit_is_at_most_the_servers() -> None:
     engine.start()
     asked = step_request(store)
     with pytest.raises(InvalidRequest, match=r"up to 0\.05") as caught:
-        engine.accept(JobRequest(TENANT, "", kernel=asked.kernel, time_limit_s=1.0))
+        engine.intake.accept(JobRequest(TENANT, "", kernel=asked.kernel, time_limit_s=1.0))
     assert caught.value.details["field"] == "time_limit_s"
-    engine.accept(JobRequest(TENANT, "", kernel=asked.kernel, time_limit_s=5e-4))
+    engine.intake.accept(JobRequest(TENANT, "", kernel=asked.kernel, time_limit_s=5e-4))
     finish(engine)
     assert store.job(TENANT, 1).cause == "time-limit"
 
@@ -336,10 +337,10 @@ def test_one_key_is_one_job() -> None:
     engine.start()
     asked = step_request(store)
     again = JobRequest(TENANT, "", kernel=asked.kernel, idempotency_key="k")
-    assert engine.accept(again).id == engine.accept(again).id
+    assert engine.intake.accept(again).id == engine.intake.accept(again).id
     other = JobRequest(TENANT, "", kernel=step_request(store, salt=3).kernel, idempotency_key="k")
     with pytest.raises(Conflict):
-        engine.accept(other)
+        engine.intake.accept(other)
     finish(engine)
     check_steps(store, TENANT, 1, 1)
 
@@ -348,7 +349,7 @@ def test_a_cluster_that_is_gone_fails_its_jobs() -> None:
     store = Store(":memory:")
     engine = engine_over(kernel_board(), store)
     engine.start()
-    engine.accept(step_request(store))
+    engine.intake.accept(step_request(store))
     engine = engine_over(kernel_board(gpu=0), store)
     engine.start()
     record = store.job(TENANT, 1)
@@ -367,7 +368,7 @@ def test_arrays_of_any_type_and_shape_come_back() -> None:
     a, b, c = np.arange(6, dtype="i1").reshape(2, 3), np.array([1, -2, 3], "i2"), np.zeros((2, 3), "f4")
     first, second, third = (buffer(store, TENANT, array) for array in (a, b, c))
     arguments = (first, second, third, (0, 0, 0, 5))
-    engine.accept(JobRequest(TENANT, "", kernel=KernelRequest(source, "turn", (3, 2), arguments).to_json()))
+    engine.intake.accept(JobRequest(TENANT, "", kernel=KernelRequest(source, "turn", (3, 2), arguments).to_json()))
     finish(engine)
     a = a + (b + 5).astype("i1")
     assert store.output(TENANT, 1, "a") == a.tobytes()
@@ -445,7 +446,7 @@ def test_a_log_is_bounded_and_says_what_is_missing() -> None:
     engine = engine_over(kernel_board(), store)
     engine.start()
     source = 'kernel void talk() { printf("%999d\\n", 1); }'
-    engine.accept(JobRequest(TENANT, "", kernel=KernelRequest(source, "talk", (1024,), ()).to_json()))
+    engine.intake.accept(JobRequest(TENANT, "", kernel=KernelRequest(source, "talk", (1024,), ()).to_json()))
     finish(engine)
     text = store.log(TENANT, 1)
     assert MAX_LOG_BYTES < len(text) < MAX_LOG_BYTES + 100
@@ -460,7 +461,7 @@ def test_a_kernels_arrays_are_kept_while_it_may_need_them() -> None:
     engine = engine_over(kernel_board(), store)
     engine.start()
     asked = step_request(store)
-    engine.accept(asked)
+    engine.intake.accept(asked)
     digest = KernelRequest.from_json(asked.kernel or {}).array(0)
     assert digest is not None
     with pytest.raises(Conflict, match="job 1 still needs"):

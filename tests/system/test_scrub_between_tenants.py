@@ -79,7 +79,7 @@ class Tenants:
         raw = data.astype("<u8").tobytes()
         sha256 = hashlib.sha256(raw).hexdigest()
         self.store.put_blob(tenant, sha256, raw)
-        job = self.engine.accept(JobRequest(tenant, "hoard", 1, {"in": (sha256,)}, {}, 1))
+        job = self.engine.intake.accept(JobRequest(tenant, "hoard", 1, {"in": (sha256,)}, {}, 1))
         run_out(self.engine)
         record = self.store.job(tenant, job.id)
         assert record.state is JobState.SUCCEEDED, record.detail

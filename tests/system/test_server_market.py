@@ -75,6 +75,30 @@ def test_two_tenants_see_the_market_and_the_operator_changes_the_policy(server: 
         assert run.exit_code == 0, run.output
 
 
+def test_history_and_the_policy_in_force_outlive_the_server(tmp_path: Path) -> None:
+    with Server(settings(tmp_path), board=kernel_board()).background() as server:
+        operator_key = server.key_file.read_text().strip()
+        with Client(server.url, operator_key) as operator:
+            key = operator.add_tenant("ada")["key"]
+            assert operator.set_price_policy("entitlement")["policy"] == "entitlement"
+            with Client(server.url, key) as ada:
+                ada.kernel(STEP, "step").launch(256, *step_arrays(256), 2).wait(timeout_s=60)
+                before = ada.market_history()
+    assert before
+    with (
+        Server(settings(tmp_path), board=kernel_board()).background() as server,
+        Client(server.url, operator_key) as operator,
+        Client(server.url, key) as ada,
+    ):
+        after = ada.market_history()
+        assert after[: len(before)] == before
+        assert operator.market()["price_policy"] == "entitlement"
+        ada.kernel(STEP, "step").launch(256, *step_arrays(256), 2).wait(timeout_s=60)
+        new = [epoch["epoch"] for epoch in ada.market_history(after=after[-1]["epoch"])]
+        assert new == sorted(new)
+        assert new[0] > after[-1]["epoch"], "numbers go on"
+
+
 def test_an_unknown_price_policy_names_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="no price policy") as refused:
         Server(settings(tmp_path, "nobody"), board=kernel_board())

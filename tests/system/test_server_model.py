@@ -74,6 +74,31 @@ def test_arrays_go_in_and_come_out(ada: Client) -> None:
     assert [slot["module"] for slot in ada.slots()["slots"]][:3] == ["rotate", "mix", "flip"]
 
 
+def test_an_array_runs_as_jobs_of_their_own(ada: Client, server: Server, tmp_path: Path) -> None:
+    both = inputs(2)
+    each = [{"in": both["in"][place : place + 1], "key": both["key"]} for place in range(2)]
+    first = ada.submit("chain", inputs(1, salt=7))
+    array = ada.submit_array("chain", each, labels={"run": "7"}, after=[first])
+    assert len(array.wait()) == 2
+    assert array.data["counts"]["succeeded"] == 2
+    out = [job.outputs["out"] for job in array.jobs()]
+    np.testing.assert_array_equal(np.concatenate(out), result(2))
+    assert [job.data["after"] for job in array.jobs()] == [[first.id]] * 2
+    with pytest.raises(Conflict):
+        array.cancel()
+    np.save(tmp_path / "in.npy", both["in"])
+    np.save(tmp_path / "key.npy", both["key"])
+    given = ["-i", f"in={tmp_path / 'in.npy'}", "-i", f"key={tmp_path / 'key.npy'}", "--label", "run=8"]
+    where = ["--url", server.url, "--key", ada.make_key()["key"], "--json"]
+    made = CliRunner().invoke(app, ["submit", "chain", *given, "--as-array", "--out", str(tmp_path / "out"), *where])
+    assert made.exit_code == 0, made.output
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "out-1.npy"), result(2)[1:])
+    number = json.loads(made.stdout)["id"]
+    listed = CliRunner().invoke(app, ["jobs", "--array", str(number), "--label", "run=8", *where])
+    assert [job["array"]["index"] for job in json.loads(listed.stdout)["jobs"]] == [1, 0]
+    assert json.loads(CliRunner().invoke(app, ["array", "show", str(number), *where]).stdout)["ended"]
+
+
 def test_wait_with_a_time_limit_and_a_repeated_submission(ada: Client) -> None:
     first = ada.submit("chain", inputs(1), idempotency_key="once")
     again = ada.submit("chain", inputs(1), idempotency_key="once")

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from cores_kit import SOURCE, CoresBoard, add_request, engine_over, finish, manifest, tenants
 from eddy.board.model import ModelFaults
+from eddy.core.asked import Asked, Retries
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRequest
 from eddy.gpu.request import KernelRequest
+from eddy.hypervisor import kernels
 from eddy.hypervisor.market_loop import PriceSettings
 from eddy.policy.price import POLICIES
 from eddy.policy.price.view import PriceDecision, PriceView
@@ -43,7 +45,7 @@ def test_kernels_of_three_tenants_run_at_once_on_one_cluster_and_are_right() -> 
     engine = engine_over(board, store, MODULES)
     engine.start()
     for salt, tenant in enumerate(("a", "b", "c"), start=1):
-        engine.accept(step_request(store, tenant, salt))
+        engine.intake.accept(step_request(store, tenant, salt))
     finish(engine)
     for number, tenant in enumerate(("a", "b", "c"), start=1):
         check_step(store, tenant, number, number)
@@ -59,10 +61,10 @@ def test_a_kernel_that_goes_wrong_ends_alone() -> None:
     tenants(store, a=1, b=1)
     engine = engine_over(board, store, MODULES)
     engine.start()
-    engine.accept(step_request(store, "a", 1))
+    engine.intake.accept(step_request(store, "a", 1))
     arguments = (buffer(store, "b", np.zeros(64, "u4")),)
     body = KernelRequest(SOURCE.replace("{name}", "add"), "crooked", (64,), arguments).to_json()
-    engine.accept(JobRequest("b", "", kernel=body))
+    engine.intake.accept(JobRequest("b", "", kernel=body))
     finish(engine)
     check_step(store, "a", 1, 1)
     bad = store.job("b", 2)
@@ -71,16 +73,34 @@ def test_a_kernel_that_goes_wrong_ends_alone() -> None:
     assert board.state().buffers == ()
 
 
+def test_a_kernel_is_tried_again_from_its_arrays_as_they_came() -> None:
+    board, store = CoresBoard(MODULES), Store(":memory:")
+    tenants(store, a=1, b=1)
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    engine.intake.accept(step_request(store, "a", 1))
+    arguments = (buffer(store, "b", np.zeros(64, "u4")),)
+    body = KernelRequest(SOURCE.replace("{name}", "add"), "crooked", (64,), arguments).to_json()
+    asked = Asked(retries=Retries(2, ("misaligned-access",)))
+    engine.intake.accept(JobRequest("b", "", kernel=body, asked=asked))
+    finish(engine)
+    check_step(store, "a", 1, 1)
+    bad = store.job("b", 2)
+    assert (bad.state, bad.cause, bad.retried) == (JobState.FAILED, "misaligned-access", 2)
+    assert board.state().buffers == ()
+    assert bad.waited_s + bad.reconfiguring_s + bad.running_s == pytest.approx(bad.response_s)
+
+
 def test_a_kernel_is_cancelled_while_its_slices_run() -> None:
     board, store = CoresBoard(MODULES), Store(":memory:")
     tenants(store, a=1, b=1)
     engine = engine_over(board, store, MODULES)
     engine.start()
-    engine.accept(add_request(store, "a", 4096))
-    engine.accept(step_request(store, "b", 2))
+    engine.intake.accept(add_request(store, "a", 4096))
+    engine.intake.accept(step_request(store, "b", 2))
     for _ in range(12):
         engine.step()
-    engine.cancel("a", 1)
+    engine.intake.cancel("a", 1)
     finish(engine)
     assert store.job("a", 1).state is JobState.CANCELLED
     check_step(store, "b", 2, 2)
@@ -93,11 +113,11 @@ def test_every_price_policy_shares_live_clusters(price: str) -> None:
     engine = engine_over(board, store, MODULES, price, PriceSettings(epoch_s=10e-3))
     engine.start()
     for number in range(4):
-        engine.accept(step_request(store, "ab"[number % 2], number + 1, 256))
+        engine.intake.accept(step_request(store, "ab"[number % 2], number + 1, 256))
     finish(engine)
     for number in range(4):
         check_step(store, "ab"[number % 2], number + 1, number + 1, 256)
-    assert {epoch.policy for epoch in engine.price.history} == {price}  # type: ignore[union-attr]
+    assert {epoch.policy for epoch in engine.price.history.ended()} == {price}  # type: ignore[union-attr]
 
 
 def test_slices_stay_away_from_a_time_limit_that_is_shorter_than_a_quantum() -> None:
@@ -106,7 +126,7 @@ def test_slices_stay_away_from_a_time_limit_that_is_shorter_than_a_quantum() -> 
     engine = engine_over(board, store, MODULES, "entitlement", PriceSettings(quantum_s=5e-3))
     engine.start()
     for salt in (1, 2):
-        engine.accept(replace(step_request(store, "a", salt), time_limit_s=1e-3))
+        engine.intake.accept(replace(step_request(store, "a", salt), time_limit_s=1e-3))
         finish(engine)
         check_step(store, "a", salt, salt)
 
@@ -116,12 +136,12 @@ def test_a_policy_is_told_how_much_work_there_is() -> None:
     tenants(store, a=1)
     engine = engine_over(board, store, MODULES, "entitlement", PriceSettings(epoch_s=2e-3))
     engine.start()
-    engine.accept(step_request(store, "a", 1))
+    engine.intake.accept(step_request(store, "a", 1))
     finish(engine)
-    engine.accept(step_request(store, "a", 2))
+    engine.intake.accept(step_request(store, "a", 2))
     finish(engine)
     assert engine.price is not None
-    waiting = [float(epoch.view.waiting_s[0]) for epoch in engine.price.history]
+    waiting = [float(epoch.view.waiting_s[0]) for epoch in engine.price.history.ended()]
     assert waiting[0] == float("inf"), "nothing was measured yet"
     later = [seconds for seconds in waiting if seconds < float("inf")]
     assert len(later) > 2
@@ -144,7 +164,7 @@ def test_another_configuration_is_loaded_slot_by_slot_once_what_runs_there_has_e
     engine.price.wanted = {1: SLOW.module, 2: SLOW.module}
     engine.start()
     for number in range(12):
-        engine.accept(step_request(store, "ab"[number % 2], number + 1, 256))
+        engine.intake.accept(step_request(store, "ab"[number % 2], number + 1, 256))
     held: list[tuple[str, str]] = []
     phases, switched = set(), False
     while not engine.idle:
@@ -183,22 +203,27 @@ class Moving:
         return PriceDecision(shares, np.zeros(len(view.present.clusters)))
 
 
-def test_a_kernel_whose_tenant_has_no_share_of_its_cluster_any_more_gets_on_elsewhere() -> None:
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_kernel_whose_tenant_has_no_share_of_its_cluster_any_more_gets_on_elsewhere(
+    alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins again there, unless it may run on both clusters at the same time."""
+    monkeypatch.setattr(kernels, "MOST_SPREAD", 0.0 if alone else 1.0)
     board, store = CoresBoard(MODULES, slots=2), Store(":memory:")
     tenants(store, a=1, b=1)
     engine = engine_over(board, store, MODULES, settings=PriceSettings(epoch_s=0.5e-3))
     assert engine.price is not None
     engine.price.switch(Moving(5e-3))
     engine.start()
-    engine.accept(step_request(store, "a", 1, 384))
+    engine.intake.accept(step_request(store, "a", 1, 384))
     for salt in range(2, 18):
-        engine.accept(step_request(store, "b", salt, 256))
+        engine.intake.accept(step_request(store, "b", salt, 256))
     engine.step()
     while engine.machine.jobs.get(1) is not None:
         engine.step()
     assert len(engine.machine.jobs) > 1, "b had always more to do"
     check_step(store, "a", 1, 1, 384)
-    assert any("its tenant's shares are elsewhere" in event.detail for event in store.events("a", 1))
+    assert alone == any("its tenant's shares are elsewhere" in event.detail for event in store.events("a", 1))
     finish(engine)
     for salt in range(2, 18):
         check_step(store, "b", salt, salt, 256)
@@ -211,7 +236,7 @@ def test_no_slice_starts_on_the_cluster_before_the_one_it_is_laid_out_for() -> N
     tenants(store, a=1)
     engine = engine_over(board, store, MODULES)
     engine.start()
-    engine.accept(step_request(store, "a", 1))
+    engine.intake.accept(step_request(store, "a", 1))
     clusters = engine.machine.clusters
     assert clusters is not None
     while not clusters.queues.wants(1):
@@ -231,7 +256,7 @@ def test_a_job_says_what_it_had_of_cores_and_what_it_paid() -> None:
     tenants(store, a=1)
     engine = engine_over(board, store, MODULES)
     engine.start()
-    engine.accept(step_request(store, "a", 1))
+    engine.intake.accept(step_request(store, "a", 1))
     finish(engine)
     record = store.job("a", 1)
     assert record.kernel is not None
@@ -246,11 +271,11 @@ def test_a_job_cancelled_while_its_cluster_is_loaded_ends_and_the_next_one_runs(
     tenants(store, a=1, b=1)
     engine = engine_over(board, store, MODULES)
     engine.start()
-    engine.accept(step_request(store, "a", 1))
+    engine.intake.accept(step_request(store, "a", 1))
     engine.step()
     assert store.job("a", 1).state is JobState.RECONFIGURING
-    engine.cancel("a", 1)
-    engine.accept(step_request(store, "b", 2))
+    engine.intake.cancel("a", 1)
+    engine.intake.accept(step_request(store, "b", 2))
     finish(engine)
     assert store.job("a", 1).state is JobState.CANCELLED
     check_step(store, "b", 2, 2)
@@ -262,11 +287,101 @@ def test_an_image_that_cannot_be_loaded_fails_its_jobs_and_no_others() -> None:
     board.inject(ModelFaults(loads=frozenset(range(3))))
     engine = engine_over(board, store, MODULES)
     engine.start()
-    engine.accept(step_request(store, "a", 1))
+    engine.intake.accept(step_request(store, "a", 1))
     finish(engine)
     record = store.job("a", 1)
     assert (record.state, record.cause) == (JobState.FAILED, "image-refused")
     assert board.state().buffers == ()
-    engine.accept(step_request(store, "a", 2))
+    engine.intake.accept(step_request(store, "a", 2))
     finish(engine)
     check_step(store, "a", 2, 2)
+
+
+@pytest.mark.parametrize("refused", [(1,), (1, 2, 3), (0, 2, 4), (0, 1, 2)])
+def test_a_kernel_whose_cluster_cannot_be_loaded_while_it_runs_on_another_is_right(refused: tuple[int, ...]) -> None:
+    board, store = CoresBoard(MODULES, slots=2), Store(":memory:")
+    tenants(store, a=1, b=1)
+    board.inject(ModelFaults(loads=frozenset(refused)))
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    for salt in range(1, 7):
+        engine.intake.accept(step_request(store, "ab"[salt % 2], salt, 1024))
+    finish(engine)
+    for salt in range(1, 7):
+        check_step(store, "ab"[salt % 2], salt, salt, 1024)
+    assert board.state().buffers == ()
+
+
+ONE = """
+kernel void one(global uint *y, global uint *sum, uint n) {
+  uint i = get_global_id(0);
+  for (uint k = 0; k < n; k++) y[i] = y[i] * 1664525u + i;
+  ADD
+  if (i % 64 == 1) printf("%u\\n", i);
+}
+"""
+
+
+def run_one(slots: int, add: str = "") -> tuple[dict[int, int], bytes, list[str]]:
+    """A kernel alone on clusters of one kind: most slices at once by slot, its output, what it printed."""
+    board, store = CoresBoard(MODULES, slots=slots), Store(":memory:")
+    tenants(store, a=1)
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    y, _ = step_arrays(512)
+    arguments = (buffer(store, "a", y), buffer(store, "a", np.zeros(1, "u4")), 3)
+    body = KernelRequest(ONE.replace("ADD", add), "one", (512,), arguments).to_json()
+    engine.intake.accept(JobRequest("a", "", kernel=body))
+    finish(engine)
+    assert store.job("a", 1).state is JobState.SUCCEEDED
+    assert not board.state().buffers
+    return dict(board.most), store.output("a", 1, "y"), sorted(store.log("a", 1).split())
+
+
+def test_one_kernel_runs_on_all_clusters_of_a_kind_at_once_with_the_same_results() -> None:
+    alone, together = run_one(1), run_one(3)
+    assert alone[0] == {1: 4}
+    assert together[0] == {1: 4, 2: 4, 3: 4}
+    assert together[1:] == alone[1:]
+
+
+def test_a_kernel_with_atomics_stays_on_one_cluster() -> None:
+    most, _, _ = run_one(2, "atomic_add(sum, i);")
+    assert len(most) == 1
+
+
+def test_a_kernel_on_two_clusters_is_cancelled_on_both() -> None:
+    board, store = CoresBoard(MODULES, slots=2), Store(":memory:")
+    tenants(store, a=1)
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    engine.intake.accept(step_request(store, "a", 1, 2048))
+    while len(board.most) < 2:
+        engine.step()
+    engine.intake.cancel("a", 1)
+    finish(engine)
+    assert store.job("a", 1).state is JobState.CANCELLED
+    assert board.state().buffers == ()
+    assert not any(slot.items for slot in board.state().slots)
+
+
+def test_a_drained_cluster_gets_no_more_of_a_kernel_bound_to_another() -> None:
+    board, store = CoresBoard(MODULES, slots=2), Store(":memory:")
+    tenants(store, a=1)
+    engine = engine_over(board, store, MODULES)
+    engine.start()
+    engine.intake.accept(step_request(store, "a", 1, 2048))
+    while len(board.most) < 2:
+        engine.step()
+    home, other = 1, 2
+    for drained in (other, home):
+        engine.intake.drain(drained, "maintenance")
+        engine.step()
+        before = board.started[drained]
+        for _ in range(5):
+            engine.step()
+        assert board.started[drained] == before
+        assert engine.machine.jobs, "it goes on elsewhere"
+        engine.intake.drain(drained, "" if drained == other else "maintenance")
+    finish(engine)
+    check_step(store, "a", 1, 1, 2048)

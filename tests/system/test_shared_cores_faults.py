@@ -46,7 +46,7 @@ def test_death_between_any_two_effects_loses_no_kernel(after: bool) -> None:
         engine = engine_over(board, store, MODULES)
         engine.start()
         for salt, tenant in enumerate("ab", start=1):
-            engine.accept(step_request(store, tenant, salt))
+            engine.intake.accept(step_request(store, tenant, salt))
         died = deaths(lambda: engine_over(Mortal(board, killer), Mortal(store, killer), MODULES), finish)
         return store, board, died
 
@@ -86,8 +86,8 @@ def test_a_kernel_whose_slot_failed_begins_with_its_arrays_as_they_came() -> Non
     tenants(store, a=1, b=1)
     engine = engine_over(board, store, MODULES)
     engine.start()
-    engine.accept(step_request(store, "a", 1))
-    engine.accept(step_request(store, "b", 2))
+    engine.intake.accept(step_request(store, "a", 1))
+    engine.intake.accept(step_request(store, "b", 2))
     while not board.most:
         engine.step()
     board._rate = 1.0
@@ -112,12 +112,12 @@ def test_whatever_goes_wrong_every_job_ends_and_leaves_nothing(seed: int) -> Non
     owners: dict[int, str] = {}
     for number in range(1, 16):
         owners[number] = draw.choice("abc")
-        engine.accept(step_request(store, owners[number], number))
+        engine.intake.accept(step_request(store, owners[number], number))
         for _ in range(draw.randrange(8)):
             engine.step()
         if draw.random() < 0.2:
             try:
-                engine.cancel(owners[victim := draw.randint(1, number)], victim)
+                engine.intake.cancel(owners[victim := draw.randint(1, number)], victim)
             except Conflict:
                 assert store.job(owners[victim], victim).state.is_final
         if draw.random() < 0.1:

@@ -75,7 +75,7 @@ def test_two_tenants_run_at_once_and_are_right(gpu: GpuHarness) -> None:
         y, x = step_arrays(512, salt)
         arguments = (buffer(store, tenant, y), buffer(store, tenant, x), 3)
         body = KernelRequest(SOURCE.replace("{name}", "add"), "step", (512,), arguments).to_json()
-        engine.accept(JobRequest(tenant, "", kernel=body))
+        engine.intake.accept(JobRequest(tenant, "", kernel=body))
     assert run(engine) == 2
     for salt, tenant in enumerate(("ada", "grace"), start=1):
         record = store.job(tenant, salt)
@@ -84,7 +84,7 @@ def test_two_tenants_run_at_once_and_are_right(gpu: GpuHarness) -> None:
         np.testing.assert_array_equal(found, stepped(*step_arrays(512, salt), 3))
         assert sorted(store.log(tenant, salt).split()) == sorted(str(i) for i in range(1, 512, 64))
     assert engine.price is not None
-    fractions = [known.fraction for known in engine.price.estimates.learned.known.values()]
+    fractions = [known.fraction for known in engine.price.estimates.learned.every()]
     assert len(fractions) == 2
     assert all(fraction is not None and 0.8 < fraction <= 1 for fraction in fractions), "learned from the counters"
 
@@ -96,10 +96,10 @@ def test_cores_that_change_hands_between_slices_show_nothing(gpu: GpuHarness) ->
     for _ in range(3):
         y = buffer(store, "ada", np.zeros(64, "u4"))
         hoard = KernelRequest(HOARD, "hoard", (64,), (y, SECRET, local), local_size=(4,)).to_json()
-        engine.accept(JobRequest("ada", "", kernel=hoard))
+        engine.intake.accept(JobRequest("ada", "", kernel=hoard))
         out = buffer(store, "grace", np.zeros(16 * 256, "u4"))
         look = KernelRequest(LOOK, "look", (16,), (out, local), local_size=(4,)).to_json()
-        engine.accept(JobRequest("grace", "", kernel=look))
+        engine.intake.accept(JobRequest("grace", "", kernel=look))
     assert run(engine) == 2
     for number in range(1, 7):
         tenant = "ada" if number % 2 else "grace"

@@ -42,7 +42,7 @@ class Load:
         waiting = [job.spec.tenant for job in self.engine.machine.jobs.values()]
         for name in names or self.names:
             for _ in range(2 - waiting.count(name)):
-                self.engine.accept(add_request(self.store, name, 2 * self.groups, f"add_{name}"))
+                self.engine.intake.accept(add_request(self.store, name, 2 * self.groups, f"add_{name}"))
         self.engine.step()
 
     def until(self, at_s: float, *names: str) -> None:

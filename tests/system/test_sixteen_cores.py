@@ -1,97 +1,101 @@
 """The four clusters of CFG1 ([000] Table 5.3) on the RTL of the whole board: sixteen cores at work at once.
 
-Every core counts in its own registers and stores where it was told to; clusters have their own clocks (80, 80, 120 and
-110 MHz), so that they end one after the other.
+The hypervisor shares them between two tenants: it loads each slot, gives out cores one by one, and collects results.
+Clusters have their own clocks (80, 80, 120 and 110 MHz). Images are small, so that loads take microseconds. Two
+clusters are of one kind: each tenant has one kernel on both of them at the same time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from contract.harness import OPEN
+from cores_kit import engine_over, tenants
+from eddy.board.factory import open_device
+from eddy.board.port import BoardPort
 from eddy.board.profile import load_profile
-from eddy.studies.vayalapra.clusters import CONFIGURATIONS, Cluster
-from eddy_sim import build
-from eddy_sim.board import SimBoard, StopReason
-from eddy_sim.filelist import read_filelist
-from eddy_sim.gpu.assemble import program
-from eddy_sim.gpu.cluster_build import FILELIST, TOP, Shape
-from system.board_rig import CAUSE, bank, load, module, open_slot, page
+from eddy.core.jobs import JobState
+from eddy.core.records import JobRequest
+from eddy.gpu.request import KernelRequest
+from eddy.hypervisor.market_loop import PriceSettings
+from eddy.packages.catalogue import load_catalogue
+from eddy.store import Store
+from eddy_sim import bitstreams, build
+from eddy_sim.device import SimClock, SimDevice
+from kernel_kit import buffer, step_arrays, stepped
+from pynq.ps import Clocks, _ClocksUltrascale
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_board")]
 
-STATUS, LAUNCH, CORE, CORE_STRIDE, START, ARGUMENT, BASE2 = 0x08, 0x20, 0x100, 0x40, 0x00, 0x04, 0x18
-CODE, TURNS = 0x80000000, 2000
-WINDOW_BYTES, RESULTS = 0x2000, 0x1000
-KERNEL = f"""
-.section .text.init
-.globl _start
-_start:
-  csrr a0, mscratch
-  li t0, {TURNS}
-  li t1, 7
-1: mul t1, t1, t1
-  addi t1, t1, 3
-  addi t0, t0, -1
-  bnez t0, 1b
-  sw t1, 0(a0)
-  .insn r 0x0b, 0, 0, x0, x0, x0
+MODULES = build.ROOT / "bitstreams" / "de10pro"
+HELD = load_profile("de10pro").configurations["CFG1"]
+FOUND = {name: found for name, found in load_catalogue(MODULES).modules.items() if name in HELD.values()}
+IMAGE_BYTES = 20_000
+ITEMS = 16
+"""Of a slice: four warps of four lanes."""
+TURNS = 4_000
+"""A slice takes longer than all sixteen take to start, one after the other."""
+SOURCE = """
+kernel void step(global uint *y, global const uint *x, uint n) {
+  uint i = get_global_id(0), v = y[i];
+  for (uint k = 0; k < n; k++) v = v * 1664525u + x[i];
+  y[i] = v;
+}
 """
 
 
-def counted() -> int:
-    value = 7
-    for _ in range(TURNS):
-        value = (value * value + 3) & 0xFFFFFFFF
-    return value
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch) -> Iterator[BoardPort]:
+    known = build.manifest_path
 
+    def find(module: str) -> Path:
+        return MODULES / module / "manifest.yaml" if module in FOUND else known(module)
 
-def built(cluster: Cluster) -> Path:
-    """The cluster's RTL as a module for a slot."""
-    made = cluster.shape
-    shape = Shape(made.cores, made.warps, made.threads, made.fpu)
-    return build.build_rtl_module(TOP, read_filelist(FILELIST), shape.parameters())[0]
-
-
-def test_sixteen_cores_work_at_once() -> None:
-    clusters = CONFIGURATIONS["CFG1"]
+    monkeypatch.setattr(build, "manifest_path", find)
     profile = load_profile("de10pro")
-    assert len(profile.slots) == len(clusters)
-    assert sum(cluster.cores for cluster in clusters) == 16
-    clocked = zip(profile.slots, clusters, strict=True)
-    profile = replace(profile, slots=tuple(replace(slot, clk_hz=cluster.mhz * 1e6) for slot, cluster in clocked))
-    with SimBoard(profile) as board:
-        for slot, cluster in enumerate(clusters):
-            assert load(board, slot, built(cluster)) == StopReason.CONFIG
-            base = page(board, slot)
-            open_slot(board, slot, base, base + WINDOW_BYTES - 1, timeout=50_000)
-            code = program(KERNEL).segments[0].data
-            memory = board.device_dram[base - board.dram_base :]
-            memory[: len(code)] = list(code)
-            memory[RESULTS : RESULTS + 4 * cluster.cores] = 0
-            for core in range(cluster.cores):
-                at = CORE + core * CORE_STRIDE
-                board.write32(module(slot, at + BASE2), base >> 12)
-                board.write32(module(slot, at + START), CODE)
-                board.write32(module(slot, at + ARGUMENT), CODE + RESULTS + 4 * core)
-        for slot, cluster in enumerate(clusters):
-            board.write32(module(slot, LAUNCH), (1 << cluster.cores) - 1)
-        running = [board.read32(module(slot, STATUS)) for slot in range(4)]
-        assert [bin(each).count("1") for each in running] == [cluster.cores for cluster in clusters]
-        ends: dict[int, int] = {}
-        began = board.now_fs
-        while len(ends) < 4 and board.now_fs < began + 10**12:
-            board.step_until_fs(board.now_fs + 5 * 10**9)
-            for slot in range(4):
-                if slot not in ends and board.read32(module(slot, STATUS)) == 0:
-                    ends[slot] = board.now_fs - began
-        assert len(ends) == 4
-        for slot, cluster in enumerate(clusters):
-            assert board.read32(bank(slot, CAUSE)) == 0
-            start = page(board, slot) - board.dram_base + RESULTS
-            words = board.device_dram[start : start + 4 * cluster.cores].view("u4").tolist()
-            assert words == [counted()] * cluster.cores
-        # The same instructions on every core: the faster the clock, the sooner the end.
-        assert ends[2] < ends[3] < ends[0]
-        assert ends[0] / ends[2] == pytest.approx(120 / 80, rel=0.1)
+    clocked = ((slot, FOUND[HELD[index]].clk_hz) for index, slot in enumerate(profile.slots))
+    slots = tuple(replace(slot, image_bytes=IMAGE_BYTES, clk_hz=clk_hz) for slot, clk_hz in clocked)
+    short = replace(profile, name="de10pro-short", slots=slots)
+    files = bitstreams.list_or_build(short, found=list(FOUND.values()))
+    device = SimDevice(short, coherent=False)
+    # PYNQ keeps the clocks of the first device that a process opened; this board's shell has another rate.
+    monkeypatch.setattr(Clocks, "_real_instance", _ClocksUltrascale(device=device), raising=False)
+    opened = open_device(files.overlay, device, SimClock(device), short, files.overlay.parent, OPEN)
+    yield opened
+    opened.release()
+
+
+def test_two_tenants_have_sixteen_cores_at_work_at_once(board: BoardPort) -> None:
+    assert sum(int(dict(FOUND[module].parameters)["Cores"]) for module in HELD.values()) == 16
+    store = Store(":memory:")
+    tenants(store, ada=1, grace=1)
+    engine = engine_over(board, store, FOUND, "market", PriceSettings(quantum_s=5e-5, epoch_s=2e-3))
+    assert engine.price is not None
+    engine.price.configurations, engine.price.wanted = {"CFG1": HELD}, dict(HELD)
+    engine.start()
+    asked = [(tenant, ITEMS * slices) for slices in (4, 2, 2) for tenant in ("ada", "grace")]
+    for salt, (tenant, items) in enumerate(asked, start=1):
+        y, x = step_arrays(items, salt)
+        arguments = (buffer(store, tenant, y), buffer(store, tenant, x), TURNS)
+        engine.intake.accept(
+            JobRequest(tenant, "", kernel=KernelRequest(SOURCE, "step", (items,), arguments).to_json())
+        )
+    most, both = 0, set[int]()
+    while not engine.idle:
+        engine.step()
+        most = max(most, sum(len(slot.items) for slot in board.state().slots))
+        first, second = ({each.job for each in engine.price.accounts[slot].running} for slot in (0, 1))
+        both |= first & second
+    assert most == 16
+    assert both == {5, 6}
+    for number, (tenant, items) in enumerate(asked, start=1):
+        record = store.job(tenant, number)
+        assert (record.state, record.detail) == (JobState.SUCCEEDED, "")
+        found = np.frombuffer(store.output(tenant, number, "y"), "u4")
+        np.testing.assert_array_equal(found, stepped(*step_arrays(items, number), TURNS))
+    status = {each.slot: each.module for each in engine.status}
+    assert status == HELD, "the configuration that was wanted"

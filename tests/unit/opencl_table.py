@@ -245,5 +245,4 @@ SPECIFICATION: dict[str, tuple[str, ...]] = {
 }
 MISSING = {
     "Image arrays, images of one dimension (6.12.14)": "use images of three dimensions, or of height 1",
-    "Atomics (6.12.11)": "the cores have no atomic instructions",
 }

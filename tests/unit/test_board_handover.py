@@ -11,7 +11,7 @@ from contract.fake_fabric import FakeFabric, FakeSlot
 from contract.gpu_harness import CLUSTER, GpuHarness
 from contract.gpu_harness import fake as fake_gpu
 from contract.harness import Harness, fake, marking
-from eddy.board.handover import DRAIN_BOUND_S, Loan, NotDrained, Quiescent
+from eddy.board.handover import ITEM_DRAIN_BOUND_S, Loan, NotDrained, Quiescent
 from eddy.board.images import ImageStore
 from eddy.board.port import Access, Cause, EventKind, SlotPhase
 from eddy.board.profile import load_profile
@@ -73,7 +73,7 @@ def test_what_does_not_drain_fails_the_item_and_keeps_its_memory(harness: Harnes
     harness.launch(buffer)
     event = harness.next_event()
     assert (event.cause, board.state().slots[0].phase) == (Cause.MODULE_ERROR, SlotPhase.FAULTED)
-    assert f"{DRAIN_BOUND_S * 1e6:.0f} us" in event.detail
+    assert f"{ITEM_DRAIN_BOUND_S * 1e6:.0f} us" in event.detail
     assert board.now_s() - began_s < 5e-3
     # Freed it is, as far as its owner is concerned; nobody gets it.
     board.free(buffer.id)

@@ -102,7 +102,7 @@ def test_doctor_reports_every_check_and_fails_without_a_server(tmp_path: Path) -
     assert done.exit_code == 1
     checks = {entry["check"]: entry for entry in json.loads(done.stdout)["checks"]}
     extras, machine = {"serve", "board", "sim"}, {"python", "venv", "tools", "compiler", "memory", "disk"}
-    assert set(checks) == extras | machine | {"profile", "builds", "data", "data room", "port", "server"}
+    assert set(checks) == extras | machine | {"profile", "builds", "data", "data room", "port", "server", "clock"}
     assert not checks["server"]["ok"]
     assert checks["python"]["ok"]
     assert all(entry["advice"] for entry in checks.values() if not entry["ok"])

@@ -71,6 +71,26 @@ def test_nobody_there_says_so_after_the_retries() -> None:
     assert len(tries) == 4
 
 
+def test_a_list_asks_for_page_after_page_with_the_same_filters() -> None:
+    asked: list[list[tuple[str, str]]] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        asked.append(list(request.url.params.multi_items()))
+        first = len(asked) == 1
+        return httpx.Response(200, json={"jobs": [{"id": len(asked)}], "next": "5.1" if first else None})
+
+    filters: dict[str, Any] = {"labels": {"run": "7", "what": "a=b"}, "submitted_from": 0.0, "sort": "oldest"}
+    assert [job["id"] for job in client(handler).jobs(application="a", **filters)] == [1, 2]
+    expected = [
+        ("application", "a"),
+        ("submitted_from", "0.0"),
+        ("sort", "oldest"),
+        ("label", "run=7"),
+        ("label", "what=a=b"),
+    ]
+    assert asked == [expected, [*expected, ("cursor", "5.1")]]
+
+
 def test_pauses_grow_and_stay_bounded() -> None:
     from eddy.client.transport import Transport
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 from eddy.api import examples
 from eddy.cli import contexts, job_list
+from eddy.cli.job_filters import fitting, labels_of, moment
 from eddy.cli.job_list import COLUMNS
 from eddy.cli.main import app
 from eddy.cli.output import age
@@ -174,3 +175,30 @@ def test_a_watched_list_has_a_line_for_each_change(capsys: pytest.CaptureFixture
     client = Changes()
     job_list.follow_list(client, [], ["state"], "json", "succeeded")
     assert capsys.readouterr().out.splitlines() == ['{"state": "succeeded"}']
+
+
+def test_a_watched_list_has_only_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    labels = dict(JOB["labels"])
+    for wanted, lines in (
+        (("ada", JOB["application"], None, labels), 3),
+        (("grace", None, None, {}), 0),
+        ((None, "other", None, {}), 0),
+        ((None, None, "saxpy", {}), 0),
+        ((None, None, None, {**labels, "run": "8"}), 0),
+    ):
+        client: Any = Changes()
+        job_list.follow_list(client, [], ["labels"], "csv", None, fitting(*wanted))
+        assert capsys.readouterr().out.splitlines() == ["series=moon run=7"] * lines
+
+
+def test_times_of_filters_are_so_long_ago_or_dates(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("time.time", lambda: 1e6)
+        ago_s = [1e6 - (moment(text) or 0.0) for text in ("90s", "1.5h", "2d", "1w")]
+    assert ago_s == [90, 5400, 172800, 604800]
+    assert moment("2026-11-22T18:00+00:00") == 1795370400
+    assert moment(None) is None
+    for text in ("soon", "5", "-2h", "2026-13-01"):
+        assert run("jobs", "--since", text).exit_code == 2
+    assert labels_of(["run=7", "what=a=b"]) == {"run": "7", "what": "a=b"}
+    assert run("jobs", "--label", "run").exit_code == 2

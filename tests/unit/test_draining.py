@@ -70,7 +70,7 @@ def test_what_runs_ends_its_work_moves_and_nothing_new_is_placed() -> None:
     bench.load(1, 0, 1)
     assert bench.machine.jobs[1].done == [1]
     bench.done(1)
-    assert bench.machine.record(1).state is JobState.SUCCEEDED
+    assert bench.machine.job(1).state is JobState.SUCCEEDED
     out = bench.step(m.Undrain(0))
     assert out.drained == {0: ""}
     assert [view.index for view in bench.machine.view().slots] == [0, 1]
@@ -102,7 +102,7 @@ def test_a_job_that_is_cancelled_in_a_drained_slot_ends() -> None:
     bench.step(m.Drain(0, "x"))
     bench.step(m.Cancel(1))
     bench.step(m.ItemEnded(0, bench.now_s, bench.now_s, Cause.STOPPED))
-    assert bench.machine.record(1).state is JobState.CANCELLED
+    assert bench.machine.job(1).state is JobState.CANCELLED
     assert bench.machine.slots[0].phase is Phase.FREE
 
 
@@ -192,11 +192,11 @@ def test_a_policy_put_in_force_knows_nothing_of_the_last_and_is_told_everything(
 def test_every_policy_does_without_drained_slots_and_goes_on_when_they_are_back(policy: str, store: Store) -> None:
     engine = engine_over(model_board(), store, policy)
     for slot in range(3):
-        engine.drain(slot, "all of them")
-    job = engine.accept(request(store, batch=2))
+        engine.intake.drain(slot, "all of them")
+    job = engine.intake.accept(request(store, batch=2))
     run(engine)
     assert engine.stalled == (job.id,)
-    engine.drain(1, "")
+    engine.intake.drain(1, "")
     run(engine)
     assert store.job(TENANT, job.id).state is JobState.SUCCEEDED
     assert store.output(TENANT, job.id, "out") == expected(2)
@@ -207,52 +207,52 @@ def test_every_policy_does_without_drained_slots_and_goes_on_when_they_are_back(
 def test_a_drain_survives_a_crash_wherever_it_comes_and_results_are_right(step: int, store: Store) -> None:
     board = model_board()
     engine = engine_over(board, store)
-    jobs = [engine.accept(request(store, batch=3, salt=salt)) for salt in range(2)]
+    jobs = [engine.intake.accept(request(store, batch=3, salt=salt)) for salt in range(2)]
     for _ in range(step):
         engine.step(1.0)
-    engine.drain(0, "a new fan")  # and the process is gone before it does anything about it
+    engine.intake.drain(0, "a new fan")  # and the process is gone before it does anything about it
     engine = engine_over(board, store)
-    assert engine.drained == {0: "a new fan"}
+    assert engine.intake.drained == {0: "a new fan"}
     run(engine)
     for salt, job in enumerate(jobs):
         assert store.job(TENANT, job.id).state is JobState.SUCCEEDED
         assert store.output(TENANT, job.id, "out") == expected(3, salt)
-    later = engine.accept(request(store, batch=2, salt=7))
+    later = engine.intake.accept(request(store, batch=2, salt=7))
     run(engine)
     assert 0 not in slots_of(store, later.id, JobEventKind.CONFIGURE)
-    engine.drain(0, "")
-    assert engine_over(board, store).drained == {}
+    engine.intake.drain(0, "")
+    assert engine_over(board, store).intake.drained == {}
 
 
 def test_a_quarantine_is_durable_and_shown(store: Store) -> None:
     board = model_board(slots=2, faults=ModelFaults(loads=frozenset(range(0, 400, 1))))
     engine = engine_over(board, store)
     for _ in range(20):
-        engine.accept(request(store))
+        engine.intake.accept(request(store))
     run(engine)
-    assert len(engine.drained) == 1, "the last one is left to rest"
-    (slot,) = engine.drained
-    assert f"eddy undrain {slot}" in engine.drained[slot]
-    assert engine_over(board, store).drained == engine.drained
+    assert len(engine.intake.drained) == 1, "the last one is left to rest"
+    (slot,) = engine.intake.drained
+    assert f"eddy undrain {slot}" in engine.intake.drained[slot]
+    assert engine_over(board, store).intake.drained == engine.intake.drained
 
 
 def test_a_slot_that_jobs_are_not_given_cannot_be_drained(store: Store) -> None:
     engine = engine_over(model_board(), store)
     with pytest.raises(NotFound) as refused:
-        engine.drain(99, "x")
+        engine.intake.drain(99, "x")
     assert refused.value.details["allowed"] == [0, 1, 2, 3]
     assert store.meta("drained.99") == ""
 
 
 def test_policies_switched_at_every_step_do_not_harm_results(store: Store) -> None:
     engine = engine_over(model_board(), store)
-    jobs = [engine.accept(request(store, batch=3, salt=salt)) for salt in range(3)]
+    jobs = [engine.intake.accept(request(store, batch=3, salt=salt)) for salt in range(3)]
     names = sorted(POLICIES)
     for step in range(10_000):
         if engine.idle:
             break
         if step % 2:
-            engine.switch(Pool.PIPELINE, POLICIES[names[step // 2 % len(names)]]())
+            engine.intake.switch(Pool.PIPELINE, POLICIES[names[step // 2 % len(names)]]())
         engine.step(1.0)
     for salt, job in enumerate(jobs):
         assert store.output(TENANT, job.id, "out") == expected(3, salt)

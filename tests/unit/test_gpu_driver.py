@@ -23,6 +23,7 @@ from eddy_drivers.gpu_cluster import (
 )
 from eddy_drivers.regs import gpu_cluster as regs
 from eddy_drivers.regs.base import Register
+from eddy_sim.gpu import run
 
 BASE = 0x10_0000
 STEP_S = 1e-7
@@ -275,3 +276,8 @@ def test_quiesce_stops_everything(world: World) -> None:
 
 def test_causes_have_the_names_of_the_front_end() -> None:
     assert {cause.value: cause.name.lower() for cause in TrapCause} == dict(CAUSES)
+
+
+def test_eddy_gpu_run_has_words_for_every_cause() -> None:
+    assert set(run.CAUSES) == {cause.value for cause in TrapCause}
+    assert all(run.CAUSES.values())

@@ -16,6 +16,30 @@ WAITING_IDS = IDS.replace(
     "  for (uint d = 0; d < 3; d++) {", "  barrier(CLK_LOCAL_MEM_FENCE);\n  for (uint d = 0; d < 3; d++) {", 1
 )
 TALL = ClusterShape(1, 16, 16)
+ONE_WAITS = """kernel void f(global uint *out) {
+  if (get_local_id(0) == 0) barrier(CLK_LOCAL_MEM_FENCE);
+  out[get_global_id(0)] = 1;
+}"""
+RETURNS = """kernel void f(global uint *out, uint n) {
+  if (get_global_id(0) >= n) return;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  out[get_global_id(0)] += 1;
+  barrier(CLK_LOCAL_MEM_FENCE);
+}"""
+
+
+def test_a_barrier_that_only_one_comes_to_is_a_fault_at_once() -> None:
+    with pytest.raises(ModuleFault, match="barrier_deadlock"):
+        launch(cluster(), compiled(ONE_WAITS), "f", (16,), [np.zeros(16, "u4")], local_size=(16,))
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, TALL], ids=lambda s: s.name)
+@pytest.mark.parametrize(("group", "items"), [(8, 21), (16, 1), (96, 100), (256, 0), (512, 1023)])
+def test_who_has_returned_has_arrived(shape: ClusterShape, group: int, items: int) -> None:
+    """Items past the end return before the barriers of the others: single ones, whole warps, whole groups."""
+    out = np.zeros(-(-max(items, 1) // group) * group, "u4")
+    launch(cluster(shape), compiled(RETURNS), "f", out.shape, [out, items], local_size=(group,))
+    assert out.tolist() == [1] * items + [0] * (len(out) - items)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, TALL], ids=lambda s: s.name)

@@ -70,10 +70,11 @@ def test_which_lanes_go_first_is_no_matter_of_correctness(seed: int) -> None:
     assert all(final_memory(seed, choice=True, order=order) == orderly for order in (1, 2, 3))
 
 
-def test_a_barrier_nobody_reaches_is_told_from_a_long_run() -> None:
+def test_a_barrier_nobody_reaches_ends_the_core() -> None:
     text = ".section .text.init\n.globl _start\n_start: li a0, 1\n li a1, 2\n .insn r 0x0b, 4, 0, x0, a0, a1\n"
     outcome, _ = run_program(program(text))
-    assert outcome.stop is Stop.STUCK
+    assert outcome.stop is Stop.IDLE
+    assert [(fault.cause, fault.pc, fault.value) for fault in outcome.faults] == [(24, 0x80000008, 1)]
 
 
 def test_a_trap_without_handler_stops_the_core_and_says_why() -> None:

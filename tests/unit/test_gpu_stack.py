@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from eddy.core.errors import CompilationFailed, QuotaExceeded
+from eddy.core.errors import CompilationFailed, ModuleFault, QuotaExceeded
 from eddy.gpu.executor import Execution
 from eddy.gpu.launch import launch
 from eddy.gpu.layout import MAX_STACK_BYTES, REGION_BASE, STACK_BYTES, stack_stride
@@ -285,3 +285,15 @@ def test_a_program_begins_with_its_start_whatever_a_source_puts_there(beside: st
     a = np.zeros(8, "i4")
     launch(cluster(), program, "f", a.shape, [a])
     assert a.tolist() == [3] * 8
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_what_the_bound_would_miss_the_cores_catch(shape: ClusterShape) -> None:
+    """A kernel said to need a quarter of the stack it uses: a fault that names it, and no array is written over."""
+    program = compiled(PRIVATE.replace("WORDS", "2000"))
+    less = replace(program.kernel("f"), stack_bytes=STACK_BYTES, frame_bytes=STACK_BYTES)
+    x, y, untouched = np.arange(64, dtype="i4"), np.zeros(64, "i4"), np.full(4096, FILL, "i4")
+    with pytest.raises(ModuleFault, match=r"stack_overflow in .*f"):
+        launch(cluster(shape), replace(program, kernels={"f": less}), "f", (64,), [x, y, untouched])
+    assert (untouched == FILL).all()
+    assert not y.any()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from eddy.board.port import Cause
 from eddy.core.applications import Application, TaskSpec
+from eddy.core.asked import Asked, Retries
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEventKind
 from eddy.hypervisor import messages as m
@@ -54,7 +55,7 @@ def test_a_job_whose_outputs_cannot_be_read_fails_along_the_table() -> None:
     assert bench.done(0).commands == [m.Collect(1, 1)]
     failed = bench.step(m.JobFault(1, "internal-error", "torn", 1))
     assert [e.state for e in failed.log if e.state] == [JobState.FAILED]
-    record = bench.machine.record(1).record()
+    record = bench.machine.job(1).record()
     assert (record.items_done, record.failed_item, record.cause) == (1, 1, "internal-error")
     assert bench.step(m.Collected(1, 1, bench.now_s)).log == [], "what comes too late changes nothing"
 
@@ -228,6 +229,36 @@ def test_a_job_cancelled_while_its_slot_is_scrubbed_gives_it_back() -> None:
     assert (slot.phase.value, slot.scrubbing, slot.job) == ("free", False, None)
 
 
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_job_begins_again_once_it_holds_no_slot_unless_it_is_cancelled_before(cancelled: bool) -> None:
+    bench = Bench()
+    asked = Asked(retries=Retries(1, ("clock-lost",)))
+    spec = m.JobSpec(1, "a", TWO, 2, 1, bench.now_s, None, True, asked=asked)
+    bench.step(m.Arrive(spec), decide=[Configure(1, 0, 0)])
+    bench.step(m.Allocated(1))
+    bench.load(1, 0, 0)
+    bench.load(1, 1, 1)
+    bench.done(0)
+    failed = bench.step(m.ItemEnded(1, bench.now_s, bench.now_s, Cause.CLOCK_LOST))
+    assert m.StopItem(0) in failed.commands
+    assert bench.machine.jobs[1].state is JobState.DRAINING
+    if cancelled:
+        bench.step(m.Cancel(1, 5.0))
+    stopped = bench.step(m.ItemEnded(0, bench.now_s, bench.now_s, Cause.STOPPED))
+    assert stopped.commands[0] == m.Free(1)
+    record = bench.machine.job(1).record()
+    assert stopped.ended == ([1] if cancelled else [])
+    assert (record.retried, record.cause) == (int(not cancelled), "")
+    if cancelled:
+        assert (record.state, record.cancel_asked_unix_s) == (JobState.CANCELLED, 5.0)
+        return
+    assert record.state is JobState.PLACED
+    assert JobEventKind.RETRY in whats(stopped)
+    assert bench.step(decide=[Configure(1, 0, 0)]).commands == [m.Allocate(1)]
+    bench.step(m.Allocated(1))
+    assert bench.load(1, 0, 1).commands == [m.LaunchItem(1, 1, 0, 0)], "nothing had come through all tasks"
+
+
 def test_a_failed_item_closes_its_slot_and_its_job_and_nothing_else() -> None:
     bench = Bench()
     bench.arrive(1, TWO, batch=2)
@@ -235,7 +266,7 @@ def test_a_failed_item_closes_its_slot_and_its_job_and_nothing_else() -> None:
     bench.arrive(2, ONE)
     bench.load(2, 0, 1)
     outcome = bench.step(m.ItemEnded(0, bench.now_s, bench.now_s, Cause.CLOCK_LOST, "gone"))
-    record = bench.machine.record(1).record()
+    record = bench.machine.job(1).record()
     assert (record.state, record.cause, record.failed_task, record.failed_item) == (JobState.FAILED, "clock-lost", 0, 0)
     assert record.detail == "task t, item 0, slot 0: gone"
     assert outcome.ended == [1]
@@ -254,7 +285,7 @@ def test_a_failure_stops_the_jobs_other_items_first() -> None:
     assert bench.machine.jobs[1].state is JobState.DRAINING
     outcome = bench.step(m.ItemEnded(1, bench.now_s, bench.now_s, Cause.STOPPED))
     assert outcome.ended == [1]
-    assert bench.machine.record(1).cause == "clock-lost"
+    assert bench.machine.job(1).cause == "clock-lost"
 
 
 def test_cancelling_while_a_slot_is_loaded_waits_for_the_load() -> None:
@@ -342,7 +373,7 @@ def test_a_job_that_does_not_fit_an_empty_arena_fails() -> None:
     bench.arrive(1, memory=True)
     bench.step(decide=[Configure(1, 0, 0)])
     outcome = bench.step(m.NoMemory(1, "no room"))
-    record = bench.machine.record(1).record()
+    record = bench.machine.job(1).record()
     assert outcome.ended == [1]
     assert (record.state, record.cause, record.detail) == (JobState.FAILED, "memory", "no room")
 

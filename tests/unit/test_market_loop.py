@@ -7,7 +7,7 @@ import pytest
 from eddy.core.counters import CoreCounters
 from eddy.hypervisor.core_accounts import CoreAccount
 from eddy.hypervisor.learning import UNKNOWN_FRACTION, LearnedKernel
-from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
+from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings, SliceMeasured
 from eddy.hypervisor.messages import Spread, Variant
 from eddy.hypervisor.slot import MachineSlot
 from eddy.policy.price.entitlement import Entitlement
@@ -70,7 +70,7 @@ def test_an_epoch_lasts_its_time_and_ends_early_where_a_tenant_comes() -> None:
     assert watcher.views[-1].tenants == ("a",)
     loop.refresh(0.2, slots, FITS, set())
     assert (loop.now, loop.wake_s) == (None, None)
-    assert [epoch.ended_s for epoch in loop.history] == pytest.approx([0.06, 0.17, 0.2])
+    assert [epoch.ended_s for epoch in loop.history.ended()] == pytest.approx([0.06, 0.17, 0.2])
 
 
 def test_f_begins_at_four_fifths_and_follows_the_counters_and_forgets() -> None:
@@ -80,13 +80,13 @@ def test_f_begins_at_four_fifths_and_follows_the_counters_and_forgets() -> None:
     loop.arrived("a", work, 0.0)
     loop.refresh(0.0, slots, FITS, {"a"})
     assert (watcher.views[0].present.parallel_fraction == UNKNOWN_FRACTION).all()
-    loop.measured("a", 1, "narrow", work, 10, 0.01, counted(0, 0, 0, 1000))
+    loop.measured("a", work, SliceMeasured(1, "narrow", 10, 0.01, counters=counted(0, 0, 0, 1000)))
     loop.refresh(0.1, slots, FITS, {"a"})
     assert watcher.views[1].present.parallel_fraction == pytest.approx(np.ones((1, 2)))
     assert watcher.views[1].counters[0][0] is not None
     assert watcher.views[1].counters[0][1] is None
     for _ in range(100):
-        loop.measured("a", 1, "narrow", work, 1000, 1.0, counted(1000, 0, 0, 0))
+        loop.measured("a", work, SliceMeasured(1, "narrow", 1000, 1.0, counters=counted(1000, 0, 0, 0)))
     assert loop.estimates.fraction("a", "narrow") < 0.01, "inputs changed"
 
 
@@ -96,9 +96,9 @@ def test_throughput_is_lanes_times_clock_until_it_was_measured() -> None:
     loop.arrived("a", work, 0.0)
     assert [loop.estimates.throughput("a", module) for module in KINDS] == pytest.approx([2.0, 1.0, 0.15])
     # A work-group on the wide one has twice the items, and takes as long: twice as fast, as was thought.
-    loop.measured("a", 1, "narrow", work, 10, 1.0, None)
-    loop.measured("a", 1, "wide", work, 10, 1.0, None)
-    loop.measured("a", 1, "plain", work, 10, 4.0, None)
+    loop.measured("a", work, SliceMeasured(1, "narrow", 10, 1.0))
+    loop.measured("a", work, SliceMeasured(1, "wide", 10, 1.0))
+    loop.measured("a", work, SliceMeasured(1, "plain", 10, 4.0))
     assert [loop.estimates.throughput("a", module) for module in KINDS] == pytest.approx([2.0, 1.0, 0.25])
     assert loop.estimates.throughput("nobody", "wide") == 0.0
 
@@ -171,14 +171,14 @@ def test_a_kernel_that_stops_counting_changes_nothing_but_what_its_time_says() -
         loop.arrived(tenant, kernel, 0.0)
     loop.refresh(0.0, slots, FITS, {"a", "b"})
     for _ in range(5):
-        loop.measured("a", 1, "narrow", silent, 10, 1.0, counted(0, 0, 0, 0))
-        loop.measured("b", 1, "narrow", work, 10, 1.0, counted(0, 0, 0, 100))
+        loop.measured("a", silent, SliceMeasured(1, "narrow", 10, 1.0, counters=counted(0, 0, 0, 0)))
+        loop.measured("b", work, SliceMeasured(1, "narrow", 10, 1.0, counters=counted(0, 0, 0, 100)))
     loop.refresh(0.1, slots, FITS, {"a", "b"})
     assert loop.now is not None
     here = loop.now.view.present
     assert here.parallel_fraction[:, 0] == pytest.approx([0.8, 1.0])
     assert here.throughput[0] == pytest.approx(here.throughput[1]), "by time alone"
-    loop.measured("b", 1, "narrow", work, 10, 1.0, counted(0, 0, 0, 0))
+    loop.measured("b", work, SliceMeasured(1, "narrow", 10, 1.0, counters=counted(0, 0, 0, 0)))
     assert loop.estimates.fraction("b", "narrow") == pytest.approx(1.0)
 
 
@@ -188,8 +188,41 @@ def test_what_was_measured_corrects_the_guess_where_a_kernel_never_ran() -> None
     work = spread("work", soft=True)
     loop.arrived("a", work, 0.0)
     guessed = {name: loop.estimates.throughput("a", name) for name in KINDS}
-    loop.measured("a", 1, "wide", work, 50, 1.0, None)
-    loop.measured("a", 1, "narrow", work, 100, 2.0 * guessed["wide"] / guessed["narrow"], None)
+    loop.measured("a", work, SliceMeasured(1, "wide", 50, 1.0))
+    loop.measured("a", work, SliceMeasured(1, "narrow", 100, 2.0 * guessed["wide"] / guessed["narrow"]))
     found = {name: loop.estimates.throughput("a", name) for name in KINDS}
     assert found["narrow"] / found["wide"] == pytest.approx(guessed["narrow"] / guessed["wide"] / 2)
     assert guessed["plain"] * 0.5 < found["plain"] < guessed["plain"]
+
+
+class Broken(Watcher):
+    """Decides as it is told, or raises."""
+
+    def __init__(self, answer: Exception | float) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def decide(self, view: PriceView) -> PriceDecision:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        whole = Entitlement().decide(view)
+        return PriceDecision(whole.shares * self.answer, whole.prices)
+
+
+@pytest.mark.parametrize("answer", [ValueError("no"), ZeroDivisionError(), np.nan, np.inf, -1.0, 1.1], ids=repr)
+def test_a_policy_that_fails_keeps_nobody_from_running(
+    answer: Exception | float, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = Broken(answer)
+    loop, slots = made(broken)
+    for tenant in ("a", "b"):
+        loop.arrived(tenant, spread(tenant), 0.0)
+    loop.refresh(0.0, slots, FITS, {"a", "b"})
+    assert dict(loop.accounts[1].shares) == {"a": 2.0, "b": 2.0}
+    assert loop.now is not None
+    assert loop.now.policy == "entitlement", "it says so"
+    assert "watcher" in caplog.text
+    broken.answer = 0.5
+    loop.refresh(0.1, slots, FITS, {"a", "b"})
+    assert loop.now.policy == "watcher"
+    assert dict(loop.accounts[1].shares) == {"a": 1.0, "b": 1.0}, "what it leaves goes to whoever can use it"

@@ -10,7 +10,7 @@ from cores_kit import CoresBoard, add_request, finish, manifest, tenants
 from cores_kit import engine_over as shared_engine
 from eddy.board.model import ModelBoard
 from eddy.core.errors import QuotaExceeded
-from eddy.core.records import Quota, TenantRecord
+from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.metering import SlotMeter, Unit
 from eddy.policy.dispatch import POLICIES
@@ -84,7 +84,7 @@ def test_the_accounts_of_a_board_add_up_over_crashes_and_drains() -> None:
     store, board = Store(":memory:"), model_board()
     engine, draw = engine_over(board, store), random.Random(5)
     for salt in range(12):
-        engine.accept(request(store, batch=draw.randint(1, 4), salt=salt))
+        engine.intake.accept(request(store, batch=draw.randint(1, 4), salt=salt))
         for _ in range(draw.randrange(12)):
             engine.step(1.0)
             if draw.random() < 0.2:
@@ -93,9 +93,9 @@ def test_the_accounts_of_a_board_add_up_over_crashes_and_drains() -> None:
             engine = engine_over(board, store)
             check(engine, store)
         if draw.random() < 0.3:
-            engine.drain(draw.randrange(3), draw.choice(["", "x"]))
+            engine.intake.drain(draw.randrange(3), draw.choice(["", "x"]))
     for slot in range(3):
-        engine.drain(slot, "")
+        engine.intake.drain(slot, "")
     while not engine.idle:
         engine.step(1.0)
     had = check(engine, store)
@@ -111,7 +111,7 @@ def test_cores_that_are_shared_are_charged_to_who_had_them() -> None:
     engine = shared_engine(board, store, {FOUR.module: FOUR})
     engine.start()
     for tenant in "abab":
-        engine.accept(add_request(store, tenant, 96))
+        engine.intake.accept(add_request(store, tenant, 96))
     finish(engine)
     had = check(engine, store)
     for tenant in "ab":
@@ -126,19 +126,19 @@ def test_what_is_used_up_today_is_refused_until_the_day_is_over(monkeypatch: pyt
     store = Store(":memory:")
     engine = engine_over(model_board(), store)
     store.put_tenant(TenantRecord(TENANT, quota=Quota(max_slot_s=1e-3)))
-    engine.accept(request(store, batch=2))
+    engine.intake.accept(request(store, batch=2))
     while not engine.idle:
         engine.step(1.0)
     engine.account()
     assert store.used_today_s(TENANT)[0] > 1e-3
     with pytest.raises(QuotaExceeded) as refused:
-        engine.accept(request(store, salt=1))
+        engine.intake.accept(request(store, salt=1))
     assert 0 < refused.value.details["retry_after_s"] <= 86400
     assert "UTC" in refused.value.message
     tomorrow = time.time() + 86400
     monkeypatch.setattr(time, "time", lambda: tomorrow)
     assert store.used_today_s(TENANT) == (0, 0)
-    engine.accept(request(store, salt=1))
+    engine.intake.accept(request(store, salt=1))
 
 
 def test_accounts_of_today_are_known_after_a_restart(tmp_path: object) -> None:

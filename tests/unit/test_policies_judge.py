@@ -20,6 +20,7 @@ HAND = Trial(
     apps=np.array([["a", "b"], ["a", "b"]]),
     priority=np.array([[9, 1], [9, 9]]),
     single_s=np.array([[1.0, 2.0], [1.0, 2.0]]),
+    path_s=np.array([[0.5, 2.0], [0.5, 1.0]]),
     response_s={
         "exclusive": np.array([[1.0, 4.0], [2.0, 8.0]]),
         "nimblock": np.array([[2.0, 4.0], [4.0, 4.0]]),
@@ -32,6 +33,8 @@ def test_figures_by_hand() -> None:
     assert f.mean_relative("nimblock")(HAND) == pytest.approx((2 + 1 + 2 + 0.5) / (1 + 1 + 1 + 0.25))
     assert f.median_relative("nimblock")(HAND) == pytest.approx(1.5)
     assert f.plain_mean("nimblock")(HAND) == pytest.approx(14 / 9)
+    assert f.waiting_mean("nimblock")(HAND) == pytest.approx((14 - 4) / (9 - 4))
+    assert f.path_share(HAND) == pytest.approx(4 / 9)
     assert f.high_mean("nimblock")(HAND) == pytest.approx(10 / 5)
     assert f.tail("nimblock", 100)(HAND) == pytest.approx(1.0)
     assert f.relative_tail("nimblock", 100)(HAND) == pytest.approx(0.5)

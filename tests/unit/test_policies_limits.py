@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from eddy.studies.judge.limits import EventDemand, clairvoyant, lower_bound, needs, true_latencies
+from eddy.studies.judge.demand import EventDemand, needs
+from eddy.studies.judge.limits import clairvoyant, lower_bound, true_latencies
 from eddy.studies.judge.sequences import ARRIVALS, drawn, workload
 from eddy.studies.judge.trial import CONTENDERS
 from eddy.studies.nimblock.policies import make_player
@@ -34,6 +35,15 @@ def test_bounds_by_hand() -> None:
     late = EventDemand(1.0, 5.0, 0.0)
     assert lower_bound([one, late], [1.0, 1.0], 10) == pytest.approx(2.5 + 0.5), "preempted by the shorter one"
     assert lower_bound([one, EventDemand(0.0, 10.0, 0.0)], [4.0, 1.0], 10) == pytest.approx(4 * 2.0 + 3.0)
+    assert lower_bound([EventDemand(0.0, 20.0, 0.0, 3.0)], [1.0], 10) == pytest.approx(1.0 + 3.0), "it ends slowly"
+
+
+def test_how_long_a_job_ends_after_the_mean_time_of_its_work() -> None:
+    board = workload()
+    first_s, second_s, third_s = board.apps["lenet"].measured_s
+    (need,) = needs(board, [Arrival("lenet", 7, 1, 0.0)])
+    ends_s = (3.5 * first_s + second_s + third_s, 3.5 * second_s + third_s, 3.5 * third_s)
+    assert need.after_s == pytest.approx(np.average(ends_s, weights=(first_s, second_s, third_s)))
 
 
 @pytest.mark.parametrize("seed", range(20))

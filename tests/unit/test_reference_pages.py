@@ -13,11 +13,13 @@ from eddy.cli import output
 from eddy.cli.main import app
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
+from eddy.policy.price import POLICIES
 from fastapi import FastAPI
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 API = (REFERENCE / "http-api.md").read_text()
 CLI = (REFERENCE / "cli.md").read_text()
+WHICH_POLICY = (REFERENCE.parent / "explanations" / "which-policy.md").read_text()
 
 
 def routes() -> set[str]:
@@ -48,3 +50,9 @@ def test_the_page_names_every_command_and_exit_code() -> None:
     assert not [name for name in commands if f"`eddy {name}" not in CLI]
     for code in (output.OK, output.FAILED, output.USAGE, output.UNREACHABLE, output.REFUSED, output.BOARD):
         assert f"\n| {code} | " in CLI
+
+
+def test_which_policy_has_a_row_for_every_price_policy() -> None:
+    price = WHICH_POLICY.split("\n## Price\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`[^|]+) \|", price, re.MULTILINE)
+    assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row)) == sorted(POLICIES)

@@ -382,7 +382,9 @@ def test_interrupts_come_in_a_second_loop(device: SimDevice, overlay: Any) -> No
         device.sim.write32(MODULE_OFFSET + 0x1_000C, 1)
 
     for _ in range(3):
+        begin = fake(device).cycle
         asyncio.run(once())
+        assert 0.9 * WORK_CYCLES < fake(device).cycle - begin < 1.1 * WORK_CYCLES
 
 
 def test_waiting_with_nothing_to_come_can_be_given_up(device: SimDevice, overlay: Any) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobEventKind, JobRequest, Quota, TenantRecord
+from eddy.core.records import JobEvent, JobEventKind, JobRequest
+from eddy.core.tenants import Quota, TenantRecord
 from eddy.store import Store
 from eddy.store.rows import Commit, ItemOutput
 from eddy.store.schema import MIGRATIONS, SchemaTooNew

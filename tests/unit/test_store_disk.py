@@ -178,3 +178,30 @@ def test_the_log_that_is_synchronised_is_the_one_in_use(tmp_path: Path, store: S
     assert file is not None
     assert os.fstat(file).st_ino == (tmp_path / "eddy.sqlite-wal").stat().st_ino
     assert os.fstat(file).st_size > 0
+
+
+def test_what_a_process_left_that_died_is_on_disk_before_it_is_shown(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have died between a commit and its synchronisation: the next process finds it in memory, not on disk."""
+    left = tmp_path / "left"
+    left.mkdir()
+    store.commit(Commit(((dataclasses.replace(store.job("a", 1), state=JobState.CANCELLED), {}),)), wait=False)
+    for name in ("eddy.sqlite", "eddy.sqlite-wal"):
+        shutil.copy(tmp_path / name, left / name)
+    kept: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", lambda file: kept.append(os.fstat(file).st_ino))
+    following = Store(left / "eddy.sqlite")
+    assert following.job("a", 1).state is JobState.CANCELLED
+    assert kept == [(left / "eddy.sqlite-wal").stat().st_ino]
+    following.close()
+
+
+def test_what_was_closed_in_order_is_shown_at_once(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.close()
+    monkeypatch.setattr(os, "fdatasync", lambda file: pytest.fail("nothing was left to be synchronised"))
+    following = Store(tmp_path / "eddy.sqlite")
+    assert [record.id for record in following.jobs("a")] == [1]
+    following.close()

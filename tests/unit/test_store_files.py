@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobRecord, JobRequest, Quota
+from eddy.core.records import JobRecord, JobRequest
+from eddy.core.tenants import Quota
 from eddy.store import Store
 from eddy.store.files import PIECE_BYTES, DamagedFile
 from eddy.store.rows import LOG, Commit, ItemOutput
@@ -192,7 +193,8 @@ def test_a_damaged_blob_is_named_and_can_be_put_up_again(
     with pytest.raises(DamagedFile, match=how) as damaged:
         store.blob(TENANT, digest)
     assert digest in damaged.value.message
-    assert damaged.value.details["path"] == str(path)
+    assert damaged.value.path == path
+    assert str(path) not in damaged.value.message, "a tenant reads it"
     store.put_blob(TENANT, digest, data)
     assert store.blob(TENANT, digest) == data
 
@@ -243,8 +245,9 @@ def test_an_output_that_is_no_plain_file_keeps_nobody_waiting(
     kind(path)
     with pytest.raises(DamagedFile, match="output out of job 1"):
         store.output(TENANT, record.id, "out")
-    with pytest.raises(DamagedFile, match=r"output out of job 1 cannot be written .* move .*1\.out away"):
+    with pytest.raises(DamagedFile, match=r"output out of job 1 cannot be written") as damaged:
         store.commit(Commit(results=(ItemOutput(record.id, "out", 1, b"two"),)))
+    assert damaged.value.path == path
 
 
 def test_files_no_row_names_are_swept(store: Store, tmp_path: Path) -> None:

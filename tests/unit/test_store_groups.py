@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from eddy.core.errors import Conflict, InvalidRequest, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import KERNEL, JobRecord, JobRequest, KernelRecord, Quota, TenantRecord
+from eddy.core.records import KERNEL, JobRecord, JobRequest, KernelRecord
+from eddy.core.tenants import Quota, TenantRecord
 from eddy.store import Store, rows
 from eddy.store.database import Database, insert
 from eddy.store.rows import Commit

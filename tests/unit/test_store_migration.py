@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from eddy.core.errors import NotFound, StorageFull
 from eddy.core.jobs import JobState
-from eddy.core.records import JobRequest, TenantRecord
+from eddy.core.records import JobRequest
+from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store

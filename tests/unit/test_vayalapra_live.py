@@ -10,6 +10,7 @@ from eddy.packages.catalogue import load_catalogue
 from eddy.policy.price import POLICIES
 from eddy.studies.vayalapra.clusters import CONFIGURATIONS
 from eddy.studies.vayalapra.live import CLUSTERS, MODULES, Live, counters_of, module_of
+from eddy.studies.vayalapra.users import USER_SETS, WEIGHTS, speedups, throughput
 from unit.gpu_kit import compiler
 
 QUANTUM_S = 10e-3
@@ -26,6 +27,28 @@ def test_the_profile_names_table_5_3_and_its_modules_are_those_clusters() -> Non
         shape, given = CLUSTERS[name].shape, {key: int(value) for key, value in manifest.parameters}
         assert given == {"Cores": shape.cores, "Warps": shape.warps, "Threads": shape.threads, "Fpu": int(shape.fpu)}
         assert manifest.clk_hz == CLUSTERS[name].mhz * 1e6
+
+
+def test_a_work_group_is_the_same_work_on_every_cluster() -> None:
+    live = Live("2", POLICIES["entitlement"](), "CFG2", groups=600, compiler=compiler())
+    for job in live.engine.machine.jobs.values():
+        assert job.spec.spread is not None
+        assert {variant.groups for variant in job.spec.spread.variants.values()} == {600}
+
+
+def test_nobody_of_user_set_3_gets_less_than_its_entitlement_where_clusters_differ_most() -> None:
+    """All run the same kernel: what the policy knows of clusters' speeds and F is what their cores measured, alone."""
+    live = Live("3", POLICIES["entitlement"](), "CFG3", (), QUANTUM_S, groups=3000, compiler=compiler())
+    live.until(0.4)
+    live.loop.switch(POLICIES["market"]())
+    live.until(0.6)
+    part = np.array(WEIGHTS) / sum(WEIGHTS)
+    fair = np.zeros(len(WEIGHTS))
+    for (workload,) in {each[:1] for each in USER_SETS["3"]}:
+        for cluster in CONFIGURATIONS["CFG3"]:
+            gains = speedups(workload, cluster)
+            fair += throughput(workload, cluster) * np.interp(part * cluster.cores, range(len(gains)), gains)
+    assert (live.window(0.8).speedup / fair).min() > 0.97
 
 
 @pytest.mark.parametrize(("parallel", "lanes"), [(0.9, 4), (0.25, 2), (0.99, 8), (1.0, 4), (0.0, 8)])

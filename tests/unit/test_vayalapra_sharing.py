@@ -12,8 +12,9 @@ from eddy.cli.main import app
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.shape import ClusterShape
 from eddy.policy.price import POLICIES
+from eddy.studies.report import Row
+from eddy.studies.vayalapra import live_figures, sharing, slicing
 from eddy.studies.vayalapra import run as study
-from eddy.studies.vayalapra import sharing, slicing
 from eddy.studies.vayalapra.clusters import CONFIGURATIONS, SIZES, counts, runs, shapes, warps
 from eddy.studies.vayalapra.scaling import point_of
 from eddy.studies.vayalapra.users import MECHANISMS, USER_SETS, outcome, speedups
@@ -39,13 +40,14 @@ def test_every_workload_was_measured_on_every_number_of_cores() -> None:
 
 
 @pytest.mark.rtl
-def test_a_kept_measurement_is_what_the_rtl_takes() -> None:
+def test_a_kept_measurement_is_no_less_than_the_rtl_takes() -> None:
+    """The measurements kept are of the core before it had a scoreboard, which took up to 1.4 times as many cycles."""
     from eddy_sim.gpu.executors import RtlExecutor
 
     executor = RtlExecutor(ClusterShape(1, warps(4), 4, True), of=2)
     taken = point_of(SIZES["k-means"](0), executor, Compiler()).profile.time
     (kept,) = (r for r in runs() if (r.workload, r.of, r.threads, r.fpu, r.cores) == ("k-means", 2, 4, True, 1))
-    assert taken == pytest.approx(kept.cycles, rel=0.1)
+    assert kept.cycles / 1.5 < taken < 1.1 * kept.cycles
 
 
 def test_speedups_start_at_nothing_and_one() -> None:
@@ -145,11 +147,14 @@ def test_the_command_prints_headlines_beside_the_table(tmp_path: Path, monkeypat
     monkeypatch.setattr(sharing, "QUICK_S", 0.01)
     monkeypatch.setattr(study, "_points", lambda *arguments: [])
     monkeypatch.setattr(study, "FIGURES", {})
+    row = Row("live", "user sets live", "", "are tests of their own (test_vayalapra_live)")
+    monkeypatch.setattr(live_figures, "rows", lambda *arguments: [row])
     done = CliRunner().invoke(app, ["reproduce", "vayalapra", "--quick", "--json", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert {"user_sets", "chosen", "vayalapra"} <= set(told)
     assert told["user_sets"]["1"]["CFG1"]["market"]["shares"]
+    assert "test_vayalapra_live" in (tmp_path / "table.md").read_text(), "the user sets live are among all figures"
 
 
 def test_one_outcome_is_the_same_again() -> None:

@@ -72,16 +72,22 @@ def spoil(path: Path, kind: Callable[[Path], None]) -> None:
 
 @pytest.mark.parametrize("kind", [_folder, _full_folder])
 def test_a_folder_where_an_output_comes_fails_that_job_alone(
-    engine: Engine, store: Store, tmp_path: Path, kind: Callable[[Path], None]
+    engine: Engine,
+    store: Store,
+    tmp_path: Path,
+    kind: Callable[[Path], None],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     path = tmp_path / "outputs" / "1.out"
     spoil(path, kind)
     before = sorted(path.iterdir())
-    jobs = [engine.accept(request(store, batch=3, salt=salt)) for salt in range(3)]
+    jobs = [engine.intake.accept(request(store, batch=3, salt=salt)) for salt in range(3)]
     finish(engine)
     first, *others = [ended(store, job) for job in jobs]
     assert (first.state, first.cause) == (JobState.FAILED, "file-damaged")
-    assert f"output out of job 1 cannot be written (Is a directory): move {path} away" in first.detail
+    assert "output out of job 1 cannot be written (Is a directory): tell the operator" in first.detail
+    assert str(tmp_path) not in first.detail
+    assert any(str(path) in line for line in caplog.messages), "the operator is told where"
     assert [job.state for job in others] == [JobState.SUCCEEDED] * 2
     assert store.output(TENANT, others[1].id, "out") == expected(batch=3, salt=2)
     assert sorted(path.iterdir()) == before
@@ -94,7 +100,7 @@ def test_another_kind_where_an_output_is_to_be_continued_fails_that_job_alone(
     engine: Engine, store: Store, tmp_path: Path, kind: Callable[[Path], None]
 ) -> None:
     """A link that stands there before the first item is replaced; from then on the file is not what was written."""
-    jobs = [engine.accept(request(store, batch=4, salt=salt)) for salt in range(2)]
+    jobs = [engine.intake.accept(request(store, batch=4, salt=salt)) for salt in range(2)]
     finish(engine, lambda: any(event.what is JobEventKind.RESULT for event in store.events(TENANT, jobs[0].id)))
     spoil(tmp_path / "outputs" / "1.out", kind)
     finish(engine)
@@ -111,23 +117,25 @@ def test_a_folder_where_a_log_comes_costs_the_log_alone(
 ) -> None:
     monkeypatch.setattr(ApplicationWork, "log", lambda work, memory: b"printed")
     spoil(tmp_path / "outputs" / "1.%2Flog", _folder)
-    jobs = [engine.accept(request(store)), engine.accept(request(store, salt=1))]
+    jobs = [engine.intake.accept(request(store)), engine.intake.accept(request(store, salt=1))]
     finish(engine)
     assert [ended(store, job).state for job in jobs] == [JobState.SUCCEEDED] * 2
     assert [store.log(TENANT, job.id) for job in jobs] == ["", "printed"]
 
 
 def test_a_folder_where_an_input_was_fails_its_jobs_alone_and_is_left_as_it_is(
-    engine: Engine, store: Store, tmp_path: Path
+    engine: Engine, store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked = request(store, batch=1)
     (digest,) = asked.inputs["in"]
-    job = engine.accept(asked)
+    job = engine.intake.accept(asked)
     path = tmp_path / "blobs" / f"t-{TENANT}" / digest
     spoil(path, _folder)
-    other = engine.accept(request(store, salt=1))
+    other = engine.intake.accept(request(store, salt=1))
     finish(engine)
     assert (ended(store, job).state, ended(store, job).cause) == (JobState.FAILED, "file-damaged")
+    assert str(tmp_path) not in ended(store, job).detail
+    assert any(str(path) in line for line in caplog.messages), "the operator is told where"
     assert ended(store, other).state is JobState.SUCCEEDED
     with pytest.raises(StorageFailed, match=rf"{digest} is not of the kind it should be .* move it away"):
         put(store, TENANT, item(0))
@@ -140,7 +148,7 @@ def test_a_folder_where_an_input_was_fails_its_jobs_alone_and_is_left_as_it_is(
 def test_no_folder_for_outputs_is_the_stores_trouble_and_passes(engine: Engine, store: Store, tmp_path: Path) -> None:
     """It concerns everybody: no job fails, and once it is mended all go on."""
     outputs = tmp_path / "outputs"
-    job = engine.accept(request(store))
+    job = engine.intake.accept(request(store))
     outputs.write_bytes(b"a file")
     with pytest.raises(StorageFailed, match="Not a directory"):
         finish(engine)

@@ -25,6 +25,10 @@ class Load:
         """Answers a second."""
         return len(self.took_s) / self.wall_s
 
+    def quantile_s(self, part: float) -> float:
+        """Wall time within which this part of the answers came."""
+        return sorted(self.took_s)[min(int(part * len(self.took_s)), len(self.took_s) - 1)]
+
 
 def request(method: str, path: str, key: str = "", body: bytes = b"", more: Mapping[str, str] | None = None) -> bytes:
     """A request as it stands on the wire."""

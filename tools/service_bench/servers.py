@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,10 +64,10 @@ def _said(process: subprocess.Popen[str]) -> dict[str, str]:
 
 
 @contextmanager
-def eddy(data: Path, root: Path = ROOT) -> Iterator[Running]:
+def eddy(data: Path, root: Path = ROOT, more: Sequence[str] = ()) -> Iterator[Running]:
     """`eddy serve` on the model board, as another checkout has it where `root` says so."""
     command = [sys.executable, "-m", "eddy.cli.main", "serve", "--board", "model", "--port", "0", "--json"]
-    command += ["--data", str(data), "--bitstreams", str(root / "bitstreams")]
+    command += ["--data", str(data), "--bitstreams", str(root / "bitstreams"), *more]
     paths = os.pathsep.join(str(root / part) for part in ("runtime", "drivers", "sim"))
     with _process(command, {"PYTHONPATH": paths}) as (process, said):
         key = Path(said["operator_key_file"]).read_text(encoding="utf-8").strip()

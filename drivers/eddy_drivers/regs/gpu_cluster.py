@@ -31,6 +31,10 @@ class TrapCause(enum.IntEnum):
     """Memory refused a store."""
     ECALL = 11
     """ecall, and no handler."""
+    BARRIER_DEADLOCK = 24
+    """Every live warp waits and none can continue. The pc is that of the barrier come to last, the value the warps that wait at one."""
+    STACK_OVERFLOW = 25
+    """A stack pointer left its lane's stack (CSRs 0x7C1 and 0x7C2); the value is the pointer."""
 
 
 ENABLE_RESET_ENABLE = Field("enable", 0, 1)

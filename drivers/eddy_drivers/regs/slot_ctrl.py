@@ -174,9 +174,9 @@ MONITOR_GEOMETRY = Register("MONITOR_GEOMETRY", 0x50, 0x10030D, (MONITOR_GEOMETR
 MONITOR_SNAPSHOT_MEMORY_CONTEXT = Field("memory_context", 0, 5)
 """Context 0 to 15, or 16 for the sum over contexts."""
 MONITOR_SNAPSHOT_CLEAR = Field("clear", 8, 1)
-"""Write 1: after the copy, set every counter of this slot to zero (takes 16 cycles)."""
+"""Write 1: every counter of this slot starts at zero in that cycle."""
 MONITOR_SNAPSHOT = Register("MONITOR_SNAPSHOT", 0x54, 0x0, (MONITOR_SNAPSHOT_MEMORY_CONTEXT, MONITOR_SNAPSHOT_CLEAR))
-"""Monitor: snapshot. Writing copies the counters of one context, all in the same cycle, into COUNTER."""
+"""Monitor: snapshot. Writing takes the counters of one context, all of the same cycle, into COUNTER: of the cycle that its word 0 tells, at most 290 after the write. Reading COUNTER, or writing again, waits until they are there: at most 870 cycles."""
 
 WINDOW_BASE_PAGE = Field("page", 0, 28)
 """Physical address bits 39 to 12."""

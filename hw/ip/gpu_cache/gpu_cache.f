@@ -5,4 +5,5 @@ rtl/gpu_dcache_streams.sv
 rtl/gpu_dcache_fills.sv
 rtl/gpu_dcache_parked.sv
 rtl/gpu_dcache_rows.sv
+rtl/gpu_dcache_amo.sv
 rtl/gpu_dcache.sv

@@ -8,6 +8,7 @@
 ../gpu_l2/rtl/gpu_l2_walk.sv
 ../gpu_l2/rtl/gpu_l2.sv
 rtl/gpu_memory.sv
+rtl/gpu_line_locks.sv
 rtl/gpu_l2_bank.sv
 rtl/gpu_bank.sv
 rtl/gpu_cluster.sv

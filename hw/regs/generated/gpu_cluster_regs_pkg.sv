@@ -41,16 +41,18 @@ package gpu_cluster_regs_pkg;
   parameter logic [15:0] CounterLoOffset = 16'h0400;
   parameter logic [15:0] CounterHiOffset = 16'h0404;
 
-  typedef enum logic [3:0] {
-    TrapCauseFetchMisaligned = 4'd0,
-    TrapCauseFetchFault = 4'd1,
-    TrapCauseIllegal = 4'd2,
-    TrapCauseBreakpoint = 4'd3,
-    TrapCauseLoadMisaligned = 4'd4,
-    TrapCauseLoadFault = 4'd5,
-    TrapCauseStoreMisaligned = 4'd6,
-    TrapCauseStoreFault = 4'd7,
-    TrapCauseEcall = 4'd11
+  typedef enum logic [4:0] {
+    TrapCauseFetchMisaligned = 5'd0,
+    TrapCauseFetchFault = 5'd1,
+    TrapCauseIllegal = 5'd2,
+    TrapCauseBreakpoint = 5'd3,
+    TrapCauseLoadMisaligned = 5'd4,
+    TrapCauseLoadFault = 5'd5,
+    TrapCauseStoreMisaligned = 5'd6,
+    TrapCauseStoreFault = 5'd7,
+    TrapCauseEcall = 5'd11,
+    TrapCauseBarrierDeadlock = 5'd24,
+    TrapCauseStackOverflow = 5'd25
   } trap_cause_e;
 
 endpackage

@@ -18,22 +18,28 @@ from eddy.api.kinds import VIEWS, KindView, views_with
 from eddy.api.limits import BodyLimit
 from eddy.api.methods import Methods
 from eddy.api.metrics import Measured, Metrics
+from eddy.api.requests import Requests
+from eddy.api.retention import keep_within_quota
 from eddy.api.routes import (
     admin,
     apps,
+    arrays,
     audit,
     blobs,
     events,
+    explain,
     jobs,
     keys,
     market,
     operate,
     overview,
+    partial,
     session,
     slots,
     system,
     usage,
 )
+from eddy.api.submissions import submission_model
 from eddy.core.errors import EddyError
 from eddy.hypervisor import Hypervisor
 from eddy.packages.catalogue import CatalogueInForce
@@ -50,8 +56,25 @@ _log = structlog.get_logger("eddy.api")
 
 def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
     """All of the API, for these kinds of jobs."""
-    others = (blobs, apps, slots, market, overview, session, keys, usage, events, admin, operate, audit, system)
-    return (jobs.routes(kinds), *(part.router for part in others), market.admin)
+    others = (
+        explain,
+        blobs,
+        partial,
+        apps,
+        slots,
+        market,
+        overview,
+        session,
+        keys,
+        usage,
+        events,
+        admin,
+        operate,
+        audit,
+        system,
+    )
+    model = submission_model(kinds)
+    return (jobs.routes(model), arrays.routes(model), *(part.router for part in others), market.admin)
 
 
 def create_app(
@@ -80,6 +103,7 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with anyio.create_task_group() as group:
             group.start_soon(_run, context, on_failure)
+            group.start_soon(keep_within_quota, context)
             yield
             group.cancel_scope.cancel()
 
@@ -97,6 +121,7 @@ def create_app(
         BodyLimit, limit_bytes=context.settings.max_body_bytes, blob_limit_bytes=context.settings.max_blob_bytes
     )
     app.add_middleware(Ending, ending=context.ending)
+    app.add_middleware(Requests)
     openapi.describe(app)
     return app
 

@@ -8,7 +8,7 @@ import anyio.to_thread
 
 from eddy.api.context import Context
 from eddy.api.keys import key_in_use
-from eddy.core.records import TenantRecord
+from eddy.core.tenants import TenantRecord
 
 
 def note(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:

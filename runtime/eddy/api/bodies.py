@@ -46,12 +46,13 @@ class JsonRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:
-            return await handle(_StrictRequest(request.scope, request.receive))
+            strict = isinstance(request, StrictRequest)
+            return await handle(request if strict else StrictRequest(request.scope, request.receive))
 
         return strictly
 
 
-class _StrictRequest(Request):
+class StrictRequest(Request):
     """A request whose body is JSON as RFC 8259 has it, and no more."""
 
     async def json(self) -> Any:

@@ -23,6 +23,7 @@ from typing import Any, cast
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from eddy.api.corked import Corked
 from eddy.api.problems import KINDS, MEDIA_TYPE, document
 
 LOOK_S = 1.0
@@ -134,6 +135,8 @@ class GuardedProtocol(H11Protocol):
         arguments: For uvicorn's.
     """
 
+    _corked: Corked
+
     def __init__(self, connections: Connections, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._connections = connections
@@ -151,7 +154,8 @@ class GuardedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, or refuse it."""
-        super().connection_made(transport)
+        self._corked = Corked(transport, self.loop)
+        super().connection_made(self._corked)
         if not self._connections.add(self, self.client[0] if self.client else ""):
             self.give_up("too-many-connections", "This server has as many connections as it may.")
 
@@ -218,6 +222,7 @@ class GuardedProtocol(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self._connections.remove(self)
+        self._corked.flush()
         if self.transport.get_write_buffer_size():  # nobody would watch over its being read
             self.transport.abort()
         self.transport.close()
@@ -246,6 +251,7 @@ class GuardedProtocol(H11Protocol):
         """Wait for the next request."""
         self._asking_s = None
         self._incoming.stop()
+        self._corked.flush()
         super().on_response_complete()
 
 

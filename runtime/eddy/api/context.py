@@ -13,14 +13,15 @@ from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
 from eddy.api.connections import ConnectionLimits
-from eddy.api.keys import KeyHasher, key_in_use
+from eddy.api.keys import KeyHasher, caller_in_use, key_in_use
 from eddy.api.kinds import VIEWS, KindView
-from eddy.api.problems import Forbidden
+from eddy.api.problems import KINDS, Forbidden
 from eddy.api.rates import Rates
+from eddy.api.rendered import RenderedJobs
 from eddy.api.sessions import COOKIE, HEADER, Sessions
 from eddy.api.uploads import UploadLimits, Uploads
 from eddy.core.errors import BoardUnreachable, Unauthorized
-from eddy.core.records import ApiKey, KeyScope, TenantRecord
+from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
@@ -34,6 +35,7 @@ class ApiSettings:
     max_blob_bytes: int = 256 << 20
     heartbeat_s: float = 15.0
     page_size: int = 50
+    max_output_bytes: int = 0
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     uploads: UploadLimits = field(default_factory=UploadLimits)
 
@@ -55,6 +57,8 @@ class Context:
         uploads: Blobs on their way in.
         sessions: Browsers that are logged in.
         rates: How many requests tenants make.
+        rendered: Texts of jobs that have ended.
+        collected: Jobs whose outputs were removed to make room since the start, and the bytes they had.
     """
 
     hypervisor: Hypervisor
@@ -69,6 +73,8 @@ class Context:
     uploads: Uploads = field(init=False)
     sessions: Sessions = field(default_factory=Sessions)
     rates: Rates = field(default_factory=Rates)
+    rendered: RenderedJobs = field(default_factory=RenderedJobs)
+    collected: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         self.uploads = Uploads(self.settings.uploads)
@@ -91,9 +97,10 @@ class Context:
 
     @property
     def unavailable(self) -> str:
-        """Why jobs would not run at this moment, though the server has started; "" where they would."""
+        """Why jobs would not run at this moment, though the server has started; "" where they would. For tenants too:
+        it does not say where files lie."""
         problem = self.store.problem
-        return self.failure or self.hypervisor.away or ("" if problem is None else problem.message)
+        return self.failure or self.hypervisor.away or ("" if problem is None else KINDS[problem.code].title)
 
 
 async def context_of(request: Request) -> Context:
@@ -115,6 +122,8 @@ _cookie = APIKeyCookie(
 )
 
 
+SAFE = ("GET", "HEAD")
+"""Methods that change nothing."""
 SESSION = "/v1/session"
 """What a key that only reads may change: its own session."""
 
@@ -167,22 +176,51 @@ async def caller(
         RateLimited: Its tenant makes too many requests.
     """
     response.headers["Cache-Control"] = "no-store"
-    changes = request.method not in ("GET", "HEAD")
     if credentials is not None:
-        key = _valid(context, context.hasher.hash(credentials.credentials))
+        tenant = identify(context, request.method, request.url.path, credentials.credentials)
     else:
         session = context.sessions.of(cookie) if cookie else None
         if session is None:
             raise Unauthorized("Send your key as `Authorization: Bearer <key>`.", field="Authorization")
-        if changes and not session.allows(request.headers.get(HEADER, "")):
+        if request.method not in SAFE and not session.allows(request.headers.get(HEADER, "")):
             raise Forbidden(f"Send the session's token as `{HEADER}`; `GET /v1/session` shows it.", field=HEADER)
-        key = _valid(context, session.key_hash)
-    if changes and key.scope is KeyScope.READ and request.url.path != SESSION:
+        tenant = _allowed(context, request.method, request.url.path, _valid(context, session.key_hash))
+    charge(context, tenant)
+    return tenant
+
+
+def identify(context: Context, method: str, path: str, key: str) -> TenantRecord:
+    """Whose key it is, where the key may do this.
+
+    Args:
+        context: The server's.
+        method: Of the request.
+        path: Of the request.
+        key: As it was sent.
+
+    Raises:
+        Unauthorized: Nobody's, or it has ended.
+        Forbidden: It only reads.
+    """
+    return _allowed(context, method, path, _valid(context, context.hasher.hash(key)))
+
+
+def _allowed(context: Context, method: str, path: str, key: ApiKey) -> TenantRecord:
+    if method not in SAFE and key.scope is KeyScope.READ and path != SESSION:
         raise Forbidden("This key may look, and change nothing; use one of another scope.", field="Authorization")
     key_in_use.set(key.id)
     tenant = _tenant(context, key)
-    context.rates.take(tenant.id, tenant.quota.max_requests_per_s)
+    caller_in_use.set(tenant)
     return tenant
+
+
+def charge(context: Context, tenant: TenantRecord) -> None:
+    """Count a request of a tenant.
+
+    Raises:
+        RateLimited: It makes too many.
+    """
+    context.rates.take(tenant.id, tenant.quota.max_requests_per_s)
 
 
 Caller = Annotated[TenantRecord, Depends(caller)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
@@ -18,6 +19,12 @@ def encode(kind: str, data: dict[str, Any], number: int | None = None) -> str:
     """One event in `text/event-stream` form; `number` is what `Last-Event-ID` brings back."""
     head = f"id: {number}\n" if number is not None else ""
     return f"{head}event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
+
+
+@functools.lru_cache(maxsize=256)
+def encoded(event: JobEvent) -> str:
+    """One entry of the log; the same for all who follow it."""
+    return encode(event.what.value, event_data(event), event.seq)
 
 
 async def server_sent(
@@ -48,7 +55,7 @@ async def server_sent(
             except StopAsyncIteration:
                 break
             upcoming = None
-            yield encode(event.what.value, event_data(event), event.seq)
+            yield encoded(event)
         yield encode("end", {})
     finally:
         over.cancel()

@@ -15,6 +15,25 @@ JOB_OF_APPLICATION: dict[str, Any] = {
     "priority": 3,
     "inputs": {"image": [_PICTURE]},
     "deadline_s": 2.5,
+    "labels": {"series": "moon", "run": "7"},
+    "retries": {"max": 2, "on": ["configuration-error", "clock-lost"]},
+    "late": "end",
+}
+ARRAY_SUBMISSION: dict[str, Any] = {
+    "job": {"application": "image_compression", "labels": {"series": "moon"}},
+    "each": [{"inputs": {"image": [_PICTURE]}, "labels": {"run": str(run)}} for run in range(2)],
+}
+ARRAY: dict[str, Any] = {
+    "id": 17,
+    "tenant": "ada",
+    "size": 2,
+    "ended": False,
+    "counts": {
+        **dict.fromkeys(("queued", "placed", "reconfiguring", "preempted", "draining", "failed", "cancelled"), 0),
+        "running": 1,
+        "succeeded": 1,
+    },
+    "links": {"self": "/v1/arrays/17", "jobs": "/v1/jobs?array=17&sort=oldest"},
 }
 JOB_OF_KERNEL: dict[str, Any] = {
     "kernel": {
@@ -83,18 +102,59 @@ JOB: dict[str, Any] = {
     "ended_s": 0.0153,
     "response_s": 0.0153,
     "waiting_s": 0.0,
-    "waiting": {"slot": 0.0, "memory": 0.0, "preempted": 0.0},
+    "waiting": {"dependency": 0.0, "slot": 0.0, "memory": 0.0, "preempted": 0.0},
     "reconfiguring_s": 0.0144,
     "running_s": 0.0009,
     "reconfigurations": 3,
     "reuses": 0,
     "preemptions": 0,
     "progress": {"done": 1, "total": 1},
+    "estimate": None,
     "error": None,
     "kernel": None,
     "outputs": {"result": "/v1/jobs/17/outputs/result"},
     "computed": True,
+    "labels": {"series": "moon", "run": "7"},
+    "after": [],
+    "retries": {"max": 2, "on": ["configuration-error", "clock-lost"]},
+    "retried": 0,
+    "late": "end",
+    "cancellation": None,
+    "ended_unix_s": 1767225600.5,
+    "array": None,
     "links": {"self": "/v1/jobs/17", "events": "/v1/jobs/17/events"},
+}
+EXPLAINED: dict[str, Any] = {
+    "job": 17,
+    "state": "succeeded",
+    "at_s": 0.0212,
+    "wait": None,
+    "life_ns": 15300000,
+    "spent": [{"cause": "reconfiguring", "ns": 14400000}, {"cause": "running", "ns": 900000}],
+    "loads_ns": 14400000,
+    "items_ns": 2700000,
+    "preempted": [],
+    "would_help": [{"what": "resident", "words": "its modules in the slots already", "saves_s": 0.0144}],
+    "estimate": None,
+    "words": ["It lived 15.3 ms: 14.4 ms while slots were loaded for it, 900 us with a loaded slot of its own."],
+}
+DRY_RUN: dict[str, Any] = {
+    "admitted": True,
+    "application": "image_compression",
+    "batch": 4,
+    "pool": "pipeline",
+    "slot_seconds": 0.0261,
+    "core_seconds": 0.0,
+    "loads": [{"task": 0, "module": "dct", "slot": 2, "at_s": 0.0153, "load_s": 0.0048}],
+    "estimate": {
+        "at_s": 0.0153,
+        "position": 1,
+        "start_p50_s": 0.0153,
+        "start_p90_s": 0.0201,
+        "end_p50_s": 0.0369,
+        "end_p90_s": 0.0412,
+        "known": True,
+    },
 }
 USAGE: dict[str, Any] = {
     "entries": [

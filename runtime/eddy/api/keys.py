@@ -12,6 +12,7 @@ import secrets
 from contextvars import ContextVar
 from pathlib import Path
 
+from eddy.core.tenants import TenantRecord
 from eddy.files import os_errors, write_private
 
 PREFIX = "eddy_"
@@ -20,6 +21,8 @@ SECRET_BYTES = 32
 
 key_in_use: ContextVar[str] = ContextVar("key_in_use", default="")
 """Name of the key the request under way came with."""
+caller_in_use: ContextVar[TenantRecord | None] = ContextVar("caller_in_use", default=None)
+"""Who makes the request under way, once that is known."""
 
 
 def new_key() -> str:

@@ -11,6 +11,7 @@ from eddy.api.paths import allowed, answers, fixed_ends
 
 _ONCE = (b"authorization", b"idempotency-key", b"content-type", b"content-encoding", b"last-event-id", b"host")
 """Headers of one value."""
+_READ = frozenset((*_ONCE, b"transfer-encoding", b"content-length"))
 _JSON = ("POST", "PATCH")
 """Methods whose bodies are JSON; what is put may be a blob."""
 
@@ -31,10 +32,10 @@ class Methods:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        ambiguous = _ambiguous(scope)
-        if ambiguous:
+        head = _Head(scope)
+        if head.ambiguous:
             # Whoever stands before us may have read it the other way, and what follows as another's request.
-            answer = problems.respond(Request(scope), "bad-request", ambiguous, {"Connection": "close"})
+            answer = problems.respond(Request(scope), "bad-request", head.ambiguous, {"Connection": "close"})
             await answer(scope, receive, send)
             return
         app, path, method = scope["app"], scope["path"], scope["method"]
@@ -49,15 +50,15 @@ class Methods:
             await Response(status_code=204, headers={"Allow": ", ".join(methods)})(scope, receive, send)
         elif method == "HEAD" and "HEAD" in methods and not answers(app, "HEAD", path):
             await self._app({**scope, "method": "GET"}, receive, _without_body(send))
-        elif method in _JSON and not _says_json(scope) and answers(app, method, path):
+        elif _takes_json(method, path) and not head.says_json and answers(app, method, path):
             request = Request(scope)
             detail = f"A body of type {request.headers.get('content-type') or '(none)'} is not understood."
             answer = problems.respond(
                 request, "unsupported-media-type", detail, field="Content-Type", allowed=["application/json"]
             )
             await answer(scope, receive, send)
-        elif method in _JSON and _coding(scope) != "identity" and answers(app, method, path):
-            detail = f"A body in the coding {_coding(scope)} is not understood: send it as it is."
+        elif _takes_json(method, path) and head.coding != "identity" and answers(app, method, path):
+            detail = f"A body in the coding {head.coding} is not understood: send it as it is."
             answer = problems.respond(
                 Request(scope), "unsupported-media-type", detail, field="Content-Encoding", allowed=["identity"]
             )
@@ -66,27 +67,52 @@ class Methods:
             await self._app(scope, receive, send)
 
 
-def _ambiguous(scope: Scope) -> str:
-    """Why a head can be read in two ways; "" where it cannot."""
-    names = [name for name, _ in scope["headers"]]
-    if b"transfer-encoding" in names and b"content-length" in names:
-        return "A request has a Content-Length or a Transfer-Encoding, not both."
-    twice = [name.decode("latin-1") for name in _ONCE if names.count(name) > 1]
-    return f"The header {twice[0]} stands there twice." if twice else ""
+def _takes_json(method: str, path: str) -> bool:
+    """Whether a body is JSON; that of a blob's part is its bytes."""
+    return method in _JSON and not (path.startswith("/v1/blobs/") and path.endswith("/upload"))
 
 
-def _coding(scope: Scope) -> str:
-    """How the body is coded, as the request says."""
-    return Request(scope).headers.get("content-encoding", "").strip().lower() or "identity"
+class _Head:
+    """What the headers of a request say of its body, read in one pass: every request comes through here.
 
+    Args:
+        scope: The request's.
 
-def _says_json(scope: Scope) -> bool:
-    """Whether there is no body, or one that says it is JSON."""
-    headers = Request(scope).headers
-    if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
-        return True
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+    Attributes:
+        ambiguous: Why the head can be read in two ways; "" where it cannot.
+    """
+
+    __slots__ = ("_found", "ambiguous")
+
+    def __init__(self, scope: Scope) -> None:
+        found: dict[bytes, bytes] = {}
+        twice = b""
+        for name, value in scope["headers"]:
+            if name not in _READ:
+                continue
+            if name in found and name in _ONCE:
+                twice = twice or name
+            found.setdefault(name, value)
+        self._found = found
+        self.ambiguous = ""
+        if b"transfer-encoding" in found and b"content-length" in found:
+            self.ambiguous = "A request has a Content-Length or a Transfer-Encoding, not both."
+        elif twice:
+            self.ambiguous = f"The header {twice.decode('latin-1')} stands there twice."
+
+    @property
+    def coding(self) -> str:
+        """How the body is coded."""
+        return self._found.get(b"content-encoding", b"").decode("latin-1").strip().lower() or "identity"
+
+    @property
+    def says_json(self) -> bool:
+        """Whether there is no body, or one that says it is JSON."""
+        found = self._found
+        if found.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in found:
+            return True
+        kind = found.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
+        return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
 
 def _without_body(send: Send) -> Send:

@@ -160,7 +160,7 @@ PROBLEM: dict[str, Any] = {
         "limit": _property("number", "The bound that is reached."),
         "retry_after_s": _property("number", "Seconds after which the same request may be accepted.", minimum=0),
         "cause": _property("string", "Name from the board's cause register."),
-        "request_id": _property("string", "Names this failure in the server's log; only with 500."),
+        "request_id": _property("string", "Names this failure in the server's log; with 500, and of storage."),
         "diagnostics": _property("array", "What the compiler said, with lines and columns.", items={"type": "object"}),
         "errors": _property(
             "array",

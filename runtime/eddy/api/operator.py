@@ -6,7 +6,7 @@ import logging
 
 from eddy.api.keys import KeyHasher, new_key
 from eddy.core.errors import NotFound
-from eddy.core.records import Quota, TenantRecord
+from eddy.core.tenants import Quota, TenantRecord
 from eddy.files import damaged, os_errors, write_private
 from eddy.store import Store
 from eddy.store.folder import DataFolder

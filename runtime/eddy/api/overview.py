@@ -13,7 +13,9 @@ from eddy.api.context import Context
 from eddy.api.rendering import job_answer, slot_answer
 from eddy.api.schemas import Answer, Job, Slot
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobEventKind, JobRecord, TenantRecord
+from eddy.core.records import JobEvent, JobEventKind, JobRecord
+from eddy.core.tenants import TenantRecord
+from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.store import Store
 
 JOBS = 40
@@ -72,14 +74,20 @@ class Overview(Answer):
     tenants: list[TenantLoad] = Field(description="For the operator: who has jobs under way. Empty for a tenant.")
 
 
-def overview(context: Context, viewer: TenantRecord) -> Overview:
+def overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | None = None) -> Overview:
     """The board as `viewer` may see it. Reads the store, at a cost that does not grow with the jobs that have ended."""
     whose = None if viewer.admin else viewer.id
     hypervisor, store = context.hypervisor, context.store
     applications = context.catalogue.applications
 
     def shown(records: Sequence[JobRecord]) -> list[Job]:
-        return [job_answer(record, applications, hypervisor.doing(record.id), context.kinds) for record in records]
+        return [
+            job_answer(
+                *(record, applications, hypervisor.doing(record.id), context.kinds),
+                None if outlook is None or record.state.is_final else outlook.of(record.id),
+            )
+            for record in records
+        ]
 
     starting = "" if context.ready else "starting"
     slots = sorted(hypervisor.slots(), key=lambda status: status.slot)

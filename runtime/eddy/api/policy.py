@@ -1,4 +1,4 @@
-"""Which dispatch policy is in force: the one `eddy serve` was told, or the one the operator has put in its place since.
+"""Which policies are in force: those `eddy serve` was told, or those the operator has put in their place since.
 
 A policy that was put in force while the server runs stays in force over restarts, until the server is told another
 one than before: then that is what the operator said last.
@@ -6,26 +6,31 @@ one than before: then that is what the operator said last.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 
-_TOLD, _LIVE = "policy.told", "policy.live"
+DISPATCH, PRICE = "policy", "price"
+"""What policies are of; names of what is remembered begin with it."""
 
 
-def policy_in_force(store: Store, told: str) -> str:
+def policy_in_force(store: Store, told: str, of: str = DISPATCH, known: Collection[str] = POLICIES) -> str:
     """The name of the policy a server starts with.
 
     Args:
         store: Remembers what was put in force.
         told: What the server was told, now.
+        of: `DISPATCH` or `PRICE`.
+        known: Policies there are of that; one that is remembered and not among them counts for nothing.
     """
-    if store.meta(_TOLD) != told:
-        store.remember(_LIVE, "")
-        store.remember(_TOLD, told)
-    live = store.meta(_LIVE)
-    return live if live in POLICIES else told
+    if store.meta(f"{of}.told") != told:
+        store.remember(f"{of}.live", "")
+        store.remember(f"{of}.told", told)
+    live = store.meta(f"{of}.live")
+    return live if live in known else told
 
 
-def put_in_force(store: Store, name: str) -> None:
+def put_in_force(store: Store, name: str, of: str = DISPATCH) -> None:
     """Remember durably that another policy is in force."""
-    store.remember(_LIVE, name)
+    store.remember(f"{of}.live", name)

@@ -24,8 +24,11 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eddy.api.bodies import UnfitValue, printable
+from eddy.api.keys import caller_in_use
 from eddy.api.paths import allowed
-from eddy.core.errors import EddyError
+from eddy.core.errors import EddyError, StorageFailed
+from eddy.logs import request_id
+from eddy.store.files import DamagedFile
 
 MEDIA_TYPE = "application/problem+json"
 _log = structlog.get_logger("eddy.api")
@@ -55,9 +58,18 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
             408, "The request came too slowly", "Send it without long pauses, on a new connection."
         ),
         "conflict": Entry(409, "The state of the thing forbids the request", "Check its current state first."),
+        "outputs-collected": Entry(
+            410, "The outputs were removed to make room", "Submit the job again; fetch outputs soon after its end."
+        ),
         "payload-too-large": Entry(413, "The body is too large", "Send at most `limit` bytes."),
+        "range-not-satisfiable": Entry(
+            416, "There are no such bytes", "Ask for a range within the `limit` bytes there are."
+        ),
         "unsupported-media-type": Entry(415, "The content type is not understood", "Send `application/json`."),
         "image-refused": Entry(422, "The partial bitstream was refused", "Build it for this slot and shell; sign it."),
+        "package-refused": Entry(
+            422, "The application package was refused", "Sign it with a trusted key: `eddy app sign`."
+        ),
         "compilation-failed": Entry(422, "The kernel does not compile", "`diagnostics` has line and column."),
         "quota-exceeded": Entry(429, "A bound is reached", "Wait for your jobs to end, or ask for a higher bound."),
         "rate-limited": Entry(429, "Too many requests", "Wait as long as `Retry-After` says, then send it again."),
@@ -75,9 +87,9 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
         "server-stopping": Entry(503, "The server is being stopped", "Ask again once it is back."),
         "storage-full": Entry(507, "The disk of the data folder is full", "Free space; then repeat the request."),
         "storage-read-only": Entry(503, "The data folder cannot be written", "Give the server the right to write it."),
-        "storage-damaged": Entry(503, "What was kept is damaged", "`detail` names the file; restore it from a backup."),
-        "storage-in-use": Entry(503, "Another program uses the data base", "Stop it; `detail` says how to find it."),
-        "storage-failed": Entry(503, "The data folder cannot be used", "`detail` says what the system reported."),
+        "storage-damaged": Entry(503, "What was kept is damaged", "The log names the file; restore it from a backup."),
+        "storage-in-use": Entry(503, "Another program uses the data base", "Stop it; the log says how to find it."),
+        "storage-failed": Entry(503, "The data folder cannot be used", "The log says what the system reported."),
         "board-unreachable": Entry(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
     }
 )
@@ -85,6 +97,7 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
 
 _HTTP_CODES = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed",
                408: "request-timeout", 413: "payload-too-large", 415: "unsupported-media-type",
+               416: "range-not-satisfiable",
                422: "invalid-request"}  # fmt: skip
 
 
@@ -104,6 +117,15 @@ class BodyTooLarge(HTTPException):
         detail = f"The body is larger than the {limit} bytes this address takes."
         super().__init__(413, detail, headers={"Connection": "close"})
         self.extra = {"limit": limit} if asked is None else {"limit": limit, "asked": asked}
+
+
+class RangeNotSatisfiable(HTTPException):
+    """A range that begins behind the last byte."""
+
+    def __init__(self, size_bytes: int) -> None:
+        detail = f"The range begins behind the last of {size_bytes} bytes; ask for one within them."
+        super().__init__(416, detail, headers={"Content-Range": f"bytes */{size_bytes}"})
+        self.extra = {"limit": size_bytes}
 
 
 def document(code: str, detail: str, instance: str, **extra: Any) -> dict[str, Any]:
@@ -189,9 +211,23 @@ async def _on_validation(request: Request, failure: Exception) -> JSONResponse:
 
 async def _on_eddy_error(request: Request, failure: Exception) -> JSONResponse:
     assert isinstance(failure, EddyError)
+    if isinstance(failure, (StorageFailed, DamagedFile)):
+        return _of_storage(request, failure)
     reserved = {"type", "title", "status", "code", "detail", "instance"}
     extra = {key: value for key, value in failure.details.items() if key not in reserved}
     return respond(request, failure.code, failure.message, **extra)
+
+
+def _of_storage(request: Request, failure: StorageFailed | DamagedFile) -> JSONResponse:
+    """Where files lie is the operator's matter: the log has it, and the answer only for an operator."""
+    name, where = request_id.get(), {"path": str(failure.path)} if isinstance(failure, DamagedFile) else {}
+    _log.error("storage", code=failure.code, cause=failure.message, **where)
+    caller = caller_in_use.get()
+    if caller is not None and caller.admin:
+        return respond(request, failure.code, failure.message, **{**failure.details, **where})
+    said = f"{failure.message}." if isinstance(failure, DamagedFile) else f"{KINDS[failure.code].title}."
+    detail = f"{said} The operator finds the cause in the server's log beside {name}."
+    return respond(request, failure.code, detail, request_id=name)
 
 
 async def _on_http(request: Request, failure: Exception) -> JSONResponse:
@@ -202,7 +238,7 @@ async def _on_http(request: Request, failure: Exception) -> JSONResponse:
         405: f"{request.method} does not fit {request.url.path}.",
     }
     detail = by_status.get(failure.status_code, str(failure.detail))
-    extra = failure.extra if isinstance(failure, (BodyTooLarge, UnfitValue)) else {}
+    extra = failure.extra if isinstance(failure, (BodyTooLarge, UnfitValue, RangeNotSatisfiable)) else {}
     headers = dict(failure.headers or {})
     if failure.status_code == 405:  # the router names the methods of the first route only that has the path
         headers["Allow"] = ", ".join(allowed(request.app, request.url.path))
@@ -238,7 +274,7 @@ class Failures:
         except ClientDisconnect:  # nobody is left to be answered
             return
         except Exception as failure:
-            name = secrets.token_hex(8)
+            name = request_id.get() or secrets.token_hex(8)
             _log.error("unhandled", request_id=name, method=scope["method"], path=scope["path"], exc_info=failure)
             if begun:  # nothing but closing the connection can tell the client now; the server does
                 return

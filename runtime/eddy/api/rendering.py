@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from eddy.api.estimates import estimate_answer
 from eddy.api.kinds import VIEWS, KindView
 from eddy.api.schemas import (
     App,
     Buffer,
+    Cancellation,
     Job,
+    JobArrayPlace,
     JobError,
+    JobRetries,
     Kernel,
     KernelCounters,
     KernelOutput,
@@ -27,17 +31,23 @@ from eddy.api.schemas import (
 from eddy.core.applications import Application
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
-from eddy.core.records import ApiKey, JobEvent, JobRecord, KernelRecord, SlotStatus, TenantRecord
+from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus
+from eddy.core.tenants import ApiKey, TenantRecord
+from eddy.hypervisor.forecast.estimator import JobEstimate
 from eddy.model.parallel_fraction import Activity
 
 
 def job_answer(
-    record: JobRecord, applications: Mapping[str, Application], doing: str = "", kinds: Mapping[str, KindView] = VIEWS
+    record: JobRecord,
+    applications: Mapping[str, Application],
+    doing: str = "",
+    kinds: Mapping[str, KindView] = VIEWS,
+    estimate: JobEstimate | None = None,
 ) -> Job:
     """The job object of a record; output links appear once the job has succeeded. `doing` is what it waits for."""
     view = kinds[record.kind]
     here = f"/v1/jobs/{record.id}"
-    done = record.state is JobState.SUCCEEDED
+    done = record.state is JobState.SUCCEEDED and record.collected_unix_s is None
     waiting = {cause: record.waiting_s.get(cause, 0.0) for cause in Waiting.model_fields}
     return Job(
         id=record.id,
@@ -62,11 +72,42 @@ def job_answer(
         reuses=record.reuses,
         preemptions=record.preemptions,
         progress=Progress(done=record.items_done, total=record.batch),
+        estimate=estimate_answer(estimate),
         error=_job_error(record),
         kernel=_kernel(record.kernel) if record.kernel else None,
         outputs={name: f"{here}/outputs/{quote(name)}" for name in view.outputs(record, applications)} if done else {},
         computed=record.computed,
+        collected_unix_s=record.collected_unix_s,
+        labels=dict(record.asked.labels),
+        after=list(record.asked.after),
+        retries=_retries(record),
+        retried=record.retried,
+        late="end" if record.asked.ends_late else "continue",
+        cancellation=_cancellation(record),
+        ended_unix_s=record.ended_unix_s,
+        array=_array_place(record),
         links={"self": here, "events": f"{here}/events", **({"log": f"{here}/log"} if view.logs else {})},
+    )
+
+
+def _array_place(record: JobRecord) -> JobArrayPlace | None:
+    place = record.asked.array
+    return None if place is None else JobArrayPlace(id=place.id, index=place.index, size=place.size)
+
+
+def _retries(record: JobRecord) -> JobRetries | None:
+    asked = record.asked.retries
+    return JobRetries(max=asked.max, on=list(asked.on)) if asked.max else None
+
+
+def _cancellation(record: JobRecord) -> Cancellation | None:
+    asked_unix_s, cancelled = record.cancel_asked_unix_s, record.state is JobState.CANCELLED
+    if asked_unix_s is None:
+        return None
+    return Cancellation(
+        asked_unix_s=asked_unix_s,
+        effective_s=record.ended_s if cancelled else None,
+        effective_unix_s=record.ended_unix_s if cancelled else None,
     )
 
 

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from eddy.api import examples
+from eddy.api.answers import Answer, shown
+from eddy.api.estimates import ExpectedTimes
 from eddy.api.submissions import SHA256
 from eddy.core.applications import BufferRole
 from eddy.core.jobs import JobState
 
-__all__ = ["SHA256", "App", "AppList", "Blob", "Health", "Job", "JobPage", "ProblemKind", "Slot", "SlotList", "Tenant"]
-
-
-class Answer(BaseModel):
-    """Base of answers."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-def _shown(example: dict[str, Any]) -> ConfigDict:
-    return ConfigDict(extra="forbid", json_schema_extra={"examples": [example]})
+__all__ = [
+    "SHA256",
+    "Answer",
+    "App",
+    "AppList",
+    "Blob",
+    "Health",
+    "Job",
+    "JobPage",
+    "ProblemKind",
+    "Slot",
+    "SlotList",
+    "Tenant",
+]
 
 
 class Waiting(Answer):
     """Board seconds without a slot, by what was missing."""
 
+    dependency: float = Field(description="Others were to succeed first (`after`).")
     slot: float = Field(description="The policy had not given it a slot.")
     memory: float = Field(description="The board's memory was full.")
     preempted: float = Field(description="Its slots had been taken.")
@@ -81,10 +87,35 @@ class Kernel(Answer):
     log_bytes: int = Field(description="Bytes it printed, once it has ended; `links.log` has them.")
 
 
+class JobArrayPlace(Answer):
+    """A job's place in an array."""
+
+    id: int = Field(description="The array's.")
+    index: int = Field(description="Its place, from 0.")
+    size: int = Field(description="Jobs of the array.")
+
+
+class JobRetries(Answer):
+    """How often a job that failed is tried again."""
+
+    max: int = Field(description="Times.")
+    on: list[str] = Field(description="Causes after which it is.")
+
+
+class Cancellation(Answer):
+    """That a job's end was asked for, and when it took effect."""
+
+    asked_unix_s: float = Field(description="Wall time at which it was first asked for.")
+    effective_s: float | None = Field(
+        description="Board time from which the job held nothing any more; null before, and where it ended otherwise."
+    )
+    effective_unix_s: float | None = Field(description="The same by wall time.")
+
+
 class Job(Answer):
     """A job and what happened to it; every time in board seconds unless it says `unix`."""
 
-    model_config = _shown(examples.JOB)
+    model_config = shown(examples.JOB)
 
     id: int = Field(description="Its number; a later job has a larger one.")
     tenant: str = Field(description="Whose it is.")
@@ -114,6 +145,11 @@ class Job(Answer):
     reuses: int = Field(description="Slots it got without a load, because the module was there.")
     preemptions: int = Field(description="Times a slot was taken from it.")
     progress: Progress = Field(description="How far it is.")
+    estimate: ExpectedTimes | None = Field(
+        default=None,
+        description="When it should start and end. Null once it has ended, in the answer to a submission, and where "
+        "nothing can be told: while it waits for others, or its slots are drained, and for kernels that never ran.",
+    )
     error: JobError | None = Field(description="Why it failed; null where it did not.")
     kernel: Kernel | None = Field(description="Of a kernel job; null for applications.")
     outputs: dict[str, str] = Field(description="Output buffer to where its bytes are; empty until it succeeded.")
@@ -121,13 +157,24 @@ class Job(Answer):
         description="Whether the board computes what was asked for; false on a board that models times alone, where "
         "every output is zeros."
     )
+    collected_unix_s: float | None = Field(
+        default=None, description="Wall time at which its outputs were removed to make room; null where they were not."
+    )
+    labels: dict[str, str] = Field(description="As submitted.")
+    after: list[int] = Field(description="Jobs that must have succeeded before this one is ready.")
+    retries: JobRetries | None = Field(description="Whether it is tried again where it fails; null for not.")
+    retried: int = Field(description="Times it was begun again after it had failed.")
+    late: Literal["continue", "end"] = Field(description="What becomes of it where its deadline has passed.")
+    cancellation: Cancellation | None = Field(description="Null where nobody asked for its end.")
+    ended_unix_s: float | None = Field(description="Wall time of its end; null before.")
+    array: JobArrayPlace | None = Field(description="Its place in the array it was submitted with; null for none.")
     links: dict[str, str] = Field(description="Addresses: `self`, `events`, and `log` of a kernel job.")
 
 
 class JobPage(Answer):
     """A page of jobs, newest first."""
 
-    model_config = _shown({"jobs": [examples.JOB], "next": None})
+    model_config = shown({"jobs": [examples.JOB], "next": None})
 
     jobs: list[Job] = Field(description="Jobs, newest first.")
     next: str | None = Field(description="Cursor of the next page, or null on the last.")
@@ -136,7 +183,7 @@ class JobPage(Answer):
 class Blob(Answer):
     """A stored blob."""
 
-    model_config = _shown(examples.BLOB)
+    model_config = shown(examples.BLOB)
 
     sha256: str = Field(pattern=SHA256, description="sha256 of its bytes, which is its name.")
     bytes: int = Field(description="Its size.")
@@ -167,7 +214,7 @@ class Task(Answer):
 class App(Answer):
     """An application: tasks, edges, buffers."""
 
-    model_config = _shown(examples.APP)
+    model_config = shown(examples.APP)
 
     name: str = Field(description="What a submission calls it.")
     max_batch: int = Field(description="Most items of a job.")
@@ -180,7 +227,7 @@ class App(Answer):
 class AppList(Answer):
     """Applications, by name."""
 
-    model_config = _shown({"apps": [examples.APP]})
+    model_config = shown({"apps": [examples.APP]})
 
     apps: list[App] = Field(description="Applications, by name.")
 
@@ -188,7 +235,7 @@ class AppList(Answer):
 class BlobPage(Answer):
     """Some of your blobs, in order of their hashes."""
 
-    model_config = _shown({"blobs": [examples.BLOB], "next": None})
+    model_config = shown({"blobs": [examples.BLOB], "next": None})
 
     blobs: list[Blob] = Field(description="Their names and sizes.")
     next: str | None = Field(description="Cursor of the page after this one; null for the last.")
@@ -197,7 +244,7 @@ class BlobPage(Answer):
 class Slot(Answer):
     """What a slot does now. What another tenant does in it does not show: `mine` is false and the names are null."""
 
-    model_config = _shown(examples.SLOT)
+    model_config = shown(examples.SLOT)
 
     slot: int = Field(description="Its index, from 0.")
     region: str = Field(description="Name of its partition.")
@@ -219,7 +266,7 @@ class Slot(Answer):
 class SlotList(Answer):
     """The slots of the board, by index."""
 
-    model_config = _shown({"now_s": 0.0149, "computes": True, "slots": [examples.SLOT]})
+    model_config = shown({"now_s": 0.0149, "computes": True, "slots": [examples.SLOT]})
 
     computes: bool = Field(
         description="Whether the board computes what jobs ask for; false where it models times alone (`--board model`) "
@@ -243,7 +290,7 @@ class TenantQuota(Answer):
 class Tenant(Answer):
     """A tenant, without its key."""
 
-    model_config = _shown(examples.TENANT)
+    model_config = shown(examples.TENANT)
 
     id: str = Field(description="Its name.")
     admin: bool = Field(description="Whether it may do what the operator may.")
@@ -254,7 +301,7 @@ class Tenant(Answer):
 class TenantWithKey(Tenant):
     """A tenant just created; the key is shown this once."""
 
-    model_config = _shown({**examples.TENANT, "key": "eddy_..."})
+    model_config = shown({**examples.TENANT, "key": "eddy_..."})
 
     key: str = Field(description="Its API key: in this answer, and nowhere else.")
 
@@ -262,7 +309,7 @@ class TenantWithKey(Tenant):
 class TenantList(Answer):
     """Tenants, by name."""
 
-    model_config = _shown({"tenants": [examples.TENANT]})
+    model_config = shown({"tenants": [examples.TENANT]})
 
     tenants: list[Tenant] = Field(description="Tenants, by name.")
 
@@ -270,7 +317,7 @@ class TenantList(Answer):
 class Key(Answer):
     """An API key, without the key itself."""
 
-    model_config = _shown(examples.KEY)
+    model_config = shown(examples.KEY)
 
     id: str = Field(description="Its name.")
     tenant: str = Field(description="Whose it is.")
@@ -285,7 +332,7 @@ class Key(Answer):
 class KeyMade(Key):
     """A key just made; it is shown this once."""
 
-    model_config = _shown({**examples.KEY, "key": "eddy_..."})
+    model_config = shown({**examples.KEY, "key": "eddy_..."})
 
     key: str = Field(description="The key: in this answer, and nowhere else.")
 
@@ -293,7 +340,7 @@ class KeyMade(Key):
 class KeyList(Answer):
     """Keys, oldest first."""
 
-    model_config = _shown({"keys": [examples.KEY]})
+    model_config = shown({"keys": [examples.KEY]})
 
     keys: list[Key] = Field(description="Also those that have ended.")
 
@@ -301,7 +348,7 @@ class KeyList(Answer):
 class Health(Answer):
     """Whether it runs, and whether it can serve."""
 
-    model_config = _shown({"status": "ok", "detail": ""})
+    model_config = shown({"status": "ok", "detail": ""})
 
     status: Literal["ok", "starting", "unavailable"] = Field(description="`ok` where it serves.")
     detail: str = Field(default="", description="Why it does not; empty where it does.")

@@ -9,23 +9,28 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import structlog
 import uvicorn
 
-from eddy import presence, signals
+from eddy import logs, presence, signals
 from eddy.api.app import create_app
 from eddy.api.connections import guarded
-from eddy.api.context import ApiSettings
+from eddy.api.context import ApiSettings, Context
 from eddy.api.keys import KeyHasher, load_secret
 from eddy.api.kinds import ServedKind
 from eddy.api.operator import see_to_operator
-from eddy.api.policy import policy_in_force
+from eddy.api.policy import PRICE, policy_in_force
+from eddy.api.reload import Reloader
+from eddy.api.tls import TlsFiles
+from eddy.api.traces import open_tracer, trace_jobs
 from eddy.board.factory import connect, open_board
+from eddy.board.notary_client import NotaryClient
 from eddy.board.port import BoardPort
 from eddy.board.profile import load_profile, profile_names
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, NotFound
@@ -36,6 +41,7 @@ from eddy.hypervisor.market_loop import PriceLoop, PriceSettings
 from eddy.hypervisor.spread import cluster_kinds
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
 from eddy.packages.modules import ModuleManifest
+from eddy.packages.signatures import PackageTrust
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.policy.price import POLICIES as PRICE_POLICIES
@@ -70,6 +76,10 @@ class ServerSettings:
     kernel_cache: Path | None = None
     api: ApiSettings = field(default_factory=ApiSettings)
     log_level: str = "warning"
+    log_format: str = logs.TEXT
+    tls: TlsFiles | None = None
+    traces: str = ""
+    packages: PackageTrust = field(default_factory=PackageTrust)
 
 
 class Server:
@@ -80,6 +90,7 @@ class Server:
         progress: Told what is being built.
         board: A board to use instead of opening the one the settings name.
         kinds: Kinds of jobs it takes beside applications and kernels.
+        reloader: Settings that may be read again while it runs.
 
     Raises:
         InvalidRequest: A setting is wrong.
@@ -94,28 +105,36 @@ class Server:
         progress: Progress = lambda _: None,
         board: BoardPort | None = None,
         kinds: Sequence[ServedKind] = (),
+        reloader: Reloader | None = None,
     ) -> None:
         _check_names(settings)  # before anything is made: building a board may take minutes
         self.settings = settings
-        self._kinds = kinds
+        self._kinds, self._reloader = kinds, reloader
         self._socket = _listen(settings.host, settings.port)
         self.host, self.port = self._socket.getsockname()[:2]
         self.failed = False
         with contextlib.ExitStack() as undo:
             undo.callback(self._socket.close)
-            _logging(settings.log_level)
+            _logging(settings.log_level, settings.log_format)
+            self._tracer = None
+            if settings.traces:
+                self._tracer, end = open_tracer(settings.traces)
+                undo.callback(end)
             data = DataFolder(settings.data)
             undo.callback(data.close)
             self.store = Store(data.database)
             undo.callback(self.store.close)
             self._hasher = KeyHasher(load_secret(data.secret, data.first_start))
+            if settings.boardd is not None:
+                self.store.announce = NotaryClient(settings.boardd).announce
+                self.store.announce_head()
             self.key_file = data.key
             self.key_is_new = see_to_operator(self.store, self._hasher, data)
             data.settle(self.url)
             undo.enter_context(presence.announced(settings.data, self.url))  # before what may take minutes
             self.first_start = data.first_start
-            shipped = load_catalogue(settings.bitstreams, data.applications)
-            self.catalogue = CatalogueInForce(shipped, data.applications)
+            shipped = load_catalogue(settings.bitstreams, data.applications, settings.packages)
+            self.catalogue = CatalogueInForce(shipped, data.applications, settings.packages)
             with signals.interruptible():
                 self.board = board or _board(settings, self.catalogue, progress)
                 undo.callback(self.board.release)
@@ -128,7 +147,22 @@ class Server:
     def url(self) -> str:
         """Where it answers."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"{'https' if self.settings.tls else 'http'}://{host}:{self.port}"
+
+    @property
+    def context(self) -> Context:
+        """The API's parts."""
+        return self._context
+
+    def use_certificate(self, files: TlsFiles) -> None:
+        """Take another certificate for new connections; those that are open keep theirs.
+
+        Raises:
+            InvalidRequest: It cannot be used.
+        """
+        served = self._uvicorn.config.ssl
+        if served is not None:
+            files.load_into(served)
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Serve until a signal asks for the end, or until the hypervisor's loop fails (`failed` is true then).
@@ -184,16 +218,25 @@ class Server:
         )
         views = [kind.view for kind in self._kinds]
         app = create_app(hypervisor, self.store, self.catalogue, self._hasher, self.settings.api, self._fail, views)
+        self._context: Context = app.state.context
+        tls = self.settings.tls
         config = uvicorn.Config(
             app,
-            log_level=self.settings.log_level,
+            log_config=None,
             access_log=False,
             lifespan="on",
             timeout_graceful_shutdown=5,
             server_header=False,
             http=guarded(self.settings.api.connections),  # type: ignore[arg-type]
+            ssl_certfile=None if tls is None else tls.certificate,
+            ssl_keyfile=None if tls is None else tls.key,
         )
-        return _Loop(config, app.state.context.ending, hypervisor.wait_ready)
+        beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        if self._reloader is not None:
+            beside.append(partial(self._reloader.run, self))
+        if self._tracer is not None:
+            beside.append(partial(trace_jobs, self._context, self._tracer))
+        return _Loop(config, app.state.context.ending, hypervisor.wait_ready, beside)
 
     def _fail(self) -> None:
         self.failed = True
@@ -210,13 +253,19 @@ class _Loop(uvicorn.Server):
         config: uvicorn's.
         ending: Set before connections are waited for.
         wait_ready: Returns when jobs are taken.
+        beside: What runs beside it, until it ends.
     """
 
     def __init__(
-        self, config: uvicorn.Config, ending: asyncio.Event, wait_ready: Callable[[], Awaitable[None]]
+        self,
+        config: uvicorn.Config,
+        ending: asyncio.Event,
+        wait_ready: Callable[[], Awaitable[None]],
+        beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
     ) -> None:
         super().__init__(config)
         self._ending, self._wait_ready = ending, wait_ready
+        self._beside = beside
         self._ready: Callable[[], None] = lambda: None
         self._failure: BaseException | None = None
 
@@ -234,11 +283,12 @@ class _Loop(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """uvicorn's, with somebody beside it who says when jobs are taken."""
-        announcing = asyncio.create_task(self._announce())
+        tasks = [asyncio.create_task(each()) for each in (*self._beside, self._announce)]
         try:
             await super().main_loop()
         finally:
-            announcing.cancel()
+            for task in tasks:
+                task.cancel()
 
     async def _announce(self) -> None:
         await self._wait_ready()
@@ -302,9 +352,10 @@ def _price(
     settings: ServerSettings, store: Store, modules: Mapping[str, ModuleManifest], profile: str
 ) -> PriceLoop | None:
     """What shares clusters; None where kernels get whole ones."""
-    if settings.price == WHOLE:
+    name = policy_in_force(store, settings.price, PRICE, PRICE_POLICIES)
+    if name == WHOLE:
         return None
-    policy = PRICE_POLICIES[settings.price]()
+    policy = PRICE_POLICIES[name]()
     named = load_profile(profile).configurations if profile in profile_names() else {}
     return PriceLoop(policy, cluster_kinds(modules), partial(weight_of, store), settings.price_settings, named)
 
@@ -315,7 +366,7 @@ def weight_of(store: Store, tenant: str) -> float:
         weight = float(store.tenant(tenant).attributes.get("weight", 1.0))
     except (NotFound, TypeError, ValueError):
         return 1.0
-    return weight if 0 < weight < MOST_WEIGHT else 1.0
+    return weight if 0 < weight <= MOST_WEIGHT else 1.0
 
 
 def _board(settings: ServerSettings, catalogue: CatalogueInForce, progress: Progress) -> BoardPort:
@@ -332,8 +383,8 @@ def _board(settings: ServerSettings, catalogue: CatalogueInForce, progress: Prog
     )
 
 
-def _logging(level: str) -> None:
-    logging.basicConfig(level=level.upper(), format="%(message)s")
+def _logging(level: str, form: str) -> None:
+    logs.configure(level, form)
     threshold = getattr(logging, level.upper())
     structlog.configure(
         processors=[
@@ -341,7 +392,7 @@ def _logging(level: str) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
             structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
+            lambda _, __, values: logs.render(values, form),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # as it is when something is said

@@ -6,15 +6,28 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, create_model, field_validator
 from pydantic_core import PydanticCustomError
 
 from eddy.api import examples
 from eddy.api.kinds import KindView
 from eddy.api.numbers import Whole, whole
+from eddy.core.asked import (
+    ITS_OWN,
+    LABEL_NAME,
+    LABEL_VALUE,
+    MAX_AFTER,
+    MAX_LABELS,
+    MAX_RETRIES,
+    NO_RETRIES,
+    NOT_ITS_FAULT,
+    Asked,
+    Retries,
+)
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
-from eddy.core.records import JobRequest, Quota
+from eddy.core.records import JobRequest
+from eddy.core.tenants import Quota
 from eddy.packages.applications import DTYPES, MAX_BUFFER_BYTES
 
 SHA256 = r"^[0-9a-f]{64}$"
@@ -34,6 +47,10 @@ def _priority(value: int) -> int:
     return value
 
 
+Labels = Annotated[
+    dict[Annotated[str, Field(pattern=LABEL_NAME)], Annotated[str, Field(pattern=LABEL_VALUE)]],
+    Field(max_length=MAX_LABELS),
+]
 Priority = Annotated[Whole, AfterValidator(_priority), Field(json_schema_extra={"enum": list(PRIORITIES)})]
 Sizes = Annotated[list[Annotated[Whole, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=3)]
 
@@ -150,6 +167,31 @@ class KernelSubmission(Request):
     )
 
 
+class RetrySubmission(Request):
+    """How often a job that failed is tried again, and after which causes."""
+
+    max: Whole = Field(ge=1, le=MAX_RETRIES, description="Times.")
+    on: list[Annotated[str, Field(json_schema_extra={"enum": [*NOT_ITS_FAULT, *ITS_OWN]})]] = Field(
+        default=list(NOT_ITS_FAULT),
+        min_length=1,
+        max_length=len(NOT_ITS_FAULT + ITS_OWN),
+        description="Causes after which it is; without this, those that it has no part in.",
+    )
+
+    @field_validator("on")
+    @classmethod
+    def _known(cls, causes: list[str]) -> list[str]:
+        allowed = [*NOT_ITS_FAULT, *ITS_OWN]
+        if not set(causes) <= set(allowed):
+            raise PydanticCustomError("one_of", f"must be some of {', '.join(allowed)}", {"allowed": allowed})
+        return causes
+
+    @property
+    def value(self) -> Retries:
+        """As jobs have it."""
+        return Retries(self.max, tuple(dict.fromkeys(self.on)))
+
+
 class JobSubmission(Request):
     """Run an application over a batch, or a kernel over an ND-range: exactly one of `application` and `kernel`."""
 
@@ -180,6 +222,21 @@ class JobSubmission(Request):
         allow_inf_nan=False,
         description="Board seconds a slice of a kernel may take; null for what the server allows.",
     )
+    labels: Labels = Field(default_factory=dict, description="Name to value, for people and for `GET /v1/jobs`.")
+
+    after: list[Annotated[Whole, Field(ge=1, le=(1 << 63) - 1)]] = Field(
+        default_factory=list,
+        max_length=MAX_AFTER,
+        description="Jobs of yours that must succeed first; where one does not, this one fails (`dependency-failed`).",
+    )
+
+    retries: RetrySubmission | None = Field(
+        default=None, description="Whether it is tried again where it fails; null for not."
+    )
+    late: Literal["continue", "end"] = Field(
+        default="continue",
+        description="What becomes of it where `deadline_s` has passed: `end` has it fail with `deadline-passed`.",
+    )
 
     def check_kind(self, kinds: Mapping[str, KindView]) -> KindView:
         """Check that it asks for one thing, and for nothing that goes with another. Null is as good as left out.
@@ -192,6 +249,9 @@ class JobSubmission(Request):
             there = "neither" if not named else "both" if len(kinds) == 2 else "several"
             message = f"application: a job has exactly one of {' and '.join(kinds)}; this has {there}."
             raise InvalidRequest(message, field="application", allowed=f"exactly one of {', '.join(kinds)}")
+        if self.late == "end" and self.deadline_s is None:
+            message = "late: a job can only be late that has a deadline; give it a deadline_s."
+            raise InvalidRequest(message, field="late", allowed=["continue"])
         view = kinds[named[0]]
         for name in sorted(view.refuses & self.model_fields_set):
             if getattr(self, name) is not None:
@@ -214,6 +274,12 @@ class JobSubmission(Request):
             time_limit_s=self.time_limit_s,
             other_kind=view.name if view.body else "",
             body=body,
+            asked=Asked(
+                labels=self.labels,
+                after=tuple(dict.fromkeys(self.after)),
+                retries=self.retries.value if self.retries is not None else NO_RETRIES,
+                ends_late=self.late == "end",
+            ),
         )
 
 
@@ -271,9 +337,17 @@ class AppSubmission(Request):
         default_factory=list, max_length=4096, description="Pairs of tasks: the second needs the first's item."
     )
 
+    signature: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{128}$",
+        description="Ed25519 signature, as `eddy app sign` makes it; needed where the server has a trust store.",
+    )
+
     def package(self) -> dict[str, Any]:
-        """As `eddy.packages.applications.parse_application` reads it, without what was left out."""
+        """As `eddy.packages.catalogue.CatalogueInForce.add` reads it, without what was left out."""
         raw = self.model_dump(exclude_unset=True)
+        if raw.get("signature") is None:
+            raw.pop("signature", None)
         for task in raw["tasks"]:
             if task.get("module") is None:
                 task.pop("module", None)

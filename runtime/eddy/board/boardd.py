@@ -14,10 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eddy import signals
+from eddy.board.boardd_server import SOCKET_MODE
 from eddy.board.boardd_server import Boardd as Boardd
 from eddy.board.boardd_server import listen as listen
 from eddy.board.factory import open_board
 from eddy.board.journal import Journal
+from eddy.board.notary import SUFFIX, serving
 from eddy.board.pynq import PynqBoard
 from eddy.core.errors import InvalidRequest
 from eddy.files import Hold, os_errors
@@ -30,6 +32,7 @@ def serve(
     *,
     images: Path | None = None,
     trusted_keys: Path | None = None,
+    notary: Path | None = None,
     ready: Callable[[Boardd], None] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> None:
@@ -41,6 +44,7 @@ def serve(
         profile: Name of the board profile.
         images: Folder of partial bitstreams; the profile's own by default.
         trusted_keys: Folder of public keys whose signatures count.
+        notary: Folder of the key and the list of `eddy.board.notary`; beside the socket where not given.
         ready: Called once clients can connect.
         progress: Told what is being built; standard error where not given.
 
@@ -50,7 +54,7 @@ def serve(
         StorageInUse: Another boardd has begun to.
     """
     with signals.caught():
-        _serve(board, socket_path, profile, images, trusted_keys, ready, progress or _to_stderr)
+        _serve(board, socket_path, profile, images, trusted_keys, notary, ready, progress or _to_stderr)
 
 
 def _serve(
@@ -59,6 +63,7 @@ def _serve(
     profile: str,
     images: Path | None,
     trusted_keys: Path | None,
+    notary: Path | None,
     ready: Callable[[Boardd], None] | None,
     progress: Callable[[str], None],
 ) -> None:
@@ -85,7 +90,10 @@ def _serve(
             raise InvalidRequest(f"boardd owns hardware, not a {board} board", field="board", allowed=["rtl", "pynq"])
         for lost in journal.lost:
             opened.report_lost(lost.slot, lost.item, lost.image)
+        beside = socket_path.with_name(socket_path.name + ".notary")
+        signs = serving(notary or beside, socket_path.with_name(socket_path.name + SUFFIX), SOCKET_MODE)
         server = Boardd(opened, socket_path, journal)
+        ending.enter_context(signs)
         with signals.calling(server.stop):  # in another thread than the main one, whoever runs this has `stop`
             if ready is not None:
                 ready(server)

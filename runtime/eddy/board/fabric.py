@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from eddy.board.port import Cause, CoreReport
+from eddy.board.port import Cause, CoreReport, MonitorCounters
 from eddy.gpu.shape import ClusterShape
 
 
@@ -44,22 +44,6 @@ class Window:
 
 NO_WINDOW = Window(0, 0, read=False, write=False, contexts=0)
 """Lets nothing through: keeps the windows behind it in their places."""
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The monitor's counters of one slot and context, taken together; 64 bits each, see `SlotCounters`."""
-
-    cycles: int
-    read_bytes: int
-    write_bytes: int
-    read_requests: int
-    write_requests: int
-    row_hits: int
-    row_misses: int
-    read_stall_cycles: int
-    write_stall_cycles: int
-    regulator_stall_cycles: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +160,7 @@ class SlotControl(Protocol):
     def clear_counters(self) -> None:
         """Start the monitor from zero."""
 
-    def snapshot(self, context: int | None) -> Snapshot:
+    def snapshot(self, context: int | None) -> MonitorCounters:
         """The counters of a context, or of all together."""
 
 

@@ -16,7 +16,7 @@ from eddy.board.fabric import NO_WINDOW, SlotControl, Window
 from eddy.board.port import Access, Cause, Grant
 from eddy.core.errors import BoardFault, InvalidRequest
 
-DRAIN_BOUND_S = 50e-6
+ITEM_DRAIN_BOUND_S = 50e-6
 """How long what a module got admitted may take to end once it says that it is done. A slot that holds a burst up for
 MEMORY_TIMEOUT (4096 shell cycles, 41 us at 100 MHz) is cut off by the firewall, which then ends the burst without it. A
 slot that is late all the same is closed by the swap, which cuts it off at once."""
@@ -138,7 +138,7 @@ class MemoryGate:
             # The windows stay where they are, for the next item of a batch.
             self._control.revoke()
             self._revoked = True
-            self._prove(DRAIN_BOUND_S)
+            self._prove(ITEM_DRAIN_BOUND_S)
 
     def shut(self, bound_s: float) -> None:
         """The slot was closed by the swap: nothing is open any more, and the next module begins without windows.

@@ -63,7 +63,7 @@ class Loads:
         self._steps.move(target, SlotPhase.LOADING, image=image.sha256)
         try:
             swap.begin(context)
-            target.gate.shut(swap.DRAIN_BOUND_S)
+            target.gate.shut(swap.SLOT_DRAIN_BOUND_S)
             download = self._steps.clock.start(lambda: self._fabric.download(region, file), self._ring)
         except BaseException:
             self._steps.shut(target, SlotPhase.FAULTED)
@@ -77,7 +77,7 @@ class Loads:
         self._steps.move(target, SlotPhase.LOADING, image=held.sha256)
         try:
             swap.close(load.swap)
-            target.gate.shut(swap.DRAIN_BOUND_S)
+            target.gate.shut(swap.SLOT_DRAIN_BOUND_S)
         except BaseException:
             self._steps.shut(target, SlotPhase.FAULTED)
             raise

@@ -27,8 +27,8 @@ from eddy_drivers.shell import Shell
 from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
 
 from eddy.board.clock import run_due
-from eddy.board.fabric import Fault, Identity, KernelEnd, KernelStart, SlotFabric, Snapshot, Window
-from eddy.board.port import Cause, CoreReport
+from eddy.board.fabric import Fault, Identity, KernelEnd, KernelStart, SlotFabric, Window
+from eddy.board.port import Cause, CoreReport, MonitorCounters
 from eddy.board.profile import Profile
 from eddy.core.counters import CoreCounters
 from eddy.core.errors import BoardFault, Conflict
@@ -191,8 +191,8 @@ class _Control:
     def set_windows(self, windows: tuple[Window, ...]) -> None:
         self._bank.set_windows([PageWindow(w.first_page, w.last_page, w.read, w.write, w.contexts) for w in windows])
 
-    def snapshot(self, context: int | None) -> Snapshot:
-        return Snapshot(**self._bank.counters(ALL_CONTEXTS if context is None else context))
+    def snapshot(self, context: int | None) -> MonitorCounters:
+        return MonitorCounters(**self._bank.counters(ALL_CONTEXTS if context is None else context))
 
 
 class _Clock:

@@ -59,6 +59,10 @@ class Cause(str, enum.Enum):
     """A kernel executed an instruction, or named a CSR, that the cluster does not have."""
     MISALIGNED_ACCESS = "misaligned-access"
     """A kernel loaded or stored at an address that is not a multiple of the access's size."""
+    BARRIER_DEADLOCK = "barrier-deadlock"
+    """Every warp of a kernel waited at a barrier, or for others to end, and none could go on."""
+    STACK_OVERFLOW = "stack-overflow"
+    """A kernel moved its stack pointer out of its stack."""
     KERNEL_TRAP = "kernel-trap"
     """A kernel trapped in another way: ecall, ebreak, a jump to nowhere; the core reports say which."""
     BOARD_RESTARTED = "board-restarted"
@@ -226,14 +230,9 @@ class SlotState:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotCounters:
-    """The monitor's counters of one slot since it was last loaded; 64 bits, taken as one consistent snapshot.
+class MonitorCounters:
+    """What the monitor of a slot counted; 64 bits each. Stalls are shell-clock cycles in which a request waited."""
 
-    `context` is None for the sum over contexts. Stalls are shell-clock cycles in which a request waited.
-    """
-
-    slot: int
-    context: int | None
     cycles: int
     read_bytes: int
     write_bytes: int
@@ -244,6 +243,19 @@ class SlotCounters:
     read_stall_cycles: int
     write_stall_cycles: int
     regulator_stall_cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotCounters(MonitorCounters):
+    """The counters of one slot since it was last loaded, taken as one consistent snapshot.
+
+    Attributes:
+        slot: Its number.
+        context: Whose; None for the sum over contexts.
+    """
+
+    slot: int
+    context: int | None
 
 
 @dataclass(frozen=True, slots=True)

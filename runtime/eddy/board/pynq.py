@@ -62,6 +62,7 @@ class PynqBoard:
         store: The images it can load.
         trust: Whose signatures count.
         first_seq: Number of the first event.
+        preparer: Whether the board can load a module, by its name; the simulated board builds the module's model first.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class PynqBoard:
             # what they had asked of memory has ended.
             self._steps.close_hardware(slot)
             try:
-                Quiescent(Loan({}), slot.hardware.control, clock, swap.DRAIN_BOUND_S)
+                Quiescent(Loan({}), slot.hardware.control, clock, swap.SLOT_DRAIN_BOUND_S)
             except NotDrained as late:
                 message = f"slot {index} was closed, but its {late}; reset the board"
                 raise BoardFault(message, cause="memory") from late
@@ -145,7 +146,7 @@ class PynqBoard:
         if context is not None and not 0 <= context < 16:
             raise InvalidRequest(f"there is no context {context}", field="context", allowed="0..15, or none for all")
         found = self._slot(slot).hardware.control.snapshot(context)
-        return SlotCounters(slot, context, **dataclasses.asdict(found))
+        return SlotCounters(slot=slot, context=context, **dataclasses.asdict(found))
 
     # Images
 

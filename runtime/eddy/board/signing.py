@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,9 @@ from typing import TYPE_CHECKING
 from eddy.board.image_files import image_of, read_manifest
 from eddy.core.errors import ImageRefused, InvalidRequest
 from eddy.core.slots import Image
+from eddy.trust import generate as generate
+from eddy.trust import load_key as load_key
+from eddy.trust import trusted, vouched
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -65,7 +67,7 @@ class Trust:
         Raises:
             InvalidRequest: A file there holds no Ed25519 public key, or signatures are required and nobody is trusted.
         """
-        keys = tuple(_public_key(path) for path in sorted(folder.glob("*.pub"))) if folder else ()
+        keys = trusted(folder)
         if required and not keys:
             raise InvalidRequest(
                 f"this board loads signed images only, but {folder or 'no folder'} holds no trusted key;"
@@ -84,7 +86,7 @@ class Trust:
         return dataclasses.replace(image, scrub_build="")
 
     def _vouched(self, image: Image) -> bool:
-        return any(_verifies(key, image) for key in self.keys)
+        return vouched(self.keys, image.signature, canonical(image))
 
     def check(self, image: Image) -> None:
         """Refuse an image whose signature is required and not trusted.
@@ -106,75 +108,6 @@ class Trust:
                 " key, or is over another manifest; sign it again or add the signer's public key to the trusted ones",
                 reason="untrusted-signature",
             )
-
-
-def _verifies(key: Ed25519PublicKey, image: Image) -> bool:
-    from cryptography.exceptions import InvalidSignature
-
-    try:
-        key.verify(bytes.fromhex(image.signature), canonical(image))
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
-def _public_key(path: Path) -> Ed25519PublicKey:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
-    try:
-        key = load_pem_public_key(path.read_bytes())
-    except ValueError as error:
-        raise InvalidRequest(f"{path} is not a public key in PEM form: {error}", field="trusted_keys") from error
-    if not isinstance(key, Ed25519PublicKey):
-        raise InvalidRequest(f"{path} holds a {type(key).__name__}; Eddy uses Ed25519", field="trusted_keys")
-    return key
-
-
-def generate(path: Path) -> None:
-    """Make a key pair: `path` (readable by its owner only) and `path` with `.pub` appended.
-
-    Raises:
-        InvalidRequest: The file exists, for keys are never overwritten; or it cannot be written.
-    """
-    from cryptography.hazmat.primitives import serialization as s
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    key = Ed25519PrivateKey.generate()
-    private = key.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, s.NoEncryption())
-    public = key.public_key().public_bytes(s.Encoding.PEM, s.PublicFormat.SubjectPublicKeyInfo)
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(private)
-    except FileExistsError:
-        raise InvalidRequest(f"{path} exists; a key is never overwritten", field="path") from None
-    except OSError as error:
-        raise InvalidRequest(f"{path} cannot be written: {error.strerror}", field="path") from None
-    try:
-        Path(f"{path}.pub").write_bytes(public)
-    except OSError as error:
-        path.unlink()  # a private key without its public half serves nobody, and would stand in the way
-        raise InvalidRequest(f"{path}.pub cannot be written: {error.strerror}", field="path") from None
-
-
-def load_key(path: Path) -> Ed25519PrivateKey:
-    """Read a private key.
-
-    Raises:
-        InvalidRequest: The file holds none.
-    """
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    try:
-        key = load_pem_private_key(path.read_bytes(), None)
-    except OSError as error:
-        raise InvalidRequest(f"{path} cannot be read: {error.strerror}", field="key") from None
-    except (ValueError, TypeError) as error:
-        raise InvalidRequest(f"{path} is not an unencrypted private key in PEM form: {error}", field="key") from error
-    if not isinstance(key, Ed25519PrivateKey):
-        raise InvalidRequest(f"{path} holds a {type(key).__name__}; Eddy uses Ed25519", field="key")
-    return key
 
 
 def sign_manifest(path: Path, key: Ed25519PrivateKey) -> Image:

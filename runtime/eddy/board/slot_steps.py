@@ -39,7 +39,7 @@ class SlotSteps:
     def close_hardware(self, slot: BoardSlot) -> None:
         """Close a slot, and end the loans of what it could reach as far as it has drained."""
         swap.close(self.context(slot))
-        slot.gate.shut(swap.DRAIN_BOUND_S)
+        slot.gate.shut(swap.SLOT_DRAIN_BOUND_S)
 
     def move(self, slot: BoardSlot, phase: SlotPhase, image: str = "") -> None:
         """Note that a slot is in another phase now."""

@@ -19,7 +19,7 @@ from eddy.core.slots import Image
 MAGIC = 0x45444459
 """What the identity block of every module begins with: "EDDY"."""
 
-DRAIN_BOUND_S = 1e-3
+SLOT_DRAIN_BOUND_S = 1e-3
 """How long outstanding bursts may take to finish before the slot is closed over them, and how long they may
 take without the slot after that. The firewall itself bounds what a slot holds up by MEMORY_TIMEOUT (4096 shell cycles,
 41 us at 100 MHz) a burst; what takes longer is a memory that does not answer, and the decoupler must close all the
@@ -103,7 +103,7 @@ def _stop(swap: SwapContext) -> None:
 def _drain(swap: SwapContext) -> None:
     swap.slot.control.stop_memory()
     # Out of time is no failure: the decoupler closes over what is left, and the firewall finishes it toward memory.
-    swap.within(DRAIN_BOUND_S, swap.slot.control.drained)
+    swap.within(SLOT_DRAIN_BOUND_S, swap.slot.control.drained)
 
 
 def _decouple(swap: SwapContext) -> None:

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, Key, Url, option
 from eddy.cli.output import FAILED, Column, errors_in_one_line, print_json, say, table
 from eddy.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from eddy.board.notary import SignedHead
 
 app = typer.Typer(help="The audit log: who changed what, with which key.", invoke_without_command=True)
 DATA = str(SETTINGS["data"].default)
@@ -53,12 +56,15 @@ def _when(entry: dict[str, Any]) -> str:
 def verify_log(
     data: Annotated[str, option("data")] = DATA,
     head: Annotated[str, typer.Option("--head", help="A head kept elsewhere, as this command printed it before.")] = "",
+    boardd: Annotated[str, option("boardd")] = str(SETTINGS["boardd"].default),
+    notary: Annotated[str, option("notary")] = str(SETTINGS["notary"].default),
     as_json: AsJson = False,
 ) -> None:
     """Check the log of a data folder: edits, entries taken out or put in, the end cut off; exit code 1 if any.
 
-    Keep the head it prints elsewhere: with --head it proves that the log was not put back to an older state, or
-    written again by somebody who has the server's secret. Works beside a running server too.
+    With --boardd (its socket) or --notary (its folder), the log is compared with every head boardd signed: then it
+    shows too where it was put back to an older state, or written again by somebody who has the server's secret. Without
+    boardd, a head that was kept elsewhere (--head) shows the same. Works beside a running server.
     """
     from eddy.api.keys import KeyHasher, load_secret
     from eddy.store.audit import load_entry, read_head, verify
@@ -75,15 +81,39 @@ def verify_log(
             entries = [load_entry(row) for row in connection.execute("SELECT * FROM audit ORDER BY seq")]
         finally:
             connection.close()
-        verdict = verify(entries, last, hasher.hash, head)
+        signed = _signed(boardd, notary)
+        verdict = verify(entries, last, hasher.hash, head, [(each.number, each.chain) for each in signed])
     if as_json:
         found = {"entries": verdict.entries, "head": verdict.head, "problems": list(verdict.problems)}
+        found["signed_to"] = signed[-1].number if signed else 0
         print_json({**found, "ok": not verdict.problems})
     else:
         for problem in verdict.problems:
             say(f"eddy: {problem}")
         if not verdict.problems:
-            say(f"{verdict.entries} entries, all as they were written; keep this head elsewhere:")
+            how_far = _how_far(signed, boardd or notary, verdict.entries)
+            say(f"{verdict.entries} entries, all as they were written{how_far}")
             print(verdict.head)
     if verdict.problems:
         raise typer.Exit(FAILED)
+
+
+def _signed(boardd: str, notary: str) -> tuple[SignedHead, ...]:
+    """The heads boardd signed, from itself or from its folder; none where neither is named."""
+    if boardd:
+        from eddy.board.notary_client import NotaryClient
+
+        return NotaryClient(Path(boardd)).heads()
+    if notary:
+        from eddy.board.notary import read_list
+
+        return read_list(Path(notary).expanduser())
+    return ()
+
+
+def _how_far(signed: tuple[SignedHead, ...], asked: str, entries: int) -> str:
+    if not asked:
+        return "; keep this head elsewhere:"
+    last = signed[-1].number if signed else 0
+    beyond = f", and has not signed {entries - last} after that" if entries > last else ""
+    return f"; boardd signed entry {last}{beyond}; the head:"

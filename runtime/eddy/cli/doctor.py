@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Annotated
 
 import typer
 
+from eddy.cli import doctor_operating
 from eddy.cli.options import KEY, PROFILE, URL, AsJson, Key, Url, default, option
 from eddy.cli.output import FAILED, print_json
 from eddy.core.errors import EddyError, InvalidRequest
@@ -52,6 +54,7 @@ def doctor(
     server = _server(url, key)
     findings = [*_machine(), *_tools(), _profile(profile), _builds(profile), _memory(), _disk(), *_data(data)]
     findings += [_port(port, url, server.ok), server]
+    findings += [Diagnosis(*each) for each in _operating(url, key, Path(data).expanduser(), server.ok)]
     if as_json:
         print_json({"ok": all(finding.ok for finding in findings), "checks": findings})
     else:
@@ -61,6 +64,32 @@ def doctor(
                 print(f"{'':<18}{finding.advice}")
     if not all(finding.ok for finding in findings):
         raise typer.Exit(FAILED)
+
+
+def _operating(url: str, key: str, data: Path, served: bool) -> Iterator[tuple[str, bool, str, str]]:
+    """What matters where a server is left running."""
+    import httpx
+
+    from eddy.cli.local import connect
+
+    now_s = time.time()
+    yield from doctor_operating.clock(now_s, data)
+    yield from doctor_operating.schema(data)
+    yield from doctor_operating.boardd(os.environ)
+    try:
+        yield from doctor_operating.certificate(os.environ, now_s)
+    except ModuleNotFoundError as missing:
+        yield "certificate", False, f"missing: {missing.name}", "pip install 'eddy[serve]'"
+    if not served:
+        return
+    try:
+        with connect(url, key) as client:
+            yield from doctor_operating.slots(client.slots()["slots"])
+            answer = client.transport.request("GET", "/metrics")
+    except (EddyError, httpx.HTTPError) as failure:
+        yield "server", False, str(failure), "set EDDY_KEY to a tenant's key"
+        return
+    yield from doctor_operating.server(answer.text, answer.headers.get("date", ""), now_s)
 
 
 def _machine() -> Iterator[Diagnosis]:

@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -34,8 +34,12 @@ COLUMNS: Mapping[str, Column] = {
         Column("Loads", "reconfigurations", right=True),
         Column("Reuses", "reuses", right=True),
         Column("Preempted", "preemptions", right=True),
+        Column("Place", "position", right=True),
+        Column("Starts in", "starts", right=True),
+        Column("Ends in", "ends", right=True),
         Column("Error", "error"),
         Column("Submitted", "submitted"),
+        Column("Labels", "labels"),
     )
 }
 USUAL = ("id", "application", "state", "items", "age", "waiting", "reconfiguring", "running")
@@ -64,14 +68,19 @@ def show_list(jobs: Sequence[Mapping[str, Any]], columns: Sequence[str], form: s
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows([_plain(job, name) for name in columns] for job in jobs)
+        writer.writerows([_cell(job, name) for name in columns] for job in jobs)
         sys.stdout.flush()
     elif jobs:
         table("", [COLUMNS[name] for name in columns], [_row(job) for job in jobs])
 
 
 def follow_list(
-    client: Client, known: Sequence[Mapping[str, Any]], columns: Sequence[str], form: str, state: str | None
+    client: Client,
+    known: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    form: str,
+    state: str | None,
+    fits: Callable[[Mapping[str, Any]], bool] = lambda job: True,
 ) -> None:
     """Print a line for every change of a job, until interrupted.
 
@@ -81,19 +90,20 @@ def follow_list(
         columns: Which.
         form: As `show_list` takes it; a table has no lines of its own, so its columns stand in one line.
         state: Only jobs that come into this state.
+        fits: Whether a job is one of those asked for.
     """
     last = {job["id"]: _state(job) for job in known}
     for event in client.events():
         if event.kind not in ("submitted", "state", "result"):
             continue
         job = client.show(event.data["job"])
-        if last.get(job["id"]) == _state(job) or state not in (None, job["state"]):
+        if last.get(job["id"]) == _state(job) or state not in (None, job["state"]) or not fits(job):
             continue
         last[job["id"]] = _state(job)
         if form == "json":
             show_list([job], columns, form)
         else:
-            values = [str(_plain(job, name) if form == "csv" else _row(job).get(name, "")) for name in columns]
+            values = [str(_cell(job, name) if form == "csv" else _row(job).get(name, "")) for name in columns]
             print((",".join if form == "csv" else "  ".join)(values), flush=True)
 
 
@@ -110,9 +120,25 @@ def _row(job: Mapping[str, Any]) -> dict[str, Any]:
         **times,
         "items": f"{progress['done']}/{progress['total']}",
         "age": age(job["submitted_unix_s"], time.time()),
+        **{name: "" if value is None else seconds(value) for name, value in _expected(job).items()},
+        "position": (job.get("estimate") or {}).get("position"),
         "error": error["cause"] if error else "",
         "submitted": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(job["submitted_unix_s"])),
+        "labels": " ".join(f"{name}={value}" for name, value in job["labels"].items()),
     }
+
+
+def _cell(job: Mapping[str, Any], name: str) -> Any:
+    """One value in one cell."""
+    return _row(job)[name] if name == "labels" else _plain(job, name)
+
+
+def _expected(job: Mapping[str, Any]) -> dict[str, float | None]:
+    """Board seconds until it starts and ends, nine times in ten; None where that is not known."""
+    estimate = job.get("estimate") or {}
+    at_s = estimate.get("at_s", 0.0)
+    times = {"starts": estimate.get("start_p90_s"), "ends": estimate.get("end_p90_s")}
+    return {name: None if time_s is None else max(time_s - at_s, 0.0) for name, time_s in times.items()}
 
 
 def _plain(job: Mapping[str, Any], name: str) -> Any:
@@ -122,6 +148,8 @@ def _plain(job: Mapping[str, Any], name: str) -> Any:
         "items": f"{progress['done']}/{progress['total']}",
         "age": round(time.time() - job["submitted_unix_s"], 3),
         "submitted": job["submitted_unix_s"],
+        "position": (job.get("estimate") or {}).get("position"),
+        **_expected(job),
         "error": error["cause"] if error else "",
     }
     return special[name] if name in special else job.get(f"{name}_s", job.get(name))

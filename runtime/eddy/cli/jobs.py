@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eddy.cli import pictures
+from eddy.cli.expected import estimate_line, trial_lines
+from eddy.cli.job_arrays import AsArray, array_of, save_array, show_array, wait_for_array
+from eddy.cli.job_filters import (
+    After,
+    Before,
+    EndLate,
+    Labels,
+    OfApplication,
+    OfArray,
+    OfKernel,
+    OfTenant,
+    Retry,
+    RetryOn,
+    Since,
+    Sort,
+    WithLabel,
+    fitting,
+    labels_of,
+    moment,
+    retries_of,
+)
 from eddy.cli.job_list import FORMATS, follow_list, known_columns, show_list, usual
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url, one_of
@@ -27,6 +49,9 @@ Priority = Annotated[
     int, typer.Option("--priority", "-p", callback=one_of(PRIORITIES), help=f"One of {_LEVELS}; higher comes first.")
 ]
 Deadline = Annotated[float | None, typer.Option("--deadline", min=0, help="Board seconds after arrival.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Check it, say what it would cost and when it would run; submit nothing.")
+]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")]
 Out = Annotated[
     Path | None, typer.Option("--out", help="Directory for the outputs: .npy files, and pictures if pictures went in.")
@@ -44,7 +69,14 @@ def submit(
     ] = None,
     priority: Priority = PRIORITIES[0],
     deadline: Deadline = None,
+    labels: Labels = None,
+    after: After = None,
+    retries: Retry = 0,
+    retry_on: RetryOn = None,
+    end_late: EndLate = False,
+    as_array: AsArray = False,
     wait: Wait = True,
+    dry_run: DryRun = False,
     out: Out = None,
     url: Url = URL,
     key: Key = KEY,
@@ -54,9 +86,32 @@ def submit(
     from eddy.cli.inputs import gather
 
     with errors_in_one_line(as_json), connect(url, key) as client:
+        beside: dict[str, Any] = {"labels": labels_of(labels), "after": after or (), "end_late": end_late}
+        beside["retries"] = retries_of(retries, retry_on)
         app = client.app(application)
         given = gather(inputs or [], client.buffers(application), app["max_batch"])
-        job = client.submit(application, given.arrays, batch=batch, priority=priority, deadline_s=deadline)
+        if dry_run:
+            trial = client.dry_run(application, given.arrays, batch=batch, priority=priority, deadline_s=deadline)
+            if as_json:
+                print_json(trial)
+            else:
+                print("\n".join(trial_lines(trial)))
+            return
+        if as_array:
+            several = array_of(client, application, given, priority=priority, deadline_s=deadline, **beside)
+            say(f"array {several.id} submitted: {len(several)} jobs")
+            if wait or out is not None:
+                wait_for_array(several)
+            show_array(several.data, as_json, save_array(client, several, out) if out is not None else {})
+            return
+        job = client.submit(
+            application,
+            given.arrays,
+            batch=batch,
+            priority=priority,
+            deadline_s=deadline,
+            **beside,
+        )
         say(f"job {job.id} submitted")
         if wait or out is not None:
             wait_for(job)
@@ -68,7 +123,15 @@ def jobs(
     state: Annotated[
         str | None, typer.Option("--state", callback=one_of(_STATES), help="Only jobs in this state.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most this many, newest first.")] = 20,
+    labels: WithLabel = None,
+    application: OfApplication = None,
+    kernel: OfKernel = None,
+    array: OfArray = None,
+    tenant: OfTenant = None,
+    since: Since = None,
+    before: Before = None,
+    sort: Sort = "newest",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most this many.")] = 20,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on with a line whenever a job changes.")] = False,
     columns: Annotated[str, typer.Option("--columns", callback=known_columns, help="Which, with commas.")] = "",
     form: Annotated[
@@ -78,9 +141,20 @@ def jobs(
     key: Key = KEY,
     as_json: AsJson = False,
 ) -> None:
-    """List your jobs, newest first. Ages are wall time, all other times the board's."""
+    """List your jobs. Ages are wall time, all other times the board's."""
     with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.jobs(state=state, limit=limit)
+        found = client.jobs(
+            state=state,
+            limit=limit,
+            tenant=tenant,
+            application=application,
+            kernel=kernel,
+            array=array,
+            labels=labels_of(labels),
+            submitted_from=moment(since),
+            submitted_before=moment(before),
+            sort=sort,
+        )
         chosen = columns.split(",") if columns else usual(found)
         if as_json:
             print_json({"jobs": found})
@@ -89,7 +163,8 @@ def jobs(
         else:
             show_list(found, chosen, form)
         if watch:
-            follow_list(client, found, chosen, "json" if as_json else form, state)
+            fits = fitting(tenant, application, kernel, labels_of(labels), array)
+            follow_list(client, found, chosen, "json" if as_json else form, state, fits)
 
 
 def job(
@@ -110,14 +185,23 @@ def job(
         show(handle.data, as_json, {})
 
 
-def cancel(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+def cancel(
+    job: JobId,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
     """Cancel a job."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         data = client.cancel(job)
+        while wait and data["ended_s"] is None:
+            data = client.show(job, wait_s=20.0)
     if as_json:
         print_json(data)
-    else:
-        say(f"job {job}: cancelled" if data["state"] == "cancelled" else f"job {job}: will end ({data['state']} now)")
+        return
+    when = _cancelled(data)
+    say(f"job {job}: {data['state']}" + (f"; {when}" if when else ""))
 
 
 def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
@@ -176,6 +260,11 @@ def lines_of(data: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
         ("job", f"{data['id']}  {data['application']}  tenant {data['tenant']}  priority {data['priority']}"),
         ("state", f"{data['state']}  {progress['done']}/{progress['total']} items"),
         ("doing", data.get("doing", "")),
+        ("estimate", estimate_line(data.get("estimate"))),
+        ("after", ", ".join(map(str, data.get("after", [])))),
+        ("labels", " ".join(f"{name}={value}" for name, value in data.get("labels", {}).items())),
+        ("tries", _tries(data)),
+        ("cancelled", _cancelled(data)),
         ("waiting", seconds(data["waiting_s"]) + (f"  ({waits})" if waits else "")),
         ("reconfiguring", f"{seconds(data['reconfiguring_s'])}  ({loads})"),
         ("running", seconds(data["running_s"])),
@@ -186,6 +275,21 @@ def lines_of(data: Mapping[str, Any], files: Mapping[str, str]) -> list[str]:
         ("note", "" if data.get("computed", True) else NOT_COMPUTED),
     ]
     return [f"{name:<14}{text}" for name, text in lines if text]
+
+
+def _tries(data: Mapping[str, Any]) -> str:
+    retries = data.get("retries")
+    return f"{data['retried']} of {retries['max']} retries, after {', '.join(retries['on'])}" if retries else ""
+
+
+def _cancelled(data: Mapping[str, Any]) -> str:
+    found = data.get("cancellation")
+    if not found:
+        return ""
+    asked = time.strftime("%H:%M:%S", time.localtime(found["asked_unix_s"]))
+    if found["effective_unix_s"] is None:
+        return f"asked for at {asked}" + ("" if data["ended_s"] is None else "; it had ended otherwise")
+    return f"asked for at {asked}, in effect {seconds(found['effective_unix_s'] - found['asked_unix_s'])} later"
 
 
 def _kernel_lines(kernel: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from eddy.cli.job_filters import After, EndLate, Labels, Retry, RetryOn, labels_of, retries_of
 from eddy.cli.jobs import Deadline, Out, Priority, Wait, save, show, wait_for
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url
@@ -49,6 +50,11 @@ def kernel(
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", min=0, help="Board seconds a slice may take.")
     ] = None,
+    labels: Labels = None,
+    after: After = None,
+    retries: Retry = 0,
+    retry_on: RetryOn = None,
+    end_late: EndLate = False,
     wait: Wait = True,
     out: Out = None,
     url: Url = URL,
@@ -72,6 +78,10 @@ def kernel(
                 priority=priority,
                 deadline_s=deadline,
                 time_limit_s=time_limit,
+                labels=labels_of(labels),
+                after=after or (),
+                retries=retries_of(retries, retry_on),
+                end_late=end_late,
             )
             say(f"job {job.id} submitted")
             if wait or out is not None:

@@ -11,13 +11,18 @@ from typing import Annotated, Any
 import typer
 
 from eddy.cli import (
+    app_packages,
     audit,
+    backup,
     blobs,
     board,
     demo,
     doctor,
     events,
+    explain,
     gpu,
+    imports,
+    job_arrays,
     jobs,
     kernel,
     login,
@@ -83,12 +88,23 @@ def eddy(version: Version = False) -> None:  # noqa: D103 - its help is the comm
 
 
 _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Jobs": (jobs.submit, kernel.kernel, jobs.jobs, jobs.job, kernel.log, jobs.cancel, jobs.result, events.events),
+    "Jobs": (
+        jobs.submit,
+        kernel.kernel,
+        jobs.jobs,
+        jobs.job,
+        explain.explain,
+        kernel.log,
+        jobs.cancel,
+        jobs.result,
+        events.events,
+    ),
     "Look up": (resources.apps, resources.slots, board.bitstreams),
     "Operate": (
         *(serve.serve, serve.boardd, top_command.top, doctor.doctor),
         *(operate.drain, operate.undrain, operate.policy),
         *(usage.usage, usage.quota),
+        *(backup.backup, backup.restore),
     ),
     "Who you are": (login.login, login.logout, login.context),
     "Try": (demo.demo,),
@@ -97,8 +113,11 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
+app.command("import", rich_help_panel="For hardware authors")(imports.import_package)
 app.add_typer(blobs.app, name="blobs", rich_help_panel="Jobs")
+app.add_typer(job_arrays.app, name="array", rich_help_panel="Jobs")
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
+app.add_typer(app_packages.app, name="app", rich_help_panel="Operate")
 app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")
 app.add_typer(audit.app, name="audit", rich_help_panel="Operate")
 app.add_typer(tenants.key, name="key", rich_help_panel="Operate")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from eddy.cli import configuration
 from eddy.settings import SETTINGS, Setting
 
 
@@ -47,14 +48,26 @@ def _said(context: typer.Context, parameter: typer.CallbackParam, value: str) ->
     return Unsaid(found) if source is None or source.name == "DEFAULT" else found
 
 
-def option(name: str) -> Any:
-    """The option of a setting: its flag, its environment variable, its help and its allowed values."""
+def _callback(setting: Setting) -> Callable[..., Any] | None:
+    if setting.name == "url":
+        return _said
+    return configuration.use if setting.name == configuration.NAME else _check(setting)
+
+
+def option(name: str, is_eager: bool = False) -> Any:
+    """The option of a setting: its flag, its environment variable, its help and its allowed values.
+
+    Args:
+        name: Of the setting.
+        is_eager: Whether it is read before all others.
+    """
     setting = SETTINGS[name]
     return typer.Option(
         setting.flag,
         envvar=setting.environment,
         help=setting.describe(),
-        callback=_said if name == "url" else _check(setting),
+        callback=_callback(setting),
+        is_eager=is_eager,
         show_default=not setting.secret,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from eddy.cli.expected import estimate_line, soon
 from eddy.cli.output import say
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ class _Lines:
         if (job.id, job.state) not in self._seen:
             self._seen.add((job.id, job.state))
             progress = job.data["progress"]
-            say(f"job {job.id} {job.data['application']}: {job.state} ({progress['done']}/{progress['total']} items)")
+            said = f"job {job.id} {job.data['application']}: {job.state} ({progress['done']}/{progress['total']} items)"
+            expected = estimate_line(job.data.get("estimate"))
+            say(f"{said}; {expected}" if expected else said)
 
 
 @contextmanager
@@ -52,7 +55,7 @@ def _bars() -> Iterator[Watch]:
         TextColumn("{task.description:<38}"),
         BarColumn(bar_width=14),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[state]:<13}"),
+        TextColumn("{task.fields[state]:<27}"),
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
         known: dict[int, TaskID] = {}
@@ -61,7 +64,12 @@ def _bars() -> Iterator[Watch]:
             progress = job.data["progress"]
             if job.id not in known:
                 name = f"job {job.id} {job.data['tenant']} {job.data['application']}"
-                known[job.id] = bars.add_task(name[:38], total=progress["total"], state=job.state)
-            bars.update(known[job.id], completed=progress["done"], state=job.state)
+                known[job.id] = bars.add_task(name[:38], total=progress["total"], state=_state(job))
+            bars.update(known[job.id], completed=progress["done"], state=_state(job))
 
         yield watch
+
+
+def _state(job: Job) -> str:
+    """A job's state, and what is next."""
+    return f"{job.state} {soon(job.data.get('estimate'))}".strip()

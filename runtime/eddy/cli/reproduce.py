@@ -52,6 +52,11 @@ STUDIES: Mapping[str, Study] = {
         headlines=True,
     ),
     "eddy-policy": Study("eddy.studies.judge.run", "The eddy dispatch policy against Nimblock [004], goal by goal."),
+    "estimates": Study(
+        "eddy.studies.estimates.run",
+        "Whether what jobs are told of their start and end comes true, over replays that a seed draws.",
+        headlines=True,
+    ),
 }
 """Name, as the command takes it, to the study. `all` runs them in this order."""
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eddy import signals
+from eddy import logs, signals
+from eddy.cli import configuration
 from eddy.cli.options import BOARD, PROFILE, AsJsonReady, default, option
 from eddy.cli.output import BOARD as BOARD_FAILED
 from eddy.cli.output import errors_in_one_line, print_json, say
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
     from eddy.hypervisor.kernels import KernelLimits
     from eddy.hypervisor.market_loop import PriceSettings
 
+_TLS_HELP = " give --tls-cert and --tls-key, or let a TLS proxy on this machine listen instead"
 Board = Annotated[str, option("board")]
 Profile = Annotated[str, option("profile")]
 
 
 def serve(
+    context: typer.Context,
+    config: Annotated[str, option("config", is_eager=True)] = default("config"),
     board: Board = BOARD,
     profile: Profile = PROFILE,
     policy: Annotated[str, option("policy")] = default("policy"),
@@ -37,11 +41,14 @@ def serve(
     kernel_cache: Annotated[str, option("kernel_cache")] = default("kernel_cache"),
     host: Annotated[str, option("host")] = default("host"),
     port: Annotated[int, option("port")] = default("port"),
+    tls_cert: Annotated[str, option("tls_cert")] = default("tls_cert"),
+    tls_key: Annotated[str, option("tls_key")] = default("tls_key"),
     data: Annotated[str, option("data")] = default("data"),
     boardd: Annotated[str, option("boardd")] = default("boardd"),
     bitstreams: Annotated[str, option("bitstreams")] = default("bitstreams"),
     max_body_bytes: Annotated[int, option("max_body_bytes")] = default("max_body_bytes"),
     max_blob_bytes: Annotated[int, option("max_blob_bytes")] = default("max_blob_bytes"),
+    max_output_bytes: Annotated[int, option("max_output_bytes")] = default("max_output_bytes"),
     max_uploads: Annotated[int, option("max_uploads")] = default("max_uploads"),
     max_uploads_per_tenant: Annotated[int, option("max_uploads_per_tenant")] = default("max_uploads_per_tenant"),
     max_upload_bytes: Annotated[int, option("max_upload_bytes")] = default("max_upload_bytes"),
@@ -53,16 +60,27 @@ def serve(
     ),
     request_timeout_s: Annotated[float, option("request_timeout_s")] = default("request_timeout_s"),
     min_bytes_per_s: Annotated[int, option("min_bytes_per_s")] = default("min_bytes_per_s"),
+    trusted_packages: Annotated[str, option("trusted_packages")] = default("trusted_packages"),
+    unsigned_packages: Annotated[str, option("unsigned_packages")] = default("unsigned_packages"),
+    traces: Annotated[str, option("traces")] = default("traces"),
     log_level: Annotated[str, option("log_level")] = default("log_level"),
+    log_format: Annotated[str, option("log_format")] = default("log_format"),
     as_json: AsJsonReady = False,
 ) -> None:
-    """Run the hypervisor and its HTTP API."""
+    """Run the hypervisor and its HTTP API.
+
+    With --config or --tls-cert, SIGHUP reads the file and the certificate again and ends nothing.
+    """
     with signals.caught(), errors_in_one_line(as_json):
         try:
+            from eddy.api import collecting
             from eddy.api.connections import ConnectionLimits
             from eddy.api.context import ApiSettings
+            from eddy.api.reload import Reloader
             from eddy.api.server import Server, ServerSettings
+            from eddy.api.tls import TlsFiles, in_the_clear
             from eddy.api.uploads import UploadLimits
+            from eddy.packages.signatures import PackageTrust
         except ModuleNotFoundError as missing:
             raise _not_installed(missing, "serve") from missing
         connections = ConnectionLimits(max_connections, max_connections_per_client, request_timeout_s, min_bytes_per_s)
@@ -81,12 +99,26 @@ def serve(
             price_settings=_price_settings(price_quantum_s, price_epoch_s),
             kernels=_kernel_limits(kernel_slices, kernel_time_limit_s),
             kernel_cache=Path(kernel_cache).expanduser() if kernel_cache else None,
-            api=ApiSettings(max_body_bytes, max_blob_bytes, heartbeat_s, page_size, connections, uploads),
+            api=ApiSettings(
+                max_body_bytes, max_blob_bytes, heartbeat_s, page_size, max_output_bytes, connections, uploads
+            ),
             log_level=log_level,
+            log_format=log_format,
+            packages=PackageTrust.load(trusted_packages, unsigned_packages),
+            traces=traces,
+            tls=TlsFiles.named(tls_cert, tls_key),
         )
-        with contextlib.closing(Server(settings, progress=lambda text: say(f"eddy: {text}"))) as server:
+        reloader = Reloader(configuration.in_force(context), lambda: configuration.in_force(context, fresh=True))
+        reloads = reloader.ask if config or settings.tls else None
+        built = partial(Server, settings, progress=lambda text: say(f"eddy: {text}"), reloader=reloader)
+        with signals.reloading(reloads), contextlib.closing(built()) as server:
             if not as_json:
                 _describe(server)
+            if in_the_clear(host, settings.tls):
+                say(f"eddy: warning: {server.url} has no TLS, so keys and data can be read on the network;{_TLS_HELP}")
+            if settings.tls is not None and settings.tls.key_is_loose:
+                say(f"eddy: warning: others can read {settings.tls.key}: chmod 600 {settings.tls.key}")
+            collecting.spare()
             server.run(ready=partial(_announce, server, as_json))
         if server.failed:
             say("eddy: the hypervisor stopped; the log above has the cause")
@@ -139,6 +171,9 @@ def boardd(
     trusted_keys: Annotated[
         Path | None, typer.Option("--trusted-keys", help="Folder of public keys whose signatures count.")
     ] = None,
+    notary: Annotated[str, option("notary")] = default("notary"),
+    log_level: Annotated[str, option("log_level")] = default("log_level"),
+    log_format: Annotated[str, option("log_format")] = default("log_format"),
     as_json: AsJsonReady = False,
 ) -> None:
     """Run the privileged half: it alone owns the board (rtl or pynq), and listens on a UNIX socket."""
@@ -151,6 +186,8 @@ def boardd(
         except ModuleNotFoundError as missing:
             raise _not_installed(missing, "board") from missing
 
+        logs.configure(log_level, log_format)
+
         def ready(_: object) -> None:
             if as_json:
                 print_json({"socket": socket, "board": board, "profile": profile})
@@ -158,7 +195,8 @@ def boardd(
                 say(f"eddy: {board} board, profile {profile}, on {socket}")
 
         say(f"eddy: opening {board} board, profile {profile}")
-        daemon.serve(board, Path(socket), profile, images=images, trusted_keys=trusted_keys, ready=ready)
+        kept = Path(notary).expanduser() if notary else None
+        daemon.serve(board, Path(socket), profile, images=images, trusted_keys=trusted_keys, notary=kept, ready=ready)
 
 
 def bitstreams_folder(given: str) -> Path:

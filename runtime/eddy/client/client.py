@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from eddy.client.account_calls import AccountCalls
+from eddy.client.expecting import Expecting
 from eddy.client.job import Job
+from eddy.client.job_array import JobArray
 from eddy.client.operator_calls import OperatorCalls
-from eddy.client.sendable import quoted, setting, submission_key
+from eddy.client.parts import PART_BYTES, put_in_parts
+from eddy.client.sendable import quoted, setting
 from eddy.client.transport import Transport
 from eddy.client.views import JobList, MarketView, Timeline
-from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
+from eddy.core.errors import Conflict, EddyError, NotFound
 
 if TYPE_CHECKING:
     from eddy.client.arrays import Array, BufferInfo
@@ -21,11 +25,9 @@ if TYPE_CHECKING:
 
 SUBMIT_TIMEOUT_S = 600.0
 """A compilation takes up to a minute, and the compilations before it come first."""
-OnUpload = Callable[[int, int], None]
-"""Called with bytes sent and bytes in all."""
 
 
-class Client(OperatorCalls):
+class Client(AccountCalls, Expecting, OperatorCalls):
     """Talks to one hypervisor as one tenant; every call is safe to repeat, and is repeated where nothing answered.
 
     ::
@@ -77,58 +79,6 @@ class Client(OperatorCalls):
 
     # Jobs
 
-    def submit(
-        self,
-        application: str,
-        inputs: Mapping[str, Any] | None = None,
-        *,
-        batch: int | None = None,
-        priority: int = 1,
-        deadline_s: float | None = None,
-        idempotency_key: str | None = None,
-        on_upload: OnUpload = lambda sent, total: None,
-    ) -> Job:
-        """Submit a job; the server has it durably when this returns.
-
-        Args:
-            application: Its name.
-            inputs: Array by buffer name, for input buffers ``(batch, *shape)`` and for constants ``shape``.
-            batch: Number of items; None for what the arrays have.
-            priority: One of 1, 3, 9.
-            deadline_s: Board seconds after arrival by which it should end.
-            idempotency_key: Names this submission; None for a new one, which makes the built-in retries safe.
-            on_upload: Told about bytes sent.
-
-        Raises:
-            InvalidRequest: A field is wrong; `details` has `field` and `allowed`.
-            QuotaExceeded: Too many jobs or bytes.
-        """
-        from eddy.client import arrays
-
-        known = {buffer.name: buffer for buffer in self.buffers(application)}
-        payload: dict[str, list[bytes]] = {}
-        for name, array in (inputs or {}).items():
-            buffer = _taking(known, name)
-            if buffer.role == "constant":
-                payload[name] = [arrays.constant(array, buffer)]
-                continue
-            parts = arrays.items(array, buffer, batch)
-            batch = len(parts)
-            payload[name] = arrays.blobs(parts)
-        self._upload([data for parts in payload.values() for data in parts], on_upload)
-        named = {name: [arrays.digest(data) for data in parts] for name, parts in payload.items()}
-        body: dict[str, Any] = {
-            "application": application,
-            "batch": 1 if batch is None else batch,
-            "priority": priority,
-            "inputs": {name: hashes for name, hashes in named.items() if known[name].role != "constant"},
-            "constants": {name: hashes[0] for name, hashes in named.items() if known[name].role == "constant"},
-        }
-        if deadline_s is not None:
-            body["deadline_s"] = deadline_s
-        headers = {"Idempotency-Key": submission_key(idempotency_key)}
-        return Job(self, self.transport.json("POST", "/v1/jobs", body=body, headers=headers))
-
     def kernel(
         self,
         source: str,
@@ -151,6 +101,26 @@ class Client(OperatorCalls):
 
         return Kernel(self, source, name, defines, includes, options)
 
+    def array(self, array: int) -> JobArray:
+        """A handle on an array of jobs.
+
+        Raises:
+            NotFound: You have none of that id.
+        """
+        return JobArray(self, self.show_array(array))
+
+    def show_array(self, array: int) -> dict[str, Any]:
+        """The array object."""
+        return self.transport.json("GET", f"/v1/arrays/{array}")
+
+    def cancel_array(self, array: int) -> dict[str, Any]:
+        """Ask for the end of all jobs of an array that have not ended; answers the array object.
+
+        Raises:
+            Conflict: All have ended already.
+        """
+        return self.transport.json("DELETE", f"/v1/arrays/{array}")
+
     def job(self, job: int) -> Job:
         """A handle on a job.
 
@@ -159,26 +129,66 @@ class Client(OperatorCalls):
         """
         return Job(self, self.show(job))
 
-    def show(self, job: int) -> dict[str, Any]:
-        """The job object."""
-        return self.transport.json("GET", f"/v1/jobs/{job}")
+    def show(self, job: int, *, wait_s: float = 0.0, while_state: str | None = None) -> dict[str, Any]:
+        """The job object.
 
-    def cancel(self, job: int) -> dict[str, Any]:
-        """Ask for a job's end; answers the job object.
+        Args:
+            job: Its id.
+            wait_s: Wall seconds to wait for its end, at most 60; they must be less than one request may take.
+            while_state: Wait only as long as it is in this state.
+        """
+        params = {"wait": wait_s, **({"while": while_state} if while_state else {})} if wait_s else None
+        return self.transport.json("GET", f"/v1/jobs/{job}", params=params)
+
+    def cancel(self, job: int, *, wait_s: float = 0.0) -> dict[str, Any]:
+        """Ask for a job's end; answers the job object, at once or, with `wait_s`, when it has ended.
 
         Raises:
             Conflict: It has ended already.
         """
-        return self.transport.json("DELETE", f"/v1/jobs/{job}")
+        return self.transport.json("DELETE", f"/v1/jobs/{job}", params={"wait": wait_s} if wait_s else None)
 
-    def jobs(self, *, state: str | None = None, limit: int | None = None) -> JobList:
-        """Your jobs, newest first; every one of them, or the newest `limit`. A notebook draws them."""
+    def jobs(
+        self,
+        *,
+        state: str | None = None,
+        limit: int | None = None,
+        tenant: str | None = None,
+        application: str | None = None,
+        kernel: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        array: int | None = None,
+        submitted_from: float | None = None,
+        submitted_before: float | None = None,
+        sort: str | None = None,
+    ) -> JobList:
+        """Your jobs, newest first; every one that fits, or the first `limit`. A notebook draws them.
+
+        Args:
+            state: Only jobs in this state.
+            limit: At most so many.
+            tenant: Only this tenant's (operators).
+            application: Only jobs of this application.
+            kernel: Only jobs of kernels of this name.
+            labels: Only jobs with all of these.
+            array: Only jobs of this array.
+            submitted_from: Submitted then or later, in seconds since 1970.
+            submitted_before: Submitted before.
+            sort: `newest`, `oldest`, or `ended`: the latest end first.
+        """
+        filters = {
+            **{"state": state, "tenant": tenant, "application": application, "kernel": kernel},
+            "array": array,
+            **{"submitted_from": submitted_from, "submitted_before": submitted_before, "sort": sort},
+            "label": [f"{name}={value}" for name, value in (labels or {}).items()] or None,
+        }
         found = JobList()
         cursor: str | None = None
         while True:
             size = min(500, limit - len(found)) if limit else None
-            wanted = {"state": state, "limit": size, "cursor": cursor}
-            page = self.transport.json("GET", "/v1/jobs", params={key: value for key, value in wanted.items() if value})
+            wanted = {**filters, "limit": size, "cursor": cursor}
+            given = {key: value for key, value in wanted.items() if value is not None}
+            page = self.transport.json("GET", "/v1/jobs", params=given)
             found += page["jobs"]
             cursor = page["next"]
             if cursor is None or (limit and len(found) >= limit):
@@ -228,7 +238,10 @@ class Client(OperatorCalls):
         try:
             self.transport.request("HEAD", f"/v1/blobs/{name}")
         except NotFound:
-            self.transport.request("PUT", f"/v1/blobs/{name}", content=data)
+            if len(data) > PART_BYTES:
+                put_in_parts(self.transport, name, data)
+            else:
+                self.transport.request("PUT", f"/v1/blobs/{name}", content=data)
         return name
 
     def blobs(self) -> list[dict[str, Any]]:
@@ -268,18 +281,6 @@ class Client(OperatorCalls):
 
         return follow_stream(self.transport, f"/v1/events?last={last}&follow={str(follow).lower()}")
 
-    def who_am_i(self) -> dict[str, Any]:
-        """Who you are: `tenant`, and whether you are an `operator`."""
-        return self.transport.json("GET", "/v1/session")
-
-    def _upload(self, parts: list[bytes], on_upload: OnUpload) -> None:
-        total, sent = sum(map(len, parts)), 0
-        for data in parts:
-            on_upload(sent, total)
-            self.put_blob(data)
-            sent += len(data)
-        on_upload(sent, total)
-
     # Look up
 
     def apps(self) -> list[dict[str, Any]]:
@@ -293,10 +294,6 @@ class Client(OperatorCalls):
             NotFound: There is none of that name.
         """
         return self.transport.json("GET", f"/v1/apps/{quoted(name)}")
-
-    def add_app(self, package: Mapping[str, Any]) -> dict[str, Any]:
-        """Add an application package (operators)."""
-        return self.transport.json("POST", "/v1/apps", body=dict(package))
 
     def buffers(self, application: str) -> list[BufferInfo]:
         """The buffers of an application."""
@@ -328,55 +325,9 @@ class Client(OperatorCalls):
         """Why one has the shares one has: `words`, what a PE more is worth by cluster, and a doubled weight."""
         return self.transport.json("GET", "/v1/market/explain")
 
-    def keys(self, tenant: str = "") -> list[dict[str, Any]]:
-        """Your API keys, without the keys themselves; a tenant's, or everyone's, for operators."""
-        return list(self.transport.json("GET", "/v1/keys", params={"tenant": tenant})["keys"])
-
-    def make_key(self, **fields: Any) -> dict[str, Any]:
-        """A new API key; the answer has it as `key`, this once.
-
-        Args:
-            fields: `tenant`, `scope`, `label`, `expires_in_s`, `replaces`, `grace_s`, as `POST /v1/keys` takes them.
-        """
-        return self.transport.json(
-            "POST", "/v1/keys", body={name: value for name, value in fields.items() if value is not None}
-        )
-
-    def revoke_key(self, key: str) -> None:
-        """Revoke a key, by its name.
-
-        Raises:
-            Conflict: It is the last operator's key.
-        """
-        self.transport.request("DELETE", f"/v1/keys/{quoted(key)}")
-
-    def usage(self, first: str = "", last: str = "", tenant: str = "") -> dict[str, Any]:
-        """What you had of slots and cores, by day (UTC); everyone, and what it adds up to, for operators.
-
-        Args:
-            first: First day, as `2026-11-22`; "" for all.
-            last: Last day.
-            tenant: Only this tenant's (operators).
-        """
-        params = {name: value for name, value in (("from", first), ("to", last), ("tenant", tenant)) if value}
-        return self.transport.json("GET", "/v1/usage", params=params)
-
-    def quota(self) -> dict[str, Any]:
-        """Your bounds, and how much of each is used."""
-        return self.transport.json("GET", "/v1/quota")
-
     def ready(self) -> bool:
         """Whether the server takes jobs at this moment."""
         try:
             return bool(self.transport.json("GET", "/readyz", retries=0).get("status") == "ok")
         except EddyError:
             return False
-
-
-def _taking(known: Mapping[str, BufferInfo], name: str) -> BufferInfo:
-    """The input or constant buffer of that name."""
-    takes = [buffer.name for buffer in known.values() if buffer.role in ("input", "constant")]
-    if name not in takes:
-        message = f"The application has no input or constant {name!r}; it has {', '.join(takes) or 'none'}."
-        raise InvalidRequest(message, field=f"inputs.{name}", allowed=takes)
-    return known[name]

@@ -20,6 +20,14 @@ FINAL = frozenset({"succeeded", "failed", "cancelled"})
 """States a job never leaves."""
 
 
+MOST_WAIT_S = 20.0
+"""Wall seconds one long poll takes at most: less than a request may take."""
+SHOWN_EVERY_S = 0.5
+"""The same where somebody looks at the progress."""
+_PAUSE_S = 0.02
+"""Wall seconds between two polls, should the server not wait."""
+
+
 class Job:
     """A handle on a job of the server.
 
@@ -102,7 +110,11 @@ class Job:
     def _wait(self, timeout_s: float | None, on_change: OnChange | None) -> Job:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         seen: object = None
-        for event in self.events() if timeout_s is None else self._polled(timeout_s):
+        for event in (
+            self.events()
+            if timeout_s is None
+            else self._polled(timeout_s, MOST_WAIT_S if on_change is None else SHOWN_EVERY_S)
+        ):
             if on_change is not None and event.kind in ("state", "result", "poll"):
                 seen = self.refresh()._tell(on_change, seen)
             if deadline is not None and time.monotonic() > deadline:
@@ -124,13 +136,16 @@ class Job:
             on_change(self)
         return now
 
-    def _polled(self, timeout_s: float) -> Iterator[Event]:
-        """Poll instead of following: a stream that is silent could not be left in time."""
-        pause_s, deadline = 0.02, time.monotonic() + timeout_s
-        while time.monotonic() < deadline and not self.refresh().ended:
+    def _polled(self, timeout_s: float, most_s: float) -> Iterator[Event]:
+        """Long polls instead of following: a stream that is silent could not be left in time."""
+        deadline = time.monotonic() + timeout_s
+        while not self.refresh().ended:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return
             yield Event(-1, "poll")
-            time.sleep(max(0.0, min(pause_s, deadline - time.monotonic())))
-            pause_s = min(0.5, pause_s * 1.5)
+            self.data = self._client.show(self.id, wait_s=min(left_s, most_s), while_state=self.state)
+            time.sleep(min(left_s, _PAUSE_S))
 
     def _failure(self) -> JobFailed:
         error = self.data.get("error") or {}

@@ -10,12 +10,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eddy.client.asked import asked
 from eddy.client.job import Job
 from eddy.client.sendable import submission_key
 from eddy.core.errors import EddyError, InvalidRequest
@@ -55,6 +56,10 @@ class Kernel:
         priority: int = 1,
         deadline_s: float | None = None,
         time_limit_s: float | None = None,
+        labels: Mapping[str, str] | None = None,
+        after: Iterable[int | Job] = (),
+        retries: int | Mapping[str, Any] | None = None,
+        end_late: bool = False,
         idempotency_key: str | None = None,
     ) -> KernelJob:
         """Submit a launch, without waiting for it; the server has it durably when this returns.
@@ -71,6 +76,10 @@ class Kernel:
             priority: One of 1, 3, 9.
             deadline_s: Board seconds after arrival by which it should end.
             time_limit_s: Board seconds one slice may take; None for what the server allows.
+            labels: Name to value, for people and for `Client.jobs`.
+            after: Jobs that must succeed first; where one does not, this one fails.
+            retries: How often it is tried again after a fault it has no part in; or `{"max", "on"}`, with causes.
+            end_late: Whether it ends, as failed, where its deadline has passed.
             idempotency_key: Names this submission; None for a new one.
 
         Raises:
@@ -95,7 +104,7 @@ class Kernel:
                 self._client.put_blob(_little(array).tobytes())
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         body: dict[str, Any] = {"kernel": request.to_json(), "priority": priority}
-        body |= {"deadline_s": deadline_s, "time_limit_s": time_limit_s}
+        body |= {"deadline_s": deadline_s, "time_limit_s": time_limit_s, **asked(labels, after, retries, end_late)}
         transport, answer_s = self._client.transport, self._client.submit_timeout_s
         # Compiling takes seconds, and its turn may have to come first.
         answer = transport.request("POST", "/v1/jobs", body=body, headers=headers, answer_s=answer_s).json()

@@ -22,6 +22,15 @@ class OperatorCalls:
         """Put another price policy in force (operators)."""
         return self.transport.json("PUT", "/v1/admin/price", body={"policy": policy})
 
+    def add_app(self, package: Mapping[str, Any]) -> dict[str, Any]:
+        """Add an application (operators): its package, with its `signature` where the server asks for one; answers it.
+
+        Raises:
+            PackageRefused: Nobody whom the server trusts signed it.
+            Conflict: Another application has that name.
+        """
+        return self.transport.json("POST", "/v1/apps", body=dict(package))
+
     def drain(self, slot: int, because: str = "") -> dict[str, Any]:
         """Give a slot to nobody any more (operators): what runs there ends, its job goes on elsewhere.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from eddy.client.transport import Transport
@@ -16,10 +17,10 @@ class Session(Protocol):
     transport: Transport
     submit_timeout_s: float
 
-    def show(self, job: int) -> dict[str, Any]:
+    def show(self, job: int, *, wait_s: float = 0.0, while_state: str | None = None) -> dict[str, Any]:
         """The job object."""
 
-    def cancel(self, job: int) -> dict[str, Any]:
+    def cancel(self, job: int, *, wait_s: float = 0.0) -> dict[str, Any]:
         """Ask for a job's end; answers the job object."""
 
     def output_bytes(self, job: int, name: str) -> bytes:
@@ -33,6 +34,15 @@ class Session(Protocol):
 
     def overview(self) -> dict[str, Any]:
         """The board at a glance."""
+
+    def jobs(self, *, array: int | None = None, sort: str | None = None) -> Sequence[dict[str, Any]]:
+        """Jobs, of an array only where it is named."""
+
+    def show_array(self, array: int) -> dict[str, Any]:
+        """The array object."""
+
+    def cancel_array(self, array: int) -> dict[str, Any]:
+        """Ask for the end of an array's jobs; answers the array object."""
 
     def put_blob(self, data: bytes) -> str:
         """Store bytes; answers their name."""

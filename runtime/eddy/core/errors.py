@@ -7,10 +7,12 @@
     │   ├── NotFound            no such job, application, blob, slot
     │   ├── Conflict            the thing exists, but its state forbids this
     │   └── CompilationFailed   the compiler refused a kernel's source
+    ├── OutputsCollected        what a job left was removed to make room
     ├── QuotaExceeded           a tenant's bound on jobs, memory or bytes is reached
     │   └── RateLimited         it makes too many requests
     ├── Unauthorized            no key, or a key that is not known
     ├── ImageRefused            a partial bitstream may not go where it was asked to go
+    ├── PackageRefused          an application package is not signed by anybody who is trusted
     ├── BoardFault              the hardware said no; always with a `cause`
     │   ├── ConfigurationFailed the configuration port reported an error
     │   ├── ModuleFault         a module hung, left its windows, or lost its clock
@@ -72,6 +74,12 @@ class CompilationFailed(InvalidRequest):
     code = "compilation-failed"
 
 
+class OutputsCollected(EddyError):
+    """What a job left was removed to make room; `details` has `collected_unix_s`."""
+
+    code = "outputs-collected"
+
+
 class QuotaExceeded(EddyError):
     """A bound is reached; `details` has `limit` and `asked`."""
 
@@ -94,6 +102,12 @@ class ImageRefused(EddyError):
     """A partial bitstream may not go into this slot; raised before the slot is touched."""
 
     code = "image-refused"
+
+
+class PackageRefused(EddyError):
+    """An application package is not signed by a key that is trusted; `details["reason"]` says which way."""
+
+    code = "package-refused"
 
 
 class BoardFault(EddyError):

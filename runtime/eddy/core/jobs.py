@@ -46,7 +46,7 @@ TRANSITIONS: Mapping[JobState, frozenset[JobState]] = MappingProxyType(
             {_S.RECONFIGURING, _S.PLACED, _S.PREEMPTED, _S.DRAINING, _S.SUCCEEDED, _S.FAILED, _S.CANCELLED}
         ),
         _S.PREEMPTED: frozenset({_S.PLACED, _S.RECONFIGURING, _S.RUNNING, _S.CANCELLED, _S.FAILED}),
-        _S.DRAINING: frozenset({_S.CANCELLED, _S.FAILED, _S.SUCCEEDED}),
+        _S.DRAINING: frozenset({_S.PLACED, _S.CANCELLED, _S.FAILED, _S.SUCCEEDED}),
         _S.SUCCEEDED: frozenset(),
         _S.FAILED: frozenset(),
         _S.CANCELLED: frozenset(),

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from eddy.core.asked import NOTHING, Asked
 from eddy.core.counters import CoreCounters
-from eddy.core.jobs import PRIORITIES, JobState
+from eddy.core.jobs import JobState
 
 APPLICATION = "application"
 """Kind of a job that runs a packaged application over a batch."""
@@ -23,6 +24,8 @@ KERNEL = "kernel"
 class WaitCause(str, enum.Enum):
     """What a job was waiting for while it had no slot."""
 
+    DEPENDENCY = "dependency"
+    """Others were to succeed first."""
     SLOT = "slot"
     """The policy had not given it one."""
     MEMORY = "memory"
@@ -49,6 +52,7 @@ class JobRequest:
         time_limit_s: For a kernel job: board seconds one slice may take; None for what the hypervisor allows at most.
         other_kind: Name of the kind of a job that is neither; "" for an application or a kernel.
         body: What a job of another kind is asked to do, as that kind reads it.
+        asked: What holds for jobs of every kind.
     """
 
     tenant: str
@@ -63,6 +67,7 @@ class JobRequest:
     time_limit_s: float | None = None
     other_kind: str = ""
     body: Mapping[str, Any] | None = None
+    asked: Asked = NOTHING
 
     @property
     def kind(self) -> str:
@@ -149,6 +154,11 @@ class JobRecord:
         kernel: For a kernel job, what it is and counted; else None.
         kind: `APPLICATION`, `KERNEL`, or the name of another kind.
         computed: Whether the board computes what it asks for; else it only takes its time, and outputs are zeros.
+        collected_unix_s: When its outputs were removed to make room; None where they were not.
+        asked: What was asked for beside what it computes.
+        retried: Times it was begun again after it had failed.
+        cancel_asked_unix_s: When its end was first asked for, or None.
+        ended_unix_s: Wall time of its end, or None.
     """
 
     id: int
@@ -176,6 +186,11 @@ class JobRecord:
     kernel: KernelRecord | None = None
     kind: str = APPLICATION
     computed: bool = True
+    collected_unix_s: float | None = None
+    asked: Asked = NOTHING
+    retried: int = 0
+    cancel_asked_unix_s: float | None = None
+    ended_unix_s: float | None = None
 
     @property
     def response_s(self) -> float | None:
@@ -211,6 +226,8 @@ class JobEventKind(str, enum.Enum):
     """The slot was given back."""
     DROPPED = "dropped"
     """A decision of the policy no longer fitted the world; `detail` says why."""
+    RETRY = "retry"
+    """It failed and begins again; `detail` has the cause."""
     RECOVERED = "recovered"
     """A restarted hypervisor, or board, took the job up again."""
 
@@ -277,85 +294,3 @@ class SlotStatus:
     since_s: float = 0.0
     drained: str = ""
     charged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """Bounds of one tenant.
-
-    Attributes:
-        max_jobs: Jobs that have not ended, at once.
-        max_blob_bytes: Bytes of blobs it may keep.
-        max_priority: Highest priority of its jobs.
-        max_requests_per_s: Requests of all its keys together, by wall time; None for any number.
-        max_slot_s: Board seconds of slots it may use in a day (UTC) before no more jobs are taken; None for any number.
-        max_core_s: The same of GPU cores.
-    """
-
-    max_jobs: int = 64
-    max_blob_bytes: int = 1 << 30
-    max_priority: int = PRIORITIES[-1]
-    max_requests_per_s: float | None = None
-    max_slot_s: float | None = None
-    max_core_s: float | None = None
-
-
-class KeyScope(str, enum.Enum):
-    """What a key may do."""
-
-    TENANT = "tenant"
-    """What a tenant may, for its own tenant."""
-    OPERATOR = "operator"
-    """Everything; only for tenants that are operators."""
-    READ = "read"
-    """Look at what its tenant may look at, and change nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApiKey:
-    """An API key; the key itself is kept nowhere.
-
-    Attributes:
-        id: Its name.
-        tenant: Whose it is.
-        key_hash: Keyed SHA-256 of it, hex.
-        scope: What it may do.
-        label: What its owner calls it.
-        created_unix_s: When it was made.
-        expires_unix_s: When it ends by itself, or None.
-        revoked_unix_s: When it was, or will be, revoked, or None.
-    """
-
-    id: str
-    tenant: str
-    key_hash: str
-    scope: KeyScope = KeyScope.TENANT
-    label: str = ""
-    created_unix_s: float = 0.0
-    expires_unix_s: float | None = None
-    revoked_unix_s: float | None = None
-
-    def ended(self, now_unix_s: float) -> str:
-        """Why it is no good any more: `expired` or `revoked`; "" while it is."""
-        if self.revoked_unix_s is not None and self.revoked_unix_s <= now_unix_s:
-            return "revoked"
-        return "expired" if self.expires_unix_s is not None and self.expires_unix_s <= now_unix_s else ""
-
-
-@dataclass(frozen=True, slots=True)
-class TenantRecord:
-    """A tenant of the hypervisor.
-
-    Attributes:
-        id: Name, as jobs carry it.
-        key_hash: Keyed SHA-256 of the API key it was added with, hex; never the key. It may have more (`ApiKey`).
-        admin: Whether it may use the operator's part of the API.
-        quota: Its bounds.
-        attributes: Whatever else the operator notes: plan, contact, entitlement.
-    """
-
-    id: str
-    key_hash: str = ""
-    admin: bool = False
-    quota: Quota = Quota()
-    attributes: Mapping[str, Any] = field(default_factory=dict)

@@ -91,9 +91,10 @@ class Compiler:
 
     def _program(self, text: bytes, fpu: bool, doubles: bool) -> Program:
         """A program, compiled where it is not in the cache."""
-        digest = hashlib.sha256(library.digest(fpu).encode() + text).hexdigest()
+        made_by = library.digest(fpu)
+        digest = hashlib.sha256(made_by.encode() + text).hexdigest()
         kept = self._kept(digest)
-        if kept is None:
+        if kept is None or kept.made_by != made_by:
             with os_errors(self.cache):
                 kept = self._compile(text, fpu, digest, doubles)
             self._keep(kept)
@@ -124,7 +125,8 @@ class Compiler:
         }
         # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
         placed = with_stacks(placed, elf, lambda: self._with_lines(asked, text))
-        return Program(digest, elf, fpu, placed, local_bytes(elf), bool(_PRINTS.search(ir)), _clean(read.message))
+        said, made_by = _clean(read.message), library.digest(fpu)
+        return Program(digest, elf, fpu, placed, local_bytes(elf), bool(_PRINTS.search(ir)), said, made_by)
 
     def _with_lines(self, asked: tuple[str, ...], text: bytes) -> str:
         try:
@@ -139,7 +141,7 @@ class Compiler:
 
     def _link(self, objects: Mapping[str, bytes], fpu: bool) -> bytes:
         parts = library.objects(fpu, self.cache)
-        with tempfile.TemporaryDirectory(prefix=_LINKING) as name:
+        with tempfile.TemporaryDirectory(prefix=f"{_LINKING}{os.getpid()}-") as name:
             folder = Path(name)
             if os.getuid() == 0:
                 # The linker is nobody by then; where that cannot be, it stays root without rights.
@@ -220,11 +222,25 @@ class Compiler:
                 file.unlink(missing_ok=True)
 
 
+def _lives(folder: Path) -> bool:
+    """Whether the process that made a folder of links is there; a clock that jumped does not make its folder old."""
+    owner = re.match(rf"{_LINKING}(\d+)-", folder.name)
+    if owner is None:
+        return False
+    try:
+        os.kill(int(owner[1]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def _sweep() -> None:
     """Remove folders of links that nothing can be working in any more: their processes were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_LINKING}*"):
         with suppress(OSError):
-            if time.time() - folder.stat().st_mtime > _STALE_S:
+            if not _lives(folder) and time.time() - folder.stat().st_mtime > _STALE_S:
                 shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -23,6 +23,8 @@ CAUSES: Mapping[int, str] = MappingProxyType(
         6: "store_misaligned",
         7: "store_fault",
         11: "ecall",
+        24: "barrier_deadlock",
+        25: "stack_overflow",
     }
 )
 """Names of trap causes, as hw/regs/gpu_cluster.rdl has them."""

@@ -87,6 +87,7 @@ class Packing:
             for vectors.
         stack_bytes: Stack of each lane, at least; the kernel's need counts where it is more.
         by_core: Whether there is room for slices that run on one core each, side by side (`core_block`).
+        clusters: Clusters of this shape whose cores may work on the region at once; more than 1 with `by_core` alone.
 
     Attributes:
         arrangement: As given.
@@ -109,10 +110,12 @@ class Packing:
         *,
         stack_bytes: int = 0,
         by_core: bool = False,
+        clusters: int = 1,
     ) -> None:
         found, self.arrangement = program.kernel(kernel), arrangement
         self._goes_along = found.goes_along
         self._shape, self._image = shape, program.image()
+        self._cores, self._harts = shape.cores * clusters, shape.harts * clusters
         offsets = found.offsets()
         size = max((at + a.size for at, a in zip(offsets, found.arguments, strict=True)), default=0)
         self.block_address = REGION_BASE + align(len(self._image))
@@ -125,12 +128,12 @@ class Packing:
         fibers = found.waits and arrangement.lane_items > 1
         frame = max(found.frame_bytes, LINE_BYTES) if fibers else found.stack_bytes
         stride = stack_stride(max(stack_bytes, frame))
-        self._items = shape.harts * (arrangement.lane_items if fibers else 1)
+        self._items = self._harts * (arrangement.lane_items if fibers else 1)
         self.stack_bytes = self._items * stride
         stacks = self._take(self.stack_bytes)
         rows = self._rows(found, program, fibers)
-        self._log_base = self._take(shape.harts * LOG_BYTES) if program.prints else 0
-        self._core_blocks = self._take(shape.cores * _BLOCK_BYTES) if by_core else 0
+        self._log_base = self._take(self._harts * LOG_BYTES) if program.prints else 0
+        self._core_blocks = self._take(self._cores * _BLOCK_BYTES) if by_core else 0
         self.bytes = self._end - REGION_BASE
         if self.bytes > MAX_REGION_BYTES:
             message = (
@@ -160,14 +163,14 @@ class Packing:
         for name, size in (("context", context), ("fiber", stride * arrangement.lane_items)):
             local = 0 < size <= top - end
             top -= size if local else 0
-            words[f"{name}_base"] = top if local else self._take(shape.cores * size)
+            words[f"{name}_base"] = top if local else self._take(self._cores * size)
             words[f"{name}_core"] = 0 if local else size
         return words
 
     @property
     def stacks(self) -> str:
         """The stacks' part of the region, in words."""
-        who = "lanes" if self._items == self._shape.harts else "work-items side by side"
+        who = "lanes" if self._items == self._harts else "work-items side by side"
         return f"stacks of {self._items} {who} take {self.stack_bytes} of them"
 
     @property
@@ -221,7 +224,7 @@ class Packing:
         the core. The core finds the block at `REGION_BASE` and the offset.
 
         Args:
-            core: Which core of the cluster.
+            core: Which core, those of all `clusters` counted on.
             first: Its first work-group.
             count: How many it has.
         """
@@ -245,7 +248,7 @@ class Packing:
         """
         if not self._log_base:
             return ""
-        return read_log(read, self._image, self.bytes, Logs(self._log_base, LOG_BYTES, self._shape.harts))
+        return read_log(read, self._image, self.bytes, Logs(self._log_base, LOG_BYTES, self._harts))
 
     def _take(self, size: int) -> int:
         at, self._end = self._end, align(self._end + size)

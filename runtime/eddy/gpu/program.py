@@ -16,6 +16,8 @@ _HEADER = struct.Struct("<16sHHIIIIIHHHHHH")
 _SEGMENT = struct.Struct("<8I")
 _SECTION = struct.Struct("<10I")
 _SYMBOL = struct.Struct("<IIIBBH")
+_AMO = 0x2F
+"""Opcode of atomic instructions."""
 
 
 _SOFT_FLOAT = frozenset(
@@ -40,6 +42,7 @@ class Program:
         local_bytes: Local memory its `__local` variables take.
         prints: Whether any kernel of it calls printf.
         warnings: What the compiler said though it succeeded.
+        made_by: Names the compiler and library it was made with (`library.digest`).
     """
 
     digest: str
@@ -49,11 +52,22 @@ class Program:
     local_bytes: int = 0
     prints: bool = False
     warnings: str = ""
+    made_by: str = ""
 
     @property
     def soft(self) -> bool:
         """Whether it computes floating point in software: whether anything of the library for that was linked in."""
         return not self.fpu and any(name in _SOFT_FLOAT for name in symbols(self.elf))
+
+    @property
+    def uses_global_atomics(self) -> bool:
+        """Whether it may have instructions that read and write memory at once (RV32A): whatever looks like one counts,
+        also where it works on local memory, or is data."""
+        return any(
+            word & 0x7F == _AMO
+            for _, data, _ in segments(self.elf)
+            for (word,) in struct.iter_unpack("<I", data[: len(data) // 4 * 4])
+        )
 
     def kernel(self, name: str) -> Kernel:
         """A kernel of the program.
@@ -76,10 +90,14 @@ class Program:
 
     @classmethod
     def from_json(cls, text: str) -> Program:
-        """What `to_json` wrote."""
-        raw = json.loads(text)
+        """What `to_json` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is something else, or another version's.
+        """
+        raw = dict(json.loads(text))
         kernels = {}
-        for name, fields in raw.pop("kernels").items():
+        for name, fields in dict(raw.pop("kernels")).items():
             arguments = tuple(Argument(**argument) for argument in fields["arguments"])
             kernels[name] = Kernel(**{**fields, "arguments": arguments, "group_size": tuple(fields["group_size"])})
         return cls(**{**raw, "elf": base64.b64decode(raw["elf"]), "kernels": kernels})

@@ -10,11 +10,13 @@ T6 = 31
 CALLEE_SAVED = frozenset({8, 9, *range(18, 28)})
 """s0 to s11: what a function finds in them it leaves in them."""
 
-Kind = Literal["alu", "constant", "jump", "jump_register", "branch", "store", "other", "end"]
+Kind = Literal["alu", "constant", "jump", "jump_register", "branch", "store", "other", "reserve", "end"]
 
 _OP_IMM, _OP, _LUI, _AUIPC, _JAL, _JALR, _BRANCH = 0x13, 0x33, 0x37, 0x17, 0x6F, 0x67, 0x63
 _LOAD, _STORE, _FENCE, _SYSTEM, _AMO, _VORTEX = 0x03, 0x23, 0x0F, 0x73, 0x2F, 0x0B
 _FLOAT_LOAD, _FLOAT_STORE, _FLOAT = 0x07, 0x27, 0x53
+_RESERVATIONS = (2, 3)
+"""funct5 of lr and sc."""
 _UNIMPLEMENTED = 0xC0001073
 """`unimp`, as the compiler writes a trap: a write to a constant CSR."""
 _FUSED = frozenset({0x43, 0x47, 0x4B, 0x4F})
@@ -26,7 +28,7 @@ class Instruction:
     """One instruction.
 
     Attributes:
-        kind: What it does to flow and registers; "end" where a core stops at it.
+        kind: What it does to flow and registers; "end" where a core stops at it; "reserve" for lr and sc.
         rd: Integer register it writes; 0 for none.
         rs1: First source register.
         rs2: Second one, None where there is an immediate operand.
@@ -76,6 +78,8 @@ def _without_flow(code: int, rd: int, funct3: int, funct7: int, word: int) -> In
         return Instruction("other")
     if code == _SYSTEM:
         return Instruction("other", rd) if funct3 and word != _UNIMPLEMENTED else END
+    if code == _AMO and funct7 >> 2 in _RESERVATIONS:
+        return Instruction("reserve", rd)
     if code in (_LOAD, _AMO, _VORTEX):
         # `tmc x0` ends the lane.
         return END if code == _VORTEX and word == _VORTEX else Instruction("other", rd)

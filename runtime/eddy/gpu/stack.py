@@ -1,10 +1,9 @@
 """How much stack a program's work-items need at most, from its machine code.
 
-A core does not guard stacks, so what runs past the end of one would write over a neighbour's, or over an array. The
-bound is therefore computed before anything runs, over the linked program: library functions, soft float, what the
-compiler spills and what assembly does are all in it. Every way from a kernel's stub is followed with what is known of
-the registers; a way on which the stack pointer cannot be told, a recursion or a jump to a computed address have no
-bound, and such a program is refused.
+A core ends a kernel whose stack pointer leaves its stack, so the size has to be right. The bound is therefore computed
+before anything runs, over the linked program: library functions, soft float, what the compiler spills and what assembly
+does are all in it. Every way from a kernel's stub is followed with what is known of the registers; a way on which the
+stack pointer cannot be told, a recursion or a jump to a computed address have no bound, and such a program is refused.
 """
 
 from __future__ import annotations
@@ -26,10 +25,15 @@ MAX_NESTING = 64
 MAX_STEPS = 400_000
 """Instructions looked at in one program; a second or two."""
 _WORD = 0xFFFF_FFFF
+_INSTEAD = "use the atomic functions of OpenCL C, which are for words"
 
 
 class Unbounded(EddyError):
     """No bound can be given; `details` has `function`, its address."""
+
+
+class NotThere(Unbounded):
+    """The cores do not have an instruction of the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,8 @@ class _Walk:
                     self._waiting.append((target, registers))
                     return
                 self._call(target, found.rd, registers)
+            elif found.kind == "reserve":
+                raise NotThere("uses lr and sc, which the cores do not have; " + _INSTEAD, function=self._entry)
             elif found.kind == "branch":
                 self._waiting.append((pc + found.immediate, dict(registers)))
             else:

@@ -10,7 +10,7 @@ from eddy.core.errors import CompilationFailed
 from eddy.gpu.layout import MAX_STACK_BYTES, STACK_BYTES
 from eddy.gpu.program import flat_image, symbols
 from eddy.gpu.signature import Kernel
-from eddy.gpu.stack import StackNeeds, Unbounded
+from eddy.gpu.stack import NotThere, StackNeeds, Unbounded
 
 _FUNCTION = re.compile(
     r'^!\d+ = distinct !DISubprogram\(name: "(\w+)"(?:, linkageName: "(\w+)")?.*?, file: (!\d+), line: (\d+)', re.M
@@ -36,14 +36,17 @@ def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, ir: Callable[[], str]
         ir: Gives the source's LLVM IR with line tables.
 
     Raises:
-        CompilationFailed: A need has no bound or is above `MAX_STACK_BYTES`; `details` has `asked`, bytes or
-            "unbounded", and `allowed`, bytes.
+        CompilationFailed: The cores do not have an instruction of it, or a need has no bound or is above
+            `MAX_STACK_BYTES`; `details` has `asked`, bytes or "unbounded", and `allowed`, bytes.
     """
     needs = StackNeeds(flat_image(elf), symbols(elf))
     made = {}
     for name, kernel in kernels.items():
         try:
             asked = needs.of_kernel(kernel.stub)
+        except NotThere as error:
+            function = needs.name(int(error.details["function"]))
+            raise _refused(error.message, function, ir(), "lr") from error
         except Unbounded as error:
             function = needs.name(int(error.details["function"]))
             raise _refused(f"{error.message}; at most {MAX_STACK_BYTES} bytes are allowed", function, ir()) from error

@@ -12,8 +12,9 @@ from eddy.core.errors import EddyError
 LIBRARY = Path(__file__).resolve().parent / "library"
 
 TARGET = ("--target=riscv32-unknown-none-elf", "-mno-relax", "-mcmodel=medany")
-HARD = ("-march=rv32imf_zicsr", "-mabi=ilp32f")
-SOFT = ("-march=rv32im_zicsr", "-mabi=ilp32")
+# Atomics come with lr and sc, which the cores do not have; with amocas the compiler has no use for them on words.
+HARD = ("-march=rv32imaf_zicsr_zacas", "-mabi=ilp32f")
+SOFT = ("-march=rv32ima_zicsr_zacas", "-mabi=ilp32")
 CODE = (
     *("-O2", "-ffreestanding", "-nostdinc", "-fno-math-errno", "-fno-pic", "-fno-ident"),
     # Two roundings everywhere, so that a kernel gives the same bits with and without an FPU.
@@ -35,8 +36,11 @@ OPENCL = (
     *('-D__DATE__="Jan  1 1970"', '-D__TIME__="00:00:00"', '-D__TIMESTAMP__="Thu Jan  1 00:00:00 1970"'),
     *('-D__FILE__="kernel.cl"', '-D__BASE_FILE__="kernel.cl"', '-D__FILE_NAME__="kernel.cl"'),
 )
-SINGLE = ("-Xclang", "-cl-ext=-all", "-cl-single-precision-constant")
-DOUBLE = ("-Xclang", "-cl-ext=-all,+cl_khr_fp64")
+_ATOMICS = ",".join(
+    f"+cl_khr_{space}_int32_{kind}_atomics" for space in ("global", "local") for kind in ("base", "extended")
+)
+SINGLE = ("-Xclang", f"-cl-ext=-all,{_ATOMICS}", "-cl-single-precision-constant")
+DOUBLE = ("-Xclang", f"-cl-ext=-all,{_ATOMICS},+cl_khr_fp64")
 """Extensions, and what a literal is."""
 READ = ("-Xclang", "-disable-llvm-passes", "-fno-discard-value-names", "-S", "-emit-llvm", "-o", "-", "-")
 """A source as LLVM IR, as the front end leaves it."""

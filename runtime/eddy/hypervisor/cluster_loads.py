@@ -99,8 +99,8 @@ class ClusterLoads:
         return any(slot.failed_loads < GIVEN_UP_AFTER for slot in slots)
 
     def _awaited(self, slot: MachineSlot, module: str) -> bool:
-        """Whether some kernel is bound to a slot, or could be."""
-        if any(True for _ in self.queues.bound(slot.index)):
+        """Whether some kernel is bound to a slot, or could be; or is bound to another, and more than that can do."""
+        if any(True for _ in self.queues.bound(slot.index)) or self.queues.overflows(module, slot.index):
             return True
         spreads = (job.spec.spread for job in self.queues.unbound())
         return any(spread is not None and module in spread.variants for spread in spreads)

@@ -23,7 +23,7 @@ from eddy.hypervisor.core_accounts import CoreAccount, Slice
 from eddy.hypervisor.job import BufferState, Job
 from eddy.hypervisor.kernel_queues import KernelQueues, Progress
 from eddy.hypervisor.machine_state import MachineState
-from eddy.hypervisor.market_loop import PriceLoop
+from eddy.hypervisor.market_loop import PriceLoop, SliceMeasured
 from eddy.hypervisor.messages import Free, LaunchSlice, SliceEnded, StopItem, item_name
 from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.policy.price.turns import next_tenant
@@ -37,7 +37,8 @@ MOST_RESTARTS = 3
 OWN_FAULTS = frozenset(
     {
         *(Cause.TIME_LIMIT, Cause.ILLEGAL_INSTRUCTION, Cause.MISALIGNED_ACCESS, Cause.KERNEL_TRAP),
-        *(Cause.READ_OUTSIDE_WINDOW, Cause.WRITE_OUTSIDE_WINDOW),
+        *(Cause.READ_OUTSIDE_WINDOW, Cause.WRITE_OUTSIDE_WINDOW, Cause.BARRIER_DEADLOCK),
+        Cause.STACK_OVERFLOW,
     }
 )
 """Causes that only the kernel itself can have brought about; with any other, its neighbours may be innocent."""
@@ -55,7 +56,7 @@ class SharedClusters:
         self.state, self.loop = state, loop
         self._indices = sorted(state.pools[Pool.GPU].slots)
         self._fits = state.pools[Pool.GPU].fits
-        self.queues = KernelQueues(state.jobs, state.slots, self._indices, loop)
+        self.queues = KernelQueues(state.jobs, state.slots, self._indices, loop, self._fits)
         self.loads = ClusterLoads(state, loop, self.queues)
         self._restarts: dict[int, int] = {}
         self._looked = -1
@@ -84,10 +85,11 @@ class SharedClusters:
         if progress is None or not progress.running:
             self._let_go(job)
             return
-        for each in self.loop.accounts[progress.slot].running:
-            if each.job == job.spec.id and not each.stopping:
-                each.stopping = True
-                self.state.out.commands.append(StopItem(progress.slot, each.name))
+        for index, account in self.loop.accounts.items():
+            for each in account.running:
+                if each.job == job.spec.id and not each.stopping:
+                    each.stopping = True
+                    self.state.out.commands.append(StopItem(index, each.name))
 
     def ended(self, message: SliceEnded) -> Job | None:
         """A slice ended: charge it, and see to its job; answers the job whose last slice it was, if it ended well."""
@@ -98,6 +100,7 @@ class SharedClusters:
         if found is None or found.job != message.job:
             return None
         took_s = max(message.at_s - message.started_s, 0.0)
+        beside = account.beside(message.core, took_s)
         account.end(message.core, took_s, self.queues.wants(message.slot), self.loop.weights)
         slot = self.state.slots[message.slot]
         slot.meter.end(message.core, message.at_s)
@@ -116,7 +119,8 @@ class SharedClusters:
         job.core_seconds += took_s
         job.paid += took_s * self.loop.price(message.slot)
         if good:
-            self._count(job, progress, found, took_s, message.counters, len(account.cores))
+            measured = SliceMeasured(message.slot, progress.module, found.count, took_s, beside, message.counters)
+            self._count(job, progress, found, measured, len(account.cores))
         if job.ending is not None:
             if not progress.running:
                 self._let_go(job)
@@ -131,13 +135,11 @@ class SharedClusters:
             return job
         return None
 
-    def _count(
-        self, job: Job, progress: Progress, ended: Slice, took_s: float, counters: CoreCounters | None, cores: int
-    ) -> None:
+    def _count(self, job: Job, progress: Progress, ended: Slice, measured: SliceMeasured, cores: int) -> None:
         progress.done += ended.count
-        spread = job.spec.spread
+        spread, counters = job.spec.spread, measured.counters
         assert spread is not None
-        self.loop.measured(ended.tenant, progress.slot, progress.module, spread, ended.count, took_s, counters)
+        self.loop.measured(ended.tenant, spread, measured)
         if counters is not None:
             nothing = CoreCounters(0, 0, 0, (0,) * len(counters.cycle_thread))
             job.count(tuple(counters if core == ended.core else nothing for core in range(cores)))
@@ -151,14 +153,19 @@ class SharedClusters:
         detail = f"{message.cause.value} {message.detail}".strip()
         self.state.log(job, slot, message.at_s, JobEventKind.ITEM_FAILED, 0, message.started_s, detail)
         if message.cause not in OWN_FAULTS and self._restarts.get(number, 0) < MOST_RESTARTS:
-            self.queues.forget(job)
-            progress.again = True
-            if not progress.running:
-                self._begin_again(job)
+            self._start_over(job)
             return
         job.failed_task, job.failed_item = 0, 0
         where = f"slice {ended.number}, slot {message.slot}, core {ended.core}: {message.detail}".rstrip(": ")
         self.state.end(job, JobState.FAILED, message.at_s, message.cause.value, where)
+
+    def _start_over(self, job: Job) -> None:
+        """A kernel begins again, once none of its slices runs on any cluster."""
+        progress = self.queues.progress[job.spec.id]
+        self.queues.forget(job)
+        progress.again = True
+        if not progress.running:
+            self._begin_again(job)
 
     def _begin_again(self, job: Job, why: str = "its slot failed: it begins again") -> None:
         """What a kernel did is gone: it begins again, with its arrays as they came."""
@@ -199,7 +206,7 @@ class SharedClusters:
         if slot.index not in self.loop.accounts or not self.loads.failed(slot, module, refused):
             return
         for number in [n for n, progress in self.queues.progress.items() if progress.slot == slot.index]:
-            self._begin_again(self.state.jobs[number])
+            self._start_over(self.state.jobs[number])
         for job in list(self.queues.unbound()):
             spread = job.spec.spread
             if spread is not None and not any(self.loads.hopeful(module) for module in spread.variants):
@@ -225,6 +232,7 @@ class SharedClusters:
         self._move_stranded()
         self._bind()
         self.loads.begin(self.slots)
+        self.queues.hosts = frozenset(slot.index for slot in self.slots if self._is_host(slot))
         for slot in self.slots:
             self._hand_out(slot)
 
@@ -312,6 +320,10 @@ class SharedClusters:
             self.state.ask_for_memory(job)
         self.state.changed(job)
 
+    def _is_host(self, slot: MachineSlot) -> bool:
+        """Whether a cluster may run kernels bound to others of its kind: not what is to be loaded again, or drained."""
+        return bool(slot.module) and not slot.drained and slot.module == self.loads.wanted(slot)
+
     def _hand_out(self, slot: MachineSlot) -> None:
         account = self.loop.accounts[slot.index]
         if slot.phase is Phase.LOADING or account.closing or slot.drained:
@@ -328,7 +340,8 @@ class SharedClusters:
 
     def _start(self, slot: MachineSlot, account: CoreAccount, core: int, job: Job) -> None:
         number, tenant = job.spec.id, job.spec.tenant
-        progress = self.queues.progress[number]
+        progress, area = self.queues.progress[number], self.queues.area(number, slot.index, core)
+        assert area is not None, "only kernels that may run here are ready"
         first, count = progress.take(self.queues.size(job, progress))
         name = item_name(number, self.loop.life, next(self._names))
         started = Slice(number, tenant, core, progress.slices, name, first, count, self.state.now_s)
@@ -346,5 +359,5 @@ class SharedClusters:
             job.started_s = self.state.now_s if job.started_s is None else job.started_s
             self.state.log(job, slot, self.state.now_s, JobEventKind.LAUNCH, item=0)
         self.state.out.commands.append(
-            LaunchSlice(slot.index, number, 0, started.number, name, progress.module, core, first, count)
+            LaunchSlice(slot.index, number, 0, started.number, name, progress.module, core, first, count, area)
         )

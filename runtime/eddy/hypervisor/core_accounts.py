@@ -21,6 +21,7 @@ class Slice:
         first, count: Its work-groups.
         started_s: Board time of its start.
         stopping: It was told to stop.
+        before_s: Core-seconds its tenant had had on the cluster when it began, up to then (`CoreAccount.held_s`).
     """
 
     job: int
@@ -32,6 +33,7 @@ class Slice:
     count: int
     started_s: float
     stopping: bool = False
+    before_s: float = 0.0
 
 
 @dataclass
@@ -42,7 +44,7 @@ class CoreAccount:
         cores: What each core runs, None for nothing; empty while nothing is loaded.
         shares: Cores promised, by tenant.
         lags: Core-seconds due less those had, by tenant.
-        delivered_s: Core-seconds had, by tenant, since ever.
+        delivered_s: Core-seconds had, by tenant, since ever, of slices that have ended.
     """
 
     cores: list[Slice | None] = field(default_factory=list)
@@ -98,9 +100,24 @@ class CoreAccount:
             for claim in plain
         ]
 
+    def held_s(self, tenant: str, now_s: float) -> float:
+        """Core-seconds a tenant had, those of slices that run up to a time included."""
+        under_way_s = sum(max(now_s - each.started_s, 0.0) for each in self.running if each.tenant == tenant)
+        return self.delivered_s.get(tenant, 0.0) + under_way_s
+
     def start(self, started: Slice) -> None:
         """A core was given."""
+        started.before_s = self.held_s(started.tenant, started.started_s)
         self.cores[started.core] = started
+
+    def beside(self, core: int, took_s: float) -> float:
+        """Cores the tenant of a slice that ends had while it ran, on average, itself included: 1 or more."""
+        ended = self.cores[core]
+        assert ended is not None
+        if took_s <= 0:
+            return 1.0
+        had_s = self.held_s(ended.tenant, ended.started_s + took_s) - ended.before_s
+        return min(max(had_s / took_s, 1.0), float(len(self.cores)))
 
     def end(self, core: int, took_s: float, wants: Mapping[str, int], weights: Mapping[str, float]) -> Slice:
         """A core is free again; its tenant is charged what the slice took."""

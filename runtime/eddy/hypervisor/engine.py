@@ -17,30 +17,33 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause
 from eddy.core.applications import Application
 from eddy.core.errors import (
     BoardUnreachable,
     EddyError,
-    NotFound,
     StorageFailed,
 )
-from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest, SlotStatus
+from eddy.core.records import JobEvent, JobEventKind, JobRecord, SlotStatus
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.application_jobs import ApplicationJobs
 from eddy.hypervisor.buffers import JobBuffers
 from eddy.hypervisor.commands import Commands
+from eddy.hypervisor.deadlines import CAUSE as LATE
+from eddy.hypervisor.deadlines import Deadlines
+from eddy.hypervisor.dependencies import Dependencies
+from eddy.hypervisor.forecast.keeper import EstimateKeeper
+from eddy.hypervisor.intake import Intake
 from eddy.hypervisor.keeping import Keeping, Spawn, at_once
 from eddy.hypervisor.kernel_jobs import KernelJobs, WholeClusters
 from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.market_history import KEPT
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.metering import nanoseconds
 from eddy.hypervisor.preparing import Preparing
@@ -48,18 +51,19 @@ from eddy.hypervisor.recovery import DRAINED, recover
 from eddy.hypervisor.spread import CoreByCore
 from eddy.hypervisor.status import explain, offered, slot_statuses
 from eddy.hypervisor.translate import to_input
-from eddy.hypervisor.work import JobKind, JobMemory, Work
+from eddy.hypervisor.work import JobKind, JobMemory
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.undecided import Undecided
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.rows import LOG, Commit, ItemOutput, ResultRow
-from eddy.store.submissions import Submission
 from eddy.store.usage import ACCOUNTED, UsageRow, day_of
 
 _log = logging.getLogger(__name__)
 FOREVER = float("inf")
+ROUNDED_S = 1e-9
+"""Nearer than this to the time that was waited for, it has come: a sum with the board's offset is rounded."""
 ACCOUNT_S = 1.0
 """Wall seconds between two times that use is written down."""
 
@@ -71,9 +75,7 @@ class BoardRestarted(EddyError):
 
 
 class Engine:
-    """One board's jobs.
-
-    Everything but `accept`, `prepare`, `accept_all` and `cancel`, which any thread may call, belongs to one thread.
+    """One board's jobs. It belongs to one thread; other threads put into its `intake` what they want of it.
 
     Args:
         board: The board.
@@ -106,13 +108,15 @@ class Engine:
         price: PriceLoop | None = None,
     ) -> None:
         self.board, self.store, self.price = board, store, price
+        if price is not None:
+            price.restore(store.epochs())
         by_slots: DispatchPolicy = gpu_policy or FirstComeFirstServed()
-        self.policies = {Pool.PIPELINE: policy, Pool.GPU: by_slots if price is None else Undecided()}
+        policies = {Pool.PIPELINE: policy, Pool.GPU: by_slots if price is None else Undecided()}
         admission = Admission(applications, modules, constants or {})
         planner = kernels or KernelPlanner(modules)
         plans = WholeClusters(planner) if price is None else CoreByCore(planner)
         compiled = KernelJobs(planner, plans, admission, modules)
-        self.kinds: tuple[JobKind, ...] = (*kinds, compiled, ApplicationJobs(admission))
+        self.intake = Intake(store, (*kinds, compiled, ApplicationJobs(admission)), policies, self)
         self.buffers = JobBuffers(board)
         self.now_s = 0.0
         self.status: tuple[SlotStatus, ...] = ()
@@ -125,132 +129,17 @@ class Engine:
         """Sequence number of the last board event whose effects are committed."""
         self.offset_s = 0.0
         """Added to the board's time, so that ours goes on where the board restarted."""
-        self.work: dict[int, Work] = {}
-        """Of every job that has not ended."""
         self.preparing = Preparing(board)
+        self.dependencies = Dependencies(store, self.preparing.doing)
+        self.estimates = EstimateKeeper(store)
+        self.deadlines = Deadlines()
         self.keeping = Keeping(store, spawn, awaken)
         """Outputs read from the board, on their way to the disk."""
-        self._commands = Commands(board, store, self.buffers, self.keeping, self.work)
+        self._commands = Commands(board, store, self.buffers, self.keeping, self.intake.work)
         self._rows: list[ResultRow] = []
         """Of outputs that are on disk, to be committed with the step that takes note of them."""
         self._told: set[int] = set()
         """Jobs to which something happened that followers have not been told of."""
-        self.drained: dict[int, str] = {}
-        """By slot that is drained, or is to be in the next step: why."""
-        self._inbox: deque[m.Input] = deque()
-        self._arrival_lock = threading.Lock()
-        """Keeps a cancellation behind the arrival of its job: the store shows a job before the inbox has it."""
-
-    # From any thread ----------------------------------------------------------------------------------------------
-
-    def accept(self, request: JobRequest) -> JobRecord:
-        """Check a request and keep it durably; the next step takes it in.
-
-        Raises:
-            InvalidRequest: A field is wrong.
-            CompilationFailed: A kernel's source was refused.
-            Conflict: The idempotency key was used for another request.
-            QuotaExceeded: The tenant has too many jobs.
-        """
-        known = self.store.known(request)
-        made = None if known is not None or self.kind_of(request).quick else self.prepare(request)
-        (outcome,) = [known] if known is not None else self.accept_all([(request, made)])
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    def kind_of(self, request: JobRequest) -> JobKind:
-        """The kind a request is of."""
-        return next(kind for kind in self.kinds if kind.takes(request))
-
-    def prepare(self, request: JobRequest) -> Work:
-        """Check a request and make its work; may take seconds, and keeps nothing.
-
-        Raises:
-            InvalidRequest: A field is wrong.
-            CompilationFailed: The source was refused.
-            QuotaExceeded: The tenant has too many jobs, or compiling took too much.
-        """
-        return self.kind_of(request).prepare(request, self.store)
-
-    def accept_all(self, waiting: Sequence[tuple[JobRequest, Work | None]]) -> list[JobRecord | Exception]:
-        """Keep what waits durably, in this order and in one transaction; the next step takes it in.
-
-        Args:
-            waiting: Requests, with what `prepare` made of them; it may be missing where their kind is quick.
-
-        Returns:
-            For each its job, or why it was refused, as `accept` raises it.
-
-        Raises:
-            StorageFailed: The disk refused to say that it has them. They are written, and run; whoever asks again
-                under the same idempotency key is answered the same job.
-        """
-        submissions = [Submission(request) if work is None else self._kept_as(work) for request, work in waiting]
-        made = {id(each): work for each, (_, work) in zip(submissions, waiting, strict=True) if work is not None}
-        prepared = frozenset(made)
-
-        def check(submission: Submission) -> Submission:
-            if id(submission) in prepared:
-                return submission
-            made[id(submission)] = work = self.prepare(submission.request)
-            return self._kept_as(work)
-
-        with self._arrival_lock:
-            outcomes = self.store.write_jobs(submissions, self.now_s, check)
-            for submission, outcome in zip(submissions, outcomes, strict=True):
-                if not isinstance(outcome, Exception) and outcome[1]:
-                    self._arrived(made[id(submission)], outcome[0])
-        self.store.settle()
-        return [outcome if isinstance(outcome, Exception) else outcome[0] for outcome in outcomes]
-
-    def _kept_as(self, work: Work) -> Submission:
-        """A job as the store keeps it, on this board."""
-        made = work.submission()
-        return made if self._computes else dataclasses.replace(made, computed=False)
-
-    def _arrived(self, work: Work, record: JobRecord) -> None:
-        self.work[record.id] = work
-        self._inbox.append(m.Arrive(work.spec(record)))
-
-    def cancel(self, tenant: str, job: int) -> JobRecord:
-        """Note durably that a job shall end; the next step ends it.
-
-        Raises:
-            NotFound: No such job of this tenant.
-            Conflict: It has ended already in another state.
-        """
-        with self._arrival_lock:
-            record = self.store.request_cancel(tenant, job)
-            self._inbox.append(m.Cancel(job))
-        return record
-
-    def drain(self, slot: int, because: str) -> None:
-        """Note durably that a slot is given to nobody any more; the next step does so. "" gives it to jobs again.
-
-        Raises:
-            NotFound: No job could be given a slot of that number.
-        """
-        with self._arrival_lock:
-            if slot not in self.machine.slots:
-                known = sorted(self.machine.slots)
-                raise NotFound(f"There is no slot {slot} that jobs are given.", field="slot", asked=slot, allowed=known)
-            self.store.remember(DRAINED.format(slot), because)
-            self._set_drained(slot, because)
-            self._inbox.append(m.Drain(slot, because) if because else m.Undrain(slot))
-
-    def _set_drained(self, slot: int, because: str) -> None:
-        """A new dictionary: others read the old one."""
-        left = {index: why for index, why in self.drained.items() if index != slot}
-        self.drained = {**left, slot: because} if because else left
-
-    def switch(self, pool: Pool, policy: DispatchPolicy) -> None:
-        """Have another policy decide about a pool's slots, from the next step on. The caller keeps it durably."""
-        with self._arrival_lock:
-            self.policies[pool] = policy
-            self._inbox.append(m.Switch(pool, policy))
-
-    # The one thread -----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Recover what the store and the board hold; also after the board was lost.
@@ -258,21 +147,32 @@ class Engine:
         Raises:
             BoardUnreachable: The board is still away.
         """
-        self._inbox.clear()
+        intake = self.intake
+        intake.clear()
         self.preparing.clear()
+        self.dependencies.clear()
+        self.deadlines.clear()
         self.keeping.clear()
         self._rows.clear()
         description, images = self.board.describe(), self.board.images()
         offer = offered(description, images)
-        for kind in self.kinds:
+        for kind in intake.kinds:
             kind.offered(offer)
-        found = recover(self.board, images, self.store, self.policies, self.kinds, self.buffers, self.price)
+        found = recover(self.board, images, self.store, intake.policies, intake.kinds, self.buffers, self.price)
         self.description, self.machine = description, found.machine
+        self.estimates.start(found.machine)
         self._computes = description.computes
-        self.work.update(found.work)  # in place: a submission may be waiting
+        intake.work.update(found.work)  # in place: a submission may be waiting
         self.seen, self.now_s, self.offset_s = found.clock.seen, found.clock.now_s, found.clock.offset_s
-        self.drained = {index: slot.drained for index, slot in self.machine.slots.items() if slot.drained}
-        self._run([message for message in found.inputs if not (isinstance(message, m.Arrive) and self.hold(message))])
+        intake.drained = {index: slot.drained for index, slot in self.machine.slots.items() if slot.drained}
+        for job in self.machine.jobs.values():
+            self.deadlines.watch(job.spec)
+        self._run(self._let_in(found.inputs))
+
+    @property
+    def slots(self) -> Collection[int]:
+        """Slots that jobs are given."""
+        return self.machine.slots
 
     @property
     def computes(self) -> bool:
@@ -302,6 +202,17 @@ class Engine:
         self._account_s = time.monotonic() + ACCOUNT_S
         if rows:
             self.store.add_usage(rows, {ACCOUNTED: str(max([slot.meter.mark_ns for slot in slots], default=now_ns))})
+        self.keep_epochs()
+        self.estimates.keep()
+
+    def keep_epochs(self) -> None:
+        """Have the store keep the epochs of the market that ended; from any thread.
+
+        Raises:
+            StorageFailed: The disk refused.
+        """
+        if self.price is not None:
+            self.price.history.write(lambda rows: self.store.add_epochs(rows, KEPT))
 
     @property
     def told(self) -> Collection[int]:
@@ -322,7 +233,8 @@ class Engine:
     @property
     def _pending(self) -> bool:
         """Whether there is something to do at once."""
-        return bool(self._inbox or self.preparing.released or self.keeping.ready)
+        held = self.preparing.released or self.dependencies.pending
+        return bool(self.intake.pending or held or self.keeping.ready)
 
     @property
     def stalled(self) -> tuple[int, ...]:
@@ -330,8 +242,10 @@ class Engine:
         return tuple(self.machine.jobs) if self.idle and not self.keeping.busy else ()
 
     def _wake_s(self) -> float:
-        wake_s = self.machine.wake_s
-        return wake_s if wake_s is not None and self.machine.jobs else FOREVER
+        """Board time at which there is something to do, come what may; while the machine has no job, its time may stand
+        still."""
+        wake_s = FOREVER if self.machine.wake_s is None else self.machine.wake_s
+        return min(wake_s, self.deadlines.next_s) if self.machine.jobs else FOREVER
 
     def step(self, quantum_s: float = FOREVER) -> bool:
         """Wait for the next event, at most `quantum_s` board seconds, and deal with what happened.
@@ -345,10 +259,13 @@ class Engine:
         """
         self.preparing.look()
         until_s = self.now_s if self._pending else min(self.now_s + quantum_s, self._wake_s())
-        events = [e for e in self.board.wait(until_s - self.offset_s, self.seen) if e.seq > self.seen]
+        found = self.board.wait(until_s - self.offset_s, self.seen)
+        events = sorted((e for e in found if e.seq > self.seen), key=lambda event: event.seq)
         if any(event.cause is Cause.BOARD_RESTARTED for event in events):
             raise BoardRestarted("the board restarted: slots are closed and jobs continue after their last results")
         self.now_s = self.board.now_s() + self.offset_s
+        if 0 < until_s - self.now_s < ROUNDED_S:
+            self.now_s = until_s
         inputs = self._inputs(events)
         self.buffers.sweep()
         if inputs or events:
@@ -359,15 +276,8 @@ class Engine:
 
     def _inputs(self, events: list[BoardEvent]) -> list[m.Input]:
         inputs = [message for message in map(self._shifted, events) if message is not None]
-        while self._inbox:
-            message = self._inbox.popleft()
-            if isinstance(message, m.Arrive) and (message.job.id in self.machine.jobs or self.hold(message)):
-                continue
-            if isinstance(message, m.Cancel):
-                self.preparing.release(message.job)
-            inputs += self._released()
-            inputs.append(message)
-        inputs += self._released()
+        inputs += self._let_in(self.intake.take())
+        inputs += self._late()
         inputs += self._kept()
         if not inputs and self._wake_s() <= self.now_s:
             inputs.append(m.Wake())
@@ -382,9 +292,42 @@ class Engine:
         self._rows += [row for kept in found for row in kept.rows]
         return [kept.message for kept in found]
 
+    def _late(self) -> list[m.Input]:
+        """What ends jobs whose deadline has passed, held or not."""
+        inputs: list[m.Input] = []
+        for job, deadline_s in self.deadlines.due(self.now_s):
+            self._release(job)
+            why = f"it had not ended at its deadline, {deadline_s:g} s of board time"
+            inputs += [*self._released(), m.JobFault(job, LATE, why)]
+        return inputs
+
+    def _release(self, job: int) -> None:
+        """Hold a job no longer that is to end."""
+        self.dependencies.release(job, self.now_s)
+        self.preparing.release(job)
+
+    def _let_in(self, messages: Iterable[m.Input]) -> list[m.Input]:
+        """What the machine is told now: jobs that wait for others, or for the board, are not in it; one that is to end
+        is."""
+        inputs: list[m.Input] = []
+        for message in messages:
+            if isinstance(message, m.Arrive):
+                if message.job.id in self.machine.jobs:
+                    continue
+                self._told.add(message.job.id)  # the log says that it came
+                self.deadlines.watch(message.job)
+                if self.hold(message):
+                    continue
+            if isinstance(message, m.Cancel):
+                self._release(message.job)
+            inputs += self._released()
+            inputs.append(message)
+        return inputs + self._released()
+
     def hold(self, arrival: m.Arrive) -> bool:
-        """Keep a job back while the board makes what it needs; answers whether. Its event log says so."""
-        if not self.preparing.holds(arrival):
+        """Keep a job back while it waits for others, or for what the board makes; answers whether. Its event log says
+        so."""
+        if not (self.dependencies.holds(arrival, self.now_s) or self.preparing.holds(arrival)):
             return False
         job = arrival.job
         detail = self.preparing.doing.get(job.id)
@@ -395,8 +338,14 @@ class Engine:
         return True
 
     def _released(self) -> list[m.Input]:
-        found = list(self.preparing.released)
-        self.preparing.released.clear()
+        """Messages of jobs that are held no longer, in order."""
+        found: list[m.Input] = []
+        while self.dependencies.ready:
+            arrival = self.dependencies.ready.popleft()
+            found += [] if self.hold(arrival) else [arrival]
+        for waiting in (self.dependencies.failed, self.preparing.released):
+            found += waiting
+            waiting.clear()
         return found
 
     def _shifted(self, event: BoardEvent) -> m.Input | None:
@@ -405,7 +354,7 @@ class Engine:
         message = to_input(dataclasses.replace(event, at_s=at_s, started_s=started_s), self.machine)
         if isinstance(message, (m.ItemEnded, m.SliceEnded)) and message.cause is not Cause.NONE and event.cores:
             job = message.job if isinstance(message, m.SliceEnded) else self.machine.slots[message.slot].job
-            why = self.work[job].explain(event) if job is not None else ""
+            why = self.intake.work[job].explain(event) if job is not None else ""
             return dataclasses.replace(message, detail=why or message.detail)
         return message
 
@@ -425,6 +374,7 @@ class Engine:
         """One step of the machine, made durable and carried out but for its load; answers what came of it, and that."""
         outcome = self.machine.step(self.now_s, inputs)
         self._commit(outcome)
+        self.estimates.happened(outcome.log, self.machine)
         answers: list[m.Input] = []
         load: m.Load | None = None
         for command in outcome.commands:
@@ -438,11 +388,11 @@ class Engine:
         """Make durable what a step changed, and name the outputs that had come to the disk before it."""
         kept = (*self._rows, *self._logs(outcome))
         self._rows.clear()
-        if not (outcome.jobs or outcome.log or outcome.slots or kept):
-            return  # slices came and went
-        jobs = [self.machine.record(number) for number in sorted(outcome.jobs)]
+        jobs = self._changed(outcome.jobs)
+        if not (jobs or outcome.log or outcome.slots or kept):
+            return  # slices came and went, or jobs came that wait
         commit = Commit(
-            jobs=tuple((job.record(), job.snapshot()) for job in jobs),
+            jobs=tuple((_at_its_end(record), self.machine.job(record.id).snapshot()) for record in jobs),
             events=tuple(outcome.log),
             kept=kept,
             slots={index: self.machine.slots[index].snapshot() for index in sorted(outcome.slots)},
@@ -458,20 +408,26 @@ class Engine:
             self.keeping.settle()
         self._told.update(event.job for event in outcome.log)
         for number in outcome.ended:
-            self.work.pop(number, None)
+            self.dependencies.ended(number, self.machine.job(number).state, self.now_s)
+            self.intake.work.pop(number, None)
             self.keeping.forget(number)
 
+    def _changed(self, numbers: Collection[int]) -> list[JobRecord]:
+        """Records of jobs to which something happened, but for those that are on disk just so since they came."""
+        records = [self.machine.job(number).record() for number in sorted(numbers)]
+        return [record for record in records if self.intake.accepted.pop(record.id, None) != record]
+
     def _now_drained(self, slot: int, because: str) -> None:
-        if self.drained.get(slot, "") != because:
+        if self.intake.drained.get(slot, "") != because:
             _log.error("slot %d is %s", slot, because or "given to jobs again")
-            self._set_drained(slot, because)
+            self.intake.set_drained(slot, because)
 
     def _logs(self, outcome: m.StepResult) -> list[ResultRow]:
         """Write what the jobs that ended printed, as far as it can be had; answers the rows that name it."""
         rows: list[ResultRow] = []
         for number in outcome.ended:
             try:
-                text = self.work[number].log(JobMemory(self.buffers, number))
+                text = self.intake.work[number].log(JobMemory(self.buffers, number))
                 if text:
                     rows += self.store.write_results([ItemOutput(number, LOG, 0, text)], {})
             except (BoardUnreachable, StorageFailed):
@@ -479,5 +435,10 @@ class Engine:
             except Exception as error:
                 explain(error, f"keeping the log of job {number}")
                 continue
-            self.machine.record(number).log_bytes = len(text)
+            self.machine.job(number).log_bytes = len(text)
         return rows
+
+
+def _at_its_end(record: JobRecord) -> JobRecord:
+    """A record that says when it ended by wall time, where it has."""
+    return dataclasses.replace(record, ended_unix_s=time.time()) if record.state.is_final else record

@@ -15,6 +15,8 @@ class Followers:
 
     def __init__(self) -> None:
         self._changed: dict[int, anyio.Event] = {}
+        self.version = 0
+        """Grows whenever something is told."""
 
     def next_of(self, job: int) -> anyio.Event:
         """What is set when something happens to a job from now on: take it before looking at the job."""
@@ -31,6 +33,7 @@ class Followers:
     def tell(self, jobs: Iterable[int]) -> None:
         """Something happened to these jobs."""
         found = tuple(jobs)
+        self.version += bool(found)
         for job in (*found, ANY) if found else ():
             event = self._changed.pop(job, None)
             if event is not None:
@@ -38,4 +41,5 @@ class Followers:
 
     def tell_all(self) -> None:
         """Something may have happened to any."""
+        self.version += 1
         self.tell(tuple(self._changed))

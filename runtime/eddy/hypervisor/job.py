@@ -98,6 +98,10 @@ class Job:
         self.times: dict[str, float] = {}
         self.started_s: float | None = None
         self.ended_s: float | None = None
+        self.again = False
+        """Whether it begins again once it holds no slot any more, instead of ending."""
+        self.retried = 0
+        self.cancel_asked_unix_s: float | None = None
         self.reconfigurations = self.reuses = self.preemptions = 0
         self.cause = self.detail = ""
         self.failed_task: int | None = None
@@ -113,6 +117,21 @@ class Job:
         """Where it was hidden from the policies for a while: the board time from which its waiting counts."""
         self._task_views: list[TaskView | None] = []
         self._view: JobView | None = None
+
+    def ready(self, at_s: float) -> None:
+        """Book the time up to now as waiting for others; before anything else."""
+        self.times[WaitCause.DEPENDENCY.value] = at_s - self.since_s
+        self.since_s = at_s
+
+    @property
+    def arrival_s(self) -> float:
+        """Since when it is ready: what it waited for others gives it no precedence."""
+        return self.spec.arrival_s + self.times.get(WaitCause.DEPENDENCY.value, 0.0)
+
+    @property
+    def age(self) -> tuple[float, int]:
+        """What jobs are ordered by: since when they are ready, then id."""
+        return self.arrival_s, self.spec.id
 
     # State and time -----------------------------------------------------------------------------------------------
 
@@ -168,6 +187,27 @@ class Job:
         if self.lacks_memory:
             return WaitCause.MEMORY.value
         return WaitCause.PREEMPTED.value if self.state is JobState.PREEMPTED else WaitCause.SLOT.value
+
+    def may_begin_again(self, cause: str) -> bool:
+        """Whether it is tried again after a failure of that cause."""
+        retries = self.spec.asked.retries
+        return self.retried < retries.max and cause in retries.on
+
+    def begin_again(self) -> None:
+        """Go back to the last item every task is done with, or to the first where items work in place, without
+        memory."""
+        kept = 0 if self.spec.in_place or self.spec.spread is not None else self.finished
+        self.again, self.ending, self.retried = False, None, self.retried + 1
+        self.cause, self.detail, self.failed_task, self.failed_item = "", "", None, None
+        self.finished, self.committed = kept, min(self.committed, kept)
+        self.done, self.attempts = [kept] * len(self.done), [0] * len(self.done)
+        self.left = [0 if item < kept else len(self.done) for item in range(self.spec.batch)]
+        self.preempted = self.lacks_memory = False
+        if self.spec.needs_memory:
+            self.memory = BufferState.NONE
+        if not kept:
+            self.cores = ()
+        self.touch_all()
 
     # Items --------------------------------------------------------------------------------------------------------
 
@@ -235,7 +275,7 @@ class Job:
                 tenant=spec.tenant,
                 batch=spec.batch,
                 priority=spec.priority,
-                arrival_s=spec.arrival_s,
+                arrival_s=self.arrival_s,
                 deadline_s=spec.deadline_s,
                 goal_slots=spec.application.goal(spec.batch),
                 tasks=self._tasks(fits, every) if self.slots or any(self.done) else fresh(self),
@@ -295,6 +335,9 @@ class Job:
             kernel=self._kernel(),
             kind=spec.kind,
             computed=spec.computed,
+            asked=spec.asked,
+            retried=self.retried,
+            cancel_asked_unix_s=self.cancel_asked_unix_s,
         )
 
     def _kernel(self) -> KernelRecord | None:
@@ -340,6 +383,7 @@ class Job:
         job.state, job.started_s = record.state, record.started_s
         job.times = {**record.waiting_s, "reconfiguring": record.reconfiguring_s, "running": record.running_s}
         job.reconfigurations, job.reuses, job.preemptions = record.reconfigurations, record.reuses, record.preemptions
+        job.retried, job.cancel_asked_unix_s = record.retried, record.cancel_asked_unix_s
         job.cause, job.detail = record.cause, record.detail
         job.failed_task, job.failed_item = record.failed_task, record.failed_item
         if not snapshot:

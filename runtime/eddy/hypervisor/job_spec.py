@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eddy.core.applications import Application
+from eddy.core.asked import NOTHING, Asked
 from eddy.core.records import APPLICATION, JobRecord, KernelRecord
 from eddy.core.slots import Pool
 
@@ -33,12 +34,14 @@ class Variant:
         groups: Work-groups of its ND-range there.
         wave: Work-groups a core runs side by side: the least a slice has.
         soft: Whether it computes with floating point that the cluster has no unit for.
+        clusters: Clusters of that kind whose cores may run slices of it at the same time.
     """
 
     application: Application
     groups: int
     wave: int
     soft: bool = False
+    clusters: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class JobSpec:
         kind: Name of its kind, for its record.
         spread: For a kernel whose slices are granted cores; None for what takes whole slots.
         computed: Whether the board computes what it asks for, for its record.
+        asked: What was asked for beside what it computes.
     """
 
     id: int
@@ -93,6 +97,7 @@ class JobSpec:
     kind: str = APPLICATION
     spread: Spread | None = None
     computed: bool = True
+    asked: Asked = NOTHING
 
     @classmethod
     def of(
@@ -123,14 +128,10 @@ class JobSpec:
             kind=record.kind,
             spread=spread,
             computed=record.computed,
+            asked=record.asked,
         )
 
     def leaves_outputs(self, item: int) -> bool:
         """Whether an item leaves outputs that are to be stored."""
         last = item == self.batch - 1
         return self.collects is Collects.EVERY_ITEM or (self.collects is Collects.LAST_ITEM and last)
-
-    @property
-    def age(self) -> tuple[float, int]:
-        """What jobs are ordered by: arrival, then id."""
-        return self.arrival_s, self.id

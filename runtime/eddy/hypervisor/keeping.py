@@ -8,6 +8,7 @@ before the disk has it (see `eddy.store.disk`).
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from eddy.store import Store
 from eddy.store.files import DamagedFile
 from eddy.store.rows import ItemOutput, ResultRow
 
+_log = logging.getLogger(__name__)
 MOST_BYTES = 64 << 20
 """Bytes of outputs that may wait for the disk; the engine waits with more."""
 Spawn = Callable[[Callable[[], None]], object]
@@ -164,4 +166,5 @@ class Keeping:
         try:
             return KeptOutputs(message, tuple(self._store.write_results(results, self._ends)))
         except DamagedFile as damage:
+            _log.error("%s (%s)", damage.message, damage.path, extra={"job": message.job, "code": damage.code})
             return KeptOutputs(JobFault(message.job, damage.code, damage.message, message.item), ())

@@ -18,7 +18,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.buffers import EVERY_ITEM, Content
-from eddy.hypervisor.kernels import REGION, KernelPlanner, available
+from eddy.hypervisor.kernels import KernelPlanner, available
 from eddy.hypervisor.plan import Plan
 from eddy.hypervisor.translate import item_name
 from eddy.hypervisor.work import Fetch, JobMemory, Offer, Work
@@ -47,6 +47,11 @@ class KernelWork:
         """One task, whose items are the slices."""
         return self.plan.application
 
+    @property
+    def region(self) -> str:
+        """Name of its one buffer."""
+        return self.application.buffers[0].name
+
     def submission(self) -> Submission:
         """What it was compiled to is kept with it."""
         kernel, program = self.plan.record, self.plan.program.to_json()
@@ -63,25 +68,24 @@ class KernelWork:
 
     def launch(self, memory: JobMemory, launch: m.LaunchItem) -> Launch:
         """Its launch block is put in first."""
-        memory.write(REGION, *self.plan.block(launch.item))
-        return self.plan.launch(item_name(launch.job, launch.task, launch.item), memory.find(REGION))
+        memory.write(self.region, *self.plan.block(launch.item))
+        return self.plan.launch(item_name(launch.job, launch.task, launch.item), memory.find(self.region))
 
     def outputs(self, memory: JobMemory, item: int) -> Iterable[tuple[str, bytes]]:
         """The arrays it may have written."""
-        return self.plan.outputs(_reader(memory))
+        return self.plan.outputs(self._reader(memory))
 
     def log(self, memory: JobMemory) -> bytes:
         """What it printed, as long as its region is there."""
-        return self.plan.log(_reader(memory)) if memory.holds(REGION) else b""
+        return self.plan.log(self._reader(memory)) if memory.holds(self.region) else b""
 
     def explain(self, event: BoardEvent) -> str:
         """What the cores say of a fault."""
         return self.plan.explain(event)
 
-
-def _reader(memory: JobMemory) -> Callable[[int, int], bytes]:
-    """Reads from the region: offset and size to bytes."""
-    return lambda offset, size: memory.read(REGION, EVERY_ITEM, offset, size)
+    def _reader(self, memory: JobMemory) -> Callable[[int, int], bytes]:
+        """Reads from the region: offset and size to bytes."""
+        return lambda offset, size: memory.read(self.region, EVERY_ITEM, offset, size)
 
 
 class KernelPlans(Protocol):
@@ -147,6 +151,7 @@ class KernelJobs:
     def offered(self, offer: Offer) -> None:
         """Its clusters are those of the `gpu` pool."""
         self._kernels.arena, self._kernels.available = offer.arena_bytes, available(offer.gpu, self._modules)
+        self._kernels.slots = offer.gpu_slots
 
     def prepare(self, request: JobRequest, store: Store) -> Work:
         """Check a request and compile it; takes up to seconds.

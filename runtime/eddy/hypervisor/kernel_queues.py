@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -72,15 +73,25 @@ class KernelQueues:
         slots: The machine's, by index.
         shared: Indices of the `gpu` pool's.
         loop: Knows what slices were measured to take.
+        fits: Modules, and the slots there are images of each for.
 
     Attributes:
         progress: Of kernels that are bound to a cluster.
+        hosts: Slots whose clusters may run slices of kernels bound to others.
     """
 
     def __init__(
-        self, jobs: Mapping[int, Job], slots: Mapping[int, MachineSlot], shared: Iterable[int], loop: PriceLoop
+        self,
+        jobs: Mapping[int, Job],
+        slots: Mapping[int, MachineSlot],
+        shared: Iterable[int],
+        loop: PriceLoop,
+        fits: Mapping[str, Iterable[int]],
     ) -> None:
         self._jobs, self._slots, self._loop = jobs, slots, loop
+        self._places = {module: sorted(held) for module, held in fits.items()}
+        """Slots that may hold a module, as they were when all was laid out."""
+        self.hosts: frozenset[int] = frozenset()
         self.progress: dict[int, Progress] = {}
         self._bound: dict[int, dict[str, deque[int]]] = {index: {} for index in shared}
         """By slot and tenant: jobs with work-groups to give out, oldest first."""
@@ -143,8 +154,42 @@ class KernelQueues:
         return (number for line in self._bound[slot].values() for number in line)
 
     def ready(self, slot: int, tenant: str) -> Iterator[Job]:
-        """A tenant's kernels that can give out a slice on a cluster, oldest first."""
-        return (self._jobs[number] for number in self._bound[slot].get(tenant, ()) if self._ready(number))
+        """A tenant's kernels that can give out a slice on a cluster, oldest first, those bound to it before others."""
+        own = (self._jobs[number] for number in self._bound[slot].get(tenant, ()) if self._ready(number))
+        return itertools.chain(own, self._guests(slot, tenant))
+
+    def _guests(self, slot: int, tenant: str) -> Iterator[Job]:
+        """A tenant's kernels bound to other clusters of the kind a slot holds, which may run on this one as well."""
+        if slot not in self.hosts:
+            return
+        module = self._slots[slot].module
+        for other, lines in self._bound.items():
+            for number in lines.get(tenant, ()) if other != slot else ():
+                progress = self.progress[number]
+                if progress.module == module and self.area(number, slot, 0) is not None and self._ready(number):
+                    yield self._jobs[number]
+
+    def overflows(self, module: str, slot: int) -> bool:
+        """Whether kernels bound to clusters of a kind have more slices left than these have cores, and may run on the
+        cluster of a slot as well."""
+        left = Counter[int]()
+        for number, progress in self.progress.items():
+            if progress.module == module and progress.left and self.area(number, slot, 0) is not None:
+                left[progress.slot] += self._slices(number)
+        return any(count > self._loop.kinds[module].cores for count in left.values())
+
+    def area(self, number: int, slot: int, core: int) -> int | None:
+        """Which part of a kernel's region a core of a slot has for itself; None where there is none for it.
+
+        Clusters that the kernel may run on are numbered as their slots are, those of one kind. One that is bound to a
+        cluster for which there is no number runs there alone.
+        """
+        progress = self.progress[number]
+        several = self._places.get(progress.module, [])[: progress.variant.clusters]
+        if progress.variant.clusters == 1 or progress.slot not in several:
+            return core if slot == progress.slot else None
+        cores = self._loop.kinds[progress.module].cores
+        return several.index(slot) * cores + core if slot in several else None
 
     # What there is to do ------------------------------------------------------------------------------------------
 
@@ -181,13 +226,13 @@ class KernelQueues:
     def wants(self, slot: int) -> dict[str, int]:
         """By tenant: slices it could start on a cluster now, if cores were free."""
         most, wants = len(self._loop.accounts[slot].cores), {}
-        for tenant, line in self._bound[slot].items():
+        tenants = self._bound[slot] if slot not in self.hosts else set().union(*self._bound.values())
+        for tenant in sorted(tenants):
             count = 0
-            for number in line:
-                if self._ready(number):
-                    count += self._slices(number)
-                    if count >= most:
-                        break
+            for job in self.ready(slot, tenant):
+                count += self._slices(job.spec.id)
+                if count >= most:
+                    break
             if count:
                 wants[tenant] = min(count, most)
         return wants

@@ -8,11 +8,11 @@ run again while the region is there; where it is lost, the kernel restarts from 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
-from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound
+from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.records import JobRequest, KernelOutput, KernelRecord
 from eddy.gpu.build import build
 from eddy.gpu.compiler import Compiler
@@ -23,12 +23,15 @@ from eddy.gpu.program import Program
 from eddy.gpu.request import Buffer as ArrayArgument
 from eddy.gpu.request import KernelRequest, Same
 from eddy.gpu.shape import ClusterShape
+from eddy.hypervisor.kept_programs import kept
 from eddy.hypervisor.plan import Plan
 from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.store import Store
 
 REGION = "region"
 """Name of a kernel job's one buffer."""
+MOST_SPREAD = 0.125
+"""Part of the arena that a kernel may take to run on several clusters at the same time; else it stays on one."""
 ESTIMATE_S = 1e-3
 """What policies are told a slice takes: no tool says, and nothing that is promised rests on it."""
 
@@ -59,6 +62,7 @@ class KernelPlanner:
     Attributes:
         available: Modules with an image for some slot of the `gpu` pool.
         arena: Bytes of the board's arena.
+        slots: How many slots of the `gpu` pool have an image of a module, by module; 1 where nothing is said.
     """
 
     def __init__(
@@ -71,6 +75,7 @@ class KernelPlanner:
         self.limits = limits or KernelLimits()
         self.available: frozenset[str] = frozenset()
         self.arena = 0
+        self.slots: Mapping[str, int] = {}
 
     def clusters(self) -> dict[str, ClusterShape]:
         """The GPU clusters the board can hold, by module, the one with most lanes first."""
@@ -121,6 +126,9 @@ class KernelPlanner:
         for place, value in enumerate(kernel.arguments):
             if isinstance(value, ArrayArgument):
                 _check_blob(store, request.tenant, value, f"kernel.arguments[{place}]")
+        return self._spread_all(request, kernel, region)
+
+    def _spread_all(self, request: JobRequest, kernel: KernelRequest, region: str) -> dict[str, Plan]:
         programs: dict[bool, Program] = {}
         plans: dict[str, Plan] = {}
         for module, shape in self.clusters().items():
@@ -132,10 +140,16 @@ class KernelPlanner:
     def restore_spread(self, request: JobRequest, record: KernelRecord, program: str, region: str) -> dict[str, Plan]:
         """The plans of a job that was accepted in an earlier life, on the kinds of clusters that run its program.
 
+        What another version of Eddy compiled is compiled again, on every kind of cluster there is.
+
         Raises:
             NotFound: The board has no image of such a cluster any more.
+            EddyError: As `prepare_spread`, where it is compiled again.
         """
-        kernel, compiled = KernelRequest.from_json(request.kernel or {}), Program.from_json(program)
+        kernel, compiled = KernelRequest.from_json(request.kernel or {}), kept(program)
+        if compiled is None:
+            self._cluster()
+            return self._spread_all(request, kernel, region)
         found = [module for module, shape in self.clusters().items() if shape.fpu or not compiled.fpu]
         if not found:
             raise NotFound("there is no bitstream of a cluster that runs it for a slot of the gpu pool", field="module")
@@ -155,25 +169,37 @@ class KernelPlanner:
 
     def _spread(self, request: JobRequest, kernel: KernelRequest, program: Program, module: str, region: str) -> Plan:
         shape = cluster_shape(self._modules[module])
+        clusters = 1 if program.uses_global_atomics else self.slots.get(module, 1)
         with _named_as_asked():
-            packing = self._lay_out(kernel, program, shape, by_core=True)
+            packing, clusters = self._fitting(kernel, program, shape, clusters)
         groups = packing.arrangement.groups
         record = KernelRecord(kernel.kernel, module, groups, groups, _outputs(kernel, program))
         application = _application(record, packing.bytes, self._limit_s(request), region + module)
-        return Plan(kernel, program, packing, record, application, program.soft)
+        return Plan(kernel, program, packing, record, application, program.soft, clusters)
 
     def restore(self, request: JobRequest, record: KernelRecord, program: str) -> Plan:
         """The plan of a job that was accepted in an earlier life.
 
+        What another version of Eddy compiled is compiled again. Its region has another name then: what an older program
+        left in memory is not gone on with.
+
         Raises:
             NotFound: The board has no image of its cluster any more.
+            Conflict: Compiled again, it has other work-groups, so that the slices on record mean nothing.
+            EddyError: As `prepare`, where it is compiled again.
         """
         if record.module not in self.available:
             raise NotFound(f"there is no bitstream of {record.module} for a slot of the gpu pool", field="module")
-        kernel, compiled = KernelRequest.from_json(request.kernel or {}), Program.from_json(program)
+        shape, name = cluster_shape(self._modules[record.module]), REGION
+        kernel, compiled = KernelRequest.from_json(request.kernel or {}), kept(program)
         with _named_as_asked():
-            packing = self._lay_out(kernel, compiled, cluster_shape(self._modules[record.module]))
-        application = _application(record, packing.bytes, self._limit_s(request))
+            if compiled is None:
+                compiled = build(self._compiler, kernel.source, fpu=shape.fpu, **kernel.built_with())
+                name = f"{REGION}-{compiled.made_by[:12]}"
+            packing = self._lay_out(kernel, compiled, shape)
+        if packing.arrangement.groups != record.groups:
+            raise Conflict("it was compiled by another version of Eddy; submit it again", field="kernel")
+        application = _application(record, packing.bytes, self._limit_s(request), name)
         return Plan(kernel, compiled, packing, record, application)
 
     def _cluster(self) -> tuple[str, ClusterShape]:
@@ -191,8 +217,20 @@ class KernelPlanner:
             raise InvalidRequest(message, field="time_limit_s", allowed=f"up to {most_s:g}")
         return asked_s
 
-    def _lay_out(self, kernel: KernelRequest, program: Program, shape: ClusterShape, by_core: bool = False) -> Packing:
-        """From a program to its arrangement on the cluster, and from that to its packing in memory."""
+    def _fitting(
+        self, kernel: KernelRequest, program: Program, shape: ClusterShape, clusters: int
+    ) -> tuple[Packing, int]:
+        """Laid out for slices on so many clusters, or on one, where stacks for all would take too much memory."""
+        if clusters > 1:
+            with suppress(InvalidRequest, QuotaExceeded):
+                packing = self._lay_out(kernel, program, shape, clusters)
+                if packing.bytes <= MOST_SPREAD * self.arena:
+                    return packing, clusters
+        return self._lay_out(kernel, program, shape, 1), 1
+
+    def _lay_out(self, kernel: KernelRequest, program: Program, shape: ClusterShape, clusters: int = 0) -> Packing:
+        """From a program to its arrangement on the cluster, and from that to its packing in memory: for slices of one
+        core each on so many clusters, or for one launch on a whole one."""
         values = [_extent(kernel, place) for place in range(len(kernel.arguments))]
         arrangement = arrange(
             shape,
@@ -203,7 +241,10 @@ class KernelPlanner:
             local_size=kernel.local_size,
             offset=kernel.offset,
         )
-        packing = Packing(shape, program, kernel.kernel, arrangement, values, by_core=by_core)
+        by_core = clusters > 0
+        packing = Packing(
+            shape, program, kernel.kernel, arrangement, values, by_core=by_core, clusters=max(clusters, 1)
+        )
         if packing.bytes > self.arena:
             needed = f"The kernel needs {packing.bytes} bytes of board memory, and there are {self.arena}"
             message = f"{needed}; {packing.stacks}."

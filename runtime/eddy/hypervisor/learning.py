@@ -2,12 +2,17 @@
 
 For each kernel and kind of cluster: core-seconds a work-group takes, and what the cores counted, which gives the
 parallel fraction F ([000] chapter 4). Both fade with the core-seconds that followed, because inputs change.
+
+A work-group takes longer the more cores its tenant has: by (3.2) it takes a (k (1 - F) + F) core-seconds on k of them,
+and a is what the throughput f of one PE says. So f is not what was measured, but that over what k cores cost each. How
+the measured times grow with k says F too, and better than what one core counts of its lanes: it is fitted, and the
+counters count like some slices' worth of such evidence.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from eddy.core.counters import CoreCounters
 from eddy.model.parallel_fraction import Activity
@@ -16,8 +21,13 @@ UNKNOWN_FRACTION = 0.8
 """F of work that has never run ([000] 5.2.3)."""
 FADE_S = 20.0
 """Core-seconds after which what was measured counts for 1/e."""
+COUNTED_AS = 20.0
+"""Slices that the counters' F weighs against slices on different numbers of cores."""
 STEP = 4.0
 """Most by which a slice grows or shrinks at once: what the first ones take is mostly their start."""
+KNOWN = 4096
+"""Kernels of which something is known; the one that was asked for longest ago is forgotten first."""
+_LEAST_FRACTION, _LEAST_S = 1e-3, 1e-9
 
 
 @dataclass
@@ -25,21 +35,42 @@ class LearnedKernel:
     """One kernel on one kind of cluster.
 
     Attributes:
-        seconds, groups: Core-seconds that slices took and work-groups they did, fading.
+        seconds, groups, slices: Core-seconds that slices took, work-groups they did, and their number, fading.
+        beside, squares, products: Cores the tenant had meanwhile, their squares, both by work-groups, and cores times
+            core-seconds, fading.
         lanes: CYCLE_THREAD_X, fading.
         slice_groups: Work-groups the next slice should have; 0 before the first has ended.
     """
 
     seconds: float = 0.0
     groups: float = 0.0
+    slices: float = 0.0
+    beside: float = 0.0
+    squares: float = 0.0
+    products: float = 0.0
     lanes: tuple[float, ...] = ()
     slice_groups: float = 0.0
 
-    def take(self, groups: int, seconds: float, counters: CoreCounters | None, quantum_s: float) -> None:
-        """A slice ended well."""
+    def take(
+        self, groups: int, seconds: float, counters: CoreCounters | None, quantum_s: float, cores: float = 1.0
+    ) -> None:
+        """A slice ended well.
+
+        Args:
+            groups: Work-groups it did.
+            seconds: It took.
+            counters: What its core counted, if anything.
+            quantum_s: A slice should take.
+            cores: Its tenant had on this cluster meanwhile, on average: 1 or more.
+        """
+        # A clock that is too coarse for a slice does not make it free.
+        seconds = max(seconds, _LEAST_S)
         fade = math.exp(-seconds / FADE_S)
         self.seconds, self.groups = self.seconds * fade + seconds, self.groups * fade + groups
-        wanted = groups * quantum_s / max(seconds, 1e-9)
+        self.slices, self.beside = self.slices * fade + 1, self.beside * fade + groups * cores
+        self.squares = self.squares * fade + groups * cores * cores
+        self.products = self.products * fade + seconds * cores
+        wanted = groups * quantum_s / seconds
         self.slice_groups = min(max(wanted, groups / STEP), groups * STEP)
         if counters is not None and any(counters.cycle_thread):
             before = self.lanes or (0.0,) * len(counters.cycle_thread)
@@ -47,8 +78,26 @@ class LearnedKernel:
 
     @property
     def group_s(self) -> float | None:
-        """Core-seconds of a work-group; None where none was measured."""
+        """Core-seconds of a work-group, as it was; None where none was measured."""
         return self.seconds / self.groups if self.groups else None
+
+    def alone_s(self, fraction: float) -> float | None:
+        """Core-seconds of a work-group on one core alone, were this F; None where none was measured."""
+        paid = self.beside * (1 - fraction) + self.groups * fraction
+        return self.seconds / paid if paid else None
+
+    def fitted(self, counted: float) -> float:
+        """F by how core-seconds of a work-group grow with the tenant's cores, given what the counters say.
+
+        Least squares for g(k) = p + q k, F being p / (p + q), with `COUNTED_AS` slices that say `counted`.
+        """
+        if not self.slices:
+            return counted
+        weight, serial = COUNTED_AS * self.groups / self.slices, 1 - counted
+        a, d = self.groups + weight * serial * serial, self.squares + weight * counted * counted
+        b = self.beside - weight * serial * counted
+        p, q = self.seconds * d - self.products * b, self.products * a - self.seconds * b
+        return min(max(p / (p + q), _LEAST_FRACTION), 1.0) if p + q > 0 else counted
 
     @property
     def fraction(self) -> float | None:
@@ -58,24 +107,36 @@ class LearnedKernel:
         return Activity((tuple(round(count) for count in self.lanes),)).fraction
 
 
-@dataclass
 class Learned:
-    """What is known, by kernel (as `Spread.kernel` names it) and module."""
+    """What is known, by kernel (as `Spread.kernel` names it) and module; of at most `KNOWN` kernels."""
 
-    known: dict[tuple[str, str], LearnedKernel] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, LearnedKernel]] = {}
 
     def of(self, kernel: str, module: str) -> LearnedKernel:
-        """What is known of a kernel on a kind of cluster."""
-        return self.known.setdefault((kernel, module), LearnedKernel())
+        """What is known of a kernel on a kind of cluster, to be added to."""
+        modules = self._known.pop(kernel, {})
+        self._known[kernel] = modules
+        while len(self._known) > KNOWN:
+            del self._known[next(iter(self._known))]
+        return modules.setdefault(module, LearnedKernel())
 
     def look(self, kernel: str, module: str) -> LearnedKernel:
         """The same, for whoever only asks."""
-        return self.known.get((kernel, module)) or LearnedKernel()
+        return self._known.get(kernel, {}).get(module) or LearnedKernel()
+
+    def every(self) -> list[LearnedKernel]:
+        """All that is known."""
+        return [known for modules in self._known.values() for known in modules.values()]
 
     def fraction(self, kernel: str, module: str) -> tuple[float, bool]:
-        """F, and whether it was measured on that kind of cluster; of another kind, or `UNKNOWN_FRACTION`, where not."""
-        here = self.look(kernel, module).fraction
-        if here is not None:
-            return here, True
-        others = [k.fraction for (name, _), k in self.known.items() if name == kernel and k.fraction is not None]
-        return (others[0], False) if others else (UNKNOWN_FRACTION, False)
+        """F, and whether it was counted on that kind of cluster; of another kind, or `UNKNOWN_FRACTION`, where not."""
+        here = self.look(kernel, module)
+        counted, sure = self._counted(kernel, here)
+        return here.fitted(counted), sure
+
+    def _counted(self, kernel: str, here: LearnedKernel) -> tuple[float, bool]:
+        if (counted := here.fraction) is not None:
+            return counted, True
+        others = (known.fraction for known in self._known.get(kernel, {}).values())
+        return next((found for found in others if found is not None), UNKNOWN_FRACTION), False

@@ -1,58 +1,49 @@
-"""The asynchronous shell of the hypervisor: one worker thread turns the engine, everyone else gets answers."""
+"""What the server asks of the hypervisor, without waiting for the board: one worker thread turns the engine."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from types import MappingProxyType
-from typing import TypeVar
+from functools import partial
 
 import anyio
 import anyio.to_thread
 
 from eddy.board.port import BoardPort
 from eddy.core.applications import Application
-from eddy.core.errors import BoardUnreachable, StorageFailed
+from eddy.core.errors import StorageFailed
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
 from eddy.core.slots import Pool
-from eddy.hypervisor.engine import BoardRestarted, Engine
+from eddy.hypervisor.awaiting import awaited
+from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.followers import Followers
+from eddy.hypervisor.forecast.asking import Asking
+from eddy.hypervisor.forecast.outlook import QueueOutlook
+from eddy.hypervisor.forecast.trial import JobTrial
+from eddy.hypervisor.forecast.why import JobAlone, JobStanding
+from eddy.hypervisor.intake import of_array
+from eddy.hypervisor.job_spec import JobSpec
 from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.market_loop import PriceLoop
-from eddy.hypervisor.preparing import LOOK_S
+from eddy.hypervisor.recent import RecentEvents
 from eddy.hypervisor.submission_queue import SubmissionQueue
+from eddy.hypervisor.turning import Turning
 from eddy.hypervisor.waiting import run_abandonable
-from eddy.hypervisor.watch import PROBE_S, BoardWatch
 from eddy.hypervisor.work import JobKind, Work
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
+from eddy.store.submissions import LAST_ID, Submission, draft
 
+FEW = 8
+"""Followers of single jobs up to whom each reads what is about its job; more share what one of them reads."""
 FEED = 500
 """Events of a feed that are read at once."""
 COMPILATIONS = 2
 """Kernels that are compiled at the same time; more submissions wait for their turn, the others do not."""
-
-T = TypeVar("T")
-_log = logging.getLogger(__name__)
-
-FIRST_QUANTUM_S = 1e-3
-"""Board seconds of the first wait; then it is fitted to the board."""
-SHORT_WALL_S, LONG_WALL_S = 0.01, 0.05
-"""A wait without events should take between these wall seconds: long enough to cost nothing, short enough that a
-request does not wait for it."""
-TURN_S = 0.05
-"""Wall seconds after which the event loop has its say: whether to end, and who is to be told."""
-LEAST_QUANTUM_S, MOST_QUANTUM_S = 1e-6, 1e6
-RETRY_S = 0.5
-"""Wall seconds between attempts to reach a board that is away, and before going on after an unforeseen error."""
-GIVE_UP = 5
-"""Unforeseen errors, with no turn between them that went well, after which the loop ends with the last one."""
 
 
 class Hypervisor:
@@ -72,8 +63,6 @@ class Hypervisor:
     """
 
     price: PriceLoop | None = None
-    _watch = BoardWatch()
-    _doing: Mapping[int, str] = MappingProxyType({})
 
     def __init__(
         self,
@@ -106,130 +95,32 @@ class Hypervisor:
             awaken=self._awaken_from_afar,
         )
         self._store = store
-        self._limiter = anyio.CapacityLimiter(1)
+        self._followers = Followers()
+        self._following = 0
+        self._recent = RecentEvents(partial(store.events, None, None), lambda: self._followers.version)
+        self._turning = Turning(self._engine, store, self._followers, lambda: self._submissions.busy)
+        self.asking = Asking(self._engine, self._turning.on_board)
         self._compiling = anyio.CapacityLimiter(COMPILATIONS)
         self._compiling_for: dict[str, anyio.CapacityLimiter] = {}
         """By tenant: each has one kernel compiled at a time, so that none keeps the others waiting."""
         self._submissions: SubmissionQueue[tuple[JobRequest, Work | None], JobRecord] = SubmissionQueue(
-            self._engine.accept_all, self._awaken
+            self._engine.intake.accept_all, self._turning.awaken
         )
-        self._wake = anyio.Event()
-        self._followers = Followers()
-        self._ready = anyio.Event()
-        self._quantum_s = FIRST_QUANTUM_S
-        self._watch = BoardWatch()
-        self._doing = self._engine.preparing.doing
 
     async def run(self) -> None:
         """Run until cancelled: recover what the store and the board hold, then serve requests.
 
-        A board that is away is tried again until it is back, and so is a store that cannot be written, on a full disk
-        say; then everything is recovered. An error nobody foresaw is logged, and everything is recovered
-        too: what had been committed goes on. While there is nothing to do the board's time stands still; it is asked
-        for it now and then, to see whether it answers.
-
         Raises:
-            Exception: The last of `GIVE_UP` unforeseen errors in a row.
+            Exception: The last of several unforeseen errors in a row; see `Turning`.
         """
         self._loop = asyncio.get_running_loop()
         try:
-            await self._run()
+            await self._turning.run()
         finally:
+            with contextlib.suppress(StorageFailed):
+                self._engine.keep_epochs()
+                self._engine.estimates.keep(now=True)
             self._disk.shutdown()
-
-    async def _run(self) -> None:
-        started, failures = False, 0
-        while True:
-            try:
-                if not started:
-                    await self._start()
-                    started = True
-                await self._work()
-                await self._turn()
-                failures = 0
-            except BoardUnreachable as failure:
-                started = False
-                self._watch.lost(failure.message)
-            except BoardRestarted:
-                started = False
-            except StorageFailed as failure:
-                # The step that could not be kept has not happened: the board is asked again what came of it.
-                started = False
-                self._store.failed(failure)
-                await anyio.sleep(RETRY_S)
-                await anyio.to_thread.run_sync(self._store.probe)
-            except Exception:
-                started, failures = False, failures + 1
-                if failures == GIVE_UP:
-                    raise
-                _log.exception("unforeseen error; store and board are recovered")
-                await anyio.sleep(RETRY_S)
-            self._tell(started)
-
-    async def _work(self) -> None:
-        """Return when there is something to do."""
-        stalled = self._engine.stalled
-        if stalled:
-            _log.warning("stalled: the policy gives %d jobs no slot, %s first", len(stalled), stalled[:10])
-        while self._engine.idle:
-            woken = False
-            with anyio.move_on_after(LOOK_S if self._engine.preparing.waiting else PROBE_S):
-                await self._wake.wait()
-                self._wake, woken = anyio.Event(), True
-            if not woken:
-                await self._on_board(self._engine.probe)
-                await anyio.to_thread.run_sync(self._store.probe)
-
-    async def _start(self) -> None:
-        """Recover from store and board, as soon as the board answers."""
-        while True:
-            try:
-                await self._on_board(self._engine.start)
-                break
-            except BoardUnreachable as failure:
-                self._watch.lost(failure.message)
-                await anyio.sleep(RETRY_S)
-        self._watch.found()
-        self._ready.set()
-        self._tell(started=False)
-
-    async def _turn(self) -> None:
-        """Steps, one after the other."""
-        await self._on_board(self._steps)
-
-    def _steps(self) -> None:
-        """Step until there is nothing to do, somebody is to be told, or `TURN_S` are over.
-
-        To give the turn back after every step would cost more than most steps do: with many requests under way the
-        event loop comes round to it late.
-        """
-        until_s = time.monotonic() + TURN_S
-        while True:
-            self._step()
-            if self._engine.idle or time.monotonic() >= until_s or self._followers.any_of(self._engine.told):
-                return
-
-    def _step(self) -> None:
-        """One step; the next quantum is fitted to what this one took."""
-        began_s = time.monotonic()
-        happened = self._engine.step(self._quantum_s)
-        took_s = time.monotonic() - began_s
-        if took_s > LONG_WALL_S:
-            self._quantum_s = max(self._quantum_s / 2, LEAST_QUANTUM_S)
-        elif took_s < SHORT_WALL_S and not happened:
-            self._quantum_s = min(self._quantum_s * 2, MOST_QUANTUM_S)
-
-    async def _on_board(self, call: Callable[..., T], *arguments: object) -> T:
-        """Make a call in the board's thread; a cancellation waits for it to end."""
-        return await anyio.to_thread.run_sync(call, *arguments, limiter=self._limiter)
-
-    def _tell(self, started: bool) -> None:
-        """Wake those who follow a job to which something happened; all, where it is not known to which."""
-        told = self._engine.take_told()
-        if started:
-            self._followers.tell(told)
-        else:
-            self._followers.tell_all()
 
     async def submit(self, request: JobRequest) -> JobRecord:
         """Accept a job; it is durable when this returns.
@@ -242,25 +133,93 @@ class Hypervisor:
             Conflict: The idempotency key was used for another request.
             QuotaExceeded: The tenant has too many jobs that have not ended, or compiling took too much.
         """
-        await self._ready.wait()
-        if self._engine.kind_of(request).quick:
+        await self._turning.ready.wait()
+        if self._engine.intake.kind_of(request).quick:
             return await self._submissions.put((request, None))
         known = await anyio.to_thread.run_sync(self._store.known, request)
         if known is not None:
             return known
         async with self._compiling_for.setdefault(request.tenant, anyio.CapacityLimiter(1)):
-            work = await run_abandonable(self._engine.prepare, request, limiter=self._compiling)
+            work = await run_abandonable(self._engine.intake.prepare, request, limiter=self._compiling)
         return await self._submissions.put((request, work))
 
-    def _awaken(self) -> None:
-        """There is something to do."""
-        self._wake.set()
+    async def submit_array(self, requests: Sequence[JobRequest]) -> tuple[JobRecord, ...]:
+        """Accept an array of jobs, all or none; it is durable when this returns.
+
+        Args:
+            requests: Its jobs, of one tenant and one kind, under one idempotency key.
+
+        Raises:
+            EddyError: As `submit` raises it; of a job that is wrong, with its place in the array.
+        """
+        await self._turning.ready.wait()
+        intake = self._engine.intake
+        works: list[Work | None] = [None] * len(requests)
+        if not intake.kind_of(requests[0]).quick:
+            known = await anyio.to_thread.run_sync(self._store.known_array, list(map(Submission, requests)))
+            if known is not None:
+                return known
+            async with self._compiling_for.setdefault(requests[0].tenant, anyio.CapacityLimiter(1)):
+                for place, request in enumerate(requests):
+                    with of_array(place):
+                        works[place] = await run_abandonable(intake.prepare, request, limiter=self._compiling)
+        records = await anyio.to_thread.run_sync(intake.accept_array, requests, works)
+        self._turning.awaken()
+        return records
+
+    async def cancel_array(self, tenant: str, first: int) -> None:
+        """Ask for the end of all jobs of an array that have not ended.
+
+        Raises:
+            NotFound: No such array of this tenant.
+            Conflict: All have ended already, and none as cancelled.
+        """
+        await self._turning.ready.wait()
+        await anyio.to_thread.run_sync(self._engine.intake.cancel_array, tenant, first)
+        self._turning.awaken()
 
     def _awaken_from_afar(self) -> None:
-        """The same, from another thread; nothing where the loop has ended."""
+        """There is something to do, says another thread; nothing where the loop has ended."""
         with contextlib.suppress(RuntimeError):
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._awaken)
+                self._loop.call_soon_threadsafe(self._turning.awaken)
+
+    async def estimates(self, need: int | None = None, fresh: bool = False) -> QueueOutlook:
+        """What is expected of all jobs: now, or, where not `fresh`, a short time ago.
+
+        Args:
+            need: A job that should be in it, though it came just now.
+            fresh: Whether it must be as of now.
+        """
+        await self._turning.ready.wait()
+        return await self.asking.outlook(need, fresh)
+
+    async def stands(self, job: int) -> JobStanding:
+        """How a job that has not ended stands: what it waits for, and what would help it."""
+        await self._turning.ready.wait()
+        return await self.asking.stands(job, self.doing(job))
+
+    async def alone(self, record: JobRecord, application: Application) -> JobAlone:
+        """What a job of an application would take that has the board for itself."""
+        await self._turning.ready.wait()
+        return await self.asking.alone(JobSpec.of(replace(record, id=LAST_ID), application))
+
+    async def try_out(self, request: JobRequest) -> JobTrial:
+        """What would become of a request: every check of `submit`, and nothing is kept.
+
+        Raises:
+            InvalidRequest, CompilationFailed, Conflict, QuotaExceeded: As `submit` does.
+        """
+        await self._turning.ready.wait()
+        intake = self._engine.intake
+        await anyio.to_thread.run_sync(self._store.check_admission, request)
+        if intake.kind_of(request).quick:
+            work = await anyio.to_thread.run_sync(intake.prepare, request)
+        else:
+            async with self._compiling_for.setdefault(request.tenant, anyio.CapacityLimiter(1)):
+                work = await run_abandonable(intake.prepare, request, limiter=self._compiling)
+        record = draft(work.submission(), self._engine.now_s)
+        return await self.asking.try_job(work.spec(record))
 
     async def cancel(self, tenant: str, job: int) -> JobRecord:
         """Ask for a job's end; answers at once, the job reaches `cancelled` when its slots are given back.
@@ -269,9 +228,9 @@ class Hypervisor:
             NotFound: No such job of this tenant.
             Conflict: It has ended already in another state.
         """
-        await self._ready.wait()
-        record = await anyio.to_thread.run_sync(self._engine.cancel, tenant, job)
-        self._wake.set()
+        await self._turning.ready.wait()
+        record = await anyio.to_thread.run_sync(self._engine.intake.cancel, tenant, job)
+        self._turning.awaken()
         return record
 
     async def drain(self, slot: int, because: str) -> None:
@@ -284,43 +243,43 @@ class Hypervisor:
         Raises:
             NotFound: There is no such slot that jobs are given.
         """
-        await self._ready.wait()
-        await anyio.to_thread.run_sync(self._engine.drain, slot, because)
-        self._wake.set()
+        await self._turning.ready.wait()
+        await anyio.to_thread.run_sync(self._engine.intake.drain, slot, because)
+        self._turning.awaken()
 
     async def switch(self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE) -> None:
         """Have another policy decide about a pool's slots; what runs goes on."""
-        await self._ready.wait()
-        await anyio.to_thread.run_sync(self._engine.switch, pool, policy)
-        self._wake.set()
+        await self._turning.ready.wait()
+        await anyio.to_thread.run_sync(self._engine.intake.switch, pool, policy)
+        self._turning.awaken()
 
     async def account(self) -> None:
         """Have the use of slots and cores written down up to now; where the board is away, up to when it went."""
-        await self._ready.wait()
+        await self._turning.ready.wait()
         if not self.away:
-            await self._on_board(self._engine.account)
+            await self._turning.on_board(self._engine.account)
 
     @property
     def ready(self) -> bool:
         """Whether it has recovered from store and board, and serves requests."""
-        return self._ready.is_set()
+        return self._turning.ready.is_set()
 
     async def wait_ready(self) -> None:
         """Return when it serves requests."""
-        await self._ready.wait()
+        await self._turning.ready.wait()
 
     def doing(self, job: int) -> str:
         """What a job waits for that is being made for it, for people; "" for any other."""
-        return self._doing.get(job, "")
+        return self._engine.preparing.doing.get(job, "")
 
     @property
     def away(self) -> str:
         """Why the board does not answer at this moment; "" where it does, or has not been asked yet."""
-        return self._watch.away
+        return self._turning.watch.away
 
     def slots(self) -> tuple[SlotStatus, ...]:
         """What every slot does now; while the board is away nobody knows, and the phase says so."""
-        drained = self._engine.drained
+        drained = self._engine.intake.drained
         if not self.away:
             return tuple(replace(each, drained=drained.get(each.slot, "")) for each in self._engine.status)
         return tuple(
@@ -342,7 +301,7 @@ class Hypervisor:
     @property
     def policy(self) -> str:
         """Name of the dispatch policy of the pipeline slots."""
-        return self._engine.policies[Pool.PIPELINE].name
+        return self._engine.intake.policies[Pool.PIPELINE].name
 
     def now_s(self) -> float:
         """Board time as last seen."""
@@ -356,16 +315,34 @@ class Hypervisor:
             after: A sequence number.
             on: Whether to go on as they happen; else it ends with the newest there is.
         """
+        behind = True
         while True:
             changed = self._followers.next()
-            events = await anyio.to_thread.run_sync(self._store.events, tenant, None, after, FEED)
+            recent = None if behind else await self._recent.after(after)
+            if recent is None:
+                events: Sequence[JobEvent] = await anyio.to_thread.run_sync(
+                    self._store.events, tenant, None, after, FEED
+                )
+            else:
+                events = [event for event in recent if tenant in (None, event.tenant)]
             for event in events:
                 after = event.seq
                 yield event
-            if not events:
+            if recent is not None or not events:
                 if not on:
                     return
+                behind = False
                 await changed.wait()
+
+    async def awaited(
+        self, tenant: str, job: int, good: Callable[[JobRecord], bool], timeout_s: float, ending: asyncio.Event
+    ) -> JobRecord:
+        """A job as it is once it is good, or when the wall time is over, or the server ends.
+
+        Raises:
+            NotFound: No such job of this tenant.
+        """
+        return await awaited(self._followers, partial(self._store.job, tenant, job), job, good, timeout_s, ending)
 
     async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncGenerator[JobEvent, None]:
         """The events of a job with a sequence number above `after`, as they happen, until it has ended.
@@ -373,14 +350,29 @@ class Hypervisor:
         Raises:
             NotFound: No such job of this tenant.
         """
-        while True:
-            changed = self._followers.next_of(job)
-            final = (await anyio.to_thread.run_sync(self._store.job, tenant, job)).state.is_final
-            events = await anyio.to_thread.run_sync(self._store.events, tenant, job, after)
-            for event in events:
-                after = event.seq
-                yield event
-            if final and not events:
-                return
-            if not final:
-                await changed.wait()
+        self._following += 1
+        try:
+            behind = True
+            while True:
+                changed = self._followers.next_of(job)
+                crowd = self._following > FEW
+                recent = await self._recent.after(after) if crowd and not behind else None
+                news = [event for event in recent or () if event.job == job]
+                if recent is not None and not any(event.state is not None and event.state.is_final for event in news):
+                    for event in news:
+                        after = event.seq
+                        yield event
+                    await changed.wait()
+                    continue
+                final = (await anyio.to_thread.run_sync(self._store.job, tenant, job)).state.is_final
+                events = await anyio.to_thread.run_sync(self._store.events, tenant, job, after)
+                for event in events:
+                    after = event.seq
+                    yield event
+                if final and not events:
+                    return
+                behind = final
+                if not final:
+                    await changed.wait()
+        finally:
+            self._following -= 1

@@ -136,13 +136,13 @@ class Machine:
         """What a pool's policy sees now."""
         return self.decisions.view(which)
 
-    def record(self, number: int) -> Job:
+    def job(self, number: int) -> Job:
         """A job that has not ended, or ended in the last step.
 
         Raises:
             KeyError: There is none of that number.
         """
-        return self.state.record(number)
+        return self.state.job(number)
 
     def graph(self, spec: JobSpec) -> Graph:
         """The edges of a job's application, shared by all its jobs."""

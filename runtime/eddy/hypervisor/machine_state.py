@@ -89,7 +89,7 @@ class MachineState:
             if job is not None:
                 self.settle(job, self.now_s)
 
-    def record(self, number: int) -> Job:
+    def job(self, number: int) -> Job:
         """A job that has not ended, or ended in the last step.
 
         Raises:
@@ -147,8 +147,12 @@ class MachineState:
         self.pools[job.spec.pool].stale(job.spec.id)
 
     def end(self, job: Job, state: JobState, at_s: float, cause: str = "", detail: str = "") -> None:
-        """Begin a job's end: stop what runs, give back what does not; it is over when it holds no slot."""
+        """Begin a job's end: stop what runs, give back what does not; it is over when it holds no slot.
+
+        A job that is tried again after such a failure then begins again instead.
+        """
         job.ending, job.cause, job.detail = state, cause, detail
+        job.again = state is JobState.FAILED and job.may_begin_again(cause)
         self.show_again(job)
         self.changed(job)
         if self.clusters is not None and job.spec.spread is not None:
@@ -167,6 +171,8 @@ class MachineState:
 
     def settle(self, job: Job, at_s: float) -> None:
         """Move a job to the state that follows from what it holds, and let go of it where that is final."""
+        if job.again and not job.slots:
+            self._begin_again(job, at_s)
         before = job.state, job.bucket
         for state in job.advance(job.derive(), at_s):
             self.note(job, at_s, JobEventKind.STATE, state=state, detail=job.cause if state.is_final else "")
@@ -182,6 +188,17 @@ class MachineState:
             if self.memory.leave(job):
                 self.out.commands.append(Free(job.spec.id))
             self.ask_for_waiting()
+
+    def _begin_again(self, job: Job, at_s: float) -> None:
+        most = job.spec.asked.retries.max
+        self.note(job, at_s, JobEventKind.RETRY, detail=f"{job.cause} ({job.retried + 1} of {most})")
+        if self.memory.leave(job):
+            self.out.commands.append(Free(job.spec.id))
+        job.begin_again()
+        self.show_again(job)
+        self.changed(job)
+        self._wants_cores(job)
+        self.ask_for_waiting()
 
     def ask_for_memory(self, job: Job) -> None:
         """Ask for a job's buffers, unless older jobs stand in the queue."""

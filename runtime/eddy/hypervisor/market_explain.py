@@ -1,7 +1,9 @@
 """Why a tenant got what it got: in numbers and in words, of its own shares, and with its weight doubled.
 
 What another PE is worth follows from the tenant's own F and throughputs. What a doubled weight would change is not
-estimated: the policy is asked again, with the epoch's view and that weight. No other tenant's numbers are told.
+estimated: the policy is asked again, with the epoch's view and that weight. Prices and the tenant's own numbers are
+told, and nothing of other tenants. What prices imply is no secret: they are of all money, so a tenant's bids sum to its
+part of all weights, and of two tenants each knows the other's part by that.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from eddy.hypervisor.market_loop import Epoch, PriceLoop
+from eddy.hypervisor.market_history import Epoch
+from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.market_report import worth
 from eddy.policy.price import POLICIES, ROUNDS
 from eddy.policy.price.view import Floats, entitled
@@ -86,8 +89,10 @@ def _words(epoch: Epoch, tenant: str, clusters: Sequence[dict[str, Any]], double
     row, here = epoch.view.tenants.index(tenant), epoch.view.present
     numbers = here.parallel_fraction[row], here.throughput[row]
     fair, now = worth(*numbers, entitled(epoch.view)[row]), worth(*numbers, epoch.decision.shares[row])
-    part = float(epoch.view.weights[row] / epoch.view.weights.sum())
-    lines = [f"Your weight is {part:.1%} of all. That part of every cluster would be worth a speedup of {fair:.3f}."]
+    lines = [
+        f"Your weight is {epoch.view.weights[row]:g}. Your part of every cluster by weight, which you are entitled to, "
+        f"would be worth a speedup of {fair:.3f}."
+    ]
     lines += [_of_cluster(each, epoch.policy) for each in clusters]
     times = f", {now / fair:.3f} times that of the entitlement" if fair > 0 else ""
     lines.append(f"Your shares are worth a speedup of {now:.3f}{times}.")

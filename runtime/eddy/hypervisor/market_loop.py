@@ -7,9 +7,9 @@ added to the history with what had been promised; the policy sees it and shares 
 from __future__ import annotations
 
 import itertools
+import logging
 import operator
 import threading
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -17,14 +17,23 @@ import numpy as np
 
 from eddy.core.counters import CoreCounters
 from eddy.hypervisor.core_accounts import CoreAccount
+from eddy.hypervisor.market_history import Epoch, EpochHistory
 from eddy.hypervisor.messages import Spread
 from eddy.hypervisor.slot import MachineSlot
 from eddy.hypervisor.tenant_estimates import ClusterKind, TenantEstimates
 from eddy.model.parallel_fraction import Activity
-from eddy.policy.price.view import ClusterView, Configuration, Floats, PriceDecision, PricePolicy, PriceView, entitled
+from eddy.policy.price.view import (
+    ClusterView,
+    Configuration,
+    Floats,
+    PriceDecision,
+    PricePolicy,
+    PriceView,
+    entitled,
+    unpriced,
+)
 
-KEPT = 4096
-"""Epochs the history holds."""
+_log = logging.getLogger(__name__)
 MOST_CONFIGURATIONS = 32
 """Alternatives a policy is shown; with more, those that change one slot."""
 
@@ -44,30 +53,24 @@ class PriceSettings:
     configure_s: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Epoch:
-    """What was decided at the start of an epoch, and what came of it.
+@dataclass(frozen=True, slots=True)
+class SliceMeasured:
+    """What a slice was measured to do.
 
     Attributes:
-        number: Counts from 0.
-        at_s: Board time of its start.
-        ended_s: Of its end; None while it lasts.
-        policy: Name of the policy.
-        view, decision: What it saw, and what it said.
-        measured: Whether each F was measured there; (n, m).
-        delivered_s: Core-seconds each tenant had on each cluster, (n, m).
-        work_s: Seconds one base PE would have taken for what each tenant got done; (n,).
+        slot, module: The cluster it ran on, and what that is.
+        groups: Work-groups it did.
+        took_s: Board seconds.
+        cores: Its tenant had on that cluster meanwhile, on average, this one included.
+        counters: What its core counted, if anything.
     """
 
-    number: int
-    at_s: float
-    ended_s: float | None
-    policy: str
-    view: PriceView
-    decision: PriceDecision
-    measured: Floats
-    delivered_s: Floats
-    work_s: Floats
+    slot: int
+    module: str
+    groups: int
+    took_s: float
+    cores: float = 1.0
+    counters: CoreCounters | None = None
 
 
 @dataclass
@@ -95,10 +98,8 @@ class PriceLoop:
         self.weights: dict[str, float] = {}
         self.wanted: dict[int, str] = {}
         """By slot: the module the configuration in force has there."""
-        self.history: deque[Epoch] = deque(maxlen=KEPT)
+        self.history = EpochHistory()
         self.now: Epoch | None = None
-        self._lock = threading.Lock()
-        """Keeps those who look at the history apart from the one who writes it."""
         self.next_s = 0.0
         self.life = 0
         """How often the hypervisor has recovered: tells its slices from those of earlier lives."""
@@ -110,6 +111,7 @@ class PriceLoop:
         self._before: dict[int, dict[str, float]] = {}
         self._counted: dict[tuple[str, int], tuple[int, ...]] = {}
         self._next_policy: PricePolicy | None = None
+        self._switching = threading.Lock()
         self._configured_s = 0.0
         self._number = 0
 
@@ -120,8 +122,16 @@ class PriceLoop:
 
     def switch(self, policy: PricePolicy) -> None:
         """Another policy, from the next epoch on, which is due at once; from any thread."""
-        self._next_policy = policy
+        with self._switching:
+            self._next_policy = policy
         self.next_s = 0.0
+
+    def _exchange(self) -> None:
+        """Put the policy in force that was asked for meanwhile, if any."""
+        with self._switching:
+            asked, self._next_policy = self._next_policy, None
+        if asked is not None:
+            self.policy, self._memory = asked, asked.initial()
 
     @property
     def policy_name(self) -> str:
@@ -130,8 +140,11 @@ class PriceLoop:
 
     def shown(self) -> tuple[Epoch | None, tuple[Epoch, ...]]:
         """The epoch that lasts, and those that ended, oldest first; from any thread."""
-        with self._lock:
-            return self.now, tuple(self.history)
+        return self.now, self.history.ended()
+
+    def restore(self, epochs: Iterable[str]) -> None:
+        """Go on after the epochs an earlier life wrote (`EpochHistory.write`), oldest first."""
+        self._number = max(self._number, self.history.restore(epochs))
 
     # What happens -------------------------------------------------------------------------------------------------
 
@@ -139,20 +152,11 @@ class PriceLoop:
         """A tenant submitted a kernel."""
         self.estimates.arrived(tenant, spread)
 
-    def measured(
-        self,
-        tenant: str,
-        slot: int,
-        module: str,
-        spread: Spread,
-        groups: int,
-        took_s: float,
-        counters: CoreCounters | None,
-    ) -> None:
-        """A slice ended well."""
-        known = self.estimates.learned.of(spread.kernel, module)
-        known.take(groups, took_s, counters, self.settings.quantum_s)
-        done = groups / spread.variants[module].groups
+    def measured(self, tenant: str, spread: Spread, of: SliceMeasured) -> None:
+        """A slice of a tenant's kernel ended well."""
+        known, counters, slot = self.estimates.learned.of(spread.kernel, of.module), of.counters, of.slot
+        known.take(of.groups, of.took_s, counters, self.settings.quantum_s, of.cores)
+        done = of.groups / spread.variants[of.module].groups
         self._work_s[tenant] = self._work_s.get(tenant, 0.0) + done * self.estimates.base_s(spread)
         if counters is not None and any(counters.cycle_thread):
             before = self._counted.get((tenant, slot), (0,) * len(counters.cycle_thread))
@@ -208,15 +212,13 @@ class PriceLoop:
     def _begin(
         self, now_s: float, tenants: list[str], slots: tuple[MachineSlot, ...], fits: Mapping[str, Mapping[int, str]]
     ) -> None:
-        if (chosen_policy := self._next_policy) is not None:
-            self.policy, self._next_policy = chosen_policy, None
-            self._memory = self.policy.initial()
+        self._exchange()
         self.weights = {tenant: self.weight_of(tenant) for tenant in tenants}
         modules = {slot.index: self._module(slot, fits) for slot in slots}
         here = self._configuration(tenants, {slot: module for slot, module in modules.items() if module})
         if not here.clusters:
             return
-        last = self.history[-1] if self.history else None
+        last = self.history.last
         view = PriceView(
             now_s=now_s,
             epoch=self._number,
@@ -229,8 +231,7 @@ class PriceLoop:
             alternatives=self._alternatives(now_s, tenants, slots, modules, fits),
             memory=self._memory,
         )
-        decision = self.policy.decide(view)
-        self._memory = decision.memory
+        name, decision = self._decide(view)
         slots_now = [cluster.slot for cluster in here.clusters]
         self._prices = dict(zip(slots_now, map(float, decision.prices), strict=True))
         for column, cluster in enumerate(here.clusters):
@@ -243,12 +244,32 @@ class PriceLoop:
         sure = np.array([[self.estimates.sure(t, c.module) for c in here.clusters] for t in tenants], np.float64)
         view = replace(view, memory=None)
         work = np.zeros(len(tenants))
-        self.now = Epoch(self._number, now_s, None, self.policy.name, view, decision, sure, nothing, work)
+        self.now = Epoch(self._number, now_s, None, name, view, decision, sure, nothing, work)
         self._before = {slot: dict(account.delivered_s) for slot, account in self.accounts.items()}
         self._work_s.clear()
         self._counted.clear()
         self._number += 1
         self.next_s = now_s + self.settings.epoch_s
+
+    def _decide(self, view: PriceView) -> tuple[str, PriceDecision]:
+        """The policy's decision; of one that fails, or whose shares cannot be given, the entitlement for this epoch.
+
+        What tenants run shapes what a policy is told; none of it may keep the others' kernels from running.
+        """
+        try:
+            decision = self.policy.decide(view)
+        except Exception:
+            _log.exception("price policy %s failed; epoch %d is shared by entitlement", self.policy.name, view.epoch)
+            return self._entitled(view)
+        if not _can_be_given(decision, view):
+            _log.error("price policy %s: shares that cannot be given in epoch %d", self.policy.name, view.epoch)
+            return self._entitled(view)
+        self._memory = decision.memory
+        return self.policy.name, decision
+
+    def _entitled(self, view: PriceView) -> tuple[str, PriceDecision]:
+        self._memory = self.policy.initial()
+        return "entitlement", PriceDecision(entitled(view), unpriced(view))
 
     def _end(self, now_s: float) -> None:
         """Close the epoch that lasts: what was delivered in it is history."""
@@ -258,8 +279,7 @@ class PriceLoop:
         clusters, tenants = epoch.view.present.clusters, epoch.view.tenants
         had = np.array([[self._had(c.slot, tenant) for c in clusters] for tenant in tenants])
         work = np.array([self._work_s.get(tenant, 0.0) for tenant in tenants])
-        with self._lock:
-            self.history.append(replace(epoch, ended_s=now_s, delivered_s=had, work_s=work))
+        self.history.add(replace(epoch, ended_s=now_s, delivered_s=had, work_s=work))
 
     def _activity(self, tenant: str, slot: int) -> Activity | None:
         """What was counted for a tenant on a cluster since the last epoch began."""
@@ -333,6 +353,15 @@ class PriceLoop:
             named = (dict(held) for held in self.configurations.values() if set(held) == indices and held != modules)
             return [h for h in named if all(m in self.kinds and s in fits.get(m, {}) for s, m in h.items())]
         return _combinations({s.index: [m for m in self.kinds if s.index in fits.get(m, {})] for s in slots}, modules)
+
+
+def _can_be_given(decision: PriceDecision, view: PriceView) -> bool:
+    """Whether shares and prices are numbers, and nobody is promised what is not there."""
+    shares, capacity = decision.shares, view.present.capacity
+    if shares.shape != view.present.throughput.shape or decision.prices.shape != capacity.shape:
+        return False
+    whole = np.isfinite(shares).all() and np.isfinite(decision.prices).all()
+    return bool(whole and (shares >= 0).all() and (shares.sum(axis=0) <= capacity * (1 + 1e-6)).all())
 
 
 def _of_last(last: Epoch | None, tenants: list[str], here: Configuration) -> Floats:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from eddy.hypervisor.market_loop import Epoch, PriceLoop
+from eddy.hypervisor.market_history import Epoch
+from eddy.hypervisor.market_loop import PriceLoop
 from eddy.policy.price.view import Floats, entitled
 
 HISTORY = 500

@@ -26,6 +26,11 @@ class MemoryQueue:
         """Whether a job stands in the queue."""
         return number in self._waiting
 
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """Jobs that stand in the queue, oldest first."""
+        return tuple(number for _, number in self._line)
+
     def adopt(self, job: Job) -> None:
         """Recover a job as it was."""
         if job.spec.needs_memory and job.memory is BufferState.HELD:
@@ -84,9 +89,9 @@ class MemoryQueue:
         job.memory, job.lacks_memory = BufferState.BLOCKED, True
         if job.spec.id not in self._waiting:
             self._waiting[job.spec.id] = job
-            insort(self._line, job.spec.age)
+            insort(self._line, job.age)
 
     def _forget(self, job: Job) -> None:
         self._asked.discard(job.spec.id)
         if self._waiting.pop(job.spec.id, None) is not None:
-            del self._line[bisect_left(self._line, job.spec.age)]
+            del self._line[bisect_left(self._line, job.age)]

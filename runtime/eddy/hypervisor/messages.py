@@ -20,16 +20,18 @@ from eddy.policy.dispatch.view import DispatchPolicy
 
 @dataclass(frozen=True, slots=True)
 class Arrive:
-    """A job was accepted."""
+    """A job was accepted; one that waited for others is ready since `ready_s`."""
 
     job: JobSpec
+    ready_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """A job's end was asked for."""
+    """A job's end was asked for, at that wall time."""
 
     job: int
+    asked_unix_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +203,14 @@ class LaunchItem:
 @dataclass(frozen=True, slots=True)
 class LaunchSlice(LaunchItem):
     """Start work-groups of a kernel on one core; a `SliceEnded` follows. `item` counts the slices of the job, `name`
-    is what the board calls it."""
+    is what the board calls it, and `area` which part of the region's stacks it has."""
 
     name: str
     module: str
     core: int
     first: int
     count: int
+    area: int
 
 
 @dataclass(frozen=True, slots=True)

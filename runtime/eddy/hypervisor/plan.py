@@ -28,6 +28,7 @@ class Plan:
         record: What it is, for the job's record.
         application: What it is to the state machine.
         soft: Whether it computes with floating point that its cluster has no unit for.
+        clusters: Clusters of its kind whose cores may run slices of it at the same time.
     """
 
     request: KernelRequest
@@ -36,6 +37,7 @@ class Plan:
     record: KernelRecord
     application: Application
     soft: bool = False
+    clusters: int = 1
 
     def parts(self, fetch: Callable[[str], Pieces]) -> Iterator[tuple[int, bytes]]:
         """What the region holds before the first slice, everything else being zero: offset and bytes.

@@ -83,19 +83,20 @@ class PoolState:
         """
         if len(self._stale) > max(len(self._jobs), MANY):
             mine = (job for job in known.values() if job.spec.pool is self.pool and not job.hidden)
-            self._jobs = Jobs([self._view(job) for job in mine])
+            self._jobs = Jobs([self.look(job) for job in mine])
         else:
             for number in self._stale:
                 job = known.get(number)
                 if job is None or job.hidden:
                     self._jobs = self._jobs.drop(number)
                 else:
-                    self._jobs = self._jobs.put(self._view(job))
+                    self._jobs = self._jobs.put(self.look(job))
         self._changed |= self._stale
         self._stale.clear()
         return self._jobs
 
-    def _view(self, job: Job) -> JobView:
+    def look(self, job: Job) -> JobView:
+        """A job as its policy would see it."""
         return job.view(self.fits, len(self.slots), self._shape)
 
     def decide(self, view: DispatchView) -> Dispatch:

@@ -168,7 +168,8 @@ def _count_time(store: Store, machine: Machine, now_s: float) -> None:
 def _clock(store: Store, state: BoardState) -> LastTimes:
     """Go on counting where the last life stopped, if the board's clock or events restarted."""
     seen, offset_s = int(store.meta("seen", "-1")), float(store.meta("offset_s", "0"))
-    last_s = float(store.meta("now_s", "0"))
+    # Use may be written down later than anything else; what was charged once must not pass again.
+    last_s = max(float(store.meta("now_s", "0")), int(store.meta(ACCOUNTED, "0")) / 1e9)
     if seen >= state.next_seq:
         seen = -1
     if state.now_s + offset_s < last_s:
@@ -204,6 +205,9 @@ class _Jobs:
         self._store, self._kinds, self._buffers = store, kinds, buffers
         self._machine, self._now_s, self._computes = machine, now_s, computes
         self._notes: list[JobEvent] = []
+        self._begun_again: list[Job] = []
+        """Jobs whose buffers were lost. That must be on disk before they get others: those would pass for the lost ones
+        at the next recovery, and tasks would go on with inputs that are not there."""
         self.work: dict[int, Work] = {}
         self.inputs: list[m.Input] = []
 
@@ -220,7 +224,8 @@ class _Jobs:
                 self.work.pop(number, None)
                 self._give_up(stored, Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}")
         if self._notes:
-            self._store.commit(Commit(events=tuple(self._notes)))
+            jobs = tuple((job.record(), job.snapshot()) for job in self._begun_again)
+            self._store.commit(Commit(jobs=jobs, events=tuple(self._notes)))
 
     def _adopt(self, stored: StoredJob) -> None:
         record = stored.record
@@ -239,7 +244,7 @@ class _Jobs:
         else:
             self.inputs.append(m.Arrive(spec))
         if stored.cancel:
-            self.inputs.append(m.Cancel(record.id))
+            self.inputs.append(m.Cancel(record.id, record.cancel_asked_unix_s))
 
     def _go_on(self, stored: StoredJob, spec: m.JobSpec) -> None:
         """Recover a job that had begun, as far as its buffers are still there."""
@@ -251,7 +256,10 @@ class _Jobs:
         if spec.needs_memory and not has_memory:
             self._buffers.free(spec.id)
         graph = self._machine.graph(spec)
-        self._machine.adopt_job(Job.restore(spec, graph, stored.record, stored.snapshot, has_memory))
+        job = Job.restore(spec, graph, stored.record, stored.snapshot, has_memory)
+        self._machine.adopt_job(job)
+        if spec.needs_memory and prepared and not has_memory:
+            self._begun_again.append(job)
         detail = "" if has_memory or not prepared else "its buffers were lost"
         self._notes.append(JobEvent(0, spec.id, spec.tenant, self._now_s, JobEventKind.RECOVERED, detail=detail))
 

@@ -20,7 +20,6 @@ from eddy.hypervisor.messages import (
     Input,
     ItemEnded,
     JobFault,
-    JobSpec,
     LoadFailed,
     NoMemory,
     Resume,
@@ -56,7 +55,7 @@ class Reports:
         elif isinstance(message, Configured):
             self._configured(message)
         elif isinstance(message, Arrive):
-            self._arrive(message.job)
+            self._arrive(message)
         elif isinstance(message, LoadFailed):
             self._load_failed(message)
         elif isinstance(message, Allocated):
@@ -68,9 +67,7 @@ class Reports:
         elif isinstance(message, Collected):
             self._collected(message)
         elif isinstance(message, Cancel):
-            job = self.state.jobs.get(message.job)
-            if job is not None and job.ending is None:
-                self.state.end(job, JobState.CANCELLED, self.state.now_s)
+            self._cancel(message)
         elif isinstance(message, Resume):
             self._resume()
         elif isinstance(message, (Drain, Undrain, Switch)):
@@ -78,6 +75,17 @@ class Reports:
         elif isinstance(message, Wake):
             for pool in self.state.pools.values():
                 pool.wake_s = None
+
+    def _cancel(self, message: Cancel) -> None:
+        job = self.state.jobs.get(message.job)
+        if job is None:
+            return
+        job.cancel_asked_unix_s = job.cancel_asked_unix_s or message.asked_unix_s
+        self.state.changed(job)
+        if job.ending is None:
+            self.state.end(job, JobState.CANCELLED, self.state.now_s)
+        elif job.again:  # it would not have ended
+            job.again, job.ending, job.cause, job.detail = False, JobState.CANCELLED, "", ""
 
     def _asked(self, message: Drain | Undrain | Switch) -> None:
         """What the operator asked for."""
@@ -97,8 +105,11 @@ class Reports:
             for item in range(job.committed, job.finished):
                 self._finished(job, item, self.state.now_s)
 
-    def _arrive(self, spec: JobSpec) -> None:
-        self.state.add(Job(spec, self.state.graph(spec)))
+    def _arrive(self, message: Arrive) -> None:
+        job = Job(message.job, self.state.graph(message.job))
+        if message.ready_s is not None:
+            job.ready(message.ready_s)
+        self.state.add(job)
 
     def _allocated(self, number: int) -> None:
         job = self.state.jobs.get(number)
@@ -106,7 +117,7 @@ class Reports:
             self.state.out.commands.append(Free(number))
             return
         if number in self.state.memory:
-            job.shown_s = max(job.spec.arrival_s, self.state.pools[job.spec.pool].asked_s)
+            job.shown_s = max(job.arrival_s, self.state.pools[job.spec.pool].asked_s)
             job.touch_all()
         job.placed = True
         self.state.memory.grant(job)
@@ -126,7 +137,7 @@ class Reports:
 
     def _job_fault(self, message: JobFault) -> None:
         job = self.state.jobs.get(message.job)
-        if job is None or job.ending is not None:
+        if job is None or (job.ending is not None and not job.again):
             return
         self.state.memory.give_up(job)
         job.failed_item = message.item

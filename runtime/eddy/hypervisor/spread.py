@@ -83,7 +83,7 @@ class SpreadWork:
         """A slice on one core; its launch block is put in first."""
         assert isinstance(launch, m.LaunchSlice)
         plan = self.plans[launch.module]
-        at, block = plan.packing.core_block(launch.core, launch.first, launch.count)
+        at, block = plan.packing.core_block(launch.area, launch.first, launch.count)
         memory.write(REGION + launch.module, at, block)
         region = memory.find(REGION + launch.module).id
         kernel = KernelLaunch(
@@ -123,7 +123,7 @@ class SpreadWork:
 def variant(plan: Plan) -> m.Variant:
     """What the state machine needs of a plan."""
     arrangement = plan.packing.arrangement
-    return m.Variant(plan.application, arrangement.groups, arrangement.core_groups, plan.soft)
+    return m.Variant(plan.application, arrangement.groups, arrangement.core_groups, plan.soft, plan.clusters)
 
 
 def cluster_kinds(modules: Mapping[str, ModuleManifest]) -> dict[str, ClusterKind]:

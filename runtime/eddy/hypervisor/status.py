@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from eddy.board.port import BoardDescription, Cause
-from eddy.core.errors import Conflict, EddyError
+from eddy.core.errors import Conflict, EddyError, StorageFailed
 from eddy.core.records import SlotStatus
 from eddy.core.slots import Image, Pool
 from eddy.hypervisor import messages as m
@@ -14,14 +14,16 @@ from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.slot import Phase
 from eddy.hypervisor.translate import fits, pool_slots
 from eddy.hypervisor.work import Offer
+from eddy.store.files import DamagedFile
 
 _log = logging.getLogger(__name__)
 
 
 def offered(description: BoardDescription, images: Iterable[Image]) -> Offer:
     """What a board has for jobs."""
-    modules = [frozenset(fits(images, pool_slots(description, pool))) for pool in (Pool.PIPELINE, Pool.GPU)]
-    return Offer(description.arena_bytes, *modules)
+    pipeline, gpu = (fits(images, pool_slots(description, pool)) for pool in (Pool.PIPELINE, Pool.GPU))
+    slots = {module: len(held) for module, held in gpu.items()}
+    return Offer(description.arena_bytes, frozenset(pipeline), frozenset(gpu), slots)
 
 
 def slot_statuses(description: BoardDescription, machine: Machine) -> tuple[SlotStatus, ...]:
@@ -59,10 +61,16 @@ def explain(error: Exception, doing: str) -> tuple[str, str]:
         error: Any error but `BoardUnreachable`.
         doing: What was being done.
     """
+    if isinstance(error, DamagedFile):
+        _log.error("%s (%s)", error.message, error.path, extra={"code": error.code, "path": str(error.path)})
+    if isinstance(error, StorageFailed):  # where the data lies is no tenant's matter
+        _log.error("storage, in %s: %s", doing, error.message, extra={"code": error.code})
+        return error.code, "the server cannot read or keep its data; its log has the cause"
     if isinstance(error, EddyError):
         return error.code, error.message
     _log.error("unforeseen error in %s", doing, exc_info=error)
-    return Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}"
+    what = error.strerror if isinstance(error, OSError) else error
+    return Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {what}"
 
 
 def cause_of(error: Exception) -> Cause:

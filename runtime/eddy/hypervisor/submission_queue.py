@@ -38,6 +38,11 @@ class SubmissionQueue(Generic[Asked, Answer]):
         self._porter: asyncio.Task[None] | None = None
         self._limiter: anyio.CapacityLimiter | None = None
 
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits; from any thread."""
+        return self._porter is not None
+
     async def put(self, asked: Asked) -> Answer:
         """Wait for the next group.
 

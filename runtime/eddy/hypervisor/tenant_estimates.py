@@ -1,4 +1,9 @@
-"""What a price policy is told of a tenant's work: parallel fraction and throughput of the kernels it submitted last."""
+"""What a price policy is told of a tenant's work: parallel fraction and throughput of the kernels it submitted last.
+
+A tenant with several kernels runs them on a cluster in turn. Each counts by its part of the work that was submitted, in
+seconds of a base PE: throughput is all work over all the time it takes there, and F the mean by that time, which is
+what (3.2) says of the sum.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +20,13 @@ SOFT_FLOAT = 0.15
 """Speed of floating point in software over that of a unit, before anything was measured."""
 RECENT = 8
 """Kernels of a tenant by which its work is judged: those it submitted last."""
+SUBMISSIONS = 32
+"""Submissions after which one counts for 1/e in the mix of a tenant's kernels."""
+_FADE = math.exp(-1 / SUBMISSIONS)
+_FORGOTTEN = 1e-3
+"""What was submitted so seldom of late is no part of the mix."""
+MOST_SPEED = 1e9
+"""Most by which speeds of clusters may differ from a base PE's, either way, as policies are told them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,14 @@ class ClusterKind:
         return self.lanes * self.clk_hz
 
 
+@dataclass(slots=True)
+class _Submitted:
+    """A kernel of a tenant, and how often it was submitted, fading."""
+
+    spread: Spread
+    times: float
+
+
 class TenantEstimates:
     """Estimates for each tenant and kind of cluster.
 
@@ -49,21 +69,29 @@ class TenantEstimates:
 
     def __init__(self, kinds: Mapping[str, ClusterKind]) -> None:
         self.kinds, self.learned = kinds, Learned()
-        self._recent: dict[str, dict[str, Spread]] = {}
+        self._recent: dict[str, dict[str, _Submitted]] = {}
 
     def arrived(self, tenant: str, spread: Spread) -> None:
         """A tenant submitted a kernel."""
         recent = self._recent.setdefault(tenant, {})
-        recent.pop(spread.kernel, None)
-        recent[spread.kernel] = spread
+        for kernel, each in list(recent.items()):
+            each.times *= _FADE
+            if each.times < _FORGOTTEN:
+                del recent[kernel]
+        before = recent.pop(spread.kernel, None)
+        recent[spread.kernel] = _Submitted(spread, 1.0 + (before.times if before else 0.0))
         while len(recent) > RECENT:
             del recent[next(iter(recent))]
 
     def fraction(self, tenant: str, module: str) -> float:
         """F of what a tenant submitted last, on a kind of cluster."""
-        recent = self._recent.get(tenant, {})
-        found = [self.learned.fraction(kernel, module)[0] for kernel in recent]
-        return float(np.clip(np.mean(found), 1e-3, 1.0)) if found else UNKNOWN_FRACTION
+        mix = self._mix(tenant, module)
+        # What runs nowhere near does not count, unless nothing else was submitted.
+        times = [work / speed if speed > 0 else 0.0 for _, work, speed in mix]
+        found = [self.learned.fraction(spread.kernel, module)[0] for spread, _, _ in mix]
+        if not found:
+            return UNKNOWN_FRACTION
+        return float(np.clip(np.average(found, weights=times if any(times) else None), 1e-3, 1.0))
 
     def sure(self, tenant: str, module: str) -> bool:
         """Whether F of all that a tenant submitted last was measured on a kind of cluster."""
@@ -73,8 +101,22 @@ class TenantEstimates:
     def throughput(self, tenant: str, module: str) -> float:
         """Of one PE for what a tenant submitted last, over a base PE; 0 where nothing of it runs there."""
         base = min(kind.speed for kind in self.kinds.values())
-        found = [self._speed(spread, module) / base for spread in self._recent.get(tenant, {}).values()]
-        return float(np.mean(found)) if found else 0.0
+        able = [(work, speed) for _, work, speed in self._mix(tenant, module) if speed > 0]
+        if not able:
+            return 0.0
+        found = sum(work for work, _ in able) / sum(work / speed for work, speed in able) / base
+        return min(max(found, 1 / MOST_SPEED), MOST_SPEED)
+
+    def _mix(self, tenant: str, module: str) -> list[tuple[Spread, float, float]]:
+        """A tenant's kernels, the work that was submitted of each, and the speed of one PE for it, in one unit.
+
+        While some of it was never measured, all count alike.
+        """
+        recent = list(self._recent.get(tenant, {}).values())
+        work = [each.times * self.base_s(each.spread) for each in recent]
+        known = all(work)
+        speeds = (self._speed(each.spread, module) for each in recent)
+        return [(e.spread, w if known else 1.0, s) for e, w, s in zip(recent, work, speeds, strict=True)]
 
     def _speed(self, spread: Spread, module: str) -> float:
         """Of one PE for a kernel, in the unit of `ClusterKind.speed`: measured over what was measured elsewhere.
@@ -100,8 +142,9 @@ class TenantEstimates:
         return self.kinds[module].speed * (SOFT_FLOAT if spread.variants[module].soft else 1.0)
 
     def _whole_s(self, spread: Spread, module: str) -> float | None:
-        """Core-seconds of a kernel over all its work-groups, as measured."""
-        group_s = self.learned.look(spread.kernel, module).group_s
+        """Seconds of a kernel over all its work-groups on one core alone, as measured."""
+        fraction, _ = self.learned.fraction(spread.kernel, module)
+        group_s = self.learned.look(spread.kernel, module).alone_s(fraction)
         return None if group_s is None else group_s * spread.variants[module].groups
 
     def base_s(self, spread: Spread) -> float:

@@ -5,8 +5,9 @@ It is what policy studies and property tests run. Items carry no data: nothing i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from eddy.board import port
 from eddy.board.model import ModelBoard
@@ -27,6 +28,16 @@ class Stalled(EddyError):
     """Jobs are left, nothing runs, and the policy decides nothing."""
 
     code = "stalled"
+
+
+class StepWatch(Protocol):
+    """Told of every step of the machine."""
+
+    def before(self, machine: Machine, inputs: Sequence[m.Input], now_s: float) -> None:
+        """What comes in next, and when."""
+
+    def after(self, machine: Machine, outcome: m.StepResult) -> None:
+        """What came of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +67,7 @@ def run_virtual(
     arena_jobs: int | None = None,
     residency: Residency = LIVE,
     gpu_policy: DispatchPolicy | None = None,
+    watch: StepWatch | None = None,
 ) -> VirtualRun:
     """Run jobs to their end.
 
@@ -68,6 +80,7 @@ def run_virtual(
         arena_jobs: How many jobs that need memory fit at once; None for any number.
         residency: What the machine makes of modules that stay in slots.
         gpu_policy: Who gets which slot of the `gpu` pool; None leaves that pool out.
+        watch: Told of every step of the machine.
 
     Raises:
         Stalled: Jobs are left that the policy never gives a slot.
@@ -76,7 +89,7 @@ def run_virtual(
     slots = {**pipeline_slots(board.describe()), **(load_s or {})}
     known = fits(board.images(), [*slots, *(gpu.slots if gpu is not None else ())])
     made = Machine(slots, policy, known, scrubbed_modules(board.images()), gpu, residency)
-    return _Driver(board, made, arrivals, cancels, arena_jobs).run()
+    return _Driver(board, made, arrivals, cancels, arena_jobs, watch).run()
 
 
 class _Driver:
@@ -89,7 +102,9 @@ class _Driver:
         arrivals: Iterable[m.JobSpec],
         cancels: Iterable[tuple[float, int]],
         arena_jobs: int | None,
+        watch: StepWatch | None = None,
     ) -> None:
+        self.watch = watch
         self.board, self.machine = board, machine
         coming: list[tuple[float, int, m.Input]] = [(job.arrival_s, job.id, m.Arrive(job)) for job in arrivals]
         coming += [(at_s, job, m.Cancel(job)) for at_s, job in cancels]
@@ -125,10 +140,14 @@ class _Driver:
             if not inputs and load is not None:
                 inputs, load = self._load(load), None
                 continue
+            if self.watch is not None:
+                self.watch.before(self.machine, inputs, now_s)
             outcome = self.machine.step(now_s, inputs)
             self.log += outcome.log
+            if self.watch is not None:
+                self.watch.after(self.machine, outcome)
             for number in outcome.ended:
-                self.jobs[number] = self.machine.record(number).record()
+                self.jobs[number] = self.machine.job(number).record()
             inputs = []
             for command in outcome.commands:
                 if isinstance(command, m.Load):

@@ -9,7 +9,7 @@ classes, passed to the engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from eddy.board.port import BoardEvent, Buffer, Launch
@@ -35,11 +35,13 @@ class Offer:
         arena_bytes: Of its memory.
         pipeline: Modules with an image for some slot of the `pipeline` pool.
         gpu: Modules with an image for some slot of the `gpu` pool.
+        gpu_slots: For how many slots of it, by module.
     """
 
     arena_bytes: int = 0
     pipeline: frozenset[str] = frozenset()
     gpu: frozenset[str] = frozenset()
+    gpu_slots: Mapping[str, int] = field(default_factory=dict)
 
 
 class JobMemory:

@@ -34,11 +34,6 @@ class Market:
     capacity: Array
     utility: str = "amdahl"
 
-    @property
-    def linear_to(self) -> float:
-        """Up to how many PEs a share is worth its length: 1 where utility is what slices of time deliver."""
-        return 1.0 if self.utility == "deliverable" else 0.0
-
 
 def _array(value: npt.ArrayLike, name: str, dimensions: int) -> Array:
     """The argument as floats of the right rank."""

@@ -9,20 +9,23 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from eddy.core.applications import Application
-from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.core.errors import Conflict, InvalidRequest, NotFound, PackageRefused
 from eddy.files import damaged, os_errors, write_private
-from eddy.packages.applications import load_application, load_constants, parse_application
+from eddy.packages.applications import load_application, load_constants
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleKind, ModuleManifest
+from eddy.packages.signatures import PackageTrust, parse_package
 
+_log = logging.getLogger(__name__)
 GROUP_S = 20e-6
 """Seconds a work-group of a kernel takes on a model board, where nobody measured it."""
 UNKNOWN_S = 1e-3
@@ -139,9 +142,11 @@ class CatalogueInForce:
     Args:
         catalogue: The first one.
         folder: Directory that keeps what is added, or None to keep nothing.
+        trust: Whose packages may be added; anybody's where left out.
     """
 
-    def __init__(self, catalogue: Catalogue, folder: Path | None = None) -> None:
+    def __init__(self, catalogue: Catalogue, folder: Path | None = None, trust: PackageTrust | None = None) -> None:
+        self._trust = trust or PackageTrust()
         self.now = catalogue
         self._folder = folder
         self._adding = threading.Lock()
@@ -153,14 +158,19 @@ class CatalogueInForce:
     def add(self, raw: Mapping[str, Any]) -> tuple[Application, bool]:
         """Add an application; adding the same one again changes nothing.
 
+        Args:
+            raw: The package, with its `signature` where it has one.
+
         Returns:
             The application, and whether it is new.
 
         Raises:
             InvalidRequest: A field is wrong, or a task asks for a module that is not there.
             Conflict: Another application has that name.
+            PackageRefused: Nobody who is trusted signed it.
         """
-        application = parse_application(raw)
+        application, signature = parse_package(raw)
+        self._trust.check(application, signature)
         with self._adding:
             grown = self.now.with_application(application)
             if grown is self.now:
@@ -171,12 +181,13 @@ class CatalogueInForce:
         return application, True
 
 
-def load_catalogue(bitstreams: Path, added: Path | None = None) -> Catalogue:
+def load_catalogue(bitstreams: Path, added: Path | None = None, trust: PackageTrust | None = None) -> Catalogue:
     """The catalogue of a `bitstreams/` directory: `<module>/manifest.yaml`, `applications/*.yaml`, and their constants.
 
     Args:
         bitstreams: The directory.
         added: Directory with what an operator added; what ships under the same name goes before it.
+        trust: Whose packages count among those; the others are left out, and named in the log. What ships is trusted.
 
     Raises:
         InvalidRequest: A manifest or a package is wrong; the message names the file.
@@ -190,12 +201,23 @@ def load_catalogue(bitstreams: Path, added: Path | None = None) -> Catalogue:
         applications[application.name] = application
         shipped = load_constants(path, application)
         constants |= {(application.name, buffer): data for buffer, data in shipped.items()}
-    kept = [] if added is None else [_kept(path) for path in sorted(added.glob("*.json"))]
+    kept = [] if added is None else _trusted(sorted(added.glob("*.json")), trust or PackageTrust())
     return Catalogue(modules, {**{each.name: each for each in kept}, **applications}, constants)
 
 
-def _kept(path: Path) -> Application:
-    """An application that was added.
+def _trusted(paths: Sequence[Path], trust: PackageTrust) -> Iterator[Application]:
+    for path in paths:
+        application, signature = _kept(path)
+        try:
+            trust.check(application, signature)
+        except PackageRefused as refusal:
+            _log.error("%s is not offered: %s", path, refusal.message)
+            continue
+        yield application
+
+
+def _kept(path: Path) -> tuple[Application, str]:
+    """An application that was added, with its signature.
 
     Raises:
         StorageDamaged: The file does not hold one.
@@ -205,7 +227,7 @@ def _kept(path: Path) -> Application:
         raise damaged(path, "is no file", fix)
     try:
         with os_errors(path):
-            return parse_application(json.loads(path.read_bytes()))
+            return parse_package(json.loads(path.read_bytes()))
     except (ValueError, InvalidRequest) as error:
         how = error.message if isinstance(error, InvalidRequest) else str(error)
         raise damaged(path, f"does not hold an application ({how})", fix) from error

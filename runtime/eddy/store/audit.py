@@ -11,7 +11,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ START = "0" * 64
 """What the first entry is chained to."""
 _noting = threading.Lock()
 """An older head must not replace a newer one; where the process ends between entry and head, the head is behind."""
+Announce = Callable[[int, str], None]
+"""Takes the number and the chain of the last entry."""
 Sign = Callable[[str], str]
 """A keyed hash of a text, in hex."""
 
@@ -62,6 +64,14 @@ class Audit:
 
     _db: Database
     _folder: Path
+    announce: Announce = staticmethod(lambda _number, _chain: None)
+    """Told of every new head; it raises nothing."""
+
+    def announce_head(self) -> None:
+        """Tell of the head there is: of a server that starts."""
+        row = self._db.row("SELECT seq, chain FROM audit ORDER BY seq DESC LIMIT 1")
+        if row is not None:
+            self.announce(row["seq"], row["chain"])
 
     def note(self, sign: Sign, actor: str, key: str, action: str, facts: Mapping[str, Any]) -> AuditEntry:
         """Add an entry; it and the head are on disk when this returns."""
@@ -69,6 +79,7 @@ class Audit:
             entry = self._add(sign, actor, key, action, facts)
             head = f"{entry.seq} {entry.chain}"
             write_private(self._folder.parent / HEAD, f"{head} {sign(f'head {head}')}\n".encode())
+            self.announce(entry.seq, entry.chain)
         return entry
 
     def _add(self, sign: Sign, actor: str, key: str, action: str, facts: Mapping[str, Any]) -> AuditEntry:
@@ -86,6 +97,11 @@ class Audit:
         """Entries in order, after a number."""
         query = "SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"
         return tuple(load_entry(row) for row in self._db.rows(query, after, limit))
+
+    def audit_latest(self, count: int) -> tuple[AuditEntry, ...]:
+        """The latest entries, in order."""
+        query = "SELECT * FROM (SELECT * FROM audit ORDER BY seq DESC LIMIT ?) ORDER BY seq"
+        return tuple(load_entry(row) for row in self._db.rows(query, count))
 
 
 def load_entry(row: sqlite3.Row) -> AuditEntry:
@@ -114,7 +130,13 @@ class AuditVerdict:
     problems: tuple[str, ...]
 
 
-def verify(entries: Iterable[AuditEntry], head: bytes | None, sign: Sign, kept: str = "") -> AuditVerdict:
+def verify(
+    entries: Iterable[AuditEntry],
+    head: bytes | None,
+    sign: Sign,
+    kept: str = "",
+    signed: Sequence[tuple[int, str]] = (),
+) -> AuditVerdict:
     """Check every entry, the chain, the end, and that the log goes on from a head that was kept elsewhere.
 
     Args:
@@ -122,6 +144,7 @@ def verify(entries: Iterable[AuditEntry], head: bytes | None, sign: Sign, kept: 
         head: What the head's file holds; None where it is missing.
         sign: The server's keyed hash.
         kept: A head of before, as `AuditVerdict.head` gives it; "" for none.
+        signed: Number and chain of each head that boardd has signed.
     """
     problems, chains, before = [], {0: START}, START
     for entry in entries:
@@ -137,6 +160,7 @@ def verify(entries: Iterable[AuditEntry], head: bytes | None, sign: Sign, kept: 
     if not problems:
         problems += _check_head(chains, head, sign)
         problems += _check_kept(chains, kept)
+        problems += _check_signed(chains, signed)
     return AuditVerdict(count, f"{count}:{before}" if count else "", tuple(problems))
 
 
@@ -163,6 +187,15 @@ def _check_kept(chains: Mapping[int, str], kept: str) -> list[str]:
         return [f"the log ends before entry {number}, which was kept elsewhere: it was put back to an older state"]
     same = chains[int(number)] == chain
     return [] if same else [f"entry {number} is another one than the one kept elsewhere: the log was written again"]
+
+
+def _check_signed(chains: Mapping[int, str], signed: Sequence[tuple[int, str]]) -> list[str]:
+    for number, chain in signed:
+        if number not in chains:
+            return [f"boardd signed entry {number}, and the log ends before: it was cut, or put back to an older state"]
+        if chains[number] != chain:
+            return [f"entry {number} is another one than boardd signed: the log was written again"]
+    return []
 
 
 def read_head(folder: Path) -> bytes | None:

@@ -15,19 +15,32 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from eddy.core.errors import Conflict, NotFound
-from eddy.core.records import Quota
+from eddy.core.tenants import Quota
 from eddy.files import sync_folder
 from eddy.store import files
 from eddy.store.database import Database
 from eddy.store.ledger import Ledger
 from eddy.store.names import INCOMING, tenant_folder
 from eddy.store.uploads import Upload
+from eddy.store.verified import Verified
 
 MOST_KNOWN = 4096
 """Sizes of blobs that are remembered."""
 _log = logging.getLogger(__name__)
+
+
+class Settled(Protocol):
+    """A file that is whole and on disk, and has no name yet."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes it has."""
+
+    def keep(self, path: Path) -> None:
+        """Give it its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +104,7 @@ class Blobs:
     _folder: Path
     _ledger: Ledger
     _sizes: Sizes
+    _verified: Verified
     _naming: threading.Lock
     """Held while a file gets or loses its name, and its row: the two must not cross."""
 
@@ -100,7 +114,7 @@ class Blobs:
 
     def _open_blobs(self, folder: Path) -> None:
         self._folder = folder
-        self._naming, self._sizes = threading.Lock(), Sizes()
+        self._naming, self._sizes, self._verified = threading.Lock(), Sizes(), Verified()
         rows = self._db.rows("SELECT tenant, sum(bytes) AS n FROM blob GROUP BY tenant")
         self._ledger = Ledger({row["tenant"]: row["n"] for row in rows})
 
@@ -151,6 +165,11 @@ class Blobs:
         """Bytes of blobs a tenant keeps, with those on their way."""
         return self._ledger.of(tenant)
 
+    @property
+    def blob_bytes_of_all(self) -> int:
+        """Bytes of blobs of all tenants, with those on their way."""
+        return self._ledger.total()
+
     def book(self, tenant: str, bytes: int) -> None:
         """Set bytes aside for a tenant.
 
@@ -167,7 +186,7 @@ class Blobs:
         """Give booked bytes back."""
         self._ledger.release(tenant, bytes)
 
-    def keep(self, tenant: str, sha256: str, draft: files.Draft) -> bool:
+    def keep(self, tenant: str, sha256: str, draft: Settled) -> bool:
         """Give a settled draft its name, then its row; answers whether the row is new."""
         path, values = self._blob_path(tenant, sha256), (tenant, sha256, draft.size_bytes)
         files.make_folder(path.parent)
@@ -217,6 +236,18 @@ class Blobs:
         if size is None:
             raise NotFound(f"no blob {sha256} of tenant {tenant}: upload it first", field="sha256", asked=sha256)
         return BlobFile(self._blob_path(tenant, sha256), sha256, size)
+
+    def read_blob(self, file: BlobFile, begin: int, stop: int) -> Iterator[bytes]:
+        """Bytes of a blob from `begin` up to `stop`, a piece at a time. All of it is verified first; for a part, unless
+        it was and the file has not changed since.
+
+        Raises:
+            DamagedFile: They are not what was uploaded.
+        """
+        if stop - begin == file.size_bytes or not self._verified.knows(file.path):
+            file.verify()
+            self._verified.remember(file.path)
+        return (piece for _, piece in file.pieces(begin, stop - begin))
 
     def blob(self, tenant: str, sha256: str) -> bytes:
         """The bytes of a blob.

@@ -13,8 +13,8 @@ _log = logging.getLogger(__name__)
 
 
 def give_up(database: Database, number: int, why: str) -> None:
-    """End a job whose row cannot be read, with a record that can."""
-    now_s = 0.0
+    """End a job whose row cannot be read, with a record that can; why is the operator's matter, and in the log."""
+    now_s, told = 0.0, "what the server kept of this job is damaged; its log has the cause: submit the job again"
     with database.transaction() as db:
         (tenant,) = db.execute("SELECT CAST(tenant AS BLOB) FROM job WHERE id = ?", (number,)).fetchone()
         record = JobRecord(
@@ -28,13 +28,14 @@ def give_up(database: Database, number: int, why: str) -> None:
             arrival_s=now_s,
             ended_s=now_s,
             cause="storage-damaged",
-            detail=why,
+            detail=told,
         )
         db.execute(
-            "UPDATE job SET state = ?, final = 1, request = '{}', record = ?, snapshot = '{}' WHERE id = ?",
+            "UPDATE job SET state = ?, final = 1, ended_us = 0, request = '{}', record = ?, snapshot = '{}'"
+            " WHERE id = ?",
             (record.state.value, dump_record(record), number),
         )
-        event = JobEvent(0, number, record.tenant, now_s, JobEventKind.STATE, JobState.FAILED, detail=why)
+        event = JobEvent(0, number, record.tenant, now_s, JobEventKind.STATE, JobState.FAILED, detail=told)
         values = event_values(event)
         db.execute(f"{INSERT_EVENTS} VALUES ({', '.join('?' * len(values))})", values)
-    _log.error("job %d cannot go on: %s", number, why)
+    _log.error("job %d cannot go on: %s", number, why, extra={"job": number})

@@ -22,14 +22,18 @@ class Disk:
     Commits are counted by who commits, one at a time; everything else may be called from any thread.
 
     Args:
-        path: The log; it need not exist before the first commit. None where nothing is kept.
+        path: The log; it need not exist before the first commit. None where nothing is kept. What is in it already
+            was promised, and counts as the first commit.
     """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._file: int | None = None
         self._changed = threading.Condition(threading.Lock())
-        self._committed = self._promised = self._kept = 0
+        # A process that died had shown what is in the log it left; it is in memory, but on disk only as far as it came.
+        left = path is not None and path.exists() and path.stat().st_size > 0
+        self._committed = self._promised = int(left)
+        self._kept = 0
         self._busy = False
 
     @contextmanager
@@ -87,11 +91,20 @@ class Disk:
     def _synchronise(self, path: Path) -> None:
         try:
             if self._file is None:
-                self._file = os.open(path, os.O_RDWR)
-                sync_folder(path.parent)
+                self._file = self._open(path)
             os.fdatasync(self._file)
         except OSError as error:
             raise explained(error, path) from error
+
+    def _open(self, path: Path) -> int:
+        """The log, with its name on disk: where that fails, it is tried again with the next synchronisation."""
+        file = os.open(path, os.O_RDWR)
+        try:
+            sync_folder(path.parent)
+        except OSError:
+            os.close(file)
+            raise
+        return file
 
     def close(self) -> None:
         """Give the file back; nobody waits any more."""

@@ -24,6 +24,7 @@ _DAMAGED = (
     "not a database",
     "no such table",
     "no such column",
+    "has no column",
     "already exists",
     "unsupported file",
     "decode to UTF-8",
@@ -104,3 +105,5 @@ def storage_errors(path: Path) -> Iterator[None]:
         if found is None:
             raise
         raise found from error
+    except UnicodeDecodeError as error:  # a message of SQLite that cites the schema, where that is no text any more
+        raise broken(path, "its schema is not text") from error

@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
@@ -26,18 +26,33 @@ PIECE_BYTES = 1 << 18
 
 
 class DamagedFile(EddyError):
-    """A stored file is not what was stored; `details` has its `path`."""
+    """A stored file is not what was stored. The message is for its tenant, so it does not say where the file lies.
+
+    Args:
+        message: Which file of theirs, how it shows, and what helps.
+        path: Where it lies.
+    """
 
     code = "file-damaged"
+
+    def __init__(self, message: str, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 def make_folder(path: Path) -> Path:
     """Make a folder that nobody else can read, where it is missing; it is on disk when this returns."""
     if not path.is_dir():
         make_folder(path.parent)
-        with os_errors(path), suppress(FileExistsError):
-            path.mkdir(mode=PRIVATE_FOLDER)
-        sync_folder(path.parent)
+        with os_errors(path):
+            with suppress(FileExistsError):
+                path.mkdir(mode=PRIVATE_FOLDER)
+            try:
+                sync_folder(path.parent)
+            except OSError:
+                with suppress(OSError):
+                    path.rmdir()  # else nobody would try again
+                raise
     return path
 
 
@@ -179,26 +194,40 @@ class Extension:
 
 
 def pieces(path: Path, place: int, size: int, what: str) -> Iterator[bytes]:
-    """Bytes of a file, a piece at a time.
+    """Bytes of a file, a piece at a time; see `spans`.
 
     Args:
         path: The file.
         place: The first byte.
         size: How many.
         what: How a person calls it.
+    """
+    return spans(path, [(place, size)], what)
+
+
+def spans(path: Path, wanted: Sequence[tuple[int, int]], what: str) -> Iterator[bytes]:
+    """Bytes of some parts of a file, a piece at a time. A file that is removed meanwhile is read to its end.
+
+    Args:
+        path: The file.
+        wanted: The first byte of each part, and how many it has.
+        what: How a person calls it.
 
     Raises:
         DamagedFile: They are not there.
     """
+    if not wanted:  # then there need not be a file
+        return
     try:
         with os.fdopen(_plain(path), "rb", buffering=0) as file:
-            file.seek(place)
-            while size:
-                data = file.read(min(size, PIECE_BYTES))
-                if not data:
-                    raise damaged(path, what, f"it ends {size} bytes early")
-                size -= len(data)
-                yield data
+            for place, size in wanted:
+                file.seek(place)
+                while size:
+                    data = file.read(min(size, PIECE_BYTES))
+                    if not data:
+                        raise damaged(path, what, f"it ends {size} bytes early")
+                    size -= len(data)
+                    yield data
     except FileNotFoundError:
         raise damaged(path, what, "it is missing") from None
     except OSError as error:
@@ -251,8 +280,8 @@ def kept_apart(path: Path, what: str) -> Iterator[None]:
         if not isinstance(error, OSError) or error.errno not in _OF_ONE_FILE or not _concerns(error, path):
             raise
         raise DamagedFile(
-            f"the file of {what} cannot be written ({error.strerror}): move {path} away, and submit the job again",
-            path=str(path),
+            f"the file of {what} cannot be written ({error.strerror}): tell the operator, and submit it again",
+            path,
         ) from error
 
 
@@ -274,4 +303,4 @@ def check(good: bool, path: Path, what: str, how: str) -> None:
 
 def damaged(path: Path, what: str, how: str) -> DamagedFile:
     """The error that names a file and what is wrong with it."""
-    return DamagedFile(f"the file of {what} is damaged: {how} ({path})", path=str(path))
+    return DamagedFile(f"the file of {what} is damaged: {how}", path)

@@ -9,6 +9,7 @@
     operator.key     the operator's key
     applications/    packages that were added
     beginning        only until the first start is complete; what a first start that was cut short left is thrown away
+    restoring        only until all of a backup is there (`eddy.store.restore`); no server starts on it
 
 What an earlier server left is never taken for a first start: a part that is missing or empty is damage, and says so.
 """
@@ -36,6 +37,7 @@ from eddy.store.faults import storage_errors
 from eddy.store.kinds import check_kinds
 
 _DATABASE, _SECRET, _KEY, _LOCK, _BEGINNING = "eddy.sqlite3", "secret", "operator.key", "lock", "beginning"
+RESTORING = "restoring"
 _BACKUP = "restore it from a backup, or start again with an empty --data"
 _log = logging.getLogger(__name__)
 
@@ -62,6 +64,7 @@ class DataFolder:
         check_kinds(path)
         self._lock = Hold(path / _LOCK, f"the data folder {path}")
         try:
+            _check_restored(path)
             self.first_start = self._begins()
             if not self.first_start:
                 look(path)
@@ -119,6 +122,17 @@ class DataFolder:
             )
 
 
+def _check_restored(path: Path) -> None:
+    """Refuse a folder that a restore has not finished.
+
+    Raises:
+        StorageDamaged: It is one.
+    """
+    mark = path / RESTORING
+    if mark.exists():
+        raise damaged(mark, "says that a restore was cut short here", "run the same `eddy restore` again")
+
+
 def database_of(path: Path) -> tuple[Path, Path]:
     """The data base and the secret of a folder that has been used, for who only reads.
 
@@ -154,6 +168,7 @@ def findings(path: Path) -> Iterator[tuple[str, bool, str, str]]:
     """What `eddy doctor` says of a data folder: what was looked at, whether it is well, what was found, what helps."""
     try:
         check_kinds(path)
+        _check_restored(path)
     except (EddyError, OSError) as error:
         yield "data files", False, _sentence(error), "`eddy serve` does not start on it"
         return

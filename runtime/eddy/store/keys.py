@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 
 from eddy.core.errors import NotFound
-from eddy.core.records import ApiKey, KeyScope
+from eddy.core.tenants import ApiKey, KeyScope
 from eddy.store.database import Database
 
 MOST_KEYS = 64

@@ -20,6 +20,11 @@ class Ledger:
         self._booked = Counter(kept)
         self._lock = threading.Lock()
 
+    def total(self) -> int:
+        """Bytes of all tenants."""
+        with self._lock:
+            return self._booked.total()
+
     def of(self, tenant: str) -> int:
         """Bytes a tenant keeps or is sending."""
         with self._lock:

@@ -18,6 +18,7 @@ from eddy.files import os_errors, sync_folder
 from eddy.store import files
 from eddy.store.database import Database
 from eddy.store.names import output_name
+from eddy.store.retention import require_outputs
 from eddy.store.rows import LOG, ItemOutput, ResultRow
 
 
@@ -55,8 +56,28 @@ class OutputFile:
         Raises:
             DamagedFile: They are not there.
         """
+        yield from files.spans(self.path, [(part.place, part.size_bytes) for part in self.parts], self.what)
+
+    @property
+    def tag(self) -> str:
+        """Names its bytes: a hash over the hashes of its items."""
+        return hashlib.sha256("".join(f"{part.size_bytes}:{part.sha256};" for part in self.parts).encode()).hexdigest()
+
+    def read(self, begin: int, stop: int) -> Iterator[bytes]:
+        """Bytes from `begin` up to `stop`, a piece at a time; the items they are of are verified first.
+
+        Raises:
+            DamagedFile: They are not those that were stored.
+        """
+        wanted, touched, at = list[tuple[int, int]](), list[Part](), 0
         for part in self.parts:
-            yield from files.pieces(self.path, part.place, part.size_bytes, self.what)
+            first, last = max(begin - at, 0), min(stop - at, part.size_bytes)
+            if first < last:
+                wanted.append((part.place + first, last - first))
+                touched.append(part)
+            at += part.size_bytes
+        OutputFile(self.path, tuple(touched), self.what).verify()
+        return files.spans(self.path, wanted, self.what)
 
     def verify(self) -> OutputFile:
         """Itself, once its bytes were found to be those that were stored.
@@ -88,9 +109,11 @@ class Outputs:
 
         Raises:
             NotFound: No such job of this tenant, or no such output.
+            OutputsCollected: It was removed to make room.
             Conflict: Not all items are done.
         """
         record = self.job(tenant, job)
+        require_outputs(record)
         parts = self._parts(job, name)
         if record.items_done < record.batch:
             raise Conflict(
@@ -121,9 +144,10 @@ class Outputs:
 
         Raises:
             NotFound: No such job of this tenant.
+            OutputsCollected: It was removed to make room.
             DamagedFile: The bytes are not those that were stored.
         """
-        self.job(tenant, job)
+        require_outputs(self.job(tenant, job))
         file = OutputFile(self._output_path(job, LOG), self._parts(job, LOG), _called(job, LOG))
         return b"".join(file.verify().pieces()).decode(errors="replace")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import sqlite3
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from eddy.core.asked import NOTHING, Asked
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
 from eddy.core.records import (
@@ -26,6 +28,8 @@ from eddy.store.faults import legible
 
 LOG = "/log"
 """Name under which the results hold what a kernel job printed; no argument of a kernel can be called so."""
+RECORDS = 1024
+"""Records that are remembered by their rows; lists are read again and again."""
 INSERT_EVENTS = "INSERT INTO event (job, tenant, at_s, what, state, slot, task, item, started_s, detail)"
 """What `event_values` fills."""
 INSERT_RESULTS = "INSERT INTO result (job, name, item, place, bytes, sha256)"
@@ -106,6 +110,8 @@ def dump_request(request: JobRequest) -> str:
     body.update((name, value) for name, value in rarer.items() if value is not None)
     if request.other_kind:
         body["other_kind"] = request.other_kind
+    if request.asked != NOTHING:
+        body["asked"] = request.asked.to_json()
     return json.dumps(body, sort_keys=True)
 
 
@@ -119,6 +125,7 @@ def load_request(text: str) -> JobRequest:
     """The inverse of `dump_request`."""
     body = json.loads(text)
     body["inputs"] = {name: tuple(hashes) for name, hashes in body["inputs"].items()}
+    body["asked"] = Asked.from_json(body.get("asked", {}))
     return JobRequest(**body)
 
 
@@ -127,13 +134,20 @@ def dump_record(record: JobRecord) -> str:
     body = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
     body["state"] = record.state.value
     body["waiting_s"] = dict(record.waiting_s)
-    kernel = body.pop("kernel")
+    kernel, asked = body.pop("kernel"), body.pop("asked").to_json()
+    if asked:
+        body["asked"] = asked
     if kernel:
         body["kernel"] = _dump_kernel(kernel)
     if record.kind == _implied_kind(body):
         del body["kind"]
     if record.computed:
         del body["computed"]
+    for name in ("retried", "cancel_asked_unix_s", "ended_unix_s"):
+        if not body[name]:
+            del body[name]
+    if record.collected_unix_s is None:
+        del body["collected_unix_s"]
     return json.dumps(body)
 
 
@@ -155,9 +169,16 @@ def load_record(text: str) -> JobRecord:
     body = json.loads(text)
     body["state"] = JobState(body["state"])
     body.setdefault("kind", _implied_kind(body))
+    body["asked"] = Asked.from_json(body.get("asked", {}))
     if body.get("kernel") is not None:
         body["kernel"] = _kernel(body["kernel"])
     return JobRecord(**body)
+
+
+@functools.lru_cache(maxsize=RECORDS)
+def record_of(number: int, text: str) -> JobRecord:
+    """A record from its row; the id is the row's. The same row gives the same record, while it is remembered."""
+    return dataclasses.replace(load_record(text), id=number)
 
 
 def _kernel(body: dict[str, Any]) -> KernelRecord:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from eddy.core.errors import EddyError
 from eddy.files import os_errors
+from eddy.store.columns_to_list import jobs_in_order
 from eddy.store.rows_to_files import rows_to_files
 
 Migration = str | Callable[[sqlite3.Connection, Path], None]
@@ -143,6 +144,13 @@ MIGRATIONS: tuple[Migration, ...] = (
         BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
     CREATE TRIGGER audit_is_not_cut BEFORE DELETE ON audit
         BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
+    """,
+    jobs_in_order,
+    """
+    CREATE TABLE epoch (
+        number INTEGER PRIMARY KEY,
+        body TEXT NOT NULL
+    );
     """,
 )
 

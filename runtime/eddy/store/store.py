@@ -8,23 +8,32 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import os
 import shutil
 import sqlite3
 import tempfile
+import time
 import weakref
 from pathlib import Path
 
 from eddy.core.errors import Conflict, NotFound, StorageDamaged, StorageFailed
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, JobRequest, Quota
+from eddy.core.records import JobEvent, JobRecord, JobRequest
+from eddy.core.tenants import Quota
+from eddy.files import free_bytes
+from eddy.store.arrays import Arrays
 from eddy.store.audit import Audit
-from eddy.store.blobs import Blobs
 from eddy.store.damage import give_up
 from eddy.store.database import Database, insert
+from eddy.store.epochs import Epochs
 from eddy.store.faults import legible
+from eddy.store.happened import Happened
+from eddy.store.listing import microseconds
 from eddy.store.names import BLOBS, OUTPUTS
 from eddy.store.outputs import Outputs
+from eddy.store.partial import Partials
+from eddy.store.retention import Retention
 from eddy.store.rows import (
     INSERT_EVENTS,
     INSERT_RESULTS,
@@ -33,21 +42,21 @@ from eddy.store.rows import (
     dump_record,
     event_values,
     load_event,
-    load_record,
     load_request,
     load_snapshot,
+    record_of,
 )
-from eddy.store.submissions import Submissions
 from eddy.store.sweep import sweep
 from eddy.store.tally import Tally
 from eddy.store.tenants import Tenants
 from eddy.store.usage import Usage
 
+_log = logging.getLogger(__name__)
 _MEMORY = "/dev/shm"
 """A file system in memory, on Linux: what ``":memory:"`` keeps beside the rows need not touch a disk either."""
 
 
-class Store(Tenants, Usage, Audit, Blobs, Submissions, Outputs):
+class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention):
     """Jobs, events, results, blobs and tenants.
 
     Args:
@@ -63,7 +72,10 @@ class Store(Tenants, Usage, Audit, Blobs, Submissions, Outputs):
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._db = Database(path, folder)
         self._outputs = folder / OUTPUTS
+        self.happened = Happened()
+        self._output_bytes = self._count_outputs()
         self._open_blobs(folder / BLOBS)
+        self._open_partials()
         self._default_quota = quota or Quota()
         self._keyring = self._read_keys()
         self._today = self._read_usage()
@@ -84,6 +96,13 @@ class Store(Tenants, Usage, Audit, Blobs, Submissions, Outputs):
         """Look whether something can be kept again, or can no longer; `problem` says so afterwards."""
         self._db.probe()
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the data base with its log, and those that are free where it lies; for one in memory, 0 and those
+        of its folder."""
+        files = [self._db.path, self._db.path.with_name(self._db.path.name + "-wal")]
+        return sum(file.stat().st_size for file in files if file.exists()), free_bytes(self._outputs)
+
     def close(self) -> None:
         """Close the file."""
         self._db.close()
@@ -103,7 +122,7 @@ class Store(Tenants, Usage, Audit, Blobs, Submissions, Outputs):
         row = self._db.row("SELECT id, record FROM job WHERE id = ? AND tenant = ?", job, tenant)
         if row is None:
             raise NotFound(f"no job {job} of tenant {tenant}", field="job", asked=job)
-        return _record(row["id"], row["record"])
+        return record_of(row["id"], row["record"])
 
     def request(self, tenant: str, job: int) -> JobRequest:
         """What was asked for.
@@ -127,25 +146,6 @@ class Store(Tenants, Usage, Audit, Blobs, Submissions, Outputs):
             raise NotFound(f"no program of job {job}", field="job", asked=job)
         return str(row["body"])
 
-    def jobs(
-        self, tenant: str | None, state: JobState | None = None, limit: int = 50, after: int | None = None
-    ) -> tuple[JobRecord, ...]:
-        """Jobs, newest first.
-
-        Args:
-            tenant: Whose; None for everyone's (operators).
-            state: Only those in this state.
-            limit: At most this many.
-            after: Only those older than this id: the last id of the page before.
-        """
-        where, values = ["1"], list[object]()
-        for clause, value in (("tenant = ?", tenant), ("state = ?", state and state.value), ("id < ?", after)):
-            if value is not None:
-                where.append(clause)
-                values.append(value)
-        query = f"SELECT id, record FROM job WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?"
-        return tuple(_record(row["id"], row["record"]) for row in self._db.rows(query, *values, limit))
-
     def under_way(self, tenant: str | None, limit: int) -> tuple[JobRecord, ...]:
         """Jobs that have not ended, oldest first.
 
@@ -156,7 +156,7 @@ class Store(Tenants, Usage, Audit, Blobs, Submissions, Outputs):
         wanted = self._tally.oldest(tenant, limit)
         marks = ", ".join("?" * len(wanted))
         rows = self._db.rows(f"SELECT id, record FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
-        return tuple(_record(row["id"], row["record"]) for row in rows)
+        return tuple(record_of(row["id"], row["record"]) for row in rows)
 
     def unfinished_by_tenant(self) -> dict[str, dict[str, int]]:
         """How many jobs that have not ended each tenant has, by state; those that have none are left out."""
@@ -177,8 +177,10 @@ class Store(Tenants, Usage, Audit, Blobs, Submissions, Outputs):
                     field="job",
                     state=record.state.value,
                 )
-            db.execute("UPDATE job SET cancel = 1 WHERE id = ?", (job,))
-            return record
+            db.execute("UPDATE job SET cancel = ? WHERE id = ? AND cancel = 0", (microseconds(time.time()), job))
+            row = self._db.row("SELECT cancel FROM job WHERE id = ?", job)
+            asked_unix_s = cancel_unix_s(row["cancel"]) if row is not None else None
+            return dataclasses.replace(record, cancel_asked_unix_s=asked_unix_s)
 
     def unfinished(self) -> tuple[StoredJob, ...]:
         """Every job that has not ended, oldest first; what a restarted hypervisor recovers.
@@ -276,23 +278,28 @@ class Store(Tenants, Usage, Audit, Blobs, Submissions, Outputs):
         with self._db.transaction(durable=commit.tells, wait=wait) as db:
             for record, snapshot in commit.jobs:
                 values = (record.state.value, int(record.state.is_final), dump_record(record), json.dumps(snapshot))
+                ended_us = microseconds(record.ended_s or 0.0) if record.state.is_final else None
                 db.execute(
-                    "UPDATE job SET state = ?, final = ?, record = ?, snapshot = ? WHERE id = ?", (*values, record.id)
+                    "UPDATE job SET state = ?, final = ?, record = ?, snapshot = ?, ended_us = ? WHERE id = ?",
+                    (*values, ended_us, record.id),
                 )
-            for record, _ in commit.jobs:
-                if record.kernel is not None and record.state.is_final:
-                    db.execute("DELETE FROM program WHERE job = ?", (record.id,))
+            ended = [(record.id,) for record, _ in commit.jobs if record.state.is_final]
+            if ended:
+                db.executemany("DELETE FROM program WHERE job = ?", ended)
             insert(db, INSERT_EVENTS, [event_values(event) for event in commit.events])
             insert(db, INSERT_RESULTS, results)
             slots = [(slot, json.dumps(snapshot)) for slot, snapshot in commit.slots.items()]
             insert(db, "INSERT OR REPLACE INTO slot (slot, snapshot)", slots)
             insert(db, "INSERT OR REPLACE INTO meta (key, value)", list(commit.meta.items()))
             self._db.after_commit(lambda: self._moved(commit))
+            self._db.after_commit(lambda: self._kept_outputs(results))
 
     def _moved(self, commit: Commit) -> None:
+        self.happened.note(commit.events, (record for record, _ in commit.jobs if record.state.is_final))
         for record, _ in commit.jobs:
             if record.state.is_final:
                 self._tally.drop(record.id)
+                _say_end(record)
             else:
                 self._tally.note(record.id, record.tenant, record.state.value)
 
@@ -314,13 +321,23 @@ class Store(Tenants, Usage, Audit, Blobs, Submissions, Outputs):
 _UNFINISHED = "SELECT id, request, record, cancel, snapshot FROM job WHERE final = 0"
 
 
+def _say_end(record: JobRecord) -> None:
+    if _log.isEnabledFor(logging.INFO):
+        why = {"cause": record.cause} if record.cause else {}
+        facts = {"job": record.id, "tenant": record.tenant, "state": record.state.value, **why}
+        _log.info("job %d has ended", record.id, extra=facts)
+
+
 @legible("a job's row")
 def _stored(row: sqlite3.Row) -> StoredJob:
     """What a restarted hypervisor recovers."""
-    record, snapshot = _record(row["id"], row["record"]), json.loads(row["snapshot"])
-    return StoredJob(load_request(row["request"]), record, bool(row["cancel"]), snapshot)
+    record, snapshot = record_of(row["id"], row["record"]), json.loads(row["snapshot"])
+    cancel = bool(row["cancel"])
+    asked_unix_s = record.cancel_asked_unix_s or cancel_unix_s(row["cancel"])
+    record = dataclasses.replace(record, cancel_asked_unix_s=asked_unix_s if cancel else None)
+    return StoredJob(load_request(row["request"]), record, cancel, snapshot)
 
 
-def _record(number: int, text: str) -> JobRecord:
-    """A record from its row; the id is the row's."""
-    return dataclasses.replace(load_record(text), id=number)
+def cancel_unix_s(column: int) -> float | None:
+    """When the end of a job was asked for, as its row has it in microseconds; 1 in those of older versions."""
+    return column / 1e6 if column > 1 else None

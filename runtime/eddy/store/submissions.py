@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from eddy.core.errors import Conflict, QuotaExceeded
+from eddy.core.errors import Conflict, InvalidRequest, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import APPLICATION, JobEvent, JobEventKind, JobRecord, JobRequest, KernelRecord, Quota
+from eddy.core.records import APPLICATION, JobEvent, JobEventKind, JobRecord, JobRequest, KernelRecord
+from eddy.core.tenants import Quota
 from eddy.store.database import Database, insert
+from eddy.store.listing import INSERT_LABELS, label_rows, microseconds
 from eddy.store.rows import INSERT_EVENTS, dump_record, dump_request, event_values, text_hash
 from eddy.store.tally import Tally
 
+LAST_ID = (1 << 63) - 1
+"""Id of a job that is not kept: no job has it."""
 MOST_KEYS = 400
 """Idempotency keys that are looked up by one statement."""
 
@@ -49,7 +54,7 @@ Outcome = tuple[JobRecord, bool] | Exception
 
 
 @dataclass(slots=True)
-class _Group:
+class Group:
     """What one transaction adds.
 
     Attributes:
@@ -85,6 +90,10 @@ class Submissions:
 
     def job(self, tenant: str, job: int) -> JobRecord:
         """One job."""
+        raise NotImplementedError
+
+    def missing(self, tenant: str, jobs: Sequence[int]) -> list[int]:
+        """Those of some ids that no job of a tenant has."""
         raise NotImplementedError
 
     def add_job(self, request: JobRequest, arrival_s: float) -> tuple[JobRecord, bool]:
@@ -148,19 +157,23 @@ class Submissions:
 
     def _add_group(self, submissions: Sequence[Submission], arrival_s: float, check: Check) -> list[Outcome]:
         with self._db.transaction(wait=False) as db:
-            group = _Group(arrival_s, self._next_id(), self._known(submissions), [], [])
+            group = Group(arrival_s, self._next_id(), self._known(submissions), [], [])
             outcomes = [self._decide(submission, group, check) for submission in submissions]
-            jobs = [(r.id, r.tenant, r.state.value, text, dump_record(r)) for r, text, _ in group.added]
-            insert(db, "INSERT INTO job (id, tenant, state, request, record)", jobs)
-            insert(db, "INSERT INTO idempotency (tenant, key, body, job)", group.keys)
-            programs = [(record.id, each.program) for record, _, each in group.added if each.program]
-            insert(db, "INSERT INTO program (job, body)", programs)
-            events = [
-                JobEvent(0, record.id, record.tenant, arrival_s, JobEventKind.SUBMITTED) for record, _, _ in group.added
-            ]
-            insert(db, INSERT_EVENTS, [event_values(event) for event in events])
-            self._db.after_commit(lambda: self._count(record for record, _, _ in group.added))
+            self._insert(db, group)
         return outcomes
+
+    def _insert(self, db: sqlite3.Connection, group: Group) -> None:
+        """Write what a transaction adds."""
+        insert(db, INSERT_JOBS, [_job_values(record, text) for record, text, _ in group.added])
+        insert(db, INSERT_LABELS, label_rows(record for record, _, _ in group.added))
+        insert(db, "INSERT INTO idempotency (tenant, key, body, job)", group.keys)
+        programs = [(record.id, each.program) for record, _, each in group.added if each.program]
+        insert(db, "INSERT INTO program (job, body)", programs)
+        events = [
+            JobEvent(0, record.id, record.tenant, group.at_s, JobEventKind.SUBMITTED) for record, _, _ in group.added
+        ]
+        insert(db, INSERT_EVENTS, [event_values(event) for event in events])
+        self._db.after_commit(lambda: self._count(record for record, _, _ in group.added))
 
     def _next_id(self) -> int:
         row = self._db.row("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
@@ -170,7 +183,7 @@ class Submissions:
         for record in records:
             self._tally.note(record.id, record.tenant, record.state.value)
 
-    def _decide(self, submission: Submission, group: _Group, check: Check) -> Outcome:
+    def _decide(self, submission: Submission, group: Group, check: Check) -> Outcome:
         """Add one to the group, unless it is there already or is refused; nothing is written yet."""
         request = submission.request
         key = request.tenant, request.idempotency_key
@@ -180,10 +193,11 @@ class Submissions:
             if key in group.known:
                 return _same(request, body, *group.known[key]), False
             self._check_quota(request.tenant, group.tenants[request.tenant])
+            self._check_after(request)
             kept = check(submission)
         except Exception as refusal:
             return refusal
-        record = _new_record(kept, group)
+        record = new_record(kept, group)
         group.number += 1
         group.tenants[request.tenant] += 1
         group.added.append((record, text, kept))
@@ -213,6 +227,19 @@ class Submissions:
         found = self._known([Submission(request)]).get((request.tenant, request.idempotency_key))
         return None if found is None else _same(request, text_hash(dump_request(request)), *found)
 
+    def check_admission(self, request: JobRequest) -> None:
+        """Check what is checked of a job that is kept, but for what its kind checks; keeps nothing.
+
+        Raises:
+            Conflict: The idempotency key was used for another request.
+            InvalidRequest: A job it is to wait for is not there.
+            QuotaExceeded: The tenant has as many jobs as it may.
+        """
+        if request.idempotency_key and self.known(request) is not None:
+            return
+        self._check_quota(request.tenant, 0)
+        self._check_after(request)
+
     def check_job_quota(self, tenant: str) -> None:
         """Check that a tenant may have one more job.
 
@@ -232,6 +259,17 @@ class Submissions:
             )
         self._check_use(tenant, quota)
 
+    def _check_after(self, request: JobRequest) -> None:
+        """Check that the jobs it is to wait for are there; so there are no circles."""
+        gone = self.missing(request.tenant, request.asked.after) if request.asked.after else []
+        if gone:
+            place = request.asked.after.index(gone[0])
+            raise InvalidRequest(
+                f"after[{place}]: you have no job {gone[0]}; name jobs of yours that must succeed first",
+                field=f"after[{place}]",
+                asked=gone[0],
+            )
+
     def unfinished_by_state(self) -> dict[str, int]:
         """Jobs that have not ended, by state; kept, not counted."""
         return self._tally.states()
@@ -248,7 +286,13 @@ def _same(request: JobRequest, body: str, known: str, record: JobRecord) -> JobR
     )
 
 
-def _new_record(submission: Submission, group: _Group) -> JobRecord:
+def draft(submission: Submission, at_s: float) -> JobRecord:
+    """The record a submission would have; its id is above all others."""
+    return new_record(submission, Group(at_s, LAST_ID, {}, [], []))
+
+
+def new_record(submission: Submission, group: Group) -> JobRecord:
+    """The record of a job that is accepted as the next of its group."""
     request, at_s = submission.request, group.at_s
     return JobRecord(
         id=group.number,
@@ -263,4 +307,16 @@ def _new_record(submission: Submission, group: _Group) -> JobRecord:
         kernel=submission.kernel,
         kind=submission.kind,
         computed=submission.computed,
+        asked=request.asked,
     )
+
+
+INSERT_JOBS = "INSERT INTO job (id, tenant, state, request, record, submitted_us, application, array)"
+"""What `_job_values` fills."""
+
+
+def _job_values(record: JobRecord, request: str) -> tuple[object, ...]:
+    submitted_us = microseconds(record.submitted_unix_s)
+    array = record.asked.array.id if record.asked.array is not None else None
+    state, text = record.state.value, dump_record(record)
+    return record.id, record.tenant, state, request, text, submitted_us, record.application, array

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 
 from eddy.core.errors import NotFound
-from eddy.core.records import ApiKey, KeyScope, Quota, TenantRecord
+from eddy.core.tenants import ApiKey, KeyScope, Quota, TenantRecord
 from eddy.store.database import Database
 from eddy.store.faults import legible
 from eddy.store.keys import Keys, first_key, revoked, write_keys

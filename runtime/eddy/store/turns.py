@@ -11,7 +11,7 @@ class Turns:
     """Who may write. A thread that has its turn must not ask for another."""
 
     def __init__(self) -> None:
-        self._books = threading.Lock()
+        self._lock = threading.Lock()
         self._taken = False
         self._waiting: deque[threading.Lock] = deque()
         self._owner: int | None = None
@@ -22,7 +22,7 @@ class Turns:
         return self._owner == threading.get_ident()
 
     def __enter__(self) -> None:
-        with self._books:
+        with self._lock:
             gate = self._join() if self._taken else None
             self._taken = True
         if gate is not None:
@@ -38,7 +38,7 @@ class Turns:
 
     def __exit__(self, *_: object) -> None:
         self._owner = None
-        with self._books:
+        with self._lock:
             if self._waiting:
                 self._waiting.popleft().release()
             else:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from eddy.core.errors import QuotaExceeded
-from eddy.core.records import Quota
+from eddy.core.tenants import Quota
 from eddy.store.database import Database
 
 ACCOUNTED, ACCOUNTED_FROM = "accounted_ns", "accounted_from_ns"

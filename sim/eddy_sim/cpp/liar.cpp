@@ -9,6 +9,7 @@
 
 #include "cluster_registers.hpp"
 #include "hls_registers.hpp"
+#include "module_abi.hpp"
 
 namespace {
 
@@ -252,18 +253,9 @@ class Liar {
   State s_;
 };
 
-void* create(const char* options) { return new Liar(options); }
-void destroy(void* instance) { delete static_cast<Liar*>(instance); }
-void step(void* instance, const SlotDown* down, SlotUp* up) { static_cast<Liar*>(instance)->step(*down, *up); }
-int step_check(void* instance, const SlotDown* down, SlotUp* up) {
-  return static_cast<Liar*>(instance)->step_check(*down, *up);
-}
-size_t state_bytes(void*) { return sizeof(Liar); }
-
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const ModuleAbi eddy_module = {EDDY_ABI, create,     destroy,
-                                                                                 step,     step_check, state_bytes};
+extern "C" __attribute__((visibility("default"))) const ModuleAbi eddy_module = AbiOf<Liar>::kTable;
 
 /// Count from now on how often this word is read.
 extern "C" __attribute__((visibility("default"))) void liar_watch(uint64_t word) {

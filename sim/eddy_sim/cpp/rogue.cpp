@@ -8,6 +8,7 @@
 #include <string>
 
 #include "hls_registers.hpp"
+#include "module_abi.hpp"
 #include "traffic.hpp"
 
 namespace {
@@ -217,15 +218,6 @@ class Rogue {
   State s_;
 };
 
-void* create(const char* options) { return new Rogue(options); }
-void destroy(void* instance) { delete static_cast<Rogue*>(instance); }
-void step(void* instance, const SlotDown* down, SlotUp* up) { static_cast<Rogue*>(instance)->step(*down, *up); }
-int step_check(void* instance, const SlotDown* down, SlotUp* up) {
-  return static_cast<Rogue*>(instance)->step_check(*down, *up);
-}
-size_t state_bytes(void*) { return sizeof(Rogue); }
-
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const ModuleAbi eddy_module = {EDDY_ABI, create,     destroy,
-                                                                                 step,     step_check, state_bytes};
+extern "C" __attribute__((visibility("default"))) const ModuleAbi eddy_module = AbiOf<Rogue>::kTable;

@@ -121,6 +121,11 @@ def csrw(number: int, rs1: int) -> int:
     return csr(1, 0, number, rs1)
 
 
+def amo(operation: int, rd: int, rs1: int, rs2: int, *, acquire: bool = False, release: bool = False) -> int:
+    """rd = the word at rs1, which becomes what `operation` (funct5) makes of it and rs2; amocas compares with rd."""
+    return r_type(0x2F, rd, 2, rs1, rs2, operation << 2 | acquire << 1 | release)
+
+
 ECALL, EBREAK, MRET, WFI, FENCE, FENCE_I = 0x73, 0x100073, 0x30200073, 0x10500073, 0x0FF0000F, 0x100F
 
 

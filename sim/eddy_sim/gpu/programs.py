@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from eddy_sim.gpu.assemble import C_FLAGS, program
 from eddy_sim.gpu.elf import ElfProgram
 
-START = """
+EVERY_LANE = """
 .section .text.init
 .globl _start
 _start:
@@ -16,7 +16,12 @@ _start:
   .insn r 0x0b, 1, 0, x0, t0, t1
 1: li t0, -1
   .insn r 0x0b, 0, 0, x0, t0, x0
-  csrr a0, mhartid
+"""
+"""The beginning: warp 0 starts all others, and every warp all its lanes."""
+
+START = (
+    EVERY_LANE
+    + """  csrr a0, mhartid
   slli t0, a0, 10
   li sp, 0xf0000000
   sub sp, sp, t0
@@ -25,6 +30,7 @@ _start:
 finished:
   .insn r 0x0b, 0, 0, x0, x0, x0
 """
+)
 """All warps, all lanes, a stack of 1 KiB each below 0xf0000000."""
 
 PRELUDE = """
@@ -39,16 +45,9 @@ __attribute__((unused)) static inline void barrier(u32 id, u32 warps) {
 OUT, A, B, C = 0x81000000, 0x82000000, 0x83000000, 0x84000000
 """Where programs find their data, by convention."""
 
-FLOAT_LOOP = """
-.section .text.init
-.globl _start
-_start:
-  csrr t0, 0xfc1
-  la t1, 1f
-  .insn r 0x0b, 1, 0, x0, t0, t1
-1: li t0, -1
-  .insn r 0x0b, 0, 0, x0, t0, x0
-  csrr t1, mhartid
+FLOAT_LOOP = (
+    EVERY_LANE
+    + """  csrr t1, mhartid
   fcvt.s.w fa0, t1
   li t2, 1000000
   li t3, 0x3f000000
@@ -62,6 +61,7 @@ _start:
   bnez t2, 2b
   .insn r 0x0b, 0, 0, x0, x0, x0
 """
+)
 """Four dependent floating-point operations, a decrement and a branch, a million times in every lane."""
 
 VECADD = """

@@ -120,6 +120,24 @@ class Generator:
         base, offset = self.address(funct3)
         return [e.s_type(0x23, funct3, base, self.register(), offset)]
 
+    def atomic(self) -> list[int]:
+        """Atomic operations: lanes on words of their own, and on a word that the lanes of a warp share."""
+        base, offset = self.address(2)
+        at = self.rng.randrange(1, FREE)
+        words = [e.addi(at, base, offset)]
+        if base != OWN and self.options.groups and self.rng.random() < 0.5:
+            words += [
+                e.csrr(HANDLER, e.Csr.THREAD),
+                e.slli(HANDLER, HANDLER, 2),
+                e.r_type(0x33, at, 0, at, HANDLER, 32),
+            ]
+        operation = self.rng.choice((0, 0, 1, 4, 5, 5, 8, 12, 16, 20, 24, 28))
+        acquire, release = self.rng.random() < 0.2, self.rng.random() < 0.2
+        word = e.amo(operation, self.target(), at, self.register(), acquire=acquire, release=release)
+        if self.options.traps and self.rng.random() < 0.05:
+            word = self.rng.choice((word ^ 1 << 12, word & ~(31 << 27) | self.rng.choice((2, 3, 6, 7, 9, 31)) << 27))
+        return [*words, word]
+
     def float_memory(self) -> list[int]:
         """flw, fsw."""
         base, offset = self.address(2)
@@ -195,8 +213,8 @@ class Generator:
         """One instruction that goes on to the next."""
         kinds: list[Callable[[], list[int]]] = [self.arithmetic, self.immediates, self.upper, self.multiply]
         weights = [8.0, 8, 1, 3]
-        kinds += [self.load, self.store]
-        weights += [5, 5]
+        kinds += [self.load, self.store, self.atomic]
+        weights += [5, 5, 2]
         if self.options.groups:
             kinds += [self.csr, self.lanes]
             weights += [1, 2]

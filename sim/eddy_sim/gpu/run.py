@@ -25,6 +25,8 @@ CAUSES = {
     6: "misaligned store",
     7: "store refused by memory",
     11: "ecall",
+    24: "barrier deadlock: every live warp waits and none can continue",
+    25: "stack overflow",
 }
 """What stopped a core, by cause (as mcause); all of them without a handler (mtvec is zero) or from memory."""
 

@@ -21,7 +21,7 @@ LOCAL_WORDS = 4096
 """Words of local memory that are filled and looked at; a smaller one repeats itself."""
 KERNEL_CYCLES = 60_000
 FLOATS = 32
-STATE_CSRS = (0x305, 0x340, 0x341, 0x342, 0x343, 0x7C0)
+STATE_CSRS = (0x305, 0x340, 0x341, 0x342, 0x343, 0x7C0, 0x7C1)
 """What programs may leave in a core: mtvec, mscratch, mepc, mcause, mtval, class."""
 SEEN_CSRS = (*STATE_CSRS, 0x300, 0xCC3, 0xCC4, 0xFC3, 0xFD0, 0xC00, 0xC80, 0xC02, 0xC82)
 """What a look reads beside registers: the counters of cycles and instructions last, they tell the time."""
@@ -68,13 +68,21 @@ _STALE = f"""
   addi x5, x5, 64
   addi x6, x6, -1
   bnez x6, 3b
+  .insn r 0x2f, 2, 0, x7, x5, x8
+  sw x7, 32(x5)
+  li x5, 64
+  csrw 0x7c2, x5
+  mv x2, x2
 """
-"""Reads lines that others may have read before, from the very same addresses."""
+"""Reads lines that others may have read before, from the very same addresses, changes a word as one, and asks
+whether its stack pointer is within bounds that nobody has set."""
 END = ".insn r 0x0b, 0, 0, x0, x0, x0\n"
 ENDS = {
     "ending": END,
     "spinning": "1: j 1b\n",
     "trapping": "csrw mtvec, x0\n.word 0xffffffff\n",
+    "bounding its stacks": f"li x6, 64\ncsrw 0x7c2, x6\n{END}",
+    "adding for ever": f"li x5, {DATA:#x}\n1: .insn r 0x2f, 2, 0, x6, x5, x6\nj 1b\n",
     "half its lanes at a barrier": "csrr x5, 0xcc0\nandi x5, x5, 1\nbeqz x5, 1f\n"
     "li x6, 3\nli x7, 2\n.insn r 0x0b, 4, 0, x0, x6, x7\n1: j 1b\n",
 }

@@ -14,20 +14,10 @@ from typing import Any
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, Timer
+from eddy_sim.axi_fields import AX
 
 FIXED, INCR, WRAP = 0, 1, 2
 LONGEST_PART = 16
-FIELDS = (
-    ("id", 4),
-    ("addr", 40),
-    ("len", 8),
-    ("size", 3),
-    ("burst", 2),
-    ("cache", 4),
-    ("prot", 3),
-    ("qos", 4),
-    ("user", 4),
-)
 SIDES = ("aw", "ar")
 
 
@@ -48,7 +38,7 @@ class Ax:
     @classmethod
     def of(cls, word: int) -> Ax:
         values = {}
-        for name, width in reversed(FIELDS):
+        for name, width in reversed(AX):
             values[name] = word & (1 << width) - 1
             word >>= width
         return cls(**values)
@@ -56,7 +46,7 @@ class Ax:
     @property
     def word(self) -> int:
         word = 0
-        for name, width in FIELDS:
+        for name, width in AX:
             word = word << width | getattr(self, name)
         return word
 
@@ -91,7 +81,7 @@ def draw(rng: random.Random) -> Ax:
     else:
         length = rng.choice((2, 4, 8, 16))
         addr = rng.randrange(4096) // (1 << size) * (1 << size)
-    others = (rng.getrandbits(width) for _, width in FIELDS[5:])
+    others = (rng.getrandbits(width) for _, width in AX[5:])
     return Ax(rng.getrandbits(4), page | addr, length - 1, size, burst, *others)
 
 

@@ -34,6 +34,7 @@ async def start(dut: Any) -> tuple[Boundary, Any]:
     bench.window(0, 2, 3, contexts=1 << 1)
     bench.window(1, 5, 5, write=False, contexts=0xFFFF)
     bench.window(2, 7, 7, read=False, contexts=0xFFFF)
+    await bench.windows_set()
     return bench, memory
 
 
@@ -153,6 +154,7 @@ async def windows_hold_per_page_direction_and_context(dut: Any) -> None:
 async def every_burst_is_judged_as_the_specification_does(dut: Any) -> None:
     bench, _ = await start(dut)
     bench.window(0, 0, 15)
+    await bench.windows_set()
     rng = random.Random(17)
     allowed = 0
     for _ in range(150):
@@ -252,6 +254,7 @@ async def memory_taken_away_is_reached_no_more_once_drained(dut: Any, how: str) 
     else:
         for index in range(3):
             bench.window(index, 0, 0, read=False, write=False, contexts=0)
+        await bench.windows_set()
     await ClockCycles(dut.clk_i, 20)
     assert dut.mem_drained_o.value == 0, "the write's data is still to come"
     await data(dut, 4)

@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from boundary_builds import FOLDER, bench
+from eddy_sim.bench import ROOT, Bench
 
 
 @pytest.mark.rtl
@@ -28,3 +29,8 @@ def test_firewall(tests: str) -> None:
 @pytest.mark.xdist_group("boundary")
 def test_whole_path_on_unrelated_clocks() -> None:
     bench("path").run("cocotb_traffic", FOLDER, environment={"SLOT_CLK_PS": "7300"})
+
+
+@pytest.mark.rtl
+def test_the_table_of_windows() -> None:
+    Bench("firewall_windows", ROOT / "hw/ip/firewall/firewall.f").run("cocotb_firewall_windows", Path(__file__).parent)

@@ -10,7 +10,9 @@ neighbour that writes to it; a core that does not always take its answers. What 
   has not left; none of the I/O lines is gathered;
 - a line is read because a load wants it, or ahead of that, in a page of which a line has come;
 - nothing of local memory leaves; what memory refuses is reported once, with its line; idle means that all has landed
-  and no line is on its way.
+  and no line is on its way;
+- an atomic access reads and changes each lane's word once, in the order of the lanes, while it holds its line's lock
+  and nobody else changes what that guards; it answers whole, when what it made has landed.
 """
 
 from __future__ import annotations
@@ -40,7 +42,12 @@ THREADS, LOCAL_BYTES = int(os.environ["DCACHE_THREADS"]), int(os.environ["DCACHE
 ROW = max(8, 4 << (THREADS - 1).bit_length())
 """Bytes that are served in one cycle."""
 
-LOAD, STORE, FENCE = range(3)
+COUNTED = 0xB0000000
+"""Lines that the neighbour changes as well, under the same locks."""
+LOAD, STORE, FENCE, ATOMIC = range(4)
+SWAP, ADD, XOR, AND, OR, MIN, MAX, MINU, MAXU, CAS = 1, 0, 4, 12, 8, 16, 20, 24, 28, 5
+OPERATIONS = (SWAP, ADD, XOR, AND, OR, MIN, MAX, MINU, MAXU, CAS)
+"""funct5."""
 SIZES = (0, 1, 2, 4, 5)
 """funct3 of lb, lh, lw, lbu, lhu."""
 
@@ -49,7 +56,9 @@ SIZES = (0, 1, 2, 4, 5)
 class Access:
     """One access of a warp: what each lane addresses, and what it stores or may load.
 
-    Of a fence: how many stores and reads were before it, and what the neighbour's bytes have been since.
+    Of a fence: how many stores and reads were before it, and what the neighbour's bytes have been since. Of an atomic
+    access: its operation and ordering, what it compares with, the lanes of each row it still has to lock, and what each
+    lane read.
     """
 
     kind: int
@@ -63,6 +72,12 @@ class Access:
     before: int = 0
     reads: int = 0
     since: dict[int, set[int]] = field(default_factory=dict)
+    operation: int = ADD
+    acquire: bool = False
+    release: bool = False
+    compare: list[int] = field(default_factory=lambda: [0] * THREADS)
+    rows: list[list[int]] = field(default_factory=list)
+    old: dict[int, int] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
@@ -70,6 +85,20 @@ class Access:
 
     def lanes(self) -> list[int]:
         return [t for t in range(THREADS) if self.mask >> t & 1]
+
+
+def combined(operation: int, old: int, operand: int, expected: int) -> int | None:
+    """What an atomic operation makes of a word; None where it leaves it."""
+
+    def signed(value: int) -> int:
+        return value - (1 << 32) if value >> 31 else value
+
+    made = {
+        **{ADD: (old + operand) & 0xFFFFFFFF, SWAP: operand, XOR: old ^ operand, AND: old & operand, OR: old | operand},
+        **{MIN: min(old, operand, key=signed), MAX: max(old, operand, key=signed)},
+        **{MINU: min(old, operand), MAXU: max(old, operand)},
+    }
+    return made[operation] if operation != CAS else operand if old == expected else None
 
 
 def extended(raw: bytes, size: int) -> int:
@@ -97,6 +126,9 @@ class Bytes(dict[int, int]):
     def take(self, address: int, size: int) -> bytes:
         return bytes(self[address + k] for k in range(size))
 
+    def word(self, address: int) -> int:
+        return int.from_bytes(self.take(address, 4), "little")
+
     def put(self, address: int, data: bytes) -> None:
         for k, value in enumerate(data):
             self[address + k] = value
@@ -122,7 +154,8 @@ class Bench:
         self.fills: deque[list[Any]] = deque()
         self.good_pages: set[int] = set()
         self.cycle = self.reads = self.ahead = self.errors = self.hits = self.misses = self.tag = self.stored = 0
-        self.most_fills = self.overtaken = 0
+        self.most_fills = self.overtaken = self.locks = self.atomics = 0
+        self.lock: int | None = None
         self.drain = False
         self.walk, self.step_bytes = WALKED, LINE
         self.focus = self.place()
@@ -133,6 +166,8 @@ class Bench:
         rng = self.random
         if rng.random() < 0.3:
             return self.walked()
+        if rng.random() < 0.15:
+            return self.atomic()
         kind = rng.choices((LOAD, STORE, FENCE), (61, 36, 3))[0]
         size = rng.choice(SIZES) if kind == LOAD else rng.choice((0, 1, 2))
         width = 1 << (size & 3)
@@ -153,6 +188,21 @@ class Bench:
     def access(self, kind: int, size: int, address: list[int], data: list[int]) -> Access:
         self.tag = (self.tag + 1) % 256
         return Access(kind, size, self.random.randrange(1, 1 << THREADS), self.tag, address, data)
+
+    def atomic(self) -> Access:
+        """An atomic access to few words, of one region or of several."""
+        rng = self.random
+        bases = [rng.choices((OWN, LOCAL, COUNTED, BAD), (30, 25, 40, 2))[0] for _ in range(THREADS)]
+        if rng.random() < 0.8:
+            bases = bases[:1] * THREADS
+        words = rng.choice((1, 2, 4, LINE // 4, 2 * LINE // 4))
+        address = [base + 4 * rng.randrange(min(words, LOCAL_BYTES // 4)) for base in bases]
+        data = [rng.choice((rng.getrandbits(32), rng.randrange(4))) for _ in range(THREADS)]
+        access = self.access(ATOMIC, 2, address, data)
+        access.operation = rng.choice(OPERATIONS)
+        access.acquire, access.release = rng.random() < 0.1, rng.random() < 0.1
+        access.compare = [self.memory.word(at) if rng.random() < 0.7 else 5 for at in address]
+        return access
 
     def walked(self) -> Access:
         """A load, sometimes a store, on a walk in equal steps up to the refused page, and again."""
@@ -184,6 +234,8 @@ class Bench:
         if access.kind == FENCE:
             access.before, access.reads = self.stored, self.reads
             access.since = {address: {self.memory[address]} for address in self.seen}
+        if access.kind == ATOMIC:
+            self.begin(access)
         assert access.tag not in self.answers
         self.answers[access.tag] = access
 
@@ -204,6 +256,73 @@ class Bench:
                 self.stores[row * ROW // LINE].append((self.stored, written))
                 self.stored += 1
 
+    # ---- Atomic accesses
+
+    def begin(self, access: Access) -> None:
+        """Its rows in their order; what is of local memory happens now, the rest when its line is locked."""
+        lanes = access.lanes()
+        while lanes:
+            row = access.address[lanes[0]] // ROW
+            access.rows.append([t for t in lanes if access.address[t] // ROW == row])
+            lanes = [t for t in lanes if access.address[t] // ROW != row]
+        for row_lanes in access.rows:
+            if is_local(access.address[row_lanes[0]]):
+                self.change(access, row_lanes)
+        access.before = self.stored
+
+    def change(self, access: Access, lanes: list[int]) -> None:
+        for t in lanes:
+            at = access.address[t]
+            access.old[t] = self.own.word(at)
+            made = combined(access.operation, access.old[t], access.data[t], access.compare[t])
+            if made is None or refused(at // LINE):
+                continue
+            written = {at + k: made >> 8 * k & 255 for k in range(4)}
+            self.own.update(written)
+            if not is_local(at):
+                self.stores[at // LINE].append((self.stored, written))
+                self.stored += 1
+
+    def locking(self) -> None:
+        """The lock of a line is given, kept, or seen to be given back."""
+        dut = self.dut
+        if not dut.lock_o.value:
+            self.lock = None
+        elif self.lock is None and self.random.random() >= self.stall:
+            access = [access for access in self.answers.values() if access.kind == ATOMIC][-1]
+            assert not access.release or self.landed(access.before), "a release is later than all stores before it"
+            while is_local(access.address[access.rows[0][0]]):
+                access.rows.pop(0)
+            line = access.address[access.rows[0][0]] // LINE
+            assert int(dut.lock_line_o.value) == line % 64
+            self.lock, self.locks = line, self.locks + 1
+            assert self.settled(line, self.stored), "a line is locked when every store to it has landed"
+            for at in range(line * LINE, line * LINE + LINE):
+                if COUNTED <= at < COUNTED + 2 * LINE:
+                    self.own[at] = self.memory[at]
+            while access.rows and access.address[access.rows[0][0]] // LINE == line:
+                self.change(access, access.rows.pop(0))
+            access.reads = self.stored
+        dut.lock_grant_i.value = int(self.lock is not None)
+
+    def settled(self, line: int, before: int) -> bool:
+        """Whether the line's stores that were among the first so many are in memory."""
+        left = self.stores[line][max(self.reached[line]) :]
+        waits = [write[4] for write in self.writes if write[0] == line]
+        return not any(number < before for number in [*waits, *(number for number, _ in left)])
+
+    def atomic_answered(self, access: Access, mask: int, last: bool, values: list[int]) -> None:
+        self.atomics += 1
+        assert last
+        assert mask == access.mask, "an atomic access answers whole"
+        for t in access.lanes():
+            at = access.address[t]
+            assert refused(at // LINE) or values[t] == access.old[t], f"lane {t} read {values[t]:#x}"
+            assert is_local(at) or self.settled(at // LINE, access.reads), "what an atomic access made has landed"
+        if access.acquire:
+            self.seen = {address: {self.memory[address]} for address in self.seen}
+        del self.answers[access.tag]
+
     def answered(self, mask: int, tag: int, last: bool, values: list[int]) -> None:
         access = self.answers[tag]
         if access.kind == FENCE:
@@ -214,6 +333,8 @@ class Bench:
             self.seen = access.since
             del self.answers[tag]
             return
+        if access.kind == ATOMIC:
+            return self.atomic_answered(access, mask, last, values)
         assert mask
         assert mask & ~access.left == 0, "no lane is answered twice"
         access.left &= ~mask
@@ -252,6 +373,9 @@ class Bench:
             for seen in (self.seen, *fences):
                 seen.setdefault(address, {self.memory[address]}).add(value)
             self.memory[address] = value
+        at = COUNTED + 4 * self.random.randrange(2 * LINE // 4)
+        if self.random.random() < 0.2 and self.lock != at // LINE:
+            self.memory.put(at, ((self.memory.word(at) + 1) & 0xFFFFFFFF).to_bytes(4, "little"))
 
     def written(self, line: int, data: int, strobes: int) -> None:
         """A write leaves: it must be some stores, next in order, to one line."""
@@ -325,6 +449,7 @@ class Bench:
         dut.wr_ready_i.value = int(rng.random() >= self.stall and self.leaving is None)
         self.pull()
         dut.drain_i.value = int(self.drain)
+        self.locking()
         bad = self.beat()
         done, failed, line = self.land()
         dut.wr_done_i.value, dut.wr_error_i.value = int(done), int(failed)
@@ -339,9 +464,12 @@ class Bench:
         dut, self.request = self.dut, access
         dut.req_valid_i.value = 1
         dut.req_store_i.value, dut.req_fence_i.value = int(access.kind == STORE), int(access.kind == FENCE)
+        dut.req_amo_i.value, dut.req_amo_op_i.value = int(access.kind == ATOMIC), access.operation
+        dut.req_acquire_i.value, dut.req_release_i.value = int(access.acquire), int(access.release)
         dut.req_size_i.value, dut.req_mask_i.value, dut.req_tag_i.value = access.size, access.mask, access.tag
         for t in range(THREADS):
             dut.req_addr_i[t].value, dut.req_data_i[t].value = access.address[t], access.data[t]
+            dut.req_compare_i[t].value = access.compare[t]
 
     def beat(self) -> int:
         """Drive the read port; the address of a line whose last beat makes it a refused one, else -1."""
@@ -421,7 +549,19 @@ class Bench:
 
 
 async def reset(dut: Any) -> None:
-    for name in ("clear", "req_valid", "rsp_ready", "drain", "rd_ready", "rd_beat", "wr_ready", "wr_done", "wr_beat"):
+    for name in (
+        "clear",
+        "req_valid",
+        "req_amo",
+        "lock_grant",
+        "rsp_ready",
+        "drain",
+        "rd_ready",
+        "rd_beat",
+        "wr_ready",
+        "wr_done",
+        "wr_beat",
+    ):
         getattr(dut, f"{name}_i").value = 0
     dut.clear_line_i.value = 0
     Clock(dut.clk_i, 10, "ns").start()
@@ -445,7 +585,7 @@ async def clear(dut: Any) -> None:
 @cocotb.test()
 async def random_accesses_of_warps(dut: Any) -> None:
     await reset(dut)
-    errors = ahead = overtaken = most_fills = 0
+    errors = ahead = overtaken = most_fills = atomics = locks = 0
     for seed, stall in ((1, 0.0), (2, 0.3), (3, 0.7)):
         bench = Bench(dut, seed, stall)
         for _ in range(CYCLES // 3):
@@ -453,17 +593,20 @@ async def random_accesses_of_warps(dut: Any) -> None:
         await bench.quiet()
         assert bench.landed(), "every store has left"
         for line, stores in bench.stores.items():
-            if not refused(line):
+            if not refused(line) and line * LINE < COUNTED:
                 assert all(bench.memory[at] == bench.own[at] for _, written in stores for at in written)
         assert 20 < bench.misses <= bench.reads - bench.ahead
         assert bench.hits > bench.misses / 2
         errors, ahead, overtaken = errors + bench.errors, ahead + bench.ahead, overtaken + bench.overtaken
         most_fills = max(most_fills, bench.most_fills)
+        atomics, locks = atomics + bench.atomics, locks + bench.locks
         await clear(dut)
     assert errors > 3
     assert ahead > 10
     assert overtaken > 10
     assert most_fills >= 2
+    assert atomics > 100
+    assert locks > atomics / 2
 
 
 @cocotb.test()

@@ -32,8 +32,14 @@ def test_instruction_cache(size: int) -> None:
 
 MUTATIONS = {
     "store-into-a-leaving-line": ("gpu_store_buffer.sv", "if (wr_valid_o) open[send_q] = 1'b0;", ""),
-    "fence-keeps-lines": ("gpu_dcache.sv", "if (clear_i || end_fence) begin", "if (clear_i) begin"),
+    "fence-keeps-lines": (
+        "gpu_dcache.sv",
+        "if (clear_i || end_fence || amo_finish_drop)",
+        "if (clear_i || amo_finish_drop)",
+    ),
     "store-to-a-line-on-its-way": ("gpu_dcache.sv", "sb_ready && !coming &&", "sb_ready &&"),
+    "atomic-on-an-old-copy": ("gpu_dcache.sv", "if (amo_drop) begin", "if (1'b0) begin"),
+    "unlocked-before-it-landed": ("gpu_dcache_amo.sv", "if (!conflict_i) begin", "if (1'b1) begin"),
 }
 
 

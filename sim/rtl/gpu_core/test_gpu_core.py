@@ -62,17 +62,22 @@ def test_structured_programs_agree_with_a_stack_of_masks() -> None:
 
 
 CYCLES = {
-    "add a4, a4, a2": 3,
-    "jal a4, 9f\n9:": 3,
-    "csrr a4, 0xcc0": 3,
-    "sw a4, 0(a1)": 3,
-    "lw a4, 0(a1)": 5,
-    "lw a4, 0(a3)": 8,
-    "mul a4, a2, a2": 5,
-    "div a4, a2, a2": 37,
-    "fmadd.s fa2, fa0, fa0, fa0": 6,
-    "fdiv.s fa2, fa0, fa0": 21,
-    "bnez t1, 9f\naddi a4, a4, 1\n9: addi a5, a5, 1": 4 + 4 + 3,
+    "add a4, a4, a2": 2,
+    "jal a4, 9f\n9:": 4,
+    "beqz x0, 9f\n9:": 4,
+    "bnez x0, 9f\n9:": 2,
+    "csrr a4, 0xcc0": 2,
+    "sw a4, 0(a1)": 2,
+    "lw a4, 0(a1)\nadd a5, a4, a4": 3 + 2,
+    "lw a4, 0(a1)\nadd a5, a5, a5": 2 + 2,
+    "lw a4, 0(a3)\nadd a5, a4, a4": 6 + 2,
+    "mul a4, a2, a2\nadd a5, a4, a4": 3 + 2,
+    "mul a4, a2, a2\nadd a5, a5, a5\nadd a5, a5, a5": 2 + 2 + 2,
+    "div a4, a2, a2": 35,
+    "fmadd.s fa2, fa2, fa0, fa0": 4,
+    "fmadd.s fa2, fa0, fa0, fa0\nfmadd.s fa3, fa0, fa0, fa0\nfmadd.s fa4, fa0, fa0, fa0": 2 + 2 + 2,
+    "fdiv.s fa2, fa0, fa0": 19,
+    "bnez t1, 9f\naddi a4, a4, 1\n9: addi a5, a5, 1": 5 + 5 + 2,
 }
 """Cycles until the warp's next instruction, as docs/explanations/gpu-cluster.md states them."""
 LATENCY_PROGRAM = f"""
@@ -113,10 +118,27 @@ def test_instructions_take_the_stated_cycles(text: str) -> None:
     assert CYCLES[text] <= each < CYCLES[text] + 0.5, "fetching the longer loop takes a part of a cycle"
 
 
+LOAD_THEN_STORE = "\n".join(
+    f"lw a4, {64 * k}(a1)\nsw s0, {64 * k}(a1)\nlw a5, {64 * k + 4}(a1)\nadd a5, a5, a4\nsw a5, {64 * k + 4}(a1)"
+    for k in range(8)
+)
+"""A load that misses, a store to the same word behind it, and so on, line by line."""
+
+
+@pytest.mark.parametrize("stall", [0, 80])
+def test_a_load_under_way_does_not_see_the_store_behind_it(stall: int) -> None:
+    body = f"{LOAD_THEN_STORE}\nfence\naddi a1, a1, 4"
+    outcome = compare(
+        program(LATENCY_PROGRAM.replace("BODY", body)), PLAIN, latency=30, stall=stall, regions=((DATA, 0x1000),)
+    )
+    assert not outcome.difference, outcome.difference
+
+
 MUTATIONS = [
-    ("gpu_lanes.sv", "signed'(a) >>> b[4:0]", "a >> b[4:0]"),
+    ("gpu_lanes.sv", "wide >>> by", "wide >> by"),
     ("gpu_dcache.sv", ".way_i(hit1), .data_o(row_data)", ".way_i(1'b0), .data_o(row_data)"),
-    ("gpu_warps.sv", "if (expired) favour = favour & ~group_q[choose_warp];", ""),
+    ("gpu_group.sv", "if (expired_i) favour_o = favour_o & ~group_i;", ""),
+    ("gpu_scoreboard.sv", "rd_q[w][e] == needs_i[w].reads.rs2 ||", ""),
     ("gpu_flow.sv", "next_lane_pc_o[t] = trap_i[t] ? mtvec_i : pc_i;", "next_lane_pc_o[t] = mtvec_i;"),
 ]
 

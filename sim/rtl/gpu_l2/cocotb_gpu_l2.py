@@ -20,18 +20,8 @@ from typing import Any
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, ReadOnly
+from eddy_sim.axi_fields import AX
 
-AX = (
-    ("id", 4),
-    ("addr", 40),
-    ("len", 8),
-    ("size", 3),
-    ("burst", 2),
-    ("cache", 4),
-    ("prot", 3),
-    ("qos", 4),
-    ("user", 4),
-)
 READERS, LINES, WORDS = 4, 24, 8
 BASE = 0x12_3456_7000
 HOST, PRIVATE = range(8, 14), {1: range(14, 18), 2: range(18, 22)}

@@ -234,7 +234,8 @@ async def the_monitor_counts_what_went_by(dut: Any) -> None:
     await system.window(0, 1, 0, 0x1FFFFF, contexts=0xFFFF)
     await system.put(0, slot_ctrl.MONITOR_GEOMETRY, bank_shift=12, bank_bits=2, row_shift=14)
     await system.put(0, slot_ctrl.MONITOR_SNAPSHOT, memory_context=16, clear=1)
-    await system.cycles(40)
+    # Waits until they are.
+    await system.read(system.bank(0, slot_ctrl.COUNTER_LO, 0))
     rng = random.Random(9)
     rows: dict[int, int] = {}
     model = {context: [0] * 6 for context in (0, 5, 16)}

@@ -69,6 +69,8 @@ def _bring_up_to_date(view: DispatchView, pipelined: bool) -> Queues:
     by_slot = {s.index: _still_waiting(memory.by_slot.get(s.index, ()), jobs, stale) for s in view.slots}
     if before and memory.by_slot.keys() != by_slot.keys():
         changed = set(jobs)
+        if not memory.by_slot.keys() >= by_slot.keys():
+            by_slot = dict.fromkeys(by_slot, ())
     dealt = {entry for queue in by_slot.values() for entry in queue}
     hands = {}
     for number in sorted(changed):

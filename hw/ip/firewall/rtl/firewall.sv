@@ -40,7 +40,14 @@ module firewall
   /// Cycles a register access may take, and cycles the slot may hold up one burst; 0 counts as 1.
   input logic    [  TimeoutWidth-1:0] ctrl_timeout_i,
   input logic    [  TimeoutWidth-1:0] mem_timeout_i,
-  input window_t [    NumWindows-1:0] windows_i,
+  /// The table of windows: software's access, while it is ready (`firewall_windows`).
+  output logic                        windows_ready_o,
+  input  logic                        window_sel_i,
+  input  logic                        window_write_i,
+  input  logic [$clog2(NumWindows)-1:0] window_index_i,
+  input  logic [                 1:0] window_word_i,
+  input  logic [                31:0] window_wdata_i,
+  output logic [                31:0] window_rdata_o,
   /// Refuse every new burst, whatever the windows say.
   input logic                         revoke_i,
 
@@ -71,6 +78,8 @@ module firewall
 );
 
   fault_t ctrl_fault, mem_fault;
+  lookup_req_t read_lookup_req, write_lookup_req;
+  lookup_rsp_t read_lookup_rsp, write_lookup_rsp;
 
   firewall_ctrl #(
     .TimeoutWidth(TimeoutWidth)
@@ -89,8 +98,25 @@ module firewall
     .slot_rsp_i(slot_ctrl_rsp_i)
   );
 
+  firewall_windows #(
+    .NumWindows(NumWindows)
+  ) u_windows (
+    .clk_i,
+    .rst_ni,
+    .ready_o(windows_ready_o),
+    .sel_i(window_sel_i),
+    .write_i(window_write_i),
+    .index_i(window_index_i),
+    .word_i(window_word_i),
+    .wdata_i(window_wdata_i),
+    .rdata_o(window_rdata_o),
+    .read_req_i(read_lookup_req),
+    .read_rsp_o(read_lookup_rsp),
+    .write_req_i(write_lookup_req),
+    .write_rsp_o(write_lookup_rsp)
+  );
+
   firewall_mem #(
-    .NumWindows(NumWindows),
     .MaxOutstanding(MaxOutstanding),
     .TimeoutWidth(TimeoutWidth)
   ) u_mem (
@@ -101,7 +127,10 @@ module firewall
     .quiesce_i,
     .clear_i,
     .timeout_i(mem_timeout_i),
-    .windows_i,
+    .read_lookup_o(read_lookup_req),
+    .read_lookup_i(read_lookup_rsp),
+    .write_lookup_o(write_lookup_req),
+    .write_lookup_i(write_lookup_rsp),
     .revoke_i,
     .idle_o(mem_idle_o),
     .drained_o(mem_drained_o),

@@ -1,14 +1,14 @@
 /// Admits the bursts of one direction: checks each request, passes it to memory or holds it for a local refusal.
 ///
+/// A request waits until the windows' answer to it is known; one that AXI forbids, or that comes while all is revoked, does not.
 /// A request is taken while fewer than `MaxOutstanding` are under way and none is being refused: a refused burst is
 /// answered when all before it are done, so answers with one id stay in order.
 module firewall_admit
   import eddy_pkg::*;
   import firewall_pkg::*;
 #(
-  parameter int unsigned NumWindows = 16,
   parameter int unsigned MaxOutstanding = 8,
-  /// Checks write permission; else read permission.
+  /// Refuses as a write; else as a read.
   parameter bit          Write = 1'b0
 ) (
   input  logic                     clk_i,
@@ -16,7 +16,9 @@ module firewall_admit
   input  logic                     rst_ni,
   /// Take no new request.
   input  logic                     block_i,
-  input  window_t [NumWindows-1:0] windows_i,
+  /// The windows' answer to the request.
+  output lookup_req_t              lookup_o,
+  input  lookup_rsp_t              lookup_i,
   /// Refuse every request, whatever the windows say.
   input  logic                     revoke_i,
   /// Request of the slot.
@@ -57,27 +59,25 @@ module firewall_admit
   logic [IdWidth-1:0] refused_id_q;
   logic [7:0] refused_len_q;
 
-  logic allowed, in_window;
+  logic allowed, known;
 
-  // Only looks while there is a request: sixteen comparisons a cycle are most of what this block costs in simulation.
+  // Only looks while there is a request, for a simulator's sake.
   always_comb begin
-    in_window = 1'b0;
     allowed = 1'b0;
-    if (valid_i) begin
-      allowed = burst_is_legal(ax_i.addr[PageBits-1:0], ax_i.len, ax_i.size, ax_i.burst);
-      for (int unsigned i = 0; i < NumWindows; i++) begin
-        if ((Write ? windows_i[i].write : windows_i[i].read) && windows_i[i].contexts[ax_i.user]
-            && windows_i[i].base <= ax_i.addr[AddrWidth-1:PageBits]
-            && ax_i.addr[AddrWidth-1:PageBits] <= windows_i[i].last) begin
-          in_window = 1'b1;
-        end
-      end
-    end
+    if (valid_i) allowed = burst_is_legal(ax_i.addr[PageBits-1:0], ax_i.len, ax_i.size, ax_i.burst);
   end
 
-  assign ready_o = !block_i && !refusing_q && (!valid_q || ready_i) && count_q != count_t'(MaxOutstanding);
+  assign lookup_o = '{
+    look: allowed && !revoke_i,
+    taken: admit_o,
+    page: ax_i.addr[AddrWidth-1:PageBits],
+    context_id: ax_i.user
+  };
+  assign known = !lookup_o.look || lookup_i.hit || lookup_i.miss;
+
+  assign ready_o = !block_i && !refusing_q && (!valid_q || ready_i) && count_q != count_t'(MaxOutstanding) && known;
   assign admit_o = valid_i && ready_o;
-  assign legal_o = allowed && in_window && !revoke_i;
+  assign legal_o = allowed && lookup_i.hit && !revoke_i;
 
   always_comb begin
     fault_o = '{cause: CauseNone, addr: '0, context_id: '0};

@@ -17,7 +17,6 @@ module firewall_mem
   import eddy_pkg::*;
   import firewall_pkg::*;
 #(
-  parameter int unsigned NumWindows = 16,
   parameter int unsigned MaxOutstanding = 8,
   parameter int unsigned TimeoutWidth = 16
 ) (
@@ -29,7 +28,11 @@ module firewall_mem
   input  logic                         quiesce_i,
   input  logic                         clear_i,
   input  logic     [ TimeoutWidth-1:0] timeout_i,
-  input  window_t  [   NumWindows-1:0] windows_i,
+  /// The windows' answers to the requests of each direction (`firewall_windows`).
+  output lookup_req_t                  read_lookup_o,
+  input  lookup_rsp_t                  read_lookup_i,
+  output lookup_req_t                  write_lookup_o,
+  input  lookup_rsp_t                  write_lookup_i,
   input  logic                         revoke_i,
   output logic                         idle_o,
   output logic                         drained_o,
@@ -62,7 +65,6 @@ module firewall_mem
   end
 
   firewall_write #(
-    .NumWindows(NumWindows),
     .MaxOutstanding(MaxOutstanding),
     .TimeoutWidth(TimeoutWidth)
   ) u_write (
@@ -71,7 +73,8 @@ module firewall_mem
     .block_i(block),
     .cut_i(cut),
     .timeout_i,
-    .windows_i,
+    .lookup_o(write_lookup_o),
+    .lookup_i(write_lookup_i),
     .revoke_i,
     .idle_o(write_idle),
     .drained_o(write_drained),
@@ -98,7 +101,6 @@ module firewall_mem
   );
 
   firewall_read #(
-    .NumWindows(NumWindows),
     .MaxOutstanding(MaxOutstanding),
     .TimeoutWidth(TimeoutWidth)
   ) u_read (
@@ -107,7 +109,8 @@ module firewall_mem
     .block_i(block),
     .cut_i(cut),
     .timeout_i,
-    .windows_i,
+    .lookup_o(read_lookup_o),
+    .lookup_i(read_lookup_i),
     .revoke_i,
     .idle_o(read_idle),
     .drained_o(read_drained),

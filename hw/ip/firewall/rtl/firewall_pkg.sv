@@ -31,6 +31,19 @@ package firewall_pkg;
     logic [PageWidth-1:0]   base;      ///< Address bits 39:12 of the first page.
   } window_t;
 
+  /// A request that asks whether a window lets it through, and that it is taken in this cycle; the answer.
+  typedef struct packed {
+    logic                    look;
+    logic                    taken;
+    logic [PageWidth-1:0]    page;
+    logic [ContextWidth-1:0] context_id;
+  } lookup_req_t;
+
+  typedef struct packed {
+    logic hit;
+    logic miss;
+  } lookup_rsp_t;
+
   /// What went wrong first: an address (of the control path: the offset in the module's window), and whose it was.
   typedef struct packed {
     cause_e                  cause;

@@ -6,7 +6,6 @@ module firewall_read
   import eddy_pkg::*;
   import firewall_pkg::*;
 #(
-  parameter int unsigned NumWindows = 16,
   parameter int unsigned MaxOutstanding = 8,
   parameter int unsigned TimeoutWidth = 16
 ) (
@@ -16,7 +15,8 @@ module firewall_read
   input  logic                         block_i,
   input  logic                         cut_i,
   input  logic    [  TimeoutWidth-1:0] timeout_i,
-  input  window_t [    NumWindows-1:0] windows_i,
+  output lookup_req_t                  lookup_o,
+  input  lookup_rsp_t                  lookup_i,
   input  logic                         revoke_i,
   output logic                         idle_o,
   output logic                         drained_o,
@@ -47,14 +47,14 @@ module firewall_read
   fault_t refusal;
 
   firewall_admit #(
-    .NumWindows(NumWindows),
     .MaxOutstanding(MaxOutstanding),
     .Write(1'b0)
   ) u_admit (
     .clk_i,
     .rst_ni,
     .block_i,
-    .windows_i,
+    .lookup_o,
+    .lookup_i,
     .revoke_i,
     .valid_i(ar_valid_i),
     .ready_o(ar_ready_o),

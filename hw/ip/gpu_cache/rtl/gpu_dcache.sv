@@ -9,6 +9,9 @@
 /// read is decided by the page. A line is never asked for before every store to it has landed, and a store to a line
 /// waits while that is on its way. A fence waits for all stores to land and for all lines on their way, and then drops
 /// every line, so that it sees other cores' stores.
+///
+/// An atomic access waits until no load is parked, and is alone until it has ended (gpu_dcache_amo): it holds the lock of
+/// its line among the cores of its memory context, and is answered whole, when memory has what it made.
 module gpu_dcache
   import gpu_pkg::*;
 #(
@@ -35,12 +38,20 @@ module gpu_dcache
   output logic                     req_ready_o,
   input  logic                     req_store_i,
   input  logic                     req_fence_i,
+  /// An atomic access: funct5, its ordering bits, and what `amocas` compares with.
+  input  logic                     req_amo_i,
+  input  logic [4:0]               req_amo_op_i,
+  input  logic                     req_acquire_i,
+  input  logic                     req_release_i,
+  input  logic [31:0]              req_compare_i [Threads],
   /// funct3: size in bits 1:0, zero extension in bit 2.
   input  logic [2:0]               req_size_i,
   input  logic [Threads-1:0]       req_mask_i,
   input  logic [TagWidth-1:0]      req_tag_i,
   input  logic [31:0]              req_addr_i [Threads],
   input  logic [31:0]              req_data_i [Threads],
+  /// Something that was refused may be taken now.
+  output logic                     wake_o,
   output logic                     rsp_valid_o,
   input  logic                     rsp_ready_i,
   /// The last part of the answer.
@@ -58,6 +69,11 @@ module gpu_dcache
   /// A row was loaded from; a line was asked for because a load missed.
   output logic                     hit_event_o,
   output logic                     miss_event_o,
+  /// The lock of a line among cores: wanted until it is let go, for a cycle at least.
+  output logic                     lock_o,
+  output logic [1:0]               lock_quarter_o,
+  output logic [5:0]               lock_line_o,
+  input  logic                     lock_grant_i,
   output logic                     rd_valid_o,
   input  logic                     rd_ready_i,
   output logic [LineAddrWidth-1:0] rd_line_o,
@@ -156,7 +172,7 @@ module gpu_dcache
   line_t line, look_line;
   logic [SetWidth-1:0] set;
   logic local_hit, hit0, hit1, hit, fresh;
-  logic rsp_free, serve, serve_load, serve_store, finish, park, take, come_back, end_fence, look;
+  logic rsp_free, store_free, serve, serve_load, serve_store, finish, park, take, come_back, end_fence, look;
   logic miss, ask, ask_ahead, way, ahead_done, touch, next_valid;
   line_t next_line;
   logic [Threads-1:0] group, rest;
@@ -169,6 +185,10 @@ module gpu_dcache
   logic parked_ready, parked_full, parked_any;
   logic coming, room, spare, fills_any, whole, kept, good, fill_error, fill_way;
   logic [1:0] taken;
+  logic amo, amo_next_q, amo_drop, amo_ask, amo_flush, amo_read, amo_update, amo_store, amo_push, amo_served, amo_next_row;
+  logic amo_finish, amo_finish_drop, take_amo, rest_here, ready;
+  logic [Threads-1:0] amo_read_lane, amo_lane, store_lanes;
+  logic [31:0] amo_word, amo_value, amo_old;
   logic [FillWidth-1:0] coming_fill, next_fill;
   logic [Fills-1:0] held, busy;
   logic [2:0] fill_beat;
@@ -216,17 +236,18 @@ module gpu_dcache
   end
 
   // A line that comes has the memories' one write.
-  assign serve_load = valid_q && !store_q && hit && rsp_free;
-  assign serve_store = valid_q && store_q &&
-                       (local_hit || (sb_ready && !coming && !(rd_beat_i && (hit0 || hit1))));
+  assign serve_load = valid_q && !store_q && !amo && hit && rsp_free;
+  assign store_free = local_hit || (sb_ready && !coming && !(rd_beat_i && (hit0 || hit1)));
+  assign serve_store = valid_q && store_q && store_free;
+  assign amo_push = amo_store && store_free;
   assign serve = serve_load || serve_store;
   assign finish = serve && rest == '0;
   assign touch = serve_load && !local_hit && fresh && !touched_q && !ahead_q;
 
   // A miss: the line is on its way, or asked for, or it waits for room. Only stores that have not landed hold it here.
-  assign miss = valid_q && !store_q && !hit;
+  assign miss = valid_q && !store_q && !amo && !hit;
   assign park = miss && (coming || !sb_conflict);
-  assign ask = miss && !coming && !sb_conflict && room && taken != 2'b11;
+  assign ask = (miss || (amo_ask && !hit)) && !coming && !sb_conflict && room && taken != 2'b11;
   assign ask_ahead = ahead_done && !hit0 && !hit1 && !coming && !sb_conflict;
   assign way = taken[victim_q[set]] ? !victim_q[set] : victim_q[set];
 
@@ -235,8 +256,12 @@ module gpu_dcache
                       (hit0 || hit1 || coming || sb_conflict || (room && spare && taken != 2'b11));
 
   assign come_back = parked_ready && (!valid_q || finish);
-  assign req_ready_o = (!valid_q || finish) && !parked_ready && !parked_full && !fence_q;
+  // An atomic access that has to wait for parked loads keeps others out meanwhile.
+  assign ready = (!valid_q || finish) && !fence_q;
+  assign req_ready_o = ready && (req_amo_i ? !parked_any : !amo_next_q && !parked_ready && !parked_full);
+  assign wake_o = ready && (amo_next_q ? !parked_any : !parked_ready && !parked_full);
   assign take = req_valid_i && req_ready_o;
+  assign take_amo = take && req_amo_i;
   assign end_fence = fence_q && !valid_q && !parked_any && !fills_any && sb_empty && rsp_free;
 
   assign hit_event_o = serve_load;
@@ -247,7 +272,8 @@ module gpu_dcache
   assign rsp_mask_o = rsp_mask_q;
   assign rsp_tag_o = rsp_tag_q;
   assign error_o = sb_error || fill_error;
-  assign error_store_o = sb_error;
+  // What an atomic access may not read it may not store.
+  assign error_store_o = sb_error || (fill_error && amo);
   assign error_addr_o = sb_error ? sb_error_addr : {fill_line, {LineOffset{1'b0}}};
 
   always_comb begin
@@ -258,9 +284,9 @@ module gpu_dcache
     store_data = '0;
     store_mask = '0;
     store_strb = '0;
-    if (valid_q && store_q) begin
+    if (valid_q && (store_q || amo_store)) begin
       for (int t = 0; t < int'(Threads); t++) begin
-        if (group[t]) begin
+        if (store_lanes[t]) begin
           // Each lane's datum on all the places of a word it may have, and the bytes of the word it takes.
           automatic logic [3:0] bytes;
           automatic logic [31:0] data, bits;
@@ -294,12 +320,40 @@ module gpu_dcache
 
   gpu_store_buffer #(.RowBytes(RowBytes)) u_stores (
     .clk_i, .rst_ni,
-    .ready_o(sb_ready), .push_i(serve_store && !local_hit), .row_i(access_q.row), .data_i(store_data),
+    .ready_o(sb_ready), .push_i((serve_store || amo_push) && !local_hit), .row_i(access_q.row), .data_i(store_data),
     .mask_i(store_mask), .strb_i(store_strb),
-    .flush_i(drain_i || fence_q || (miss && sb_conflict)),
+    .flush_i(drain_i || fence_q || amo_flush || (miss && sb_conflict)),
     .empty_o(sb_empty), .probe_i(look), .probe_line_i(look_line), .conflict_o(sb_conflict),
     .wr_valid_o, .wr_ready_i, .wr_line_o, .wr_beats_o, .wr_beat_i, .wr_data_o, .wr_strb_o, .wr_done_i, .wr_error_i,
     .error_o(sb_error), .error_addr_o(sb_error_addr)
+  );
+
+  // ---- Atomic accesses
+
+  assign store_lanes = amo ? amo_lane : group;
+  assign rest_here = rest != '0 && next_row[RowWidth-1-:LineAddrWidth] == line;
+  assign lock_quarter_o = line[LineAddrWidth-1-:2];
+  assign lock_line_o = line[5:0];
+
+  always_comb begin
+    amo_word = '0;
+    if (amo_read) begin
+      for (int t = 0; t < int'(Threads); t++) begin
+        if (amo_read_lane[t]) amo_word = row_data[{access_q.addr[t][RowOffset-1:2], 5'd0}+:32];
+      end
+    end
+  end
+
+  gpu_dcache_amo #(.Threads(Threads)) u_amo (
+    .clk_i, .rst_ni, .take_i(take_amo), .op_i(req_amo_op_i), .acquire_i(req_acquire_i), .release_i(req_release_i),
+    .compare_i(req_compare_i), .active_o(amo),
+    .local_i(local_hit), .hit_i(hit), .conflict_i(sb_conflict), .coming_i(coming), .stores_empty_i(sb_empty),
+    .fills_any_i(fills_any), .fill_error_i(fill_error), .drop_o(amo_drop), .ask_o(amo_ask), .flush_o(amo_flush),
+    .lock_o, .lock_grant_i,
+    .group_i(group), .rest_i(rest != '0), .rest_here_i(rest_here), .data_i(data_q), .read_o(amo_read),
+    .read_lane_o(amo_read_lane), .word_i(amo_word), .rsp_free_i(rsp_free), .lane_o(amo_lane), .update_o(amo_update),
+    .value_o(amo_value), .store_o(amo_store), .store_ready_i(store_free), .served_o(amo_served), .old_o(amo_old),
+    .next_row_o(amo_next_row), .finish_o(amo_finish), .finish_drop_o(amo_finish_drop)
   );
 
   gpu_dcache_fills #(.Fills(Fills), .Reads(Reads), .SetWidth(SetWidth)) u_fills (
@@ -325,8 +379,8 @@ module gpu_dcache
   );
 
   gpu_dcache_rows #(.RowBytes(RowBytes), .Rows(Sets * LineBytes / RowBytes), .LocalLines(LocalLines)) u_rows (
-    .clk_i, .row_i(access_q.row), .read_i(serve), .local_i(local_hit), .way_i(hit1), .data_o(row_data),
-    .store_i(serve_store && hit), .store_data_i(store_data), .store_mask_i(store_mask),
+    .clk_i, .row_i(access_q.row), .read_i(serve || amo_read || amo_push), .local_i(local_hit), .way_i(hit1), .data_o(row_data),
+    .store_i((serve_store || amo_push) && hit), .store_data_i(store_data), .store_mask_i(store_mask),
     .fill_i(rd_beat_i), .fill_way_i(fill_way), .fill_line_i(fill_line), .fill_beat_i(fill_beat), .fill_data_i(rd_data_i),
     .clear_i, .clear_line_i
   );
@@ -344,6 +398,7 @@ module gpu_dcache
       fence_q <= 1'b0;
       ahead_q <= 1'b0;
       touched_q <= 1'b0;
+      amo_next_q <= 1'b0;
       rsp_valid_q <= 1'b0;
       served_q <= '0;
       valid0_q <= '0;
@@ -386,6 +441,29 @@ module gpu_dcache
         valid_q <= 1'b0;
         served_q <= '0;
       end
+      if (amo_update) begin
+        for (int t = 0; t < int'(Threads); t++) if (amo_lane[t]) data_q[t] <= amo_value;
+      end
+      if (amo_served) begin
+        access_q.left <= access_q.left & ~amo_lane;
+        served_q <= served_q | amo_lane;
+        for (int t = 0; t < int'(Threads); t++) if (amo_lane[t]) rsp_data_q[t] <= amo_old;
+      end
+      if (amo_next_row) access_q.row <= next_row;
+      if (amo_drop) begin
+        valid0_q[set] <= valid0_q[set] && !hit0;
+        valid1_q[set] <= valid1_q[set] && !hit1;
+      end
+      if (amo_finish) begin
+        valid_q <= 1'b0;
+        served_q <= '0;
+        rsp_valid_q <= 1'b1;
+        rsp_last_q <= 1'b1;
+        rsp_mask_q <= amo_served ? served_q | amo_lane : served_q;
+        rsp_tag_q <= access_q.tag;
+      end
+      if (req_valid_i && req_amo_i) amo_next_q <= !req_ready_o;
+      if (drain_i || clear_i) amo_next_q <= 1'b0;
       if (ahead_done || drain_i) ahead_q <= 1'b0;
       if (touched_q) touched_q <= 1'b0;
       if (next_valid && !drain_i) begin
@@ -438,7 +516,7 @@ module gpu_dcache
         rsp_mask_q <= '0;
         rsp_tag_q <= fence_tag_q;
       end
-      if (clear_i || end_fence) begin
+      if (clear_i || end_fence || amo_finish_drop) begin
         valid0_q <= '0;
         valid1_q <= '0;
         ahead_q <= 1'b0;
@@ -456,6 +534,7 @@ module gpu_dcache
   ClearedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i |-> idle_o);
   NotAheadOfStores_A : assert property (@(posedge clk_i) disable iff (!rst_ni) ask || ask_ahead |-> !sb_conflict);
   NoStoreToALineOnItsWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) serve_store && !local_hit |-> !coming);
+  AloneToTheEnd_A : assert property (@(posedge clk_i) disable iff (!rst_ni) amo |-> valid_q && !parked_any);
   OneWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) !(hit0 && hit1));
 `endif
 

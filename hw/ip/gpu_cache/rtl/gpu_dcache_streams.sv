@@ -1,6 +1,6 @@
 /// Which line comes next: looks at the lines that are loaded from for the first time, page by page.
 ///
-/// A page of 4 KiB that is walked in equal steps gets the line a step further, if that is in the page too: what may be read
+/// A page of 4 KiB that is walked in equal steps gets the line two steps further, if that is in the page too: what may be read
 /// is decided by the page. A step is believed when it came twice; lines behind the furthest (warps are not in step)
 /// do not change it. A new page begins with the belief of the page that was looked at last, which it mostly continues.
 module gpu_dcache_streams
@@ -73,7 +73,7 @@ module gpu_dcache_streams
         now.step = step;
       end
       if (forward || !found) now.last = place;
-      ahead = {1'b0, place} + {1'b0, now.step};
+      ahead = {1'b0, place} + {now.step, 1'b0};
     end
   end
 

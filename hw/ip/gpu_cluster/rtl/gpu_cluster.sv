@@ -140,10 +140,13 @@ module gpu_cluster
   logic [2:0] wr_beat;
   logic [63:0] wr_data [Cores];
   logic [7:0] wr_strb [Cores];
-  logic [Cores-1:0] bar, bar_release, bar_release_q;
+  logic [Cores-1:0] bar, bar_release, bar_release_q, bar_stuck;
   logic [4:0] bar_id [Cores];
   logic [7:0] bar_count [Cores];
   logic [4:0] bar_warps [Cores];
+  logic [Cores-1:0] lock, lock_grant;
+  logic [1:0] lock_quarter [Cores];
+  logic [5:0] lock_line [Cores];
 
   for (genvar c = 0; c < int'(Cores); c++) begin : gen_core
     gpu_core #(
@@ -160,7 +163,8 @@ module gpu_cluster
       .fault_value_o(fault_value[c]),
       .snapshot_i(snapshot[c]), .counter_index_i(counter_index), .counter_o(counter[c]),
       .bar_o(bar[c]), .bar_id_o(bar_id[c]), .bar_count_o(bar_count[c]), .bar_warps_o(bar_warps[c]),
-      .bar_release_i(bar_release_q[c]),
+      .bar_release_i(bar_release_q[c]), .bar_stuck_i(bar_stuck[c]),
+      .lock_o(lock[c]), .lock_quarter_o(lock_quarter[c]), .lock_line_o(lock_line[c]), .lock_grant_i(lock_grant[c]),
       .ird_valid_o(rd_valid[2*c]), .ird_ready_i(rd_ready[2*c]), .ird_line_o(rd_line[2*c]), .ird_beat_i(rd_beat[2*c]),
       .drd_valid_o(rd_valid[2*c+1]), .drd_ready_i(rd_ready[2*c+1]), .drd_line_o(rd_line[2*c+1]),
       .drd_beat_i(rd_beat[2*c+1]),
@@ -169,6 +173,10 @@ module gpu_cluster
       .wr_beat_i(wr_beat), .wr_data_o(wr_data[c]), .wr_strb_o(wr_strb[c]), .wr_done_i(wr_done[c]), .wr_error_i(wr_error)
     );
   end
+
+  gpu_line_locks #(.Cores(Cores)) u_locks (
+    .clk_i, .rst_ni, .base_i(base), .want_i(lock), .quarter_i(lock_quarter), .line_i(lock_line), .grant_o(lock_grant)
+  );
 
   gpu_memory #(.Cores(Cores)) u_memory (
     .clk_i, .rst_ni, .context_i(ctx), .base_i(base),
@@ -217,18 +225,23 @@ module gpu_cluster
   // ---- Barriers across the cores of one context.
   // A core has arrived when all its active warps have. A barrier opens when as many cores as it counts have arrived,
   // or when every running core of the context has and their warps are as many as it counts: both ways of counting that
-  // programs use.
+  // programs use. It opens never more where every core of the kernel runs and waits at a barrier across cores.
 
   always_comb begin
     bar_release = '0;
+    bar_stuck = '0;
     if (bar != '0) begin
       for (int c = 0; c < int'(Cores); c++) begin
-        automatic logic [7:0] cores, warps;
-        automatic logic all;
+        automatic logic [7:0] cores, warps, waiting;
+        automatic logic all, runs;
+        waiting = '0;
+        runs = 1'b0;
         cores = '0;
         warps = '0;
         all = 1'b1;
         for (int k = 0; k < int'(Cores); k++) begin
+          if (bar[k] && ctx[k] == ctx[c]) waiting += 8'd1;
+          if (!bar[k] && running[k] && ctx[k] == ctx[c]) runs = 1'b1;
           if (bar[k] && ctx[k] == ctx[c] && bar_id[k] == bar_id[c]) begin
             cores += 8'd1;
             warps += 8'(bar_warps[k]);
@@ -238,6 +251,7 @@ module gpu_cluster
         end
         bar_release[c] = bar[c] && !bar_release_q[c] &&
                          (cores >= bar_count[c] || (all && warps >= bar_count[c]));
+        bar_stuck[c] = bar[c] && !runs && waiting >= num_cores[c];
       end
     end
   end

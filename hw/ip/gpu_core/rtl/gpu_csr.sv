@@ -54,6 +54,10 @@ module gpu_csr
   input  logic                 spawn_i,
   input  logic [Warps-1:0]     spawn_mask_i,
 
+  // Bounds of stacks: they read zero, so what is set is the operand
+  output logic                 stack_base_o,
+  output logic                 stack_bytes_o,
+
   // Floating point
   output logic [2:0]           frm_o,
   input  logic                 fflags_i,
@@ -114,6 +118,7 @@ module gpu_csr
         12'h340: common = mscratch_q[warp_i];
         12'h341, 12'h342, 12'h343: trap_state = 1'b1;
         12'h7c0: common = {24'd0, class_q};
+        12'h7c1, 12'h7c2: common = '0;
         12'hcc0: by_lane = 1'b1;
         12'hcc1: common = 32'(warp_i);
         12'hcc2: common = {24'd0, core_id_i};
@@ -151,6 +156,9 @@ module gpu_csr
       end
     end
   end
+
+  assign stack_base_o = access_i && commit_i && writes_i && addr_i == 12'h7c1;
+  assign stack_bytes_o = access_i && commit_i && writes_i && addr_i == 12'h7c2;
 
   function automatic logic [31:0] merged(logic [1:0] op, logic [31:0] old, logic [31:0] operand);
     unique case (op)

@@ -5,7 +5,6 @@ module gpu_flow
   import gpu_pkg::*;
 #(
   parameter int unsigned Threads = 4,
-  parameter int unsigned DepthWidth = 6,
   localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1
 ) (
   input  logic                    go_i,
@@ -41,6 +40,8 @@ module gpu_flow
   /// All lanes go on at `next_pc_o`; otherwise those of `lane_write_o` each at its own.
   output logic                    uniform_o,
   output logic [31:0]             next_pc_o,
+  /// It is that of the instruction behind.
+  output logic                    sequential_o,
   output logic [DepthWidth-1:0]   next_depth_o,
   output logic [31:0]             next_lane_pc_o [Threads],
   output logic [DepthWidth-1:0]   next_lane_depth_o [Threads],
@@ -65,6 +66,7 @@ module gpu_flow
 
   always_comb begin
     next_pc_o = pc_i + 32'd4;
+    sequential_o = 1'b1;
     next_depth_o = depth_i;
     jumping = '0;
     split_branch = 1'b0;
@@ -73,10 +75,17 @@ module gpu_flow
         UnitBranch: begin
           jumping = taken_i;
           split_branch = taken_i != '0 && taken_i != mask_i;
-          if (taken_i == mask_i) next_pc_o = target_i;
+          if (taken_i == mask_i) begin
+            next_pc_o = target_i;
+            sequential_o = 1'b0;
+          end
         end
-        UnitJal: next_pc_o = target_i;
+        UnitJal: begin
+          next_pc_o = target_i;
+          sequential_o = 1'b0;
+        end
         UnitJalr: begin
+          sequential_o = 1'b0;
           next_pc_o = {address_i[top_lane_i][31:2], 2'b00};
           for (int t = 0; t < int'(Threads); t++) begin
             if (mask_i[t] && address_i[t][31:2] != address_i[top_lane_i][31:2]) split_branch = 1'b1;

@@ -18,9 +18,9 @@ module gpu_lanes
   input  logic [Threads-1:0] mask_i,
   input  logic [31:0]        rs1_i [Threads],
   input  logic [31:0]        rs2_i [Threads],
-  /// Result of UnitAlu and UnitLane.
+  /// Result of UnitAlu and UnitLane; of others it means nothing.
   output logic [31:0]        result_o [Threads],
-  /// rs1 + imm: memory address, target of jalr (bit 0 not cleared).
+  /// rs1 + imm: memory address, target of jalr (bit 0 not cleared). Of other instructions it means nothing.
   output logic [31:0]        address_o [Threads],
   /// Lanes whose branch condition holds.
   output logic [Threads-1:0] taken_o
@@ -28,31 +28,43 @@ module gpu_lanes
 
   localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
 
-  function automatic logic [31:0] alu(alu_e op, logic [31:0] a, logic [31:0] b);
-    unique case (op)
-      AluAdd:  return a + b;
-      AluSub:  return a - b;
-      AluSll:  return a << b[4:0];
-      AluSlt:  return {31'd0, signed'(a) < signed'(b)};
-      AluSltu: return {31'd0, a < b};
-      AluXor:  return a ^ b;
-      AluSrl:  return a >> b[4:0];
-      AluSra:  return unsigned'(signed'(a) >>> b[4:0]);
-      AluOr:   return a | b;
-      AluAnd:  return a & b;
-      AluB:    return b;
-      default: return a;
-    endcase
+  // One adder a lane: sums, differences, comparisons, addresses. A comparison is the sign of the difference of 33 bits.
+  logic subtracts, is_signed, to_right;
+
+  assign subtracts = unit_i == UnitBranch || (unit_i == UnitAlu && (alu_i inside {AluSub, AluSlt, AluSltu}));
+  assign is_signed = (unit_i == UnitBranch) ? !sub_i[1] : alu_i == AluSlt;
+  // One shifter a lane, to the right: to the left it is the same, mirrored.
+  assign to_right = alu_i != AluSll;
+
+  function automatic logic [31:0] mirrored(logic [31:0] word);
+    logic [31:0] other;
+    for (int b = 0; b < 32; b++) other[b] = word[31-b];
+    return other;
   endfunction
 
-  function automatic logic branch(logic [2:0] op, logic [31:0] a, logic [31:0] b);
-    logic holds;
-    unique case (op[2:1])
-      2'd0:    holds = a == b;
-      2'd2:    holds = signed'(a) < signed'(b);
-      default: holds = a < b;
+  function automatic logic [31:0] shifted(logic [31:0] word, logic [4:0] by);
+    logic signed [32:0] wide;
+    wide = {alu_i == AluSra && word[31], to_right ? word : mirrored(word)};
+    wide = wide >>> by;
+    return to_right ? wide[31:0] : mirrored(wide[31:0]);
+  endfunction
+
+  // The upper bit is the comparison's.
+  function automatic logic [32:0] added(logic [31:0] a, logic [31:0] b);
+    return {is_signed && a[31], a} + ({is_signed && b[31], b} ^ {33{subtracts}}) + 33'(subtracts);
+  endfunction
+
+  function automatic logic [31:0] alu(logic [31:0] a, logic [31:0] b, logic [32:0] total);
+    unique case (alu_i)
+      AluAdd, AluSub:            return total[31:0];
+      AluSlt, AluSltu:           return {31'd0, total[32]};
+      AluSll, AluSrl, AluSra:    return shifted(a, b[4:0]);
+      AluXor:                    return a ^ b;
+      AluOr:                     return a | b;
+      AluAnd:                    return a & b;
+      AluB:                      return b;
+      default:                   return a;
     endcase
-    return holds ^ op[0];
   endfunction
 
   // Source lane of a shuffle; a lane that may not or cannot read another reads itself.
@@ -91,16 +103,17 @@ module gpu_lanes
     vote_result = '0;
     if (valid_i) begin
       unique case (unit_i)
-        UnitAlu: begin
+        UnitAlu, UnitBranch, UnitJalr, UnitLoad, UnitStore, UnitAmo: begin
           for (int t = 0; t < int'(Threads); t++) begin
-            result_o[t] = alu(alu_i, a_is_pc_i ? pc_i : rs1_i[t], b_is_imm_i ? imm_i : rs2_i[t]);
+            automatic logic [31:0] a, b;
+            automatic logic [32:0] total;
+            a = a_is_pc_i ? pc_i : rs1_i[t];
+            b = b_is_imm_i ? imm_i : rs2_i[t];
+            total = added(a, b);
+            address_o[t] = total[31:0];
+            result_o[t] = alu(a, b, total);
+            taken_o[t] = unit_i == UnitBranch && mask_i[t] && (((sub_i[2]) ? total[32] : rs1_i[t] == rs2_i[t]) ^ sub_i[0]);
           end
-        end
-        UnitBranch: begin
-          for (int t = 0; t < int'(Threads); t++) taken_o[t] = mask_i[t] && branch(sub_i, rs1_i[t], rs2_i[t]);
-        end
-        UnitJalr, UnitLoad, UnitStore: begin
-          for (int t = 0; t < int'(Threads); t++) address_o[t] = rs1_i[t] + imm_i;
         end
         UnitLane: begin
           for (int t = 0; t < int'(Threads); t++) vote[t] = mask_i[t] && rs1_i[t][0];

@@ -26,6 +26,14 @@ module gpu_life
   input  logic [4:0]  trap_cause_i,
   input  logic [31:0] trap_pc_i,
   input  logic [31:0] trap_value_i,
+  // A barrier is come to, by the instruction at `trap_pc_i`; no warp will ever go on, and which wait at barriers
+  input  logic        bar_i,
+  input  logic        stuck_i,
+  input  logic [15:0] stuck_warps_i,
+  // A stack pointer that left its stack, written by the instruction at `overflow_pc_i`
+  input  logic        overflow_i,
+  input  logic [31:0] overflow_pc_i,
+  input  logic [31:0] overflow_value_i,
   // Lines that memory refused
   input  logic        fetch_error_i,
   input  logic [31:0] fetch_addr_i,
@@ -47,10 +55,14 @@ module gpu_life
   output logic [31:0] fault_value_o
 );
 
-  logic refused, fault, stopped_q;
+  logic refused, fault, stopped_q, deadlock;
+  logic [31:0] bar_pc_q;
+  // Cycles in which nothing changed. A few of them are time for barriers that open just now.
+  logic [3:0] still_q;
 
   assign refused = fetch_error_i || data_error_i;
-  assign fault = (state_o == Run || state_o == Drain) && (trap_i || refused) && !fault_o;
+  assign fault = (state_o == Run || state_o == Drain) && (trap_i || refused || deadlock || overflow_i) && !fault_o;
+  assign deadlock = still_q == '1;
   assign begin_o = state_o == Clear && clear_o == 16'(ClearCycles - 1);
   assign running_o = state_o != Idle;
 
@@ -86,6 +98,16 @@ module gpu_life
   end
 
   always_ff @(posedge clk_i) begin
+    if (!rst_ni || state_o == Idle) begin
+      still_q <= '0;
+      bar_pc_q <= '0;
+    end else begin
+      still_q <= (state_o == Run && stuck_i && !halt_o) ? still_q + 4'd1 : '0;
+      if (bar_i) bar_pc_q <= trap_pc_i;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
     if (!rst_ni || (state_o == Idle && start_i)) begin
       fault_o <= 1'b0;
       fault_cause_o <= '0;
@@ -97,6 +119,14 @@ module gpu_life
         fault_cause_o <= fetch_error_i ? CauseFetchFault : data_store_i ? CauseStoreFault : CauseLoadFault;
         fault_pc_o <= '0;
         fault_value_o <= fetch_error_i ? fetch_addr_i : data_addr_i;
+      end else if (overflow_i) begin
+        fault_cause_o <= CauseStackOverflow;
+        fault_pc_o <= overflow_pc_i;
+        fault_value_o <= overflow_value_i;
+      end else if (!trap_i) begin
+        fault_cause_o <= CauseBarrierDeadlock;
+        fault_pc_o <= bar_pc_q;
+        fault_value_o <= {16'd0, stuck_warps_i};
       end else begin
         fault_cause_o <= trap_cause_i;
         fault_pc_o <= trap_pc_i;

@@ -28,7 +28,8 @@ package gpu_pkg;
     UnitSystem  = 4'd10,  ///< ecall, ebreak, mret, wfi
     UnitWarp    = 4'd11,  ///< tmc, wspawn, split, join, bar, pred
     UnitLane    = 4'd12,  ///< vote, shuffle
-    UnitFpu     = 4'd13
+    UnitFpu     = 4'd13,
+    UnitAmo     = 4'd14
   } unit_e;
 
   typedef enum logic [3:0] {
@@ -70,6 +71,9 @@ package gpu_pkg;
   parameter logic [4:0] CauseStoreMisaligned = 5'd6;
   parameter logic [4:0] CauseStoreFault      = 5'd7;
   parameter logic [4:0] CauseEcall           = 5'd11;
+  /// Of the numbers for custom use: no traps, the core ends at once.
+  parameter logic [4:0] CauseBarrierDeadlock = 5'd24;
+  parameter logic [4:0] CauseStackOverflow   = 5'd25;
 
   /// Counters of a core, by index in its counter bank; the lane counters follow.
   parameter int unsigned CntCycles      = 0;
@@ -90,6 +94,129 @@ package gpu_pkg;
   parameter int unsigned CntActive      = 15;
   /// CYCLE_THREAD_X is at CntActive + X.
   parameter int unsigned CntFixed       = 16;
+
+  // ---- What the stages of a core hand over. Warps and lanes have the widths of the largest core; a smaller one leaves the
+  // upper bits zero. Words come first, so that they lie on word borders.
+
+  parameter int unsigned MaxWarps = 16;
+  parameter int unsigned MaxThreads = 16;
+  /// Calls a lane can be deep in; deeper ones count as the deepest.
+  parameter int unsigned DepthWidth = 6;
+
+  typedef logic [$clog2(MaxWarps)-1:0] warp_t;
+  typedef logic [MaxThreads-1:0] lanes_t;
+  typedef logic [DepthWidth-1:0] depth_t;
+  /// Number of a register; bit 5 set: a floating-point register.
+  typedef logic [5:0] reg_t;
+
+  /// A group of lanes and where it is.
+  typedef struct packed {
+    depth_t      depth;
+    warp_t       warp;
+    lanes_t      mask;
+    logic [31:0] pc;
+  } issued_t;
+
+  /// What the decoder finds in an instruction.
+  typedef struct packed {
+    unit_e       unit;
+    alu_e        alu;
+    /// Operation within a unit: funct3, or what the unit's own numbering says.
+    logic [2:0]  sub;
+    logic        rd_we;
+    reg_t        rd;
+    logic        a_is_pc;
+    logic        b_is_imm;
+    /// Operation of the floating-point unit.
+    logic [4:0]  fp_op;
+    logic        fp_uses_rm;
+    logic [31:0] imm;
+  } decoded_t;
+
+  /// The registers an instruction reads; x0 for none.
+  typedef struct packed {
+    reg_t rs1;
+    reg_t rs2;
+    reg_t rs3;
+  } reads_t;
+
+  /// What an instruction needs: registers, x0 for none; and what of its warp must have ended before.
+  typedef struct packed {
+    logic   after_loads;
+    logic   after_all;
+    reg_t   rd;
+    reads_t reads;
+  } needs_t;
+
+  /// An instruction that waits for its turn.
+  typedef struct packed {
+    decoded_t    op;
+    logic [31:0] instr;
+    logic [31:0] pc;
+  } ready_t;
+
+  /// Issue to execute.
+  typedef struct packed {
+    decoded_t    op;
+    issued_t     from;
+    logic [31:0] instr;
+  } execute_t;
+
+  /// Operations of a warp that may be under way at once in memory and in units.
+  parameter int unsigned Entries = 4;
+  typedef logic [$clog2(Entries)-1:0] entry_t;
+
+  /// What goes with an instruction through a unit that takes its time.
+  typedef struct packed {
+    /// Its warp waits for it (a fence, an atomic access); and the instruction cache forgets its lines when it ends.
+    logic   fence;
+    logic   fence_i;
+    /// Of the scoreboard; not of a fence.
+    entry_t entry;
+    logic   we;
+    reg_t   rd;
+    warp_t  warp;
+  } tag_t;
+  parameter int unsigned UnitTagWidth = $bits(tag_t);
+
+  /// State of the lanes of a warp.
+  typedef struct packed {
+    lanes_t live;
+    /// Waiting at a join; at a barrier.
+    lanes_t join_wait;
+    lanes_t bar_wait;
+  } lane_state_t;
+
+  /// Execute to the warps: what the instruction did to its warp's lanes.
+  typedef struct packed {
+    /// It must come again, when memory, a unit, or a warp is free.
+    logic        replay_memory;
+    logic        replay_unit;
+    logic        replay_spawn;
+    /// It goes on in memory, and its warp waits: a fence, or an atomic access.
+    logic        fence;
+    /// All lanes of the group go on together, and nothing else changes; with the instruction behind.
+    logic        uniform;
+    logic        sequential;
+    depth_t      depth;
+    logic        bar_write;
+    logic        bar_global;
+    logic [4:0]  bar_id;
+    logic [7:0]  bar_count;
+    /// Lanes that go on each at its own counter: the executing ones and those newly enabled.
+    lanes_t      write;
+    lane_state_t state;
+    logic [15:0] spawn;
+    logic [31:0] spawn_pc;
+  } outcome_t;
+
+  /// Why nothing issues.
+  typedef struct packed {
+    logic fetch;
+    logic memory;
+    logic unit;
+    logic barrier;
+  } waits_t;
 
   // verilator lint_on UNUSEDPARAM
 

@@ -71,7 +71,7 @@ module gpu_trap
             if (mask_i[t] && address_i[t][1]) trap_o[t] = 1'b1;
           end
         end
-        UnitLoad, UnitStore: begin
+        UnitLoad, UnitStore, UnitAmo: begin
           trap_cause_o = (unit_i == UnitLoad) ? CauseLoadMisaligned : CauseStoreMisaligned;
           trap_address = 1'b1;
           for (int t = 0; t < int'(Threads); t++) begin

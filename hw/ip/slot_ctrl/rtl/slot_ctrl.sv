@@ -1,7 +1,8 @@
 /// One slot's control bank: what software decides about the slot, and what the shell knows about it.
 ///
 /// Out of reset everything is closed and the path is held in reset. The cause register keeps the first fault of the
-/// firewall, and a lost clock beside it; which came first is in FIRST_FAULT.
+/// firewall, and a lost clock beside it; which came first is in FIRST_FAULT. An access to the monitor's snapshot waits until
+/// the one asked for before it is there, one to the windows until all were closed out of reset.
 module slot_ctrl
   import eddy_pkg::*;
   import firewall_pkg::*;
@@ -18,6 +19,8 @@ module slot_ctrl
   output logic                  ack_o,
   output logic                  err_o,
   output logic    [       31:0] rdata_o,
+  /// An access waits.
+  output logic                  held_o,
 
   /// Settings of the path.
   output logic                  run_o,
@@ -31,7 +34,12 @@ module slot_ctrl
   output logic                  fault_clear_o,
   output logic    [       15:0] control_timeout_o,
   output logic    [       15:0] memory_timeout_o,
-  output window_t [       15:0] windows_o,
+  /// The firewall's table of windows: an access; write and data are those of the bus.
+  input  logic                  windows_ready_i,
+  output logic                  window_sel_o,
+  output logic    [        3:0] window_index_o,
+  output logic    [        1:0] window_word_o,
+  input  logic    [       31:0] window_rdata_i,
   output logic                  regulate_o,
   output logic    [       23:0] rate_o,
   output logic    [       19:0] burst_o,
@@ -60,7 +68,8 @@ module slot_ctrl
   output logic                  snapshot_clear_o,
   output logic    [        4:0] counter_word_o,
   output logic                  counter_sel_o,
-  input  logic    [       31:0] counter_rdata_i
+  input  logic    [       31:0] counter_rdata_i,
+  input  logic                  monitor_busy_i
 );
 
   if (int'(slot_ctrl_regs_pkg::CauseClockLost) != int'(CauseClockLost)
@@ -69,22 +78,32 @@ module slot_ctrl
     $fatal(1, "slot_ctrl: slot_ctrl.rdl and firewall_pkg number the causes differently");
   end
 
+  logic sel, held_q;
   logic window_sel, clock_check, clock_busy, clock_alive, clock_lost, clock_lost_q, clock_first_q;
   logic [15:0] clock_timeout;
-  logic [31:0] window_rdata;
   logic [7:0] fault_enable;
   logic [8:1] causes;
   cause_e first_cause;
 
-  // Packed, as the firewall takes them: a simulator then need not put them together in every cycle.
-  window_t [15:0] windows_q;
-  window_t chosen;
-  logic [3:0] index;
+  // The bus keeps what it asks for until it is answered.
+  always_comb begin
+    sel = sel_i || held_q;
+    if (monitor_busy_i && (addr_i == slot_ctrl_regs_pkg::MonitorSnapshotOffset
+                           || addr_i[15:9] == slot_ctrl_regs_pkg::CounterLoOffset[15:9])) sel = 1'b0;
+    if (!windows_ready_i && addr_i[15:8] == slot_ctrl_regs_pkg::WindowBaseOffset[15:8]) sel = 1'b0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) held_q <= 1'b0;
+    else held_q <= (sel_i || held_q) && !sel;
+  end
+
+  assign held_o = held_q;
 
   slot_ctrl_regs u_regs (
     .clk_i,
     .rst_ni,
-    .sel_i,
+    .sel_i(sel),
     .write_i,
     .addr_i,
     .wdata_i,
@@ -93,7 +112,7 @@ module slot_ctrl
     .err_o,
     .rdata_o,
     .window_sel_o(window_sel),
-    .window_rdata_i(window_rdata),
+    .window_rdata_i(window_rdata_i),
     .counter_sel_o,
     .counter_rdata_i,
     .control_open_control_o(open_control_o),
@@ -146,40 +165,9 @@ module slot_ctrl
   assign counter_word_o = 5'(addr_i[6:2]);
 
   // Windows: 16 bytes each; a word is written whole.
-  assign index = addr_i[7:4];
-
-  always_comb begin
-    chosen = '0;
-    window_rdata = '0;
-    if (window_sel) begin
-      chosen = windows_q[index];
-      unique case (addr_i[3:2])
-        2'd0: window_rdata = {4'd0, chosen.base};
-        2'd1: window_rdata = {4'd0, chosen.last};
-        2'd2: window_rdata = {chosen.contexts, 14'd0, chosen.write, chosen.read};
-        default: window_rdata = '0;
-      endcase
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      windows_q <= '0;
-    end else if (window_sel && write_i) begin
-      unique case (addr_i[3:2])
-        2'd0: windows_q[index].base <= wdata_i[27:0];
-        2'd1: windows_q[index].last <= wdata_i[27:0];
-        2'd2: begin
-          windows_q[index].contexts <= wdata_i[31:16];
-          windows_q[index].write <= wdata_i[1];
-          windows_q[index].read <= wdata_i[0];
-        end
-        default: ;
-      endcase
-    end
-  end
-
-  assign windows_o = windows_q;
+  assign window_sel_o = window_sel;
+  assign window_index_o = addr_i[7:4];
+  assign window_word_o = addr_i[3:2];
 
   clock_watch u_clock (
     .clk_i,

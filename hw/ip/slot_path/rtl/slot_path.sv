@@ -53,7 +53,10 @@ module slot_path
   // Settings and reports of the control bank.
   logic run, open_control, open_memory, open_interrupt, fence, quiesce, revoke, slverr, fault_clear, regulate;
   logic [15:0] control_timeout, memory_timeout;
-  window_t [15:0] windows;
+  logic windows_ready, window_sel;
+  logic [3:0] window_index;
+  logic [1:0] window_word;
+  logic [31:0] window_rdata;
   logic [23:0] rate;
   logic [19:0] burst;
   logic control_idle, memory_idle, memory_drained, isolated;
@@ -66,7 +69,8 @@ module slot_path
   // Monitor.
   logic [5:0] bank_shift, row_shift;
   logic [2:0] bank_bits;
-  logic snapshot, snapshot_clear, counter_sel;
+  logic bank_held;
+  logic snapshot, snapshot_clear, counter_sel, monitor_busy;
   logic [4:0] snapshot_context, counter_word;
   logic [31:0] counter_rdata;
   logic admit, admit_write, read_stall, write_stall, token_stall, token_stall_write;
@@ -91,6 +95,7 @@ module slot_path
     .ack_o(bank_ack_o),
     .err_o(bank_err_o),
     .rdata_o(bank_rdata_o),
+    .held_o(bank_held),
     .run_o(run),
     .open_control_o(open_control),
     .open_memory_o(open_memory),
@@ -102,7 +107,11 @@ module slot_path
     .fault_clear_o(fault_clear),
     .control_timeout_o(control_timeout),
     .memory_timeout_o(memory_timeout),
-    .windows_o(windows),
+    .windows_ready_i(windows_ready),
+    .window_sel_o(window_sel),
+    .window_index_o(window_index),
+    .window_word_o(window_word),
+    .window_rdata_i(window_rdata),
     .regulate_o(regulate),
     .rate_o(rate),
     .burst_o(burst),
@@ -125,7 +134,8 @@ module slot_path
     .snapshot_clear_o(snapshot_clear),
     .counter_word_o(counter_word),
     .counter_sel_o(counter_sel),
-    .counter_rdata_i(counter_rdata)
+    .counter_rdata_i(counter_rdata),
+    .monitor_busy_i(monitor_busy)
   );
 
   // The module's reset is the path's own on the slot's clock, so neither ever runs without the other.
@@ -173,7 +183,13 @@ module slot_path
     .clear_i(fault_clear),
     .ctrl_timeout_i(control_timeout),
     .mem_timeout_i(memory_timeout),
-    .windows_i(windows),
+    .windows_ready_o(windows_ready),
+    .window_sel_i(window_sel),
+    .window_write_i(write_i),
+    .window_index_i(window_index),
+    .window_word_i(window_word),
+    .window_wdata_i(wdata_i),
+    .window_rdata_o(window_rdata),
     .revoke_i(revoke),
     .ctrl_idle_o(control_idle),
     .mem_idle_o(memory_idle),
@@ -254,7 +270,7 @@ module slot_path
     .q_o(irq)
   );
 
-  assign wake_o = !rst_ni || bank_sel_i || module_sel_i || mem_req_o.aw_valid || mem_req_o.w_valid || mem_req_o.ar_valid
+  assign wake_o = !rst_ni || bank_sel_i || bank_held || module_sel_i || mem_req_o.aw_valid || mem_req_o.w_valid || mem_req_o.ar_valid
       || mem_rsp_i.b_valid || mem_rsp_i.r_valid;
 
   // A slot whose clock stopped cannot lower its interrupt; software can.
@@ -302,6 +318,7 @@ module slot_path
     .snapshot_i(snapshot),
     .snapshot_context_i(snapshot_context),
     .clear_i(snapshot_clear),
+    .busy_o(monitor_busy),
     .word_sel_i(counter_sel),
     .word_i(counter_word),
     .word_o(counter_rdata)

@@ -17,7 +17,7 @@ from eddy.api.rendering import tenant_answer
 from eddy.api.schemas import Tenant, TenantList, TenantWithKey
 from eddy.api.submissions import TenantChange, TenantSubmission
 from eddy.core.errors import Conflict, NotFound
-from eddy.core.records import Quota, TenantRecord
+from eddy.core.tenants import Quota, TenantRecord
 
 _adding = threading.Lock()
 """Between asking for a name and taking it."""

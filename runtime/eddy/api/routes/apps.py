@@ -46,8 +46,11 @@ def show(name: Annotated[str, Path(max_length=64, description="Its name.")], con
     },
 )
 def add(body: AppSubmission, response: Response, context: Ctx, operator: Operator) -> App:
-    """Add a task graph over the modules that are there, in the form of `bitstreams/applications/*.yaml`, as JSON."""
-    note(context, operator, "add-app", application=body.application)
+    """Add a task graph over the modules that are there, in the form of `bitstreams/applications/*.yaml`, as JSON.
+
+    Where the server has a trust store, `signature` must be that of a key in it.
+    """
+    note(context, operator, "add-app", application=body.application, signed=body.signature is not None)
     application, new = context.catalogue.add(body.package())
     response.status_code = 201 if new else 200
     response.headers["Location"] = f"/v1/apps/{application.name}"

@@ -17,6 +17,10 @@ from eddy.api.schemas import Answer
 
 router = APIRouter(prefix="/v1/admin/audit", tags=["operator"], responses=refusals(403))
 _After = Annotated[Decimal, Query(ge=0, le=(1 << 63) - 1, description="Only entries with a higher number.")]
+_Last = Annotated[
+    Decimal | None,
+    Query(ge=1, le=10_000, description="The latest entries, so many of them; `after` and `limit` are left."),
+]
 _Limit = Annotated[Decimal, Query(ge=1, le=10_000, description="Most entries.")]
 
 
@@ -41,9 +45,12 @@ class AuditPage(Answer):
 
 
 @router.get("", operation_id="show_audit", response_model=AuditPage, summary="The audit log")
-async def show_audit(context: Ctx, operator: Operator, after: _After = 0, limit: _Limit = 1000) -> AuditPage:
+async def show_audit(
+    context: Ctx, operator: Operator, after: _After = 0, limit: _Limit = 1000, last: _Last = None
+) -> AuditPage:
     """What was changed, by whom, with which key; `eddy audit verify` checks the chain beside the data folder."""
-    found = await read(context, partial(context.store.audit, after, limit))
+    latest, wanted = context.store.audit_latest, context.store.audit
+    found = await read(context, partial(wanted, after, limit) if last is None else partial(latest, last))
     return AuditPage(
         entries=[
             AuditLine(

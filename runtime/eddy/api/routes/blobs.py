@@ -12,7 +12,8 @@ from fastapi.responses import StreamingResponse
 from eddy.api.context import Caller, Ctx
 from eddy.api.limits import drain
 from eddy.api.numbers import Decimal
-from eddy.api.openapi import content, refusals
+from eddy.api.openapi import refusals
+from eddy.api.parts import IfNoneMatch, IfRange, PartAsked, Range, answers, respond
 from eddy.api.problems import BodyTooLarge
 from eddy.api.routes.jobs import read
 from eddy.api.schemas import SHA256, Blob, BlobPage
@@ -42,8 +43,8 @@ _Limit = Annotated[Decimal, Query(ge=1, le=1000, description="Blobs in a page.")
 )
 async def put(sha256: Sha256, request: Request, response: Response, context: Ctx, tenant: Caller) -> Blob:
     """Store bytes under their sha256; refused before anything is kept where the hash differs. Safe to repeat."""
-    limit, declared = context.settings.max_blob_bytes, _declared_bytes(request)
-    body = _Body(request, limit)
+    limit, declared = context.settings.max_blob_bytes, declared_bytes(request)
+    body = Body(request, limit)
     try:
         async with context.uploads.place(tenant.id, limit if declared is None else declared):
             with context.store.upload(tenant.id, sha256, declared) as upload:
@@ -58,12 +59,13 @@ async def put(sha256: Sha256, request: Request, response: Response, context: Ctx
     return Blob(sha256=sha256, bytes=upload.size_bytes)
 
 
-def _declared_bytes(request: Request) -> int | None:
+def declared_bytes(request: Request) -> int | None:
+    """What `Content-Length` says; None where it says nothing."""
     text = request.headers.get("content-length", "")
     return int(text) if text.isascii() and text.isdigit() else None
 
 
-class _Body:
+class Body:
     """A body as it comes.
 
     Args:
@@ -107,15 +109,21 @@ async def list_blobs(context: Ctx, tenant: Caller, cursor: _Cursor = "", limit: 
     operation_id="fetch_blob",
     summary="Fetch a blob",
     response_class=StreamingResponse,
-    responses={200: content("application/octet-stream", "The bytes."), **refusals(404)},
+    responses=answers("The bytes.", 404),
 )
-async def fetch(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
+async def fetch(
+    sha256: Sha256,
+    context: Ctx,
+    tenant: Caller,
+    if_none_match: IfNoneMatch = None,
+    range: Range = None,
+    if_range: IfRange = None,
+) -> Response:
     """The bytes you stored under this hash."""
-    file = await context.uploads.on_disk(lambda: context.store.blob_file(tenant.id, sha256).verify())
-    headers = {"X-Content-Type-Options": "nosniff", "Content-Length": str(file.size_bytes), "ETag": f'"{sha256}"'}
-    return StreamingResponse(
-        (piece for _, piece in file.pieces(0, file.size_bytes)), media_type="application/octet-stream", headers=headers
-    )
+    file = await context.uploads.on_disk(context.store.blob_file, tenant.id, sha256)
+    asked = PartAsked(if_none_match, range, if_range)
+    read = partial(context.store.read_blob, file)
+    return await respond(context.uploads, asked, f'"{sha256}"', file.size_bytes, read, {})
 
 
 @router.head(
@@ -130,7 +138,10 @@ async def head(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
     """200 where it is there, 404 where it is not; saves sending it again."""
     if not context.store.has_blob(tenant.id, sha256):
         raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
-    return Response(status_code=200)
+    size = context.store.blob_bytes(tenant.id, sha256)
+    return Response(
+        headers={"ETag": f'"{sha256}"', "Accept-Ranges": "bytes", **({"Content-Length": str(size)} if size else {})}
+    )
 
 
 @router.delete(

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 import anyio.to_thread
 from fastapi import APIRouter, Header, Path, Query, Request, Response
-from fastapi.responses import PlainTextResponse, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 
-from eddy.api import examples
+from eddy.api import examples, rendered
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Context, Ctx
+from eddy.api.estimates import DryRun, dry_run_answer
 from eddy.api.events import server_sent
-from eddy.api.kinds import KindView
+from eddy.api.expected import estimates_of
+from eddy.api.job_filters import ListQuery, cursor_of
 from eddy.api.leaving import while_connected
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import LOCATION, content, refusals, stream
+from eddy.api.parts import IfNoneMatch, IfRange, PartAsked, Range, answers, respond
+from eddy.api.quick import quick_route
 from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
-from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission, submission_model
+from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.jobs import PRIORITIES, JobState
-from eddy.core.records import JobRecord, TenantRecord
+from eddy.core.records import JobRecord
+from eddy.core.tenants import TenantRecord
+from eddy.hypervisor.forecast.estimator import JobEstimate
 from eddy.store.outputs import OutputFile
 
 T = TypeVar("T")
@@ -34,18 +39,11 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 
 _LARGEST_ID = (1 << 63) - 1
 Output = Annotated[str, Path(max_length=256, description="Name of the output.")]
+WaitS = Annotated[float, Query(ge=0, le=60, description="Wall seconds to wait for the job to end; 0 for not at all.")]
+WhileState = Annotated[
+    JobState | None, Query(description="With `wait`: only as long as it is in this state.", alias="while")
+]
 JobId = Annotated[Decimal, Path(ge=1, le=_LARGEST_ID, description="Job id.")]
-
-
-class Listing(BaseModel):
-    """Which jobs to list."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    state: JobState | None = Field(default=None, description="Only jobs in this state.")
-    tenant: str | None = Field(default=None, max_length=64, description="Only this tenant's (operators).")
-    limit: Decimal | None = Field(default=None, ge=1, le=500, description="Jobs in a page.")
-    cursor: str | None = Field(default=None, pattern=r"^[0-9]{1,18}$", description="`next` of the page before.")
 
 
 def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
@@ -57,10 +55,10 @@ def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
     if not viewer.admin:
         context.store.job(viewer.id, job)
         return viewer.id
-    found = context.store.jobs(None, limit=1, after=min(job + 1, _LARGEST_ID))
-    if not found or found[0].id != job:
+    found = context.store.owner(job)
+    if found is None:
         raise NotFound(f"There is no job {job}.", field="job", asked=job)
-    return found[0].tenant
+    return found
 
 
 async def read(context: Context, call: Callable[[], T]) -> T:
@@ -68,9 +66,23 @@ async def read(context: Context, call: Callable[[], T]) -> T:
     return await anyio.to_thread.run_sync(call) if context.store.settling else call()
 
 
-def answer(context: Context, record: JobRecord) -> Job:
+def answer(context: Context, record: JobRecord, estimate: JobEstimate | None = None) -> Job:
     """The job object, with its output links."""
-    return job_answer(record, context.catalogue.applications, context.hypervisor.doing(record.id), context.kinds)
+    doing = context.hypervisor.doing(record.id)
+    return job_answer(record, context.catalogue.applications, doing, context.kinds, estimate)
+
+
+def check_priority(tenant: TenantRecord, priority: int) -> None:
+    """Check that a tenant's jobs may have a priority.
+
+    Raises:
+        InvalidRequest: They may not.
+    """
+    most = tenant.quota.max_priority
+    if priority > most:
+        allowed = [each for each in PRIORITIES if each <= most]
+        message = f"Your jobs may have a priority of at most {most}; ask the operator for more."
+        raise InvalidRequest(message, field="priority", allowed=allowed)
 
 
 async def submit(
@@ -82,34 +94,43 @@ async def submit(
     idempotency_key: Annotated[
         str | None, Header(pattern=IDEMPOTENCY_KEY, description="Names this submission.", examples=["order-17"])
     ] = None,
-) -> Job:
+    dry_run: Annotated[
+        bool, Query(description="Check it as any other, answer what it would cost and when it would run; keep nothing.")
+    ] = False,
+) -> Any:
     """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job.
+
+    With `dry_run` nothing is kept, and the answer is 200 with a `DryRun`; what would be refused is refused just so.
 
     A kernel is compiled before the answer: 422 `compilation-failed` has the compiler's message, its line and column.
     That takes seconds, and others may come first; a connection that is closed gives it up.
     """
     view = body.check_kind(context.kinds)
     context.require_running()
-    most = tenant.quota.max_priority
-    if body.priority > most:
-        allowed = [priority for priority in PRIORITIES if priority <= most]
-        message = f"Your jobs may have a priority of at most {most}; ask the operator for more."
-        raise InvalidRequest(message, field="priority", allowed=allowed)
-    work = partial(context.hypervisor.submit, body.request(tenant.id, idempotency_key or "", view))
+    check_priority(tenant, body.priority)
+    request = body.request(tenant.id, idempotency_key or "", view)
+    if dry_run:
+        trial = partial(context.hypervisor.try_out, request)
+        found = await (while_connected(http, trial) if view.lingers else trial())
+        application = context.catalogue.applications.get(request.application)
+        return JSONResponse(
+            dry_run_answer(request, found, application).model_dump(mode="json"), headers={"Cache-Control": "no-store"}
+        )
+    work = partial(context.hypervisor.submit, request)
     record = await (while_connected(http, work) if view.lingers else work())
     response.headers["Location"] = f"/v1/jobs/{record.id}"
     return answer(context, record)
 
 
-def routes(kinds: Mapping[str, KindView]) -> APIRouter:
-    """Every route, where a submission has a field for each of `kinds`."""
-    every = APIRouter(route_class=JsonRoute)
+def routes(model: type[JobSubmission]) -> APIRouter:
+    """Every route, where a submission is as `model` says."""
+    every = APIRouter(route_class=quick_route(submit, model))
 
-    async def submit_job(**values: Any) -> Job:
+    async def submit_job(**values: Any) -> Any:
         return await submit(**values)
 
     # FastAPI reads the body's model from the signature, and it depends on the kinds.
-    signature, model = inspect.signature(submit, eval_str=True), submission_model(kinds)
+    signature = inspect.signature(submit, eval_str=True)
     parameters = [p.replace(annotation=model) if name == "body" else p for name, p in signature.parameters.items()]
     submit_job.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     submit_job.__doc__ = submit.__doc__
@@ -122,32 +143,61 @@ def routes(kinds: Mapping[str, KindView]) -> APIRouter:
         status_code=202,
         response_model=Job,
         summary="Submit a job",
-        responses={202: {"headers": LOCATION}, **refusals(409, 429, 502)},
+        responses={
+            200: {"model": DryRun, "description": "What it would be; only with `dry_run`."},
+            202: {"headers": LOCATION},
+            **refusals(409, 429, 502),
+        },
     )
     every.include_router(router)
     return every
 
 
 @router.get("", operation_id="list_jobs", response_model=JobPage, summary="List jobs, newest first")
-async def list_jobs(query: Annotated[Listing, Query()], context: Ctx, viewer: Caller) -> JobPage:
-    """One page of your jobs; `next` is the cursor of the page after it."""
+async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: Caller) -> Response:
+    """One page of your jobs; `next` is the cursor of the page after it, for the same filters and order."""
     if query.tenant is not None and not viewer.admin and query.tenant != viewer.id:
         raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[viewer.id])
     limit = query.limit or context.settings.page_size
-    whose = query.tenant if viewer.admin else viewer.id
-    after = int(query.cursor) if query.cursor else None
-    wanted = partial(context.store.jobs, whose, state=query.state, limit=limit + 1, after=after)
-    found = await read(context, wanted)
+    wanted = query.wanted(query.tenant if viewer.admin else viewer.id)
+    found = await read(context, partial(context.store.jobs_wanted, wanted, limit + 1, query.after))
     page = found[:limit]
-    following = str(page[-1].id) if len(found) > limit else None
-    return JobPage(jobs=[answer(context, record) for record in page], next=following)
+    following = cursor_of(page[-1][1]) if len(found) > limit else None
+    estimates = await estimates_of(context, [record for record, _ in page])
+    texts = [_text(context, record, estimates.get(record.id)) for record, _ in page]
+    return Response(
+        rendered.page(texts, following), media_type="application/json", headers={"Cache-Control": "no-store"}
+    )
+
+
+def _text(context: Context, record: JobRecord, estimate: JobEstimate | None) -> bytes:
+    """A job of a page; that of one that has ended may be known."""
+    offer, ended = context.catalogue.now, record.state.is_final
+    known = context.rendered.find(record, offer) if ended else None
+    if known is None:
+        known = rendered.text_of(answer(context, record, estimate))
+        if ended:
+            context.rendered.keep(record, offer, known)
+    return known
 
 
 @router.get("/{job}", operation_id="show_job", response_model=Job, summary="Show a job", responses=refusals(404))
-async def show(job: JobId, context: Ctx, viewer: Caller) -> Job:
-    """One job: its state, its times by cause, its outputs."""
-    record = await read(context, lambda: context.store.job(owner_of(context, viewer, job), job))
-    return answer(context, record)
+async def show(
+    job: JobId, http: Request, context: Ctx, viewer: Caller, wait: WaitS = 0.0, while_state: WhileState = None
+) -> Job:
+    """One job: its state, its times by cause, its outputs; at once, or when it has ended (`wait`)."""
+    if not wait:
+        record = await read(context, lambda: context.store.job(owner_of(context, viewer, job), job))
+    else:
+        owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
+
+        def good(record: JobRecord) -> bool:
+            return record.state.is_final or while_state not in (None, record.state)
+
+        call = partial(context.hypervisor.awaited, owner, job, good, wait, context.ending)
+        record = await while_connected(http, call)
+    estimates = await estimates_of(context, [record], need=job)
+    return answer(context, record, estimates.get(job))
 
 
 @router.delete(
@@ -158,11 +208,22 @@ async def show(job: JobId, context: Ctx, viewer: Caller) -> Job:
     summary="Cancel a job",
     responses=refusals(404, 409),
 )
-async def cancel(job: JobId, context: Ctx, viewer: Caller) -> Job:
-    """Ask for a job's end. Cancelling twice is cancelling; a job that has ended otherwise answers 409."""
+async def cancel(job: JobId, http: Request, context: Ctx, viewer: Caller, wait: WaitS = 0.0) -> Job:
+    """Ask for a job's end. Cancelling twice is cancelling; a job that has ended otherwise answers 409.
+
+    The answer comes at once, or when the job has ended (`wait`); `cancellation` says when it took effect.
+    """
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
     context.require_running()
-    return answer(context, await context.hypervisor.cancel(owner, job))
+    record = await context.hypervisor.cancel(owner, job)
+    if wait:
+        call = partial(context.hypervisor.awaited, owner, job, _has_ended, wait, context.ending)
+        record = await while_connected(http, call)
+    return answer(context, record)
+
+
+def _has_ended(record: JobRecord) -> bool:
+    return record.state.is_final
 
 
 @router.get(
@@ -198,27 +259,32 @@ async def events(
     operation_id="fetch_output",
     summary="Fetch an output",
     response_class=Response,
-    responses={200: content("application/octet-stream", "The bytes, item after item."), **refusals(404, 409)},
+    responses=answers("The bytes, item after item.", 404, 409, 410),
 )
-async def output(job: JobId, name: Output, context: Ctx, viewer: Caller) -> Response:
+async def output(
+    job: JobId,
+    name: Output,
+    context: Ctx,
+    viewer: Caller,
+    if_none_match: IfNoneMatch = None,
+    range: Range = None,
+    if_range: IfRange = None,
+) -> Response:
     """The bytes of an output buffer of all items, end to end, in item order; 409 until the job has succeeded."""
     file = await context.uploads.on_disk(_output, context, viewer, job, name)
-    headers = {
-        "X-Content-Type-Options": "nosniff",
-        "Content-Disposition": f'attachment; filename="{job}-{quote(name)}.bin"',
-        "Content-Length": str(file.size_bytes),
-    }
-    return StreamingResponse(file.pieces(), media_type="application/octet-stream", headers=headers)
+    headers = {"Content-Disposition": f'attachment; filename="{job}-{quote(name)}.bin"'}
+    asked = PartAsked(if_none_match, range, if_range)
+    return await respond(context.uploads, asked, f'"{file.tag}"', file.size_bytes, file.read, headers)
 
 
 def _output(context: Context, viewer: TenantRecord, job: int, name: str) -> OutputFile:
-    """The output's file, verified: what is wrong with it is told before the first byte is sent."""
+    """The output's file, not read yet."""
     owner = owner_of(context, viewer, job)
     record = context.store.job(owner, job)
     if record.state is not JobState.SUCCEEDED:
         message = f"Job {job} is {record.state.value}; outputs can be fetched once it has succeeded."
         raise Conflict(message, field="job", state=record.state.value)
-    return context.store.output_file(owner, job, name).verify()
+    return context.store.output_file(owner, job, name)
 
 
 @router.get(
@@ -226,7 +292,7 @@ def _output(context: Context, viewer: TenantRecord, job: int, name: str) -> Outp
     operation_id="fetch_log",
     summary="Read what a kernel printed",
     response_class=PlainTextResponse,
-    responses={200: content("text/plain", "What it printed."), **refusals(404)},
+    responses={200: content("text/plain", "What it printed."), **refusals(404, 410)},
 )
 def log(job: JobId, context: Ctx, viewer: Caller) -> PlainTextResponse:
     """What a kernel job printed, in the order of work-items, also of one that failed; empty until it has ended, and for

@@ -18,7 +18,7 @@ from eddy.api.rendering import key_answer
 from eddy.api.schemas import KeyList, KeyMade
 from eddy.api.submissions import KeySubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
-from eddy.core.records import ApiKey, KeyScope, TenantRecord
+from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.store.keys import MOST_KEYS, new_key_id, revoked
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import anyio
 from fastapi import APIRouter, Query
 
 from eddy.api.audit import noted
@@ -12,6 +13,7 @@ from eddy.api.context import Caller, Context, Ctx, Operator
 from eddy.api.market_explained import MarketExplanation
 from eddy.api.market_schemas import MarketAnswer, MarketHistory, PriceInForce, PriceSubmission
 from eddy.api.openapi import refusals
+from eddy.api.policy import PRICE, put_in_force
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.hypervisor.market_explain import explanation_of
 from eddy.hypervisor.market_loop import PriceLoop
@@ -64,10 +66,14 @@ async def show_price(context: Ctx, operator: Operator) -> PriceInForce:
     "/price", operation_id="set_price_policy", response_model=PriceInForce, summary="Another price policy, at once"
 )
 async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> PriceInForce:
-    """Kernels that run go on; shares follow the new policy from its first epoch, which begins at once."""
+    """Kernels that run go on; shares follow the new policy from its first epoch, which begins at once.
+
+    It stays in force over restarts, until the server is told another one than before.
+    """
     loop = _loop(context)
     if body.policy not in POLICIES:
         raise InvalidRequest(f"There is no policy {body.policy!r}.", field="policy", allowed=sorted(POLICIES))
     await noted(context, operator, "set-price-policy", policy=body.policy, before=loop.policy_name)
+    await anyio.to_thread.run_sync(put_in_force, context.store, body.policy, PRICE)
     loop.switch(POLICIES[body.policy]())
     return PriceInForce(policy=loop.policy_name, allowed=sorted(POLICIES))

@@ -12,7 +12,7 @@ from eddy.api.context import Caller, Ctx, tenant_of_key
 from eddy.api.openapi import Responses, refusals
 from eddy.api.schemas import Answer
 from eddy.api.sessions import COOKIE, LIFE_S, Session
-from eddy.core.records import TenantRecord
+from eddy.core.tenants import TenantRecord
 
 router = APIRouter(prefix="/v1/session", tags=["sessions"], route_class=JsonRoute)
 _Cookie = Annotated[str, Cookie(alias=COOKIE, description="The session, as logging in set it.")]

@@ -41,7 +41,7 @@ async def readyz(request: Request, response: Response, context: Ctx) -> Health |
     """
     problem = context.store.problem
     if problem is not None and not context.failure:
-        return respond(request, problem.code, problem.message)
+        return respond(request, problem.code, f"{KINDS[problem.code].title}; the server's log has the cause.")
     if context.unavailable:
         response.status_code = 503
         return Health(status="unavailable", detail=context.unavailable)

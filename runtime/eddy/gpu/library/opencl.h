@@ -67,11 +67,15 @@ typedef uint cl_mem_fence_flags;
 #define CLK_LOCAL_MEM_FENCE 1
 #define CLK_GLOBAL_MEM_FENCE 2
 
-// A work-group is on one core, whose lanes share their cache: order is all a fence has to give. What stands for this call
+// A work-group is on one core, whose lanes share their cache: order is all it needs. What stands for this call
 // is put into the assembly (fibers.py): to the compiler it is a call, so it moves nothing over it and keeps s registers only.
 void eddy_barrier(void) __attribute__((convergent));
 EDDY_FN void barrier(cl_mem_fence_flags flags) { (void)flags; eddy_barrier(); }
-EDDY_FN void mem_fence(cl_mem_fence_flags flags) { (void)flags; __asm__ volatile("" : : : "memory"); }
+// What was stored has landed, and what other cores' fences were behind is loaded again.
+EDDY_FN void mem_fence(cl_mem_fence_flags flags) {
+  if (flags & CLK_GLOBAL_MEM_FENCE) __asm__ volatile("fence" : : : "memory");
+  else __asm__ volatile("" : : : "memory");
+}
 EDDY_FN void read_mem_fence(cl_mem_fence_flags flags) { mem_fence(flags); }
 EDDY_FN void write_mem_fence(cl_mem_fence_flags flags) { mem_fence(flags); }
 

@@ -24,13 +24,16 @@ static inline u32 next_local(u32 local) {
   return local;
 }
 
+/// Without a division where the ND-range has no such dimension.
+static inline u32 quotient(u32 a, u32 b) { return a < b ? 0 : a / b; }
+
 /// A lane's context before it enters its first group.
 ///
 /// slot: the place of this lane's groups within its core; item: which lane of the group; lane: which of the core.
 void eddy_begin(u32 slot, u32 item, u32 lane) {
   const u32 turn = CSR(0xcc2) * BLOCK(CORE_STRIDE) + slot * BLOCK(PLACE_STRIDE), group = BLOCK(FIRST_GROUP) + turn;
-  const u32 lx = BLOCK(LOCAL_SIZE_0), ly = BLOCK(LOCAL_SIZE_1), row = item / lx, plane = row / ly;
-  const u32 nx = BLOCK(NUM_GROUPS_0), ny = BLOCK(NUM_GROUPS_1), line = group / nx, layer = line / ny;
+  const u32 lx = BLOCK(LOCAL_SIZE_0), ly = BLOCK(LOCAL_SIZE_1), row = quotient(item, lx), plane = quotient(row, ly);
+  const u32 nx = BLOCK(NUM_GROUPS_0), ny = BLOCK(NUM_GROUPS_1), line = quotient(group, nx), layer = quotient(line, ny);
   u32 local = item - row * lx + ((row - plane * ly) << EDDY_LOCAL_BITS) + (plane << 2 * EDDY_LOCAL_BITS);
 
   // Zero is also the end of a row, for a stub that would go along one.

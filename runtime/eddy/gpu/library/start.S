@@ -1,25 +1,43 @@
 // How a kernel begins: every core enters at _start with warp 0, lane 0, and the launch block in mscratch.
 
+// a0 = t0 / warps of a group, t2 = the rest. Groups of one warp, or one group, need no division, which takes 35 cycles.
+  .macro find_place
+  lw    t1, EDDY_GROUP_WARPS(gp)
+  mv    a0, x0
+  mv    t2, t0
+  bltu  t0, t1, 1f
+  mv    a0, t0
+  mv    t2, x0
+  addi  t1, t1, -1
+  beqz  t1, 1f
+  addi  t1, t1, 1
+  divu  a0, t0, t1
+  remu  t2, t0, t1
+1:
+  .endm
+
   .section .text.start, "ax"
   .globl _start
 _start:
   // Rounds of barriers count from 0, before any warp has one.
   csrr  gp, mscratch
+  lw    t2, EDDY_FLAGS(gp)
   lw    t0, EDDY_ROUNDS(gp)
+  andi  t2, t2, EDDY_FLAG_FIBERS | EDDY_FLAG_ROUNDS
+  beqz  t2, spawn
   addi  t1, t0, 64
 rounds:
   sw    x0, 0(t0)
   addi  t0, t0, 4
   bltu  t0, t1, rounds
+spawn:
   csrr  t0, 0xfc1                       // warps of a core
   la    t1, warp_start
   .insn r 0x0b, 1, 0, x0, t0, t1        // wspawn: the others begin below
 warp_start:
   csrr  gp, mscratch
   csrr  t0, 0xcc1                       // this warp
-  lw    t1, EDDY_GROUP_WARPS(gp)
-  divu  a0, t0, t1                      // which of the core's work-groups
-  remu  t2, t0, t1                      // which warp of the group
+  find_place                            // which of the core's work-groups, which warp of the group
   lw    t3, EDDY_CORE_GROUPS(gp)
   bgeu  a0, t3, eddy_finish
   // As many lanes as the group has work-items left for this warp.
@@ -37,9 +55,7 @@ partial:
   // Lanes just woken have no registers yet.
   csrr  gp, mscratch
   csrr  t0, 0xcc1
-  lw    t1, EDDY_GROUP_WARPS(gp)
-  divu  a0, t0, t1
-  remu  t2, t0, t1
+  find_place
   csrr  t4, 0xfc0
   csrr  t5, 0xcc0                       // this lane
   mul   t2, t2, t4
@@ -67,8 +83,12 @@ partial:
   addi  t1, t1, 1
   lw    t2, EDDY_LANE_STACK(gp)
   mul   t1, t1, t2
-  lw    sp, EDDY_STACK_BASE(gp)
-  add   sp, sp, t1
+  lw    t3, EDDY_STACK_BASE(gp)
+  add   t1, t1, t3
+  sub   t3, t1, t2
+  csrw  0x7c1, t3                       // from here on a stack pointer below or above the lane's stack is a fault
+  csrw  0x7c2, t2
+  mv    sp, t1
   sw    sp, EDDY_CTX_STACK(tp)
   call  eddy_begin
   // The first group is entered as the others are; a0 and a1 are its index, and that in its row. Fibers begin as calls.

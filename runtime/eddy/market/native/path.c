@@ -17,7 +17,10 @@
 #define EXACT 1e-14
 #define SOFT 1e-8    /* how much a straight piece is taken to bend in eddy_finish */
 #define TIE 1e-12    /* how much better than its price an empty piece must be to be taken up */
-#define TOGETHER 4
+#define TOGETHER 32 /* tenants whose products are added at once: so many rows stay near the processor */
+#define LINES 4     /* of the matrix, and columns, that are summed up in registers */
+#define COLUMNS 8
+#define SCATTERED 8 /* times as long as one of a row, an entry of the matrix takes that is added by itself */
 #define NOTHING 1e-12 /* part of a budget, or of a cluster's answer, that is left out of the system */
 
 typedef struct {
@@ -88,7 +91,30 @@ static Path placed(Size n, Size m, Size count, const Size *first, const int32_t 
   return at;
 }
 
-/* The sum over tenants of pulled times answer, (m, m): four tenants at a time where their rows are full. Entries that
+/* Add the products of some tenants' rows to a tile of the matrix, from line c and column j on. */
+static inline void add_tile(double *restrict a, const double *const *pulls, const double *const *rows, Size batch, Size m,
+                            Size c, Size lines, Size j, Size columns) {
+  double sum[LINES][COLUMNS] = {{0}};
+  for (Size b = 0; b < batch; ++b) {
+    const double *restrict p = pulls[b] + c, *restrict r = rows[b] + j;
+    for (Size x = 0; x < lines; ++x)
+      for (Size y = 0; y < columns; ++y) sum[x][y] += p[x] * r[y];
+  }
+  for (Size x = 0; x < lines; ++x)
+    for (Size y = 0; y < columns; ++y) a[(c + x) * m + j + y] += sum[x][y];
+}
+
+static void add_rows(double *restrict a, const double *const *pulls, const double *const *rows, Size batch, Size m) {
+  for (Size j = 0; j < m; j += COLUMNS)
+    for (Size c = 0; c < m; c += LINES) {
+      if (c + LINES <= m && j + COLUMNS <= m)
+        add_tile(a, pulls, rows, batch, m, c, LINES, j, COLUMNS);
+      else
+        add_tile(a, pulls, rows, batch, m, c, m - c < LINES ? m - c : LINES, j, m - j < COLUMNS ? m - j : COLUMNS);
+    }
+}
+
+/* The sum over tenants of pulled times answer, (m, m): many tenants at a time where their rows are full. Entries that
    are next to nothing are left out: answers below what `part` says, pulls below a part of what all tenants hold. */
 static void add_products(Path *at) {
   const Size n = at->n, m = at->m;
@@ -106,7 +132,9 @@ static void add_products(Path *at) {
       on[count] = (int32_t)c;
       count += size_of(answer[c]) * price[c] > least;
     }
-    if (count * 4 > m) {
+    Size pulling = 0;
+    for (Size c = 0; c < m; ++c) pulling += pulled[c] * worth > all_held[c] * price[c];
+    if (count * pulling * SCATTERED > m * m) {
       full[batch] = answer;
       pulls[batch++] = pulled;
     } else {
@@ -118,14 +146,7 @@ static void add_products(Path *at) {
       }
     }
     if (batch == TOGETHER || (i == n - 1 && batch)) {
-      for (Size b = batch; b < TOGETHER; ++b) full[b] = full[0];
-      const double *restrict r0 = full[0], *restrict r1 = full[1], *restrict r2 = full[2], *restrict r3 = full[3];
-      for (Size c = 0; c < m; ++c) {
-        double p[TOGETHER] = {0};
-        for (Size b = 0; b < batch; ++b) p[b] = pulls[b][c];
-        double *restrict line = a + c * m;
-        for (Size j = 0; j < m; ++j) line[j] += (p[0] * r0[j] + p[1] * r1[j]) + (p[2] * r2[j] + p[3] * r3[j]);
-      }
+      add_rows(a, pulls, full, batch, m);
       batch = 0;
     }
   }

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eddy.policy.dispatch.choice import best_slot, free_slots, needs_no_load
+from eddy.policy.dispatch.going_on import or_go_on
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, JobView, TaskView
 
 
@@ -22,7 +23,7 @@ class Exclusive:
     topological order, one load at a time. A task may have a slot when each of its predecessors has finished the batch
     or, with `pipelined`, has finished it or holds a slot itself: loads then hide behind its predecessors' work, and no
     task can wait for one that never gets a slot. Of the free slots it takes one where its module is resident, else an
-    empty one, else the one of lowest index. Nothing is preempted.
+    empty one, else the one of lowest index. Nothing is preempted but what would wait for ever; see `going_on`.
 
     Attributes:
         pipelined: Whether a task may work on an item while its predecessors work on later ones.
@@ -45,8 +46,8 @@ class Exclusive:
             return Dispatch(())
         owner = view.jobs.oldest()
         if any(slot.job is not None and slot.job != owner.id for slot in view.slots):
-            return Dispatch(())
-        return Dispatch(tuple(self._configure(view, owner)))
+            return Dispatch(or_go_on(view, (), self.pipelined))
+        return Dispatch(or_go_on(view, self._configure(view, owner), self.pipelined))
 
     def _configure(self, view: DispatchView, owner: JobView) -> list[Decision]:
         free = free_slots(view)

@@ -18,6 +18,7 @@ from eddy.policy.dispatch.choice import (
     startable_in_bulk,
     startable_pipelined,
 )
+from eddy.policy.dispatch.going_on import or_go_on
 from eddy.policy.dispatch.jobs import Jobs
 from eddy.policy.dispatch.ordered import Sorted
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, SlotView
@@ -59,7 +60,7 @@ class FirstComeFirstServed:
     job id, then task id. The head of the queue takes a slot where its module is resident, else an empty one, else the
     one of lowest index that fits; a task that must wait for the configuration port keeps a slot back, so that only what
     needs no load overtakes it, and never with its slot. A task for which no free slot fits is passed over. Nothing is
-    preempted.
+    preempted but what would wait for ever; see `going_on`.
 
     Attributes:
         pipelined: Whether a task may work on an item while its predecessors work on later ones.
@@ -87,7 +88,8 @@ class FirstComeFirstServed:
         ready = {number: () if job is None else startable(job) for number, job in found.items()}
         queue = _brought_up_to_date(queue, view.jobs, ready)
         free = free_slots(view)
-        return Dispatch(tuple(self._configure(view, queue, free)) if free else (), memory=queue)
+        decisions = self._configure(view, queue, free) if free else ()
+        return Dispatch(or_go_on(view, decisions, self.pipelined), memory=queue)
 
     def _configure(self, view: DispatchView, queue: Queue, free: list[SlotView]) -> list[Decision]:
         port_busy = view.port_busy

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eddy.policy.dispatch.choice import best_slot, free_slots
+from eddy.policy.dispatch.going_on import or_go_on
 from eddy.policy.dispatch.select import incomplete_tasks, slots_held, tasks_to_place
 from eddy.policy.dispatch.tokens import Candidates
 from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, JobView, Preempt, TaskView
@@ -94,14 +95,15 @@ class Nimblock:
     def decide(self, view: DispatchView) -> Dispatch:
         """Candidates, allocation, one task for the configuration port, or one slot taken for it.
 
-        Of the candidates, those that come after as many as there are slots are allocated none.
+        Of the candidates, those that come after as many as there are slots are allocated none. Where that decides
+        nothing, slots are given back in which tasks would wait for ever; see `going_on`.
         """
         wake_s = view.now_s + self.interval_s if len(view.jobs) else None
         decisions: tuple[Decision, ...] = ()
         if not view.port_busy:
             chosen = Candidates(view.jobs, view.now_s, self.alpha).oldest(len(view.slots))
             given = allocate_slots(chosen, len(view.slots))
-            decisions = self._place(view, chosen, given)
+            decisions = or_go_on(view, self._place(view, chosen, given), self.pipelined)
         return Dispatch(decisions, None, wake_s)
 
     def _place(self, view: DispatchView, chosen: tuple[JobView, ...], given: Allocation) -> tuple[Decision, ...]:

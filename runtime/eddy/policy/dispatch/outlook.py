@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eddy.policy.dispatch.choice import can_start
 from eddy.policy.dispatch.facts import fact
 from eddy.policy.dispatch.job_view import Tasks
 from eddy.policy.dispatch.select import incomplete_tasks, slots_held, tasks_to_place
@@ -51,12 +52,25 @@ def items_ready(job: JobView, task: TaskView) -> int:
     return min([job.tasks[p].items_done for p in task.predecessors], default=job.batch) - task.items_done
 
 
-@fact
-def stalled_tasks(job: JobView) -> frozenset[int]:
-    """Incomplete tasks without an item to do, none of whose predecessors, back to the first task, has a slot.
+def stalled_tasks(job: JobView, pipelined: bool) -> frozenset[int]:
+    """Incomplete tasks that cannot do their next item, none of whose predecessors, back to the first task, has a slot.
 
     Such a task waits until the job gives a slot to another of its tasks, and if it has one itself, it may be that one.
     """
+    return _stalled_pipelined(job) if pipelined else _stalled_in_bulk(job)
+
+
+@fact
+def _stalled_pipelined(job: JobView) -> frozenset[int]:
+    return _stalled(job, True)
+
+
+@fact
+def _stalled_in_bulk(job: JobView) -> frozenset[int]:
+    return _stalled(job, False)
+
+
+def _stalled(job: JobView, pipelined: bool) -> frozenset[int]:
     moving: set[int] = set()
     """Tasks that have a slot, or get items from one that has."""
     stalled: set[int] = set()
@@ -64,7 +78,7 @@ def stalled_tasks(job: JobView) -> frozenset[int]:
         fed = not moving.isdisjoint(task.predecessors)
         if fed or task.slot is not None:
             moving.add(task.id)
-        if not fed and items_ready(job, task) <= 0:
+        if not fed and not can_start(job, task, pipelined):
             stalled.add(task.id)
     return frozenset(stalled)
 

@@ -1,4 +1,7 @@
-"""PREMA over slots, as [004] 3.1 adapts it: tokens, candidates, the shortest candidate first, no preemption."""
+"""PREMA over slots, as [004] 3.1 adapts it: tokens, candidates, the shortest candidate first, no preemption.
+
+But what would wait in a slot for ever is taken out of it; see `going_on`.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ from dataclasses import dataclass
 from heapq import heapify, heappop
 
 from eddy.policy.dispatch.choice import best_slot, free_slots
+from eddy.policy.dispatch.going_on import or_go_on
 from eddy.policy.dispatch.select import tasks_to_place
 from eddy.policy.dispatch.tokens import Candidates, serial_estimate_s
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView, JobView
+from eddy.policy.dispatch.view import Configure, Decision, Dispatch, DispatchView, JobView
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +38,18 @@ class Prema:
     def decide(self, view: DispatchView) -> Dispatch:
         """Place one task of the shortest candidate that has one to place; ties by arrival, then id."""
         wake_s = view.now_s + self.interval_s if len(view.jobs) else None
+        return Dispatch(or_go_on(view, self._place(view), self.pipelined), None, wake_s)
+
+    def _place(self, view: DispatchView) -> tuple[Decision, ...]:
         free = free_slots(view)
         if view.port_busy or not free:
-            return Dispatch((), None, wake_s)
+            return ()
         for job in _shortest_first(Candidates(view.jobs, view.now_s, self.alpha)):
             for task in tasks_to_place(job, self.pipelined):
                 slot = best_slot(free, job, task)
                 if slot is not None:
-                    return Dispatch((Configure(job.id, task.id, slot.index),), None, wake_s)
-        return Dispatch((), None, wake_s)
+                    return (Configure(job.id, task.id, slot.index),)
+        return ()
 
 
 def _shortest_first(found: Candidates) -> Iterator[JobView]:

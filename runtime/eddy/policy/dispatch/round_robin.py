@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heapreplace
 
+from eddy.policy.dispatch.going_on import or_go_on
 from eddy.policy.dispatch.jobs import Jobs
 from eddy.policy.dispatch.ordered import Sorted
 from eddy.policy.dispatch.select import is_complete, tasks_to_place
@@ -62,11 +63,12 @@ class RoundRobin:
         """Deal what became placeable; then give the lowest free slot with a queue its first entry.
 
         Within a queue: higher priority first, then the order dealt. Of equally short queues the lowest slot's is taken.
+        Where no slot can be served, those are given back in which tasks would wait for ever; see `going_on`.
         """
         queues = _bring_up_to_date(view, self.pipelined)
         slot = None if view.port_busy else _served(queues, view)
         if slot is None:
-            return Dispatch((), queues)
+            return Dispatch(or_go_on(view, (), self.pipelined), queues)
         job, task = queues.lines[slot].first()
         # A task that is not given its slot after all, for want of memory say, is dealt again.
         hands = Hands(queues)
@@ -115,7 +117,11 @@ def _bring_up_to_date(view: DispatchView, pipelined: bool) -> Queues:
     hands, slots = Hands(memory), [slot.index for slot in view.slots]
     everyone = view.changed is None or memory.lines.keys() != set(slots)
     changed = frozenset(hands.of).union(job.id for job in view.jobs) if everyone else view.changed or frozenset()
-    hands.lines = {slot: memory.lines.get(slot, _EMPTY) for slot in slots}
+    back = bool(memory.lines) and not memory.lines.keys() >= set(slots)
+    if back:
+        # All is dealt again: what waits in the queue of a slot whose task waits for it would never get its turn.
+        hands.of = Sorted()
+    hands.lines = {slot: _EMPTY if back else memory.lines.get(slot, _EMPTY) for slot in slots}
     to_deal: dict[int, list[TaskView]] = {}
     for number in sorted(changed | memory.again):
         job, waiting = view.jobs.get(number), hands.of_job(number)

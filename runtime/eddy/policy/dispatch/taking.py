@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from eddy.policy.dispatch.choice import fits
+from eddy.policy.dispatch.choice import can_start, fits
 from eddy.policy.dispatch.job_view import JobView, TaskView
-from eddy.policy.dispatch.outlook import Outlook, items_ready, stalled_tasks
+from eddy.policy.dispatch.outlook import Outlook, stalled_tasks
 from eddy.policy.dispatch.rank import Constants
 from eddy.policy.dispatch.view import DispatchView, SlotView
 
@@ -82,13 +82,17 @@ class Takings:
         if all(held.value <= least for held in self._takeable):
             self.settled = not at_once
             return None
+        pipelined = self._constants.pipelined
         able = [
             held
             for held in self._takeable
             if held.value > least
             and not (at_once and held.slot.running)
             and fits(held.slot, task)
-            and (held.job != job.id or (held.waits and (held.task > task.id or held.task in stalled_tasks(job))))
+            and (
+                held.job != job.id
+                or (held.waits and (held.task > task.id or held.task in stalled_tasks(job, pipelined)))
+            )
         ]
         if not able:
             return None
@@ -107,7 +111,7 @@ class Takings:
         if holder is None:
             return None
         job = self._view.jobs.job(slot.job)
-        waits = not slot.running and items_ready(job, job.tasks[slot.task]) <= 0
+        waits = not slot.running and not can_start(job, job.tasks[slot.task], self._constants.pipelined)
         held = self.held.get(slot.job, holder.held)
         value = self._rank(job, holder, max(held - 1, 0)) * (self._constants.idle if waits else 1.0)
         wait_s = holder.latency_s[slot.task] if slot.running else 0.0

@@ -64,6 +64,21 @@ def plain_mean(rival: str) -> Figure:
     return lambda trial: float(trial.response_s[rival].mean() / trial.response_s["eddy"].mean())
 
 
+def waiting_mean(rival: str) -> Figure:
+    """How many times lower the mean response beyond the critical path is than the rival's."""
+
+    def figure(trial: Trial) -> float:
+        ours, theirs = ((trial.response_s[name] - trial.path_s).mean() for name in ("eddy", rival))
+        return float(theirs / ours)
+
+    return figure
+
+
+def path_share(trial: Trial) -> float:
+    """The part of the mean response that is critical path."""
+    return float(trial.path_s.mean() / trial.response_s["eddy"].mean())
+
+
 def high_mean(rival: str) -> Figure:
     """How many times lower the mean response of priority 9 is than the rival's."""
 

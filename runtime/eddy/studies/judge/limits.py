@@ -13,9 +13,8 @@ import numpy as np
 from eddy.core.jobs import PRIORITIES
 from eddy.model.latency.learned import Item, Latencies
 from eddy.policy.dispatch.eddy import Eddy
-from eddy.policy.dispatch.job_view import JobView, TaskView
 from eddy.policy.dispatch.memory import PolicyMemory
-from eddy.policy.dispatch.outlook import look
+from eddy.studies.judge.demand import EventDemand, needs
 from eddy.studies.judge.trial import MACHINES, OURS, Array, Trial
 from eddy.studies.nimblock.run import Player, responses_s, run
 from eddy.studies.nimblock.workload import Arrival, EventSequence
@@ -24,38 +23,8 @@ CLAIMS = (0.35, 0.0, 1.0)
 """Constants of `eddy` the search begins with."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventDemand:
-    """What an event asks for, whatever the schedule.
-
-    Attributes:
-        arrival_s: When it comes.
-        work_s: Seconds of slots its items take, loads not counted.
-        path_s: Seconds from its first item to its last, each task in a slot of its own from the beginning.
-    """
-
-    arrival_s: float
-    work_s: float
-    path_s: float
-
-
-def needs(workload: EventSequence, events: Sequence[Arrival]) -> list[EventDemand]:
-    """What the events of a sequence ask for, with the latencies that were measured."""
-    return [
-        EventDemand(event.arrival_s, workload.apps[event.app].service_s(event.batch), _path_s(workload, event))
-        for event in events
-    ]
-
-
-def _path_s(workload: EventSequence, event: Arrival) -> float:
-    app = workload.apps[event.app]
-    graph = app.application
-    tasks = tuple(
-        TaskView(task.id, task.module, task.estimate_s, 0, None, graph.predecessors(task.id)) for task in graph.tasks
-    )
-    job = JobView(0, event.app, "", event.batch, event.priority, 0.0, None, 1, tasks)
-    return look(job, app.measured_s, 0.0, True).path_s
-
+Relaxed = Callable[[Sequence[EventDemand], Sequence[float], int], float]
+"""A bound for jobs, by weight, on so many slots' speed."""
 
 # A lower bound ------------------------------------------------------------------------------------------------------
 
@@ -70,9 +39,9 @@ def lower_bound(jobs: Sequence[EventDemand], weights: Sequence[float], slots: in
     - S: ten slots, say, work off at most ten seconds of work a second; leave out what they do for others. So the
       schedule is one of a single machine that is preempted at will, on which a job takes p = work / slots. With equal
       weights, shortest remaining time first has the least sum there. With any, let M be the mean time at which a
-      job is worked on: its end is at least M + p / 2, as it takes p at least from where its work begins. The sum of
-      weight * p * (M / p) is least where whoever has the largest weight / p is worked on first (Goemans 1997); so is
-      the bound.
+      job is worked on: its end is at least M + p / 2, as it takes p at least from where its work begins, and at least
+      M + `after_s`. The sum of weight * M is least where whoever has the largest weight / p is worked on first
+      (Goemans 1997); so is the bound. With equal weights the larger of the two counts.
 
     Every S gives a bound; the one used is found by moving single jobs in or out as long as that helps.
 
@@ -81,7 +50,12 @@ def lower_bound(jobs: Sequence[EventDemand], weights: Sequence[float], slots: in
         weights: What a second of each one's response counts.
         slots: How many there are.
     """
-    relaxed = _shortest_first if len(set(weights)) == 1 else _heaviest_first
+    relaxations = (_shortest_first, _heaviest_first) if len(set(weights)) == 1 else (_heaviest_first,)
+    return max(_best_bound(jobs, weights, slots, relaxed) for relaxed in relaxations)
+
+
+def _best_bound(jobs: Sequence[EventDemand], weights: Sequence[float], slots: int, relaxed: Relaxed) -> float:
+    """The bound over the sets that are found."""
 
     def bound(shared: frozenset[int]) -> float:
         alone = sum(weights[i] * jobs[i].path_s for i in range(len(jobs)) if i not in shared)
@@ -110,7 +84,7 @@ def _heaviest_first(jobs: Sequence[EventDemand], weights: Sequence[float], slots
     ratios = [job.work_s / weight for job, weight in zip(jobs, weights, strict=True)]
     _, means_s = _preempted(jobs, slots, lambda job, _: ratios[job])
     return sum(
-        weight * (mean_s + job.work_s / slots / 2 - job.arrival_s)
+        weight * (mean_s + max(job.work_s / slots / 2, job.after_s) - job.arrival_s)
         for job, weight, mean_s in zip(jobs, weights, means_s, strict=True)
     )
 

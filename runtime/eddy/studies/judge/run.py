@@ -1,4 +1,4 @@
-"""`eddy reproduce eddy-policy`: the `eddy` dispatch policy against the strongest Nimblock on equal terms."""
+"""`eddy reproduce eddy-policy`: the `eddy` dispatch policy against Nimblock on the machine that suits it best."""
 
 from __future__ import annotations
 
@@ -75,6 +75,10 @@ def goals(rival: str) -> tuple[Goal, ...]:
     return (
         Goal("mean relative response, times lower than the strongest rival's", f.mean_relative(rival), _every(1.3)),
         Goal("mean response, times lower than the strongest rival's", f.plain_mean(rival), _every(1.2)),
+        Goal(
+            "mean response beyond the critical path, times lower than the strongest rival's", f.waiting_mean(rival), {}
+        ),
+        Goal("the part of the mean response that is critical path", f.path_share, {}),
         Goal("median relative response, times lower than the strongest rival's", f.median_relative(rival), {}),
         Goal("mean response of priority 9, times lower than the strongest rival's", f.high_mean(rival), _every(1.0)),
         Goal("95th percentile of responses, over the strongest rival's", f.tail(rival, 95), _every(1.05), False),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from eddy.studies.judge.demand import needs
 from eddy.studies.nimblock.policies import make_player
 from eddy.studies.nimblock.run import BoardSetting, responses_s, run
 from eddy.studies.nimblock.workload import Arrival, EventSequence
@@ -66,12 +67,14 @@ class Trial:
         apps: Application of each event.
         priority: Its priority.
         single_s: Its time on a slot of its own ([004] 3.2.3).
+        path_s: Its critical path, below which no schedule gets its response.
         response_s: By contender.
     """
 
     apps: npt.NDArray[np.str_]
     priority: npt.NDArray[np.int64]
     single_s: Array
+    path_s: Array
     response_s: Mapping[str, Array]
 
     def of(self, rows: npt.NDArray[np.int64]) -> Trial:
@@ -80,6 +83,7 @@ class Trial:
             self.apps[rows],
             self.priority[rows],
             self.single_s[rows],
+            self.path_s[rows],
             {name: values[rows] for name, values in self.response_s.items()},
         )
 
@@ -101,5 +105,6 @@ def hold(workload: EventSequence, sequences: Sequence[Sequence[Arrival]]) -> Tri
         np.array([[event.app for event in events] for events in sequences]),
         np.array([[event.priority for event in events] for events in sequences]),
         np.array([[workload.single_slot_s(event) for event in events] for events in sequences]),
+        np.array([[demand.path_s for demand in needs(workload, events)] for events in sequences]),
         {name: np.array(rows) for name, rows in responses.items()},
     )

@@ -50,7 +50,7 @@ class PolledMachine:
 
     def __init__(self, load_s: Mapping[int, float], policy: DispatchPolicy, images: Fits, console: Console) -> None:
         self.inner, self.console = Machine(load_s, policy, images, residency=RELOADING), console
-        self._books, self._pool = self.inner.state, self.inner.state.pools[Pool.PIPELINE]
+        self._state, self._pool = self.inner.state, self.inner.state.pools[Pool.PIPELINE]
         self.starts: list[float] = []
         self.until_s = 0.0
         self.again = False
@@ -65,12 +65,12 @@ class PolledMachine:
             else:
                 self.inner.reports.take(message)
         self._poll(ended)
-        self._books.settle_all()
-        self._books.now_s = self.console.write(self._books.now_s, RETIREMENT * len(out.ended))
+        self._state.settle_all()
+        self._state.now_s = self.console.write(self._state.now_s, RETIREMENT * len(out.ended))
         self._decide()
-        self._books.settle_all()
+        self._state.settle_all()
         self.again = bool(ended) or self._pool.memory != before
-        self.until_s = self._books.now_s
+        self.until_s = self._state.now_s
         return out
 
     def launch_loaded(self, now_s: float, message: m.Configured) -> m.StepResult:
@@ -78,13 +78,13 @@ class PolledMachine:
         out = self._begin(now_s)
         self.inner.reports.take(message)
         self._start(self.inner.slots[message.slot])
-        self._books.settle_all()
-        self.again, self.until_s = True, self._books.now_s
+        self._state.settle_all()
+        self.again, self.until_s = True, self._state.now_s
         return out
 
     def _begin(self, now_s: float) -> m.StepResult:
         self.starts = []
-        return self._books.begin(now_s)
+        return self._state.begin(now_s)
 
     def _decide(self) -> None:
         """Ask the policy once; what it says and what a preemption says is printed before a load begins."""
@@ -92,25 +92,25 @@ class PolledMachine:
         before, dispatch = pool.memory, pool.decide(self.inner.view())
         pool.wake_s = dispatch.wake_s
         preempts = any(isinstance(decision, Preempt) for decision in dispatch.decisions)
-        self._books.now_s = self.console.write(self._books.now_s, printed(before, dispatch.memory))
+        self._state.now_s = self.console.write(self._state.now_s, printed(before, dispatch.memory))
         for decision in dispatch.decisions:
             self.inner.decisions.carry_out(decision, pool)
         if preempts:
-            self._books.now_s = self.console.write(self._books.now_s, PREEMPTION)
+            self._state.now_s = self.console.write(self._state.now_s, PREEMPTION)
 
     def _poll(self, ended: Mapping[int, m.ItemEnded]) -> None:
         """Look at every slot once."""
         for slot in self.inner.slots.values():
             if slot.index in ended:
-                self.inner.reports.take(dataclasses.replace(ended[slot.index], at_s=self._books.now_s))
+                self.inner.reports.take(dataclasses.replace(ended[slot.index], at_s=self._state.now_s))
             else:
                 self._start(slot)
 
     def _start(self, slot: MachineSlot) -> None:
         """Start the next item of a slot, if it waits and the item may start."""
         if self.inner.decisions.launch(slot):
-            self.starts.append(self._books.now_s)
-            self._books.now_s += LAUNCH_S
+            self.starts.append(self._state.now_s)
+            self._state.now_s += LAUNCH_S
 
 
 def run_polled(
@@ -210,13 +210,13 @@ class _Loop:
         machine, load, starts = self.machine, None, iter(self.machine.starts)
         self.log += outcome.log
         for number in outcome.ended:
-            self.jobs[number] = machine.inner.record(number).record()
+            self.jobs[number] = machine.inner.job(number).record()
         for command in outcome.commands:
             if isinstance(command, m.LaunchItem):
                 self._pass(next(starts))
                 name = item_name(command.job, command.task, command.item)
                 self.contention.others = sum(slot.phase is Phase.RUNNING for slot in machine.inner.slots.values()) - 1
-                task = machine.inner.record(command.job).spec.application.tasks[command.task]
+                task = machine.inner.job(command.job).spec.application.tasks[command.task]
                 self.board.launch(command.slot, port.Launch(name, (), (), task.time_limit_s))
             elif isinstance(command, m.Load):
                 load = command

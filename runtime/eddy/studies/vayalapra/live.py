@@ -22,7 +22,8 @@ from eddy.board.model import ModelBoard
 from eddy.board.port import BoardEvent, CoreReport, EventKind, Launch
 from eddy.board.profile import load_profile
 from eddy.core.counters import CoreCounters
-from eddy.core.records import JobRequest, TenantRecord
+from eddy.core.records import JobRequest
+from eddy.core.tenants import TenantRecord
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.request import Buffer, KernelRequest
 from eddy.hypervisor.core_accounts import CoreAccount
@@ -57,8 +58,10 @@ USERS = ("user1", "user2", "user3")
 MODULES = Path(__file__).parents[4] / "bitstreams" / PROFILE
 """The clusters of Table 5.3."""
 SOURCE = """
-kernel void NAME(global TYPE *y) { y[get_global_id(0) % 16] += ONE; }
+kernel void NAME(global TYPE *y) { y[get_group_id(0) % 16] += ONE; }
 """
+"""Asks for its work-group, so that its work-groups are what was asked for, and alike, on every cluster: a board that
+models time knows them only by their number."""
 
 
 def module_of(cluster: Cluster) -> str:
@@ -90,9 +93,11 @@ class CalibratedBoard(ModelBoard):
 
     Attributes:
         done_s: By family, which is a job: seconds one core of the base cluster would have taken for what was done.
+        owner: Whose job it is, by its number.
     """
 
     done_s: dict[str, float]
+    owner: dict[str, str]
     _times: dict[str, float]
     _running: dict[str, tuple[int, Cluster, Launch]]
     _cores: dict[str, CoreReport]
@@ -105,7 +110,8 @@ class CalibratedBoard(ModelBoard):
         profile = load_profile(PROFILE)
         board = cls.from_profile(profile, CLUSTERS, lambda _module, item: times[item], real_memory=False)
         assert isinstance(board, cls)
-        board.done_s, board._times, board._running, board._cores, board._held = {}, times, {}, {}, {}
+        board.done_s, board.owner, board._times, board._running = {}, {}, times, {}
+        board._cores, board._held = {}, {}
         return board
 
     def load(self, slot: int, image: str) -> None:
@@ -116,11 +122,17 @@ class CalibratedBoard(ModelBoard):
     def launch(self, slot: int, launch: Launch) -> None:
         """See the port."""
         cluster, workload = self._held[slot], _workload(launch)
-        beside = sum(at == slot and other.task == launch.task for at, _, other in self._running.values()) + 1
+        mine = self._whose(launch)
+        beside = sum(at == slot and self._whose(other) == mine for at, _, other in self._running.values()) + 1
         slower = beside / speedups(workload, cluster)[beside]
         self._times[launch.item] = GROUP_S / throughput(workload, cluster) * slower
         super().launch(slot, launch)
         self._running[launch.item] = slot, cluster, launch
+
+    def _whose(self, launch: Launch) -> tuple[str, str]:
+        """The tenant and the workload: what shares its cores' gain."""
+        assert launch.kernel is not None
+        return self.owner[launch.kernel.family], launch.task
 
     def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
         """See the port."""
@@ -210,7 +222,7 @@ class Live:
         self.engine = Engine(
             self.board, FirstComeFirstServed(), self.store, {}, modules, None, planner, price=self.loop
         )
-        self._owner: dict[str, str] = {}
+        self._owner = self.board.owner
         self._work = {key: _request(self.store, *key, groups) for key in sorted(workloads)}
         self.engine.start()
         self._top_up()
@@ -223,7 +235,7 @@ class Live:
             there[job.spec.tenant, job.spec.kernel.name] += 1
         for (user, kernel), request in self._work.items():
             for _ in range(PENDING - there[user, kernel]):
-                self._owner[str(self.engine.accept(request).id)] = user
+                self._owner[str(self.engine.intake.accept(request).id)] = user
         self.engine.step()
 
     def until(self, at_s: float) -> None:

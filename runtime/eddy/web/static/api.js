@@ -44,6 +44,10 @@ export const drain = (slot, drained, because) => call("PUT", `/v1/admin/slots/${
 export const policy = (name) => call(name ? "PUT" : "GET", "/v1/admin/policy", name ? { policy: name } : undefined);
 export const price = (name) => call(name ? "PUT" : "GET", "/v1/admin/price", name ? { policy: name } : undefined);
 export const job = (id) => call("GET", `/v1/jobs/${id}`);
+export const explain = (id) => call("GET", `/v1/jobs/${id}/explain`);
+export const quota = () => call("GET", "/v1/quota");
+export const audit = (last) => call("GET", `/v1/admin/audit?last=${last}`);
+export const usage = (days) => call("GET", `/v1/usage?from=${new Date(Date.now() - (days - 1) * 86_400_000).toISOString().slice(0, 10)}`);
 export const cancel = (id) => call("DELETE", `/v1/jobs/${id}`);
 
 let hasMarket = true;

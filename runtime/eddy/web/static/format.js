@@ -48,3 +48,18 @@ export function table(caption, columns, rows, empty) {
   return element("table", {}, caption ? element("caption", {}, caption) : null,
     element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body));
 }
+
+// A part of a whole as a bar; beyond four fifths in the colour of trouble.
+export function share(name, part) {
+  const width = Math.min(Math.max(part, 0), 1);
+  const bar = drawing("rect", { class: part > 0.8 ? "much" : "some", width: 100 * width, height: 10 });
+  return drawing("svg", { class: "share", viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img",
+    "aria-label": `${name}: ${(100 * part).toFixed(0)} %` }, drawing("rect", { class: "track", width: 100, height: 10 }), bar);
+}
+
+// When something should happen, from now on in board time: the p50, and the p90 behind it.
+export function expected(estimate, what) {
+  if (!estimate || estimate[`${what}_p50_s`] === null) return "-";
+  const [likely, late] = ["p50", "p90"].map((level) => Math.max(estimate[`${what}_${level}_s`] - estimate.at_s, 0));
+  return element("span", { title: `half within ${duration(likely)}, nine in ten within ${duration(late)}` }, `${duration(likely)} to ${duration(late)}`);
+}

@@ -1,7 +1,7 @@
 // Jobs: lists, and the life of one from arrival to result with every wait named.
 
 import * as api from "./api.js";
-import { drawing, duration, element, table } from "./format.js";
+import { drawing, duration, element, expected, table } from "./format.js";
 
 const FINAL = new Set(["succeeded", "failed", "cancelled"]);
 
@@ -10,7 +10,7 @@ function state(job) {
   return element("span", { class: kind, title: job.error ? job.error.message : null }, job.state + (job.error ? `: ${job.error.cause}` : ""));
 }
 
-export function list(jobs, operator, empty, refresh) {
+export function list(jobs, operator, empty, refresh, ahead = false) {
   const open = (job) => element("button", { type: "button", class: "link", "aria-label": `Job ${job.id}`, onclick: () => show(job.id, refresh) }, String(job.id));
   return table("", [
     { title: "Job", of: open },
@@ -22,7 +22,11 @@ export function list(jobs, operator, empty, refresh) {
     { title: "Waiting", number: true, of: (job) => duration(job.waiting_s) },
     { title: "Loading", number: true, of: (job) => duration(job.reconfiguring_s) },
     { title: "Running", number: true, of: (job) => duration(job.running_s) },
-    { title: "Response", number: true, of: (job) => duration(job.response_s) },
+    ...(ahead ? [
+      { title: "Place", number: true, of: (job) => String(job.estimate?.position ?? "-") },
+      { title: "Starts in", number: true, of: (job) => expected(job.estimate, "start") },
+      { title: "Ends in", number: true, of: (job) => expected(job.estimate, "end") },
+    ] : [{ title: "Response", number: true, of: (job) => duration(job.response_s) }]),
   ], jobs, empty);
 }
 
@@ -63,10 +67,18 @@ async function fill(id, refresh) {
       { title: "What", of: ([name]) => name },
       { title: "Board time", number: true, of: ([, value]) => duration(value) },
     ], parts, "Nothing has happened yet."),
+    await explanation(id),
     counters(job.kernel),
     element("p", {}, ...Object.entries(job.outputs).map(([name, path]) => element("a", { href: path, download: `${id}-${name}.bin` }, `${name} `))),
     FINAL.has(job.state) ? "" : element("button", { type: "button", onclick: async () => { await api.cancel(id); await fill(id, refresh); refresh(); } }, "Cancel this job"),
   );
+}
+
+async function explanation(id) {
+  const found = await api.explain(id).catch(() => null);
+  if (!found) return "";
+  const sentences = [...found.words, ...found.preempted.map((each) => each.words)];
+  return element("div", {}, element("h3", {}, "Why"), element("ul", { id: "job-why" }, ...sentences.map((each) => element("li", {}, each))));
 }
 
 function bar(parts) {

@@ -1,5 +1,6 @@
 // The page: logs in, asks for the overview once a second while it is seen, and draws what changed.
 
+import { accounts, forgetAccounts } from "./accounts.js";
 import * as api from "./api.js";
 import { duration, element, table } from "./format.js";
 import { list } from "./jobs.js";
@@ -28,7 +29,7 @@ function draw(state, market) {
   at("slots").parentElement.classList.toggle("wide", state.operator);
   at("operate-section").hidden = !state.operator;
   if (state.operator) policies(at("operate"), state, market, refresh);
-  at("jobs").replaceChildren(list(state.jobs, state.operator, "No job is under way.", refresh));
+  at("jobs").replaceChildren(list(state.jobs, state.operator, "No job is under way.", refresh, true));
   at("ended").replaceChildren(list(state.ended, state.operator, "No job has ended yet.", refresh));
   at("tenants-section").hidden = !state.operator;
   at("tenants").replaceChildren(tenants(state));
@@ -82,6 +83,7 @@ async function refresh() {
   try {
     const [state, market] = await Promise.all([api.overview(), api.market()]);
     draw(state, market);
+    accounts(state);
   } catch (problem) {
     if (problem.status === 401) return logIn();
     at("status").className = "bad";
@@ -96,6 +98,7 @@ function logIn() {
   at("log-in").hidden = false;
   at("board").hidden = at("who").hidden = true;
   forget();
+  forgetAccounts();
   at("status").className = "";
   at("status").textContent = "Not logged in";
   at("key").focus();

@@ -17,7 +17,9 @@ struct Trace {
   bool on = false;
   std::string error;
   std::vector<isa::Record> records;
+  // Of each warp: its last record, and for each register the last that writes it.
   size_t last[isa::kMaxCores][isa::kMaxWarps] = {};
+  size_t writer[isa::kMaxCores][isa::kMaxWarps][64] = {};
 };
 
 // Where the trace functions, which know no instance, put what they are told.
@@ -121,20 +123,26 @@ class Harness {
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-extern "C" void gpu_trace_op(int core, int warp, int pc, int instr, int mask, int traps, int cause) {
+extern "C" void gpu_trace_op(int core, int warp, int pc, int instr, int mask, int traps, int rd) {
   if (!tracing || !tracing->on) return;
   isa::Record record = {};
   record.pc = static_cast<uint32_t>(pc), record.instr = static_cast<uint32_t>(instr);
   record.mask = static_cast<uint16_t>(mask);
   record.core = static_cast<uint8_t>(core), record.warp = static_cast<uint8_t>(warp);
-  record.kind = static_cast<uint8_t>(traps), record.rd = traps ? static_cast<uint8_t>(cause) : 0xff;
+  record.kind = static_cast<uint8_t>(traps), record.rd = traps ? static_cast<uint8_t>(rd) : 0xff;
+  if (!traps && rd < 64) tracing->writer[core][warp][rd] = tracing->records.size();
   tracing->last[core][warp] = tracing->records.size();
   tracing->records.push_back(record);
 }
 
+extern "C" void gpu_trace_trap(int core, int warp, int lane, int value) {
+  if (!tracing || !tracing->on) return;
+  tracing->records[tracing->last[core][warp]].value[lane] = static_cast<uint32_t>(value);
+}
+
 extern "C" void gpu_trace_value(int core, int warp, int lane, int rd, int value) {
   if (!tracing || !tracing->on) return;
-  isa::Record& record = tracing->records[tracing->last[core][warp]];
+  isa::Record& record = tracing->records[tracing->writer[core][warp][rd]];
   if (!(record.mask >> lane & 1)) tracing->error = "a lane that did not execute was written";
   record.rd = static_cast<uint8_t>(rd);
   record.value[lane] = static_cast<uint32_t>(value);

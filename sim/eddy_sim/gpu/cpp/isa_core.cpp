@@ -35,6 +35,8 @@ void Core::start(uint32_t pc, uint32_t argument) {
   counters = Counters();
   fault = Fault();
   counter_class_ = 1;
+  bar_pc_ = 0;
+  stack_bytes_ = 0;
   warp[0].mscratch = argument;
   begin(warp[0], pc & ~3u);
 }
@@ -44,6 +46,26 @@ bool Core::running() const {
     if (warp[w].active) return true;
   }
   return false;
+}
+
+bool Core::waits(bool across) const {
+  const Warp* first = nullptr;
+  bool same = true;
+  for (unsigned w = 0; w < config_.warps; w++) {
+    const Warp& my = warp[w];
+    if (!my.active) continue;
+    if (fault.there || my.choose || !(my.at_barrier || my.spawning)) return false;
+    if (!first) first = &my;
+    same = same && my.at_barrier && my.global && my.barrier == first->barrier;
+  }
+  return first && across == same;
+}
+
+/// docs/reference/gpu-isa.md, "Barriers that cannot open".
+void Core::deadlock() {
+  uint32_t waiting = 0;
+  for (unsigned w = 0; w < config_.warps; w++) waiting |= uint32_t{warp[w].active && warp[w].at_barrier} << w;
+  fault = {true, kBarrierDeadlock, bar_pc_, waiting};
 }
 
 bool Core::can_run(unsigned w) const { return warp[w].active && !warp[w].at_barrier && !fault.there; }
@@ -150,6 +172,17 @@ bool Cluster::open_global(const Core& mine) {
   return cores != 0;
 }
 
+/// A core by itself; or all cores, where each of them waits at a barrier across cores.
+void Cluster::find_deadlocks() {
+  uint32_t across = 0;
+  for (auto& c : core) {
+    if (c.waits(false)) c.deadlock();
+    across += c.waits(true);
+  }
+  if (across != core.size()) return;
+  for (auto& c : core) c.deadlock();
+}
+
 Cluster::Stop Cluster::run(uint64_t limit) {
   const bool random = static_cast<Choice>(config.choice) == Choice::kRandom;
   const auto more = [&](uint64_t done) { return done < limit && memory.ended() == Ended::kNo; };
@@ -169,6 +202,7 @@ Cluster::Stop Cluster::run(uint64_t limit) {
     }
     if (!running) return Stop::kIdle;
     for (auto& c : core) moved = open_global(c) || moved;
+    find_deadlocks();
     if (!moved && more(done)) return Stop::kStuck;
   }
   if (memory.ended() == Ended::kExit) return Stop::kExit;

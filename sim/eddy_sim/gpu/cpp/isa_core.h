@@ -11,7 +11,8 @@ namespace isa {
 constexpr unsigned kMaxThreads = 16, kMaxWarps = 16, kMaxDepth = 63, kMaxCores = 8;
 
 enum Cause : uint32_t {
-  kFetchMisaligned = 0, kIllegal = 2, kBreakpoint = 3, kLoadMisaligned = 4, kStoreMisaligned = 6, kEcall = 11
+  kFetchMisaligned = 0, kIllegal = 2, kBreakpoint = 3, kLoadMisaligned = 4, kStoreMisaligned = 6, kEcall = 11,
+  kBarrierDeadlock = 24, kStackOverflow = 25
 };
 
 /// How the lanes to execute next are chosen among those of a warp that can.
@@ -48,11 +49,12 @@ struct Fault {
 struct Lane {
   uint32_t x[64] = {};
   uint32_t pc = 0, depth = 0;
+  uint32_t stack_base = 0;
   uint32_t mepc = 0, mcause = 0, mtval = 0, mdepth = 0;
 };
 
 struct Warp {
-  bool active = false, at_barrier = false, global = false, choose = false, alone = true;
+  bool active = false, spawning = false, at_barrier = false, global = false, choose = false, alone = true;
   uint32_t live = 0, joined = 0, at_bar = 0, group = 0, favour = 0;
   uint32_t age = 0, barrier = 0, count = 0;
   uint32_t mscratch = 0, mtvec = 0, fflags = 0, frm = 0;
@@ -68,6 +70,9 @@ class Core {
   void start(uint32_t pc, uint32_t argument);
   bool running() const;
   bool can_run(unsigned warp) const;
+  /// Every live warp waits, for a barrier (within the core or across cores) or to start others.
+  bool waits(bool across) const;
+  void deadlock();
   /// Executes one instruction of a warp that can run.
   void step(unsigned warp);
   void release(uint32_t warps);
@@ -86,7 +91,7 @@ class Core {
 
   Cluster& cluster_;
   const Config& config_;
-  uint32_t spawn_wait_ = 0, counter_class_ = 1, random_;
+  uint32_t stack_bytes_ = 0, bar_pc_ = 0, counter_class_ = 1, random_;
   std::vector<uint8_t> local_;
 };
 
@@ -108,6 +113,7 @@ class Cluster {
 
  private:
   bool open_global(const Core& mine);
+  void find_deadlocks();
 
   uint32_t random_;
 };

@@ -79,6 +79,7 @@ void Execution::run() {
     case 0x23: store(false); break;
     case 0x13: integer(true); break;
     case 0x33: integer(false); break;
+    case 0x2f: atomic(); break;
     case 0x0f:
       if (funct3_ > 1) illegal();
       break;
@@ -93,6 +94,7 @@ void Execution::run() {
     case 0x53: core_.config_.fpu ? floating() : illegal(); break;
     default: illegal();
   }
+  my_.spawning = again_;
   if (again_) return;
   const bool uniform = my_.alone && !trapped_ && !changes_;
   bool apart = false;
@@ -117,6 +119,10 @@ void Execution::set(unsigned t, uint32_t value) {
   record_.rd = static_cast<uint8_t>(rd_);
   if (!has(t)) return;
   my_.lane[t].x[rd_] = record_.value[t] = value;
+  const uint32_t above = (value >> 4) - (my_.lane[t].stack_base >> 4);
+  if (rd_ == 2 && core_.stack_bytes_ && (above & 0xfffffff) > core_.stack_bytes_ >> 4) {
+    core_.fault = {true, kStackOverflow, pc_, value};
+  }
 }
 
 void Execution::set_float(unsigned t, uint32_t value) {
@@ -209,6 +215,48 @@ void Execution::store(bool from_float) {
       core_.cluster_.memory.store(address[t], uint64_t{value} << (8 * shift), strobe);
     }
   }
+  core_.counters.stores++;
+}
+
+/// Lanes with one address in ascending order; nothing is between the load and the store of one.
+void Execution::atomic() {
+  const unsigned operation = instr_ >> 27;
+  const bool compares = operation == 5;
+  if (funct3_ != 2 || (operation & 3 && operation != 1 && !compares)) return illegal();
+  uint32_t address[kMaxThreads];
+  Lanes bad = 0;
+  for (unsigned t = 0; t < threads_; t++) {
+    address[t] = x1(t);
+    if (has(t) && address[t] % 4) bad |= 1u << t;
+  }
+  if (bad) return trap_each(bad, kStoreMisaligned, address);
+  for (unsigned t = 0; t < threads_; t++) {
+    if (!has(t)) continue;
+    uint8_t* at = local(address[t]);
+    uint32_t old = 0;
+    if (at) std::memcpy(&old, at, 4);
+    else old = core_.cluster_.memory.load(address[t], 4);
+    const uint32_t operand = x2(t), expected = my_.lane[t].x[rd_];
+    const auto a = static_cast<int32_t>(old), b = static_cast<int32_t>(operand);
+    uint32_t made = operand;
+    switch (operation) {
+      case 0x00: made = old + operand; break;
+      case 0x04: made = old ^ operand; break;
+      case 0x08: made = old | operand; break;
+      case 0x0c: made = old & operand; break;
+      case 0x10: made = static_cast<uint32_t>(std::min(a, b)); break;
+      case 0x14: made = static_cast<uint32_t>(std::max(a, b)); break;
+      case 0x18: made = std::min(old, operand); break;
+      case 0x1c: made = std::max(old, operand); break;
+      default: break;
+    }
+    set(t, old);
+    if (compares && old != expected) continue;
+    const unsigned shift = address[t] & 7;
+    if (at) std::memcpy(at, &made, 4);
+    else core_.cluster_.memory.store(address[t], uint64_t{made} << (8 * shift), static_cast<uint8_t>(15u << shift));
+  }
+  core_.counters.loads++;
   core_.counters.stores++;
 }
 

@@ -24,6 +24,7 @@ class Execution {
   void integer(bool immediate);
   void load(bool to_float);
   void store(bool from_float);
+  void atomic();
   void branch();
   void jump();
   void jump_register();

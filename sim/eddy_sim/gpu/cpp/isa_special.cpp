@@ -5,9 +5,9 @@ namespace isa {
 
 namespace {
 
-constexpr uint32_t kMscratch = 0x340, kMepc = 0x341, kMcause = 0x342, kMtval = 0x343;
+constexpr uint32_t kMscratch = 0x340, kMepc = 0x341, kMcause = 0x342, kMtval = 0x343, kStackBase = 0x7c1, kStackBytes = 0x7c2;
 
-bool by_lane(uint32_t number) { return number == kMepc || number == kMcause || number == kMtval; }
+bool by_lane(uint32_t number) { return number == kMepc || number == kMcause || number == kMtval || number == kStackBase; }
 
 }  // namespace
 
@@ -29,7 +29,7 @@ bool Execution::csr_known(uint32_t number, bool writes) const {
   switch (number) {
     case 0x001: case 0x002: case 0x003: return core_.config_.fpu;
     case 0x300: case 0x301: case 0x304: case 0x344: case 0xf11: case 0xf12: case 0xf13: case 0xf15:
-    case 0x305: case kMscratch: case kMepc: case kMcause: case kMtval: case 0x7c0:
+    case 0x305: case kMscratch: case kMepc: case kMcause: case kMtval: case 0x7c0: case kStackBase: case kStackBytes:
     case 0xcc0: case 0xcc1: case 0xcc2: case 0xcc3: case 0xcc4:
     case 0xfc0: case 0xfc1: case 0xfc2: case 0xfc3: case 0xfd0: case 0xf14:
     case 0xc00: case 0xc02: case 0xc80: case 0xc82:
@@ -96,6 +96,8 @@ void Execution::csr_write(uint32_t number, unsigned t, uint32_t value) {
     case kMcause: lane.mcause = value & 31; break;
     case kMtval: lane.mtval = value; break;
     case 0x7c0: core_.counter_class_ = value & 255; break;
+    case kStackBase: lane.stack_base = value; break;
+    case kStackBytes: core_.stack_bytes_ = value; break;
     default: break;
   }
 }
@@ -181,7 +183,7 @@ void Execution::spawn() {
     if (!(wanted >> k & 1)) continue;
     Warp& other = core_.warp[k];
     other.active = other.alone = true;
-    other.at_barrier = other.choose = false;
+    other.at_barrier = other.choose = other.spawning = false;
     other.live = other.group = 1;
     other.joined = other.at_bar = other.age = other.fflags = other.frm = 0;
     other.favour = ~0u;
@@ -198,6 +200,7 @@ void Execution::barrier() {
   my_.global = id >> 31;
   my_.count = count > 255 ? 255 : count;
   my_.at_bar |= mask_;
+  core_.bar_pc_ = pc_;
   changes_ = true;
 }
 

@@ -1,0 +1,84 @@
+/// Instructions that are decoded and wait for their turn: two places a warp, first in, first out.
+///
+/// The first one of a warp stays until it has taken effect (`pop_i`), so one that has to come again need not be fetched again.
+module gpu_buffers
+  import gpu_pkg::*;
+#(
+  parameter int unsigned Warps = 4,
+  localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1
+) (
+  input  logic                 clk_i,
+  /// Synchronous reset, active low: empty.
+  input  logic                 rst_ni,
+
+  input  logic                 push_i,
+  input  logic [WarpWidth-1:0] push_warp_i,
+  input  needs_t               push_needs_i,
+  input  ready_t               push_ready_i,
+
+  /// The first of this warp leaves; with `flush_i` whatever is behind it too.
+  input  logic                 pop_i,
+  input  logic                 flush_i,
+  input  logic [WarpWidth-1:0] pop_warp_i,
+
+  output logic [Warps-1:0]     valid_o,
+  output logic [Warps-1:0]     full_o,
+  /// What the first of each warp needs.
+  output needs_t               needs_o [Warps],
+  /// The first of this warp.
+  input  logic [WarpWidth-1:0] read_warp_i,
+  output ready_t               first_o
+);
+
+  typedef logic [$clog2(2*Warps)-1:0] place_t;
+
+  logic [Warps-1:0] one_q, two_q, head_q;
+  needs_t needs_q [2 * Warps];
+  ready_t ram [2 * Warps];
+
+  assign valid_o = one_q;
+  assign full_o = two_q;
+  assign first_o = ram[place_t'({read_warp_i, head_q[read_warp_i]})];
+
+  always_comb begin
+    for (int w = 0; w < int'(Warps); w++) needs_o[w] = needs_q[2 * w + int'(head_q[w])];
+  end
+
+  // Behind what is there.
+  place_t place;
+  assign place = place_t'({push_warp_i, head_q[push_warp_i] ^ one_q[push_warp_i]});
+
+  // Warps that get one, lose one, lose all; whose number changes.
+  logic [Warps-1:0] push, pop, flushed, moves;
+  assign push = push_i ? Warps'(1) << push_warp_i : '0;
+  assign pop = pop_i ? Warps'(1) << pop_warp_i : '0;
+  assign flushed = flush_i ? pop : '0;
+  assign moves = push ^ pop;
+
+  always_ff @(posedge clk_i) begin
+    if (push_i) begin
+      ram[place] <= push_ready_i;
+      needs_q[place] <= push_needs_i;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      one_q <= '0;
+      two_q <= '0;
+      head_q <= '0;
+    end else begin
+      head_q <= head_q ^ pop;
+      one_q <= ((one_q & ~moves) | (moves & (push | two_q))) & ~flushed;
+      two_q <= ((two_q & ~moves) | (moves & push & one_q)) & ~flushed;
+    end
+  end
+
+`ifndef SYNTHESIS
+  RoomToPush_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> !two_q[push_warp_i]);
+  SomethingToPop_A : assert property (@(posedge clk_i) disable iff (!rst_ni) pop_i |-> one_q[pop_warp_i]);
+  NothingComesBehindAFlush_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    pop_i && flush_i |-> !(push_i && push_warp_i == pop_warp_i));
+`endif
+
+endmodule

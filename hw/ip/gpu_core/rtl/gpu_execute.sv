@@ -1,0 +1,265 @@
+/// The execute stage: integer work, CSRs, traps, and where the lanes go; memory, multiplication, division and floating point
+/// leave for their units from here. Combinational but for the CSRs.
+module gpu_execute
+  import gpu_pkg::*;
+#(
+  parameter int unsigned Warps = 4,
+  parameter int unsigned Threads = 4,
+  parameter bit Fpu = 1'b0,
+  parameter logic [31:0] LocalBase = 32'hffff_0000,
+  localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1
+) (
+  input  logic               clk_i,
+
+  // Life of a kernel
+  /// CSRs back to zero: hold while `clear_row_i` counts through the warps.
+  input  logic               clear_i,
+  input  logic [WarpWidth-1:0] clear_row_i,
+  input  logic               begin_i,
+  input  logic [31:0]        start_arg_i,
+  /// What is in the stage has no effect.
+  input  logic               halt_i,
+
+  // The instruction and its operands
+  input  logic               valid_i,
+  input  execute_t           execute_i,
+  input  logic [31:0]        rs1_i [Threads],
+  input  logic [31:0]        rs2_i [Threads],
+  input  logic               memory_ready_i,
+  input  logic               muldiv_ready_i,
+  input  logic               fpu_ready_i,
+
+  // Its warp
+  /// The executing lanes are all the running lanes of the warp.
+  input  logic               alone_i,
+  input  lane_state_t        state_i,
+  input  logic [31:0]        lane_pc_i [Threads],
+  input  logic [Warps-1:0]   active_i,
+
+  // Facts that CSRs show
+  input  logic [7:0]         core_id_i,
+  input  logic [7:0]         num_cores_i,
+  input  logic [31:0]        cap_i,
+  output logic [5:0]         counter_index_o,
+  input  logic [63:0]        counter_i,
+  // Flags of an operation that ends
+  input  logic               fflags_i,
+  input  warp_t              fflags_warp_i,
+  input  logic [4:0]         fflags_value_i,
+
+  // What it did
+  output logic               retire_o,
+  output outcome_t           outcome_o,
+  /// Where the lanes go on, where they do together.
+  output logic [31:0]        next_pc_o,
+  output logic [31:0]        lane_pc_o [Threads],
+  output depth_t             lane_depth_o [Threads],
+  /// It writes `result_o` in the next cycle.
+  output logic               write_o,
+  output logic [31:0]        result_o [Threads],
+
+  // To the units
+  /// It goes on there, under this entry of the scoreboard.
+  output logic               push_o,
+  input  entry_t             entry_i,
+  output logic               to_memory_o,
+  output logic               to_muldiv_o,
+  output logic               to_fpu_o,
+  output tag_t               tag_o,
+  output logic [31:0]        address_o [Threads],
+  output logic [2:0]         rounding_o,
+
+  // Traps
+  output lanes_t             trap_o,
+  output logic [4:0]         trap_cause_o,
+  output logic [31:0]        trap_value_o [Threads],
+  // Bounds of stacks that an instruction sets
+  output logic               stack_base_o,
+  output logic               stack_bytes_o,
+  output logic [31:0]        stack_operand_o [Threads],
+  output logic [31:0]        stack_size_o,
+
+  /// A trap nobody handles, and what it says.
+  output logic               fatal_o,
+  output logic [31:0]        fatal_value_o
+);
+
+  localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
+
+  typedef logic [Threads-1:0] mask_t;
+
+  unit_e unit;
+  logic [2:0] sub;
+  mask_t mask;
+  logic [31:0] pc;
+  logic [WarpWidth-1:0] warp;
+  logic go;
+
+  assign unit = execute_i.op.unit;
+  assign sub = execute_i.op.sub;
+  assign mask = mask_t'(execute_i.from.mask);
+  assign pc = execute_i.from.pc;
+  assign warp = WarpWidth'(execute_i.from.warp);
+  assign go = valid_i && !halt_i;
+
+  // ---- Lane by lane
+
+  logic [31:0] lanes_result [Threads];
+  mask_t taken;
+
+  gpu_lanes #(.Threads(Threads)) u_lanes (
+    .valid_i(go), .unit_i(unit), .alu_i(execute_i.op.alu), .sub_i(sub), .pc_i(pc), .imm_i(execute_i.op.imm),
+    .a_is_pc_i(execute_i.op.a_is_pc), .b_is_imm_i(execute_i.op.b_is_imm), .mask_i(mask), .rs1_i, .rs2_i,
+    .result_o(lanes_result), .address_o, .taken_o(taken)
+  );
+
+  // Scalar operands: the highest-numbered executing lane.
+  logic [LaneWidth-1:0] top_lane;
+  logic [31:0] scalar1, scalar2;
+
+  always_comb begin
+    top_lane = '0;
+    if (go && (unit inside {UnitWarp, UnitCsr, UnitJalr})) begin
+      for (int t = 0; t < int'(Threads); t++) if (mask[t]) top_lane = LaneWidth'(t);
+    end
+  end
+  assign scalar1 = rs1_i[top_lane];
+  assign scalar2 = rs2_i[top_lane];
+
+  // ---- Traps
+
+  logic csr_illegal, rm_bad;
+  logic [2:0] frm;
+  logic [31:0] target;
+  mask_t trap;
+
+  assign target = pc + execute_i.op.imm;
+  assign rounding_o = (sub == 3'd7) ? frm : sub;
+  assign rm_bad = execute_i.op.fp_uses_rm && rounding_o > 3'd4;
+
+  gpu_trap #(.Threads(Threads)) u_trap (
+    .go_i(go), .unit_i(unit), .sub_i(sub), .instr_i(execute_i.instr), .mask_i(mask), .taken_i(taken),
+    .target_i(target), .address_i(address_o), .csr_illegal_i(csr_illegal), .rm_bad_i(rm_bad), .trap_o(trap),
+    .trap_cause_o, .trap_value_o, .trap_top_o(fatal_value_o)
+  );
+
+  // ---- What must come again, and what goes on in another unit
+
+  logic replay, replay_memory, replay_unit, replay_spawn, spawn;
+  logic [Warps-1:0] spawn_wanted;
+
+  always_comb begin
+    spawn_wanted = '0;
+    if (go && unit == UnitWarp && sub == WarpWspawn) begin
+      for (int w = 1; w < int'(Warps); w++) spawn_wanted[w] = 32'(w) < scalar1 && WarpWidth'(w) != warp;
+    end
+  end
+
+  assign to_memory_o = go && trap == '0 && (unit inside {UnitLoad, UnitStore, UnitFence, UnitAmo});
+  assign to_muldiv_o = go && unit == UnitMulDiv;
+  assign to_fpu_o = go && trap == '0 && unit == UnitFpu;
+  assign tag_o = '{
+    fence: unit inside {UnitFence, UnitAmo}, fence_i: unit == UnitFence && sub[0], entry: entry_i, we: execute_i.op.rd_we,
+    rd: execute_i.op.rd, warp: execute_i.from.warp
+  };
+  assign replay_memory = to_memory_o && !memory_ready_i;
+  assign replay_unit = (to_muldiv_o && !muldiv_ready_i) || (to_fpu_o && !fpu_ready_i);
+  // The warps to start must have ended: programs spawn again without waiting.
+  assign replay_spawn = (spawn_wanted & active_i) != '0;
+  assign replay = replay_memory || replay_unit || replay_spawn;
+  assign spawn = spawn_wanted != '0 && !replay_spawn;
+  assign retire_o = go && !replay && trap == '0;
+
+  assign push_o = retire_o && (unit inside {UnitLoad, UnitMulDiv, UnitFpu});
+
+  // ---- Where the lanes go
+
+  logic [31:0] mtvec;
+  logic [31:0] mepc [Threads];
+  depth_t mdepth [Threads];
+  logic uniform, next_sequential, bar_write;
+  depth_t next_depth;
+  mask_t lane_write, new_live, new_join, new_bar;
+
+  gpu_flow #(.Threads(Threads)) u_flow (
+    .go_i(go), .retire_i(retire_o), .replay_i(replay), .alone_i, .unit_i(unit), .sub_i(sub),
+    .pc_i(pc), .rd_i(execute_i.instr[11:7]), .rs1_number_i(execute_i.instr[19:15]), .depth_i(execute_i.from.depth),
+    .mask_i(mask), .taken_i(taken), .target_i(target), .address_i(address_o), .top_lane_i(top_lane),
+    .rs1_i, .scalar1_i(mask_t'(scalar1)), .scalar2_i(mask_t'(scalar2)), .live_i(mask_t'(state_i.live)),
+    .joined_i(mask_t'(state_i.join_wait)), .at_bar_i(mask_t'(state_i.bar_wait)), .lane_pc_i, .trap_i(trap),
+    .mtvec_i(mtvec), .mepc_i(mepc), .mdepth_i(mdepth), .uniform_o(uniform), .next_pc_o, .sequential_o(next_sequential),
+    .next_depth_o(next_depth), .next_lane_pc_o(lane_pc_o), .next_lane_depth_o(lane_depth_o),
+    .lane_write_o(lane_write), .new_live_o(new_live), .new_join_o(new_join), .new_bar_o(new_bar),
+    .bar_write_o(bar_write)
+  );
+
+  assign outcome_o = '{
+    replay_memory: replay_memory, replay_unit: replay_unit, replay_spawn: replay_spawn,
+    fence: retire_o && (unit inside {UnitFence, UnitAmo}),
+    uniform: uniform, sequential: next_sequential, depth: next_depth,
+    bar_write: bar_write, bar_global: scalar1[31], bar_id: scalar1[4:0],
+    bar_count: (scalar2[31:8] != '0) ? 8'hff : scalar2[7:0],
+    write: lanes_t'(lane_write),
+    state: '{live: lanes_t'(new_live), join_wait: lanes_t'(new_join), bar_wait: lanes_t'(new_bar)},
+    spawn: spawn ? 16'(spawn_wanted) : '0, spawn_pc: {scalar2[31:2], 2'b00}
+  };
+
+  // ---- CSRs
+
+  logic csr_writes;
+  logic [31:0] csr_operand [Threads];
+  logic [31:0] csr_value [Threads];
+
+  assign csr_writes = unit == UnitCsr && (sub[1:0] == 2'd1 || execute_i.instr[19:15] != '0);
+  always_comb for (int t = 0; t < int'(Threads); t++) csr_operand[t] = sub[2] ? 32'(execute_i.instr[19:15]) : rs1_i[t];
+
+  gpu_csr #(.Warps(Warps), .Threads(Threads), .Fpu(Fpu), .LocalBase(LocalBase)) u_csr (
+    .clk_i,
+    .clear_i, .clear_warp_i(clear_row_i), .start_i(begin_i), .start_arg_i,
+    .access_i(go && unit == UnitCsr), .addr_i(execute_i.op.imm[11:0]), .warp_i(warp), .writes_i(csr_writes),
+    .op_i(sub[1:0]), .operand_i(sub[2] ? {27'd0, execute_i.instr[19:15]} : scalar1), .lane_operand_i(csr_operand),
+    .commit_i(retire_o), .illegal_o(csr_illegal), .value_o(csr_value),
+    .core_id_i, .num_cores_i, .cap_i, .active_i, .mask_i(mask), .counter_index_o, .counter_i,
+    .trap_i((mtvec != '0) ? trap : '0), .trap_pc_i(pc), .trap_cause_i(trap_cause_o),
+    .trap_value_i(trap_value_o), .trap_depth_i(execute_i.from.depth),
+    .mtvec_o(mtvec), .mepc_o(mepc), .mdepth_o(mdepth),
+    .spawn_i(spawn), .spawn_mask_i(spawn_wanted),
+    .stack_base_o, .stack_bytes_o, .frm_o(frm), .fflags_i, .fflags_warp_i(WarpWidth'(fflags_warp_i)), .fflags_value_i
+  );
+
+  // Both registers read zero, so clearing bits leaves zero.
+  assign stack_size_o = (sub[1:0] == 2'd3) ? '0 : sub[2] ? 32'(execute_i.instr[19:15]) : scalar1;
+  always_comb for (int t = 0; t < int'(Threads); t++) stack_operand_o[t] = (sub[1:0] == 2'd3) ? '0 : csr_operand[t];
+
+  assign trap_o = lanes_t'(trap);
+  assign fatal_o = go && trap != '0 && mtvec == '0;
+
+  // ---- What it writes
+
+  assign write_o = retire_o && execute_i.op.rd_we &&
+                   (unit inside {UnitAlu, UnitJal, UnitJalr, UnitCsr, UnitLane, UnitWarp});
+
+  always_comb begin
+    for (int t = 0; t < int'(Threads); t++) result_o[t] = '0;
+    if (write_o) begin
+      unique case (unit)
+        UnitJal, UnitJalr: for (int t = 0; t < int'(Threads); t++) result_o[t] = pc + 32'd4;
+        UnitCsr: for (int t = 0; t < int'(Threads); t++) result_o[t] = csr_value[t];
+        // Split: the token is the set of lanes that split.
+        UnitWarp: for (int t = 0; t < int'(Threads); t++) result_o[t] = 32'(mask);
+        default: for (int t = 0; t < int'(Threads); t++) result_o[t] = lanes_result[t];
+      endcase
+    end
+  end
+
+`ifndef SYNTHESIS
+  EndsInOneWay_A : assert property (@(posedge clk_i) disable iff (clear_i) $onehot0({retire_o, replay, trap != '0}));
+  NobodyWaitsOrIsDead_A : assert property (@(posedge clk_i) disable iff (clear_i)
+    go |-> (mask & ~mask_t'(state_i.live & ~(state_i.join_wait | state_i.bar_wait))) == '0);
+  OfThisCore_A : assert property (@(posedge clk_i) disable iff (clear_i)
+    go |-> execute_i.from.mask == lanes_t'(mask) && execute_i.from.warp == warp_t'(warp));
+  FlagsOfThisCore_A : assert property (@(posedge clk_i) disable iff (clear_i)
+    fflags_i |-> fflags_warp_i == warp_t'(WarpWidth'(fflags_warp_i)));
+`endif
+
+endmodule

@@ -1,0 +1,172 @@
+/// Fetch and decode: instructions of each warp ahead of its turn, and the register of the execute stage.
+///
+/// A warp's instructions are fetched one after the other, up to two ahead, until the one that goes elsewhere has been
+/// executed (`flush_i`). What is ahead may never be executed; so it asks for no line of instructions: that waits until its
+/// warp has nothing else to do. In the cycle after it is fetched an instruction is decoded, and in the next one it may issue.
+module gpu_front
+  import gpu_pkg::*;
+#(
+  parameter int unsigned IcacheBytes = 4096,
+  parameter int unsigned Warps = 4,
+  parameter bit Fpu = 1'b1,
+  localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1
+) (
+  input  logic                     clk_i,
+  /// Synchronous reset, active low; of the buffers alone.
+  input  logic                     rst_ni,
+  input  logic                     buffers_rst_ni,
+  /// The cache forgets all lines.
+  input  logic                     forget_i,
+  /// Nothing is fetched.
+  input  logic                     halt_i,
+
+  // Where the warps are
+  /// Warps whose next instruction is known.
+  input  logic [Warps-1:0]         placed_i,
+  /// A warp goes on at an address; several begin at another.
+  input  logic                     place_i,
+  input  logic [WarpWidth-1:0]     place_warp_i,
+  input  logic [31:0]              place_pc_i,
+  input  logic [Warps-1:0]         begin_i,
+  input  logic [31:0]              begin_pc_i,
+  /// The first instruction of a warp has taken effect; it goes on elsewhere, at `next_pc_i` if nothing else is said later.
+  input  logic                     pop_i,
+  input  logic                     flush_i,
+  input  logic [WarpWidth-1:0]     pop_warp_i,
+  input  logic [31:0]              next_pc_i,
+
+  // Issue
+  output logic [Warps-1:0]         valid_o,
+  output needs_t                   needs_o [Warps],
+  /// A warp waits for instructions alone.
+  output logic                     wait_o,
+  input  logic                     issue_i,
+  input  warp_t                    issue_warp_i,
+  input  lanes_t                   issue_mask_i,
+  input  depth_t                   issue_depth_i,
+  // Execute
+  output logic                     execute_valid_o,
+  output execute_t                 execute_o,
+
+  /// An instruction is being decoded, or a line is on its way.
+  output logic                     busy_o,
+  output logic                     error_o,
+  output logic [31:0]              error_addr_o,
+  // Lines of instructions
+  output logic                     rd_valid_o,
+  input  logic                     rd_ready_i,
+  output logic [LineAddrWidth-1:0] rd_line_o,
+  input  logic                     rd_beat_i,
+  input  logic [63:0]              rd_data_i,
+  input  logic                     rd_last_i,
+  input  logic                     rd_error_i
+);
+
+  typedef logic [WarpWidth-1:0] index_t;
+
+  // ---- Fetch
+
+  logic [Warps-1:0][31:0] pc_q;
+  // Warps that wait for a line; that found none ahead of their turn.
+  logic [Warps-1:0] line_q, later_q;
+  logic [Warps-1:0] full, coming, able;
+  logic fetch, decode_q, hit, miss, cancel, push, line_busy;
+  index_t fetch_warp, decode_warp_q, issue_warp;
+  logic [31:0] decode_pc_q, instr;
+
+  always_comb begin
+    coming = decode_q ? Warps'(1) << decode_warp_q : '0;
+    able = placed_i & ~(line_q | full | (coming & valid_o) | (later_q & valid_o));
+  end
+
+  gpu_warp_select #(.Warps(Warps)) u_fetch (
+    .clk_i, .rst_ni(buffers_rst_ni), .ready_i(able), .hold_i(halt_i), .issue_o(fetch), .warp_o(fetch_warp)
+  );
+
+  gpu_icache #(.Bytes(IcacheBytes)) u_icache (
+    .clk_i, .rst_ni, .flush_i(forget_i),
+    .read_i(fetch), .pc_i(pc_q[fetch_warp]), .hit_o(hit), .instr_o(instr),
+    .miss_i(miss && !valid_o[decode_warp_q] && !halt_i), .busy_o(line_busy), .error_o, .error_addr_o,
+    .rd_valid_o, .rd_ready_i, .rd_line_o, .rd_beat_i, .rd_data_i, .rd_last_i, .rd_error_i
+  );
+
+  // What was fetched is not what comes next.
+  assign cancel = pop_i && flush_i && pop_warp_i == decode_warp_q;
+  assign miss = decode_q && !hit && !cancel;
+  assign push = decode_q && hit && !cancel;
+  assign busy_o = decode_q || line_busy;
+  assign wait_o = (line_q & placed_i & ~valid_o) != '0;
+
+  always_ff @(posedge clk_i) begin
+    if (!buffers_rst_ni) begin
+      decode_q <= 1'b0;
+      line_q <= '0;
+      later_q <= '0;
+    end else begin
+      // What misses is fetched again, and what is behind it.
+      decode_q <= fetch && !(miss && fetch_warp == decode_warp_q) && !(pop_i && flush_i && fetch_warp == pop_warp_i);
+      if (!line_busy) line_q <= '0;
+      later_q <= later_q & valid_o;
+      if (miss) begin
+        if (valid_o[decode_warp_q]) later_q[decode_warp_q] <= 1'b1;
+        else line_q[decode_warp_q] <= 1'b1;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (fetch) begin
+      decode_warp_q <= fetch_warp;
+      decode_pc_q <= pc_q[fetch_warp];
+    end
+    if (fetch) pc_q[fetch_warp] <= pc_q[fetch_warp] + 32'd4;
+    if (miss) pc_q[decode_warp_q] <= decode_pc_q;
+    if (pop_i && flush_i) pc_q[pop_warp_i] <= next_pc_i;
+    if (place_i) pc_q[place_warp_i] <= place_pc_i;
+    if (begin_i != '0) begin
+      for (int w = 0; w < int'(Warps); w++) if (begin_i[w]) pc_q[w] <= begin_pc_i;
+    end
+  end
+
+  // ---- Decode
+
+  decoded_t op;
+  needs_t needs;
+  ready_t first;
+
+  gpu_decode #(.Fpu(Fpu)) u_decode (.instr_i(instr), .op_o(op), .needs_o(needs));
+
+  gpu_buffers #(.Warps(Warps)) u_buffers (
+    .clk_i, .rst_ni(buffers_rst_ni),
+    .push_i(push), .push_warp_i(decode_warp_q), .push_needs_i(needs),
+    .push_ready_i('{op: op, instr: instr, pc: decode_pc_q}),
+    .pop_i, .flush_i, .pop_warp_i,
+    .valid_o, .full_o(full), .needs_o, .read_warp_i(issue_warp), .first_o(first)
+  );
+
+  // ---- To the execute stage
+
+  assign issue_warp = index_t'(issue_warp_i);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) execute_valid_o <= 1'b0;
+    else execute_valid_o <= issue_i;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (issue_i) begin
+      execute_o <= '{
+        op: first.op, instr: first.instr,
+        from: '{depth: issue_depth_i, warp: issue_warp_i, mask: issue_mask_i, pc: first.pc}
+      };
+    end
+  end
+
+`ifndef SYNTHESIS
+  OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni) issue_i |-> issue_warp_i == warp_t'(issue_warp));
+  IssuesWhatIsThere_A : assert property (@(posedge clk_i) disable iff (!rst_ni) issue_i |-> valid_o[issue_warp]);
+  SomeLaneExecutes_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    execute_valid_o |-> execute_o.from.mask != '0);
+`endif
+
+endmodule

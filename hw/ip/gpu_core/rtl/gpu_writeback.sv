@@ -1,0 +1,142 @@
+/// Write back: who writes the registers this cycle. What the execute stage made goes first; then memory, floating point, and
+/// multiplication or division, each of which waits with its answer until it is taken.
+module gpu_writeback
+  import gpu_pkg::*;
+#(
+  parameter int unsigned Threads = 4,
+  /// Registers of a warp: two to this many.
+  parameter int unsigned RegWidth = 6,
+  parameter int unsigned Rows = 256,
+  localparam int unsigned RowWidth = $clog2(Rows)
+) (
+  input  logic                clk_i,
+  /// Synchronous reset, active low.
+  input  logic                rst_ni,
+  /// Zero the row of this number.
+  input  logic                clear_i,
+  input  logic [15:0]         clear_row_i,
+
+  /// From the execute stage, for the next cycle.
+  input  logic                execute_i,
+  input  warp_t               execute_warp_i,
+  input  lanes_t              execute_mask_i,
+  input  reg_t                execute_rd_i,
+  input  logic [31:0]         execute_data_i [Threads],
+
+  input  logic                memory_i,
+  input  logic                memory_last_i,
+  input  tag_t                memory_tag_i,
+  input  logic [Threads-1:0]  memory_mask_i,
+  input  logic [31:0]         memory_data_i [Threads],
+  output logic                memory_take_o,
+
+  input  logic                fpu_i,
+  input  tag_t                fpu_tag_i,
+  input  logic [Threads-1:0]  fpu_mask_i,
+  input  logic [31:0]         fpu_data_i [Threads],
+  output logic                fpu_take_o,
+
+  input  logic                muldiv_i,
+  input  tag_t                muldiv_tag_i,
+  input  logic [Threads-1:0]  muldiv_mask_i,
+  input  logic [31:0]         muldiv_data_i [Threads],
+  output logic                muldiv_take_o,
+
+  /// A unit's operation has ended.
+  output logic                done_o,
+  output tag_t                done_tag_o,
+  /// A unit's answer waits for the execute stage: nothing shall issue, so that a cycle is free for it.
+  output logic                waits_o,
+  /// Nothing of the execute stage is left to write.
+  output logic                empty_o,
+
+  // The registers
+  output logic                write_o,
+  output logic [RowWidth-1:0] row_o,
+  output logic [Threads-1:0]  mask_o,
+  output logic [31:0]         data_o [Threads]
+);
+
+  logic write_q, part;
+  logic [1:0] waited_q;
+  warp_t warp_q;
+  lanes_t mask_q;
+  reg_t rd_q;
+  logic [Threads-1:0][31:0] data_q;
+
+  // Without an FPU bit 5 of a register number is never set. The core around this block has a function of the same name.
+  // verilator lint_off VARHIDDEN
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic [RowWidth-1:0] row(warp_t warp, reg_t number);
+    return (RowWidth'(warp) << RegWidth) | RowWidth'(number[RegWidth-1:0]);
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+  // verilator lint_on VARHIDDEN
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) write_q <= 1'b0;
+    else write_q <= execute_i;
+    if (!rst_ni || !write_q) waited_q <= '0;
+    else if ((memory_i || fpu_i || muldiv_i) && waited_q != '1) waited_q <= waited_q + 1'b1;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (execute_i) begin
+      warp_q <= execute_warp_i;
+      mask_q <= execute_mask_i;
+      rd_q <= execute_rd_i;
+      for (int t = 0; t < int'(Threads); t++) data_q[t] <= execute_data_i[t];
+    end
+  end
+
+  assign memory_take_o = memory_i && !write_q;
+  assign fpu_take_o = fpu_i && !memory_i && !write_q;
+  assign muldiv_take_o = muldiv_i && !memory_i && !fpu_i && !write_q;
+  // Loads answer in parts, the last of which ends them.
+  assign part = memory_take_o || fpu_take_o || muldiv_take_o;
+  assign done_o = part && (!memory_i || memory_last_i);
+  assign done_tag_o = memory_i ? memory_tag_i : fpu_i ? fpu_tag_i : muldiv_tag_i;
+  // Many instructions write nothing; only who has met none of them for a while stops the others.
+  assign waits_o = write_q && (memory_i || fpu_i || muldiv_i) && waited_q == '1;
+  assign empty_o = !write_q;
+
+  always_comb begin
+    write_o = 1'b0;
+    row_o = row(warp_q, rd_q);
+    mask_o = Threads'(mask_q);
+    for (int t = 0; t < int'(Threads); t++) data_o[t] = data_q[t];
+    if (clear_i) begin
+      write_o = clear_row_i < 16'(Rows);
+      row_o = RowWidth'(clear_row_i);
+      mask_o = '1;
+      for (int t = 0; t < int'(Threads); t++) data_o[t] = '0;
+    end else if (write_q) begin
+      write_o = 1'b1;
+    end else if (part) begin
+      write_o = done_tag_o.we;
+      row_o = row(done_tag_o.warp, done_tag_o.rd);
+      if (memory_i) begin
+        mask_o = memory_mask_i;
+        for (int t = 0; t < int'(Threads); t++) data_o[t] = memory_data_i[t];
+      end else if (fpu_i) begin
+        mask_o = fpu_mask_i;
+        for (int t = 0; t < int'(Threads); t++) data_o[t] = fpu_data_i[t];
+      end else begin
+        mask_o = muldiv_mask_i;
+        for (int t = 0; t < int'(Threads); t++) data_o[t] = muldiv_data_i[t];
+      end
+    end
+  end
+
+`ifndef SYNTHESIS
+  OneWriter_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    $onehot0({write_q, memory_take_o, fpu_take_o, muldiv_take_o}));
+  LanesExist_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    write_q |-> mask_q == lanes_t'(Threads'(mask_q)));
+  NothingIsLost_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    execute_i |=> write_q);
+  ZeroStaysZero_A : assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
+    write_o |-> row_o[RegWidth-1:0] != '0);
+`endif
+
+endmodule

@@ -1,0 +1,125 @@
+"""Arrays of jobs as they come in and go out over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, create_model
+
+from eddy.api import examples
+from eddy.api.numbers import Whole
+from eddy.api.schemas import Answer
+from eddy.api.submissions import Argument, Digest, JobSubmission, Labels, Request
+from eddy.core.asked import MAX_ARRAY
+from eddy.core.errors import InvalidRequest
+from eddy.core.jobs import JobState
+
+Inputs = dict[str, Annotated[list[Digest], Field(min_length=1, max_length=1 << 20)]]
+
+
+class Difference(Request):
+    """What one job of an array has instead of what they share."""
+
+    inputs: Inputs = Field(default_factory=dict, description="Inputs by name, instead of those of `job`.")
+    constants: dict[str, Digest] = Field(default_factory=dict, description="Constants by name, likewise.")
+    labels: Labels = Field(default_factory=dict, description="Labels by name, likewise.")
+    arguments: dict[Annotated[str, Field(pattern="^[0-9]{1,2}$")], Argument] = Field(
+        default_factory=dict, max_length=64, description="Arguments of a kernel by place, instead of those of `job`."
+    )
+
+    def applied(self, job: JobSubmission) -> JobSubmission:
+        """A job with what is different put in.
+
+        Raises:
+            InvalidRequest: It names an argument the kernel is not given.
+        """
+        changes: dict[str, Any] = {
+            name: {**getattr(job, name), **getattr(self, name)} for name in ("inputs", "constants", "labels")
+        }
+        if self.arguments:
+            changes["kernel"] = job.kernel and job.kernel.model_copy(update={"arguments": self._arguments(job)})
+        return job.model_copy(update={name: value for name, value in changes.items() if value})
+
+    def _arguments(self, job: JobSubmission) -> list[Any]:
+        given = list(job.kernel.arguments) if job.kernel is not None else []
+        for place, argument in self.arguments.items():
+            if int(place) >= len(given):
+                message = f"There is no argument {place}: `job` gives {len(given)}; name those that differ."
+                raise InvalidRequest(message, field=f"arguments.{place}", allowed=list(range(len(given))))
+            given[int(place)] = argument
+        return given
+
+
+class ArraySubmission(Request):
+    """Jobs that are submitted together: what they share, and how each of them differs."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.ARRAY_SUBMISSION]})
+
+    job: JobSubmission = Field(description="What they share, as `POST /v1/jobs` takes it.")
+    each: list[Difference] = Field(
+        min_length=1, max_length=MAX_ARRAY, description="For each job, what it has instead; `{}` for nothing."
+    )
+
+
+def array_model(job: type[JobSubmission]) -> type[ArraySubmission]:
+    """The body of an array, of jobs as this server takes them."""
+    if job is JobSubmission:
+        return ArraySubmission
+    field: Any = (job, Field(description="What they share, as `POST /v1/jobs` takes it."))
+    return create_model(ArraySubmission.__name__, __base__=ArraySubmission, job=field)
+
+
+class ArrayCounts(Answer):
+    """How many of its jobs are in which state."""
+
+    queued: Whole = Field(default=0, description="Jobs that wait for their first slot.")
+    placed: Whole = Field(default=0, description="Jobs without a slot at this moment.")
+    reconfiguring: Whole = Field(default=0, description="Jobs for which a slot is loaded.")
+    running: Whole = Field(default=0, description="Jobs that run.")
+    preempted: Whole = Field(default=0, description="Jobs whose slots were taken.")
+    draining: Whole = Field(default=0, description="Jobs that are ending.")
+    succeeded: Whole = Field(default=0, description="Jobs that have succeeded.")
+    failed: Whole = Field(default=0, description="Jobs that have failed.")
+    cancelled: Whole = Field(default=0, description="Jobs that were cancelled.")
+
+
+class Array(Answer):
+    """An array of jobs."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [examples.ARRAY]})
+
+    id: int = Field(description="Its id, which is that of its first job.")
+    tenant: str = Field(description="Whose it is.")
+    size: int = Field(description="Jobs in it; their ids follow each other.")
+    ended: bool = Field(description="Whether all of them have ended.")
+    counts: ArrayCounts = Field(description="How many are in which state.")
+    links: dict[str, str] = Field(description="Addresses: `self`, and `jobs`, which lists them.")
+
+
+def array_answer(tenant: str, first: int, states: dict[JobState, int]) -> Array:
+    """The array object."""
+    return Array(
+        id=first,
+        tenant=tenant,
+        size=sum(states.values()),
+        ended=all(state.is_final for state in states),
+        counts=ArrayCounts(**{state.value: jobs for state, jobs in states.items()}),
+        links={"self": f"/v1/arrays/{first}", "jobs": f"/v1/jobs?array={first}&sort=oldest"},
+    )
+
+
+def differing(job: JobSubmission, each: Sequence[Difference]) -> list[JobSubmission]:
+    """The jobs of an array, one by one.
+
+    Raises:
+        InvalidRequest: One names what `job` has not; `field` says which.
+    """
+    found = []
+    for place, difference in enumerate(each):
+        try:
+            found.append(difference.applied(job))
+        except InvalidRequest as error:
+            field = f"each[{place}].{error.details['field']}"
+            raise InvalidRequest(error.message, **{**error.details, "field": field}) from None
+    return found

@@ -1,0 +1,120 @@
+"""Bytes that never change, whole or in part: conditional requests and ranges as RFC 9110 has them (13 and 14)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Header, Response
+from fastapi.responses import StreamingResponse
+
+from eddy.api.openapi import Responses, content, refusals
+from eddy.api.problems import RangeNotSatisfiable
+from eddy.api.uploads import Uploads
+
+_RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))", re.IGNORECASE)
+_TAG = re.compile(r'(?:W/)?"[^"]*"')
+
+IfNoneMatch = Annotated[str | None, Header(description="`ETag`s that are known: 304 where one of them is it.")]
+Range = Annotated[str | None, Header(description="One range, as `bytes=0-99`, `bytes=100-` or `bytes=-100`.")]
+IfRange = Annotated[str | None, Header(description="The `ETag` the range is of; with another, all is answered.")]
+_TEXT = {"schema": {"type": "string"}}
+_HEADERS: Mapping[str, Any] = {"ETag": {"description": "Names these very bytes.", **_TEXT}}
+
+
+@dataclass(frozen=True, slots=True)
+class PartAsked:
+    """What a request says of the bytes it wants.
+
+    Attributes:
+        if_none_match: `ETag`s it knows.
+        range: Which part it wants.
+        if_range: Of which `ETag` that is a part.
+    """
+
+    if_none_match: str | None = None
+    range: str | None = None
+    if_range: str | None = None
+
+    def knows(self, etag: str) -> bool:
+        """Whether it has the bytes already; weak tags count as strong ones here."""
+        given = self.if_none_match
+        if given is None:
+            return False
+        return given.strip() == "*" or etag in (tag.removeprefix("W/") for tag in _TAG.findall(given))
+
+    def part(self, etag: str, size_bytes: int) -> tuple[int, int] | None:
+        """The first byte and the one behind the last; None for all. Several ranges, and what is none, are passed over.
+
+        Raises:
+            RangeNotSatisfiable: There are no such bytes.
+        """
+        found = _RANGE.fullmatch(self.range.strip()) if self.range is not None else None
+        if found is None or (self.if_range is not None and self.if_range.strip() != etag):
+            return None
+        first, last, end = found[1], found[2], found[3]
+        if end is not None:
+            begin, stop = max(size_bytes - int(end), 0), size_bytes
+        else:
+            begin, stop = int(first), size_bytes if last is None else min(int(last) + 1, size_bytes)
+            if last is not None and int(last) < begin:
+                return None
+        if begin >= stop:
+            raise RangeNotSatisfiable(size_bytes)
+        return begin, stop
+
+
+def answers(description: str, *others: int) -> Responses:
+    """The `responses` of a route that answers bytes."""
+    whole = {**content("application/octet-stream", description), "headers": dict(_HEADERS)}
+    part = content("application/octet-stream", "The part that was asked for.")
+    place = {"Content-Range": {"description": "Which bytes, of how many.", "required": True, **_TEXT}}
+    return {
+        200: whole,
+        206: {**part, "headers": {**_HEADERS, **place}},
+        304: {"description": "You have it already.", "headers": dict(_HEADERS)},
+        **refusals(*others, 416),
+    }
+
+
+async def respond(
+    uploads: Uploads,
+    asked: PartAsked,
+    etag: str,
+    size_bytes: int,
+    read: Callable[[int, int], Iterable[bytes]],
+    headers: Mapping[str, str],
+) -> Response:
+    """Answer bytes, or part of them, or that they are known.
+
+    Args:
+        uploads: Has calls wait for the disk.
+        asked: What was asked for.
+        etag: Names the bytes, in quotes.
+        size_bytes: How many there are.
+        read: Given the first byte and the one behind the last: verifies what it is to give, then gives it piece by
+            piece. What is wrong is told before the first byte is sent.
+        headers: Further ones.
+
+    Raises:
+        RangeNotSatisfiable: There are no such bytes.
+        DamagedFile: They are not what was stored.
+    """
+    shared = {
+        "ETag": etag,
+        "Accept-Ranges": "bytes",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-cache",
+    }
+    if asked.knows(etag):
+        return Response(status_code=304, headers=shared)
+    part = asked.part(etag, size_bytes)
+    begin, stop = part or (0, size_bytes)
+    pieces = await uploads.on_disk(read, begin, stop)
+    sized = {**shared, **headers, "Content-Length": str(stop - begin)}
+    if part is not None:
+        sized["Content-Range"] = f"bytes {begin}-{stop - 1}/{size_bytes}"
+    status = 200 if part is None else 206
+    return StreamingResponse(pieces, status, headers=sized, media_type="application/octet-stream")

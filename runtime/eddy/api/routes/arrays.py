@@ -1,0 +1,125 @@
+"""`/v1/arrays`: jobs that are submitted, shown and cancelled together."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from typing import Annotated, Any
+
+import anyio.to_thread
+from fastapi import APIRouter, Header, Path, Request, Response
+
+from eddy.api.array_bodies import Array, ArraySubmission, array_answer, array_model, differing
+from eddy.api.bodies import JsonRoute
+from eddy.api.context import Caller, Context, Ctx
+from eddy.api.leaving import while_connected
+from eddy.api.numbers import Decimal
+from eddy.api.openapi import LOCATION, refusals
+from eddy.api.routes.jobs import check_priority, read
+from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission
+from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.tenants import TenantRecord
+
+router = APIRouter(prefix="/v1/arrays", tags=["jobs"], route_class=JsonRoute)
+ArrayId = Annotated[Decimal, Path(ge=1, le=(1 << 63) - 1, description="Id of an array.")]
+
+
+async def submit(
+    body: ArraySubmission,
+    http: Request,
+    response: Response,
+    context: Ctx,
+    tenant: Caller,
+    idempotency_key: Annotated[
+        str | None, Header(pattern=IDEMPOTENCY_KEY, description="Names this submission.", examples=["order-17"])
+    ] = None,
+) -> Array:
+    """Accept jobs together, durably: all, or none where one is refused or they are too many for you.
+
+    The same `Idempotency-Key` with the same body names the same array. Kernels are compiled one after the other.
+    """
+    jobs = differing(body.job, body.each)
+    view = body.job.check_kind(context.kinds)
+    ours = [(place, each) for place, each in enumerate(body.each) if each.arguments or each.inputs or each.constants]
+    for place, each in ours:
+        for name in ("inputs", "constants") if body.job.kernel is not None else ("arguments",):
+            if getattr(each, name):
+                message = f"{view.title} job takes no {name}."
+                raise InvalidRequest(message, field=f"each[{place}].{name}", allowed="leave it out")
+    context.require_running()
+    check_priority(tenant, body.job.priority)
+    requests = [job.request(tenant.id, idempotency_key or "", view) for job in jobs]
+    work = partial(context.hypervisor.submit_array, requests)
+    records = await (while_connected(http, work) if view.lingers else work())
+    first = records[0].id
+    response.headers["Location"] = f"/v1/arrays/{first}"
+    return await _answer(context, tenant.id, first)
+
+
+def routes(job: type[JobSubmission]) -> APIRouter:
+    """The routes, where a job is submitted as `job` says."""
+    every = APIRouter(route_class=JsonRoute)
+
+    async def submit_array(**values: Any) -> Array:
+        return await submit(**values)
+
+    # FastAPI reads the body's model from the signature, and it depends on the kinds of jobs.
+    signature, model = inspect.signature(submit, eval_str=True), array_model(job)
+    parameters = [p.replace(annotation=model) if name == "body" else p for name, p in signature.parameters.items()]
+    submit_array.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    submit_array.__doc__ = submit.__doc__
+    every.add_api_route(
+        router.prefix,
+        submit_array,
+        methods=["POST"],
+        tags=list(router.tags),
+        operation_id="submit_array",
+        status_code=202,
+        response_model=Array,
+        summary="Submit an array of jobs",
+        responses={202: {"headers": LOCATION}, **refusals(409, 429, 502)},
+    )
+    every.include_router(router)
+    return every
+
+
+@router.get(
+    "/{array}", operation_id="show_array", response_model=Array, summary="Show an array", responses=refusals(404)
+)
+async def show(array: ArrayId, context: Ctx, viewer: Caller) -> Array:
+    """How many of its jobs are in which state."""
+    return await _answer(context, await _owner(context, viewer, array), array)
+
+
+@router.delete(
+    "/{array}",
+    operation_id="cancel_array",
+    status_code=202,
+    response_model=Array,
+    summary="Cancel an array",
+    responses=refusals(404, 409),
+)
+async def cancel(array: ArrayId, context: Ctx, viewer: Caller) -> Array:
+    """Ask for the end of all jobs of it that have not ended; 409 where all have, and none as cancelled."""
+    owner = await _owner(context, viewer, array)
+    context.require_running()
+    await context.hypervisor.cancel_array(owner, array)
+    return await _answer(context, owner, array)
+
+
+async def _answer(context: Context, owner: str, array: int) -> Array:
+    return array_answer(owner, array, await read(context, partial(context.store.array_states, owner, array)))
+
+
+async def _owner(context: Context, viewer: TenantRecord, array: int) -> str:
+    """Whose array it is, of those the viewer may see.
+
+    Raises:
+        NotFound: There is none.
+    """
+    if not viewer.admin:
+        return viewer.id
+    owner = await anyio.to_thread.run_sync(context.store.owner, array)
+    if owner is None:
+        raise NotFound(f"There is no array {array}.", field="array", asked=array)
+    return owner

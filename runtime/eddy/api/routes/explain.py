@@ -1,0 +1,64 @@
+"""`GET /v1/jobs/{job}/explain`: why a job waits, where its time went, what would have made it faster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import anyio
+from fastapi import APIRouter
+
+from eddy.api.bodies import JsonRoute
+from eddy.api.context import Caller, Context, Ctx
+from eddy.api.explained import LOOKED_THROUGH, MOST_TAKEN, Explained, Taken, explained, taken_of
+from eddy.api.openapi import refusals
+from eddy.api.routes.jobs import JobId, owner_of, read
+from eddy.core.jobs import JobState
+from eddy.core.records import APPLICATION, JobEvent, JobEventKind, JobRecord
+from eddy.core.tenants import TenantRecord
+from eddy.hypervisor.forecast.why import JobAlone
+
+PATIENCE_S = 2.0
+"""Wall seconds an explanation waits for forecasts; where the board keeps the engine longer, it goes without."""
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
+
+
+@router.get(
+    "/{job}/explain",
+    operation_id="explain_job",
+    response_model=Explained,
+    summary="Explain a job",
+    responses=refusals(404),
+)
+async def explain(job: JobId, context: Ctx, viewer: Caller) -> Explained:
+    """Why it waits now, where its time went, why slots were taken from it, and what would have made it faster.
+
+    Of others it tells numbers alone, unless an operator asks.
+    """
+    record, log, taken = await read(context, partial(_read, context, viewer, job))
+    standing = ideal = None
+    if context.ready and not context.hypervisor.away:
+        with anyio.move_on_after(PATIENCE_S):
+            standing = None if record.state.is_final else await context.hypervisor.stands(job)
+            ideal = await _alone(context, record)
+    return explained(record, log, context.hypervisor.now_s(), taken, standing, ideal)
+
+
+def _read(context: Context, viewer: TenantRecord, job: int) -> tuple[JobRecord, Sequence[JobEvent], list[Taken]]:
+    store = context.store
+    owner = owner_of(context, viewer, job)
+    record, log = store.job(owner, job), store.events(owner, job)
+    policy = context.hypervisor.policy
+    taken = [
+        taken_of(event, store.events(None, None, event.seq, LOOKED_THROUGH), viewer.id, viewer.admin, policy)
+        for event in [e for e in log if e.what is JobEventKind.PREEMPT and e.slot is not None][-MOST_TAKEN:]
+    ]
+    return record, log, taken
+
+
+async def _alone(context: Context, record: JobRecord) -> JobAlone | None:
+    """What a job would have taken alone, of one that succeeded."""
+    application = context.catalogue.applications.get(record.application)
+    if record.state is not JobState.SUCCEEDED or record.kind != APPLICATION or application is None:
+        return None
+    return await context.hypervisor.alone(record, application)

@@ -1,0 +1,93 @@
+"""The server's configuration file: settings by name, in YAML, below flags and environment in rank.
+
+::
+
+    port: 8443
+    tls_cert: /etc/eddy/tls/cert.pem
+    tls_key: /etc/eddy/tls/key.pem
+    log_format: json
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import typer
+
+from eddy.core.errors import InvalidRequest
+from eddy.settings import SETTINGS, Setting, Value
+
+NAME = "config"
+_SAID = ("COMMANDLINE", "ENVIRONMENT")
+
+
+def read(path: Path) -> dict[str, Value]:
+    """Settings of a file, of the right types.
+
+    Raises:
+        InvalidRequest: It cannot be read, or is no table of settings of the server.
+    """
+    import yaml
+
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except OSError as error:
+        raise InvalidRequest(f"{path} cannot be read ({error.strerror}); name the file --config means.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"{path} is no YAML: {' '.join(str(error).split())}", field=NAME) from None
+    if not isinstance(found, Mapping):
+        raise InvalidRequest(f"{path} has no settings: write each as `name: value`.", field=NAME)
+    return {str(name): _value(path, str(name), value) for name, value in found.items()}
+
+
+def _value(path: Path, name: str, value: object) -> Value:
+    setting = SETTINGS.get(name)
+    if setting is None or setting.read_by != "server" or name == NAME:
+        allowed = [each for each, known in SETTINGS.items() if known.read_by == "server" and each != NAME]
+        raise InvalidRequest(f"{path}: there is no setting {name!r} of the server.", field=name, allowed=allowed)
+    wanted = type(setting.default)
+    if isinstance(value, int) and not isinstance(value, bool) and wanted is float:
+        value = float(value)
+    if type(value) is not wanted or (setting.allowed and value not in setting.allowed):
+        raise InvalidRequest(f"{path}: {name} is {value!r}; it must be {_kind(setting)}.", field=name)
+    assert isinstance(value, (str, int, float))
+    return value
+
+
+def _kind(setting: Setting) -> str:
+    if setting.allowed:
+        return f"one of {', '.join(setting.allowed)}"
+    return {int: "a whole number", float: "a number", str: "text"}[type(setting.default)]
+
+
+def use(context: typer.Context, value: str) -> str:
+    """Let a file's settings be the defaults of a command; the callback of its option, which is read first."""
+    if value:
+        try:
+            context.default_map = read(Path(value).expanduser())
+        except InvalidRequest as error:
+            raise typer.BadParameter(error.message) from None
+    return value
+
+
+def in_force(context: typer.Context, fresh: bool = False) -> dict[str, Value]:
+    """The server's settings by name, as a command was given them.
+
+    Args:
+        context: Of the command.
+        fresh: Whether to read the file again; flags and environment stay as they were.
+
+    Raises:
+        InvalidRequest: The file cannot be used.
+    """
+    values = {name: context.params[name] for name in SETTINGS if name in context.params and name != NAME}
+    path = context.params.get(NAME)
+    if not fresh or not path:
+        return values
+    found = read(Path(path).expanduser())
+    for name in values:
+        source = context.get_parameter_source(name)
+        if source is None or source.name not in _SAID:
+            values[name] = found.get(name, SETTINGS[name].default)
+    return values

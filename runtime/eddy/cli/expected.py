@@ -1,0 +1,49 @@
+"""What is expected of jobs, for people: times from now on, in board seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from eddy.cli.output import seconds
+
+
+def estimate_line(estimate: Mapping[str, Any] | None) -> str:
+    """An estimate in a line; "" where there is none."""
+    if not estimate:
+        return ""
+    parts = [] if estimate["position"] is None else [f"place {estimate['position']} in the queue"]
+    if estimate["start_p50_s"] is not None:
+        parts.append("starts " + _within(estimate, "start"))
+    parts.append("ends " + _within(estimate, "end"))
+    return "; ".join(parts) + ("" if estimate["known"] else "; a guess, until items of it were seen")
+
+
+def soon(estimate: Mapping[str, Any] | None) -> str:
+    """What comes next, in a few letters."""
+    if not estimate:
+        return ""
+    what = "end" if estimate["start_p50_s"] is None else "start"
+    left = seconds(max(estimate[f"{what}_p50_s"] - estimate["at_s"], 0.0))
+    return f"#{estimate['position']} {what} {left}" if estimate["position"] else f"{what} {left}"
+
+
+def _within(estimate: Mapping[str, Any], what: str) -> str:
+    p50_s, p90_s = (max(estimate[f"{what}_{level}_s"] - estimate["at_s"], 0.0) for level in ("p50", "p90"))
+    return f"in about {seconds(p50_s)}, nine times in ten within {seconds(p90_s)}"
+
+
+def trial_lines(trial: Mapping[str, Any]) -> list[str]:
+    """A dry run, a line each thing."""
+    loads = [load for load in trial["loads"] if load["load_s"]]
+    shown = ", ".join(f"{load['module']} into slot {load['slot']}" for load in loads[:4])
+    more = f" and {len(loads) - 4} more" if len(loads) > 4 else ""
+    core_s = trial["core_seconds"]
+    lines = [
+        ("would run", f"{trial['application'] or 'the kernel'}, batch {trial['batch']}, {trial['pool']} slots"),
+        ("cost", f"{seconds(trial['slot_seconds'])} of slots" if trial["slot_seconds"] else ""),
+        ("cores", "not known: it never ran" if core_s is None else f"{seconds(core_s)} of cores" if core_s else ""),
+        ("loads", f"{shown}{more}" if loads else "none" if trial["loads"] else ""),
+        ("estimate", estimate_line(trial["estimate"])),
+    ]
+    return [f"{name:<14}{text}" for name, text in lines if text]

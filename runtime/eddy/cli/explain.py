@@ -1,0 +1,28 @@
+"""`eddy explain`: why a job waits, where its time went, what would have made it faster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from eddy.cli.expected import estimate_line
+from eddy.cli.local import connect
+from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url
+from eddy.cli.output import errors_in_one_line, print_json
+
+
+def explain(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Say why a job waits, where its time went, and what would have made it faster."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.explain(job)
+    if as_json:
+        print_json(found)
+    else:
+        print("\n".join(lines_of(found)))
+
+
+def lines_of(found: Mapping[str, Any]) -> list[str]:
+    """An explanation for people."""
+    expected = estimate_line(found["estimate"])
+    taken = [each["words"] for each in found["preempted"]]
+    return [f"job {found['job']} {found['state']}", *found["words"], *taken, *([f"It {expected}."] if expected else [])]

@@ -1,0 +1,55 @@
+"""A tenant's account: who one is, one's keys, bounds and use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eddy.client.sendable import quoted
+from eddy.client.transport import Transport
+
+
+class AccountCalls:
+    """The part of a client that concerns its tenant, not its jobs."""
+
+    transport: Transport
+
+    def who_am_i(self) -> dict[str, Any]:
+        """Who you are: `tenant`, and whether you are an `operator`."""
+        return self.transport.json("GET", "/v1/session")
+
+    def keys(self, tenant: str = "") -> list[dict[str, Any]]:
+        """Your API keys, without the keys themselves; a tenant's, or everyone's, for operators."""
+        return list(self.transport.json("GET", "/v1/keys", params={"tenant": tenant})["keys"])
+
+    def make_key(self, **fields: Any) -> dict[str, Any]:
+        """A new API key; the answer has it as `key`, this once.
+
+        Args:
+            fields: `tenant`, `scope`, `label`, `expires_in_s`, `replaces`, `grace_s`, as `POST /v1/keys` takes them.
+        """
+        return self.transport.json(
+            "POST", "/v1/keys", body={name: value for name, value in fields.items() if value is not None}
+        )
+
+    def revoke_key(self, key: str) -> None:
+        """Revoke a key, by its name.
+
+        Raises:
+            Conflict: It is the last operator's key.
+        """
+        self.transport.request("DELETE", f"/v1/keys/{quoted(key)}")
+
+    def usage(self, first: str = "", last: str = "", tenant: str = "") -> dict[str, Any]:
+        """What you had of slots and cores, by day (UTC); everyone, and what it adds up to, for operators.
+
+        Args:
+            first: First day, as `2026-11-22`; "" for all.
+            last: Last day.
+            tenant: Only this tenant's (operators).
+        """
+        params = {name: value for name, value in (("from", first), ("to", last), ("tenant", tenant)) if value}
+        return self.transport.json("GET", "/v1/usage", params=params)
+
+    def quota(self) -> dict[str, Any]:
+        """Your bounds, and how much of each is used."""
+        return self.transport.json("GET", "/v1/quota")

@@ -1,0 +1,32 @@
+"""What holds for jobs of every kind, as a submission says it; the server checks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eddy.client.job import Job
+
+
+def asked(
+    labels: Mapping[str, str] | None = None,
+    after: Iterable[int | Job] = (),
+    retries: int | Mapping[str, Any] | None = None,
+    end_late: bool = False,
+) -> dict[str, Any]:
+    """Fields of a submission, without those nobody asked for.
+
+    Args:
+        labels: Name to value, for people and for `Client.jobs`.
+        after: Jobs that must succeed first.
+        retries: How often it is tried again after a fault it has no part in; or `{"max", "on"}`, with causes.
+        end_late: Whether it ends where its deadline has passed.
+    """
+    fields = {
+        "labels": dict(labels or {}),
+        "after": [job if isinstance(job, int) else job.id for job in after],
+        "retries": {"max": retries} if isinstance(retries, int) and retries else retries,
+        "late": "end" if end_late else "",
+    }
+    return {name: value for name, value in fields.items() if value}

@@ -1,0 +1,92 @@
+"""Tenants: their bounds and their keys."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eddy.core.jobs import PRIORITIES
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Bounds of one tenant.
+
+    Attributes:
+        max_jobs: Jobs that have not ended, at once.
+        max_blob_bytes: Bytes of blobs it may keep.
+        max_priority: Highest priority of its jobs.
+        max_requests_per_s: Requests of all its keys together, by wall time; None for any number.
+        max_slot_s: Board seconds of slots it may use in a day (UTC) before no more jobs are taken; None for any number.
+        max_core_s: The same of GPU cores.
+    """
+
+    max_jobs: int = 64
+    max_blob_bytes: int = 1 << 30
+    max_priority: int = PRIORITIES[-1]
+    max_requests_per_s: float | None = None
+    max_slot_s: float | None = None
+    max_core_s: float | None = None
+
+
+class KeyScope(str, enum.Enum):
+    """What a key may do."""
+
+    TENANT = "tenant"
+    """What a tenant may, for its own tenant."""
+    OPERATOR = "operator"
+    """Everything; only for tenants that are operators."""
+    READ = "read"
+    """Look at what its tenant may look at, and change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """An API key; the key itself is kept nowhere.
+
+    Attributes:
+        id: Its name.
+        tenant: Whose it is.
+        key_hash: Keyed SHA-256 of it, hex.
+        scope: What it may do.
+        label: What its owner calls it.
+        created_unix_s: When it was made.
+        expires_unix_s: When it ends by itself, or None.
+        revoked_unix_s: When it was, or will be, revoked, or None.
+    """
+
+    id: str
+    tenant: str
+    key_hash: str
+    scope: KeyScope = KeyScope.TENANT
+    label: str = ""
+    created_unix_s: float = 0.0
+    expires_unix_s: float | None = None
+    revoked_unix_s: float | None = None
+
+    def ended(self, now_unix_s: float) -> str:
+        """Why it is no good any more: `expired` or `revoked`; "" while it is."""
+        if self.revoked_unix_s is not None and self.revoked_unix_s <= now_unix_s:
+            return "revoked"
+        return "expired" if self.expires_unix_s is not None and self.expires_unix_s <= now_unix_s else ""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantRecord:
+    """A tenant of the hypervisor.
+
+    Attributes:
+        id: Name, as jobs carry it.
+        key_hash: Keyed SHA-256 of the API key it was added with, hex; never the key. It may have more (`ApiKey`).
+        admin: Whether it may use the operator's part of the API.
+        quota: Its bounds.
+        attributes: Whatever else the operator notes: plan, contact, entitlement.
+    """
+
+    id: str
+    key_hash: str = ""
+    admin: bool = False
+    quota: Quota = Quota()
+    attributes: Mapping[str, Any] = field(default_factory=dict)

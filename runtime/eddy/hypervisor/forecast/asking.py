@@ -1,0 +1,100 @@
+"""Estimates for whoever asks, from any number of requests, at a bounded part of a core."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import anyio
+import anyio.to_thread
+
+from eddy.hypervisor.forecast.keeper import EstimateKeeper, pictures
+from eddy.hypervisor.forecast.outlook import QueueOutlook, outlook
+from eddy.hypervisor.forecast.trial import JobTrial, try_job
+from eddy.hypervisor.forecast.why import JobAlone, JobStanding, alone_of, standing_of
+from eddy.hypervisor.machine import Machine
+from eddy.hypervisor.messages import JobSpec
+
+LEAST_S = 0.5
+"""Wall seconds for which an outlook is good at least."""
+PART = 20.0
+"""An outlook is good for as many times what it took: all of them together take at most a twentieth of a core."""
+
+SOON_S, SOON_PART = 0.05, 5.0
+"""The same where a job is asked for that came since."""
+
+OnBoard = Callable[..., Awaitable[Any]]
+"""Makes a call in the engine's thread."""
+
+
+class Forecastable(Protocol):
+    """What is asked of the engine."""
+
+    machine: Machine
+    estimates: EstimateKeeper
+
+    @property
+    def now_s(self) -> float:
+        """Board time as last seen."""
+
+
+class Asking:
+    """Answers what is expected of jobs.
+
+    Args:
+        engine: Its machine has the queues.
+        on_board: Makes a call in its thread.
+    """
+
+    def __init__(self, engine: Forecastable, on_board: OnBoard) -> None:
+        self._engine, self._on_board = engine, on_board
+        self._last: QueueOutlook | None = None
+        self._good_s = self._soon_s = 0.0
+        self._lock = anyio.Lock()
+
+    async def outlook(self, need: int | None = None, fresh: bool = False) -> QueueOutlook:
+        """What is expected of all jobs: now, or, where not `fresh`, a short time ago.
+
+        Args:
+            need: A job that should be in it, though it came just now.
+            fresh: Whether it must be as of now.
+        """
+        async with self._lock:
+            last, now_s = self._last, time.monotonic()
+            old = now_s >= self._good_s
+            missing = need is not None and last is not None and last.part(need) is None and now_s >= self._soon_s
+            if last is None or fresh or old or missing:
+                last = self._last = await self._look()
+            return last
+
+    async def _look(self) -> QueueOutlook:
+        queues = await self._on_board(lambda: pictures(self._engine.machine, self._engine.now_s))
+        estimator = self._engine.estimates.estimator
+        began_s = time.monotonic()
+        found = await anyio.to_thread.run_sync(outlook, estimator, queues)
+        now_s = time.monotonic()
+        took_s = now_s - began_s
+        self._good_s = now_s + max(LEAST_S, PART * took_s)
+        self._soon_s = now_s + max(SOON_S, SOON_PART * took_s)
+        for queue, made in found.parts:
+            await self._on_board(estimator.watch, queue, made)
+        return found
+
+    async def stands(self, job: int, doing: str) -> JobStanding:
+        """How a job that has not ended stands; `doing` is what keeps it out of the machine."""
+        estimator = self._engine.estimates.estimator
+        asked = await self._on_board(lambda: standing_of(self._engine.machine, self._engine.now_s, job, doing))
+        return await anyio.to_thread.run_sync(asked, estimator)
+
+    async def alone(self, spec: JobSpec) -> JobAlone:
+        """What a job would take that has the board for itself."""
+        estimator = self._engine.estimates.estimator
+        asked = await self._on_board(lambda: alone_of(self._engine.machine, self._engine.now_s, spec))
+        return await anyio.to_thread.run_sync(asked, estimator)
+
+    async def try_job(self, spec: JobSpec) -> JobTrial:
+        """What would be expected of a job if it arrived now."""
+        estimator = self._engine.estimates.estimator
+        asked = await self._on_board(lambda: try_job(self._engine.machine, self._engine.now_s, spec))
+        return await anyio.to_thread.run_sync(asked, estimator)

@@ -1,0 +1,214 @@
+"""A forecast of a queue: the live policy, asked in virtual time, until every job has ended or the bound is reached.
+
+A forecast is a pure function of the queue, of what items take, and of its bounds. It knows nothing of jobs that are yet
+to come; `eddy.model.estimates.calibration` learns what they, and everything else, do to it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from eddy.hypervisor.forecast.beyond import Beyond
+from eddy.hypervisor.forecast.fabric import GivenSlot, Seconds, SlotsAhead, standing
+from eddy.hypervisor.forecast.queue import QueuePicture
+from eddy.policy.dispatch.view import Configure, Dispatch, Preempt
+
+MOST_DECISIONS = 400
+"""Times the policy is asked; what it has not come to by then is extrapolated."""
+FULL_ITEMS = 40
+"""Items, over all tasks of all jobs, up to which each is simulated by itself."""
+LARGEST_CHUNK = 0.25
+"""Most of a batch that is simulated as one."""
+
+MOST_IDLE = 8
+"""Times in a row that the policy may decide nothing while nothing goes on, before the rest is extrapolated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """When a job is expected to start and to end, in board time.
+
+    Attributes:
+        start_s: When it first gets a slot; its true start where it has one.
+        end_s: When its last item is done.
+        simulated: Whether the policy itself brought it to its start; else it lies beyond the bound, and was
+            extrapolated from the work before it.
+    """
+
+    start_s: float
+    end_s: float
+    simulated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class QueueForecast:
+    """What is expected of a queue.
+
+    Attributes:
+        now_s: Board time it was made at.
+        jobs: By id.
+        order: Jobs that have not started, in the order in which they are expected to.
+        decisions: Times the policy was asked.
+        given: Slots that are given, in order, as far as the policy was asked.
+    """
+
+    now_s: float
+    jobs: Mapping[int, Expected]
+    order: tuple[int, ...]
+    decisions: int
+    given: tuple[GivenSlot, ...] = ()
+
+    def position(self, job: int) -> int | None:
+        """Place in the queue, from 1; None for a job that has started, or is not in it."""
+        return self.order.index(job) + 1 if job in self.order else None
+
+
+def forecast(queue: QueuePicture, seconds: Seconds, *, most_decisions: int = MOST_DECISIONS) -> QueueForecast:
+    """What becomes of a queue if nothing more comes.
+
+    Args:
+        queue: As it is.
+        seconds: What an item of each of a job's tasks takes.
+        most_decisions: Times the policy is asked at most.
+    """
+    return _Run(queue, seconds, most_decisions).run()
+
+
+class _Run:
+    """One forecast; see `forecast`."""
+
+    def __init__(self, queue: QueuePicture, seconds: Seconds, most_decisions: int) -> None:
+        view = queue.view
+        self.queue, self.left, self.asked = queue, most_decisions, 0
+        self.memory, self.begun = view.memory, {job.id for job in view.jobs.begun.values() if job.shape.begun}
+        self.wake_s: float | None = None
+        self.idle = 0
+        """Times in a row that the policy decided nothing."""
+        slots = {}
+        for each in view.slots:
+            job = view.jobs.get(each.job) if each.job is not None else None
+            item_s = seconds(job)[each.task] if job is not None and each.task is not None else 0.0
+            began_s = queue.since_s.get(each.index)
+            slots[each.index] = standing(each, began_s, view.now_s, each.index in queue.leaving, item_s)
+        loads = [s.busy_until_s for s in slots.values() if s.view.loading and s.busy_until_s is not None]
+        port_s = max([view.now_s + queue.port_busy_s, *loads])
+        policy = queue.policy
+        self.fabric = SlotsAhead(view.now_s, view.jobs, slots, seconds, self._chunk(), policy.pipelined, port_s)
+        self.heap = [(s.busy_until_s, i, s.round) for i, s in slots.items() if s.busy_until_s is not None]
+        heapq.heapify(self.heap)
+
+    def _chunk(self) -> float:
+        """Part of a batch that is done as one: none of it in a short queue."""
+        items = 0
+        for job in self.queue.view.jobs:
+            items += job.batch * len(job.tasks)
+            if items > FULL_ITEMS:
+                return LARGEST_CHUNK
+        return 0.0
+
+    def run(self) -> QueueForecast:
+        """Go on until nothing is left, or the bound is reached."""
+        self._settle(())
+        while len(self.fabric.jobs) and self.left > 0 and (at_s := self._next_s()) is not None:
+            self.fabric.now_s = max(at_s, self.fabric.now_s)
+            self._settle(self._end_due())
+        return self._result()
+
+    def _next_s(self) -> float | None:
+        """When something happens next."""
+        while self.heap:
+            slot = self.fabric.slots[self.heap[0][1]]
+            if slot.round == self.heap[0][2] and slot.busy_until_s is not None:
+                break
+            heapq.heappop(self.heap)
+        port_s = self.fabric.port_busy_s if self.fabric.port_busy else None
+        times = [self.heap[0][0] if self.heap else None, self.wake_s, port_s]
+        return min((t for t in times if t is not None), default=None)
+
+    def _end_due(self) -> tuple[int, ...]:
+        """End what ends now; answers the slots whose items ended."""
+        ended = []
+        while self.heap and self.heap[0][0] <= self.fabric.now_s:
+            _, index, number = heapq.heappop(self.heap)
+            slot = self.fabric.slots[index]
+            if slot.round == number and slot.busy_until_s is not None:
+                if slot.view.running:
+                    ended.append(index)
+                self.fabric.end(slot)
+        return tuple(ended)
+
+    def _settle(self, ended: tuple[int, ...]) -> None:
+        """Start what may start and ask the policy, again as long as what it decided changes things at once."""
+        self.fabric.launch(ended)
+        for _ in range(2 * len(self.fabric.slots) + 2):
+            if self.left <= 0 or not self._ask():
+                break
+            self.fabric.launch()
+        self.fabric.launch()
+        for end in self.fabric.ends:
+            heapq.heappush(self.heap, end)
+        self.fabric.ends.clear()
+
+    def _ask(self) -> bool:
+        """Let the policy decide, and do what it says as far as it fits; answers whether that changed things at once."""
+        fabric = self.fabric
+        changed = self.queue.view.changed if self.asked == 0 else frozenset(fabric.changed)
+        view = replace(
+            self.queue.view,
+            now_s=fabric.now_s,
+            jobs=fabric.jobs,
+            slots=fabric.views(),
+            port_busy=fabric.port_busy,
+            memory=self.memory,
+            changed=changed,
+        )
+        fabric.changed.clear()
+        self.asked, self.left = self.asked + 1, self.left - 1
+        dispatch: Dispatch = self.queue.policy.decide(view)
+        self.memory = dispatch.memory
+        self._wake(dispatch)
+        again = False
+        for decision in dispatch.decisions:
+            if isinstance(decision, Configure):
+                again = self._configure(decision) or again
+            elif isinstance(decision, Preempt):
+                slot = fabric.slots.get(decision.slot)
+                again = (slot is not None and slot.view.job is not None and fabric.preempt(slot)) or again
+        return again
+
+    def _wake(self, dispatch: Dispatch) -> None:
+        """When to ask again if nothing happens: as the policy asked, twice as late each time it decided nothing."""
+        now_s, asked_s = self.fabric.now_s, dispatch.wake_s
+        self.idle = 0 if dispatch.decisions else self.idle + 1
+        late = 2.0 ** max(self.idle - 1, 0)
+        self.wake_s = None
+        if asked_s is not None and asked_s > now_s and (self.heap or self.fabric.ends or self.idle <= MOST_IDLE):
+            self.wake_s = now_s + (asked_s - now_s) * late
+
+    def _configure(self, decision: Configure) -> bool:
+        slot, job = self.fabric.slots.get(decision.slot), self.fabric.jobs.get(decision.job)
+        if slot is None or slot.view.job is not None or slot.busy_until_s is not None or job is None:
+            return False
+        task = job.tasks[decision.task]
+        if task.slot is not None or task.items_done >= job.batch:
+            return False
+        return self.fabric.configure(slot, job, decision.task)
+
+    def _result(self) -> QueueForecast:
+        fabric, start_s = self.fabric, self.queue.view.now_s
+        beyond = Beyond(fabric, self.queue.policy.pipelined)
+        found: dict[int, Expected] = {}
+        waiting: list[tuple[float, int]] = []
+        for job in self.queue.view.jobs:
+            begun = job.id in self.begun
+            at_s = start_s if begun else fabric.started_s.get(job.id)
+            simulated = at_s is not None
+            at_s = beyond.start_s(job) if at_s is None else at_s
+            end_s = fabric.ended_s.get(job.id)
+            found[job.id] = Expected(at_s, beyond.end_s(job, at_s) if end_s is None else end_s, simulated)
+            if not begun:
+                waiting.append((at_s, job.id))
+        order = tuple(number for _, number in sorted(waiting))
+        return QueueForecast(start_s, found, order, self.asked, tuple(fabric.given))

@@ -1,0 +1,68 @@
+"""Why a job waits now, from the queue it is in; one cause, the first that holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddy.hypervisor.forecast.queue import QueuePicture
+from eddy.hypervisor.forecast.simulate import QueueForecast
+from eddy.policy.dispatch.job_view import TaskView
+
+
+@dataclass(frozen=True, slots=True)
+class WaitNow:
+    """What a job waits for.
+
+    Attributes:
+        cause: `drain`, `load`, `slot`, `preempted`, `memory`, `predecessor`, `building`, `price-share`, `items`, or
+            "" where it waits for nothing.
+        words: The same for people.
+    """
+
+    cause: str
+    words: str
+
+
+def wait_of(queue: QueuePicture, made: QueueForecast, number: int, preempted: bool, lacks_memory: bool) -> WaitNow:
+    """Why a job waits.
+
+    Args:
+        queue: It is in it.
+        made: The forecast of that queue.
+        number: Its id.
+        preempted: Whether its slots were taken from it.
+        lacks_memory: Whether it was refused memory.
+    """
+    job = queue.view.jobs.job(number)
+    held = [slot for slot in queue.view.slots if slot.job == number]
+    if any(slot.running for slot in held):
+        return WaitNow("", "It runs.")
+    if held and all(slot.loading for slot in held):
+        return WaitNow("load", f"{_slots(len(held))} being loaded with what it needs.")
+    if held:
+        return WaitNow("items", "It has a slot, and waits for items of an earlier task of its own.")
+    if lacks_memory:
+        return WaitNow("memory", "The board's memory is full: it is given memory when jobs before it end.")
+    wanted = [task for task in job.tasks if task.items_done < job.batch]
+    usable = {slot.index for slot in queue.view.slots if any(_fits(task, slot.index) for task in wanted)}
+    if not usable and queue.unseen:
+        return WaitNow("drain", "Every slot that it fits in is drained, or rests after failed loads.")
+    free = [slot for slot in queue.view.slots if slot.index in usable and slot.job is None]
+    if preempted:
+        return WaitNow("preempted", f"The policy {queue.policy.name} took its slots, and gives them to others first.")
+    if free and (queue.view.port_busy or queue.port_busy_s > 0):
+        return WaitNow("load", "A slot is free, and the configuration port is busy with another load.")
+    place = made.position(number)
+    if free:
+        return WaitNow("slot", f"A slot is free, and the policy {queue.policy.name} keeps it for others.")
+    ahead = "it is the next to start" if place == 1 else f"{(place or 1) - 1} jobs should start before it"
+    drained = f" {_slots(len(queue.unseen))} drained or resting." if queue.unseen else ""
+    return WaitNow("slot", f"All {len(usable)} slots that it fits in are taken; {ahead}.{drained}")
+
+
+def _fits(task: TaskView, slot: int) -> bool:
+    return task.slots is None or slot in task.slots
+
+
+def _slots(count: int) -> str:
+    return "1 slot is" if count == 1 else f"{count} slots are"

@@ -1,0 +1,253 @@
+"""What comes in from any thread: jobs, and requests about jobs, slots and policies.
+
+Each is durable before it is acknowledged; then it waits in the inbox, which the engine's next step empties.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.records import JobRecord, JobRequest
+from eddy.core.slots import Pool
+from eddy.hypervisor import messages as m
+from eddy.hypervisor.recovery import DRAINED
+from eddy.hypervisor.work import JobKind, Work
+from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.store import Store
+from eddy.store.submissions import Submission
+
+
+class Running(Protocol):
+    """What is asked of the engine that takes in what came."""
+
+    @property
+    def now_s(self) -> float:
+        """Board time as last seen."""
+
+    @property
+    def computes(self) -> bool:
+        """Whether the board computes what it is asked for."""
+
+    @property
+    def slots(self) -> Collection[int]:
+        """Slots that jobs are given."""
+
+
+@contextmanager
+def of_array(place: int) -> Iterator[None]:
+    """Say of which job of an array a field is wrong."""
+    try:
+        yield
+    except InvalidRequest as error:
+        error.message = f"Job {place} of the array: {error.message}"
+        name = error.details.get("field", "")
+        error.details = {**error.details, "field": f"each[{place}].{name}".rstrip(".")}
+        raise
+
+
+class Intake:
+    """The inbox, and what is made durable on the way into it. Any thread may call everything but `clear` and `take`.
+
+    Args:
+        store: What survives a crash.
+        kinds: Of jobs; the first one that takes a request makes its work.
+        policies: Who gives slots to jobs, by pool.
+        running: Who takes in what came.
+
+    Attributes:
+        work: Of every job that has not ended.
+        drained: By slot that is drained, or is to be in the next step: why.
+        accepted: What is on disk of jobs that came: where their first step changes nothing, nothing is written.
+    """
+
+    def __init__(
+        self, store: Store, kinds: Sequence[JobKind], policies: dict[Pool, DispatchPolicy], running: Running
+    ) -> None:
+        self.kinds, self.policies = tuple(kinds), policies
+        self.work: dict[int, Work] = {}
+        self.drained: dict[int, str] = {}
+        self.accepted: dict[int, JobRecord] = {}
+        self._store, self._running = store, running
+        self._inbox: deque[m.Input] = deque()
+        self._arrival_lock = threading.Lock()
+        """Keeps a cancellation behind the arrival of its job: the store shows a job before the inbox has it."""
+
+    # The inbox ----------------------------------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> bool:
+        """Whether something waits."""
+        return bool(self._inbox)
+
+    def take(self) -> Iterator[m.Input]:
+        """What waits, in order, until nothing does."""
+        while self._inbox:
+            yield self._inbox.popleft()
+
+    def clear(self) -> None:
+        """Forget what waits: store and board are recovered."""
+        self._inbox.clear()
+        self.accepted.clear()
+
+    # Jobs ---------------------------------------------------------------------------------------------------------
+
+    def accept(self, request: JobRequest) -> JobRecord:
+        """Check a request and keep it durably; the next step takes it in.
+
+        Raises:
+            InvalidRequest: A field is wrong.
+            CompilationFailed: A kernel's source was refused.
+            Conflict: The idempotency key was used for another request.
+            QuotaExceeded: The tenant has too many jobs.
+        """
+        known = self._store.known(request)
+        made = None if known is not None or self.kind_of(request).quick else self.prepare(request)
+        (outcome,) = [known] if known is not None else self.accept_all([(request, made)])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def kind_of(self, request: JobRequest) -> JobKind:
+        """The kind a request is of."""
+        return next(kind for kind in self.kinds if kind.takes(request))
+
+    def prepare(self, request: JobRequest) -> Work:
+        """Check a request and make its work; may take seconds, and keeps nothing.
+
+        Raises:
+            InvalidRequest: A field is wrong.
+            CompilationFailed: The source was refused.
+            QuotaExceeded: The tenant has too many jobs, or compiling took too much.
+        """
+        return self.kind_of(request).prepare(request, self._store)
+
+    def accept_all(self, waiting: Sequence[tuple[JobRequest, Work | None]]) -> list[JobRecord | Exception]:
+        """Keep what waits durably, in this order and in one transaction; the next step takes it in.
+
+        Args:
+            waiting: Requests, with what `prepare` made of them; it may be missing where their kind is quick.
+
+        Returns:
+            For each its job, or why it was refused, as `accept` raises it.
+
+        Raises:
+            StorageFailed: The disk refused to say that it has them. They are written, and run; whoever asks again
+                under the same idempotency key is answered the same job.
+        """
+        submissions = [Submission(request) if work is None else self._kept_as(work) for request, work in waiting]
+        made = {id(each): work for each, (_, work) in zip(submissions, waiting, strict=True) if work is not None}
+        prepared = frozenset(made)
+
+        def check(submission: Submission) -> Submission:
+            if id(submission) in prepared:
+                return submission
+            made[id(submission)] = work = self.prepare(submission.request)
+            return self._kept_as(work)
+
+        with self._arrival_lock:
+            outcomes = self._store.write_jobs(submissions, self._running.now_s, check)
+            for submission, outcome in zip(submissions, outcomes, strict=True):
+                if not isinstance(outcome, Exception) and outcome[1]:
+                    self._arrived(made[id(submission)], outcome[0])
+        self._store.settle()
+        return [outcome if isinstance(outcome, Exception) else outcome[0] for outcome in outcomes]
+
+    def accept_array(self, requests: Sequence[JobRequest], works: Sequence[Work | None]) -> tuple[JobRecord, ...]:
+        """Keep an array of jobs durably, all or none; the next step takes them in.
+
+        Args:
+            requests: Its jobs, of one tenant and under one idempotency key.
+            works: What `prepare` made of each; None where its kind is quick.
+
+        Raises:
+            EddyError: As `accept` raises it; of a job that is wrong, with its place in the array.
+        """
+        pairs = zip(requests, works, strict=True)
+        submissions = [Submission(each) if work is None else self._kept_as(work) for each, work in pairs]
+        made = dict(enumerate(works))
+        places = {id(each): place for place, each in enumerate(submissions)}
+
+        def check(submission: Submission) -> Submission:
+            place = places[id(submission)]
+            known = made[place]
+            if known is not None:
+                return submission
+            with of_array(place):
+                made[place] = work = self.prepare(submission.request)
+            return self._kept_as(work)
+
+        with self._arrival_lock:
+            records, new = self._store.write_array(submissions, self._running.now_s, check)
+            for place, record in enumerate(records if new else ()):
+                work = made[place]
+                assert work is not None
+                self._arrived(work, record)
+        self._store.settle()
+        return records
+
+    def _kept_as(self, work: Work) -> Submission:
+        """A job as the store keeps it, on this board."""
+        made = work.submission()
+        return made if self._running.computes else dataclasses.replace(made, computed=False)
+
+    def _arrived(self, work: Work, record: JobRecord) -> None:
+        self.work[record.id], self.accepted[record.id] = work, record
+        self._inbox.append(m.Arrive(work.spec(record)))
+
+    def cancel(self, tenant: str, job: int) -> JobRecord:
+        """Note durably that a job shall end; the next step ends it.
+
+        Raises:
+            NotFound: No such job of this tenant.
+            Conflict: It has ended already in another state.
+        """
+        with self._arrival_lock:
+            record = self._store.request_cancel(tenant, job)
+            self._inbox.append(m.Cancel(job, record.cancel_asked_unix_s))
+        return record
+
+    def cancel_array(self, tenant: str, first: int) -> None:
+        """Note durably that all jobs of an array shall end; the next step ends them.
+
+        Raises:
+            NotFound: No such array of this tenant.
+            Conflict: All have ended.
+        """
+        with self._arrival_lock:
+            numbers = self._store.request_cancel_array(tenant, first)
+            self._inbox += [m.Cancel(job, time.time()) for job in numbers]
+
+    # Slots and policies -------------------------------------------------------------------------------------------
+
+    def drain(self, slot: int, because: str) -> None:
+        """Note durably that a slot is given to nobody any more; the next step does so. "" gives it to jobs again.
+
+        Raises:
+            NotFound: No job could be given a slot of that number.
+        """
+        with self._arrival_lock:
+            slots = self._running.slots
+            if slot not in slots:
+                message = f"There is no slot {slot} that jobs are given."
+                raise NotFound(message, field="slot", asked=slot, allowed=sorted(slots))
+            self._store.remember(DRAINED.format(slot), because)
+            self.set_drained(slot, because)
+            self._inbox.append(m.Drain(slot, because) if because else m.Undrain(slot))
+
+    def set_drained(self, slot: int, because: str) -> None:
+        """Note why a slot is drained, or "" where it is not. A new dictionary: others read the old one."""
+        left = {index: why for index, why in self.drained.items() if index != slot}
+        self.drained = {**left, slot: because} if because else left
+
+    def switch(self, pool: Pool, policy: DispatchPolicy) -> None:
+        """Have another policy decide about a pool's slots, from the next step on. The caller keeps it durably."""
+        with self._arrival_lock:
+            self.policies[pool] = policy
+            self._inbox.append(m.Switch(pool, policy))

@@ -1,0 +1,26 @@
+"""Programs of jobs that were accepted in an earlier life, which another version of Eddy may have compiled.
+
+How a program is laid out, started and given its arguments belongs to the compiler, library and planner it was made
+with. One that was made with others is not run: the source is compiled again.
+"""
+
+from __future__ import annotations
+
+from eddy.gpu import library
+from eddy.gpu.program import Program
+from eddy.gpu.toolchain import CompilerMissing
+
+
+def kept(text: str) -> Program | None:
+    """A program as it was kept; None where it was made with another compiler or library, or cannot be read.
+
+    Where there is no compiler now, nothing can be made again, and any that can be read will do.
+    """
+    try:
+        program = Program.from_json(text)
+    except (KeyError, TypeError, ValueError):
+        return None
+    try:
+        return program if program.made_by == library.digest(program.fpu) else None
+    except CompilerMissing:
+        return program

@@ -1,0 +1,171 @@
+"""Epochs that ended, kept over restarts: the latest in memory, and the same as rows of text for the store.
+
+Rows hold what reports, explanations and pictures need. What the cores counted, the configurations a policy was offered
+and its memory are not among it. A row that cannot be read, as another version's, is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eddy.policy.price.view import ClusterView, Configuration, Floats, PriceDecision, PriceView
+
+KEPT = 4096
+"""Epochs the history holds."""
+AT_ONCE = 512
+"""Most epochs written at once, the latest: a board in virtual time has more of them in a second than anybody reads."""
+Rows = Sequence[tuple[int, str]]
+"""Numbers of epochs, and what they hold."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Epoch:
+    """What was decided at the start of an epoch, and what came of it.
+
+    Attributes:
+        number: Counts from 0.
+        at_s: Board time of its start.
+        ended_s: Of its end; None while it lasts.
+        policy: Name of the policy.
+        view, decision: What it saw, and what it said.
+        measured: Whether each F was measured there; (n, m).
+        delivered_s: Core-seconds each tenant had on each cluster, (n, m).
+        work_s: Seconds one base PE would have taken for what each tenant got done; (n,).
+    """
+
+    number: int
+    at_s: float
+    ended_s: float | None
+    policy: str
+    view: PriceView
+    decision: PriceDecision
+    measured: Floats
+    delivered_s: Floats
+    work_s: Floats
+
+
+class EpochHistory:
+    """The epochs that ended, oldest first; from any thread."""
+
+    def __init__(self) -> None:
+        self._ended: deque[Epoch] = deque(maxlen=KEPT)
+        self._lock = threading.Lock()
+        self._written = -1
+        """Number of the last epoch that is in the store, or was left out of it."""
+
+    def add(self, epoch: Epoch) -> None:
+        """An epoch ended."""
+        with self._lock:
+            self._ended.append(epoch)
+
+    def ended(self) -> tuple[Epoch, ...]:
+        """All of them."""
+        with self._lock:
+            return tuple(self._ended)
+
+    @property
+    def last(self) -> Epoch | None:
+        """The latest one."""
+        with self._lock:
+            return self._ended[-1] if self._ended else None
+
+    def restore(self, bodies: Iterable[str]) -> int:
+        """Begin with what an earlier life wrote, oldest first; answers the number of the next epoch."""
+        found = [epoch for epoch in map(_read, bodies) if epoch is not None]
+        with self._lock:
+            self._ended.extend(found)
+            self._written = max([self._written, *(epoch.number for epoch in found)])
+            return self._written + 1
+
+    def write(self, keep: Callable[[Rows], None]) -> None:
+        """Have epochs kept that ended since this was called last, the latest `AT_ONCE` of them.
+
+        Args:
+            keep: Keeps rows; what it raises is passed on, and the rows come again next time.
+        """
+        fresh = [epoch for epoch in self.ended() if epoch.number > self._written][-AT_ONCE:]
+        if fresh:
+            keep([(epoch.number, _text(epoch)) for epoch in fresh])
+            self._written = fresh[-1].number
+
+
+def _text(epoch: Epoch) -> str:
+    here = epoch.view.present
+    fields = {
+        "number": epoch.number,
+        "at_s": epoch.at_s,
+        "ended_s": epoch.ended_s,
+        "policy": epoch.policy,
+        "tenants": epoch.view.tenants,
+        "configuration": here.name,
+        "clusters": [(cluster.slot, cluster.module, cluster.cores) for cluster in here.clusters],
+        "chosen": epoch.decision.configuration,
+    }
+    arrays = {
+        "weights": epoch.view.weights,
+        "fraction": here.parallel_fraction,
+        "throughput": here.throughput,
+        "shares": epoch.decision.shares,
+        "prices": epoch.decision.prices,
+        "measured": epoch.measured,
+        "delivered_s": epoch.delivered_s,
+        "work_s": epoch.work_s,
+    }
+    return json.dumps({**fields, **{name: array.tolist() for name, array in arrays.items()}}, separators=(",", ":"))
+
+
+def _read(body: str) -> Epoch | None:
+    try:
+        return _epoch(json.loads(body))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _epoch(found: dict[str, object]) -> Epoch:
+    """An epoch as `_text` wrote it.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is none.
+    """
+    tenants = tuple(str(each) for each in _list(found["tenants"]))
+    clusters = tuple(ClusterView(int(s), str(m), int(c)) for s, m, c in map(_list, _list(found["clusters"])))
+    n, m = len(tenants), len(clusters)
+
+    def array(name: str, *shape: int) -> Floats:
+        return np.array(found[name], np.float64).reshape(shape)
+
+    configuration = Configuration(
+        str(found["configuration"]), clusters, array("fraction", n, m), array("throughput", n, m)
+    )
+    number, at_s = int(_number(found["number"])), _number(found["at_s"])
+    delivered = array("delivered_s", n, m)
+    view = PriceView(at_s, number, tenants, array("weights", n), configuration, np.zeros(n), np.zeros((n, m)))
+    return Epoch(
+        number,
+        at_s,
+        _number(found["ended_s"]),
+        str(found["policy"]),
+        view,
+        PriceDecision(array("shares", n, m), array("prices", m), str(found["chosen"])),
+        array("measured", n, m),
+        delivered,
+        array("work_s", n),
+    )
+
+
+def _list(value: object) -> list[str]:
+    if not isinstance(value, list):
+        raise TypeError("not a list")
+    return value
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, (int, float)):
+        raise TypeError("not a number")
+    return float(value)

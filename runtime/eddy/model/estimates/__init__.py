@@ -1,0 +1,1 @@
+"""How long jobs wait and take: durations with their spread, and quantiles that hold because they are calibrated."""

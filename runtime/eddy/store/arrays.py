@@ -1,0 +1,124 @@
+"""Arrays of jobs: accepted together or not at all, under one id, which is that of the first of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Sequence
+
+from eddy.core.asked import ArrayPlace
+from eddy.core.errors import Conflict, NotFound
+from eddy.core.jobs import JobState
+from eddy.core.records import JobRecord
+from eddy.store.listing import Listing, microseconds
+from eddy.store.rows import dump_request, record_of, text_hash
+from eddy.store.submissions import Check, Group, Submission, Submissions, new_record
+
+
+class Arrays(Listing, Submissions):
+    """The part of the store that keeps arrays."""
+
+    def known_array(self, submissions: Sequence[Submission]) -> tuple[JobRecord, ...] | None:
+        """The array that the idempotency key of these submissions already names, if any.
+
+        Raises:
+            Conflict: It was used for something else.
+        """
+        request = submissions[0].request
+        found = self._known(submissions[:1]).get((request.tenant, request.idempotency_key))
+        if found is None:
+            return None
+        body, first = found
+        if body != _body(submissions):
+            raise Conflict(
+                f"idempotency key {request.idempotency_key!r} was used for another request (job {first.id}):"
+                " use a new key",
+                field="Idempotency-Key",
+                job=first.id,
+            )
+        return self.array(request.tenant, first.id)
+
+    def write_array(
+        self, submissions: Sequence[Submission], arrival_s: float, check: Check = lambda each: each
+    ) -> tuple[tuple[JobRecord, ...], bool]:
+        """Accept an array; nobody is told of it before `settle` has returned.
+
+        Args:
+            submissions: Its jobs, of one tenant and under one idempotency key.
+            arrival_s: Board time.
+            check: Asked about each.
+
+        Returns:
+            Its jobs in order, and whether they are new.
+
+        Raises:
+            Conflict: The key was used for another request.
+            QuotaExceeded: The tenant may not have so many jobs.
+            EddyError: Whatever `check` raises about one; then there are none.
+        """
+        request = submissions[0].request
+        with self._db.transaction(wait=False) as db:
+            known = self.known_array(submissions)
+            if known is not None:
+                return known, False
+            group = Group(arrival_s, self._next_id(), {}, [], [])
+            first = group.number
+            self._check_quota(request.tenant, len(submissions) - 1)
+            self._check_after(request)
+            for index, submission in enumerate(submissions):
+                record = new_record(check(submission), group)
+                place = ArrayPlace(first, index, len(submissions))
+                asked = dataclasses.replace(record.asked, array=place)
+                text = dump_request(submission.request)
+                group.added.append((dataclasses.replace(record, asked=asked), text, submission))
+                group.number += 1
+            if request.idempotency_key:
+                group.keys.append((request.tenant, request.idempotency_key, _body(submissions), first))
+            self._insert(db, group)
+        return tuple(record for record, _, _ in group.added), True
+
+    def array(self, tenant: str, first: int) -> tuple[JobRecord, ...]:
+        """The jobs of an array, in order.
+
+        Raises:
+            NotFound: There is no such array of this tenant.
+        """
+        query = "SELECT id, record FROM job WHERE array = ? AND tenant = ? ORDER BY submitted_us, id"
+        rows = self._db.rows(query, first, tenant)
+        if not rows:
+            raise NotFound(f"There is no array {first}.", field="array", asked=first)
+        return tuple(sorted((record_of(row["id"], row["record"]) for row in rows), key=lambda record: record.id))
+
+    def array_states(self, tenant: str, first: int) -> dict[JobState, int]:
+        """How many jobs of an array are in which state.
+
+        Raises:
+            NotFound: There is no such array of this tenant.
+        """
+        query = "SELECT state, count(*) AS jobs FROM job WHERE array = ? AND tenant = ? GROUP BY state"
+        found = {JobState(row["state"]): int(row["jobs"]) for row in self._db.rows(query, first, tenant)}
+        if not found:
+            raise NotFound(f"There is no array {first}.", field="array", asked=first)
+        return found
+
+    def request_cancel_array(self, tenant: str, first: int) -> tuple[int, ...]:
+        """Note durably that all jobs of an array shall end that have not; answers which.
+
+        Raises:
+            NotFound: There is no such array of this tenant.
+            Conflict: All have ended, and none as cancelled.
+        """
+        with self._db.transaction() as db:
+            states = self.array_states(tenant, first)
+            if all(state.is_final for state in states) and JobState.CANCELLED not in states:
+                raise Conflict(f"All jobs of array {first} have ended: there is nothing to cancel.", field="array")
+            rows = self._db.rows("SELECT id FROM job WHERE array = ? AND tenant = ? AND final = 0", first, tenant)
+            values = microseconds(time.time()), first, tenant
+            db.execute("UPDATE job SET cancel = ? WHERE array = ? AND tenant = ? AND final = 0 AND cancel = 0", values)
+            return tuple(sorted(row["id"] for row in rows))
+
+
+def _body(submissions: Sequence[Submission]) -> str:
+    """What tells two arrays with the same idempotency key apart, and an array from a job."""
+    return text_hash(json.dumps([dump_request(each.request) for each in submissions]))

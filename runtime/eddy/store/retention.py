@@ -1,0 +1,133 @@
+"""Room for outputs: beyond a quota of disk, those of the jobs that ended first go.
+
+Only outputs and logs of jobs that have ended go, a job's all together; jobs, events and accounts stay, and so does
+every blob. First the rows go and the record says so, in one transaction, then the files: what a crash leaves between
+the two is swept at the next start.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eddy.core.errors import OutputsCollected
+from eddy.core.records import JobRecord
+from eddy.store.database import Database
+from eddy.store.names import output_name
+from eddy.store.rows import ResultRow, dump_record, load_record
+
+KEEP = 0.9
+"""Share of the quota that is left, so that not every job that ends takes another one's outputs."""
+BATCH = 100
+"""Jobs whose outputs go in one transaction: others wait for it."""
+MOST = 5000
+"""Jobs that are named by one look: it reads all rows of outputs, 0.2 s of 100,000."""
+_OLDEST = """
+    SELECT result.job AS job, sum(result.bytes) AS bytes,
+        (SELECT max(seq) FROM event WHERE event.job = result.job) AS ended
+    FROM result JOIN job ON job.id = result.job WHERE job.final = 1
+    GROUP BY result.job ORDER BY ended, result.job LIMIT ?
+"""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A job whose outputs are to go."""
+
+    job: int
+    size_bytes: int
+
+
+class Retention:
+    """The part of the store that gives disk back."""
+
+    _db: Database
+    _outputs: Path
+    _output_bytes: int
+    """Bytes of outputs and logs that rows name."""
+
+    def _count_outputs(self) -> int:
+        (row,) = self._db.rows("SELECT coalesce(sum(bytes), 0) AS bytes FROM result")
+        return int(row["bytes"])
+
+    def _kept_outputs(self, results: Iterable[ResultRow]) -> None:
+        self._output_bytes += sum(row[4] for row in results)
+
+    @property
+    def output_bytes(self) -> int:
+        """Bytes of outputs and logs on disk."""
+        return self._output_bytes
+
+    def leaving(self, quota_bytes: int) -> tuple[Leaving, ...]:
+        """Whose outputs are to go, so that there is room again; none where the quota is not reached.
+
+        Args:
+            quota_bytes: Most bytes outputs may have; 0 for any number.
+
+        Returns:
+            At most `MOST` jobs, in the order they ended: ask again once theirs are gone.
+        """
+        if not quota_bytes or self._output_bytes <= quota_bytes:
+            return ()
+        excess, found = self._output_bytes - int(quota_bytes * KEEP), list[Leaving]()
+        for row in self._db.rows(_OLDEST, MOST):
+            if excess <= 0:
+                break
+            found.append(Leaving(row["job"], row["bytes"]))
+            excess -= row["bytes"]
+        return tuple(found)
+
+    def collect(self, jobs: Sequence[Leaving]) -> int:
+        """Remove the outputs and logs of jobs that have ended; answers how many bytes that gave back.
+
+        Raises:
+            StorageFailed: It cannot be written; what went before is said by the jobs' records.
+        """
+        return sum(self._collect(jobs[begin : begin + BATCH]) for begin in range(0, len(jobs), BATCH))
+
+    def _collect(self, jobs: Sequence[Leaving]) -> int:
+        now_s, gone, freed = time.time(), list[str](), 0
+        with self._db.transaction() as db:
+            for leaving in jobs:
+                row = self._db.row("SELECT id, record FROM job WHERE id = ? AND final = 1", leaving.job)
+                rows = self._db.rows("SELECT name, bytes FROM result WHERE job = ?", leaving.job)
+                if row is None or not rows:
+                    continue
+                record = dataclasses.replace(load_record(row["record"]), collected_unix_s=now_s)
+                db.execute("UPDATE job SET record = ? WHERE id = ?", (dump_record(record), leaving.job))
+                db.execute("DELETE FROM result WHERE job = ?", (leaving.job,))
+                gone += {output_name(leaving.job, each["name"]) for each in rows}
+                freed += sum(each["bytes"] for each in rows)
+            self._db.after_commit(lambda: self._freed(freed))
+        for name in gone:
+            self._remove(self._outputs / name)
+        return freed
+
+    def _freed(self, freed: int) -> None:
+        self._output_bytes -= freed
+
+    def _remove(self, path: Path) -> None:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:  # a folder, say: not ours to remove; or a disk that is read-only by now
+            _log.warning("%s, which nothing names any more, cannot be removed (%s)", path, error.strerror)
+
+
+def require_outputs(record: JobRecord) -> None:
+    """Check that what a job left was not removed.
+
+    Raises:
+        OutputsCollected: It was.
+    """
+    if record.collected_unix_s is not None:
+        day = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(record.collected_unix_s))
+        raise OutputsCollected(
+            f"the outputs of job {record.id} were removed on {day} to make room: submit it again to compute them again",
+            job=record.id,
+            collected_unix_s=record.collected_unix_s,
+        )

@@ -1,0 +1,1 @@
+"""Whether what jobs are told of their start and end comes true, over recorded sequences and random mixes."""

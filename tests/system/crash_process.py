@@ -1,0 +1,83 @@
+"""One half of a server, to be killed: `boardd` over a model board that computes, or `serve` behind it.
+
+    python crash_process.py boardd SOCKET
+    python crash_process.py serve SOCKET DATA
+
+Everything between the two is what a deployment has: the socket, the journal, the data folder, HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from eddy.api import server as api_server
+from eddy.api.server import Server, ServerSettings
+from eddy.board.boardd_server import Boardd
+from eddy.board.events import EventLog
+from eddy.board.journal import Journal
+from eddy.board.port import Cause, EventKind
+from eddy.hypervisor.kernels import KernelLimits
+from eddy.packages.catalogue import Catalogue
+from hypervisor_kit import CHAIN
+from kernel_kit import ALL_MODULES, ComputingBoard, description
+from unit.gpu_kit import CACHE
+
+
+class OwnedBoard(ComputingBoard):
+    """What boardd asks of the board it owns, beside the port."""
+
+    clock = SimpleNamespace(free_running=False)
+
+    def __init__(self, first_seq: int) -> None:
+        super().__init__(description())
+        self._log = EventLog(first_seq)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._agenda)
+
+    def advance(self, until_s: float) -> None:
+        self._advance(until_s)
+
+    def report_lost(self, slot: int, item: str = "", image: str = "") -> None:
+        kind = EventKind.ITEM_FAILED if item else EventKind.CONFIGURATION_FAILED
+        at_s, cause = self.now_s(), Cause.BOARD_RESTARTED
+        self._log.add(kind, slot, at_s=at_s, started_s=at_s, item=item, image=image, cause=cause)
+
+
+def _boardd(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    journal = Journal(path.with_name(path.name + ".journal"))
+    board: Any = OwnedBoard(journal.first_seq())
+    for lost in journal.lost:
+        board.report_lost(lost.slot, lost.item, lost.image)
+    server = Boardd(board, path, journal)
+    print(json.dumps({"socket": str(path)}), flush=True)
+    server.run()
+
+
+def _serve(path: Path, data: Path) -> None:
+    catalogue = Catalogue(dict(ALL_MODULES), {CHAIN.name: CHAIN})
+    api_server.load_catalogue = lambda *_: catalogue  # type: ignore[attr-defined]
+    limits = KernelLimits(4, 5e-2, waves=8)
+    settings = ServerSettings(
+        "model", "tiny", "eddy", data, data, path, port=0, price="whole", kernels=limits, kernel_cache=CACHE
+    )
+    server = Server(settings)
+    server.run(lambda: print(json.dumps({"url": server.url, "key": str(server.key_file)}), flush=True))
+
+
+def main() -> None:
+    """See the module."""
+    if sys.argv[1] == "boardd":
+        _boardd(Path(sys.argv[2]))
+    else:
+        _serve(Path(sys.argv[2]), Path(sys.argv[3]))
+
+
+if __name__ == "__main__":
+    main()

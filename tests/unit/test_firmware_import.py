@@ -1,0 +1,151 @@
+"""Packages of /lib/firmware/xilinx: what fits becomes an image the board admits; the rest is refused with a reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eddy.board.firmware import import_package
+from eddy.board.images import ImageStore
+from eddy.board.signing import Trust
+from eddy.cli.main import app
+from eddy.core.errors import InvalidRequest
+from eddy.core.slots import Pool, SlotDescription
+from typer.testing import CliRunner
+
+PART, SHELL, SIZE = "xck26-sfvc784-2LV-c", "39a575c5838c8ca5", 4096
+PAYLOAD = bytes.fromhex("ffffffff000000bb11220044ffffffffaa995566") + bytes(range(256)) * 16
+PAYLOAD = PAYLOAD[:SIZE]
+SLOTS = [{"index": n, "region": f"slot{n}", "image_bytes": SIZE, "pool": "pipeline", "clk_hz": 1e8} for n in range(2)]
+
+
+def swapped(data: bytes) -> bytes:
+    return b"".join(data[at : at + 4][::-1] for at in range(0, len(data), 4))
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    (folder / "eddy.json").write_text(json.dumps({"part": PART, "shell": SHELL, "slots": SLOTS}))
+    return folder
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    folder = tmp_path / "edges"
+    folder.mkdir()
+    said = {"shell_type": "PL_DFX", "num_pl_slots": "2", "eddy": {"shell": SHELL}}
+    (folder / "shell.json").write_text(json.dumps(said))
+    return folder
+
+
+def add(base: Path, slot: int = 0, data: bytes = PAYLOAD, file: str = "sobel.bin", **changes: Any) -> Path:
+    folder = base / "sobel" / f"sobel_slot{slot}"
+    folder.mkdir(parents=True)
+    ours = {"module": "sobel", "build": "0f975cf133d442d5", "clk_hz": 1e8}
+    said = {"accel_type": "SIHA_PL_DFX", "accel_devices": [], "eddy": ours, **changes}
+    (folder / "accel.json").write_text(json.dumps({name: value for name, value in said.items() if value is not None}))
+    (folder / file).write_bytes(data)
+    (folder / "sobel.dtbo").write_bytes(b"ignored")
+    return folder
+
+
+def test_what_fits_is_an_image_that_the_board_admits(base: Path, images: Path) -> None:
+    add(base, 0, PAYLOAD)
+    add(base, 1, swapped(PAYLOAD), "sobel.bit.bin")
+    outcomes = import_package(base, images)
+    assert [(each.module, each.slot, each.refused) for each in outcomes] == [("sobel", 0, ""), ("sobel", 1, "")]
+    store = ImageStore(images)
+    for image in store.images():
+        slot = SlotDescription(image.slot, f"slot{image.slot}", Pool.PIPELINE, SIZE, 1e8)
+        admitted, file = store.admit(image.sha256, slot, SHELL, Trust(False))
+        assert file.read_bytes().endswith(PAYLOAD), "in the order of a .bit, whatever it came in"
+        assert (admitted.build, admitted.bytes) == ("0f975cf133d442d5", SIZE)
+    store.close()
+    made = {path.name: path.read_bytes() for path in images.iterdir()}
+    import_package(base, images)
+    assert {path.name: path.read_bytes() for path in images.iterdir()} == made, "again changes nothing"
+    again = base.with_name("again")
+    base.rename(again)
+    whole = again / "sobel" / "sobel_slot0"
+    (whole / "sobel.bin").unlink()
+    (whole / "sobel.bit").write_bytes(made["sobel__slot0.bit"])
+    assert not any(each.refused for each in import_package(again, images))
+    assert (images / "sobel__slot0.bit").read_bytes() == made["sobel__slot0.bit"], "its own .bit is read too"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"shell_type": "XRT_FLAT"}, "it configures the whole device"),
+        ({"num_pl_slots": 3}, "a shell with 3 slots; this board's has 2"),
+        ({"eddy": {"shell": "0" * 16}}, "was built for shell 0000"),
+        ({"eddy": None}, "does not say for which shell"),
+        ({"eddy": "yes"}, "does not say for which shell"),
+    ],
+)
+def test_a_package_for_another_shell_is_refused_whole(base: Path, images: Path, said: dict[str, Any], why: str) -> None:
+    add(base)
+    known = json.loads((base / "shell.json").read_text())
+    (base / "shell.json").write_text(json.dumps({**known, **said}))
+    with pytest.raises(InvalidRequest, match=why):
+        import_package(base, images)
+    assert [path.name for path in images.iterdir()] == ["eddy.json"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"accel_type": "XRT_AIE"}, "no slot takes it"),
+        ({"slot": 2}, "this board has no slot 2"),
+        ({"eddy": None}, "has no `eddy` with module, build and clk_hz"),
+        ({"eddy": {"module": "sobel", "clk_hz": 1e8}}, "build is None"),
+        ({"eddy": {"module": "../x", "build": "0f", "clk_hz": 1e8}}, "is no name of a module"),
+        ({"data": PAYLOAD[:-4]}, "has 4092 bytes; every one for slot 0 has 4096"),
+        ({"data": bytes(SIZE)}, "no synchronisation word"),
+        ({"file": "sobel.bit"}, "header is damaged"),
+        ({"file": "sobel.txt"}, "has 0 bitstreams"),
+    ],
+)
+def test_an_accelerator_that_does_not_fit_is_refused_alone(
+    base: Path, images: Path, changes: dict[str, Any], why: str
+) -> None:
+    add(base, **changes)
+    add(base, 1)
+    refused, other = sorted(import_package(base, images), key=lambda each: not each.refused)
+    assert why in refused.refused
+    assert (other.module, other.slot) == ("sobel", 1)
+    assert sorted(path.name for path in images.iterdir()) == ["eddy.json", "sobel__slot1.bit", "sobel__slot1.json"]
+
+
+def test_another_part_two_bitstreams_and_a_folder_without_a_slot(base: Path, images: Path) -> None:
+    first = add(base, 0)
+    import_package(base, images)
+    bit = (images / "sobel__slot0.bit").read_bytes()
+    (first / "sobel.bin").unlink()
+    (first / "a.bit").write_bytes(bit.replace(PART.encode(), PART.upper().encode()))
+    (found,) = import_package(base, images)
+    assert f"built for part {PART.upper()}" in found.refused
+    (first / "b.bit").write_bytes(bit)
+    (found,) = import_package(base, images)
+    assert "has 2 bitstreams (a.bit, b.bit)" in found.refused
+    first.rename(first.with_name("sobel"))
+    (found,) = import_package(base, images)
+    assert "does not name a slot" in found.refused
+
+
+def test_the_command(base: Path, images: Path, tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    assert "has no accelerator" in run(app, ["import", str(base), "--images", str(images)]).stderr
+    add(base)
+    done = run(app, ["import", str(base), "--images", str(images), "--json"])
+    assert (done.exit_code, json.loads(done.stdout)["imported"][0]["module"]) == (0, "sobel")
+    add(base, 1, accel_type="XRT_AIE")
+    done = run(app, ["import", str(base), "--images", str(images)])
+    assert (done.exit_code, "imported sobel for slot 0" in done.stderr, "refused" in done.stderr) == (1, True, True)
+    assert run(app, ["import", str(tmp_path / "nothing"), "--images", str(images)]).exit_code == 2
+    (base / "shell.json").write_text("{")
+    assert "is no JSON" in run(app, ["import", str(base), "--images", str(images)]).stderr
