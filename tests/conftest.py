@@ -1,0 +1,22 @@
+"""What every test has."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from eddy import logs
+
+
+@pytest.fixture(autouse=True)
+def _log_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Give the log back as it was: a server run inside a test configures it for the whole process."""
+    root = logging.getLogger()
+    handlers, level = [*root.handlers], root.level
+    monkeypatch.setattr(logs, "_form", logs._form)
+    yield
+    root.setLevel(level)
+    for handler in [*root.handlers]:
+        if handler not in handlers and type(handler).__module__ == logs.__name__:
+            root.removeHandler(handler)
