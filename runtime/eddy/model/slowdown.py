@@ -90,6 +90,8 @@ class Sharing:
         requests: Requests that reached the memory.
         row_hits: Those among them that found their row open.
         groups: Work-groups it had left to run, where that may be fewer than cores; None where it never is.
+        cache_hits, cache_misses: Of its requests at the shared cache; 0 where that is not counted.
+        memory_stall_cycles: Core-cycles in which its cores waited for memory; 0 where that is not counted.
     """
 
     cycles: float
@@ -98,6 +100,9 @@ class Sharing:
     requests: float
     row_hits: float
     groups: int | None = None
+    cache_hits: float = 0.0
+    cache_misses: float = 0.0
+    memory_stall_cycles: float = 0.0
 
     @property
     def hit_rate(self) -> float:
