@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from importlib import resources
 
+from eddy.model.progress import HsmPredictor, ProgressPredictor
 from eddy.policy.price.deadline_prices import DeadlinePrices
 from eddy.policy.price.entitlement import Entitlement
 from eddy.policy.price.equal_speedup import EqualSpeedup
@@ -14,6 +15,8 @@ from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.learned import Actor, Hedge, parse
 from eddy.policy.price.max_weight import MaxWeight
 from eddy.policy.price.mtf import MostTokenFirst
+from eddy.policy.price.progress_fair import ProgressFair
+from eddy.policy.price.progress_qos import ProgressQos
 from eddy.policy.price.round_shares import RoundShares
 from eddy.policy.price.rounds import RoundPolicy
 from eddy.policy.price.themis import Themis
@@ -55,13 +58,32 @@ def _of_rounds(make: Callable[[], RoundPolicy]) -> PricePolicy:
     return RoundShares(make())
 
 
+PREDICTORS: Mapping[str, Callable[[], ProgressPredictor]] = {"hsm": HsmPredictor}
+"""Predictors of progress, each of which makes two policies, NAME_fair and NAME_qos ([001] 4.3)."""
+
+
+def _fair(name: str) -> PricePolicy:
+    return ProgressFair(PREDICTORS[name](), name=f"{name}_fair")
+
+
+def _qos(name: str) -> PricePolicy:
+    return ProgressQos(PREDICTORS[name](), name=f"{name}_qos")
+
+
+BY_PROGRESS: Mapping[str, Callable[[], PricePolicy]] = {
+    **{f"{name}_fair": partial(_fair, name) for name in PREDICTORS},
+    **{f"{name}_qos": partial(_qos, name) for name in PREDICTORS},
+}
+"""Policies that go by predicted progress: they need counters and a calibrated memory (`eddy calibrate`)."""
+
 POLICIES: Mapping[str, Callable[[], PricePolicy]] = {
     "market": FisherMarket,
     "market_amdahl": partial(FisherMarket, utility="amdahl", name="market_amdahl"),
     "entitlement": Entitlement,
     "equal_speedup": EqualSpeedup,
     **{name: partial(_of_rounds, make) for name, make in ROUNDS.items()},
+    **BY_PROGRESS,
 }
 """Every price policy: name to what makes it."""
 
-__all__ = ["POLICIES", "ROUNDS", "trained"]
+__all__ = ["BY_PROGRESS", "POLICIES", "PREDICTORS", "ROUNDS", "trained"]

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eddy.model.parallel_fraction import Activity
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing
 
 Floats = NDArray[np.float64]
 
@@ -60,6 +61,19 @@ class Configuration:
         return np.array([cluster.cores for cluster in self.clusters], np.float64)
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterMachine:
+    """What a predictor of progress must know of a cluster ([001] 2.2).
+
+    Attributes:
+        cores: Its cores.
+        law: What its memory gives, by row-buffer hit rate, as `eddy calibrate` found it.
+    """
+
+    cores: ClusterParameters
+    law: MemoryLaw
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PriceView:
     """The world at the start of an epoch: n tenants that have work, m clusters.
@@ -76,6 +90,11 @@ class PriceView:
         counters: What the cores counted for each tenant on each cluster in the last epoch; None where nothing ran.
         alternatives: Other configurations the fabric could hold, by rising `change_s`.
         memory: What the policy returned last time; `initial()` the first time.
+        sharing: What was counted of each tenant on each cluster in the last epoch, (n, m), for predictors of progress;
+            None where it ran nothing; () where nothing is counted.
+        machines: Of each cluster, (m,); None where its memory was never calibrated; () where none was.
+        kernels: Kernels each tenant has work of, by name, (n,); () where nobody says.
+        least_progress: Normalised progress each was promised, (n,), 0 for none; empty where nobody was.
     """
 
     now_s: float
@@ -88,6 +107,10 @@ class PriceView:
     counters: tuple[tuple[Activity | None, ...], ...] = ()
     alternatives: tuple[Configuration, ...] = ()
     memory: Any = None
+    sharing: tuple[tuple[Sharing | None, ...], ...] = ()
+    machines: tuple[ClusterMachine | None, ...] = ()
+    kernels: tuple[tuple[str, ...], ...] = ()
+    least_progress: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

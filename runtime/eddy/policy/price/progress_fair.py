@@ -1,0 +1,72 @@
+"""HSM-Fair ([001] 4.3) on any predictor: cores move until predicted progress is the same for all.
+
+All start with their entitled part. After each epoch progress is predicted; where the smallest is less than `threshold`
+of the largest, cores move from those ahead to those behind, as far as the curves say makes them alike. [001] does this
+for the first and the last of two; here all move at once, which is the same for two. It starts even again when a tenant,
+a cluster or the kernels that run are others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eddy.model.progress import HsmPredictor, ProgressPredictor
+from eddy.model.slowdown import fairness
+from eddy.policy.price.progress import LEAST, Allocation, Curves, curves_of, even, key_of, levelled, whole_cores
+from eddy.policy.price.view import Floats, PriceDecision, PriceView, unpriced
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressFair:
+    """The same progress per weight on every cluster.
+
+    Attributes:
+        predictor: Says who progresses how far.
+        threshold: Fairness, smallest over largest progress, from which on nothing moves.
+        least: Part of its entitled share that nobody falls below.
+        whole: Whether cores are moved whole.
+        name: As `--price` takes it.
+    """
+
+    predictor: ProgressPredictor = HsmPredictor()
+    threshold: float = 0.9
+    least: float = LEAST
+    whole: bool = False
+    name: str = "hsm_fair"
+
+    def initial(self) -> Allocation:
+        """Nothing was shared."""
+        return Allocation()
+
+    def decide(self, view: PriceView) -> PriceDecision:
+        """Each cluster by itself."""
+        of, before = key_of(view), view.memory
+        columns = []
+        for column in range(len(view.present.clusters)):
+            start = even(view, column)
+            now = start if before.of != of or before.shares is None else before.shares[:, column]
+            columns.append(self._shares(view, column, start, now, fresh=before.of != of))
+        shares = np.stack(columns, axis=1) if columns else np.zeros((len(view.tenants), 0))
+        return PriceDecision(shares, unpriced(view), "", Allocation(of, shares))
+
+    def _shares(self, view: PriceView, column: int, start: Floats, now: Floats, fresh: bool) -> Floats:
+        cores, able = view.present.clusters[column].cores, [bool(each > 0) for each in start]
+        if not fresh:
+            curves = curves_of(view, column, self.predictor)
+            known = [row for row, curve in enumerate(curves) if curve is not None and able[row]]
+            if len(known) > 1 and not self._is_fair(view, curves, known):
+                now = self._moved(view, curves, known, start)
+        return whole_cores(now, cores, able) if self.whole else now
+
+    def _is_fair(self, view: PriceView, curves: Curves, known: list[int]) -> bool:
+        return fairness([c.progress / float(view.weights[i]) for i in known if (c := curves[i])]) >= self.threshold
+
+    def _moved(self, view: PriceView, curves: Curves, known: list[int], start: Floats) -> Floats:
+        """Those of whom nothing was counted have their entitled part; the others share the rest."""
+        after = start.copy()
+        found = [curve for row in known if (curve := curves[row])]
+        weights, least = [float(view.weights[row]) for row in known], [self.least * start[row] for row in known]
+        after[known] = levelled(found, weights, least, float(start[known].sum()))
+        return after

@@ -1,0 +1,104 @@
+"""HSM-QoS ([001] 4.3) on any predictor: who was promised a progress gets the cores for it, the others share the rest.
+
+A tenant with a target (`PriceView.least_progress`) that falls behind gets the cores at which its curve meets it, and
+gives back what it does not need where it is ahead by more than `slack`. The rest goes where it adds most to the sum of
+progress, but nobody falls below `least` of its entitled share. Where targets together need more than there is,
+each has its part of what there is by need. Without any target, everybody has the entitled share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eddy.model.progress import HsmPredictor, ProgressPredictor
+from eddy.policy.price.progress import LEAST, Allocation, Curves, cores_for, curves_of, even, key_of, whole_cores
+from eddy.policy.price.view import Floats, PriceDecision, PriceView, unpriced
+
+PIECE = 0.25
+"""Of a core: what the rest is dealt out in, where cores are not moved whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressQos:
+    """Targets first, then throughput.
+
+    Attributes:
+        predictor: Says who progresses how far.
+        slack: Progress above a target from which on cores are given back: 0.1, for a target of 0.8, is [001]'s 0.9.
+        margin: Part of a target by which it is aimed above, because a prediction may be too high.
+        least: Part of its entitled share that nobody falls below.
+        whole: Whether cores are moved whole.
+        name: As `--price` takes it.
+    """
+
+    predictor: ProgressPredictor = HsmPredictor()
+    slack: float = 0.1
+    margin: float = 0.03
+    least: float = LEAST
+    whole: bool = False
+    name: str = "hsm_qos"
+
+    def initial(self) -> Allocation:
+        """Nothing was shared."""
+        return Allocation()
+
+    def decide(self, view: PriceView) -> PriceDecision:
+        """Each cluster by itself."""
+        of = (*key_of(view), tuple(view.least_progress))
+        before: Allocation = view.memory
+        columns = []
+        for column in range(len(view.present.clusters)):
+            start = even(view, column)
+            now = start if before.of != of or before.shares is None else before.shares[:, column]
+            columns.append(self._shares(view, column, start, now, fresh=before.of != of))
+        shares = np.stack(columns, axis=1) if columns else np.zeros((len(view.tenants), 0))
+        return PriceDecision(shares, unpriced(view), "", Allocation(of, shares))
+
+    def _shares(self, view: PriceView, column: int, start: Floats, now: Floats, fresh: bool) -> Floats:
+        cores, able = view.present.clusters[column].cores, [bool(each > 0) for each in start]
+        targets = self._targets(view, able)
+        if targets and not fresh:
+            curves = curves_of(view, column, self.predictor)
+            if self._out_of_band(curves, targets):
+                now = self._moved(curves, targets, start, now, cores)
+        return whole_cores(now, cores, able) if self.whole else now
+
+    def _targets(self, view: PriceView, able: list[bool]) -> dict[int, float]:
+        asked = view.least_progress
+        return {row: float(asked[row]) for row in range(len(asked)) if able[row] and asked[row] > 0}
+
+    def _out_of_band(self, curves: Curves, targets: dict[int, float]) -> bool:
+        known = [(curve.progress, target) for row, target in targets.items() if (curve := curves[row]) is not None]
+        return any(progress < target or progress > target + self.slack for progress, target in known)
+
+    def _moved(self, curves: Curves, targets: dict[int, float], start: Floats, now: Floats, cores: int) -> Floats:
+        # Of whom nothing was counted, nothing is known: it keeps what it has, or what it is entitled to.
+        least = self.least * start
+        others = [row for row in range(len(start)) if row not in targets]
+        need = {row: self._need(curves, row, target, now, start) for row, target in targets.items()}
+        most, asked = cores - float(least[others].sum()), sum(need.values())
+        after = least.copy()
+        for row, wanted in need.items():
+            after[row] = max(wanted, least[row]) if asked <= most else wanted * most / asked
+        piece = 1.0 if self.whole else PIECE
+        while (left := cores - float(after.sum())) > 1e-9 and others:
+            step = min(piece, left)
+            gains = [self._gain(curves, row, after[row], start[row], step) for row in others]
+            after[others[gains.index(max(gains))]] += step
+        return after
+
+    def _need(self, curves: Curves, row: int, target: float, now: Floats, start: Floats) -> float:
+        curve = curves[row]
+        if curve is None:
+            return float(start[row])
+        if target <= curve.progress <= target + self.slack:
+            return float(now[row])
+        return cores_for(curve, min(target * (1 + self.margin), curve.by_cores[-1]))
+
+    def _gain(self, curves: Curves, row: int, has: float, entitled: float, step: float) -> tuple[float, float]:
+        """What a piece adds to the sum of progress; then, who lacks most of its entitled share."""
+        curve = curves[row]
+        lacks = (entitled - has) / entitled
+        return (0.0 if curve is None else curve.at(has + step) - curve.at(has)), lacks

@@ -1,0 +1,164 @@
+"""HSM-Fair and HSM-QoS, as policies alone: in a world that is as HSM assumes, and against misleading counters."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from eddy.model.contention import KernelBehaviour, SharedRun, share_cluster
+from eddy.model.progress import ProgressCurve, linear
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, fairness
+from eddy.policy.price.progress import cores_for, levelled, whole_cores
+from eddy.policy.price.progress_fair import ProgressFair
+from eddy.policy.price.progress_qos import ProgressQos
+from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, PricePolicy, PriceView
+from hypothesis import given
+from hypothesis import strategies as st
+
+CORES = 16
+MACHINE = ClusterParameters(CORES, 1.0, 100e6, 64)
+LAW = MemoryLaw(0.5, 0.3, 1600e6)
+COMPUTE = KernelBehaviour(0.8, 0.0005, 0.5, patience=20)
+STREAM = KernelBehaviour(0.4, 0.125, 0.9)
+SCATTER = KernelBehaviour(0.3, 0.08, 0.1)
+Kernels = Sequence[KernelBehaviour]
+
+
+def view(count: int, run: SharedRun | None, memory: object, least: tuple[float, ...] = ()) -> PriceView:
+    here = Configuration("here", (ClusterView(0, "gpu", CORES),), np.full((count, 1), 0.9), np.ones((count, 1)))
+    sharing = tuple((each,) for each in run.sharing) if run else ()
+    names = tuple(f"t{i}" for i in range(count))
+    return PriceView(
+        *(0.0, 0, names, np.ones(count), here, np.full(count, np.inf), np.zeros((count, 1))),
+        memory=memory,
+        sharing=sharing,
+        machines=(ClusterMachine(MACHINE, LAW),),
+        kernels=tuple(("k",) for _ in names),
+        least_progress=least,
+    )
+
+
+def play(
+    policy: PricePolicy, epochs: Callable[[int], Kernels], count: int, length: int, least: tuple[float, ...] = ()
+) -> list[SharedRun]:
+    """What came of so many epochs; kernels of each as `epochs` says."""
+    memory, runs = policy.initial(), list[SharedRun]()
+    for number in range(length):
+        decision = policy.decide(view(count, runs[-1] if runs else None, memory, least))
+        memory = decision.memory
+        shares = decision.shares[:, 0]
+        assert (shares >= 0).all()
+        assert shares.sum() <= CORES * (1 + 1e-9)
+        runs.append(share_cluster(epochs(number), [float(x) for x in shares], MACHINE, LAW))
+    return runs
+
+
+def always(*kernels: KernelBehaviour) -> Callable[[int], Kernels]:
+    return lambda _: kernels
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("kernels", [(COMPUTE, STREAM), (COMPUTE, SCATTER), (STREAM, SCATTER, COMPUTE, COMPUTE)])
+def test_progress_becomes_alike_within_some_epochs(kernels: tuple[KernelBehaviour, ...], whole: bool) -> None:
+    runs = play(ProgressFair(whole=whole), always(*kernels), len(kernels), 12)
+    even, after = fairness(runs[0].progress), fairness(runs[-1].progress)
+    assert [s.cores for s in runs[0].sharing] == [CORES / len(kernels)] * len(kernels), "all start even"
+    assert after >= (0.75 if whole else 0.89), f"{even} before"
+    assert after > 1.4 * even or even > 0.7
+
+
+def test_nothing_moves_where_it_is_fair_enough() -> None:
+    runs = play(ProgressFair(threshold=0.5), always(COMPUTE, KernelBehaviour(0.7, 0.0, 0.0)), 2, 4)
+    assert all(s.cores == CORES / 2 for run in runs for s in run.sharing)
+
+
+def test_another_kernel_begins_with_an_even_start() -> None:
+    policy = ProgressFair()
+    runs = play(policy, always(COMPUTE, STREAM), 2, 6)
+    first = policy.decide(view(2, runs[-1], policy.initial()))
+    moved = policy.decide(view(2, runs[0], first.memory))
+    assert moved.shares[0, 0] > CORES / 2
+    shown = dataclasses.replace(view(2, runs[0], moved.memory), kernels=(("k",), ("other",)))
+    assert policy.decide(shown).shares[:, 0].tolist() == [CORES / 2] * 2
+
+
+@pytest.mark.parametrize("target", [0.5, 0.7])
+@pytest.mark.parametrize("others", [(STREAM,), (STREAM, SCATTER, COMPUTE)])
+def test_a_target_is_met_and_the_rest_goes_where_it_adds_most(
+    others: tuple[KernelBehaviour, ...], target: float
+) -> None:
+    least = (target, *(0.0 for _ in others))
+    runs = play(ProgressQos(), always(COMPUTE, *others), 1 + len(others), 12, least)
+    assert runs[-1].progress[0] >= target
+    assert runs[-1].progress[0] <= target + 0.12, "what it does not need is for the others"
+    assert all(s.cores >= 0.25 * CORES / (1 + len(others)) - 1e-9 for s in runs[-1].sharing)
+
+
+def test_targets_that_cannot_all_be_met_share_by_need() -> None:
+    runs = play(ProgressQos(), always(COMPUTE, COMPUTE, STREAM), 3, 8, (0.9, 0.6, 0.0))
+    cores = [s.cores for s in runs[-1].sharing]
+    assert cores[0] / cores[1] == pytest.approx(1.5, rel=0.05)
+    assert cores[2] == pytest.approx(0.25 * CORES / 3)
+
+
+def test_without_targets_everybody_has_its_part() -> None:
+    runs = play(ProgressQos(), always(COMPUTE, STREAM), 2, 4, (0.0, 0.0))
+    assert all(s.cores == CORES / 2 for run in runs for s in run.sharing)
+
+
+PHASES = (COMPUTE, STREAM, SCATTER, KernelBehaviour(0.02, 0.5, 0.9), KernelBehaviour(0.05, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("phases", list(itertools.permutations(PHASES, 2)))
+def test_what_a_tenant_gains_by_alternating_phases_is_bounded(phases: tuple[KernelBehaviour, KernelBehaviour]) -> None:
+    """Whatever it makes its counters say, the others keep their least part; so it has at most n - (n - 1) / 4 parts."""
+    runs = play(ProgressFair(), lambda n: (phases[n % 2], COMPUTE, COMPUTE), 3, 24)
+    part = CORES / 3
+    assert max(run.sharing[0].cores for run in runs) <= part * (3 - 2 * 0.25) + 1e-9
+    assert min(s.cores for run in runs for s in run.sharing[1:]) >= part * 0.25 - 1e-9
+
+
+def test_hiding_ones_counters_gives_the_entitled_part_and_no_more() -> None:
+    policy = ProgressFair()
+    runs = play(policy, always(STREAM, COMPUTE, COMPUTE), 3, 6)
+    hidden = dataclasses.replace(
+        view(3, runs[-1], policy.decide(view(3, None, policy.initial())).memory),
+        sharing=((None,), *((each,) for each in runs[-1].sharing[1:])),
+    )
+    assert policy.decide(hidden).shares[0, 0] <= CORES / 3 + 1e-9
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 1), st.floats(0.5, 8), st.floats(1, 16)), min_size=2, max_size=6),
+)
+def test_levels_are_level_and_use_what_helps(tenants: list[tuple[float, float, float]]) -> None:
+    curves = [linear(progress, cores, CORES, most) for progress, cores, most in tenants]
+    least = [0.1] * len(curves)
+    shares = levelled(curves, [1.0] * len(curves), least, CORES)
+    assert shares.sum() <= CORES + 1e-6
+    reached = [curve.at(share) for curve, share in zip(curves, shares, strict=True)]
+    ahead = max((at for share, at in zip(shares, reached, strict=True) if share > 0.1 + 1e-9), default=0.0)
+    for curve, at in zip(curves, reached, strict=True):
+        assert at >= min(ahead, curve.by_cores[-1]) - 1e-6, "behind, and more cores would help it"
+    if shares.sum() < CORES - 1e-6:
+        assert all(at >= c.by_cores[-1] - 1e-9 for c, at in zip(curves, reached, strict=True)), "idle and useful"
+
+
+def test_cores_for_a_progress_is_the_curve_read_backwards() -> None:
+    curve = ProgressCurve(0.4, (0.0, 0.2, 0.6, 0.8, 0.8))
+    for progress in (0.0, 0.1, 0.2, 0.5, 0.7, 0.8):
+        assert curve.at(cores_for(curve, progress)) == pytest.approx(progress)
+    assert cores_for(curve, 0.9) == 3, "more brings nothing"
+
+
+@given(st.lists(st.floats(0, 5), min_size=1, max_size=6))
+def test_whole_cores_fit_and_leave_nobody_out(shares: list[float]) -> None:
+    total = sum(shares)
+    scaled = np.array(shares) * (CORES / total if total > CORES else 1.0)
+    given_cores = whole_cores(scaled, CORES, [True] * len(shares))
+    assert given_cores.sum() <= CORES
+    assert (given_cores >= 1).all()
+    assert (given_cores == np.round(given_cores)).all()
