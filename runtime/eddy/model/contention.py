@@ -2,8 +2,9 @@
 
 Every core of a kernel executes at a fixed rate and asks memory for a fixed number of lines an instruction, unless the
 memory cannot keep up; then requests are served in proportion to what is asked for, as queues that are served mostly in
-order do ([001] 4.3). A kernel that hides the memory's latency keeps its pace while the queue slows others down. What a memory gives follows the hit rate ([001] insight 4). It is what HSM
-assumes and no more: how far real clusters are from it is measured elsewhere.
+order do ([001] 4.3). A kernel that hides the memory's latency keeps its pace while the queue slows others down. What a
+memory gives follows the hit rate ([001] insight 4). It is what HSM assumes and no more: how far real clusters are from
+it is measured elsewhere.
 """
 
 from __future__ import annotations

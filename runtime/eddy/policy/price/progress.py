@@ -25,7 +25,7 @@ misleading the predictor is bounded by it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Allocation:
+class SharedCores:
     """What is remembered: the shares in force, and for whom and which kernels they were found.
 
     Attributes:

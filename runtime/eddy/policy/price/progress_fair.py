@@ -8,13 +8,13 @@ a cluster or the kernels that run are others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from eddy.model.progress import HsmPredictor, ProgressPredictor
 from eddy.model.slowdown import fairness
-from eddy.policy.price.progress import LEAST, Allocation, Curves, curves_of, even, key_of, levelled, whole_cores
+from eddy.policy.price.progress import LEAST, Curves, SharedCores, curves_of, even, key_of, levelled, whole_cores
 from eddy.policy.price.view import Floats, PriceDecision, PriceView, unpriced
 
 
@@ -30,15 +30,15 @@ class ProgressFair:
         name: As `--price` takes it.
     """
 
-    predictor: ProgressPredictor = HsmPredictor()
+    predictor: ProgressPredictor = field(default_factory=HsmPredictor)
     threshold: float = 0.9
     least: float = LEAST
     whole: bool = False
     name: str = "hsm_fair"
 
-    def initial(self) -> Allocation:
+    def initial(self) -> SharedCores:
         """Nothing was shared."""
-        return Allocation()
+        return SharedCores()
 
     def decide(self, view: PriceView) -> PriceDecision:
         """Each cluster by itself."""
@@ -49,7 +49,7 @@ class ProgressFair:
             now = start if before.of != of or before.shares is None else before.shares[:, column]
             columns.append(self._shares(view, column, start, now, fresh=before.of != of))
         shares = np.stack(columns, axis=1) if columns else np.zeros((len(view.tenants), 0))
-        return PriceDecision(shares, unpriced(view), "", Allocation(of, shares))
+        return PriceDecision(shares, unpriced(view), "", SharedCores(of, shares))
 
     def _shares(self, view: PriceView, column: int, start: Floats, now: Floats, fresh: bool) -> Floats:
         cores, able = view.present.clusters[column].cores, [bool(each > 0) for each in start]

@@ -8,12 +8,12 @@ each has its part of what there is by need. Without any target, everybody has th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from eddy.model.progress import HsmPredictor, ProgressPredictor
-from eddy.policy.price.progress import LEAST, Allocation, Curves, cores_for, curves_of, even, key_of, whole_cores
+from eddy.policy.price.progress import LEAST, Curves, SharedCores, cores_for, curves_of, even, key_of, whole_cores
 from eddy.policy.price.view import Floats, PriceDecision, PriceView, unpriced
 
 PIECE = 0.25
@@ -33,28 +33,28 @@ class ProgressQos:
         name: As `--price` takes it.
     """
 
-    predictor: ProgressPredictor = HsmPredictor()
+    predictor: ProgressPredictor = field(default_factory=HsmPredictor)
     slack: float = 0.1
     margin: float = 0.03
     least: float = LEAST
     whole: bool = False
     name: str = "hsm_qos"
 
-    def initial(self) -> Allocation:
+    def initial(self) -> SharedCores:
         """Nothing was shared."""
-        return Allocation()
+        return SharedCores()
 
     def decide(self, view: PriceView) -> PriceDecision:
         """Each cluster by itself."""
         of = (*key_of(view), tuple(view.least_progress))
-        before: Allocation = view.memory
+        before: SharedCores = view.memory
         columns = []
         for column in range(len(view.present.clusters)):
             start = even(view, column)
             now = start if before.of != of or before.shares is None else before.shares[:, column]
             columns.append(self._shares(view, column, start, now, fresh=before.of != of))
         shares = np.stack(columns, axis=1) if columns else np.zeros((len(view.tenants), 0))
-        return PriceDecision(shares, unpriced(view), "", Allocation(of, shares))
+        return PriceDecision(shares, unpriced(view), "", SharedCores(of, shares))
 
     def _shares(self, view: PriceView, column: int, start: Floats, now: Floats, fresh: bool) -> Floats:
         cores, able = view.present.clusters[column].cores, [bool(each > 0) for each in start]
