@@ -142,7 +142,7 @@ class FakeCluster:
 
     def _start(self, number: int, core: _Core) -> None:
         core.running, core.fault, core.run = True, None, core.run + 1
-        core.counters = [0] * (16 + THREADS)
+        core.counters = [1, *[0] * (15 + THREADS)]
         region = self._of(regs.CORE_BASE2, number) * 4096
         program = name_of(self._around.read(region, 256))
         context = self._of(regs.CORE_CONTEXT, number)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from eddy.board.model_modules import cluster_shape
 from eddy.board.overlay import ClusterControl
 from eddy.board.port import Cause, MonitorCounters
 from eddy.board.profile import Profile
+from eddy.core.counters import ContextCounters
 from eddy_drivers.gpu_cluster import GpuCluster
 from eddy_sim import bitfile
 from eddy_sim.memory import CacheView
@@ -164,6 +165,7 @@ class FakeSlot:
         self.finished_flag = self.rings = False
         self._fault = Fault(Cause.NONE)
         self.counts = dict.fromkeys(MonitorCounters.__slots__, 0)
+        self.uses: dict[int, ContextCounters] = {}
         self.done, self.fault_line = FakeLine(fabric.bell), FakeLine(fabric.bell)
         self.log: list[str] = []
 
@@ -248,6 +250,10 @@ class FakeSlot:
     def snapshot(self, context: int | None) -> MonitorCounters:
         del context
         return MonitorCounters(**self.counts)
+
+    def memory_use(self, contexts: Sequence[int]) -> Mapping[int, ContextCounters]:
+        self.fabric.time.access()
+        return {context: self.uses.get(context, ContextCounters()) for context in contexts}
 
     # Clocking wizard
 

@@ -14,6 +14,7 @@ from eddy.board.clock import Clock
 from eddy.board.port import Cause, EventKind, KernelLaunch, Launch, SlotPhase
 from eddy.board.runner import Ended, Runner, SlotFailed, StartFailed
 from eddy.board.slot import BoardSlot
+from eddy.core.counters import CoreCounters
 from eddy.core.errors import BoardFault, Conflict, InvalidRequest
 
 BOARD = Path(pynq.__file__).parent
@@ -63,6 +64,9 @@ class Pair:
     def take_ended(self) -> tuple[Ended, ...]:
         ended, self._ended = tuple(self._ended), []
         return ended
+
+    def running_counters(self) -> tuple[tuple[str, CoreCounters], ...]:
+        return ()
 
     def _end(self, item: str, cause: Cause, detail: str) -> None:
         launch, start_s = self._running.pop(item)

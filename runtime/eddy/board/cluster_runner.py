@@ -15,6 +15,7 @@ from eddy.board.handover import NotDrained
 from eddy.board.kernels import check_apart, check_kernel, kernel_of
 from eddy.board.port import Cause, CoreReport, KernelLaunch, Launch
 from eddy.board.runner import Ended, RunnerParts, SlotFailed, StartFailed
+from eddy.core.counters import CoreCounters
 from eddy.core.errors import BoardFault
 
 HALT_BOUND_S = 1e-3
@@ -125,6 +126,12 @@ class ClusterRunner:
         ended, self._ended = tuple(self._ended), []
         return ended
 
+    def running_counters(self) -> tuple[tuple[str, CoreCounters], ...]:
+        """What the cores of kernels on somebody's account have counted so far."""
+        owner = {core: r.launch.account for r in self._running.values() if r.launch.account for core in r.cores}
+        found = self._cluster.counters(sorted(owner)) if owner else {}
+        return tuple((owner[core], counters) for core, counters in found.items())
+
     # Behind the calls
 
     def _plan(self, launch: Launch, kernel: KernelLaunch) -> KernelStart:
@@ -140,6 +147,7 @@ class ClusterRunner:
     def _begin(self, launch: Launch, started: KernelStart) -> None:
         self._parts.done.arm()
         self._parts.hardware.fault.arm()
+        self._parts.accounts.begin(started.context, launch.account)
         self._gate.open(launch.grants, started.context, place=started.context)
         started_s = self._clock.now_s()
         try:
@@ -220,6 +228,7 @@ class ClusterRunner:
         except NotDrained as late:
             raise SlotFailed(Cause.MODULE_ERROR, f"item {running.launch.item} has ended, but its {late}") from late
         reports = self._ends.pop(running.ticket).cores
+        self._parts.accounts.ran(running.launch.account, (report.counters for report in reports))
         del self._running[running.launch.item]
         faults = [report for report in reports if report.fault]
         if faults and cause is Cause.NONE:

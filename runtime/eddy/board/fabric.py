@@ -7,6 +7,7 @@ Python. `PynqBoard` and the swap see nothing below.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddy.board.port import Cause, CoreReport, MonitorCounters
+from eddy.core.counters import ContextCounters, CoreCounters
 from eddy.gpu.shape import ClusterShape
 
 
@@ -163,6 +165,9 @@ class SlotControl(Protocol):
     def snapshot(self, context: int | None) -> MonitorCounters:
         """The counters of a context, or of all together."""
 
+    def memory_use(self, contexts: Sequence[int]) -> Mapping[int, ContextCounters]:
+        """What contexts asked of memory and shared caches, at one instant; nothing of cores. Only differences count."""
+
 
 class SlotClock(Protocol):
     """The clocking wizard of a slot."""
@@ -193,6 +198,9 @@ class ClusterDriver(Protocol):
 
     def halt(self, ticket: int) -> None:
         """Ask a kernel's cores to stop; its end comes with `poll`."""
+
+    def counters(self, cores: Sequence[int]) -> Mapping[int, CoreCounters]:
+        """What cores have counted since their kernels began; they may be running."""
 
 
 class Module(Protocol):

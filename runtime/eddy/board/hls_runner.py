@@ -8,6 +8,7 @@ from eddy.board.handover import NotDrained
 from eddy.board.kernels import check_no_kernel
 from eddy.board.port import Access, Cause, Launch
 from eddy.board.runner import Ended, RunnerParts, StartFailed
+from eddy.core.counters import CoreCounters
 
 
 class HlsRunner:
@@ -44,6 +45,7 @@ class HlsRunner:
             StartFailed: The module does not take it.
         """
         check_no_kernel(self._parts.index, launch)
+        self._parts.accounts.begin(0, launch.account)
         self._parts.gate.open(launch.grants)
         try:
             self._begin(launch)
@@ -74,6 +76,10 @@ class HlsRunner:
         """What has ended since this was last asked."""
         ended, self._ended = tuple(self._ended), []
         return ended
+
+    def running_counters(self) -> tuple[tuple[str, CoreCounters], ...]:
+        """Nothing: the module has no cores."""
+        return ()
 
     # Behind the calls
 

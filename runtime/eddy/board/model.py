@@ -23,7 +23,7 @@ from eddy.board.events import EventLog
 from eddy.board.model_forecast import Latency, ModelFaults, ModelForecast
 from eddy.board.model_images import ImageReads, LoadTime, model_images
 from eddy.board.model_memory import ModelMemory
-from eddy.board.model_modules import Behaviour, ModelModule, RunningItem, module_of
+from eddy.board.model_modules import Behaviour, ModelModule, RunningItem, Usage, cores_only, module_of
 from eddy.board.port import (
     READY,
     Access,
@@ -41,6 +41,7 @@ from eddy.board.port import (
     SlotState,
 )
 from eddy.board.profile import Profile
+from eddy.core.counters import ContextCounters, SharingCounters
 from eddy.core.errors import Conflict, ImageRefused, ModuleFault, NotFound
 from eddy.core.slots import Image
 from eddy.gpu.shape import ClusterShape
@@ -67,6 +68,8 @@ class _Slot:
     loaded_s: float = 0.0
     read_bytes: int = 0
     write_bytes: int = 0
+    accounts: dict[str, ContextCounters] = field(default_factory=dict)
+    """What items that have ended did, by account."""
 
 
 class ModelBoard:
@@ -83,6 +86,7 @@ class ModelBoard:
         behaviours: By module; what an item does to its buffers when it ends. Needs `real_memory`.
         faults: What goes wrong.
         clusters: Which modules are GPU clusters of which shape, beside those whose names say so.
+        usage: What kernels execute and ask of memory; they only occupy their cores unless said otherwise.
     """
 
     def __init__(
@@ -98,6 +102,7 @@ class ModelBoard:
         behaviours: Mapping[str, Behaviour] | None = None,
         faults: ModelFaults | None = None,
         clusters: Mapping[str, ClusterShape] | None = None,
+        usage: Usage = cores_only,
     ) -> None:
         self._description = description
         self._images = {image.sha256: image for image in images}
@@ -106,6 +111,7 @@ class ModelBoard:
         self._blocking = blocking
         self._behaviours = dict(behaviours or {})
         self._clusters = dict(clusters or {})
+        self._usage = usage
         self._arena = ModelMemory(0x4000_0000, description.arena_bytes, real_memory)
         self._slots = [_Slot() for _ in description.slots]
         self._agenda: list[tuple[float, int, int]] = []
@@ -324,6 +330,7 @@ class ModelBoard:
             state.read_bytes += size if grant.access is not Access.WRITE else 0
             state.write_bytes += size if grant.access is not Access.READ else 0
         cores = self._reports(state, item, at_s)
+        self._charge(state, item, at_s)
         del state.items[number]
         if not state.items:
             self._enter(state, SlotPhase.IDLE, image=state.image, at_s=at_s)
@@ -352,6 +359,7 @@ class ModelBoard:
     def _end_item(self, slot: int, state: _Slot, number: int, at_s: float, cause: Cause, detail: str) -> None:
         """An item ended badly: the slot is closed, unless others go on in it."""
         item, cores = state.items[number], self._reports(state, state.items[number], at_s)
+        self._charge(state, item, at_s)
         del state.items[number]
         if not state.items:
             self._enter(state, SlotPhase.FAULTED, at_s=at_s)
@@ -398,6 +406,22 @@ class ModelBoard:
             regulator_stall_cycles=0,
         )
 
+    def sharing(self, slot: int) -> SharingCounters:
+        """What kernels did on a slot, by account: as `usage` says, up to now."""
+        state = self._slot(slot)
+        totals = dict(state.accounts)
+        for item in state.items.values():
+            _add(totals, item.launch.account, self._used(state, item, self._now_s))
+        clk_hz = self._images[state.image].clk_hz if state.image else 0.0
+        return SharingCounters(slot, self._now_s, clk_hz, tuple(sorted(totals.items())))
+
+    def _used(self, state: _Slot, item: RunningItem, at_s: float) -> ContextCounters:
+        cycles = round((at_s - item.started_s) * self._images[state.image].clk_hz)
+        return self._usage(item.launch, len(item.cores), cycles)
+
+    def _charge(self, state: _Slot, item: RunningItem, at_s: float) -> None:
+        _add(state.accounts, item.launch.account, self._used(state, item, at_s))
+
     def allocate(self, bytes: int, owner: str) -> Buffer:
         """Reserve a scrubbed buffer; see the port."""
         return self._arena.allocate(bytes, owner)
@@ -422,6 +446,12 @@ class ModelBoard:
         if not 0 <= slot < len(self._slots):
             raise NotFound(f"no slot {slot}: this board has 0 to {len(self._slots) - 1}", field="slot", asked=slot)
         return self._slots[slot]
+
+
+def _add(totals: dict[str, ContextCounters], account: str, more: ContextCounters) -> None:
+    """Count something on an account; nothing on nobody's."""
+    if account:
+        totals[account] = totals.get(account, ContextCounters()).plus(more)
 
 
 def _state(index: int, slot: _Slot) -> SlotState:

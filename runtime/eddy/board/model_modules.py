@@ -11,7 +11,7 @@ from eddy.board.kernels import check_apart, check_kernel, check_no_kernel, kerne
 from eddy.board.model_memory import GrantedMemory, ModelMemory
 from eddy.board.pages import PAGE
 from eddy.board.port import Cause, CoreReport, Launch
-from eddy.core.counters import CoreCounters
+from eddy.core.counters import ContextCounters, CoreCounters
 from eddy.gpu.shape import ClusterShape
 
 Behaviour = Callable[[Mapping[int, int], GrantedMemory], None]
@@ -20,6 +20,9 @@ Behaviour = Callable[[Mapping[int, int], GrantedMemory], None]
 A GPU cluster's registers are those of the first core that runs the kernel (`KERNEL_REGISTERS`)."""
 KERNEL_REGISTERS: Mapping[str, int] = {"entry": 0x100, "argument": 0x104, "region": 0x118}
 """Byte offsets of a kernel's entry, its argument, and the page of its region (hw/regs/gpu_cluster.rdl, core 0)."""
+
+Usage = Callable[[Launch, int, int], ContextCounters]
+"""What a kernel has done by now, for `sharing`: from its launch, the cores it has, and cycles since its start."""
 
 SLICE_S = 25e-6
 """What starting a slice of a kernel and seeing to its end take beside its work-groups, as on the `rtl` board."""
@@ -33,6 +36,11 @@ class RunningItem:
     started_s: float
     verdict: Cause
     cores: frozenset[int]
+
+
+def cores_only(launch: Launch, cores: int, cycles: int) -> ContextCounters:
+    """What is known of any kernel: its cores were its own all the time."""
+    return ContextCounters(core_cycles=cores * cycles)
 
 
 class ModelModule(Protocol):

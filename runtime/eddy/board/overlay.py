@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from eddy.board.clock import run_due
 from eddy.board.fabric import Fault, Identity, KernelEnd, KernelStart, SlotFabric, Window
 from eddy.board.port import Cause, CoreReport, MonitorCounters
 from eddy.board.profile import Profile
-from eddy.core.counters import CoreCounters
+from eddy.core.counters import ContextCounters, CoreCounters
 from eddy.core.errors import BoardFault, Conflict
 from eddy.gpu.shape import ClusterShape
 
@@ -194,6 +194,17 @@ class _Control:
     def snapshot(self, context: int | None) -> MonitorCounters:
         return MonitorCounters(**self._bank.counters(ALL_CONTEXTS if context is None else context))
 
+    def memory_use(self, contexts: Sequence[int]) -> Mapping[int, ContextCounters]:
+        return {context: _use(self.snapshot(context)) for context in contexts}
+
+
+def _use(counted: MonitorCounters) -> ContextCounters:
+    return ContextCounters(
+        requests=counted.read_requests + counted.write_requests,
+        bytes=counted.read_bytes + counted.write_bytes,
+        row_hits=counted.row_hits,
+    )
+
 
 class _Clock:
     """A clocking wizard as the board sees it."""
@@ -307,6 +318,11 @@ class ClusterControl:
         """Ask a kernel's cores to stop."""
         self._check()
         self._driver.halt(ticket)
+
+    def counters(self, cores: Sequence[int]) -> Mapping[int, CoreCounters]:
+        """What cores have counted since their kernels began."""
+        self._check()
+        return {core: CoreCounters.of(self._driver.counters(core)) for core in cores}
 
 
 def _report(end: gpu_cluster.CoreEnd) -> CoreReport:

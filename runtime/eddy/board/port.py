@@ -22,7 +22,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from eddy.core.counters import CoreCounters
+from eddy.core.counters import CoreCounters, SharingCounters
 from eddy.core.slots import Access as Access
 from eddy.core.slots import Image, SlotDescription
 
@@ -132,6 +132,7 @@ class Launch:
             none. Anything else there ends the item with `MODULE_ERROR`.
         kernel: For a GPU cluster, instead of `registers` and `status`; None for every other module.
         task: Of what it is an item, as ``application/task``; "" where nobody says. Only a board that models time asks.
+        account: On whose account `sharing` counts what it does, a tenant's name; "" on nobody's.
     """
 
     item: str
@@ -141,6 +142,7 @@ class Launch:
     status: int = -1
     kernel: KernelLaunch | None = None
     task: str = ""
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +381,13 @@ class BoardPort(Protocol):
 
     def counters(self, slot: int, context: int | None = None) -> SlotCounters:
         """Read a slot's monitor."""
+
+    def sharing(self, slot: int) -> SharingCounters:
+        """What items did on a slot, by account (`Launch.account`), as one block while everything runs.
+
+        Totals since the board started; they never fall, also where the slot is closed and loaded in between. What a
+        kernel executed that ended by its slot being closed is not in them, what it asked of memory is.
+        """
 
     def allocate(self, bytes: int, owner: str) -> Buffer:
         """Reserve a scrubbed buffer.

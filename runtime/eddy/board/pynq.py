@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable
 
 from eddy.board import swap
+from eddy.board.accounts import SlotAccounts
 from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.events import EventLog
@@ -46,6 +47,7 @@ from eddy.board.slot import (
     still_granted,
 )
 from eddy.board.slot_steps import SlotSteps
+from eddy.core.counters import SharingCounters
 from eddy.core.errors import BoardFault, Conflict, InvalidRequest, NotFound
 from eddy.core.slots import Image
 
@@ -89,6 +91,7 @@ class PynqBoard:
                 hardware,
                 RestingLine(hardware.done, clock.now_s),
                 MemoryGate(hardware.control, clock, self._arena),
+                SlotAccounts(hardware.control),
             )
             for hardware in fabric.slots
         ]
@@ -147,6 +150,13 @@ class PynqBoard:
             raise InvalidRequest(f"there is no context {context}", field="context", allowed="0..15, or none for all")
         found = self._slot(slot).hardware.control.snapshot(context)
         return SlotCounters(slot=slot, context=context, **dataclasses.asdict(found))
+
+    def sharing(self, slot: int) -> SharingCounters:
+        """What items did on a slot, by account; see the port."""
+        target = self._slot(slot)
+        running = () if target.runner is None else target.runner.running_counters()
+        accounts = target.accounts.read(running)
+        return SharingCounters(slot, self._clock.now_s(), target.held.clk_hz if target.held else 0.0, accounts)
 
     # Images
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from eddy.board.accounts import SlotAccounts
 from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.fabric import SlotFabric
 from eddy.board.handover import MemoryGate
 from eddy.board.lines import RestingLine
 from eddy.board.port import Cause, CoreReport, Launch
+from eddy.core.counters import CoreCounters
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class RunnerParts:
         gate: What the module may reach of memory.
         clock: Board time.
         arena: Where buffers are.
+        accounts: On whose account the slot's contexts are.
     """
 
     index: int
@@ -69,6 +72,7 @@ class RunnerParts:
     gate: MemoryGate
     clock: Clock
     arena: Arena
+    accounts: SlotAccounts
 
 
 class Runner(Protocol):
@@ -116,3 +120,6 @@ class Runner(Protocol):
 
     def take_ended(self) -> tuple[Ended, ...]:
         """What has ended since this was last asked, in order."""
+
+    def running_counters(self) -> tuple[tuple[str, CoreCounters], ...]:
+        """What cores that run have counted so far, and on whose account; nothing for modules without cores."""

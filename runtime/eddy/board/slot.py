@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from eddy.board.accounts import SlotAccounts
 from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.cluster_runner import ClusterRunner
@@ -29,6 +30,7 @@ class BoardSlot:
         hardware: Its blocks.
         done: The interrupt of the module in it.
         gate: What it may reach of memory: while an item runs, what was granted; otherwise nothing.
+        accounts: On whose account its contexts are.
         phase: What it is doing.
         image: sha256 of what it holds.
         held: What that is, from the load on.
@@ -40,6 +42,7 @@ class BoardSlot:
     hardware: SlotFabric
     done: RestingLine
     gate: MemoryGate
+    accounts: SlotAccounts
     phase: SlotPhase = SlotPhase.EMPTY
     image: str = ""
     held: Image | None = None
@@ -70,7 +73,7 @@ class BoardSlot:
 
 def runner_for(index: int, slot: BoardSlot, clock: Clock, arena: Arena) -> Runner:
     """The runner for the module that a slot was just loaded with, by what the module says it is."""
-    parts = RunnerParts(index, slot.hardware, slot.done, slot.gate, clock, arena)
+    parts = RunnerParts(index, slot.hardware, slot.done, slot.gate, clock, arena, slot.accounts)
     cluster = slot.hardware.module.cluster
     return HlsRunner(parts) if cluster is None else ClusterRunner(parts, cluster)
 

@@ -45,6 +45,8 @@ class SlotSteps:
         """Note that a slot is in another phase now."""
         if phase not in (SlotPhase.IDLE, SlotPhase.RUNNING):
             slot.runner = None
+            # A load starts the monitor from zero.
+            slot.accounts.settle()
         if phase is not SlotPhase.RUNNING:
             slot.done.ignore()
         slot.phase, slot.image, slot.since_s = phase, image, self.clock.now_s()

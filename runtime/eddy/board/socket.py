@@ -23,6 +23,7 @@ from eddy.board.port import (
     Preparation,
     SlotCounters,
 )
+from eddy.core.counters import SharingCounters
 from eddy.core.errors import BoardUnreachable, InvalidRequest
 from eddy.core.slots import Image
 
@@ -122,6 +123,11 @@ class SocketBoard:
     def counters(self, slot: int, context: int | None = None) -> SlotCounters:
         """Read a slot's monitor."""
         result: SlotCounters = self._call("counters", slot=slot, context=context)
+        return result
+
+    def sharing(self, slot: int) -> SharingCounters:
+        """What items did on a slot, by account."""
+        result: SharingCounters = self._call("sharing", slot=slot)
         return result
 
     def allocate(self, bytes: int, owner: str) -> Buffer:

@@ -2,12 +2,15 @@
 
 Who reads a bank has numbers by name; `CoreCounters.of` makes them a value, which nobody takes apart again before it is
 stored or answered.
+
+`ContextCounters` are what [001] measures of one tenant beside others (4.1): what its cores executed, and what became of
+it in shared caches and memory. They are totals that grow; an epoch is the difference of two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 LANES = "cycle_thread_"
 
@@ -61,3 +64,73 @@ class CoreCounters:
 def added(before: tuple[CoreCounters, ...], run: tuple[CoreCounters, ...]) -> tuple[CoreCounters, ...]:
     """The counters of a cluster after one more run of its cores; `before` is empty before the first."""
     return tuple(a.plus(b) for a, b in zip(before, run, strict=True)) if before else run
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCounters:
+    """What one tenant's kernels did on one cluster: totals, or the difference of two.
+
+    Attributes:
+        instructions: Instructions of warps that its cores executed.
+        core_cycles: Cycles of the slot's clock in which a core ran one of its kernels, summed over the cores.
+        stall_cycles: Those among them in which the core executed nothing, because every warp waited for memory.
+        requests: Bursts that reached the memory controller, behind every shared cache; reads and writes.
+        bytes: What those bursts moved.
+        row_hits: Those bursts that found their row open.
+        cache_hits: Lines its reads found in shared caches.
+        cache_misses: Lines that were fetched for its reads.
+    """
+
+    instructions: int = 0
+    core_cycles: int = 0
+    stall_cycles: int = 0
+    requests: int = 0
+    bytes: int = 0
+    row_hits: int = 0
+    cache_hits: int = 0
+    cache_misses: int = 0
+
+    @property
+    def row_hit_rate(self) -> float:
+        """Row-buffer hit rate, in [0, 1]; 0 where nothing was requested."""
+        return self.row_hits / self.requests if self.requests else 0.0
+
+    def plus(self, other: ContextCounters) -> ContextCounters:
+        """Both together."""
+        return ContextCounters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def minus(self, before: ContextCounters) -> ContextCounters:
+        """What was counted since `before`."""
+        return ContextCounters(*(getattr(self, f.name) - getattr(before, f.name) for f in fields(self)))
+
+    @classmethod
+    def of_core(cls, run: CoreCounters) -> ContextCounters:
+        """What one core's counters say; nothing of what lies beyond the core."""
+        return cls(instructions=run.instructions, core_cycles=run.cycles, stall_cycles=run.other("stall_memory"))
+
+
+@dataclass(frozen=True, slots=True)
+class SharingCounters:
+    """What was counted on one slot by account, read as one block while everything runs.
+
+    Attributes:
+        slot: Its number.
+        at_s: Board time of the reading.
+        clk_hz: Clock of what the slot holds, which `core_cycles` are counted in; 0 where it holds nothing.
+        accounts: (account, totals since the board started), by account; accounts that never had anything are left out.
+    """
+
+    slot: int
+    at_s: float
+    clk_hz: float
+    accounts: tuple[tuple[str, ContextCounters], ...]
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of the slot's clock since the board started, were it always what it is: the difference of two readings
+        is the epoch's length."""
+        return round(self.at_s * self.clk_hz)
+
+    def of(self, account: str) -> ContextCounters:
+        """An account's totals; zeros where it never had anything."""
+        return dict(self.accounts).get(account, ContextCounters())
