@@ -67,6 +67,10 @@ controller. A whole shell is taken to be this and N times `slot_path`; it is not
 
 What a profile with `cache_bytes` has between the crossbar and memory; the shells above are without.
 """,
+    "ps": """## Toward the processing system
+
+The adapters between the shell and the ports of a Zynq UltraScale+, once a board.
+""",
     "module": """## Reconfigurable modules
 
 The modules under `bitstreams/`, each with its register file, readers and writers.

@@ -1,0 +1,1 @@
+rtl/ps_hpm.sv
