@@ -2,13 +2,15 @@
 
 `eddy serve` with an operator's feed on every connection. First nobody follows, and a job comes each second to a board
 that is drained; then a thousand do. The server's processor time over that of the same without followers is theirs; the
-lag of an event is from the first follower that has it to the last. With `--json`, one object on standard output.
+lag of an event is from the moment its job's submission was sent, so it includes keeping the job, to each follower that
+has it; the spread is from the first that has it. With `--json`, one object on standard output.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import bisect
 import json
 import os
 import sys
@@ -47,15 +49,17 @@ async def follow(port: int, wire: bytes, seen: dict[int, list[float]]) -> None:
         writer.close()
 
 
-async def happen(port: int, key: str, seconds: float) -> None:
-    """About an event a second: a job comes, on a board whose slots are all drained."""
-    connection, make = await Connection.open(port), submission(key)
+async def happen(port: int, key: str, seconds: float) -> list[float]:
+    """About an event a second: a job comes, on a board whose slots are all drained. Answers when each was sent."""
+    connection, make, sent_s = await Connection.open(port), submission(key), list[float]()
     try:
         for _ in range(round(seconds)):
+            sent_s.append(time.perf_counter())
             await connection.ask(make())
             await asyncio.sleep(1)
     finally:
         connection.close()
+    return sent_s
 
 
 def drain(server: Running) -> None:
@@ -81,12 +85,17 @@ async def measure(server: Running, followers: int, seconds: float) -> dict[str, 
     await asyncio.sleep(6)
     seen.clear()
     began_s = spent_s(server.process)
-    await happen(server.port, server.key, seconds)
+    sent_s = await happen(server.port, server.key, seconds)
     with_s = spent_s(server.process) - began_s
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    lags = sorted(at_s - min(times) for times in seen.values() for at_s in times)
+    lags, spreads = list[float](), list[float]()
+    for times in seen.values():
+        first_s = min(times)
+        cause_s = sent_s[bisect.bisect(sent_s, first_s) - 1]
+        lags += [at_s - cause_s for at_s in times]
+        spreads += [at_s - first_s for at_s in times]
     count = len(lags)
     return {
         "followers": float(followers),
@@ -96,8 +105,14 @@ async def measure(server: Running, followers: int, seconds: float) -> dict[str, 
         "told each a second": count / followers / seconds,
         "processor of followers, cores": (with_s - alone_s) / seconds,
         "processor us an event told": (with_s - alone_s) / max(1, count) * 1e6,
-        "lag p99 ms": lags[int(0.99 * count)] * 1e3 if lags else float("nan"),
+        "lag p50 ms": _quantile(lags, 0.5) * 1e3,
+        "lag p99 ms": _quantile(lags, 0.99) * 1e3,
+        "spread p99 ms": _quantile(spreads, 0.99) * 1e3,
     }
+
+
+def _quantile(values: list[float], part: float) -> float:
+    return sorted(values)[int(part * len(values))] if values else float("nan")
 
 
 def main() -> int:

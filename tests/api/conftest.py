@@ -91,7 +91,7 @@ class ScriptedHypervisor(Hypervisor):
         self.made: dict[int, str] = {}
         self.computing = True
         self.dispatch = "fcfs"
-        self.awaiting = Followers()
+        self.followers = Followers()
         self.price = None
         self.queues: tuple[tuple[QueuePicture, QueueForecast], ...] = ()
         self.told: dict[int, JobEstimate] = {}
@@ -176,7 +176,7 @@ class ScriptedHypervisor(Hypervisor):
     async def awaited(
         self, tenant: str, job: int, good: Callable[[JobRecord], bool], timeout_s: float, ending: asyncio.Event
     ) -> JobRecord:
-        return await awaited(self.awaiting, lambda: self.store.job(tenant, job), job, good, timeout_s, ending)
+        return await awaited(self.followers, lambda: self.store.job(tenant, job), job, good, timeout_s, ending)
 
     def slots(self) -> tuple[SlotStatus, ...]:
         return self.statuses
@@ -211,7 +211,7 @@ class ScriptedHypervisor(Hypervisor):
         record = dataclasses.replace(record, state=state, ended_s=ended_s, **changes)
         event = JobEvent(0, record.id, record.tenant, self.clock_s, JobEventKind.STATE, state=state)
         self.store.commit(Commit(jobs=((record, {}),), events=(event,), results=results))
-        self.awaiting.tell([record.id])
+        self.followers.tell([record.id])
         return record
 
     def finish(self, record: JobRecord, **outputs: bytes) -> JobRecord:

@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 from eddy.api.ending import Ending
-from eddy.api.events import server_sent
-from eddy.core.records import JobEvent
 
 pytestmark = pytest.mark.anyio
-
-
-async def silence() -> AsyncGenerator[JobEvent, None]:
-    """A job of which nothing is heard."""
-    await asyncio.Event().wait()
-    yield  # type: ignore[misc]
-
-
-async def test_a_stream_ends_without_pretending_that_the_job_has() -> None:
-    ending, sent = asyncio.Event(), []
-
-    async def read() -> None:
-        async for text in server_sent(silence(), 60.0, ending):
-            sent.append(text)
-
-    reading = asyncio.create_task(read())
-    await asyncio.sleep(0.01)
-    ending.set()
-    await asyncio.wait_for(reading, 10)
-    assert sent == ["retry: 1000\n\n"]
 
 
 @pytest.mark.parametrize("started", [False, True])

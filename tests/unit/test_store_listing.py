@@ -165,3 +165,25 @@ def test_labels_survive_the_file_and_a_request_without_them_is_written_as_before
     again = Store(path)
     assert again.job("a", record.id).asked == asked == again.request("a", record.id).asked
     assert "asked" not in json.loads(dump_record(plain))
+
+
+@pytest.mark.parametrize("whose", [None, "a"])
+def test_a_feed_walks_only_what_is_the_tenants(
+    store: Store, whose: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How much happens to others shows in no time of an answer."""
+    plans, rows = [], store._db.rows
+
+    def explained(query: str, *values: object) -> list[sqlite3.Row]:
+        plans.append([row["detail"] for row in rows(f"EXPLAIN QUERY PLAN {query}", *values)])
+        return rows(query, *values)
+
+    monkeypatch.setattr(store._db, "rows", explained)
+    store.events(whose, None, 7)
+    store.before_last(whose, 5)
+    assert not [step for plan in plans for step in plan if "TEMP B-TREE" in step], plans
+    store.latest_in_slots(whose, 5)  # puts those few into their order
+    assert len(plans) == 3
+    for plan in plans:
+        if whose is not None:
+            assert [step for step in plan if "event_by_tenant (tenant=?" in step], plan

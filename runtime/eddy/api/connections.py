@@ -24,6 +24,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from eddy.api.corked import Corked
+from eddy.api.events import DIRECT
 from eddy.api.problems import KINDS, MEDIA_TYPE, document
 
 LOOK_S = 1.0
@@ -175,6 +176,19 @@ class GuardedProtocol(H11Protocol):
         super().data_received(data)
         if self._busy:
             self._asking_s = None
+
+    def handle_events(self) -> None:
+        """Offer streams to write to the connection at once, where a body has no length and goes out in chunks."""
+        super().handle_events()
+        if self.scope is not None and self.scope["http_version"] == "1.1":
+            self.scope["extensions"] = {DIRECT: {"write": self._direct}}
+
+    def _direct(self, part: bytes) -> bool:
+        """Write part of a body whose beginning was sent; as `DIRECT` has it."""
+        if self.flow.write_paused or self._corked.is_closing():
+            return False
+        self._corked.write_now(b"%x\r\n%b\r\n" % (len(part), part))  # a chunk: RFC 9112, 7.1
+        return True
 
     def look(self, now_s: float) -> None:
         """End it where its client is too slow."""

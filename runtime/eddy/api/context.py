@@ -13,6 +13,7 @@ from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
 from eddy.api.connections import ConnectionLimits
+from eddy.api.events import HEARTBEAT, words
 from eddy.api.keys import KeyHasher, caller_in_use, key_in_use
 from eddy.api.kinds import VIEWS, KindView
 from eddy.api.problems import KINDS, Forbidden
@@ -23,6 +24,7 @@ from eddy.api.uploads import UploadLimits, Uploads
 from eddy.core.errors import BoardUnreachable, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.hypervisor import Hypervisor
+from eddy.hypervisor.fanout import Fanout
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
 
@@ -58,6 +60,7 @@ class Context:
         sessions: Browsers that are logged in.
         rates: How many requests tenants make.
         rendered: Texts of jobs that have ended.
+        fanout: Tells everyone who follows jobs.
         collected: Jobs whose outputs were removed to make room since the start, and the bytes they had.
     """
 
@@ -76,8 +79,12 @@ class Context:
     rendered: RenderedJobs = field(default_factory=RenderedJobs)
     collected: tuple[int, int] = (0, 0)
 
+    fanout: Fanout = field(init=False)
+
     def __post_init__(self) -> None:
         self.uploads = Uploads(self.settings.uploads)
+        beat, silence_s = HEARTBEAT.encode(), lambda: self.settings.heartbeat_s
+        self.fanout = Fanout(self.hypervisor.followers, self.store, words, beat, silence_s)
 
     def require_running(self) -> None:
         """Refuse what could not be carried out.

@@ -38,6 +38,11 @@ class Corked(asyncio.Transport):
         if self._held_bytes > MOST_BYTES:
             self.flush()
 
+    def write_now(self, data: bytes) -> None:
+        """Send it at once, behind what was written before."""
+        self.flush()
+        self._transport.write(data)
+
     def flush(self) -> None:
         """Send what was written."""
         if self._held:

@@ -1,18 +1,37 @@
-"""Server-sent events: a job's event log as a stream that survives proxies and broken connections."""
+"""Server-sent events: a job's event log as a stream that survives proxies and broken connections.
+
+A stream first sends what is in the log, at the pace its client reads. Once that is all, it goes live: the same bytes
+are written to the connections of all who follow the same (`eddy.hypervisor.fanout`), without waking a task for each.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
+
+import anyio.to_thread
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from eddy.api.rendering import event_data
 from eddy.core.records import JobEvent
+from eddy.hypervisor.fanout import Fanout, Follower
 
 HEARTBEAT = ": still here\n\n"
 """A comment line: proxies see traffic, clients see nothing."""
+PAGE = 500
+"""Events that are read and sent at once."""
+DIRECT = "eddy.direct"
+"""In a request's `extensions`: `write` writes part of a body without a known length to the connection at once. It
+answers False, and writes nothing, where the client has not read what was written before."""
+
+ReadEvents = Callable[[int, int], Sequence[JobEvent]]
+"""Reads so many events after a sequence number."""
 
 
 def encode(kind: str, data: dict[str, Any], number: int | None = None) -> str:
@@ -27,43 +46,109 @@ def encoded(event: JobEvent) -> str:
     return encode(event.what.value, event_data(event), event.seq)
 
 
-async def server_sent(
-    events: AsyncGenerator[JobEvent, None], heartbeat_s: float, ending: asyncio.Event
-) -> AsyncIterator[str]:
-    """The stream of a job's events: one each, a comment in every `heartbeat_s` of silence, and `end` at the end.
+def words(events: Sequence[JobEvent]) -> bytes:
+    """Entries of the log, as they are sent."""
+    return "".join(map(encoded, events)).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What a stream follows.
+
+    Attributes:
+        tenant: Whose jobs; None for everyone's (operators).
+        job: Which one; None for all.
+        after: Sequence number of the last event that is known already.
+        read: Reads the log; it may wait for the disk.
+        ended: Whether nothing will follow what is in the log; asked before that is read. May wait for the disk.
+    """
+
+    tenant: str | None
+    job: int | None
+    after: int
+    read: ReadEvents
+    ended: Callable[[], bool]
+
+
+class EventStream(Response):
+    """The stream of what somebody follows: its events, a comment in long silence, and `end` at the end.
+
+    Where the server ends it breaks off, for the client to come back with `Last-Event-ID`.
 
     Args:
-        events: As `Hypervisor.follow` gives them; closed when the client goes away.
-        heartbeat_s: Wall time.
-        ending: Once set, the stream breaks off, for the client to come back with `Last-Event-ID`.
+        followed: What.
+        fanout: Tells of what happens.
+        heartbeat_s: Wall time of silence after which a comment is sent.
+        ending: Set once the server ends.
     """
-    yield "retry: 1000\n\n"
-    upcoming: asyncio.Task[JobEvent] | None = None
-    over = asyncio.ensure_future(ending.wait())
-    try:
-        while not ending.is_set():
-            if upcoming is None:
-                upcoming = asyncio.ensure_future(_next(events))
-            done, _ = await asyncio.wait({upcoming, over}, timeout=heartbeat_s, return_when=asyncio.FIRST_COMPLETED)
-            if over in done:
+
+    media_type = "text/event-stream"
+
+    def __init__(self, followed: Followed, fanout: Fanout, heartbeat_s: float, ending: asyncio.Event) -> None:
+        self.status_code, self.background = 200, None
+        self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        self._followed, self._fanout = followed, fanout
+        self._heartbeat_s, self._ending = heartbeat_s, ending
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream until it ends, or the client leaves, or the server ends."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        direct = scope.get("extensions", {}).get(DIRECT, {}).get("write")
+        follower = Follower(self._followed.tenant, self._followed.job, direct or _no_room)
+        follower.after = self._followed.after
+        until = [asyncio.ensure_future(_left(receive)), asyncio.ensure_future(self._ending.wait())]
+        streaming = asyncio.ensure_future(self._stream(follower, send, None if direct else self._heartbeat_s))
+        try:
+            with self._fanout.joined(follower):
+                await asyncio.wait([streaming, *until], return_when=asyncio.FIRST_COMPLETED)
+                left = until[0].done()
+                if streaming.done():
+                    await streaming
+        finally:
+            for task in (streaming, *until):
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([streaming])
+        if not left:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _stream(self, follower: Follower, send: Send, heartbeat_s: float | None) -> None:
+        await _send(send, b"retry: 1000\n\n")
+        while True:
+            follower.begin_to_read()
+            ended, events = await anyio.to_thread.run_sync(self._read, follower.after)
+            if events:
+                follower.after = events[-1].seq
+                await _send(send, words(events))
+            elif ended:
+                await _send(send, encode("end", {}).encode())
                 return
-            if not done:
-                yield HEARTBEAT
-                continue
-            try:
-                event = upcoming.result()
-            except StopAsyncIteration:
-                break
-            upcoming = None
-            yield encoded(event)
-        yield encode("end", {})
-    finally:
-        over.cancel()
-        if upcoming is not None and not upcoming.done():
-            upcoming.cancel()
-            await asyncio.wait({upcoming})
-        await events.aclose()
+            if not ended and len(events) < PAGE:
+                while not await _within(heartbeat_s, follower):
+                    await _send(send, HEARTBEAT.encode())
+
+    def _read(self, after: int) -> tuple[bool, Sequence[JobEvent]]:
+        return self._followed.ended(), self._followed.read(after, PAGE)
 
 
-async def _next(events: AsyncIterator[JobEvent]) -> JobEvent:
-    return await events.__anext__()
+async def _within(heartbeat_s: float | None, follower: Follower) -> bool:
+    """Have a follower handed what is new; False where so much time has passed."""
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(follower.handed(), heartbeat_s)
+        return True
+    return False
+
+
+async def _send(send: Send, body: bytes) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _left(receive: Receive) -> None:
+    """Return when the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _no_room(_: bytes) -> bool:
+    """In place of a connection that cannot be written to at once."""
+    return False

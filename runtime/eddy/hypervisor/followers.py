@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 
 import anyio
 
 ANY = 0
 """In place of a job: every one."""
+
+Listener = Callable[[Collection[int] | None], None]
+"""Told of the jobs to which something happened; None where it is not known to which."""
 
 
 class Followers:
@@ -15,8 +19,8 @@ class Followers:
 
     def __init__(self) -> None:
         self._changed: dict[int, anyio.Event] = {}
-        self.version = 0
-        """Grows whenever something is told."""
+        self._watched: Counter[int] = Counter()
+        self._listeners: list[Listener] = []
 
     def next_of(self, job: int) -> anyio.Event:
         """What is set when something happens to a job from now on: take it before looking at the job."""
@@ -26,20 +30,41 @@ class Followers:
         """What is set when something happens to any job from now on."""
         return self.next_of(ANY)
 
+    def listen(self, listener: Listener) -> None:
+        """Have somebody called whenever something is told; what it is to be told soon, `watch` says."""
+        self._listeners.append(listener)
+
+    def watch(self, job: int) -> None:
+        """A listener wants to know of this job (`ANY` for all) as soon as something happens."""
+        self._watched[job] += 1
+
+    def unwatch(self, job: int) -> None:
+        """Take back one `watch`."""
+        self._watched[job] -= 1
+        if not self._watched[job]:
+            del self._watched[job]
+
     def any_of(self, jobs: Collection[int]) -> bool:
         """Whether somebody follows one of these jobs; from any thread."""
-        return bool(jobs) and (ANY in self._changed or any(job in self._changed for job in jobs))
+        waiting = (self._changed, self._watched)
+        return bool(jobs) and any(ANY in known or any(job in known for job in jobs) for known in waiting)
 
     def tell(self, jobs: Iterable[int]) -> None:
         """Something happened to these jobs."""
         found = tuple(jobs)
-        self.version += bool(found)
-        for job in (*found, ANY) if found else ():
-            event = self._changed.pop(job, None)
-            if event is not None:
-                event.set()
+        if found:
+            self._wake((*found, ANY))
+            for listener in self._listeners:
+                listener(found)
 
     def tell_all(self) -> None:
         """Something may have happened to any."""
-        self.version += 1
-        self.tell(tuple(self._changed))
+        self._wake(tuple(self._changed))
+        for listener in self._listeners:
+            listener(None)
+
+    def _wake(self, jobs: Iterable[int]) -> None:
+        for job in jobs:
+            event = self._changed.pop(job, None)
+            if event is not None:
+                event.set()

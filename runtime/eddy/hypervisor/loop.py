@@ -28,7 +28,6 @@ from eddy.hypervisor.intake import of_array
 from eddy.hypervisor.job_spec import JobSpec
 from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.market_loop import PriceLoop
-from eddy.hypervisor.recent import RecentEvents
 from eddy.hypervisor.submission_queue import SubmissionQueue
 from eddy.hypervisor.turning import Turning
 from eddy.hypervisor.waiting import run_abandonable
@@ -38,8 +37,6 @@ from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.submissions import LAST_ID, Submission, draft
 
-FEW = 8
-"""Followers of single jobs up to whom each reads what is about its job; more share what one of them reads."""
 FEED = 500
 """Events of a feed that are read at once."""
 COMPILATIONS = 2
@@ -95,10 +92,8 @@ class Hypervisor:
             awaken=self._awaken_from_afar,
         )
         self._store = store
-        self._followers = Followers()
-        self._following = 0
-        self._recent = RecentEvents(partial(store.events, None, None), lambda: self._followers.version)
-        self._turning = Turning(self._engine, store, self._followers, lambda: self._submissions.busy)
+        self.followers = Followers()
+        self._turning = Turning(self._engine, store, self.followers, lambda: self._submissions.busy)
         self.asking = Asking(self._engine, self._turning.on_board)
         self._compiling = anyio.CapacityLimiter(COMPILATIONS)
         self._compiling_for: dict[str, anyio.CapacityLimiter] = {}
@@ -315,23 +310,15 @@ class Hypervisor:
             after: A sequence number.
             on: Whether to go on as they happen; else it ends with the newest there is.
         """
-        behind = True
         while True:
-            changed = self._followers.next()
-            recent = None if behind else await self._recent.after(after)
-            if recent is None:
-                events: Sequence[JobEvent] = await anyio.to_thread.run_sync(
-                    self._store.events, tenant, None, after, FEED
-                )
-            else:
-                events = [event for event in recent if tenant in (None, event.tenant)]
+            changed = self.followers.next()
+            events = await anyio.to_thread.run_sync(self._store.events, tenant, None, after, FEED)
             for event in events:
                 after = event.seq
                 yield event
-            if recent is not None or not events:
+            if not events:
                 if not on:
                     return
-                behind = False
                 await changed.wait()
 
     async def awaited(
@@ -342,7 +329,7 @@ class Hypervisor:
         Raises:
             NotFound: No such job of this tenant.
         """
-        return await awaited(self._followers, partial(self._store.job, tenant, job), job, good, timeout_s, ending)
+        return await awaited(self.followers, partial(self._store.job, tenant, job), job, good, timeout_s, ending)
 
     async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncGenerator[JobEvent, None]:
         """The events of a job with a sequence number above `after`, as they happen, until it has ended.
@@ -350,29 +337,14 @@ class Hypervisor:
         Raises:
             NotFound: No such job of this tenant.
         """
-        self._following += 1
-        try:
-            behind = True
-            while True:
-                changed = self._followers.next_of(job)
-                crowd = self._following > FEW
-                recent = await self._recent.after(after) if crowd and not behind else None
-                news = [event for event in recent or () if event.job == job]
-                if recent is not None and not any(event.state is not None and event.state.is_final for event in news):
-                    for event in news:
-                        after = event.seq
-                        yield event
-                    await changed.wait()
-                    continue
-                final = (await anyio.to_thread.run_sync(self._store.job, tenant, job)).state.is_final
-                events = await anyio.to_thread.run_sync(self._store.events, tenant, job, after)
-                for event in events:
-                    after = event.seq
-                    yield event
-                if final and not events:
-                    return
-                behind = final
-                if not final:
-                    await changed.wait()
-        finally:
-            self._following -= 1
+        while True:
+            changed = self.followers.next_of(job)
+            final = (await anyio.to_thread.run_sync(self._store.job, tenant, job)).state.is_final
+            events = await anyio.to_thread.run_sync(self._store.events, tenant, job, after)
+            for event in events:
+                after = event.seq
+                yield event
+            if final and not events:
+                return
+            if not final:
+                await changed.wait()

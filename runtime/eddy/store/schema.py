@@ -152,6 +152,9 @@ MIGRATIONS: tuple[Migration, ...] = (
         body TEXT NOT NULL
     );
     """,
+    """
+    CREATE INDEX event_by_tenant ON event (tenant, seq);
+    """,
 )
 
 

@@ -6,11 +6,10 @@ from typing import Annotated
 
 import anyio.to_thread
 from fastapi import APIRouter, Header, Query
-from fastapi.responses import StreamingResponse
 
 from eddy.api import examples
 from eddy.api.context import Caller, Ctx
-from eddy.api.events import server_sent
+from eddy.api.events import EventStream, Followed
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import stream
 
@@ -24,18 +23,19 @@ _Seen = Annotated[Decimal | None, Header(ge=0, le=(1 << 63) - 1, description="Th
     "",
     operation_id="follow_jobs",
     summary="Follow all your jobs",
-    response_class=StreamingResponse,
+    response_class=EventStream,
     responses={200: stream("Events of your jobs; of everyone's, for the operator.", examples.EVENTS)},
 )
 async def events(
     context: Ctx, viewer: Caller, last: _Last = 0, follow: _Follow = True, last_event_id: _Seen = None
-) -> StreamingResponse:
+) -> EventStream:
     """Server-sent events of all jobs, from now on, or after `Last-Event-ID`; one of kind `end` where it ends."""
     whose = None if viewer.admin else viewer.id
     after = last_event_id
     if after is None:
         after = await anyio.to_thread.run_sync(context.store.before_last, whose, last)
-    found = context.hypervisor.follow_all(whose, after, follow)
-    sent = server_sent(found, context.settings.heartbeat_s, context.ending)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(sent, media_type="text/event-stream", headers=headers)
+    store = context.store
+    followed = Followed(
+        whose, None, after, lambda seq, limit: store.events(whose, None, seq, limit), lambda: not follow
+    )
+    return EventStream(followed, context.fanout, context.settings.heartbeat_s, context.ending)

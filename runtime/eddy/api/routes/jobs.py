@@ -10,13 +10,13 @@ from urllib.parse import quote
 
 import anyio.to_thread
 from fastapi import APIRouter, Header, Path, Query, Request, Response
-from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 
 from eddy.api import examples, rendered
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.estimates import DryRun, dry_run_answer
-from eddy.api.events import server_sent
+from eddy.api.events import EventStream, Followed
 from eddy.api.expected import estimates_of
 from eddy.api.job_filters import ListQuery, cursor_of
 from eddy.api.leaving import while_connected
@@ -230,7 +230,7 @@ def _has_ended(record: JobRecord) -> bool:
     "/{job}/events",
     operation_id="follow_job",
     summary="Follow a job",
-    response_class=StreamingResponse,
+    response_class=EventStream,
     responses={
         200: stream("Events, until the job has ended.", examples.EVENTS),
         204: {"description": "Ended; there are no more events."},
@@ -249,9 +249,14 @@ async def events(
     record = await read(context, lambda: context.store.job(owner, job))
     if record.state.is_final and not await read(context, lambda: context.store.events(owner, job, after, 1)):
         return Response(status_code=204)
-    stream = server_sent(context.hypervisor.follow(owner, job, after), context.settings.heartbeat_s, context.ending)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+    followed = Followed(
+        owner,
+        job,
+        after,
+        lambda seq, limit: context.store.events(owner, job, seq, limit),
+        lambda: context.store.job(owner, job).state.is_final,
+    )
+    return EventStream(followed, context.fanout, context.settings.heartbeat_s, context.ending)
 
 
 @router.get(
