@@ -11,11 +11,11 @@ ARGS ?=
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml tools/bootstrap
+$(STAMP): pyproject.toml tools/bootstrap tools/constraints.txt
 	@sh tools/bootstrap $(VENV) dev >&2
 
 # The demo needs less than a developer does.
-$(DEMO_STAMP): pyproject.toml tools/bootstrap
+$(DEMO_STAMP): pyproject.toml tools/bootstrap tools/constraints.txt
 	@sh tools/bootstrap $(VENV) demo >&2
 
 demo: $(DEMO_STAMP) ## Build the simulated board, run three tenants' jobs over HTTP, check the results
