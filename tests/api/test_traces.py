@@ -75,7 +75,7 @@ def tracer() -> tuple[Any, Any]:
 
 def test_spans_lie_within_their_job_at_its_wall_time(monkeypatch: pytest.MonkeyPatch) -> None:
     tool, kept = tracer()
-    export(tool, dataclasses.replace(RECORD, cause="module-fault"), EVENTS)
+    export(tool, dataclasses.replace(RECORD, cause="module-fault"), 7, EVENTS)
     *parts, root = kept.get_finished_spans()
     assert [span.name for span in parts] == ["submit", "queue", "load", "load", "run", "run", "collect"]
     assert {span.parent.span_id for span in parts} == {root.context.span_id}
@@ -85,7 +85,7 @@ def test_spans_lie_within_their_job_at_its_wall_time(monkeypatch: pytest.MonkeyP
     assert (root.status.description, parts[2].status.is_ok, parts[3].status.is_ok) == ("module-fault", False, True)
     kept.clear()
     monkeypatch.setattr(traces, "MOST_SPANS", 3)
-    export(tool, RECORD, EVENTS)
+    export(tool, RECORD, 7, EVENTS)
     *parts, root = kept.get_finished_spans()
     assert [span.name for span in parts] == ["submit", "queue", "collect"]
     assert root.attributes["eddy.spans_left_out"] == 4

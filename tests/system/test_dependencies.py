@@ -65,11 +65,12 @@ def test_a_job_is_seen_by_the_policy_when_the_others_have_succeeded(store: Store
     policy = Seeing()
     engine = engine_of(store, model_board(), policy)
     first, second = engine.intake.accept(request(store)), engine.intake.accept(request(store, salt=1))
+    told = store.numbers.job.told
     last = engine.intake.accept(ask(store, first.id, second.id))
     middle = engine.intake.accept(ask(store, first.id))
     engine.step(0.0)
     assert set(policy.seen) == {first.id, second.id}
-    assert engine.preparing.doing[last.id] == f"waiting for jobs {first.id}, {second.id} to succeed"
+    assert engine.preparing.doing[last.id] == f"waiting for jobs {told(first.id)}, {told(second.id)} to succeed"
     run(engine)
     records = {each.id: job(store, each.id) for each in (first, second, middle, last)}
     assert {record.state for record in records.values()} == {JobState.SUCCEEDED}
@@ -105,7 +106,7 @@ def test_what_fails_or_is_cancelled_ends_all_that_wait_for_it(store: Store) -> N
         assert (record.state, record.cause) == (JobState.FAILED, "dependency-failed")
         assert record.started_s is None
         if culprit is not None:
-            assert record.detail == f"job {culprit}, which was to succeed first, {how}"
+            assert record.detail == f"job {store.numbers.job.told(culprit)}, which was to succeed first, {how}"
     late = engine.intake.accept(ask(store, bad.id))
     run(engine)
     assert job(store, late.id).cause == "dependency-failed"
@@ -128,7 +129,9 @@ def test_what_is_not_ones_own_cannot_be_waited_for(store: Store) -> None:
     theirs = engine.intake.accept(request(store, tenant="bob"))
     mine = engine.intake.accept(request(store))
     for number in (theirs.id, 99):
-        with pytest.raises(InvalidRequest, match=rf"after\[1\]: you have no job {number}") as refused:
+        with pytest.raises(
+            InvalidRequest, match=rf"after\[1\]: you have no job {store.numbers.job.told(number)}"
+        ) as refused:
             engine.intake.accept(ask(store, mine.id, number))
         assert refused.value.details["field"] == "after[1]"
     assert len(store.jobs(TENANT)) == 1

@@ -464,7 +464,7 @@ def test_a_kernels_arrays_are_kept_while_it_may_need_them() -> None:
     engine.intake.accept(asked)
     digest = KernelRequest.from_json(asked.kernel or {}).array(0)
     assert digest is not None
-    with pytest.raises(Conflict, match="job 1 still needs"):
+    with pytest.raises(Conflict, match=f"job {store.numbers.job.told(1)} still needs"):
         store.drop_blob(TENANT, digest.digest)
     finish(engine)
     store.drop_blob(TENANT, digest.digest)

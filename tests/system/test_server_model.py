@@ -180,16 +180,17 @@ def test_the_command_line_end_to_end(server: Server, tmp_path: Path) -> None:
     shown = json.loads(done.stdout)
     assert (shown["state"], shown["batch"], shown["priority"]) == ("succeeded", 2, 3)
     np.testing.assert_array_equal(np.load(shown["files"]["out"]), result(2))
-    for arguments in (["jobs"], ["job", "1"], ["job", "1", "--follow"], ["apps"], ["slots"]):
+    number = str(shown["id"])
+    for arguments in (["jobs"], ["job", number], ["job", number, "--follow"], ["apps"], ["slots"]):
         plain = run(server, key, *arguments)
         assert plain.exit_code == 0, plain.output
         assert plain.stdout
         assert max(map(len, plain.stdout.splitlines())) <= 80
         json.loads(run(server, key, *arguments, "--json").stdout)
     assert run(server, operators, "tenant", "list").exit_code == 0
-    fetched = run(server, key, "result", "1", "--out", str(tmp_path / "again"), "--json")
+    fetched = run(server, key, "result", number, "--out", str(tmp_path / "again"), "--json")
     assert json.loads(fetched.stdout)["outputs"]["out"] == str(tmp_path / "again" / "out.npy")
-    late = run(server, key, "cancel", "1")
+    late = run(server, key, "cancel", number)
     assert (late.exit_code, len(late.stderr.strip().splitlines())) == (4, 1)
 
 
@@ -305,12 +306,13 @@ def test_a_job_remembers_that_nothing_was_computed_and_one_that_moves_is_told(tm
         assert client.slots()["computes"]
         computed = client.submit("chain", inputs(1)).wait()
         assert computed.computed
-        waiting = Store(tmp_path / "data" / "eddy.sqlite3").request("operator", computed.id)
     store = Store(tmp_path / "data" / "eddy.sqlite3")
-    left, _ = store.add_job(waiting, 0.0)
+    waiting = store.request("operator", store.numbers.job.meant(computed.id))
+    record, _ = store.add_job(waiting, 0.0)
+    left = store.numbers.job.told(record.id)
     store.close()
     with Server(settings).background() as server, operator(server) as client:
-        assert not client.job(left.id).wait().computed
+        assert not client.job(left).wait().computed
         assert client.job(computed.id).computed
     with serve(tmp_path).background() as server, operator(server) as client:
-        assert not client.job(left.id).computed
+        assert not client.job(left).computed

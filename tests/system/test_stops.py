@@ -33,6 +33,7 @@ def test_a_server_that_is_followed_ends_at_the_second_signal_without_a_traceback
         server = place.server()
         url = server.ready["url"]
         place.submit(url, [photograph("operator", 1, 0, 15)])
+        ((job, _),) = place.jobs
         place.wait_running(url)
         key = (place.data / "operator.key").read_text().strip()
         lines: list[str] = []
@@ -41,7 +42,7 @@ def test_a_server_that_is_followed_ends_at_the_second_signal_without_a_traceback
         def follow() -> None:
             headers = {"Authorization": f"Bearer {key}"}
             try:
-                with httpx.stream("GET", f"{url}/v1/jobs/1/events", headers=headers, timeout=60) as stream:
+                with httpx.stream("GET", f"{url}/v1/jobs/{job}/events", headers=headers, timeout=60) as stream:
                     lines.extend(stream.iter_lines())
             except httpx.HTTPError as error:
                 broken.append(repr(error))

@@ -196,7 +196,7 @@ def test_what_goes_faster_than_it_is_copied_ends_the_backup(
 
 def test_what_was_damaged_already_is_named_and_the_rest_is_kept(data: Path, tmp_path: Path) -> None:
     with contextlib.closing(Store(data / "eddy.sqlite3")) as store:
-        lost = put(store, TENANT, b"lost")
+        lost, told = put(store, TENANT, b"lost"), store.numbers.job.told(1)
     (data / "blobs" / f"t-{TENANT}" / lost).unlink()
     (data / "outputs" / "1.out").write_bytes(bytes(128))
     done = CliRunner().invoke(app, ["backup", str(tmp_path / "b"), "--data", str(data), "--json"])
@@ -204,7 +204,7 @@ def test_what_was_damaged_already_is_named_and_the_rest_is_kept(data: Path, tmp_
     found = json.loads(done.stdout)["damaged"]
     assert len(found) == 2
     assert f"blob {lost} of tenant {TENANT} is damaged: it is missing" in found[0]
-    assert "output out of job 1 is damaged: the sha256 of bytes 0 to 64" in found[1]
+    assert f"output out of job {told} is damaged: the sha256 of bytes 0 to 64" in found[1]
     restore(tmp_path / "b", tmp_path / "again")
     again = Serving(tmp_path / "again")
     again.run()

@@ -232,7 +232,7 @@ def test_what_a_crash_left_of_an_item_is_written_over(store: Store, tmp_path: Pa
 def test_a_damaged_output_is_named(store: Store, tmp_path: Path) -> None:
     record = finished(store, b"one", b"two")
     (tmp_path / "outputs/1.out").write_bytes(b"onetwx")
-    with pytest.raises(DamagedFile, match=r"output out of job 1 .*bytes 3 to 6"):
+    with pytest.raises(DamagedFile, match=rf"output out of job {store.numbers.job.told(1)} .*bytes 3 to 6"):
         store.output_file(TENANT, record.id, "out").verify()
 
 
@@ -243,9 +243,10 @@ def test_an_output_that_is_no_plain_file_keeps_nobody_waiting(
     record = finished(store, b"one")
     path = tmp_path / "outputs/1.out"
     kind(path)
-    with pytest.raises(DamagedFile, match="output out of job 1"):
+    with pytest.raises(DamagedFile, match=f"output out of job {store.numbers.job.told(1)}"):
         store.output(TENANT, record.id, "out")
-    with pytest.raises(DamagedFile, match=r"output out of job 1 cannot be written") as damaged:
+    said = f"output out of job {store.numbers.job.told(1)} cannot be written"
+    with pytest.raises(DamagedFile, match=said) as damaged:
         store.commit(Commit(results=(ItemOutput(record.id, "out", 1, b"two"),)))
     assert damaged.value.path == path
 

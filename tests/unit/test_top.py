@@ -66,7 +66,7 @@ def test_a_frame_shows_what_the_server_said() -> None:
     ):
         assert wanted in rows, wanted
     assert rows.splitlines()[0].endswith("board time 14.9 ms")
-    assert next(line for line in text if line.startswith("    7 ")).endswith("15.3 ms")
+    assert next(line for line in text if line.strip().startswith("7 ")).endswith("15.3 ms")
     assert [style for line, style in text.items() if "faulted" in line or line.strip().startswith("7 ")] == ["bad"] * 2
     away = frame(Seen(URL, overview(ready=False, detail="boardd does not answer")))
     assert away[1].text == "not ready: boardd does not answer"

@@ -85,7 +85,8 @@ def test_a_folder_where_an_output_comes_fails_that_job_alone(
     finish(engine)
     first, *others = [ended(store, job) for job in jobs]
     assert (first.state, first.cause) == (JobState.FAILED, "file-damaged")
-    assert "output out of job 1 cannot be written (Is a directory): tell the operator" in first.detail
+    said = f"output out of job {store.numbers.job.told(1)} cannot be written (Is a directory): tell the operator"
+    assert said in first.detail
     assert str(tmp_path) not in first.detail
     assert any(str(path) in line for line in caplog.messages), "the operator is told where"
     assert [job.state for job in others] == [JobState.SUCCEEDED] * 2
@@ -106,7 +107,7 @@ def test_another_kind_where_an_output_is_to_be_continued_fails_that_job_alone(
     finish(engine)
     first, second = (ended(store, job) for job in jobs)
     assert (first.state, first.cause) == (JobState.FAILED, "file-damaged")
-    assert "output out of job 1" in first.detail
+    assert f"output out of job {store.numbers.job.told(1)}" in first.detail
     assert first.items_done >= 1
     assert second.state is JobState.SUCCEEDED
     assert not (tmp_path / "outputs" / "nowhere").exists()

@@ -14,17 +14,20 @@ from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job
 from eddy.api.submissions import JobSubmission
 from eddy.core.jobs import JobState
+from eddy.core.numbering import Numbering
 from eddy.core.records import JobRecord
+from eddy.store.numbers import Numbers
 from fastapi import FastAPI
 
 app = FastAPI()
 _RECORD = JobRecord(1, "operator", "none", 1, 1, JobState.QUEUED, 0.0, 0.0)
+_NUMBERS = Numbers(Numbering(b"reference", 12), Numbering(b"reference", 15))
 
 
 @app.post("/v1/jobs", status_code=202, response_model=Job)
 async def submit(body: JobSubmission) -> Job:
     """Validate, and answer a job."""
-    return job_answer(_RECORD, {})
+    return job_answer(_RECORD, _NUMBERS, {})
 
 
 @app.get("/empty")

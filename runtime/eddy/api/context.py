@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -22,6 +22,7 @@ from eddy.api.rendered import RenderedJobs
 from eddy.api.sessions import COOKIE, HEADER, Sessions
 from eddy.api.uploads import UploadLimits, Uploads
 from eddy.core.errors import BoardUnreachable, Unauthorized
+from eddy.core.records import JobEvent
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.fanout import Fanout
@@ -84,7 +85,11 @@ class Context:
     def __post_init__(self) -> None:
         self.uploads = Uploads(self.settings.uploads)
         beat, silence_s = HEARTBEAT.encode(), lambda: self.settings.heartbeat_s
-        self.fanout = Fanout(self.hypervisor.followers, self.store, words, beat, silence_s)
+
+        def told(events: Sequence[JobEvent]) -> bytes:
+            return words(events, self.store.numbers)
+
+        self.fanout = Fanout(self.hypervisor.followers, self.store, told, beat, silence_s)
 
     def require_running(self) -> None:
         """Refuse what could not be carried out.

@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 from eddy.api.rendering import event_data
 from eddy.core.records import JobEvent
 from eddy.hypervisor.fanout import Fanout, Follower
+from eddy.store.numbers import Numbers
 
 HEARTBEAT = ": still here\n\n"
 """A comment line: proxies see traffic, clients see nothing."""
@@ -41,14 +42,14 @@ def encode(kind: str, data: dict[str, Any], number: int | None = None) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def encoded(event: JobEvent) -> str:
+def encoded(event: JobEvent, numbers: Numbers) -> str:
     """One entry of the log; the same for all who follow it."""
-    return encode(event.what.value, event_data(event), event.seq)
+    return encode(event.what.value, event_data(event, numbers), numbers.event.told(event.seq))
 
 
-def words(events: Sequence[JobEvent]) -> bytes:
+def words(events: Sequence[JobEvent], numbers: Numbers) -> bytes:
     """Entries of the log, as they are sent."""
-    return "".join(map(encoded, events)).encode()
+    return "".join(encoded(event, numbers) for event in events).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class EventStream(Response):
             ended, events = await anyio.to_thread.run_sync(self._read, follower.after)
             if events:
                 follower.after = events[-1].seq
-                await _send(send, words(events))
+                await _send(send, self._fanout.words(events))
             elif ended:
                 await _send(send, encode("end", {}).encode())
                 return

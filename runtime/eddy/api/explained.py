@@ -12,6 +12,7 @@ from eddy.api.estimates import ExpectedTimes, estimate_answer
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, WaitCause
 from eddy.hypervisor.forecast.why import JobAlone, JobStanding
+from eddy.store.numbers import Numbers
 
 NS = 1_000_000_000
 LOOKED_THROUGH = 400
@@ -118,12 +119,15 @@ def _cause_after(event: JobEvent) -> str | None:
 _CAUSES = frozenset(cause.value for cause in WaitCause)
 
 
-def taken_of(event: JobEvent, after: Iterable[JobEvent], viewer: str, operator: bool, policy: str) -> Taken:
+def taken_of(
+    event: JobEvent, after: Iterable[JobEvent], numbers: Numbers, viewer: str, operator: bool, policy: str
+) -> Taken:
     """Why a slot was taken.
 
     Args:
         event: The preemption.
         after: What the log has next, of everyone.
+        numbers: What jobs are told as.
         viewer: Who asks.
         operator: Whether that is an operator.
         policy: Name of the policy that decides.
@@ -135,7 +139,8 @@ def taken_of(event: JobEvent, after: Iterable[JobEvent], viewer: str, operator: 
     elif follower.job == event.job:
         whom = "it had it back next"
     elif operator or follower.tenant == viewer:
-        whom = f"job {follower.job}{f' of {follower.tenant}' if operator else ', yours too,'} had it next"
+        told = numbers.job.told(follower.job)
+        whom = f"job {told}{f' of {follower.tenant}' if operator else ', yours too,'} had it next"
     else:
         whom = "a job of another tenant had it next"
     words = f"The policy {policy} took slot {event.slot} between two items; {whom}. Finished items stayed finished."
@@ -144,6 +149,7 @@ def taken_of(event: JobEvent, after: Iterable[JobEvent], viewer: str, operator: 
 
 def explained(
     record: JobRecord,
+    number: int,
     log: Sequence[JobEvent],
     now_s: float,
     taken: Sequence[Taken],
@@ -154,6 +160,7 @@ def explained(
 
     Args:
         record: Of the job.
+        number: What the job is told as.
         log: Its events, in order.
         now_s: Board time.
         taken: Slots that were taken from it.
@@ -165,7 +172,7 @@ def explained(
     helps = _helps(record, standing, ideal)
     wait = None if standing is None else WaitShown(cause=standing.wait.cause, words=standing.wait.words)
     return Explained(
-        job=record.id,
+        job=number,
         state=record.state,
         at_s=now_s,
         wait=wait,

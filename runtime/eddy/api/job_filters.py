@@ -12,6 +12,7 @@ from eddy.core.asked import LABEL_NAME, LABEL_VALUE, MAX_LABELS
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL
 from eddy.store.listing import ListOrder, Place, Wanted, microseconds
+from eddy.store.numbers import Numbers
 
 LABEL = f"^{LABEL_NAME.strip('^$')}={LABEL_VALUE.strip('^$')}$"
 _CURSOR = re.compile(r"([0-9]{1,16})\.([0-9]{1,18})")
@@ -50,8 +51,8 @@ class ListQuery(BaseModel):
         default=None, pattern=f"^{_CURSOR.pattern}$", description="`next` of the page before; the rest stays the same."
     )
 
-    def wanted(self, tenant: str | None) -> Wanted:
-        """What that is to the store; `tenant` is whose, None for everyone's."""
+    def wanted(self, tenant: str | None, numbers: Numbers) -> Wanted:
+        """What that is to the store; `tenant` is whose, None for everyone's; `numbers` what jobs are told as."""
         kernel = None if self.kernel is None else f"{KERNEL}:{self.kernel}"
         return Wanted(
             tenant=tenant,
@@ -60,17 +61,16 @@ class ListQuery(BaseModel):
             labels=tuple((name, value) for name, _, value in (label.partition("=") for label in self.label)),
             from_us=None if self.submitted_from is None else microseconds(self.submitted_from),
             before_us=None if self.submitted_before is None else microseconds(self.submitted_before),
-            array=self.array,
+            array=None if self.array is None else numbers.job.meant(self.array),
             order=self.sort,
         )
 
-    @property
-    def after(self) -> Place | None:
+    def after(self, numbers: Numbers) -> Place | None:
         """Where the page begins; None for the first."""
         found = _CURSOR.fullmatch(self.cursor or "")
-        return None if found is None else (int(found[1]), int(found[2]))
+        return None if found is None else (int(found[1]), numbers.job.meant(int(found[2])))
 
 
-def cursor_of(place: Place) -> str:
+def cursor_of(place: Place, numbers: Numbers) -> str:
     """What names a place in the order."""
-    return f"{place[0]}.{place[1]}"
+    return f"{place[0]}.{numbers.job.told(place[1])}"

@@ -17,6 +17,7 @@ from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.store import Store
+from eddy.store.numbers import Numbers
 
 JOBS = 40
 """Jobs that have not ended, at most; the oldest."""
@@ -83,7 +84,7 @@ def overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | Non
     def shown(records: Sequence[JobRecord]) -> list[Job]:
         return [
             job_answer(
-                *(record, applications, hypervisor.doing(record.id), context.kinds),
+                *(record, store.numbers, applications, hypervisor.doing(record.id), context.kinds),
                 None if outlook is None or record.state.is_final else outlook.of(record.id),
             )
             for record in records
@@ -95,7 +96,7 @@ def overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | Non
     counts = Counter[str]()
     for name, states in loads.items():
         counts.update(states if whose in (None, name) else {})
-    spans = [span for event in store.latest_in_slots(whose, ENTRIES) if (span := _span(event)) is not None]
+    done = (_span(event, store.numbers) for event in store.latest_in_slots(whose, ENTRIES))
     return Overview(
         now_s=hypervisor.now_s(),
         ready=context.ready and not context.unavailable,
@@ -103,16 +104,16 @@ def overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | Non
         viewer=viewer.id,
         operator=viewer.admin,
         policy=hypervisor.policy,
-        slots=[slot_answer(status, viewer) for status in slots],
+        slots=[slot_answer(status, store.numbers, viewer) for status in slots],
         counts=dict(counts),
         jobs=shown(store.under_way(whose, JOBS)),
         ended=shown(_ended(store, whose)),
-        spans=spans,
+        spans=[span for span in done if span is not None],
         tenants=[TenantLoad(tenant=name, jobs=jobs) for name, jobs in loads.items()] if viewer.admin else [],
     )
 
 
-def _span(event: JobEvent) -> Span | None:
+def _span(event: JobEvent, numbers: Numbers) -> Span | None:
     kind = _KINDS.get(event.what)
     if kind is None or event.slot is None or event.started_s is None:
         return None
@@ -122,7 +123,7 @@ def _span(event: JobEvent) -> Span | None:
         start_s=event.started_s,
         end_s=event.at_s,
         tenant=event.tenant,
-        job=event.job,
+        job=numbers.job.told(event.job),
         task=event.task,
         item=event.item,
         ok=event.what not in _FAILED,

@@ -35,22 +35,27 @@ from eddy.core.records import JobEvent, JobRecord, KernelRecord, SlotStatus
 from eddy.core.tenants import ApiKey, TenantRecord
 from eddy.hypervisor.forecast.estimator import JobEstimate
 from eddy.model.parallel_fraction import Activity
+from eddy.store.numbers import Numbers
 
 
 def job_answer(
     record: JobRecord,
+    numbers: Numbers,
     applications: Mapping[str, Application],
     doing: str = "",
     kinds: Mapping[str, KindView] = VIEWS,
     estimate: JobEstimate | None = None,
 ) -> Job:
-    """The job object of a record; output links appear once the job has succeeded. `doing` is what it waits for."""
+    """The job object of a record; output links appear once the job has succeeded. `doing` is what it waits for,
+    `numbers` what jobs are told as."""
     view = kinds[record.kind]
-    here = f"/v1/jobs/{record.id}"
+    told = numbers.job.told
+    number = told(record.id)
+    here = f"/v1/jobs/{number}"
     done = record.state is JobState.SUCCEEDED and record.collected_unix_s is None
     waiting = {cause: record.waiting_s.get(cause, 0.0) for cause in Waiting.model_fields}
     return Job(
-        id=record.id,
+        id=number,
         tenant=record.tenant,
         kind=view.name,
         application=record.application,
@@ -79,20 +84,20 @@ def job_answer(
         computed=record.computed,
         collected_unix_s=record.collected_unix_s,
         labels=dict(record.asked.labels),
-        after=list(record.asked.after),
+        after=[told(job) for job in record.asked.after],
         retries=_retries(record),
         retried=record.retried,
         late="end" if record.asked.ends_late else "continue",
         cancellation=_cancellation(record),
         ended_unix_s=record.ended_unix_s,
-        array=_array_place(record),
+        array=_array_place(record, numbers),
         links={"self": here, "events": f"{here}/events", **({"log": f"{here}/log"} if view.logs else {})},
     )
 
 
-def _array_place(record: JobRecord) -> JobArrayPlace | None:
+def _array_place(record: JobRecord, numbers: Numbers) -> JobArrayPlace | None:
     place = record.asked.array
-    return None if place is None else JobArrayPlace(id=place.id, index=place.index, size=place.size)
+    return None if place is None else JobArrayPlace(id=numbers.job.told(place.id), index=place.index, size=place.size)
 
 
 def _retries(record: JobRecord) -> JobRetries | None:
@@ -171,7 +176,7 @@ def app_answer(application: Application, shipped: frozenset[str]) -> App:
                edges=list(application.edges), buffers=buffers)  # fmt: skip
 
 
-def slot_answer(status: SlotStatus, viewer: TenantRecord) -> Slot:
+def slot_answer(status: SlotStatus, numbers: Numbers, viewer: TenantRecord) -> Slot:
     """A slot as `viewer` may see it: whole for the operator, otherwise only what is the viewer's own."""
     mine = status.tenant == viewer.id
     seen = mine or viewer.admin
@@ -184,7 +189,7 @@ def slot_answer(status: SlotStatus, viewer: TenantRecord) -> Slot:
         mine=mine,
         module=(status.module or None) if seen else None,
         tenant=(status.tenant or None) if seen else None,
-        job=status.job if seen else None,
+        job=numbers.job.told(status.job) if seen and status.job is not None else None,
         task=status.task if seen else None,
         item=status.item if seen else None,
         drained=bool(status.drained),
@@ -204,10 +209,10 @@ def key_answer(key: ApiKey, now_unix_s: float) -> Key:
     return Key(scope=key.scope.value, valid=not key.ended(now_unix_s), **fields)
 
 
-def event_data(event: JobEvent) -> dict[str, Any]:
+def event_data(event: JobEvent, numbers: Numbers) -> dict[str, Any]:
     """The `data` of a server-sent event: the entry of the log without what is not meant."""
     data = {
-        "job": event.job,
+        "job": numbers.job.told(event.job),
         "what": event.what.value,
         "at_s": event.at_s,
         "state": event.state.value if event.state else None,

@@ -36,7 +36,8 @@ def collect(context: Context) -> bool:
     while leaving := store.leaving(quota):
         jobs = [each.job for each in leaving]
         size = sum(each.size_bytes for each in leaving)
-        facts = {"jobs": len(jobs), "first": min(jobs), "last": max(jobs), "bytes": size, "quota": quota}
+        first, last = store.numbers.job.told(jobs[0]), store.numbers.job.told(jobs[-1])
+        facts = {"jobs": len(jobs), "first": first, "last": last, "bytes": size, "quota": quota}
         store.note(context.hasher.hash, "", "", "collect-outputs", facts)
         freed = store.collect(leaving)
         done, gone = context.collected

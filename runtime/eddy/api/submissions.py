@@ -29,6 +29,7 @@ from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
 from eddy.core.tenants import Quota
 from eddy.packages.applications import DTYPES, MAX_BUFFER_BYTES
+from eddy.store.numbers import Numbers
 
 SHA256 = r"^[0-9a-f]{64}$"
 NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
@@ -258,8 +259,9 @@ class JobSubmission(Request):
                 raise InvalidRequest(f"{view.title} job takes no {name}.", field=name, allowed="leave it out")
         return view
 
-    def request(self, tenant: str, idempotency_key: str, view: KindView) -> JobRequest:
-        """What it asks for, as the hypervisor takes it; `view` is what `check_kind` answers."""
+    def request(self, tenant: str, idempotency_key: str, view: KindView, numbers: Numbers) -> JobRequest:
+        """What it asks for, as the hypervisor takes it; `view` is what `check_kind` answers, `numbers` what
+        jobs are told as."""
         body = getattr(self, view.name).model_dump() if view.body else None
         return JobRequest(
             tenant=tenant,
@@ -276,7 +278,7 @@ class JobSubmission(Request):
             body=body,
             asked=Asked(
                 labels=self.labels,
-                after=tuple(dict.fromkeys(self.after)),
+                after=tuple(dict.fromkeys(map(numbers.job.meant, self.after))),
                 retries=self.retries.value if self.retries is not None else NO_RETRIES,
                 ends_late=self.late == "end",
             ),

@@ -68,8 +68,8 @@ def _worked(events: Sequence[JobEvent]) -> Iterator[Piece]:
             yield Piece(name, event.started_s, event.at_s, attributes, ok)
 
 
-def export(tracer: Tracer, record: JobRecord, events: Sequence[JobEvent]) -> None:
-    """Hand a job's spans to a tracer."""
+def export(tracer: Tracer, record: JobRecord, number: int, events: Sequence[JobEvent]) -> None:
+    """Hand a job's spans to a tracer, under the number that the job is told as."""
     from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
     def at_ns(board_s: float) -> int:
@@ -77,7 +77,7 @@ def export(tracer: Tracer, record: JobRecord, events: Sequence[JobEvent]) -> Non
 
     pieces = pieces_of(record, events)
     attributes = {
-        "eddy.job": record.id,
+        "eddy.job": number,
         "eddy.tenant": record.tenant,
         "eddy.application": record.application,
         "eddy.state": record.state.value,
@@ -126,9 +126,16 @@ async def trace_jobs(context: Context, tracer: Tracer) -> None:
             try:
                 await anyio.to_thread.run_sync(_export, context, tracer, event)
             except EddyError as error:
-                _log.warning("a job's trace was not exported", job=event.job, cause=error.message)
+                _log.warning(
+                    "a job's trace was not exported", job=context.store.numbers.job.told(event.job), cause=error.message
+                )
 
 
 def _export(context: Context, tracer: Tracer, event: JobEvent) -> None:
     record = context.store.job(event.tenant, event.job)
-    export(tracer, record, context.store.events(event.tenant, event.job, limit=_EVENTS))
+    export(
+        tracer,
+        record,
+        context.store.numbers.job.told(record.id),
+        context.store.events(event.tenant, event.job, limit=_EVENTS),
+    )

@@ -27,6 +27,6 @@ def events(
             line = (
                 json.dumps({"id": event.id, **data})
                 if as_json
-                else f"job {data['job']:<6}{event_line(event.kind, data)}"
+                else f"job {data['job']:<13}{event_line(event.kind, data)}"
             )
             print(line, flush=True)

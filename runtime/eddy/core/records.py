@@ -129,7 +129,7 @@ class JobRecord:
     """What happened to a job so far, and why.
 
     Attributes:
-        id: Grows with every submission on a hypervisor.
+        id: Grows with every submission on a hypervisor; outside it is called otherwise (`eddy.core.numbering`).
         tenant: Whose it is.
         application: Name of the application; "kernel:" and the kernel's name for a kernel job.
         batch: Number of items; slices of the ND-range for a kernel job.
@@ -237,7 +237,7 @@ class JobEvent:
     """One entry of the event log; enough of them draw a timeline.
 
     Attributes:
-        seq: Grows over all jobs of a store; what `Last-Event-ID` carries. 0 before it is stored.
+        seq: Grows over all jobs of a store; `Last-Event-ID` carries what it is told as. 0 before it is stored.
         job: Job id.
         tenant: Whose job it is.
         at_s: Board time.

@@ -16,7 +16,9 @@ from collections.abc import Collection, Mapping, MutableMapping
 from typing import Protocol
 
 from eddy.core.jobs import JobState
+from eddy.core.numbering import listed
 from eddy.hypervisor import messages as m
+from eddy.store.numbers import Numbers
 
 CAUSE = "dependency-failed"
 """Why a job failed that waited for one that did not succeed."""
@@ -28,6 +30,10 @@ _HOW = {None: "is not on record any more", JobState.FAILED: "failed", JobState.C
 class States(Protocol):
     """What is asked of the store."""
 
+    @property
+    def numbers(self) -> Numbers:
+        """What jobs are told as."""
+
     def states(self, jobs: Collection[int]) -> Mapping[int, JobState]:
         """In which state jobs are; those there are not are left out."""
 
@@ -36,7 +42,7 @@ class Dependencies:
     """Jobs that are held back for others.
 
     Args:
-        store: Knows how the others ended.
+        store: Knows how the others ended, and what they are called.
         doing: Where it is said what a job waits for, by job.
 
     Attributes:
@@ -111,7 +117,7 @@ class Dependencies:
     def _go_on(self, job: int, now_s: float) -> None:
         left = sorted(self._left[job])
         if left:
-            names = ", ".join(map(str, left[:3])) + (" and others" if len(left) > 3 else "")
+            names = listed([self._store.numbers.job.told(each) for each in left])
             self._doing[job] = f"waiting for {'job' if len(left) == 1 else 'jobs'} {names} to succeed"
             return
         arrival = self._taken(job, now_s)
@@ -121,7 +127,12 @@ class Dependencies:
     def _fail(self, job: int, number: int, state: JobState | None, now_s: float) -> None:
         arrival = self._taken(job, now_s)
         if arrival is not None:
-            self.failed += [arrival, m.JobFault(job, CAUSE, f"job {number}, which was to succeed first, {_HOW[state]}")]
+            self.failed += [
+                arrival,
+                m.JobFault(
+                    job, CAUSE, f"job {self._store.numbers.job.told(number)}, which was to succeed first, {_HOW[state]}"
+                ),
+            ]
 
     def _taken(self, job: int, now_s: float) -> m.Arrive | None:
         arrival = self._held.pop(job, None)

@@ -433,7 +433,7 @@ class Engine:
             except (BoardUnreachable, StorageFailed):
                 raise
             except Exception as error:
-                explain(error, f"keeping the log of job {number}")
+                explain(error, f"keeping the log of job {self.store.numbers.job.told(number)}")
                 continue
             self.machine.job(number).log_bytes = len(text)
         return rows

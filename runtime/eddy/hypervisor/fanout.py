@@ -98,7 +98,7 @@ class Fanout:
     def __init__(
         self, followers: Followers, store: Store, words: Words, beat: bytes, silence_s: Callable[[], float]
     ) -> None:
-        self._followers, self._store, self._words = followers, store, words
+        self._followers, self._store, self.words = followers, store, words
         self._beat, self._silence_s = beat, silence_s
         self._feeds: dict[str | None, dict[Follower, None]] = {}
         self._jobs: dict[int, dict[Follower, None]] = {}
@@ -207,7 +207,7 @@ class Fanout:
     async def _tell(self, group: Sequence[Follower], events: Sequence[JobEvent]) -> None:
         if not events:
             return
-        words, first, last = self._words(events), events[0].seq, events[-1].seq
+        words, first, last = self.words(events), events[0].seq, events[-1].seq
         over = any(event.state is not None and event.state.is_final for event in events)
         now_s = asyncio.get_running_loop().time()
         for number, follower in enumerate(group):
@@ -218,7 +218,7 @@ class Fanout:
             elif follower.after < last:
                 missing = words
                 if follower.after >= first:
-                    missing = self._words([event for event in events if event.seq > follower.after])
+                    missing = self.words([event for event in events if event.seq > follower.after])
                 if not follower.take(missing):
                     follower.read_again()
                     continue

@@ -166,5 +166,6 @@ class Keeping:
         try:
             return KeptOutputs(message, tuple(self._store.write_results(results, self._ends)))
         except DamagedFile as damage:
-            _log.error("%s (%s)", damage.message, damage.path, extra={"job": message.job, "code": damage.code})
+            facts = {"job": self._store.numbers.job.told(message.job), "code": damage.code}
+            _log.error("%s (%s)", damage.message, damage.path, extra=facts)
             return KeptOutputs(JobFault(message.job, damage.code, damage.message, message.item), ())

@@ -220,7 +220,7 @@ class _Jobs:
             except (BoardUnreachable, StorageFailed):
                 raise
             except Exception as error:
-                _log.exception("job %d cannot be recovered", number)
+                _log.exception("job %d cannot be recovered", self._store.numbers.job.told(number))
                 self.work.pop(number, None)
                 self._give_up(stored, Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}")
         if self._notes:

@@ -108,7 +108,8 @@ class Turning:
         """Return when there is something to do."""
         stalled = self._engine.stalled
         if stalled:
-            _log.warning("stalled: the policy gives %d jobs no slot, %s first", len(stalled), stalled[:10])
+            told = [self._store.numbers.job.told(job) for job in stalled[:10]]
+            _log.warning("stalled: the policy gives %d jobs no slot, %s first", len(stalled), told)
         while self._engine.idle:
             woken = False
             with anyio.move_on_after(LOOK_S if self._engine.preparing.waiting else PROBE_S):

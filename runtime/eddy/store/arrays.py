@@ -13,7 +13,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
 from eddy.store.listing import Listing, microseconds
 from eddy.store.rows import dump_request, record_of, text_hash
-from eddy.store.submissions import Check, Group, Submission, Submissions, new_record
+from eddy.store.submissions import Check, Group, Submission, Submissions, key_taken, new_record
 
 
 class Arrays(Listing, Submissions):
@@ -31,12 +31,7 @@ class Arrays(Listing, Submissions):
             return None
         body, first = found
         if body != _body(submissions):
-            raise Conflict(
-                f"idempotency key {request.idempotency_key!r} was used for another request (job {first.id}):"
-                " use a new key",
-                field="Idempotency-Key",
-                job=first.id,
-            )
+            raise key_taken(request.idempotency_key, self.numbers.job.told(first.id))
         return self.array(request.tenant, first.id)
 
     def write_array(
@@ -87,8 +82,12 @@ class Arrays(Listing, Submissions):
         query = "SELECT id, record FROM job WHERE array = ? AND tenant = ? ORDER BY submitted_us, id"
         rows = self._db.rows(query, first, tenant)
         if not rows:
-            raise NotFound(f"There is no array {first}.", field="array", asked=first)
+            raise self._no_array(first)
         return tuple(sorted((record_of(row["id"], row["record"]) for row in rows), key=lambda record: record.id))
+
+    def _no_array(self, first: int) -> NotFound:
+        told = self.numbers.job.told(first)
+        return NotFound(f"There is no array {told}.", field="array", asked=told)
 
     def array_states(self, tenant: str, first: int) -> dict[JobState, int]:
         """How many jobs of an array are in which state.
@@ -99,7 +98,7 @@ class Arrays(Listing, Submissions):
         query = "SELECT state, count(*) AS jobs FROM job WHERE array = ? AND tenant = ? GROUP BY state"
         found = {JobState(row["state"]): int(row["jobs"]) for row in self._db.rows(query, first, tenant)}
         if not found:
-            raise NotFound(f"There is no array {first}.", field="array", asked=first)
+            raise self._no_array(first)
         return found
 
     def request_cancel_array(self, tenant: str, first: int) -> tuple[int, ...]:
@@ -112,7 +111,10 @@ class Arrays(Listing, Submissions):
         with self._db.transaction() as db:
             states = self.array_states(tenant, first)
             if all(state.is_final for state in states) and JobState.CANCELLED not in states:
-                raise Conflict(f"All jobs of array {first} have ended: there is nothing to cancel.", field="array")
+                raise Conflict(
+                    f"All jobs of array {self.numbers.job.told(first)} have ended: there is nothing to cancel.",
+                    field="array",
+                )
             rows = self._db.rows("SELECT id FROM job WHERE array = ? AND tenant = ? AND final = 0", first, tenant)
             values = microseconds(time.time()), first, tenant
             db.execute("UPDATE job SET cancel = ? WHERE array = ? AND tenant = ? AND final = 0 AND cancel = 0", values)

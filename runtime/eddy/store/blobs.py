@@ -24,6 +24,7 @@ from eddy.store import files
 from eddy.store.database import Database
 from eddy.store.ledger import Ledger
 from eddy.store.names import INCOMING, tenant_folder
+from eddy.store.numbers import Numbers
 from eddy.store.uploads import Upload
 from eddy.store.verified import Verified
 
@@ -102,6 +103,7 @@ class Blobs:
 
     _db: Database
     _folder: Path
+    numbers: Numbers
     _ledger: Ledger
     _sizes: Sizes
     _verified: Verified
@@ -273,7 +275,8 @@ class Blobs:
                 query = "SELECT id FROM job WHERE tenant = ? AND final = 0 AND instr(request, ?) > 0"
                 used = self._db.row(query, tenant, f'"{sha256}"')
                 if used is not None:
-                    raise Conflict(f"job {used['id']} still needs blob {sha256}", field="sha256", job=used["id"])
+                    told = self.numbers.job.told(used["id"])
+                    raise Conflict(f"job {told} still needs blob {sha256}", field="sha256", job=told)
                 db.execute("DELETE FROM blob WHERE tenant = ? AND sha256 = ?", (tenant, sha256))
                 self._sizes.drop(tenant, sha256)
             path = self._blob_path(tenant, sha256)

@@ -12,9 +12,10 @@ from eddy.store.rows import INSERT_EVENTS, dump_record, event_values
 _log = logging.getLogger(__name__)
 
 
-def give_up(database: Database, number: int, why: str) -> None:
-    """End a job whose row cannot be read, with a record that can; why is the operator's matter, and in the log."""
-    now_s, told = 0.0, "what the server kept of this job is damaged; its log has the cause: submit the job again"
+def give_up(database: Database, number: int, told: int, why: str) -> None:
+    """End a job whose row cannot be read, with a record that can; why is the operator's matter, and in the log, where
+    the job is called as it is `told`."""
+    now_s, words = 0.0, "what the server kept of this job is damaged; its log has the cause: submit the job again"
     with database.transaction() as db:
         (tenant,) = db.execute("SELECT CAST(tenant AS BLOB) FROM job WHERE id = ?", (number,)).fetchone()
         record = JobRecord(
@@ -28,14 +29,14 @@ def give_up(database: Database, number: int, why: str) -> None:
             arrival_s=now_s,
             ended_s=now_s,
             cause="storage-damaged",
-            detail=told,
+            detail=words,
         )
         db.execute(
             "UPDATE job SET state = ?, final = 1, ended_us = 0, request = '{}', record = ?, snapshot = '{}'"
             " WHERE id = ?",
             (record.state.value, dump_record(record), number),
         )
-        event = JobEvent(0, number, record.tenant, now_s, JobEventKind.STATE, JobState.FAILED, detail=told)
+        event = JobEvent(0, number, record.tenant, now_s, JobEventKind.STATE, JobState.FAILED, detail=words)
         values = event_values(event)
         db.execute(f"{INSERT_EVENTS} VALUES ({', '.join('?' * len(values))})", values)
-    _log.error("job %d cannot go on: %s", number, why, extra={"job": number})
+    _log.error("job %d cannot go on: %s", told, why, extra={"job": told})

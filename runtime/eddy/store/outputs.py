@@ -18,6 +18,7 @@ from eddy.files import os_errors, sync_folder
 from eddy.store import files
 from eddy.store.database import Database
 from eddy.store.names import output_name
+from eddy.store.numbers import Numbers
 from eddy.store.retention import require_outputs
 from eddy.store.rows import LOG, ItemOutput, ResultRow
 
@@ -99,6 +100,7 @@ class Outputs:
 
     _db: Database
     _outputs: Path
+    numbers: Numbers
 
     def job(self, tenant: str, job: int) -> JobRecord:
         """One job."""
@@ -113,11 +115,12 @@ class Outputs:
             Conflict: Not all items are done.
         """
         record = self.job(tenant, job)
-        require_outputs(record)
+        require_outputs(record, self.numbers)
         parts = self._parts(job, name)
+        told = self.numbers.job.told(job)
         if record.items_done < record.batch:
             raise Conflict(
-                f"job {job} is {record.state.value}: {record.items_done} of {record.batch} items are done;"
+                f"job {told} is {record.state.value}: {record.items_done} of {record.batch} items are done;"
                 " outputs can be fetched when all are",
                 field="job",
                 state=record.state.value,
@@ -125,9 +128,11 @@ class Outputs:
         if not parts:
             allowed = self.outputs(job)
             raise NotFound(
-                f"job {job} has no output {name!r}; it has: {', '.join(allowed)}", field="name", allowed=allowed
+                f"job {told} has no output {name!r}; it has: {', '.join(allowed)}",
+                field="name",
+                allowed=allowed,
             )
-        return OutputFile(self._output_path(job, name), parts, _called(job, name))
+        return OutputFile(self._output_path(job, name), parts, self._called(job, name))
 
     def output(self, tenant: str, job: int, name: str) -> bytes:
         """An output buffer of every item, end to end.
@@ -147,8 +152,8 @@ class Outputs:
             OutputsCollected: It was removed to make room.
             DamagedFile: The bytes are not those that were stored.
         """
-        require_outputs(self.job(tenant, job))
-        file = OutputFile(self._output_path(job, LOG), self._parts(job, LOG), _called(job, LOG))
+        require_outputs(self.job(tenant, job), self.numbers)
+        file = OutputFile(self._output_path(job, LOG), self._parts(job, LOG), self._called(job, LOG))
         return b"".join(file.verify().pieces()).decode(errors="replace")
 
     def outputs(self, job: int) -> list[str]:
@@ -220,7 +225,12 @@ class Outputs:
 
     def _apart(self, key: tuple[int, str]) -> AbstractContextManager[None]:
         job, name = key
-        return files.kept_apart(self._output_path(job, name), _called(job, name))
+        return files.kept_apart(self._output_path(job, name), self._called(job, name))
+
+    def _called(self, job: int, name: str) -> str:
+        """How a person calls an output."""
+        told = self.numbers.job.told(job)
+        return f"the log of job {told}" if name == LOG else f"output {name} of job {told}"
 
     def _open_part(self, path: Path, place: int) -> files.Written:
         """A file of an output, to be written on from a place; a new one is a draft until it is whole."""
@@ -232,8 +242,3 @@ class Outputs:
         """Where the files of a job's outputs end, as far as rows go."""
         query = "SELECT name, max(place + bytes) AS end FROM result WHERE job = ? GROUP BY name"
         return {(job, row["name"]): row["end"] for row in self._db.fresh_rows(query, job)}
-
-
-def _called(job: int, name: str) -> str:
-    """How a person calls an output."""
-    return f"the log of job {job}" if name == LOG else f"output {name} of job {job}"

@@ -18,6 +18,7 @@ from eddy.core.errors import OutputsCollected
 from eddy.core.records import JobRecord
 from eddy.store.database import Database
 from eddy.store.names import output_name
+from eddy.store.numbers import Numbers
 from eddy.store.rows import ResultRow, dump_record, load_record
 
 KEEP = 0.9
@@ -118,7 +119,7 @@ class Retention:
             _log.warning("%s, which nothing names any more, cannot be removed (%s)", path, error.strerror)
 
 
-def require_outputs(record: JobRecord) -> None:
+def require_outputs(record: JobRecord, numbers: Numbers) -> None:
     """Check that what a job left was not removed.
 
     Raises:
@@ -126,8 +127,9 @@ def require_outputs(record: JobRecord) -> None:
     """
     if record.collected_unix_s is not None:
         day = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(record.collected_unix_s))
+        told = numbers.job.told(record.id)
         raise OutputsCollected(
-            f"the outputs of job {record.id} were removed on {day} to make room: submit it again to compute them again",
-            job=record.id,
+            f"the outputs of job {told} were removed on {day} to make room: submit it again to compute them again",
+            job=told,
             collected_unix_s=record.collected_unix_s,
         )

@@ -15,6 +15,7 @@ from eddy.files import PRIVATE, Hold, holder_of, os_errors
 from eddy.store.check import examine
 from eddy.store.faults import broken, storage_errors
 from eddy.store.names import BLOBS, OUTPUTS, output_name, tenant_folder
+from eddy.store.numbers import numbers_in
 from eddy.store.outputs import Part
 from eddy.store.rows import LOG
 
@@ -103,10 +104,11 @@ def _blobs(copy: sqlite3.Connection) -> Iterator[Named]:
 
 def _outputs(copy: sqlite3.Connection) -> Iterator[Named]:
     parts: list[Part] = []
+    told = numbers_in(copy).job.told
     rows = copy.execute("SELECT job, name, place, bytes, sha256 FROM result ORDER BY job, name, place").fetchall()
     for number, (job, name, place, size, sha256) in enumerate(rows):
         parts.append(Part(place, size, sha256))
         if number + 1 == len(rows) or rows[number + 1][:2] != (job, name):
-            what = f"the log of job {job}" if name == LOG else f"output {name} of job {job}"
+            what = f"the log of job {told(job)}" if name == LOG else f"output {name} of job {told(job)}"
             yield Named(f"{OUTPUTS}/{output_name(job, name)}", tuple(parts), what)
             parts = []

@@ -31,6 +31,7 @@ from eddy.store.faults import legible
 from eddy.store.happened import Happened
 from eddy.store.listing import microseconds
 from eddy.store.names import BLOBS, OUTPUTS
+from eddy.store.numbers import numbers_of
 from eddy.store.outputs import Outputs
 from eddy.store.partial import Partials
 from eddy.store.retention import Retention
@@ -71,6 +72,7 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention)
             folder = Path(tempfile.mkdtemp(prefix="eddy-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._db = Database(path, folder)
+        self.numbers = numbers_of(self._db)
         self._outputs = folder / OUTPUTS
         self.happened = Happened()
         self._output_bytes = self._count_outputs()
@@ -121,8 +123,13 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention)
         """
         row = self._db.row("SELECT id, record FROM job WHERE id = ? AND tenant = ?", job, tenant)
         if row is None:
-            raise NotFound(f"no job {job} of tenant {tenant}", field="job", asked=job)
+            raise self.no_job(job)
         return record_of(row["id"], row["record"])
+
+    def no_job(self, job: int) -> NotFound:
+        """Why a job cannot be had; the same for one that is not there and for another tenant's."""
+        told = self.numbers.job.told(job)
+        return NotFound(f"there is no job {told}: `eddy jobs` lists yours", field="job", asked=told)
 
     def request(self, tenant: str, job: int) -> JobRequest:
         """What was asked for.
@@ -132,7 +139,7 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention)
         """
         row = self._db.row("SELECT request FROM job WHERE id = ? AND tenant = ?", job, tenant)
         if row is None:
-            raise NotFound(f"no job {job} of tenant {tenant}", field="job", asked=job)
+            raise self.no_job(job)
         return load_request(row["request"])
 
     def program(self, job: int) -> str:
@@ -143,7 +150,7 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention)
         """
         row = self._db.row("SELECT body FROM program WHERE job = ?", job)
         if row is None:
-            raise NotFound(f"no program of job {job}", field="job", asked=job)
+            raise NotFound(f"no program of job {self.numbers.job.told(job)}", field="job")
         return str(row["body"])
 
     def under_way(self, tenant: str | None, limit: int) -> tuple[JobRecord, ...]:
@@ -173,7 +180,7 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention)
             record = self.job(tenant, job)
             if record.state.is_final and record.state is not JobState.CANCELLED:
                 raise Conflict(
-                    f"job {job} has {record.state.value} already: there is nothing to cancel",
+                    f"job {self.numbers.job.told(job)} has {record.state.value} already: there is nothing to cancel",
                     field="job",
                     state=record.state.value,
                 )
@@ -202,7 +209,7 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention)
             row = row or self._db.rows(_UNFINISHED + " AND id = ?", number)[0]
             return _stored(row)
         except StorageDamaged as error:
-            give_up(self._db, number, error.message)
+            give_up(self._db, number, self.numbers.job.told(number), error.message)
             self._tally.drop(number)
             return None
 
@@ -299,7 +306,7 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention)
         for record, _ in commit.jobs:
             if record.state.is_final:
                 self._tally.drop(record.id)
-                _say_end(record)
+                _say_end(record, self.numbers.job.told(record.id))
             else:
                 self._tally.note(record.id, record.tenant, record.state.value)
 
@@ -321,11 +328,11 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention)
 _UNFINISHED = "SELECT id, request, record, cancel, snapshot FROM job WHERE final = 0"
 
 
-def _say_end(record: JobRecord) -> None:
+def _say_end(record: JobRecord, told: int) -> None:
     if _log.isEnabledFor(logging.INFO):
         why = {"cause": record.cause} if record.cause else {}
-        facts = {"job": record.id, "tenant": record.tenant, "state": record.state.value, **why}
-        _log.info("job %d has ended", record.id, extra=facts)
+        facts = {"job": told, "tenant": record.tenant, "state": record.state.value, **why}
+        _log.info("job %d has ended", told, extra=facts)
 
 
 @legible("a job's row")

@@ -14,6 +14,7 @@ from eddy.core.records import APPLICATION, JobEvent, JobEventKind, JobRecord, Jo
 from eddy.core.tenants import Quota
 from eddy.store.database import Database, insert
 from eddy.store.listing import INSERT_LABELS, label_rows, microseconds
+from eddy.store.numbers import Numbers
 from eddy.store.rows import INSERT_EVENTS, dump_record, dump_request, event_values, text_hash
 from eddy.store.tally import Tally
 
@@ -79,6 +80,7 @@ class Submissions:
 
     _db: Database
     _tally: Tally
+    numbers: Numbers
 
     def quota(self, tenant: str) -> Quota:
         """A tenant's bounds."""
@@ -191,7 +193,7 @@ class Submissions:
             text = dump_request(request)
             body = text_hash(text) if request.idempotency_key else ""
             if key in group.known:
-                return _same(request, body, *group.known[key]), False
+                return self._same(request, body, *group.known[key]), False
             self._check_quota(request.tenant, group.tenants[request.tenant])
             self._check_after(request)
             kept = check(submission)
@@ -225,7 +227,7 @@ class Submissions:
             Conflict: It was used for another request.
         """
         found = self._known([Submission(request)]).get((request.tenant, request.idempotency_key))
-        return None if found is None else _same(request, text_hash(dump_request(request)), *found)
+        return None if found is None else self._same(request, text_hash(dump_request(request)), *found)
 
     def check_admission(self, request: JobRequest) -> None:
         """Check what is checked of a job that is kept, but for what its kind checks; keeps nothing.
@@ -264,26 +266,28 @@ class Submissions:
         gone = self.missing(request.tenant, request.asked.after) if request.asked.after else []
         if gone:
             place = request.asked.after.index(gone[0])
+            told = self.numbers.job.told(gone[0])
             raise InvalidRequest(
-                f"after[{place}]: you have no job {gone[0]}; name jobs of yours that must succeed first",
+                f"after[{place}]: you have no job {told}; name jobs of yours that must succeed first",
                 field=f"after[{place}]",
-                asked=gone[0],
+                asked=told,
             )
+
+    def _same(self, request: JobRequest, body: str, known: str, record: JobRecord) -> JobRecord:
+        """The job a key names, where it was used for this very request."""
+        if known == body:
+            return record
+        raise key_taken(request.idempotency_key, self.numbers.job.told(record.id))
 
     def unfinished_by_state(self) -> dict[str, int]:
         """Jobs that have not ended, by state; kept, not counted."""
         return self._tally.states()
 
 
-def _same(request: JobRequest, body: str, known: str, record: JobRecord) -> JobRecord:
-    """The job a key names, where it was used for this very request."""
-    if known == body:
-        return record
-    raise Conflict(
-        f"idempotency key {request.idempotency_key!r} was used for another request (job {record.id}): use a new key",
-        field="Idempotency-Key",
-        job=record.id,
-    )
+def key_taken(key: str, job: int) -> Conflict:
+    """Why an idempotency key cannot be used: it names a job, as that is told."""
+    message = f"idempotency key {key!r} was used for another request (job {job}): use a new key"
+    return Conflict(message, field="Idempotency-Key", job=job)
 
 
 def draft(submission: Submission, at_s: float) -> JobRecord:

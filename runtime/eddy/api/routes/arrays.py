@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import anyio.to_thread
-from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Request, Response
 
 from eddy.api.array_bodies import Array, ArraySubmission, array_answer, array_model, differing
 from eddy.api.bodies import JsonRoute
@@ -21,7 +21,16 @@ from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.tenants import TenantRecord
 
 router = APIRouter(prefix="/v1/arrays", tags=["jobs"], route_class=JsonRoute)
-ArrayId = Annotated[Decimal, Path(ge=1, le=(1 << 63) - 1, description="Id of an array.")]
+
+
+async def array_meant(
+    array: Annotated[Decimal, Path(ge=1, le=(1 << 63) - 1, description="Id of an array.")], context: Ctx
+) -> int:
+    """The first job of the array that an id names; no job where it names none."""
+    return context.store.numbers.job.meant(array)
+
+
+ArrayId = Annotated[int, Depends(array_meant)]
 
 
 async def submit(
@@ -48,11 +57,11 @@ async def submit(
                 raise InvalidRequest(message, field=f"each[{place}].{name}", allowed="leave it out")
     context.require_running()
     check_priority(tenant, body.job.priority)
-    requests = [job.request(tenant.id, idempotency_key or "", view) for job in jobs]
+    requests = [job.request(tenant.id, idempotency_key or "", view, context.store.numbers) for job in jobs]
     work = partial(context.hypervisor.submit_array, requests)
     records = await (while_connected(http, work) if view.lingers else work())
     first = records[0].id
-    response.headers["Location"] = f"/v1/arrays/{first}"
+    response.headers["Location"] = f"/v1/arrays/{context.store.numbers.job.told(first)}"
     return await _answer(context, tenant.id, first)
 
 
@@ -108,7 +117,11 @@ async def cancel(array: ArrayId, context: Ctx, viewer: Caller) -> Array:
 
 
 async def _answer(context: Context, owner: str, array: int) -> Array:
-    return array_answer(owner, array, await read(context, partial(context.store.array_states, owner, array)))
+    return array_answer(
+        owner,
+        context.store.numbers.job.told(array),
+        await read(context, partial(context.store.array_states, owner, array)),
+    )
 
 
 async def _owner(context: Context, viewer: TenantRecord, array: int) -> str:
@@ -121,5 +134,6 @@ async def _owner(context: Context, viewer: TenantRecord, array: int) -> str:
         return viewer.id
     owner = await anyio.to_thread.run_sync(context.store.owner, array)
     if owner is None:
-        raise NotFound(f"There is no array {array}.", field="array", asked=array)
+        told = context.store.numbers.job.told(array)
+        raise NotFound(f"There is no array {told}.", field="array", asked=told)
     return owner

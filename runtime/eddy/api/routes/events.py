@@ -23,6 +23,7 @@ _Seen = Annotated[Decimal | None, Header(ge=0, le=(1 << 63) - 1, description="Th
     "",
     operation_id="follow_jobs",
     summary="Follow all your jobs",
+    status_code=200,
     response_class=EventStream,
     responses={200: stream("Events of your jobs; of everyone's, for the operator.", examples.EVENTS)},
 )
@@ -31,8 +32,9 @@ async def events(
 ) -> EventStream:
     """Server-sent events of all jobs, from now on, or after `Last-Event-ID`; one of kind `end` where it ends."""
     whose = None if viewer.admin else viewer.id
-    after = last_event_id
-    if after is None:
+    if last_event_id is not None:
+        after = context.store.numbers.event.meant(last_event_id)
+    else:
         after = await anyio.to_thread.run_sync(context.store.before_last, whose, last)
     store = context.store
     followed = Followed(

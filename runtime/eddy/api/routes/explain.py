@@ -41,7 +41,8 @@ async def explain(job: JobId, context: Ctx, viewer: Caller) -> Explained:
         with anyio.move_on_after(PATIENCE_S):
             standing = None if record.state.is_final else await context.hypervisor.stands(job)
             ideal = await _alone(context, record)
-    return explained(record, log, context.hypervisor.now_s(), taken, standing, ideal)
+    number = context.store.numbers.job.told(job)
+    return explained(record, number, log, context.hypervisor.now_s(), taken, standing, ideal)
 
 
 def _read(context: Context, viewer: TenantRecord, job: int) -> tuple[JobRecord, Sequence[JobEvent], list[Taken]]:
@@ -50,7 +51,9 @@ def _read(context: Context, viewer: TenantRecord, job: int) -> tuple[JobRecord, 
     record, log = store.job(owner, job), store.events(owner, job)
     policy = context.hypervisor.policy
     taken = [
-        taken_of(event, store.events(None, None, event.seq, LOOKED_THROUGH), viewer.id, viewer.admin, policy)
+        taken_of(
+            event, store.events(None, None, event.seq, LOOKED_THROUGH), store.numbers, viewer.id, viewer.admin, policy
+        )
         for event in [e for e in log if e.what is JobEventKind.PREEMPT and e.slot is not None][-MOST_TAKEN:]
     ]
     return record, log, taken

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 import anyio.to_thread
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from eddy.api import examples, rendered
@@ -27,7 +27,7 @@ from eddy.api.quick import quick_route
 from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
 from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission
-from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.jobs import PRIORITIES, JobState
 from eddy.core.records import JobRecord
 from eddy.core.tenants import TenantRecord
@@ -43,7 +43,14 @@ WaitS = Annotated[float, Query(ge=0, le=60, description="Wall seconds to wait fo
 WhileState = Annotated[
     JobState | None, Query(description="With `wait`: only as long as it is in this state.", alias="while")
 ]
-JobId = Annotated[Decimal, Path(ge=1, le=_LARGEST_ID, description="Job id.")]
+
+
+async def job_meant(job: Annotated[Decimal, Path(ge=1, le=_LARGEST_ID, description="Job id.")], context: Ctx) -> int:
+    """Which job an id names; no job where it names none."""
+    return context.store.numbers.job.meant(job)
+
+
+JobId = Annotated[int, Depends(job_meant)]
 
 
 def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
@@ -57,7 +64,7 @@ def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
         return viewer.id
     found = context.store.owner(job)
     if found is None:
-        raise NotFound(f"There is no job {job}.", field="job", asked=job)
+        raise context.store.no_job(job)
     return found
 
 
@@ -69,7 +76,7 @@ async def read(context: Context, call: Callable[[], T]) -> T:
 def answer(context: Context, record: JobRecord, estimate: JobEstimate | None = None) -> Job:
     """The job object, with its output links."""
     doing = context.hypervisor.doing(record.id)
-    return job_answer(record, context.catalogue.applications, doing, context.kinds, estimate)
+    return job_answer(record, context.store.numbers, context.catalogue.applications, doing, context.kinds, estimate)
 
 
 def check_priority(tenant: TenantRecord, priority: int) -> None:
@@ -108,7 +115,7 @@ async def submit(
     view = body.check_kind(context.kinds)
     context.require_running()
     check_priority(tenant, body.priority)
-    request = body.request(tenant.id, idempotency_key or "", view)
+    request = body.request(tenant.id, idempotency_key or "", view, context.store.numbers)
     if dry_run:
         trial = partial(context.hypervisor.try_out, request)
         found = await (while_connected(http, trial) if view.lingers else trial())
@@ -118,7 +125,7 @@ async def submit(
         )
     work = partial(context.hypervisor.submit, request)
     record = await (while_connected(http, work) if view.lingers else work())
-    response.headers["Location"] = f"/v1/jobs/{record.id}"
+    response.headers["Location"] = f"/v1/jobs/{context.store.numbers.job.told(record.id)}"
     return answer(context, record)
 
 
@@ -159,10 +166,11 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
     if query.tenant is not None and not viewer.admin and query.tenant != viewer.id:
         raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[viewer.id])
     limit = query.limit or context.settings.page_size
-    wanted = query.wanted(query.tenant if viewer.admin else viewer.id)
-    found = await read(context, partial(context.store.jobs_wanted, wanted, limit + 1, query.after))
+    numbers = context.store.numbers
+    wanted = query.wanted(query.tenant if viewer.admin else viewer.id, numbers)
+    found = await read(context, partial(context.store.jobs_wanted, wanted, limit + 1, query.after(numbers)))
     page = found[:limit]
-    following = cursor_of(page[-1][1]) if len(found) > limit else None
+    following = cursor_of(page[-1][1], numbers) if len(found) > limit else None
     estimates = await estimates_of(context, [record for record, _ in page])
     texts = [_text(context, record, estimates.get(record.id)) for record, _ in page]
     return Response(
@@ -230,6 +238,7 @@ def _has_ended(record: JobRecord) -> bool:
     "/{job}/events",
     operation_id="follow_job",
     summary="Follow a job",
+    status_code=200,
     response_class=EventStream,
     responses={
         200: stream("Events, until the job has ended.", examples.EVENTS),
@@ -245,7 +254,7 @@ async def events(
 ) -> Response:
     """Server-sent events from the first, or after `Last-Event-ID`, until the job has ended; then one of kind `end`."""
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
-    after = last_event_id or 0
+    after = context.store.numbers.event.meant(last_event_id or 0)
     record = await read(context, lambda: context.store.job(owner, job))
     if record.state.is_final and not await read(context, lambda: context.store.events(owner, job, after, 1)):
         return Response(status_code=204)
@@ -277,7 +286,7 @@ async def output(
 ) -> Response:
     """The bytes of an output buffer of all items, end to end, in item order; 409 until the job has succeeded."""
     file = await context.uploads.on_disk(_output, context, viewer, job, name)
-    headers = {"Content-Disposition": f'attachment; filename="{job}-{quote(name)}.bin"'}
+    headers = {"Content-Disposition": f'attachment; filename="{context.store.numbers.job.told(job)}-{quote(name)}.bin"'}
     asked = PartAsked(if_none_match, range, if_range)
     return await respond(context.uploads, asked, f'"{file.tag}"', file.size_bytes, file.read, headers)
 
@@ -287,7 +296,8 @@ def _output(context: Context, viewer: TenantRecord, job: int, name: str) -> Outp
     owner = owner_of(context, viewer, job)
     record = context.store.job(owner, job)
     if record.state is not JobState.SUCCEEDED:
-        message = f"Job {job} is {record.state.value}; outputs can be fetched once it has succeeded."
+        told = context.store.numbers.job.told(job)
+        message = f"Job {told} is {record.state.value}; outputs can be fetched once it has succeeded."
         raise Conflict(message, field="job", state=record.state.value)
     return context.store.output_file(owner, job, name)
 

@@ -61,7 +61,7 @@ async def drain(slot: _SlotIndex, body: DrainSubmission, context: Ctx, operator:
     await noted(context, operator, "drain-slot" if because else "undrain-slot", slot=slot, because=because)
     await context.hypervisor.drain(slot, because)
     (status,) = (status for status in context.hypervisor.slots() if status.slot == slot)
-    return slot_answer(status, operator)
+    return slot_answer(status, context.store.numbers, operator)
 
 
 @router.get("/policy", operation_id="show_policy", response_model=PolicyInForce, summary="The dispatch policy")

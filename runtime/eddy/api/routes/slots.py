@@ -18,5 +18,5 @@ async def list_slots(context: Ctx, viewer: Caller) -> SlotList:
     return SlotList(
         computes=context.hypervisor.computes,
         now_s=context.hypervisor.now_s(),
-        slots=[slot_answer(status, viewer) for status in statuses],
+        slots=[slot_answer(status, context.store.numbers, viewer) for status in statuses],
     )

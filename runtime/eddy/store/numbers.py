@@ -1,0 +1,70 @@
+"""What jobs and entries of the log are called outside, so that no tenant counts what others do (decision 60)."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import sys
+from dataclasses import dataclass
+
+from eddy.core.numbering import Numbering
+from eddy.store.database import Database
+from eddy.store.faults import legible
+
+JOB_DIGITS, EVENT_DIGITS = 12, 15
+_NAME = "numbering"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What counts of a store are told as.
+
+    Attributes:
+        job: Of jobs, and of arrays, which are called as their first job.
+        event: Of entries of the event log.
+    """
+
+    job: Numbering
+    event: Numbering
+
+
+def numbers_of(db: Database) -> Numbers:
+    """How a store tells its counts. A new one tells none of them plainly, an older one those that it has told already.
+
+    Raises:
+        StorageDamaged: What is kept of it cannot be read.
+        StorageFailed: It is not kept yet, and cannot be written.
+    """
+    query = "SELECT value FROM meta WHERE key = ?"
+    if db.row(query, _NAME) is None:
+        made = {"key": secrets.token_hex(32), **{name: _next(db, name) for name in ("job", "event")}}
+        with db.transaction() as connection:  # of two that open it at once, the first one's holds
+            connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)", (_NAME, json.dumps(made)))
+    row = db.row(query, _NAME)
+    assert row is not None
+    return _read(row["value"])
+
+
+def numbers_in(connection: sqlite3.Connection) -> Numbers:
+    """How a store that is not open tells its counts; plainly, where it has told none otherwise.
+
+    Raises:
+        StorageDamaged: What is kept of it cannot be read.
+    """
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (_NAME,)).fetchone()
+    everything = Numbering(b"", JOB_DIGITS, sys.maxsize)
+    return Numbers(everything, everything) if row is None else _read(row[0])
+
+
+@legible("the numbering of jobs")
+def _read(text: str) -> Numbers:
+    kept = json.loads(text)
+    key = bytes.fromhex(kept["key"])
+    return Numbers(Numbering(key, JOB_DIGITS, kept["job"]), Numbering(key, EVENT_DIGITS, kept["event"]))
+
+
+def _next(db: Database, table: str) -> int:
+    """The number the next row of a table has."""
+    row = db.row("SELECT seq FROM sqlite_sequence WHERE name = ?", table)
+    return 1 if row is None else int(row["seq"]) + 1
