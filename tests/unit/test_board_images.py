@@ -85,6 +85,7 @@ def test_prefetch_copies_ahead_and_never_fails(folder: Path, monkeypatch: pytest
     store = ImageStore(folder)
     image = store.images()[0]
     store.prefetch(image.sha256)
+    assert store.settle()
     file = folder / f"{image.module}__slot{image.slot}.bit"
     read: list[Path] = []
     whole = Path.read_bytes
@@ -103,9 +104,30 @@ def test_prefetch_copies_ahead_and_never_fails(folder: Path, monkeypatch: pytest
     store = ImageStore(folder)
     store.prefetch(image.sha256)
     store.prefetch("nothing")
+    assert store.settle()
     with pytest.raises(ImageRefused):
         store.admit(image.sha256, TINY.slots[image.slot], SHELL, OPEN)
     store.close()
+
+
+def test_reading_ahead_stops_where_memory_is_full_and_keeps_what_is_needed(folder: Path) -> None:
+    images = ImageStore(folder).images()
+    room = sum((folder / f"{image.module}__slot{image.slot}.bit").stat().st_size for image in images[:2])
+    store = ImageStore(folder, cache_bytes=room)
+    needed = images[-1]
+    copy = store.admit(needed.sha256, TINY.slots[needed.slot], SHELL, OPEN)[1]
+    store.read_ahead(tuple(image.sha256 for image in images))
+    assert store.settle()
+    kept = [image.sha256 for image in images if (copy.parents[1] / image.sha256).is_dir()]
+    assert kept == [images[0].sha256, needed.sha256]
+    store.prefetch(images[1].sha256)  # asked for because it is next: another one leaves, not the one the port is at
+    assert store.settle()
+    kept = [image.sha256 for image in images if (copy.parents[1] / image.sha256).is_dir()]
+    assert kept == [images[1].sha256, needed.sha256]
+    store.close()
+    store.prefetch(needed.sha256)  # nothing is read any more
+    assert store.settle()
+    assert not copy.exists()
 
 
 def test_no_folder_no_images(tmp_path: Path) -> None:

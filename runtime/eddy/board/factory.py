@@ -15,6 +15,7 @@ import asyncio
 import os
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -102,7 +103,9 @@ def _open_rtl(
     trust = Trust.load(profile.requires_signature, trusted_keys)
     builder = ModelBuilder(progress)
     folder = images or files.overlay.parent
-    board = open_device(files.overlay, device, clock, profile, folder, trust, first_seq, preparer=builder.prepare)
+    # Reading a file of the host takes no board time.
+    timed = replace(profile, configuration=replace(profile.configuration, storage_bytes_per_s=0.0))
+    board = open_device(files.overlay, device, clock, timed, folder, trust, first_seq, preparer=builder.prepare)
     weakref.finalize(board, builder.close)
     return board
 
@@ -156,7 +159,9 @@ def open_device(
     pynq.Device.active_device = device
     overlay = pynq.Overlay(str(file), download=download, device=device)
     fabric = OverlayFabric(overlay, profile, loop)
-    board = PynqBoard(fabric, clock, profile, ImageStore(images), trust, first_seq, preparer)
+    board = PynqBoard(
+        fabric, clock, profile, ImageStore(images, profile.configuration.image_cache_bytes), trust, first_seq, preparer
+    )
     # Whoever forgets `release` leaves at least no task behind that waits for an interrupt.
     weakref.finalize(board, fabric.close)
     return board

@@ -12,11 +12,13 @@ import hashlib
 import os
 import shutil
 import tempfile
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
 from eddy.board.image_files import image_of, payload_bytes, read_manifest
+from eddy.board.read_ahead import AheadReader
 from eddy.board.signing import Trust
 from eddy.core.errors import ConfigurationFailed, EddyError, ImageRefused, InvalidRequest
 from eddy.core.slots import Image, SlotDescription
@@ -46,6 +48,11 @@ class ImageStore:
         self._parsed: dict[Path, tuple[_Stamp, StoredImage | None]] = {}
         self._copies: OrderedDict[str, tuple[_Stamp, Path, int]] = OrderedDict()
         self._private: tempfile.TemporaryDirectory[str] | None = None
+        self._lock = threading.RLock()
+        """Over what is known of files and copies; not over reading one."""
+        self._pinned = ""
+        """The image handed out last: the port may be reading its copy."""
+        self._ahead = AheadReader(self._read_ahead)
 
     def images(self) -> tuple[Image, ...]:
         """Every image, by module and slot."""
@@ -71,27 +78,49 @@ class ImageStore:
             )
         _check_place(entry.image, slot, shell)
         trust.check(entry.image)
-        file = self._copy(entry)
+        file = self._copy(entry, pin=True)
         _check_size(entry.image, slot, file)
         return entry.image, file
 
     def prefetch(self, sha256: str) -> None:
-        """Copy an image into memory ahead of its load; says nothing if that cannot be done."""
+        """Copy an image into memory ahead of its load, beside everything else; says nothing if that cannot be done."""
+        self._ahead.next(sha256)
+
+    def read_ahead(self, images: tuple[str, ...]) -> None:
+        """Copy images in this order while nothing else is to be read, as far as there is room."""
+        self._ahead.later(images)
+
+    def settle(self) -> bool:
+        """Wait until everything was read ahead that was asked for; answers whether that came to be."""
+        return self._ahead.settle()
+
+    def _read_ahead(self, sha256: str, modestly: bool) -> bool:
         try:
             entry = self._scan().get(sha256)
-            if entry is not None:
-                self._copy(entry)
+            with self._lock:
+                if entry is None or (modestly and self._taken() + entry.image.bytes > self._cache_bytes):
+                    return False
+            self._copy(entry)
         except (EddyError, OSError):
-            return
+            return False
+        return True
 
     def close(self) -> None:
         """Remove the private copies."""
+        self._ahead.close()
         if self._private is not None:
             self._private.cleanup()
             self._private = None
             self._copies.clear()
 
+    def _taken(self) -> int:
+        return sum(size for _, _, size in self._copies.values())
+
     def _scan(self) -> dict[str, StoredImage]:
+        with self._lock:
+            return self._look()
+
+    def _look(self) -> dict[str, StoredImage]:
         found: dict[str, StoredImage] = {}
         manifests = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
         for path in manifests:
@@ -115,14 +144,14 @@ class ImageStore:
         self._parsed[path] = (stamp, entry)
         return entry
 
-    def _copy(self, entry: StoredImage) -> Path:
+    def _copy(self, entry: StoredImage, pin: bool = False) -> Path:
         """The private copy of an image's file, made or found; its bytes have the image's hash."""
         sha256 = entry.image.sha256
         try:
             stamp = _stamp(entry.file)
-            if sha256 in self._copies and self._copies[sha256][0] == stamp:
-                self._copies.move_to_end(sha256)
-                return self._copies[sha256][1]
+            known = self._known(sha256, stamp, pin)
+            if known is not None:
+                return known
             data = entry.file.read_bytes()
         except OSError as error:
             raise ImageRefused(f"{entry.file} cannot be read: {error.strerror}", reason="missing") from error
@@ -133,24 +162,41 @@ class ImageStore:
                 " build or copy it again",
                 reason="damaged",
             )
-        return self._keep(entry, stamp, data)
+        with self._lock:
+            # Another thread may have read it meanwhile.
+            return self._known(sha256, stamp, pin) or self._keep(entry, stamp, data, pin)
 
-    def _keep(self, entry: StoredImage, stamp: _Stamp, data: bytes) -> Path:
+    def _known(self, sha256: str, stamp: _Stamp, pin: bool) -> Path | None:
+        """The copy of an image whose file did not change since, if there is one."""
+        with self._lock:
+            if sha256 not in self._copies or self._copies[sha256][0] != stamp:
+                return None
+            self._copies.move_to_end(sha256)
+            self._pinned = sha256 if pin else self._pinned
+            return self._copies[sha256][1]
+
+    def _keep(self, entry: StoredImage, stamp: _Stamp, data: bytes, pin: bool) -> Path:
         sha256 = entry.image.sha256
+        # A load lets go of the copy of the one before it, a read ahead does not: the port may be at it.
+        self._pinned = sha256 if pin else self._pinned
         if sha256 in self._copies:
             self._drop(sha256)
-        while self._copies and sum(size for _, _, size in self._copies.values()) + len(data) > self._cache_bytes:
-            self._drop(next(iter(self._copies)))
+        while self._loose() and self._taken() + len(data) > self._cache_bytes:
+            self._drop(self._loose()[0])
         try:
             copy = self._place(entry, data)
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-            while self._copies:  # what can be read again makes room first
-                self._drop(next(iter(self._copies)))
+            for loose in self._loose():  # what can be read again makes room first
+                self._drop(loose)
             copy = self._place_or_say(entry, data)
         self._copies[sha256] = (stamp, copy, len(data))
         return copy
+
+    def _loose(self) -> list[str]:
+        """Copies that may leave, the one used longest ago first."""
+        return [sha256 for sha256 in self._copies if sha256 != self._pinned]
 
     def _place_or_say(self, entry: StoredImage, data: bytes) -> Path:
         try:

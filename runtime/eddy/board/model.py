@@ -136,7 +136,8 @@ class ModelBoard:
             modules: Names of the modules to have images of.
             latency: Seconds an item takes.
             scrubbed: Modules that a reset makes clean for another tenant.
-            options: As the constructor takes them; `load_times` come from the profile where they are left out.
+            options: As the constructor takes them; `load_times` and `cache_bytes` come from the profile where they are
+                left out.
         """
         description = BoardDescription(
             board="model",
@@ -148,6 +149,8 @@ class ModelBoard:
             configuration_bytes_per_s=profile.configuration.bytes_per_s,
             requires_signature=False,
             computes=bool(options.get("behaviours")),
+            storage_bytes_per_s=profile.configuration.storage_bytes_per_s,
+            image_cache_bytes=profile.configuration.image_cache_bytes,
         )
         port = profile.configuration
         times = {
@@ -155,6 +158,7 @@ class ModelBoard:
             for s in profile.slots
         }
         options.setdefault("load_times", times)
+        options.setdefault("cache_bytes", profile.configuration.image_cache_bytes)
         return cls(description, model_images(description, modules, scrubbed), latency, **options)  # type: ignore[arg-type]
 
     # What it is and holds -----------------------------------------------------------------------------------------
@@ -225,6 +229,11 @@ class ModelBoard:
         known = self._images.get(image)
         if known is not None:
             self._reads.prefetch(known, self._now_s)
+
+    def read_ahead(self, images: tuple[str, ...]) -> None:
+        """Read images from storage while it has nothing else to do; see the port."""
+        known = (self._images[image] for image in images if image in self._images)
+        self._reads.read_ahead(known, self._now_s)
 
     # Items --------------------------------------------------------------------------------------------------------
 

@@ -265,6 +265,8 @@ class BoardDescription:
     """What a board is; fixed while it runs.
 
     `computes` is false where items only take their time: what they leave in memory is not what they should.
+    `storage_bytes_per_s` is the rate at which an image is read that is not in memory, 0 where that takes no board time;
+    `image_cache_bytes` is the memory for images, 0 where none is kept.
     """
 
     board: str
@@ -276,6 +278,8 @@ class BoardDescription:
     configuration_bytes_per_s: float
     requires_signature: bool
     computes: bool = True
+    storage_bytes_per_s: float = 0.0
+    image_cache_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +347,13 @@ class BoardPort(Protocol):
 
     def prefetch(self, image: str) -> None:
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
+
+    def read_ahead(self, images: tuple[str, ...]) -> None:
+        """Bring images into the board's memory while its storage has nothing else to do; a hint, never an error.
+
+        They are read in this order, before those that were asked for earlier, as far as there is room: none makes an
+        image leave. A load that needs its image read, and `prefetch`, go first.
+        """
 
     def prepare(self, module: str) -> Preparation:
         """Begin what the loads of a module need beforehand, beside everything else, and say how that stands.

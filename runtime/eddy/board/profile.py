@@ -27,12 +27,14 @@ class PortRates:
         bytes_per_s: Rate at which the port takes an image.
         storage_bytes_per_s: Rate of reading an image that is not in memory yet.
         source: Where the figures come from.
+        image_cache_bytes: Memory for images that were read, so that they need no read again.
     """
 
     kind: str
     bytes_per_s: float
     storage_bytes_per_s: float
     source: str
+    image_cache_bytes: int = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)

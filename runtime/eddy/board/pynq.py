@@ -129,6 +129,8 @@ class PynqBoard:
             arena_bytes=self._arena.size,
             configuration_bytes_per_s=profile.configuration.bytes_per_s,
             requires_signature=self._trust.required,
+            storage_bytes_per_s=profile.configuration.storage_bytes_per_s,
+            image_cache_bytes=profile.configuration.image_cache_bytes,
         )
 
     def state(self) -> BoardState:
@@ -167,6 +169,10 @@ class PynqBoard:
     def prefetch(self, image: str) -> None:
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
         self._store.prefetch(image)
+
+    def read_ahead(self, images: tuple[str, ...]) -> None:
+        """Bring images into the board's memory while nothing else is to be read; a hint, never an error."""
+        self._store.read_ahead(images)
 
     def prepare(self, module: str) -> Preparation:
         """Begin what the loads of a module need beforehand, and say how that stands."""

@@ -94,6 +94,10 @@ class SocketBoard:
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
         self._call("prefetch", image=image)
 
+    def read_ahead(self, images: tuple[str, ...]) -> None:
+        """Bring images into the board's memory while its storage has nothing else to do; a hint, never an error."""
+        self._call("read_ahead", images=images)
+
     def prepare(self, module: str) -> Preparation:
         """Begin what the loads of a module need beforehand, and say how that stands."""
         result: Preparation = self._call("prepare", module=module)

@@ -43,6 +43,17 @@ def simulate(
     load_ms: Annotated[
         float | None, typer.Option(min=0.0, help="Time of every load; by default the measured one.")
     ] = None,
+    port_ms: Annotated[
+        float | None, typer.Option(min=0.0, help="The configuration port's part of a load; by default the file's.")
+    ] = None,
+    near_images: Annotated[
+        int, typer.Option(min=0, help="Images the board's memory holds, read ahead while the storage is idle.")
+    ] = 0,
+    idle_s: Annotated[
+        float, typer.Option(min=0.0, help="Seconds the board was up before the first event, reading images.")
+    ] = 0.0,
+    own_tenants: Annotated[bool, typer.Option(help="Whether every event is another tenant's.")] = False,
+    scrub: Annotated[bool, typer.Option(help="Whether a reset makes modules clean for another tenant.")] = False,
     out: Annotated[Path | None, typer.Option(help="Where to write events and trace as JSON.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -57,7 +68,16 @@ def simulate(
         workload = parse_workload(read_json(apps), slots, load_ms)
         sequence = parse_events(read_json(events), workload)
         blocking = loads == "blocking"
-        setting = BoardSetting(latency == "measured", blocking, not blocking if reuse is None else reuse)
+        setting = BoardSetting(
+            latency == "measured",
+            blocking,
+            not blocking if reuse is None else reuse,
+            near_images=near_images,
+            idle_s=idle_s,
+            own_tenants=own_tenants,
+            scrub=scrub,
+            port_s=None if port_ms is None else port_ms * 1e-3,
+        )
         result = run(workload, sequence, make_player(policy, variant), setting)
         document = report(workload, sequence, result, setting.measured)
         if out is not None:

@@ -72,6 +72,8 @@ class Commands:
             self._board.stop(command.slot, command.item)
         elif isinstance(command, m.Fetch):
             self._board.prefetch(command.image)
+        elif isinstance(command, m.ReadAhead):
+            self._board.read_ahead(command.images)
         return []
 
     def _outputs(self, command: m.Collect) -> list[ItemOutput]:

@@ -84,6 +84,7 @@ class Decisions:
     def view(self, which: Pool = Pool.PIPELINE) -> DispatchView:
         """What a pool's policy sees now: its slots, and the jobs that run in them. Jobs that wait for memory, and slots
         that rest after failed loads or are drained, are not shown: nothing could be decided about them."""
+        self.state.show_near()
         pool = self.state.pools[which]
         return DispatchView(
             now_s=self.state.now_s,
@@ -97,6 +98,7 @@ class Decisions:
             observations=tuple(pool.observations),
             memory=pool.memory,
             changed=pool.changed,
+            reads_beside=self.state.reads_ahead,
         )
 
     def carry_out(self, decision: Configure | Preempt | Prefetch, pool: PoolState) -> bool:
@@ -106,7 +108,7 @@ class Decisions:
         if isinstance(decision, Preempt):
             return self._preempt(decision, pool)
         image = pool.fits.get(decision.module, {}).get(decision.slot)
-        if image is not None:
+        if image is not None and not self.state.need_image(decision.slot, decision.module):
             self.state.out.commands.append(Fetch(image))
         return False
 
@@ -152,6 +154,7 @@ class Decisions:
         job.reconfigurations += 1
         self.state.port.begin(slot, pool.pool)
         slot.enter(Phase.LOADING, self.state.now_s)
+        slot.was_near = self.state.need_image(slot.index, module)
         self.state.log(job, slot, self.state.now_s, JobEventKind.CONFIGURE)
         self.state.out.commands.append(Load(slot.index, pool.fits[module][slot.index]))
         return False

@@ -36,11 +36,13 @@ from eddy.hypervisor.messages import (
     LaunchItem,
     LaunchSlice,
     Load,
+    ReadAhead,
     ScrubSlot,
     SliceEnded,
     StepResult,
     StopItem,
 )
+from eddy.hypervisor.near_images import NearImages
 from eddy.hypervisor.pools import PoolSlots, PoolState
 from eddy.hypervisor.reports import MAX_LOAD_ATTEMPTS as MAX_LOAD_ATTEMPTS
 from eddy.hypervisor.reports import Reports
@@ -60,6 +62,7 @@ class Machine:
         gpu: The `gpu` pool, which kernel jobs run in; None where the board has none.
         residency: What becomes of modules that stay in slots.
         price: Shares the cores of the `gpu` pool between tenants; None where its policy gives kernels whole slots.
+        near: The account of the images in the board's memory; empty where none are kept there.
     """
 
     def __init__(
@@ -71,13 +74,14 @@ class Machine:
         gpu: PoolSlots | None = None,
         residency: Residency = LIVE,
         price: PriceLoop | None = None,
+        near: NearImages | None = None,
     ) -> None:
         every = {**slots, **(gpu.slots if gpu is not None else {})}
         pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, policy, slots, fits)}
         if gpu is not None:
             pools[Pool.GPU] = PoolState(Pool.GPU, gpu.policy, gpu.slots, fits)
         found = (MachineSlot(index, load_s) for index, load_s in sorted(every.items()))
-        self.state = MachineState(found, pools, scrubbed, residency)
+        self.state = MachineState(found, pools, scrubbed, residency, near)
         self.reports, self.decisions = Reports(self.state), Decisions(self.state)
         self.clusters = SharedClusters(self.state, price) if price is not None and gpu is not None else None
         self.state.clusters = self.clusters
@@ -98,6 +102,8 @@ class Machine:
         wakes = [pool.wake_s for pool in self.state.pools.values()]
         if self.clusters is not None:
             wakes.append(self.clusters.wake_s)
+        if self.state.jobs:
+            wakes.append(self.state.near.next_s(self.state.now_s))
         return min((wake_s for wake_s in wakes if wake_s is not None), default=None)
 
     @property
@@ -113,6 +119,9 @@ class Machine:
             inputs: What happened since the last step.
         """
         out = self.state.begin(now_s)
+        if not self.state.begun:
+            self.state.begun = True
+            self.state.read_all_ahead()
         happened = False
         ended: set[int] = set()
         for message in inputs:
@@ -157,7 +166,7 @@ class Machine:
         self.state.adopt_slot(known)
 
 
-_ORDER = (Collect, StopItem, LaunchItem, LaunchSlice, ScrubSlot, Free, Allocate, Fetch, Load)
+_ORDER = (Collect, StopItem, LaunchItem, LaunchSlice, ScrubSlot, Free, Allocate, Fetch, ReadAhead, Load)
 
 
 def _rank(command: object) -> tuple[int, int]:

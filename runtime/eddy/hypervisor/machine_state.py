@@ -14,10 +14,14 @@ from eddy.core.slots import Pool
 from eddy.hypervisor.config_port import ConfigurationPort
 from eddy.hypervisor.job import Graph, Job
 from eddy.hypervisor.memory import MemoryQueue
-from eddy.hypervisor.messages import Allocate, Free, JobSpec, SliceEnded, StepResult, StopItem
+from eddy.hypervisor.messages import Allocate, Free, JobSpec, ReadAhead, SliceEnded, StepResult, StopItem
+from eddy.hypervisor.near_images import Near, NearImages
 from eddy.hypervisor.pools import PoolState
 from eddy.hypervisor.residency import LIVE, Residency
 from eddy.hypervisor.slot import MachineSlot, Phase
+
+AHEAD = 4
+"""Images of a module that are read ahead for a job, for as many slots."""
 
 
 class Cores(Protocol):
@@ -47,6 +51,7 @@ class MachineState:
         pools: By name.
         scrubbed: Modules that may serve another tenant without a load, once the board has scrubbed them.
         residency: What becomes of modules that stay in slots.
+        near: The account of the images in the board's memory.
 
     Attributes:
         slots: By index.
@@ -63,13 +68,17 @@ class MachineState:
         pools: Mapping[Pool, PoolState],
         scrubbed: Collection[str] = (),
         residency: Residency = LIVE,
+        near: NearImages | None = None,
     ) -> None:
         self.slots = {slot.index: slot for slot in slots}
         self.pools, self.scrubbed, self.residency = pools, set(scrubbed), residency
+        self.near = near or NearImages()
         self.jobs: dict[int, Job] = {}
         self.port, self.memory = ConfigurationPort(), MemoryQueue()
         self.out = StepResult()
         self.now_s = 0.0
+        self.begun = False
+        """Whether a step was made."""
         self.clusters: Cores | None = None
         """What shares clusters core by core; None where kernels take whole slots."""
         self._gone: dict[int, Job] = {}
@@ -231,6 +240,48 @@ class MachineState:
         slot.let_go(at_s)
         if not self.residency.reuse:
             slot.forget_module()
+
+    def need_image(self, slot: int, module: str) -> bool:
+        """An image is loaded, or read because it will be next; answers whether it was near."""
+        return self.near.need(slot, module, self.now_s)
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether images are read into memory ahead of their loads."""
+        return self.residency.read_ahead and self.near.kept
+
+    def read_all_ahead(self) -> None:
+        """Have every image read, as far as there is room: whoever comes first finds it there."""
+        for pool in self.pools.values():
+            slots = sorted(pool.slots)
+            every = [(slot, module) for slot in slots for module in sorted(pool.fits)]
+            self._read_ahead(pool, every)
+
+    def read_ahead(self, job: Job) -> None:
+        """Have the images read that a job will want: of each task that has none in memory, for slots of their own."""
+        pool = self.pools[job.spec.pool]
+        slots = sorted(pool.slots)
+        far = [
+            task.module
+            for task in job.spec.application.tasks
+            if not any(self.near.holds(slot, task.module) for slot in slots)
+        ]
+        spread = [(slots[(i + turn) % len(slots)], module) for turn in range(AHEAD) for i, module in enumerate(far)]
+        self._read_ahead(pool, spread)
+
+    def _read_ahead(self, pool: PoolState, wanted: Iterable[Near]) -> None:
+        if not self.reads_ahead:
+            return
+        images = self.near.ahead([(s, module) for s, module in wanted if s in pool.fits.get(module, {})], self.now_s)
+        if images:
+            self.out.commands.append(ReadAhead(tuple(pool.fits[module][slot] for slot, module in images)))
+
+    def show_near(self) -> None:
+        """Show policies which images are near now."""
+        for index in self.near.changes(self.now_s):
+            slot = self.slots.get(index)
+            if slot is not None:
+                slot.near, slot.coming, slot.cached = self.near.modules(index), self.near.coming(index), None
 
     def changed(self, job: Job) -> None:
         """Note that a job's record changed."""

@@ -235,6 +235,13 @@ class Fetch:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """Bring images into memory while the storage has nothing else to do, in this order."""
+
+    images: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """Load an image; `Configured` or `LoadFailed` follows."""
 
@@ -249,7 +256,7 @@ class ScrubSlot:
     slot: int
 
 
-Command = Collect | StopItem | LaunchItem | ScrubSlot | Free | Allocate | Fetch | Load
+Command = Collect | StopItem | LaunchItem | ScrubSlot | Free | Allocate | Fetch | ReadAhead | Load
 
 
 @dataclass(slots=True)

@@ -51,7 +51,7 @@ from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.metering import nanoseconds
 from eddy.hypervisor.pools import PoolSlots
 from eddy.hypervisor.slot import MachineSlot, Phase
-from eddy.hypervisor.translate import fits, item_name, pool_slots, scrubbed_modules
+from eddy.hypervisor.translate import fits, item_name, near_images, pool_slots, scrubbed_modules
 from eddy.hypervisor.work import JobKind, Work
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
@@ -150,7 +150,15 @@ def _machine(
     slots, gpu = (pool_slots(description, pool) for pool in (Pool.PIPELINE, Pool.GPU))
     shared = PoolSlots(gpu, policies[Pool.GPU]) if gpu else None
     known = fits(images, [*slots, *gpu])
-    return Machine(slots, policies[Pool.PIPELINE], known, scrubbed_modules(images), gpu=shared, price=price)
+    return Machine(
+        slots,
+        policies[Pool.PIPELINE],
+        known,
+        scrubbed_modules(images),
+        gpu=shared,
+        price=price,
+        near=near_images(description),
+    )
 
 
 def _count_time(store: Store, machine: Machine, now_s: float) -> None:

@@ -110,6 +110,7 @@ class Reports:
         if message.ready_s is not None:
             job.ready(message.ready_s)
         self.state.add(job)
+        self.state.read_ahead(job)
 
     def _allocated(self, number: int) -> None:
         job = self.state.jobs.get(number)
@@ -150,7 +151,7 @@ class Reports:
         slot.faulted = False
         slot.failed_loads = 0
         if not scrubbed:
-            slot.load_s = message.at_s - message.started_s
+            slot.loaded(message.at_s - message.started_s)
         job = self.state.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
             slot.let_go(message.at_s)

@@ -12,12 +12,15 @@ class Residency:
     Attributes:
         reuse: Whether a module stays trusted in a slot that was given back; else every task that is given a slot is
             loaded, as the text of [004] has it (2.1.2).
+        read_ahead: Whether images that jobs will want are brought into the board's memory while its storage is idle, as
+            far as there is room; else only the one of the next load is.
         beside_loads: Whether a task that needs no load may be given its slot while another one is loaded; else
             configurations in a trace never overlap.
     """
 
     reuse: bool = True
     beside_loads: bool = True
+    read_ahead: bool = True
 
 
 LIVE = Residency()

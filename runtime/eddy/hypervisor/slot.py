@@ -45,6 +45,10 @@ class MachineSlot:
             in the others.
         since_s: Board time of the last change of phase.
         scrubbing: What it is `LOADING` for is no load: its module is being scrubbed for another tenant.
+        near_load_s: What a load takes of an image that lies in the board's memory.
+        near: Modules whose image for it does.
+        coming: Modules whose image for it is being read because it is needed.
+        was_near: Whether the image of the load under way did.
         scrubs: What is resident may serve another tenant without a load.
         drained: Why nothing new is placed here, for people; "" where it is.
         meter: Whose its time is.
@@ -67,6 +71,10 @@ class MachineSlot:
     scrubbing: bool = False
     scrubs: bool = False
     drained: str = ""
+    near_load_s: float = 0.0
+    near: frozenset[str] = frozenset()
+    coming: frozenset[str] = frozenset()
+    was_near: bool = False
     meter: SlotMeter = field(default_factory=SlotMeter)
     cached: SlotView | None = None
 
@@ -86,6 +94,14 @@ class MachineSlot:
         self.module = self.tenant = ""
         self.scrubs = False
         self.cached = None
+
+    def loaded(self, took_s: float) -> None:
+        """A load ended well: what the next one of its kind takes."""
+        if not self.was_near:
+            self.load_s = took_s
+        elif not self.near_load_s or took_s < self.near_load_s:
+            # What was longer had to wait for the end of a read.
+            self.near_load_s = took_s
 
     def rest(self, at_s: float) -> None:
         """A load failed: leave the slot alone for as long as one takes, and twice as long each further time."""
@@ -110,6 +126,9 @@ class MachineSlot:
                 running=self.phase is Phase.RUNNING,
                 load_s=self.load_s,
                 scrubs=self.scrubs,
+                near=self.near,
+                coming=self.coming,
+                near_load_s=self.near_load_s or self.load_s,
             )
         return self.cached
 

@@ -10,6 +10,7 @@ from eddy.core.slots import Image, Pool
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.messages import Configured, Input, ItemEnded, LoadFailed, SliceEnded
 from eddy.hypervisor.messages import item_name as item_name
+from eddy.hypervisor.near_images import NearImages
 from eddy.hypervisor.slot import MachineSlot
 
 
@@ -61,6 +62,13 @@ def pool_slots(description: BoardDescription, pool: Pool) -> dict[int, float]:
     """The slots of a pool, with the load time to expect: image bytes over the port's rate."""
     rate = description.configuration_bytes_per_s
     return {s.index: s.image_bytes / rate for s in description.slots if s.pool is pool}
+
+
+def near_images(description: BoardDescription) -> NearImages:
+    """The account of the images in a board's memory, which is empty at first."""
+    rate, sizes = description.storage_bytes_per_s, {slot.index: slot.image_bytes for slot in description.slots}
+    read_s = {index: size / rate if rate else 0.0 for index, size in sizes.items()}
+    return NearImages(description.image_cache_bytes, sizes, read_s)
 
 
 def pipeline_slots(description: BoardDescription) -> dict[int, float]:

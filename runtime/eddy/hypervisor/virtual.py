@@ -18,7 +18,15 @@ from eddy.hypervisor import messages as m
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.pools import PoolSlots
 from eddy.hypervisor.residency import LIVE, Residency
-from eddy.hypervisor.translate import fits, item_name, pipeline_slots, pool_slots, scrubbed_modules, to_input
+from eddy.hypervisor.translate import (
+    fits,
+    item_name,
+    near_images,
+    pipeline_slots,
+    pool_slots,
+    scrubbed_modules,
+    to_input,
+)
 from eddy.policy.dispatch.view import DispatchPolicy
 
 MAX_STEPS = 10_000_000
@@ -88,7 +96,8 @@ def run_virtual(
     gpu = None if gpu_policy is None else PoolSlots(pool_slots(board.describe(), Pool.GPU), gpu_policy)
     slots = {**pipeline_slots(board.describe()), **(load_s or {})}
     known = fits(board.images(), [*slots, *(gpu.slots if gpu is not None else ())])
-    made = Machine(slots, policy, known, scrubbed_modules(board.images()), gpu, residency)
+    near = near_images(board.describe())
+    made = Machine(slots, policy, known, scrubbed_modules(board.images()), gpu, residency, near=near)
     return _Driver(board, made, arrivals, cancels, arena_jobs, watch).run()
 
 
@@ -118,6 +127,8 @@ class _Driver:
     def run(self) -> VirtualRun:
         """Alternate waiting and stepping until nothing is left."""
         seen = -1
+        if self.machine.state.reads_ahead:
+            self._digest(self.board.now_s(), [m.Wake()])
         for _ in range(MAX_STEPS):
             until_s = self._until()
             events = self.board.wait(until_s, seen)
@@ -179,6 +190,8 @@ class _Driver:
             self.board.scrub(command.slot)
         elif isinstance(command, m.Fetch):
             self.board.prefetch(command.image)
+        elif isinstance(command, m.ReadAhead):
+            self.board.read_ahead(command.images)
         elif isinstance(command, m.Free):
             self.holders.discard(command.job)
         elif isinstance(command, m.Allocate):

@@ -188,16 +188,17 @@ class SlotsAhead:
         resident = view.module == module and (view.tenant == job.tenant or view.scrubs)
         if not resident and self.port_busy:
             return False
+        load_s = 0.0 if resident else view.loads_in_s(module)
         self._put(job, task, slot=view.index)
         self.started_s.setdefault(job.id, self.now_s)
-        self.given.append(GivenSlot(job.id, task, view.index, self.now_s, 0.0 if resident else view.load_s))
+        self.given.append(GivenSlot(job.id, task, view.index, self.now_s, load_s))
         scrubs = view.scrubs and view.module == module
         slot.view = replace(
             view, module=module, tenant=job.tenant, job=job.id, task=task, loading=not resident, scrubs=scrubs
         )
         if not resident:
-            self.port_busy_s = self.now_s + view.load_s
-            self._begin(slot, view.load_s)
+            self.port_busy_s = self.now_s + load_s
+            self._begin(slot, load_s)
         return resident
 
     def preempt(self, slot: SimSlot) -> bool:
@@ -228,7 +229,7 @@ def standing(view: SlotView, began_s: float | None, now_s: float, leaving: bool,
     """
     slot = SimSlot(view, leaving=leaving)
     if view.loading or view.running:
-        takes_s = view.load_s if view.loading else item_s
+        takes_s = view.loads_in_s(view.module) if view.loading else item_s
         since_s = now_s if began_s is None else began_s
         slot.began_s, slot.items, slot.item_s = since_s, 1, item_s
         slot.busy_until_s = max(since_s + takes_s, now_s + LEAST_LEFT * takes_s)

@@ -163,6 +163,8 @@ class _Run:
             port_busy=fabric.port_busy,
             memory=self.memory,
             changed=changed,
+            # Reads are part of loads here: what is not in memory takes longer.
+            reads_beside=False,
         )
         fabric.changed.clear()
         self.asked, self.left = self.asked + 1, self.left - 1

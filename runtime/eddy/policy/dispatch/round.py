@@ -15,6 +15,9 @@ from eddy.policy.dispatch.standing import Contest, Standing, Turn
 from eddy.policy.dispatch.taking import Takings
 from eddy.policy.dispatch.view import Configure, Decision, DispatchView, Preempt, Prefetch, SlotView
 
+READS = 1
+"""Images that are read at a time because they are needed, at most: who comes next shall not wait for more."""
+
 
 class Round:
     """One decision in the making.
@@ -33,6 +36,8 @@ class Round:
         self.fetched = memory.fetched
         self.kept = False
         """Whether a slot is kept for a task that waits for the port."""
+        self.reading = sum(len(slot.coming) for slot in view.slots)
+        """Images that are being read because they are needed."""
         self.reuses = memory.reuses or any(slot.module and slot.job is None for slot in view.slots)
         self.forecast = Forecast(view, memory, constants.pipelined)
         self.unshared = memory.unshared.with_arrivals(view.jobs, self.forecast.unshared_s)
@@ -122,7 +127,11 @@ class Round:
         elif fitting:
             if self.reuses and self.joining.join(job, task):
                 return True
-            slot = fitting[0] if len(fitting) == 1 else self._least_wanted(fitting)
+            near = [slot for slot in fitting if task.module in slot.near]
+            if self.view.reads_beside and not near:
+                return self._await_image(task, fitting)
+            near = near or fitting
+            slot = near[0] if len(near) == 1 else self._least_wanted(near)
             if not self.port_busy:
                 self.port_busy = True
                 self._give(job, task, slot)
@@ -166,6 +175,23 @@ class Round:
             self.fetched = wanted
             self.decisions.append(Prefetch(*wanted))
         self.kept = True
+
+    def _await_image(self, task: TaskView, slots: list[SlotView]) -> bool:
+        """Keep a slot for a task whose image is read for it, or begin that read; the port serves others meanwhile.
+
+        Answers whether it will have one: a few reads are under way at a time, see `READS`.
+        """
+        coming = [slot for slot in slots if task.module in slot.coming]
+        if coming:
+            self.free.remove(coming[0])
+            return True
+        if self.reading >= READS:
+            return False
+        self.reading += 1
+        slot = slots[0] if len(slots) == 1 else self._least_wanted(slots)
+        self.free.remove(slot)
+        self.decisions.append(Prefetch(task.module, slot.index))
+        return True
 
     def _least_wanted(self, slots: list[SlotView]) -> SlotView:
         """The slot to load over: an empty one, else one with a module nobody wants, else that of the last in rank."""

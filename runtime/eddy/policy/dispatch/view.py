@@ -31,6 +31,9 @@ class SlotView:
         loading: The configuration port is busy with this slot.
         running: An item runs at this moment (not preemptible until its boundary).
         load_s: What a load of this slot takes, in board seconds.
+        near: Modules whose image for this slot lies in the board's memory.
+        coming: Modules whose image for this slot is being read because it is needed.
+        near_load_s: What a load of one of those takes; 0 where it takes as long as others.
         scrubs: The module may serve any tenant without a load: a reset in between leaves nothing behind.
     """
 
@@ -43,6 +46,13 @@ class SlotView:
     running: bool
     load_s: float
     scrubs: bool = False
+    near: frozenset[str] = frozenset()
+    coming: frozenset[str] = frozenset()
+    near_load_s: float = 0.0
+
+    def loads_in_s(self, module: str) -> float:
+        """What a load of a module takes here, in board seconds."""
+        return self.near_load_s if module in self.near and self.near_load_s else self.load_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,8 @@ class DispatchView:
         memory: What the policy returned last time; `initial()` the first time.
         changed: Ids of the jobs that came, changed or went since the call that returned `memory`, and maybe of others;
             None where that is not known, so that all must be looked at.
+        reads_beside: Whether images are read into memory beside loads: what asks for one first and loads it when it is
+            near does not keep the port busy with the read.
     """
 
     now_s: float
@@ -86,6 +98,7 @@ class DispatchView:
     observations: tuple[Observation, ...]
     memory: Any
     changed: frozenset[int] | None = None
+    reads_beside: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.jobs, Jobs):

@@ -22,6 +22,8 @@ from eddy.studies.nimblock.polled import run_polled
 from eddy.studies.nimblock.workload import Arrival, EventSequence
 
 TENANT = "study"
+IMAGE_BYTES = 1_000_000
+"""Of every image: about what [004]'s are. Loads take what was measured, so this only counts memory."""
 _WORDS = {
     JobEventKind.CONFIGURE: "configure",
     JobEventKind.CONFIGURED: "configured",
@@ -41,11 +43,27 @@ class BoardSetting:
         blocking: Whether the hypervisor does nothing else while it loads.
         reuse: Whether a task that finds its module in a slot needs no load; else every task that is given a slot is
             loaded, as the text of [004] has it (2.1.2).
+        near_images: Images the board's memory holds: such a load takes the configuration port alone, and images are
+            read ahead while the storage is idle. 0: every load reads its image.
+        idle_s: Seconds the board was up before the first event, in which images were read.
+        own_tenants: Whether every event is another tenant's; else all are of one.
+        scrub: Whether a reset makes every module clean for another tenant, so that it needs no load.
+        port_s: What the configuration port takes for a load; None for what the workload says.
     """
 
     measured: bool = True
     blocking: bool = True
     reuse: bool = False
+    near_images: int = 0
+    idle_s: float = 0.0
+    own_tenants: bool = False
+    scrub: bool = False
+    port_s: float | None = None
+
+    def load_times(self, workload: EventSequence) -> dict[int, LoadTime]:
+        """What a load takes, by slot."""
+        port_s = workload.port_s if self.port_s is None else self.port_s
+        return {slot: LoadTime(load_s - workload.port_s, port_s) for slot, load_s in enumerate(workload.load_s)}
 
     @property
     def residency(self) -> Residency:
@@ -91,14 +109,29 @@ def latencies_of(workload: EventSequence, setting: BoardSetting) -> dict[str, fl
 
 def board_of(workload: EventSequence, setting: BoardSetting, latency: Latency) -> ModelBoard:
     """A fresh model board with the workload's slots and an image of every task for every slot."""
-    slots = tuple(SlotDescription(i, f"slot{i}", Pool.PIPELINE, 1_000_000, 1e8) for i in range(len(workload.load_s)))
-    description = BoardDescription("model", "study", SHELL, 1e8, slots, 1 << 30, 1e9, False)
-    port_s = workload.port_s
+    times, count = setting.load_times(workload), len(workload.load_s)
+    slots = tuple(SlotDescription(i, f"slot{i}", Pool.PIPELINE, IMAGE_BYTES, 1e8) for i in range(count))
+    mean_s = sum(time.storage_s for time in times.values()) / count
+    memory_bytes = setting.near_images * IMAGE_BYTES
+    description = BoardDescription(
+        "model",
+        "study",
+        SHELL,
+        1e8,
+        slots,
+        1 << 30,
+        1e9,
+        False,
+        storage_bytes_per_s=IMAGE_BYTES / mean_s if mean_s > 0 else 0.0,
+        image_cache_bytes=memory_bytes,
+    )
+    modules = [task.module for app in workload.apps.values() for task in app.application.tasks]
     return ModelBoard(
         description,
-        model_images(description, [task.module for app in workload.apps.values() for task in app.application.tasks]),
+        model_images(description, modules, modules if setting.scrub else ()),
         latency,
-        load_times={i: LoadTime(load_s - port_s, port_s) for i, load_s in enumerate(workload.load_s)},
+        load_times=times,
+        cache_bytes=memory_bytes,
         blocking=setting.blocking,
         real_memory=False,
     )
@@ -106,15 +139,46 @@ def board_of(workload: EventSequence, setting: BoardSetting, latency: Latency) -
 
 def run(workload: EventSequence, events: Sequence[Arrival], player: Player, setting: BoardSetting) -> VirtualRun:
     """Run a sequence to its end."""
-    load_s = dict(enumerate(workload.load_s))
+    load_s = {slot: time.storage_s + time.port_s for slot, time in setting.load_times(workload).items()}
     latency, jobs = latencies_of(workload, setting), jobs_of(workload, events, player.published_goals)
+    jobs = [
+        dataclasses.replace(
+            job,
+            arrival_s=job.arrival_s + setting.idle_s,
+            tenant=f"{TENANT}{job.id}" if setting.own_tenants else TENANT,
+        )
+        for job in jobs
+    ]
     if player.polled:
         contention = Contention(latency)
         board = board_of(workload, setting, contention)
         card_s = CARD_S if workload.measured_loads else {}
         return run_polled(board, player.policy, jobs, load_s, card_s, contention)
     board = board_of(workload, setting, latency)
-    return run_virtual(board, player.policy, jobs, load_s=load_s, residency=setting.residency)
+    return _since(run_virtual(board, player.policy, jobs, load_s=load_s, residency=setting.residency), setting.idle_s)
+
+
+def _since(result: VirtualRun, idle_s: float) -> VirtualRun:
+    """A run with its times counted from when the board had been up for so long."""
+    if not idle_s:
+        return result
+
+    def shifted(at_s: float | None) -> float | None:
+        return None if at_s is None else at_s - idle_s
+
+    log = tuple(
+        dataclasses.replace(entry, at_s=entry.at_s - idle_s, started_s=shifted(entry.started_s)) for entry in result.log
+    )
+    jobs = {
+        number: dataclasses.replace(
+            job,
+            arrival_s=job.arrival_s - idle_s,
+            started_s=shifted(job.started_s),
+            ended_s=shifted(job.ended_s),
+        )
+        for number, job in result.jobs.items()
+    }
+    return dataclasses.replace(result, log=log, jobs=jobs, end_s=result.end_s - idle_s)
 
 
 def responses_s(result: VirtualRun, events: Sequence[Arrival]) -> list[float]:
