@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from eddy.packages.modules import ArgumentRegister, RegisterKind
-from eddy_drivers.regs import axi_intc, shell, slot_ctrl, window
+from eddy_drivers.regs import axi_intc, memory_counters, shell, slot_ctrl, window
 from eddy_drivers.regs.base import Register as GeneratedRegister
 
 PL_BASE = window.BASE
@@ -115,6 +115,13 @@ def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
             PL_BASE + window.INTC.offset,
             window.INTC.bytes,
             generated_map(axi_intc.REGISTERS),
+        ),
+        Ip(
+            "memory_counters",
+            "eddy:ip:memory_counters:1.0",
+            PL_BASE + window.MEMORY.offset,
+            window.MEMORY.bytes,
+            generated_map(memory_counters.REGISTERS),
         ),
     ]
     for slot in range(num_slots):

@@ -24,7 +24,7 @@ from eddy.board.profile import Profile
 from eddy.core.errors import BoardFault, Conflict, InvalidRequest
 
 from eddy_sim import build
-from eddy_sim.dram import DramParameters, DramStatistics, dram_parameters
+from eddy_sim.dram import DramParameters, DramStatistics, ServedBurst, UserCounters, dram_parameters
 from eddy_sim.faults import BoundaryFault, LoadFault
 from eddy_sim.memory import CacheView
 from eddy_sim.products import Progress, silent
@@ -300,6 +300,23 @@ class SimBoard:
         self._short.eddy_board_dram_statistics(self._board, ctypes.byref(statistics))
         return statistics
 
+    def memory_user(self, slot: int, context: int) -> UserCounters:
+        """What the memory has served to a slot's context so far."""
+        counters = UserCounters()
+        self._short.eddy_board_user(self._board, self._slot(slot) << 4 | context, ctypes.byref(counters))
+        return counters
+
+    def keep_memory_log(self, bursts: int = 1 << 20) -> None:
+        """Keep a log of what the memory serves from now on, in order: that many bursts, and no more."""
+        self._short.eddy_board_keep_log(self._board, bursts)
+
+    def memory_log(self) -> tuple[ServedBurst, ...]:
+        """The log so far."""
+        count = self._short.eddy_board_log(self._board, None, 0)
+        log = (ServedBurst * count)()
+        self._short.eddy_board_log(self._board, log, count)
+        return tuple(log)
+
     def statistics(self) -> BoardStatistics:
         """How much the simulation had to do so far."""
         statistics = BoardStatistics()
@@ -367,6 +384,9 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "error": (ctypes.c_char_p, (ctypes.c_void_p,)),
     "statistics": (None, (ctypes.c_void_p, ctypes.c_void_p)),
     "dram_statistics": (None, (ctypes.c_void_p, ctypes.c_void_p)),
+    "user": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)),
+    "keep_log": (None, (ctypes.c_void_p, ctypes.c_uint64)),
+    "log": (ctypes.c_uint64, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)),
 }
 
 

@@ -32,8 +32,8 @@ from eddy_sim.toolchain import (
 )
 
 ROOT = products.ROOT
-WINDOW = ROOT / "hw" / "regs" / "generated" / "eddy_window.h"
-"""The shell's address map, for C++."""
+GENERATED = tuple(ROOT / "hw" / "regs" / "generated" / name for name in ("eddy_window.h", "eddy_memory_counters.h"))
+"""The shell's address map, and that of what the board's program itself answers, for C++."""
 CPP = Path(__file__).resolve().parent / "cpp"
 SHELL_COUNTERS = r"u_shell.*__DOT__cycles?_q$"
 """Names of the shell's 64-bit variables that only count its clock."""
@@ -200,12 +200,13 @@ def build_liar(progress: Progress = silent) -> Path:
 
 
 def _build_plain(name: str, sources: tuple[str, ...], progress: Progress, included: tuple[str, ...] = ()) -> Path:
-    window = WINDOW.read_text(encoding="utf-8")
-    key = _key(name, shims.boundary_header(), window, *_shim_texts(*sources, *included))
+    maps = {path.name: path.read_text(encoding="utf-8") for path in GENERATED}
+    key = _key(name, shims.boundary_header(), *maps.values(), *_shim_texts(*sources, *included))
 
     def make(work: Path) -> None:
         _write_headers(work)
-        (work / WINDOW.name).write_text(window, encoding="utf-8")
+        for each, text in maps.items():
+            (work / each).write_text(text, encoding="utf-8")
         files = [CPP / source for source in sources]
         compile_shared(files, work / "out", f"-I{work}", f"-I{CPP}", progress=progress)
 

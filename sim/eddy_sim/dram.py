@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from eddy.board.profile import Dram
+from eddy.board.dram_map import UNIT_BITS, hash_masks
+from eddy.board.profile import SCHEDULING, Dram
 from eddy.core.errors import InvalidRequest
 
 from eddy_sim import build
 
 STARVATION_BURSTS = 16
-"""How many later bursts may overtake one."""
+"""How many later bursts may overtake one, where the controller holds no more than twice as many."""
+USERS = 256
+"""Slots and contexts that the controller tells apart: a user is 16 times the slot, and the context."""
 
 
 def _words(*names: str) -> tuple[tuple[str, type[ctypes.c_uint64]], ...]:
@@ -37,6 +40,8 @@ class DramParameters(ctypes.Structure):
         "refi_fs",
         "rfc_fs",
         "starvation",
+        *("faw_fs", "wtr_fs", "rtw_fs", "channels", *(f"hash{bit}" for bit in range(UNIT_BITS))),
+        *("queue", "hit_cap", "scheduling", "reorders"),
     )
 
 
@@ -48,29 +53,55 @@ class DramStatistics(ctypes.Structure):
     )
 
 
+class UserCounters(ctypes.Structure):
+    """What the memory has served to one user: requests, bytes, and requests by whether their row was open."""
+
+    _fields_ = _words("read_requests", "write_requests", "read_bytes", "write_bytes", "row_hits", "row_misses")
+
+
+class ServedBurst(ctypes.Structure):
+    """A line of the controller's log, in the order of service; `data_fs` is when its data began, modulo 2^64."""
+
+    _fields_ = (
+        ("address", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("data_fs", ctypes.c_uint64),
+        ("user", ctypes.c_uint8),
+        ("write", ctypes.c_uint8),
+        ("hit", ctypes.c_uint8),
+        ("id", ctypes.c_uint8),
+        ("unused", ctypes.c_uint8 * 4),
+    )
+
+
 class _Burst(ctypes.Structure):
-    _fields_ = _words("address", "beats", "id", "write", "not_before", "done", "place")
+    _fields_ = _words("address", "beats", "id", "write", "user", "not_before", "done", "place")
 
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """A burst to ask for: physical address, 64-bit beats, AXI id, direction, first shell cycle it may be asked in."""
+    """A burst to ask for: physical address, 64-bit beats, AXI id, direction, first shell cycle it may be asked in, and
+    whose it is."""
 
     address: int
     beats: int
     id: int = 0
     write: bool = False
     not_before: int = 0
+    user: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """How it went: cycles until all was answered; for each burst the cycle of its last answer and its place."""
+    """How it went: cycles until all was answered; for each burst the cycle of its last answer and its place; what each
+    user was served, and in which order."""
 
     cycles: int
     done: tuple[int, ...]
     place: tuple[int, ...]
     statistics: DramStatistics
+    users: tuple[UserCounters, ...]
+    log: tuple[ServedBurst, ...]
 
 
 def dram_parameters(dram: Dram, refi_ns: float = 0.0, rfc_ns: float = 0.0) -> DramParameters:
@@ -101,7 +132,16 @@ def dram_parameters(dram: Dram, refi_ns: float = 0.0, rfc_ns: float = 0.0) -> Dr
         bytes_per_s=round(dram.bytes_per_s),
         refi_fs=fs(refi_ns),
         rfc_fs=fs(rfc_ns),
-        starvation=STARVATION_BURSTS,
+        starvation=max(STARVATION_BURSTS, dram.queue_bursts // 2),
+        faw_fs=fs(dram.faw_ns),
+        wtr_fs=fs(dram.wtr_ns),
+        rtw_fs=fs(dram.rtw_ns),
+        channels=dram.channels,
+        **{f"hash{bit}": mask for bit, mask in enumerate(hash_masks(dram))},
+        queue=dram.queue_bursts,
+        hit_cap=dram.row_hit_cap,
+        scheduling=SCHEDULING.index(dram.scheduling),
+        reorders=dram.reorders,
     )
 
 
@@ -121,9 +161,9 @@ def probe(
     """
     library = ctypes.CDLL(str(build.build_board()))
     library.eddy_dram_probe.restype = ctypes.c_uint64
-    rows = [_Burst(b.address, b.beats, b.id, b.write, b.not_before, 0, 0) for b in bursts]
+    rows = [_Burst(b.address, b.beats, b.id, b.write, b.user, b.not_before, 0, 0) for b in bursts]
     table = (_Burst * len(bursts))(*rows)
-    statistics = DramStatistics()
+    statistics, users, log = DramStatistics(), (UserCounters * USERS)(), (ServedBurst * len(bursts))()
     cycles = library.eddy_dram_probe(
         ctypes.byref(parameters),
         ctypes.c_void_p(memory.ctypes.data),
@@ -132,7 +172,11 @@ def probe(
         ctypes.c_uint64(len(bursts)),
         ctypes.c_uint64(bound_cycles),
         ctypes.byref(statistics),
+        users,
+        log,
     )
     if not cycles:
         raise TimeoutError(f"the memory did not answer {len(bursts)} bursts within {bound_cycles} cycles")
-    return ProbeResult(cycles, tuple(b.done for b in table), tuple(b.place for b in table), statistics)
+    return ProbeResult(
+        cycles, tuple(b.done for b in table), tuple(b.place for b in table), statistics, tuple(users), tuple(log)
+    )

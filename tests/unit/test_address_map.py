@@ -15,7 +15,7 @@ SLOTS = 10
 
 
 def test_ranges_lie_apart_and_in_the_window() -> None:
-    ranges = [window.SHELL, window.INTC, window.WIZARD, window.CONTROL, window.MODULE]
+    ranges = [window.SHELL, window.INTC, window.WIZARD, window.MEMORY, window.CONTROL, window.MODULE]
     taken = sorted((each.at(k), each.at(k) + each.bytes) for each in ranges for k in range(each.count))
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(taken))
     assert taken[-1][1] <= window.BYTES
@@ -49,7 +49,7 @@ def test_c_says_what_python_says() -> None:
     text = (ROOT / "hw/regs/generated/eddy_window.h").read_text()
     found = {name: int(value, 16) for name, value in re.findall(r"#define EDDY_WINDOW_(\w+) (0x[0-9a-f]+)u", text)}
     expected = {"BASE": window.BASE, "BYTES": window.BYTES}
-    for name in ("SHELL", "INTC", "WIZARD", "CONTROL", "MODULE"):
+    for name in ("SHELL", "INTC", "WIZARD", "MEMORY", "CONTROL", "MODULE"):
         each = getattr(window, name)
         expected |= {f"{name}_OFFSET": each.offset, f"{name}_SIZE": each.bytes}
         expected |= {f"{name}_COUNT": each.count, f"{name}_STRIDE": each.stride} if each.count > 1 else {}

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from eddy.board.overlay import _Control
 from eddy.board.profile import load_profile
+from eddy.core.counters import ContextCounters
 from eddy_drivers import clocking_wizard as wizard
 from eddy_drivers.bank import MapMismatch
 from eddy_drivers.clocking_wizard import ClockingWizard
 from eddy_drivers.hls_accelerator import HlsAccelerator
+from eddy_drivers.memory_counters import MemoryCounters
+from eddy_drivers.regs import memory_counters as memory_regs
 from eddy_drivers.regs import shell as shell_regs
 from eddy_drivers.regs import slot_ctrl as regs
 from eddy_drivers.shell import FlushFailed, Shell
@@ -262,3 +265,27 @@ def test_a_fault_says_an_address_of_its_kind(registers: Registers, cause: regs.C
         assert "0x" not in fault.detail
     else:
         assert fault.detail.endswith("at register offset 0x10000000")
+
+
+def test_rows_are_the_monitors_where_the_controller_shows_none(registers: Registers) -> None:
+    bank = slot_ctrl(registers)
+    for index in range(len(COUNTERS)):
+        registers.words[regs.COUNTER_LO.at(index) // 4] = 100 + index
+        registers.words[regs.COUNTER_HI.at(index) // 4] = 0
+    used = _Control(bank, load_profile("tiny")).memory_use((3,))
+    assert used == {3: ContextCounters(requests=103 + 104, bytes=101 + 102, row_hits=105)}
+
+
+def test_a_controller_that_counts_is_asked_once_for_all_contexts(registers: Registers) -> None:
+    registers.words[0] = memory_regs.ID.reset
+    for index in range(6):
+        registers.words[memory_regs.COUNTER_LO.at(index) // 4] = 10 + index
+        registers.words[memory_regs.COUNTER_HI.at(index) // 4] = int(index in (2, 4))
+    driver = MemoryCounters(registers.description())
+    driver.take()
+    assert registers.words[memory_regs.SNAPSHOT.offset // 4] == 1
+    kept = driver.kept(3, (5,))
+    assert registers.words[memory_regs.USER.offset // 4] == 0x35
+    assert kept[5]["read_bytes"] == 1 << 32 | 12
+    assert kept[5]["row_hits"] == 1 << 32 | 14
+    assert kept[5]["read_requests"] == 10

@@ -15,6 +15,8 @@ INTC = Range(0x010000, 0x1000, 1, 0x1000)
 """Interrupt controller."""
 WIZARD = Range(0x020000, 0x1000, 16, 0x1000)
 """Clocking wizard of a slot, beside the shell."""
+MEMORY = Range(0x030000, 0x1000, 1, 0x1000)
+"""Counters of the memory controller, where it has some."""
 CONTROL = Range(0x040000, 0x10000, 10, 0x10000)
 """Control bank of a slot."""
 MODULE = Range(0x100000, 0x10000, 10, 0x10000)

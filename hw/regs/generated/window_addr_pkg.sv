@@ -12,6 +12,8 @@ package window_addr_pkg;
   parameter logic [31:0] WizardSize = 32'h00001000;
   parameter logic [31:0] WizardCount = 32'h00000010;
   parameter logic [31:0] WizardStride = 32'h00001000;
+  parameter logic [31:0] MemoryOffset = 32'h00030000;
+  parameter logic [31:0] MemorySize = 32'h00001000;
   parameter logic [31:0] ControlOffset = 32'h00040000;
   parameter logic [31:0] ControlSize = 32'h00010000;
   parameter logic [31:0] ControlCount = 32'h0000000a;

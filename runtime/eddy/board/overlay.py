@@ -22,6 +22,7 @@ from eddy_drivers.hls_accelerator import KIND as HLS_KIND
 from eddy_drivers.hls_accelerator import MAP_MAJOR as HLS_MAP_MAJOR
 from eddy_drivers.hls_accelerator import HlsAccelerator
 from eddy_drivers.identity import read_identity
+from eddy_drivers.memory_counters import MemoryCounters
 from eddy_drivers.regs.axi_intc import Input
 from eddy_drivers.shell import Shell
 from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
@@ -68,9 +69,11 @@ class OverlayFabric:
             )
         pins = {details["index"]: name for name, details in overlay.interrupt_pins.items() if details["controller"]}
         modules = [_at(overlay, self.shell.module_address(index)) for index in range(len(banks))]
+        # Where the controller shows nothing, rows are those the shell's monitors derive from addresses.
+        controller = next(iter(_all(overlay, MemoryCounters)), None)
         self.slots = tuple(
             SlotFabric(
-                control=_Control(bank, profile),
+                control=_Control(bank, profile, index, controller),
                 clock=_Clock(wizard, profile),
                 module=_Module(*module),
                 done=self._line(pins, Input.MODULE + index),
@@ -150,8 +153,10 @@ def _at(overlay: Any, address: int) -> tuple[HlsAccelerator, dict[str, Any]]:
 class _Control:
     """A slot's control bank as the board sees it."""
 
-    def __init__(self, bank: SlotCtrl, profile: Profile) -> None:
-        self._bank = bank
+    def __init__(
+        self, bank: SlotCtrl, profile: Profile, index: int = 0, controller: MemoryCounters | None = None
+    ) -> None:
+        self._bank, self._index, self._controller = bank, index, controller
         self.stop_memory = bank.quiesce
         self.resume_memory = bank.resume
         self.revoke = bank.revoke
@@ -195,7 +200,11 @@ class _Control:
         return MonitorCounters(**self._bank.counters(ALL_CONTEXTS if context is None else context))
 
     def memory_use(self, contexts: Sequence[int]) -> Mapping[int, ContextCounters]:
-        return {context: _use(self.snapshot(context)) for context in contexts}
+        if self._controller is None:
+            return {context: _use(self.snapshot(context)) for context in contexts}
+        self._controller.take()
+        kept = self._controller.kept(self._index, contexts)
+        return {context: _served(counted) for context, counted in kept.items()}
 
 
 def _use(counted: MonitorCounters) -> ContextCounters:
@@ -203,6 +212,14 @@ def _use(counted: MonitorCounters) -> ContextCounters:
         requests=counted.read_requests + counted.write_requests,
         bytes=counted.read_bytes + counted.write_bytes,
         row_hits=counted.row_hits,
+    )
+
+
+def _served(counted: Mapping[str, int]) -> ContextCounters:
+    return ContextCounters(
+        requests=counted["read_requests"] + counted["write_requests"],
+        bytes=counted["read_bytes"] + counted["write_bytes"],
+        row_hits=counted["row_hits"],
     )
 
 

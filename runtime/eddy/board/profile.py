@@ -50,7 +50,17 @@ class Dram:
         rp_ns: Precharge.
         cl_ns: Column command to data.
         ras_ns: Activate to precharge, at least.
-        bytes_per_s: Data bus limit that the shell's port sees.
+        bytes_per_s: Data bus limit that the shell's port sees, of all channels together.
+        faw_ns: Window in which a channel activates four rows at most; 0: no bound.
+        wtr_ns: End of written data to a read's column command.
+        rtw_ns: Time the bus takes to turn from reads to writes.
+        channels: Channels, each with `banks` banks and its part of the bandwidth.
+        hashing: Whether bank and channel are permuted by bits of the row, as [001]'s PAE does, so that no stride meets
+            a single bank.
+        queue_bursts: Bursts the controller holds, for each direction.
+        row_hit_cap: Row hits in a row that may overtake an older burst; 0: any number.
+        scheduling: `fr_fcfs`, or `bw_app`: whoever had the least bandwidth of late first, then `fr_fcfs`.
+        reorders: Whether reads of one AXI id are served in any order, and answered in theirs.
     """
 
     base: int
@@ -62,6 +72,15 @@ class Dram:
     cl_ns: float
     ras_ns: float
     bytes_per_s: float
+    faw_ns: float = 0.0
+    wtr_ns: float = 0.0
+    rtw_ns: float = 0.0
+    channels: int = 1
+    hashing: bool = False
+    queue_bursts: int = 32
+    row_hit_cap: int = 0
+    scheduling: str = "fr_fcfs"
+    reorders: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +191,43 @@ def _slot(index: int, data: Mapping[str, Any]) -> SlotDescription:
     )
 
 
+SCHEDULING = ("fr_fcfs", "bw_app")
+MOST_UNITS = 32
+"""Banks of all channels together, at most: what the monitor tells apart."""
+
+
+def _power_of_two(number: int) -> bool:
+    return number >= 1 and not number & (number - 1)
+
+
+def _check_dram(name: str, dram: Dram) -> None:
+    """Refuse a memory that neither the simulated controller nor the monitor knows."""
+
+    def refuse(field_: str, allowed: str) -> None:
+        found = getattr(dram, field_)
+        message = f"profile {name}: dram.{field_} is {found!r}; it must be {allowed}"
+        raise InvalidRequest(message, field=f"dram.{field_}", allowed=allowed)
+
+    for each in ("banks", "row_bytes", "channels"):
+        if not _power_of_two(getattr(dram, each)):
+            refuse(each, "a power of two")
+    if dram.banks * dram.channels > MOST_UNITS:
+        refuse("banks", f"at most {MOST_UNITS} over all channels")
+    for each in ("rcd_ns", "rp_ns", "cl_ns", "ras_ns", "faw_ns", "wtr_ns", "rtw_ns"):
+        if not 0 <= getattr(dram, each) < float("inf"):
+            refuse(each, "nanoseconds, 0 or more")
+    if not 0 < dram.bytes_per_s < float("inf"):
+        refuse("bytes_per_s", "more than 0")
+    if not 1 <= dram.queue_bursts <= 256:
+        refuse("queue_bursts", "1 to 256")
+    if dram.row_hit_cap < 0:
+        refuse("row_hit_cap", "0 (any number) or more")
+    if dram.scheduling not in SCHEDULING:
+        refuse("scheduling", " or ".join(SCHEDULING))
+
+
 def _check(profile: Profile) -> None:
+    _check_dram(profile.name, profile.dram)
     gpu = {slot.index for slot in profile.slots if slot.pool is Pool.GPU}
     for name, held in profile.configurations.items():
         if set(held) != gpu:

@@ -9,7 +9,8 @@ namespace {
 
 constexpr uint32_t kWizardBase = EDDY_WINDOW_WIZARD_OFFSET, kWizardStride = EDDY_WINDOW_WIZARD_STRIDE;
 constexpr uint32_t kWizardEnd = kWizardBase + EDDY_WINDOW_WIZARD_COUNT * kWizardStride;
-constexpr uint64_t kWizardCycles = 8;  // what an access to a wizard takes on the bus
+constexpr uint32_t kMemoryBase = EDDY_WINDOW_MEMORY_OFFSET, kMemoryEnd = kMemoryBase + EDDY_WINDOW_MEMORY_SIZE;
+constexpr uint64_t kBesideCycles = 8;  // what an access to what lies beside the shell takes on the bus
 constexpr int kResetEdges = 16;
 constexpr uint32_t kFirstWait = 12;    // evaluations after a change of inputs before the first check for a fixed point
 constexpr uint32_t kLongestWait = 32;  // evaluations between checks, at most
@@ -244,8 +245,12 @@ uint64_t Board::access(uint32_t offset) {
 uint64_t Board::read32(uint32_t offset) {
   if (offset >= kWizardBase && offset < kWizardEnd) {
     const uint32_t k = (offset - kWizardBase) / kWizardStride;
-    run(now_ + kWizardCycles * shell_clock_.period_fs, 0);
+    run(now_ + kBesideCycles * shell_clock_.period_fs, 0);
     return k < count_ ? wizards_[k].read(offset % kWizardStride) : 0xDEAD0001u;
+  }
+  if (offset >= kMemoryBase && offset < kMemoryEnd) {
+    run(now_ + kBesideCycles * shell_clock_.period_fs, 0);
+    return memory_counters_.read(dram_.users(), offset - kMemoryBase);
   }
   cpu_.read(offset, io_.cpu_down);
   dirty_ |= DIRTY_CPU;
@@ -255,8 +260,13 @@ uint64_t Board::read32(uint32_t offset) {
 uint32_t Board::write32(uint32_t offset, uint32_t value) {
   if (offset >= kWizardBase && offset < kWizardEnd) {
     const uint32_t k = (offset - kWizardBase) / kWizardStride;
-    run(now_ + kWizardCycles * shell_clock_.period_fs, 0);
+    run(now_ + kBesideCycles * shell_clock_.period_fs, 0);
     if (k < count_ && wizards_[k].write(offset % kWizardStride, value)) clock_changed(k);
+    return kAccessOkay;
+  }
+  if (offset >= kMemoryBase && offset < kMemoryEnd) {
+    run(now_ + kBesideCycles * shell_clock_.period_fs, 0);
+    memory_counters_.write(dram_.users(), offset - kMemoryBase, value);
     return kAccessOkay;
   }
   cpu_.write(offset, value, io_.cpu_down);

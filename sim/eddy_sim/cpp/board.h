@@ -8,6 +8,7 @@
 #include "config_port.h"
 #include "cpu_port.h"
 #include "dram.h"
+#include "memory_counters.h"
 #include "slot.h"
 
 /// What a board is made of; mirrored by `BoardParameters` in Python.
@@ -59,7 +60,7 @@ class Board {
   bool irq() const { return io_.cpu_up.irq; }
   bool config_busy() const { return config_.busy(); }
   Slot& slot(uint32_t index) { return slots_[index]; }
-  const Dram& dram() const { return dram_; }
+  Dram& dram() { return dram_; }
   void cache(uint8_t* cpu, uint8_t* agreed) { dram_.cache(cpu, agreed); }
   const std::string& error() const { return error_; }
   BoardStatistics statistics() const {
@@ -99,6 +100,7 @@ class Board {
 
   CpuPort cpu_;
   Dram dram_;
+  MemoryCounters memory_counters_;
   ConfigPort config_;
   std::vector<Slot> slots_;
   uint32_t loaded_ = 0;

@@ -1,6 +1,7 @@
 /// The board's C interface, as `eddy_sim.board` calls it. All functions are for one thread at a time.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -73,3 +74,13 @@ API uint32_t eddy_board_loaded(void* board, uint32_t slot) { return of(board).sl
 API const char* eddy_board_error(void* board) { return of(board).error().c_str(); }
 API void eddy_board_statistics(void* board, BoardStatistics* out) { *out = of(board).statistics(); }
 API void eddy_board_dram_statistics(void* board, DramStatistics* out) { *out = of(board).dram().statistics(); }
+/// What a user was served so far.
+API void eddy_board_user(void* board, uint32_t user, DramUserCounters* out) { *out = of(board).dram().users().counters(user); }
+/// Keep a log of the bursts the memory serves from now on; `eddy_board_log` copies the first of them and answers how many
+/// there are.
+API void eddy_board_keep_log(void* board, uint64_t bound) { of(board).dram().users().keep_log(bound); }
+API uint64_t eddy_board_log(void* board, DramServed* out, uint64_t bound) {
+  const auto& log = of(board).dram().users().log();
+  std::copy_n(log.begin(), std::min<uint64_t>(log.size(), bound), out);
+  return log.size();
+}

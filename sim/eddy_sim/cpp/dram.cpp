@@ -7,7 +7,6 @@
 
 namespace {
 
-constexpr size_t kQueue = 32;  // bursts accepted and not answered, for each direction
 constexpr uint64_t kLineBytes = 64;  // of the CPU's cache, as in memory.py
 constexpr uint8_t kFixed = 0, kWrap = 2;
 constexpr uint8_t kDecodeError = 3;
@@ -16,9 +15,9 @@ constexpr uint64_t kNoData = 0xDEC0DEC0DEC0DEC0ull;
 }  // namespace
 
 Dram::Dram(const DramParameters& parameters, uint8_t* memory)
-    : p_(parameters), memory_(memory), banks_(parameters.banks) {}
+    : p_(parameters), memory_(memory), map_(parameters), banks_(parameters) {}
 
-Fs Dram::beats_fs(uint64_t beats) const { return duration_fs(beats * 8, p_.bytes_per_s); }
+Fs Dram::beats_fs(uint64_t beats) const { return duration_fs(beats * 8 * p_.channels, p_.bytes_per_s); }
 
 uint64_t Dram::beat_address(const Burst& burst, uint32_t beat) const {
   const uint64_t bytes = 1ull << burst.size;
@@ -30,13 +29,15 @@ uint64_t Dram::beat_address(const Burst& burst, uint32_t beat) const {
   return low + (next - low) % extent;
 }
 
-Dram::Burst Dram::make(uint64_t address, uint8_t id, uint8_t len, uint8_t size, uint8_t kind, bool write) {
+Dram::Burst Dram::make(uint64_t address, uint8_t id, uint8_t len, uint8_t size, uint8_t kind, uint8_t user,
+                       bool write) {
   Burst burst{};
   burst.address = address;
   burst.beats = len + 1u;
   burst.id = id;
   burst.size = size;
   burst.kind = kind;
+  burst.user = user;
   burst.write = write;
   burst.age = next_age_++;
   burst.data.resize(burst.beats);
@@ -45,14 +46,19 @@ Dram::Burst Dram::make(uint64_t address, uint8_t id, uint8_t len, uint8_t size, 
   const uint64_t low = kind == kWrap ? address / extent * extent : address;
   const bool inside = low >= p_.base && low - p_.base <= p_.bytes && extent <= p_.bytes - (low - p_.base);
   burst.response = inside && size <= 3 ? 0 : kDecodeError;
-  if (burst.response) statistics_.refused++;
+  if (burst.response) {
+    statistics_.refused++;
+  } else {
+    burst.place = map_.place(address);
+  }
   return burst;
 }
 
 bool Dram::accept(const MemoryUp& up, const MemoryDown& down) {
   bool taken = false;
   if (up.m_axi_arvalid && down.m_axi_arready) {
-    reads_.push_back(make(up.m_axi_araddr, up.m_axi_arid, up.m_axi_arlen, up.m_axi_arsize, up.m_axi_arburst, false));
+    reads_.push_back(make(up.m_axi_araddr, up.m_axi_arid, up.m_axi_arlen, up.m_axi_arsize, up.m_axi_arburst,
+                          up.m_axi_aruser, false));
     taken = true;
   }
   if (up.m_axi_wvalid && down.m_axi_wready) {
@@ -60,7 +66,8 @@ bool Dram::accept(const MemoryUp& up, const MemoryDown& down) {
     taken = true;
   }
   if (up.m_axi_awvalid && down.m_axi_awready) {
-    writes_.push_back(make(up.m_axi_awaddr, up.m_axi_awid, up.m_axi_awlen, up.m_axi_awsize, up.m_axi_awburst, true));
+    writes_.push_back(make(up.m_axi_awaddr, up.m_axi_awid, up.m_axi_awlen, up.m_axi_awsize, up.m_axi_awburst,
+                           up.m_axi_awuser, true));
     taken = true;
   }
   return taken;
@@ -75,23 +82,10 @@ void Dram::take_write_beat(const MemoryUp& up) {
   }
 }
 
-Dram::Plan Dram::plan(const Burst& burst, Fs now) const {
-  Plan plan;
-  if (burst.response) {
-    plan.data = std::max(now + p_.cl_fs, bus_free_);
-    return plan;
-  }
-  const Bank& bank = bank_of(burst.address);
-  plan.hit = bank.row == row_of(burst.address);
-  plan.conflict = !plan.hit && bank.row >= 0;
-  if (plan.hit) {
-    plan.column = std::max(now, bank.column);
-  } else {
-    plan.activate = std::max(now, bank.column);
-    if (plan.conflict) plan.activate = std::max({now, bank.activated + p_.ras_fs, bank.busy_until}) + p_.rp_fs;
-    plan.column = plan.activate + p_.rcd_fs;
-  }
-  plan.data = std::max(plan.column + p_.cl_fs, bus_free_);
+DramPlan Dram::plan(const Burst& burst, Fs now) const {
+  if (!burst.response) return banks_.plan(burst.place, burst.write, now);
+  DramPlan plan;
+  plan.data = std::max(now + p_.cl_fs, banks_.free(0));
   return plan;
 }
 
@@ -126,66 +120,82 @@ void Dram::make_stale(uint64_t offset, uint8_t strobes) {
   }
 }
 
-void Dram::serve(std::deque<Burst>& queue, size_t index, const Plan& plan) {
-  Burst burst = std::move(queue[index]);
-  queue.erase(queue.begin() + static_cast<long>(index));
+void Dram::serve(const Choice& choice) {
+  const DramPlan& plan = choice.plan;
+  Burst burst = std::move(choice.burst());
+  choice.queue->erase(choice.queue->begin() + static_cast<long>(choice.index));
   burst.start = plan.data;
-  bus_free_ = plan.data + beats_fs(burst.beats);
-  if (!burst.response) {
-    Bank& bank = bank_of(burst.address);
-    bank.row = row_of(burst.address);
-    if (!plan.hit) bank.activated = plan.activate;
-    bank.column = plan.column;
-    bank.busy_until = bus_free_ - p_.cl_fs;
+  if (burst.response) {
+    banks_.answer_nothing(plan.data, beats_fs(burst.beats));
+  } else {
+    banks_.serve(burst.place, burst.write, plan, beats_fs(burst.beats));
     (plan.hit ? statistics_.row_hits : statistics_.row_misses)++;
     if (plan.conflict) statistics_.row_conflicts++;
     const uint64_t bytes = static_cast<uint64_t>(burst.beats) << burst.size;
     (burst.write ? statistics_.write_bytes : statistics_.read_bytes) += bytes;
+    users_.count({burst.address, bytes, static_cast<uint64_t>(plan.data), burst.user, burst.write, plan.hit, burst.id, {}});
   }
   transfer(burst);
   (burst.write ? write_done_ : read_data_).push_back(std::move(burst));
 }
 
+/// Whether an earlier burst of the same id, or to the same bytes where ids may be served in any order, goes first.
+bool Dram::must_wait(const std::deque<Burst>& queue, size_t index) const {
+  const Burst& burst = queue[index];
+  const auto first = [](const Burst& b) { return b.address & ~static_cast<uint64_t>(kLineBytes - 1); };
+  const auto last = [](const Burst& b) { return b.address + (static_cast<uint64_t>(b.beats) << b.size); };
+  for (size_t i = 0; i < index; i++) {
+    if (queue[i].id != burst.id) continue;
+    if (burst.write || !p_.reorders || burst.kind == kWrap || queue[i].kind == kWrap) return true;
+    if (first(burst) < last(queue[i]) && first(queue[i]) < last(burst)) return true;
+  }
+  return false;
+}
+
 bool Dram::schedule_one(Fs now) {
-  std::deque<Burst>* best_queue = nullptr;
-  std::deque<Burst>* oldest_queue = nullptr;
-  size_t best = 0, oldest = 0;
-  Plan best_plan;
+  const Fs ahead = now + p_.rp_fs + p_.rcd_fs + p_.cl_fs;
+  const bool lowest_first = p_.scheduling == kLowestBandwidthFirst;
+  Choice best, oldest;
   for (std::deque<Burst>* queue : {&reads_, &writes_}) {
-    uint64_t seen[4] = {};  // ids already met in this queue: later bursts of theirs must wait
+    uint64_t seen[4] = {};  // ids already met in this queue
     for (size_t i = 0; i < queue->size(); i++) {
       const Burst& burst = (*queue)[i];
       if (burst.write && burst.filled < burst.beats) break;  // data comes in order: later bursts have none yet
-      if (seen[burst.id / 64] >> (burst.id % 64) & 1) continue;
-      seen[burst.id / 64] |= 1ull << (burst.id % 64);
-      if (!oldest_queue || burst.age < (*oldest_queue)[oldest].age) {
-        oldest_queue = queue;
-        oldest = i;
-      }
-      const Plan candidate = plan(burst, now);
-      const bool better = !best_queue || candidate.data < best_plan.data ||
-                          (candidate.data == best_plan.data && candidate.hit && !best_plan.hit) ||
-                          (candidate.data == best_plan.data && candidate.hit == best_plan.hit &&
-                           burst.age < (*best_queue)[best].age);
-      if (!better) continue;
-      best_queue = queue;
-      best = i;
-      best_plan = candidate;
+      uint64_t& ids = seen[burst.id / 64];
+      const bool met = ids >> (burst.id % 64) & 1;
+      ids |= 1ull << (burst.id % 64);
+      if (met && must_wait(*queue, i)) continue;
+      if (banks_.free(burst.place.channel) > ahead) continue;
+      const Choice candidate{queue, i, plan(burst, now)};
+      if (!oldest.queue || burst.age < oldest.burst().age) oldest = candidate;
+      if (!best.queue || goes_before(candidate, best, lowest_first)) best = candidate;
     }
   }
-  if (!best_queue) return false;
-  Burst& first = (*oldest_queue)[oldest];
-  if (&first != &(*best_queue)[best]) {
-    if (first.bypassed >= p_.starvation) {
-      best_queue = oldest_queue;
-      best = oldest;
-      best_plan = plan(first, now);
-    } else {
-      statistics_.longest_bypass = std::max(statistics_.longest_bypass, ++first.bypassed);
-    }
+  if (!best.queue) return false;
+  Burst& first = oldest.burst();
+  if (&first == &best.burst()) {
+    overtakes_ = 0;
+  } else if (first.bypassed >= p_.starvation || (p_.hit_cap && best.plan.hit && overtakes_ >= p_.hit_cap)) {
+    best = oldest;
+    overtakes_ = 0;
+  } else {
+    statistics_.longest_bypass = std::max(statistics_.longest_bypass, ++first.bypassed);
+    overtakes_ = best.plan.hit ? overtakes_ + 1 : 0;
   }
-  serve(*best_queue, best, best_plan);
+  serve(best);
   return true;
+}
+
+/// The order of service: the user of lowest bandwidth where asked for, earliest data, row hits, age.
+bool Dram::goes_before(const Choice& a, const Choice& b, bool lowest_first) const {
+  const Burst &x = a.burst(), &y = b.burst();
+  if (lowest_first && x.user != y.user) {
+    const uint64_t had = users_.recent(x.user), other = users_.recent(y.user);
+    if (had != other) return had < other;
+  }
+  if (a.plan.data != b.plan.data) return a.plan.data < b.plan.data;
+  if (a.plan.hit != b.plan.hit) return a.plan.hit;
+  return x.age < y.age;
 }
 
 void Dram::refresh(Fs now) {
@@ -194,10 +204,7 @@ void Dram::refresh(Fs now) {
   if (due == refreshes_) return;
   refreshes_ = due;
   const Fs end = static_cast<Fs>(due) * p_.refi_fs + p_.rfc_fs;
-  for (Bank& bank : banks_) {
-    bank.row = -1;
-    bank.column = std::max(bank.column, end);
-  }
+  banks_.refresh(end);
 }
 
 void Dram::schedule(Fs now) {
@@ -205,13 +212,28 @@ void Dram::schedule(Fs now) {
   refresh(now);
   // Far enough ahead that a row miss in an idle bank costs the bus nothing.
   const Fs ahead = p_.rp_fs + p_.rcd_fs + p_.cl_fs;
-  while (bus_free_ <= now + ahead && schedule_one(now)) {
+  while (banks_.first_free() <= now + ahead && schedule_one(now)) {
+  }
+}
+
+/// Choose the burst that is answered next: the first whose data is there and that no earlier one of its id comes before.
+void Dram::pick_answer(Fs now) {
+  const auto before = [](const std::deque<Burst>& queue, const Burst& burst) {
+    return std::any_of(queue.begin(), queue.end(),
+                       [&](const Burst& other) { return other.id == burst.id && other.age < burst.age; });
+  };
+  for (size_t i = 0; i < read_data_.size() && !answering_; i++) {
+    const Burst& burst = read_data_[i];
+    if (now < burst.start + beats_fs(1) || before(read_data_, burst) || before(reads_, burst)) continue;
+    std::rotate(read_data_.begin(), read_data_.begin() + static_cast<long>(i), read_data_.begin() + static_cast<long>(i) + 1);
+    answering_ = true;
   }
 }
 
 bool Dram::drive(Fs now, MemoryDown& down) {
   MemoryDown next = down;
-  if (!next.m_axi_rvalid && !read_data_.empty() && now >= read_data_.front().start + beats_fs(beat_ + 1)) {
+  if (!answering_) pick_answer(now);
+  if (!next.m_axi_rvalid && answering_ && now >= read_data_.front().start + beats_fs(beat_ + 1)) {
     const Burst& burst = read_data_.front();
     next.m_axi_rvalid = 1;
     next.m_axi_rid = burst.id;
@@ -227,8 +249,8 @@ bool Dram::drive(Fs now, MemoryDown& down) {
       next.m_axi_bresp = burst.response;
     }
   }
-  next.m_axi_arready = reads_.size() + read_data_.size() < kQueue;
-  next.m_axi_awready = writes_.size() + write_done_.size() < kQueue;
+  next.m_axi_arready = reads_.size() + read_data_.size() < p_.queue;
+  next.m_axi_awready = writes_.size() + write_done_.size() < p_.queue;
   // Data of the last burst accepted is what may still be missing.
   next.m_axi_wready = !writes_.empty() && writes_.back().filled < writes_.back().beats;
   const bool changed = !same_bytes(&next, &down, sizeof next);
@@ -243,6 +265,7 @@ bool Dram::step(Fs now, const MemoryUp& up, MemoryDown& down) {
     if (++beat_ == read_data_.front().beats) {
       read_data_.pop_front();
       beat_ = 0;
+      answering_ = false;
     }
     popped_ = true;
   }

@@ -1,4 +1,5 @@
 /// Drives the memory model alone, for tests: a manager that asks as fast as it may and always takes its answers.
+#include <algorithm>
 #include <cstring>
 #include <deque>
 
@@ -6,7 +7,7 @@
 
 /// One burst to ask for; mirrored by `ProbeBurst` in Python.
 struct ProbeBurst {
-  uint64_t address, beats, id, write;
+  uint64_t address, beats, id, write, user;
   /// First edge at which it may be asked for.
   uint64_t not_before;
   /// Filled in: edge of the last answer, and its place among all answers.
@@ -18,8 +19,10 @@ struct ProbeBurst {
 extern "C" __attribute__((visibility("default"))) uint64_t eddy_dram_probe(const DramParameters* parameters,
                                                                            uint8_t* memory, uint64_t period_fs,
                                                                            ProbeBurst* bursts, uint64_t count,
-                                                                           uint64_t bound, DramStatistics* statistics) {
+                                                                           uint64_t bound, DramStatistics* statistics,
+                                                                           DramUserCounters* users, DramServed* log) {
   Dram dram(*parameters, memory);
+  dram.users().keep_log(count);
   MemoryUp up{};
   MemoryDown down{};
   std::deque<uint64_t> todo[2], asked[2], data;
@@ -46,6 +49,8 @@ extern "C" __attribute__((visibility("default"))) uint64_t eddy_dram_probe(const
     if (before.m_axi_bvalid) answer(asked[1], before.m_axi_bid, edge);
     if (finished == count) {
       *statistics = dram.statistics();
+      for (uint32_t user = 0; user < kDramUsers; user++) users[user] = dram.users().counters(user);
+      std::copy(dram.users().log().begin(), dram.users().log().end(), log);
       return edge;
     }
     if (up.m_axi_arvalid && before.m_axi_arready) up.m_axi_arvalid = 0;
@@ -62,6 +67,7 @@ extern "C" __attribute__((visibility("default"))) uint64_t eddy_dram_probe(const
       up.m_axi_arvalid = 1;
       up.m_axi_araddr = burst.address;
       up.m_axi_arid = static_cast<uint8_t>(burst.id);
+      up.m_axi_aruser = static_cast<uint8_t>(burst.user);
       up.m_axi_arlen = static_cast<uint8_t>(burst.beats - 1);
       up.m_axi_arsize = 3;
       up.m_axi_arburst = 1;
@@ -73,6 +79,7 @@ extern "C" __attribute__((visibility("default"))) uint64_t eddy_dram_probe(const
       up.m_axi_awvalid = 1;
       up.m_axi_awaddr = burst.address;
       up.m_axi_awid = static_cast<uint8_t>(burst.id);
+      up.m_axi_awuser = static_cast<uint8_t>(burst.user);
       up.m_axi_awlen = static_cast<uint8_t>(burst.beats - 1);
       up.m_axi_awsize = 3;
       up.m_axi_awburst = 1;

@@ -1,0 +1,152 @@
+"""Row hits by tenant: the controller's counters against its own log, and what the monitors derive beside them.
+
+Modules that lie ask for random bursts in several memory contexts while slots are closed, loaded again and reset in the
+middle of their traffic. Nothing here is a time on the wall.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from eddy.board.dram_map import place
+from eddy.board.profile import Profile
+from eddy_drivers.memory_counters import COUNTERS
+from eddy_drivers.regs import memory_counters, slot_ctrl, window
+from eddy_sim import build
+from eddy_sim.board import SimBoard, StopReason
+from eddy_sim.dram import USERS
+from eddy_sim.faults import Liar, LoadFault, Said
+from system.board_rig import CONTROL, OPEN_ALL, WINDOWS, bank, load, page, run_for, start, tiny
+
+pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]
+
+SPAN = 0x4_0000
+CONTEXTS = 4
+ALL_CONTEXTS = 0xFFFF_0003
+"""A window's flags: read and write, every context."""
+FULL = {"faw_ns": 40.0, "wtr_ns": 10.0, "rtw_ns": 5.0, "hashing": True, "reorders": True, "queue_bursts": 64}
+
+
+def random_liar(rng: random.Random) -> Liar:
+    """A module that reads and writes for ever, in several contexts and ids."""
+    return Liar(
+        reads=True,
+        writes=rng.random() < 0.7,
+        len=rng.choice((0, 1, 7, 15)),
+        when=Said.NEVER,
+        pause=rng.choice((0, 3, 20)),
+        outstanding=rng.choice((1, 4)),
+        contexts=CONTEXTS,
+        ids=rng.choice((1, 4)),
+        span=SPAN,
+    )
+
+
+def begin(board: SimBoard, slot: int, rng: random.Random) -> None:
+    """Swap another module in, whatever the slot does, and start it."""
+    fault = LoadFault(liar=random_liar(rng))
+    assert load(board, slot, build.build_liar(), fault) == StopReason.CONFIG
+    reopen(board, slot)
+
+
+def reopen(board: SimBoard, slot: int) -> None:
+    """Open a slot that is closed, and start what it holds."""
+    first = page(board, slot)
+    # What a slot that was closed in the middle of a burst is told; it would stay isolated otherwise.
+    run_for(board, 100)
+    board.write32(bank(slot, slot_ctrl.FAULT_CLEAR.offset), slot_ctrl.FAULT_CLEAR.encode(clear=1))
+    for offset, word in ((0, first >> 12), (4, (first + SPAN - 1) >> 12), (8, ALL_CONTEXTS)):
+        board.write32(bank(slot, WINDOWS) + offset, word)
+    board.write32(bank(slot, CONTROL), OPEN_ALL)
+    run_for(board, 20)
+    start(board, slot, first)
+
+
+def shake(board: SimBoard, rng: random.Random, rounds: int) -> None:
+    """Traffic of every slot, with swaps, resets of slots and of the whole shell in the middle of it."""
+    slots = range(len(board.profile.slots))
+    for slot in slots:
+        begin(board, slot, rng)
+    for _ in range(rounds):
+        run_for(board, rng.randint(100, 1500))
+        slot, what = rng.choice(slots), rng.choice(("swap", "reset", "nothing", "all"))
+        if what == "swap":
+            begin(board, slot, rng)
+        elif what == "reset":
+            board.write32(bank(slot, CONTROL), 0)
+            run_for(board, rng.randint(1, 200))
+            reopen(board, slot)
+        elif what == "all" and rng.random() < 0.3:
+            board.reset()
+            for each in slots:
+                begin(board, each, rng)
+    run_for(board, 500)
+
+
+def counted_from_log(board: SimBoard) -> dict[int, Counter[str]]:
+    """Rows opened again burst by burst, with the address map as it stands in Python."""
+    rows: dict[int, int] = {}
+    counted: dict[int, Counter[str]] = {}
+    for served in board.memory_log():
+        unit, row = place(board.profile.dram, served.address)
+        hit = rows.get(unit) == row
+        assert hit == bool(served.hit), "the log's own word"
+        rows[unit] = row
+        kind = "write" if served.write else "read"
+        user = counted.setdefault(served.user, Counter())
+        user.update({f"{kind}_requests": 1, f"{kind}_bytes": served.bytes, "row_hits": hit, "row_misses": not hit})
+    return counted
+
+
+def read_by_register(board: SimBoard, user: int) -> dict[str, int]:
+    """A user's counters as software reads them."""
+    base = window.MEMORY.offset
+    board.write32(base + memory_counters.USER.offset, user)
+    words = [
+        board.read32(base + register.at(index))
+        for index in range(len(COUNTERS))
+        for register in (memory_counters.COUNTER_LO, memory_counters.COUNTER_HI)
+    ]
+    return {name: words[2 * i] | words[2 * i + 1] << 32 for i, name in enumerate(COUNTERS)}
+
+
+def board_with(**settings: object) -> Profile:
+    """Short rows in two banks, so that slots and contexts meet each other's."""
+    profile = tiny()
+    small = replace(profile.dram, row_bytes=4096, banks=2)
+    return replace(profile, dram=replace(small, **settings))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("seed", "settings"), [(1, {}), (2, FULL), (3, {**FULL, "scheduling": "bw_app", "row_hit_cap": 5})]
+)
+def test_every_tenants_counters_equal_the_controllers_log(seed: int, settings: dict[str, object]) -> None:
+    with SimBoard(board_with(**settings)) as board:
+        board.keep_memory_log()
+        shake(board, random.Random(seed), rounds=60)
+        counted = counted_from_log(board)
+        assert len(counted) == 2 * CONTEXTS, "every context of both slots"
+        assert sum(user["row_hits"] for user in counted.values()) > 500
+        assert sum(user["row_misses"] for user in counted.values()) > 500
+        for user in range(USERS):
+            found = board.memory_user(user >> 4, user & 15) if user >> 4 < 2 else None
+            expected = counted.get(user, Counter())
+            assert found is None or {n: getattr(found, n) for n in COUNTERS} == {n: expected[n] for n in COUNTERS}
+            assert found is not None or user not in counted
+        assert sum(u["row_hits"] for u in counted.values()) == board.dram_statistics().row_hits
+
+
+def test_a_snapshot_keeps_all_tenants_of_one_cycle_while_everything_runs() -> None:
+    with SimBoard(board_with(**FULL)) as board:
+        board.keep_memory_log()
+        shake(board, random.Random(5), rounds=4)
+        board.write32(window.MEMORY.offset + memory_counters.SNAPSHOT.offset, 1)
+        at_once = counted_from_log(board)
+        run_for(board, 3000)
+        users = [slot << 4 | context for slot in range(2) for context in range(16)]
+        kept = {user: read_by_register(board, user) for user in users}
+        assert counted_from_log(board) != at_once, "it went on meanwhile"
+        assert kept == {user: {n: at_once.get(user, Counter())[n] for n in COUNTERS} for user in users}
