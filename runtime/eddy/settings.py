@@ -86,6 +86,8 @@ _ALL = (
             "Price policy: each tenant's share of the GPU clusters; `whole` gives each kernel a whole one.", "server"),
     Setting("price_quantum_s", 1e-3, "s", "Board time a slice of a kernel on one core should take.", "server"),
     Setting("price_epoch_s", 0.05, "s", "Board time between two decisions of the price policy.", "server"),
+    Setting("calibration", "", "", "What `eddy calibrate` found; empty is calibration.json in the data folder.",
+            "server"),
     Setting("kernel_slices", 16, "slices", "With `--price whole`: most slices an ND-range is cut into.",
             "server"),
     Setting("kernel_time_limit_s", 1.0, "s", "Most board time a slice of a kernel may take.", "server"),

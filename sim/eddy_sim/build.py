@@ -111,13 +111,15 @@ def _takes_build_hash(rtl: _Rtl) -> bool:
 
 
 def manifest_path(module: str) -> Path:
-    """The manifest of a module of this source tree.
+    """The manifest of a module of this source tree, or of one of the sets in folders of their own.
 
     Raises:
         NotFound: There is no such module; says which there are.
     """
     folder = ROOT / "bitstreams"
     path = folder / module / "manifest.yaml"
+    if not path.is_file():
+        path = next(iter(sorted(folder.glob(f"*/{module}/manifest.yaml"))), path)
     if not path.is_file():
         known = sorted(entry.parent.name for entry in folder.glob("*/manifest.yaml"))
         raise NotFound(f"no module {module!r}; there are: {', '.join(known)}", field="module", allowed=known)

@@ -26,6 +26,7 @@ from eddy.api.keys import KeyHasher, load_secret
 from eddy.api.kinds import ServedKind
 from eddy.api.operator import see_to_operator
 from eddy.api.policy import PRICE, policy_in_force
+from eddy.api.progress import least_of, watch_for
 from eddy.api.reload import Reloader
 from eddy.api.tls import TlsFiles
 from eddy.api.traces import open_tracer, trace_jobs
@@ -35,7 +36,7 @@ from eddy.board.port import BoardPort
 from eddy.board.profile import load_profile, profile_names
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, NotFound
 from eddy.gpu.compiler import Compiler
-from eddy.hypervisor import Hypervisor
+from eddy.hypervisor import Hypervisor, calibration
 from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
 from eddy.hypervisor.market_loop import PriceLoop, PriceSettings
 from eddy.hypervisor.spread import cluster_kinds
@@ -44,6 +45,7 @@ from eddy.packages.modules import ModuleManifest
 from eddy.packages.signatures import PackageTrust
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.price import BY_PROGRESS
 from eddy.policy.price import POLICIES as PRICE_POLICIES
 from eddy.store import Store
 from eddy.store.folder import DataFolder
@@ -72,6 +74,7 @@ class ServerSettings:
     gpu_policy: str = "fcfs"
     price: str = "market"
     price_settings: PriceSettings = field(default_factory=PriceSettings)
+    calibration: Path | None = None
     kernels: KernelLimits = field(default_factory=KernelLimits)
     kernel_cache: Path | None = None
     api: ApiSettings = field(default_factory=ApiSettings)
@@ -213,7 +216,7 @@ class Server:
             catalogue.constants,
             KernelPlanner(catalogue.modules, Compiler(self.settings.kernel_cache), self.settings.kernels),
             gpu_policy,
-            _price(self.settings, self.store, catalogue.modules, self.board.describe().profile),
+            _price(self.settings, self.store, catalogue.modules, self.board),
             [kind.jobs for kind in self._kinds],
         )
         views = [kind.view for kind in self._kinds]
@@ -349,15 +352,22 @@ def _check_names(settings: ServerSettings) -> None:
 
 
 def _price(
-    settings: ServerSettings, store: Store, modules: Mapping[str, ModuleManifest], profile: str
+    settings: ServerSettings, store: Store, modules: Mapping[str, ModuleManifest], board: BoardPort
 ) -> PriceLoop | None:
-    """What shares clusters; None where kernels get whole ones."""
+    """What shares clusters; None where kernels get whole ones.
+
+    Raises:
+        NotFound, InvalidRequest, Conflict: The policy goes by progress, and there is no calibration of this board.
+    """
     name = policy_in_force(store, settings.price, PRICE, PRICE_POLICIES)
     if name == WHOLE:
         return None
-    policy = PRICE_POLICIES[name]()
+    policy, profile, kinds = PRICE_POLICIES[name](), board.describe().profile, cluster_kinds(modules)
+    path, needed = settings.calibration or settings.data / calibration.FILE, settings.calibration is not None
+    watch = watch_for(board, kinds, path, needed=needed or name in BY_PROGRESS)
     named = load_profile(profile).configurations if profile in profile_names() else {}
-    return PriceLoop(policy, cluster_kinds(modules), partial(weight_of, store), settings.price_settings, named)
+    weights, least = partial(weight_of, store), partial(least_of, store)
+    return PriceLoop(policy, kinds, weights, settings.price_settings, named, watch, least)
 
 
 def weight_of(store: Store, tenant: str) -> float:

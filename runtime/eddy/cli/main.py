@@ -16,6 +16,7 @@ from eddy.cli import (
     backup,
     blobs,
     board,
+    calibrate,
     demo,
     doctor,
     events,
@@ -101,7 +102,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     ),
     "Look up": (resources.apps, resources.slots, board.bitstreams),
     "Operate": (
-        *(serve.serve, serve.boardd, top_command.top, doctor.doctor),
+        *(serve.serve, serve.boardd, calibrate.calibrate, top_command.top, doctor.doctor),
         *(operate.drain, operate.undrain, operate.policy),
         *(usage.usage, usage.quota),
         *(backup.backup, backup.restore),

@@ -36,6 +36,7 @@ def serve(
     price: Annotated[str, option("price")] = default("price"),
     price_quantum_s: Annotated[float, option("price_quantum_s")] = default("price_quantum_s"),
     price_epoch_s: Annotated[float, option("price_epoch_s")] = default("price_epoch_s"),
+    calibration: Annotated[str, option("calibration")] = default("calibration"),
     kernel_slices: Annotated[int, option("kernel_slices")] = default("kernel_slices"),
     kernel_time_limit_s: Annotated[float, option("kernel_time_limit_s")] = default("kernel_time_limit_s"),
     kernel_cache: Annotated[str, option("kernel_cache")] = default("kernel_cache"),
@@ -97,6 +98,7 @@ def serve(
             gpu_policy=gpu_policy,
             price=price,
             price_settings=_price_settings(price_quantum_s, price_epoch_s),
+            calibration=Path(calibration).expanduser() if calibration else None,
             kernels=_kernel_limits(kernel_slices, kernel_time_limit_s),
             kernel_cache=Path(kernel_cache).expanduser() if kernel_cache else None,
             api=ApiSettings(

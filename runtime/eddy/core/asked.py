@@ -67,6 +67,7 @@ class Asked:
         array: Its place in an array, known once it is accepted; None where it is of none.
         retries: What happens where it fails.
         ends_late: Whether it ends where its deadline has passed; else it goes on.
+        min_progress: Normalised progress it should keep beside others, in [0, 1]; None for its tenant's.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class Asked:
     array: ArrayPlace | None = None
     retries: Retries = NO_RETRIES
     ends_late: bool = False
+    min_progress: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What was asked for, as JSON; empty where nothing was."""
@@ -81,7 +83,8 @@ class Asked:
         body["array"] = list(astuple(self.array)) if self.array is not None else []
         body["retries"] = [self.retries.max, list(self.retries.on)] if self.retries != NO_RETRIES else []
         body["ends_late"] = self.ends_late
-        return {name: value for name, value in body.items() if value}
+        found = {name: value for name, value in body.items() if value}
+        return found if self.min_progress is None else {**found, "min_progress": self.min_progress}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Asked:
@@ -93,6 +96,7 @@ class Asked:
             array=ArrayPlace(*place) if place else None,
             retries=Retries(retries[0], tuple(retries[1])) if retries else NO_RETRIES,
             ends_late=bool(body.get("ends_late", False)),
+            min_progress=body.get("min_progress"),
         )
 
 

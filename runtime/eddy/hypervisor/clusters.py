@@ -226,7 +226,7 @@ class SharedClusters:
         """Ask for prices where they are due, and give every core that is free to somebody who can use it."""
         shared = [slot for slot in self.slots if not slot.drained or slot.phase is Phase.RUNNING]
         tenants = self.queues.tenants() if shared else set[str]()
-        self.loop.refresh(self.state.now_s, shared, self._fits, tenants, self.queues.waiting_s)
+        self.loop.refresh(self.state.now_s, shared, self._fits, tenants, self.queues.waiting_s, self.queues.running)
         if any(slot.drained for slot in self.slots):
             self._move_off()
         self._move_stranded()
@@ -359,5 +359,8 @@ class SharedClusters:
             job.started_s = self.state.now_s if job.started_s is None else job.started_s
             self.state.log(job, slot, self.state.now_s, JobEventKind.LAUNCH, item=0)
         self.state.out.commands.append(
-            LaunchSlice(slot.index, number, 0, started.number, name, progress.module, core, first, count, area)
+            LaunchSlice(
+                *(slot.index, number, 0, started.number, name, progress.module, core, first, count, area),
+                account=tenant if self.loop.watch.on else "",
+            )
         )

@@ -155,6 +155,8 @@ class Engine:
         self.keeping.clear()
         self._rows.clear()
         description, images = self.board.describe(), self.board.images()
+        if self.price is not None:
+            self.price.watch.read = self.board.sharing
         offer = offered(description, images)
         for kind in intake.kinds:
             kind.offered(offer)

@@ -12,6 +12,7 @@ from typing import TypeVar
 from eddy.hypervisor.job import BufferState, Job
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.messages import Variant
+from eddy.hypervisor.progress_watch import TenantRunning
 from eddy.hypervisor.slot import MachineSlot
 
 LEAST_OF_LIMIT = 0.25
@@ -135,6 +136,22 @@ class KernelQueues:
     def tenants(self) -> set[str]:
         """Those with kernels that have not ended."""
         return {self._jobs[number].spec.tenant for number in self.progress}.union(tenant for tenant, _ in self._unbound)
+
+    def running(self) -> dict[str, TenantRunning]:
+        """What each tenant has bound to clusters."""
+        kernels: dict[str, set[str]] = {}
+        groups: Counter[str] = Counter()
+        least: dict[str, float] = {}
+        for number, progress in self.progress.items():
+            spec = self._jobs[number].spec
+            if spec.spread is None:
+                continue
+            kernels.setdefault(spec.tenant, set()).add(spec.spread.kernel)
+            groups[spec.tenant] += progress.variant.groups
+            asked = spec.asked.min_progress
+            wanted = self._loop.least_of(spec.tenant) if asked is None else asked
+            least[spec.tenant] = max(least.get(spec.tenant, 0.0), wanted)
+        return {t: TenantRunning(tuple(sorted(names)), groups[t], least[t]) for t, names in kernels.items()}
 
     def heads(self) -> list[Line]:
         """Lines of kernels that wait for a cluster: by tenant, and of a tenant by the first one's age."""

@@ -20,6 +20,7 @@ KEPT = 4096
 """Epochs the history holds."""
 AT_ONCE = 512
 """Most epochs written at once, the latest: a board in virtual time has more of them in a second than anybody reads."""
+_NOTHING_RAN = -1.0
 Rows = Sequence[tuple[int, str]]
 """Numbers of epochs, and what they hold."""
 
@@ -37,6 +38,9 @@ class Epoch:
         measured: Whether each F was measured there; (n, m).
         delivered_s: Core-seconds each tenant had on each cluster, (n, m).
         work_s: Seconds one base PE would have taken for what each tenant got done; (n,).
+        progress: Predicted normalised progress of each tenant on each cluster, (n, m), NaN where it ran nothing; None
+            where progress is not measured.
+        traffic_bytes: Each moved to and from memory from there, (n, m); None where that is not counted.
     """
 
     number: int
@@ -48,6 +52,8 @@ class Epoch:
     measured: Floats
     delivered_s: Floats
     work_s: Floats
+    progress: Floats | None = None
+    traffic_bytes: Floats | None = None
 
 
 class EpochHistory:
@@ -106,6 +112,7 @@ def _text(epoch: Epoch) -> str:
         "configuration": here.name,
         "clusters": [(cluster.slot, cluster.module, cluster.cores) for cluster in here.clusters],
         "chosen": epoch.decision.configuration,
+        "least_progress": epoch.view.least_progress,
     }
     arrays = {
         "weights": epoch.view.weights,
@@ -117,6 +124,10 @@ def _text(epoch: Epoch) -> str:
         "delivered_s": epoch.delivered_s,
         "work_s": epoch.work_s,
     }
+    if epoch.progress is not None and epoch.traffic_bytes is not None:
+        arrays["traffic_bytes"] = epoch.traffic_bytes
+        # JSON has no NaN.
+        arrays["progress"] = np.where(np.isnan(epoch.progress), _NOTHING_RAN, epoch.progress)
     return json.dumps({**fields, **{name: array.tolist() for name, array in arrays.items()}}, separators=(",", ":"))
 
 
@@ -145,7 +156,12 @@ def _epoch(found: dict[str, object]) -> Epoch:
     )
     number, at_s = int(_number(found["number"])), _number(found["at_s"])
     delivered = array("delivered_s", n, m)
-    view = PriceView(at_s, number, tenants, array("weights", n), configuration, np.zeros(n), np.zeros((n, m)))
+    least = tuple(map(_number, _list(found.get("least_progress", []))))
+    view = PriceView(
+        *(at_s, number, tenants, array("weights", n), configuration, np.zeros(n), np.zeros((n, m))),
+        least_progress=least,
+    )
+    progress = array("progress", n, m) if "progress" in found else None
     return Epoch(
         number,
         at_s,
@@ -156,6 +172,8 @@ def _epoch(found: dict[str, object]) -> Epoch:
         array("measured", n, m),
         delivered,
         array("work_s", n),
+        None if progress is None else np.where(progress < 0, np.nan, progress),
+        array("traffic_bytes", n, m) if "traffic_bytes" in found else None,
     )
 
 

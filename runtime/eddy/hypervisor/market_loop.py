@@ -12,6 +12,7 @@ import operator
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from eddy.core.counters import CoreCounters
 from eddy.hypervisor.core_accounts import CoreAccount
 from eddy.hypervisor.market_history import Epoch, EpochHistory
 from eddy.hypervisor.messages import Spread
+from eddy.hypervisor.progress_watch import EARLY, EpochProgress, ProgressWatch, TenantRunning, of_present
 from eddy.hypervisor.slot import MachineSlot
 from eddy.hypervisor.tenant_estimates import ClusterKind, TenantEstimates
 from eddy.model.parallel_fraction import Activity
@@ -84,6 +86,8 @@ class PriceLoop:
         settings: See there.
         configurations: What the slots may hold together, by name: modules by slot; empty where any cluster that has an
             image for a slot may be in it.
+        watch: Reads what is counted of each tenant, for policies that go by progress.
+        least_of: Normalised progress a tenant was promised; 0 for none.
     """
 
     policy: PricePolicy
@@ -91,6 +95,8 @@ class PriceLoop:
     weight_of: Callable[[str], float] = lambda _: 1.0
     settings: PriceSettings = field(default_factory=PriceSettings)
     configurations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    watch: ProgressWatch = field(default_factory=ProgressWatch)
+    least_of: Callable[[str], float] = lambda _: 0.0
 
     def __post_init__(self) -> None:
         self.accounts: dict[int, CoreAccount] = {}
@@ -106,6 +112,8 @@ class PriceLoop:
         self._memory = self.policy.initial()
         self._absent_s: dict[str, float] = {}
         self._waiting_s: Mapping[str, float] = {}
+        self._running: dict[str, TenantRunning] = {}
+        self._progress: EpochProgress | None = None
         self._prices: dict[int, float] = {}
         self._work_s: dict[str, float] = {}
         self._before: dict[int, dict[str, float]] = {}
@@ -119,6 +127,7 @@ class PriceLoop:
         """The machine begins: nothing runs."""
         self.accounts, self.now, self._absent_s = accounts, None, {}
         self._before, self.next_s = {}, 0.0
+        self.watch.forget()
 
     def switch(self, policy: PricePolicy) -> None:
         """Another policy, from the next epoch on, which is due at once; from any thread."""
@@ -173,6 +182,7 @@ class PriceLoop:
         fits: Mapping[str, Mapping[int, str]],
         tenants: Collection[str],
         waiting: Callable[[], Mapping[str, float]] = dict,
+        running: Callable[[], Mapping[str, TenantRunning]] = dict,
     ) -> None:
         """Begin an epoch, where one is due: its time has come, or a tenant came or has been away for an epoch.
 
@@ -182,10 +192,12 @@ class PriceLoop:
             fits: Module to slot to image.
             tenants: Those with work.
             waiting: Gives core-seconds of it by tenant, as far as is known; asked where an epoch begins.
+            running: Gives what each tenant has running; asked where progress is measured.
         """
         if not tenants:
             self._end(now_s)
             self.now = None
+            self.watch.forget()
             return
         for tenant in tenants:
             self._absent_s.pop(tenant, None)
@@ -196,6 +208,7 @@ class PriceLoop:
         present = sorted((known | set(tenants)) - gone)
         held = tuple(slot for slot in slots if slot.index in self.accounts)
         changed = set(present) != known or self._clusters_changed(held, fits)
+        changed = self._kernels_changed(running, now_s) or changed
         if not (changed or now_s >= self.next_s):
             return
         self._end(now_s)
@@ -230,6 +243,7 @@ class PriceLoop:
             counters=tuple(tuple(self._activity(t, c.slot) for c in here.clusters) for t in tenants),
             alternatives=self._alternatives(now_s, tenants, slots, modules, fits),
             memory=self._memory,
+            **self._of_progress(tenants, here),
         )
         name, decision = self._decide(view)
         slots_now = [cluster.slot for cluster in here.clusters]
@@ -250,6 +264,7 @@ class PriceLoop:
         self._counted.clear()
         self._number += 1
         self.next_s = now_s + self.settings.epoch_s
+        self.watch.begin(slots_now)
 
     def _decide(self, view: PriceView) -> tuple[str, PriceDecision]:
         """The policy's decision; of one that fails, or whose shares cannot be given, the entitlement for this epoch.
@@ -279,7 +294,41 @@ class PriceLoop:
         clusters, tenants = epoch.view.present.clusters, epoch.view.tenants
         had = np.array([[self._had(c.slot, tenant) for c in clusters] for tenant in tenants])
         work = np.array([self._work_s.get(tenant, 0.0) for tenant in tenants])
-        self.history.add(replace(epoch, ended_s=now_s, delivered_s=had, work_s=work))
+        groups = {tenant: each.groups for tenant, each in self._running.items() if each.groups}
+        self._progress = found = self.watch.end(tenants, clusters, groups)
+        ended = replace(epoch, ended_s=now_s, delivered_s=had, work_s=work)
+        if found is not None:
+            ended = replace(ended, progress=found.progress, traffic_bytes=found.traffic_bytes)
+        self.history.add(ended)
+
+    def _kernels_changed(self, running: Callable[[], Mapping[str, TenantRunning]], now_s: float) -> bool:
+        """Whether other kernels run than when the epoch began, and it has lasted long enough to end for that.
+
+        A tenant between two kernels has the last one's.
+        """
+        if not self.watch.on:
+            return False
+        self._running.update({tenant: each for tenant, each in running().items() if each.kernels})
+        if self.now is None or now_s < self.now.at_s + EARLY * self.settings.epoch_s:
+            return False
+        return self._kernels(self.now.view.tenants) != self.now.view.kernels
+
+    def _kernels(self, tenants: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+        return tuple(self._running.get(tenant, TenantRunning()).kernels for tenant in tenants)
+
+    def _of_progress(self, tenants: list[str], here: Configuration) -> dict[str, Any]:
+        """What the view has for predictors of progress; nothing where it is not measured."""
+        if not self.watch.on:
+            return {}
+        last, ended = self.history.last, self._progress
+        was = ((), ()) if last is None else (last.view.tenants, last.view.present.clusters)
+        self._running = {tenant: self._running[tenant] for tenant in tenants if tenant in self._running}
+        return {
+            "sharing": of_present(ended, was, tenants, here.clusters),
+            "machines": tuple(self.watch.machines.get(cluster.module) for cluster in here.clusters),
+            "kernels": self._kernels(tenants),
+            "least_progress": tuple(self._running.get(t, TenantRunning()).least_progress for t in tenants),
+        }
 
     def _activity(self, tenant: str, slot: int) -> Activity | None:
         """What was counted for a tenant on a cluster since the last epoch began."""

@@ -203,7 +203,8 @@ class LaunchItem:
 @dataclass(frozen=True, slots=True)
 class LaunchSlice(LaunchItem):
     """Start work-groups of a kernel on one core; a `SliceEnded` follows. `item` counts the slices of the job, `name`
-    is what the board calls it, and `area` which part of the region's stacks it has."""
+    is what the board calls it, `area` which part of the region's stacks it has, and `account` whom the board counts it
+    for; "" for nobody."""
 
     name: str
     module: str
@@ -211,6 +212,7 @@ class LaunchSlice(LaunchItem):
     first: int
     count: int
     area: int
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,8 @@ class SpreadWork:
         )
         limit_s = plan.application.tasks[0].time_limit_s
         grants = (Grant(region, Access.READ_WRITE),)
-        return Launch(launch.name, (), grants, limit_s, kernel=kernel, task=f"kernel:{plan.record.name}")
+        task = f"kernel:{plan.record.name}"
+        return Launch(launch.name, (), grants, limit_s, kernel=kernel, task=task, account=launch.account)
 
     def outputs(self, memory: JobMemory, item: int) -> Iterable[tuple[str, bytes]]:
         """The arrays it may have written."""

@@ -14,11 +14,12 @@ from eddy.api.market_explained import MarketExplanation
 from eddy.api.market_schemas import MarketAnswer, MarketHistory, PriceInForce, PriceSubmission
 from eddy.api.openapi import refusals
 from eddy.api.policy import PRICE, put_in_force
-from eddy.core.errors import InvalidRequest, NotFound
+from eddy.api.progress import UNCALIBRATED
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.hypervisor.market_explain import explanation_of
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.market_report import HISTORY, history_of, market_of
-from eddy.policy.price import POLICIES
+from eddy.policy.price import BY_PROGRESS, POLICIES
 
 router = APIRouter(prefix="/v1/market", tags=["market"], responses=refusals(404))
 admin = APIRouter(prefix="/v1/admin", tags=["operator"], route_class=JsonRoute, responses=refusals(403, 404))
@@ -73,6 +74,9 @@ async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> 
     loop = _loop(context)
     if body.policy not in POLICIES:
         raise InvalidRequest(f"There is no policy {body.policy!r}.", field="policy", allowed=sorted(POLICIES))
+    if body.policy in BY_PROGRESS and not loop.watch.machines:
+        message = f"{body.policy} goes by progress, which is not measured here: {UNCALIBRATED}."
+        raise Conflict(message, field="policy", asked=body.policy)
     await noted(context, operator, "set-price-policy", policy=body.policy, before=loop.policy_name)
     await anyio.to_thread.run_sync(put_in_force, context.store, body.policy, PRICE)
     loop.switch(POLICIES[body.policy]())
