@@ -9,6 +9,8 @@ from typing import Any
 
 import anyio
 import pytest
+from eddy.api.context import AWAY, STOPPED
+from eddy.core.errors import BoardUnreachable
 from eddy.core.jobs import JobState
 from eddy.core.records import SlotStatus
 
@@ -265,15 +267,23 @@ async def test_health_readiness_and_a_hypervisor_that_stops(start: Any) -> None:
             assert (ready.status_code, ready.json()["status"]) == (503, "unavailable")
             answer = await client.post("/v1/jobs", json={"application": "invert"})
             assert (answer.status_code, answer.json()["code"]) == (503, "board-unreachable")
+            assert answer.json()["detail"] == STOPPED
+            async with broken.client("operator") as operator:
+                told = (await operator.post("/v1/jobs", json={"application": "invert"})).json()["detail"]
+            assert "the board is gone" in told
             assert (await client.get("/v1/jobs")).status_code == 200
 
 
 async def test_a_board_that_is_away_shows_everywhere_and_jobs_are_kept_for_it(server: Any) -> None:
-    server.hypervisor.lost = "The board is away: no boardd answers."
+    server.hypervisor.lost = "The board is away: no boardd answers at /run/eddy.sock."
     async with server.client(None) as client:
         ready = await client.get("/readyz")
         assert (ready.status_code, ready.json()["status"]) == (503, "unavailable")
-        assert "no boardd answers" in ready.json()["detail"]
+        assert ready.json()["detail"] == AWAY
+        async with server.client("ada") as ada, server.client("operator") as operator:
+            assert (await ada.get("/v1/overview")).json()["detail"] == AWAY
+            told = (await operator.get("/v1/overview")).json()["detail"]
+            assert told == "The board is away: no boardd answers at /run/eddy.sock."
         assert "\neddy_up 0.0" in (await client.get("/metrics")).text
         assert (await client.get("/healthz")).status_code == 200
         assert (await server.submit())["state"] == "queued"
@@ -311,3 +321,19 @@ async def test_reading_waits_for_the_disk_beside_the_event_loop(
         assert (await client.get(path)).status_code == 200
     assert threads
     assert threading.get_ident() not in threads
+
+
+async def test_which_socket_nobody_answers_at_is_told_to_operators_alone(server: Any) -> None:
+    async def unreachable(request: Any) -> Any:
+        raise BoardUnreachable("no boardd answers at /run/eddy.sock (Connection refused)")
+
+    server.hypervisor.submit = unreachable
+    said = {}
+    for who in ("ada", "operator"):
+        async with server.client(who) as client:
+            answer = await client.post("/v1/jobs", json={"application": "invert"})
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+        said[who] = answer.text
+    assert "/run/eddy.sock" in said["operator"]
+    assert "/run/eddy.sock" not in said["ada"]
+    assert "try again soon" in said["ada"]

@@ -69,7 +69,11 @@ def test_a_boardd_that_dies_hangs_or_comes_back_is_noticed(
 
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
-        assert "boardd" in until(client, 503)["detail"]
+        said = until(client, 503)["detail"]
+        assert "away" in said
+        assert str(path) not in said, "which socket it is concerns the operator alone"
+        operators = client.get("/v1/overview", headers={"Authorization": f"Bearer {key}"}).json()["detail"]
+        assert str(path) in operators
         assert shown(client, key) == ({"unknown"}, False)
         start()
         until(client, 200)

@@ -214,6 +214,24 @@ BUILT = (
 SCALE = "#pragma once\nint scaled(int x) { return FACTOR * x; }\n"
 
 
+def test_a_launch_is_tried_without_a_job(server: Server, keys: dict[str, str], ada: Client, tmp_path: Path) -> None:
+    (tmp_path / "k.cl").write_text(STEP)
+    _, x = step_arrays(100, 9)
+    np.save(tmp_path / "x.npy", x)
+    launch = ("kernel", tmp_path / "k.cl", "-k", "step", "-g", 100, "-a", "zeros:u4:100", "-a", tmp_path / "x.npy")
+    before = len(ada.jobs())
+    tried = run(server, keys, *launch, "-a", 3, "--dry-run", "--json")
+    assert tried.exit_code == 0, tried.output
+    found = json.loads(tried.stdout)
+    assert (found["admitted"], found["pool"]) == (True, "gpu")
+    said = run(server, keys, *launch, "-a", 3, "--dry-run")
+    assert "would run     the kernel" in said.stdout
+    (tmp_path / "k.cl").write_text(STEP.replace("kernel void", "kernel vide", 1))
+    refused = run(server, keys, *launch[:1], tmp_path / "k.cl", "-k", "step", "-g", 100, "--dry-run")
+    assert refused.exit_code != 0, "what would be refused is refused just so"
+    assert len(ada.jobs()) == before
+
+
 def test_headers_and_options_travel(server: Server, keys: dict[str, str], ada: Client, tmp_path: Path) -> None:
     a = np.arange(8, dtype="i4")
     kernel = ada.kernel(BUILT, "f", {"MORE": 1}, includes={"lib/scale.h": SCALE}, options="-DFACTOR=3 -cl-mad-enable")

@@ -133,12 +133,13 @@ class Broken(httpx.SyncByteStream):
 
 
 def test_a_broken_stream_goes_on_where_it_was() -> None:
+    """Ids name events and do not grow: the last one counts, not the largest."""
     asked: list[str | None] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
         asked.append(request.headers.get("Last-Event-ID"))
         if len(asked) == 1:
-            text = "id: 1\nevent: a\ndata: {}\n\nid: 2\nevent: b\ndata: {}\n\nid: 3\nevent: torn"
+            text = "id: 9\nevent: a\ndata: {}\n\nid: 2\nevent: b\ndata: {}\n\nid: 3\nevent: torn"
             return httpx.Response(200, stream=Broken(text))
         return httpx.Response(200, text="id: 3\nevent: c\ndata: {}\n\nevent: end\ndata: {}\n\n")
 

@@ -29,6 +29,9 @@ from eddy.hypervisor.fanout import Fanout
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
 
+STOPPED = "The hypervisor has stopped: tell the operator, whose log says why. What you have submitted is kept."
+AWAY = "The board is away: jobs are taken, and continue once it is back. The operator's log says why it is."
+
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
@@ -98,7 +101,7 @@ class Context:
             BoardUnreachable: The hypervisor has stopped, or has not reached its board yet.
         """
         if self.failure:
-            raise BoardUnreachable(f"The hypervisor has stopped: {self.failure}. Restart `eddy serve`.")
+            raise BoardUnreachable(self.unavailable)
         if not self.ready:
             raise BoardUnreachable("The hypervisor is waiting for its board; try again in a moment.")
 
@@ -109,10 +112,15 @@ class Context:
 
     @property
     def unavailable(self) -> str:
-        """Why jobs would not run at this moment, though the server has started; "" where they would. For tenants too:
-        it does not say where files lie."""
-        problem = self.store.problem
-        return self.failure or self.hypervisor.away or ("" if problem is None else KINDS[problem.code].title)
+        """Why jobs would not run at this moment, though the server has started; "" where they would. Where sockets and
+        files lie is the operator's matter: others are told what it means for them."""
+        problem, asking = self.store.problem, caller_in_use.get()
+        if asking is not None and asking.admin:
+            stopped = self.failure and f"The hypervisor has stopped: {self.failure}. Restart `eddy serve`."
+            return stopped or self.hypervisor.away or ("" if problem is None else KINDS[problem.code].title)
+        if self.failure:
+            return STOPPED
+        return AWAY if self.hypervisor.away else "" if problem is None else KINDS[problem.code].title
 
 
 async def context_of(request: Request) -> Context:

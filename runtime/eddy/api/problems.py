@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from eddy.api.bodies import UnfitValue, printable
 from eddy.api.keys import caller_in_use
 from eddy.api.paths import allowed
-from eddy.core.errors import EddyError, StorageFailed
+from eddy.core.errors import BoardUnreachable, EddyError, StorageFailed
 from eddy.logs import request_id
 from eddy.store.files import DamagedFile
 
@@ -213,6 +213,8 @@ async def _on_eddy_error(request: Request, failure: Exception) -> JSONResponse:
     assert isinstance(failure, EddyError)
     if isinstance(failure, (StorageFailed, DamagedFile)):
         return _of_storage(request, failure)
+    if isinstance(failure, BoardUnreachable):
+        return _of_board(request, failure)
     reserved = {"type", "title", "status", "code", "detail", "instance"}
     extra = {key: value for key, value in failure.details.items() if key not in reserved}
     return respond(request, failure.code, failure.message, **extra)
@@ -227,6 +229,16 @@ def _of_storage(request: Request, failure: StorageFailed | DamagedFile) -> JSONR
         return respond(request, failure.code, failure.message, **{**failure.details, **where})
     said = f"{failure.message}." if isinstance(failure, DamagedFile) else f"{KINDS[failure.code].title}."
     detail = f"{said} The operator finds the cause in the server's log beside {name}."
+    return respond(request, failure.code, detail, request_id=name)
+
+
+def _of_board(request: Request, failure: BoardUnreachable) -> JSONResponse:
+    """Which socket nobody answers at is the operator's matter, too."""
+    name, caller = request_id.get(), caller_in_use.get()
+    _log.warning("board", code=failure.code, cause=failure.message)
+    if caller is not None and caller.admin:
+        return respond(request, failure.code, failure.message)
+    detail = request.app.state.context.unavailable or "The board does not answer at this moment; try again soon."
     return respond(request, failure.code, detail, request_id=name)
 
 

@@ -92,10 +92,7 @@ def submit(
         given = gather(inputs or [], client.buffers(application), app["max_batch"])
         if dry_run:
             trial = client.dry_run(application, given.arrays, batch=batch, priority=priority, deadline_s=deadline)
-            if as_json:
-                print_json(trial)
-            else:
-                print("\n".join(trial_lines(trial)))
+            show_trial(trial, as_json)
             return
         if as_array:
             several = array_of(client, application, given, priority=priority, deadline_s=deadline, **beside)
@@ -117,6 +114,14 @@ def submit(
             wait_for(job)
         files = save(client, job, out, given) if out is not None else {}
         show(job.data, as_json, files)
+
+
+def show_trial(trial: Mapping[str, Any], as_json: bool) -> None:
+    """Print what a submission would be."""
+    if as_json:
+        print_json(trial)
+    else:
+        print("\n".join(trial_lines(trial)))
 
 
 def jobs(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eddy.cli.job_filters import After, EndLate, Labels, Retry, RetryOn, labels_of, retries_of
-from eddy.cli.jobs import Deadline, Out, Priority, Wait, save, show, wait_for
+from eddy.cli.jobs import Deadline, DryRun, Out, Priority, Wait, save, show, show_trial, wait_for
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url
 from eddy.cli.output import errors_in_one_line, print_json, say
@@ -56,6 +56,7 @@ def kernel(
     retry_on: RetryOn = None,
     end_late: EndLate = False,
     wait: Wait = True,
+    dry_run: DryRun = False,
     out: Out = None,
     url: Url = URL,
     key: Key = KEY,
@@ -70,14 +71,18 @@ def kernel(
             made = client.kernel(
                 source, name or only_kernel(source), macros(defines or []), includes=includes, options=options
             )
+            shape: dict[str, Any] = {
+                "local_size": sizes("local", local) if local else None,
+                "offset": sizes("offset", offset) if offset else None,
+                **{"priority": priority, "deadline_s": deadline, "time_limit_s": time_limit},
+            }
+            if dry_run:
+                show_trial(made.dry_run(sizes("global", size), *values, **shape), as_json)
+                return
             job = made.launch(
                 sizes("global", size),
                 *values,
-                local_size=sizes("local", local) if local else None,
-                offset=sizes("offset", offset) if offset else None,
-                priority=priority,
-                deadline_s=deadline,
-                time_limit_s=time_limit,
+                **shape,
                 labels=labels_of(labels),
                 after=after or (),
                 retries=retries_of(retries, retry_on),

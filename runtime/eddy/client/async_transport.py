@@ -115,7 +115,7 @@ class AsyncTransport:
                         failures = 0
                         if event.kind == "end":
                             return
-                        after = max(after, event.id)
+                        after = event.id if event.id >= 0 else after
                         yield event
             except httpx.TransportError as failure:
                 cut = failure

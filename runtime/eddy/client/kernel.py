@@ -86,29 +86,76 @@ class Kernel:
             CompilationFailed: The source was refused; the message is the compiler's.
             InvalidRequest: An argument or size does not fit.
         """
-        values = tuple(self._value(arguments, place) for place in range(len(arguments)))
-        sizes = _tuple(global_size)
+        body = self._body(global_size, arguments, local_size, offset)
+        self._upload(arguments)
+        headers = {"Idempotency-Key": submission_key(idempotency_key)}
+        body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
+        body |= asked(labels, after, retries, end_late)
+        return KernelJob(self._client, self._post("/v1/jobs", body, headers), arguments)
+
+    def dry_run(
+        self,
+        global_size: int | Sequence[int],
+        *arguments: object,
+        local_size: int | Sequence[int] | None = None,
+        offset: int | Sequence[int] | None = None,
+        priority: int = 1,
+        deadline_s: float | None = None,
+        time_limit_s: float | None = None,
+    ) -> dict[str, Any]:
+        """What a launch would cost and when it would run; it is compiled and its arrays are uploaded, no job is kept.
+
+        Args:
+            global_size: As in `launch`, like all the others.
+            arguments: In the kernel's order.
+            local_size: Work-group size.
+            offset: What `get_global_id` counts from.
+            priority: One of 1, 3, 9.
+            deadline_s: Board seconds after arrival by which it should end.
+            time_limit_s: Board seconds one slice may take.
+
+        Returns:
+            `slot_seconds`, `core_seconds`, `loads` and `estimate`; see `POST /v1/jobs?dry_run=true`.
+
+        Raises:
+            CompilationFailed: The source was refused; the message is the compiler's.
+            InvalidRequest: An argument or size does not fit.
+        """
+        body = self._body(global_size, arguments, local_size, offset)
+        self._upload(arguments)
+        body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
+        return self._post("/v1/jobs?dry_run=true", body, {})
+
+    def _body(
+        self,
+        global_size: int | Sequence[int],
+        arguments: Sequence[object],
+        local_size: int | Sequence[int] | None,
+        offset: int | Sequence[int] | None,
+    ) -> dict[str, Any]:
         request = KernelRequest(
             self.source,
             self.name,
-            sizes,
-            values,
+            _tuple(global_size),
+            tuple(self._value(arguments, place) for place in range(len(arguments))),
             None if local_size is None else _tuple(local_size),
             None if offset is None else _tuple(offset),
             self.defines,
             self.includes,
             self.options,
         )
+        return {"kernel": request.to_json()}
+
+    def _upload(self, arguments: Sequence[object]) -> None:
         for array in map(array_of, arguments):
             if array is not None:
                 self._client.put_blob(_little(array).tobytes())
-        headers = {"Idempotency-Key": submission_key(idempotency_key)}
-        body: dict[str, Any] = {"kernel": request.to_json(), "priority": priority}
-        body |= {"deadline_s": deadline_s, "time_limit_s": time_limit_s, **asked(labels, after, retries, end_late)}
-        transport, answer_s = self._client.transport, self._client.submit_timeout_s
+
+    def _post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
         # Compiling takes seconds, and its turn may have to come first.
-        answer = transport.request("POST", "/v1/jobs", body=body, headers=headers, answer_s=answer_s).json()
-        return KernelJob(self._client, answer, arguments)
+        transport, answer_s = self._client.transport, self._client.submit_timeout_s
+        answer: dict[str, Any] = transport.request("POST", path, body=body, headers=headers, answer_s=answer_s).json()
+        return answer
 
     def _value(self, arguments: Sequence[object], place: int) -> ArgumentValue:
         from eddy.client import arrays

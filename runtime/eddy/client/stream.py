@@ -20,7 +20,7 @@ class Event:
     """One event of a job.
 
     Attributes:
-        id: Grows over a job's events; what `Last-Event-ID` takes.
+        id: What `Last-Event-ID` takes; it names the event, and says nothing of the order. -1 for none.
         kind: What happened.
         data: The rest of it.
     """
@@ -65,7 +65,7 @@ def follow(transport: Transport, path: str, after: int = -1) -> Iterator[Event]:
                     failures = 0
                     if event.kind == "end":
                         return
-                    after = max(after, event.id)
+                    after = event.id if event.id >= 0 else after
                     yield event
         except httpx.TransportError as failure:
             cut = failure
