@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.ready-demo
 ARGS ?=
 
-.PHONY: help demo test check lint types fast sim scrub regs market formal area stops crashes faults bench fuzz pages clean
+.PHONY: help demo test check lint types fast sim scrub regs native formal area stops crashes faults bench fuzz pages clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,8 +39,8 @@ fast: $(STAMP) ## The tests that build no RTL: unit, contract, API; a few minute
 regs: $(STAMP) ## Regenerate RTL, Python, C and HTML from hw/regs/*.rdl
 	@$(PY) tools/regs.py
 
-market: $(STAMP) ## Compile the market's loops again, for every platform
-	@$(PY) tools/market_kernel.py $(ARGS)
+native: $(STAMP) ## Compile what is shipped compiled again, for every platform
+	@$(PY) tools/native_kernels.py $(ARGS)
 
 formal: $(STAMP) ## Proofs of blocks, and of what the simulation leaves out
 	@$(PY) -m pytest -m formal $(ARGS)

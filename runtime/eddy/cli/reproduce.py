@@ -51,6 +51,11 @@ STUDIES: Mapping[str, Study] = {
         "[000]: parallel fractions, prices, shares and speedups, figures 5.1 to 5.10.",
         headlines=True,
     ),
+    "hsm": Study(
+        "eddy.studies.hsm.run",
+        "[001]: slowdown beside others, predicted and managed, figures 2 to 4 and 10 to 15.",
+        headlines=True,
+    ),
     "eddy-policy": Study("eddy.studies.judge.run", "The eddy dispatch policy against Nimblock [004], goal by goal."),
     "estimates": Study(
         "eddy.studies.estimates.run",

@@ -92,6 +92,12 @@ class Sharing:
         groups: Work-groups it had left to run, where that may be fewer than cores; None where it never is.
         cache_hits, cache_misses: Of its requests at the shared cache; 0 where that is not counted.
         memory_stall_cycles: Core-cycles in which its cores waited for memory; 0 where that is not counted.
+        held_cycles: Cycles in which the memory served another while something of it waited there, summed over
+            channels; 0 where that is not counted.
+        own_row_hits: Row hits it would have had with nobody else there; 0 where that is not counted.
+        own_cache_hits: Hits in the shared cache it would have had with nobody else there, from auxiliary tags ([001]
+            4.1); 0 where there are none.
+        read_cycles: From asking to data, summed over its reads; 0 where that is not counted.
     """
 
     cycles: float
@@ -103,6 +109,10 @@ class Sharing:
     cache_hits: float = 0.0
     cache_misses: float = 0.0
     memory_stall_cycles: float = 0.0
+    held_cycles: float = 0.0
+    own_row_hits: float = 0.0
+    own_cache_hits: float = 0.0
+    read_cycles: float = 0.0
 
     @property
     def hit_rate(self) -> float:

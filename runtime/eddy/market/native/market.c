@@ -4,7 +4,7 @@
    times its level; a list holds until prices and levels moved so far that another cluster could matter (`kept`), and
    then all lists are made again. Nothing is left out: what is found is the demand over all clusters.
 
-   Freestanding: no C library, no memory of its own, no state. Matrices are row-major. tools/market_kernel.py builds it;
+   Freestanding: no C library, no memory of its own, no state. Matrices are row-major. tools/native_kernels.py builds it;
    the objects beside this file are what it makes of it, byte by byte.
 */
 

@@ -5,7 +5,7 @@
 
    Freestanding: no C library, no memory of its own, no state but what the caller keeps for it between the two calls.
    A piece has a scale, bend, base and bound, ENDLESS for none; those of tenant i are first[i] .. first[i + 1], each on
-   the cluster where[..]. Matrices are row-major. tools/market_kernel.py builds it. */
+   the cluster where[..]. Matrices are row-major. tools/native_kernels.py builds it. */
 
 #include "shared.h"
 

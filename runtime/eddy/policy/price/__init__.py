@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from importlib import resources
 
+from eddy.model.dase import Dase
+from eddy.model.eddy_slowdown import EddySlowdown
 from eddy.model.progress import HsmPredictor, ProgressPredictor
+from eddy.model.themis_nn import ThemisNn
 from eddy.policy.price.deadline_prices import DeadlinePrices
 from eddy.policy.price.entitlement import Entitlement
 from eddy.policy.price.equal_speedup import EqualSpeedup
@@ -58,7 +61,12 @@ def _of_rounds(make: Callable[[], RoundPolicy]) -> PricePolicy:
     return RoundShares(make())
 
 
-PREDICTORS: Mapping[str, Callable[[], ProgressPredictor]] = {"hsm": HsmPredictor}
+PREDICTORS: Mapping[str, Callable[[], ProgressPredictor]] = {
+    "hsm": HsmPredictor,
+    "dase": Dase,
+    "themis_nn": ThemisNn,
+    "eddy_slowdown": EddySlowdown,
+}
 """Predictors of progress, each of which makes two policies, NAME_fair and NAME_qos ([001] 4.3)."""
 
 

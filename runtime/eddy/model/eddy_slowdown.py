@@ -1,0 +1,193 @@
+"""`eddy_slowdown`: progress from a queueing model of cores and memory, fitted to what an epoch counted.
+
+HSM ([001]) takes a kernel to be bound by cores or by memory, progress to be linear in cores until it saturates, and
+misses to be the same alone. This model is made for where that fails: kernels that wait for memory without filling it,
+kernels near saturation, and kernels that others' lines drive out of the shared cache.
+
+A core works g cycles for each read it asks for, and has N reads under way at most; N follows from what was counted
+(J. D. C. Little, Operations Research 9, 1961). A read takes L cycles where the memory is idle and waits W more where it
+is loaded. So a core asks for a read every ``(g^8 + ((L + W) / N)^8)^(1/8)`` cycles, close to the larger of both. The
+memory, of which each tenant can have a part by its row hits and stores, is loaded by all reads that miss, and W follows
+from the load as in a queue. Alone, the same equations have one tenant, all cores, and hits by its own tags.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+import numpy.typing as npt
+
+from eddy.model.progress import ClusterEpoch, ProgressCurve, ran
+from eddy.model.slowdown import Sharing, predict
+
+Floats = npt.NDArray[np.float64]
+_MOST_WAITING = 256.0
+"""Reads of a core under way, where cores never waited so that it cannot be known."""
+_STEPS = 16
+"""Halvings of the interval in which the memory's load lies."""
+_LEAST_SUPPLY = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class QueueConstants:
+    """What is learned of a board's memory; in cycles of the cores.
+
+    Attributes:
+        cache_cycles: A read that the shared cache has, from asking to data.
+        memory_cycles: A read from idle memory.
+        wait_cycles: W at half load: ``W = wait_cycles * load / (1 - load)``.
+        supply_offset: Added to the utilisation that the law of HSM gives.
+        store_cost: Utilisation lost where all requests are stores.
+    """
+
+    cache_cycles: float = 61.0
+    memory_cycles: float = 120.0
+    wait_cycles: float = 29.0
+    supply_offset: float = 0.05
+    store_cost: float = 0.12
+
+
+@cache
+def fitted() -> QueueConstants:
+    """Those that are shipped."""
+    return QueueConstants(**json.loads((files("eddy.model") / "eddy_slowdown.json").read_text(encoding="utf-8")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tenant:
+    """A tenant as the queueing model has it, per read: work, reads under way, requests to memory, time unloaded."""
+
+    work: float
+    waiting: float
+    requests: float
+    idle_cycles: float
+    supply: float
+    instructions: float
+
+
+@dataclass(frozen=True, slots=True)
+class EddySlowdown:
+    """The queueing model as a predictor.
+
+    Attributes:
+        name: As policies begin that rest on it.
+        constants: Of the board's memory.
+    """
+
+    name: str = "eddy_slowdown"
+    constants: QueueConstants = field(default_factory=fitted)
+
+    def predict(self, epoch: ClusterEpoch) -> tuple[ProgressCurve | None, ...]:
+        """Each tenant's, with the others in proportion on the cores that are left."""
+        present = [index for index, each in enumerate(epoch.tenants) if ran(each)]
+        shared = [each for each in epoch.tenants if each is not None and ran(each)]
+        wait = self._wait_counted(shared, epoch)
+        tenants = [self._tenant(each, epoch, wait, own=False) for each in shared]
+        curves: list[ProgressCurve | None] = [None] * len(epoch.tenants)
+        had = np.array([each.cores for each in shared])
+        for index, (sharing, tenant) in enumerate(zip(shared, tenants, strict=True)):
+            curves[present[index]] = self._curve(sharing, tenant, index, tenants, had, epoch, wait)
+        return tuple(curves)
+
+    def _curve(
+        self,
+        sharing: Sharing,
+        tenant: _Tenant | None,
+        index: int,
+        tenants: list[_Tenant | None],
+        had: Floats,
+        epoch: ClusterEpoch,
+        wait: float,
+    ) -> ProgressCurve:
+        cores = epoch.machine.cores
+        most = cores if sharing.groups is None else max(min(cores, sharing.groups), 1)
+        counts = np.minimum(np.arange(cores + 1.0), most)
+        own = self._tenant(sharing, epoch, wait, own=True)
+        speed = sharing.instructions / sharing.cycles
+        if tenant is None or own is None:
+            alone = most * epoch.machine.instructions_per_cycle
+            progress = min(speed / alone, 1.0)
+            return ProgressCurve(progress, tuple(np.minimum(progress / sharing.cores * counts, 1.0).tolist()))
+        alone = float(_speeds([own], np.array([[float(most)]]), self.constants)[0, 0])
+        progress = min(speed / alone, 1.0)
+        rest = np.delete(had, index)
+        left = np.outer(cores - counts, rest / rest.sum()) if rest.sum() > 0 else np.zeros((cores + 1, 0))
+        together = np.insert(left, index, counts, axis=1)
+        asked = [each if each is not None else _NOBODY for each in tenants]
+        speeds = _speeds(asked, np.vstack([together, had]), self.constants)[:, index]
+        modelled = speeds[:-1] / alone
+        seen = speeds[-1] / alone
+        curve = np.maximum.accumulate(np.minimum(modelled * (progress / seen if seen > 0 else 1.0), 1.0))
+        return ProgressCurve(progress, tuple(curve.tolist()), predict(sharing, epoch.machine, epoch.law).memory_bound)
+
+    def _tenant(self, sharing: Sharing, epoch: ClusterEpoch, wait: float, own: bool) -> _Tenant | None:
+        """The tenant per read, with hits of its own tags or as they were; None where it read nothing."""
+        reads = sharing.cache_hits + sharing.cache_misses
+        if reads <= 0:  # no cache that counts: every request is a read of memory
+            reads = sharing.requests
+        if reads <= 0:
+            return None
+        c = self.constants
+        hits = max(sharing.own_cache_hits, sharing.cache_hits) if own else sharing.cache_hits
+        stores = max(sharing.requests - (reads - sharing.cache_hits), 0.0)
+        misses = reads - hits
+        time = sharing.cores * sharing.cycles / reads
+        work = max(time - sharing.memory_stall_cycles / reads, 1e-9)
+        took = sharing.read_cycles / reads if sharing.read_cycles else _idle(sharing.cache_hits / reads, c) + wait
+        idled = time**8 - work**8
+        waiting = took / idled ** (1 / 8) if idled > 0 else _MOST_WAITING
+        asked = misses + stores
+        used = epoch.law.utilisation(sharing.hit_rate) + c.supply_offset - c.store_cost * stores / max(asked, 1e-9)
+        peak = epoch.law.peak_bytes_per_s / (epoch.machine.clock_hz * epoch.machine.request_bytes)
+        return _Tenant(
+            work,
+            min(waiting, _MOST_WAITING),
+            asked / reads,
+            _idle(hits / reads, c),
+            peak * min(max(used, _LEAST_SUPPLY), 1.0),
+            sharing.instructions / reads,
+        )
+
+    def _wait_counted(self, shared: list[Sharing], epoch: ClusterEpoch) -> float:
+        """W of the epoch by the requests that were served, for boards that do not count how long reads took."""
+        peak = epoch.law.peak_bytes_per_s / (epoch.machine.clock_hz * epoch.machine.request_bytes)
+        load = sum(
+            each.requests / each.cycles / (peak * max(epoch.law.utilisation(each.hit_rate), _LEAST_SUPPLY))
+            for each in shared
+        )
+        load = min(load, 0.98)
+        return self.constants.wait_cycles * load / (1 - load)
+
+
+_NOBODY = _Tenant(1.0, 1.0, 0.0, 0.0, 1.0, 1.0)
+
+
+def _idle(hit_rate: float, constants: QueueConstants) -> float:
+    return hit_rate * constants.cache_cycles + (1 - hit_rate) * constants.memory_cycles
+
+
+def _speeds(tenants: list[_Tenant], cores: Floats, constants: QueueConstants) -> Floats:
+    """Instructions a cycle of each tenant with so many cores; (cases, tenants).
+
+    The load is the number in [0, 1) that the reads asked for at that load bring about.
+    """
+    work = np.array([t.work for t in tenants]) ** 8
+    waiting, idle = np.array([t.waiting for t in tenants]), np.array([t.idle_cycles for t in tenants])
+    weight = np.array([t.requests / t.supply for t in tenants])
+    low, high = np.zeros(len(cores)), np.ones(len(cores))
+    for _ in range(_STEPS):
+        load = (low + high) / 2
+        wait = constants.wait_cycles * load / (1 - load)
+        reads = cores / _eighth_root(work + ((idle + wait[:, None]) / waiting) ** 8)
+        more = reads @ weight > load
+        low, high = np.where(more, load, low), np.where(more, high, load)
+    reads = cores / _eighth_root(work + ((idle + (constants.wait_cycles * low / (1 - low))[:, None]) / waiting) ** 8)
+    return np.asarray(reads * np.array([t.instructions for t in tenants]))
+
+
+def _eighth_root(values: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.sqrt(np.sqrt(values))))

@@ -1,0 +1,1 @@
+"""The study of [001]: slowdown measured, predicted and managed on cores that share a cache and memory."""

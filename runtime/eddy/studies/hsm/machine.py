@@ -1,0 +1,131 @@
+"""What the fast cluster model is made of: cores, shared cache, DRAM; and kernels as groups of requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+TICKS = 16
+"""Of a cycle of the cores: the model's unit of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryModel:
+    """DRAM behind the shared cache; times in cycles of the cores.
+
+    Attributes:
+        channels: Each with a data bus and banks of its own.
+        banks: Of a channel.
+        row_lines: Cache lines of a row.
+        interleave_lines: Neighbouring lines that stay in one channel.
+        hashed: Whether channel and bank follow all bits of the row's number, as the map of [001] does, or its lowest.
+        queue: Requests a channel chooses from.
+        cap: Row hits in a row after which the oldest goes; 0: no bound.
+        starvation: Requests that may overtake one; 0: no bound.
+        rcd, rp, cl, ras, faw, rrd: From activate to column, precharge to activate, column to data, activate to
+            precharge, over four activates, between two.
+        burst: The data bus takes for a line.
+        turnaround: The data bus loses where its direction changes.
+        refresh_every, refresh: Between refreshes, and for one; 0: none.
+        least_first: Serve the tenant of least bandwidth first, halving what counts every so many cycles (BW-App of
+            [001] 6.4); 0: row hits first, then age.
+    """
+
+    channels: int = 4
+    banks: int = 16
+    row_lines: int = 32
+    interleave_lines: int = 8
+    hashed: bool = True
+    queue: int = 64
+    cap: int = 5
+    starvation: int = 0
+    rcd: float = 28
+    rp: float = 28
+    cl: float = 28
+    ras: float = 68
+    faw: float = 80
+    rrd: float = 16
+    burst: float = 8
+    turnaround: float = 16
+    refresh_every: float = 0
+    refresh: float = 0
+    least_first: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterModel:
+    """Cores that share a cache and memory; times in cycles of the cores.
+
+    Attributes:
+        cores: Of all clusters.
+        warps: Of a core.
+        fills: Lines a core may wait for at once.
+        way: From a core to the shared cache, and back.
+        port: One transfer on the port that all lines pass; 0: it bounds nothing.
+        lookup: Between look-ups of the shared cache.
+        hit: From look-up to data where the line is there.
+        change: A core needs from one tenant to the next.
+        sets, ways: Of the shared cache; no sets: none.
+        shadow_every: One in so many sets has tags for each tenant alone (auxiliary tags, [001] 4.1); 0: none.
+        memory: Behind it.
+    """
+
+    cores: int = 16
+    warps: int = 8
+    fills: int = 48
+    way: float = 20
+    port: float = 0
+    lookup: float = 1
+    hit: float = 20
+    change: float = 2000
+    sets: int = 256
+    ways: int = 8
+    shadow_every: int = 8
+    memory: MemoryModel = MemoryModel()
+
+    @property
+    def peak_lines_per_cycle(self) -> float:
+        """What the data buses of all channels could move."""
+        return self.memory.channels / self.memory.burst
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """One kernel's work.
+
+    Attributes:
+        name: Of the program.
+        gaps: Instructions of a warp before each request; (records,).
+        lines: Line each asks for, the highest bit marking a write; (records,).
+        first: First record of each work-group, and one past the last; (groups + 1,).
+        issue: Cycles of a core for an instruction of a warp.
+        latency: Cycles from one instruction of a warp to its next, at least.
+        window: Lines a warp may wait for at once.
+        moving: Lines below this are others each time the kernel runs again.
+    """
+
+    name: str
+    gaps: npt.NDArray[np.int32]
+    lines: npt.NDArray[np.uint32]
+    first: npt.NDArray[np.int32]
+    issue: float = 1.0
+    latency: float = 2.0
+    window: int = 4
+    moving: int = 0
+
+    @property
+    def groups(self) -> int:
+        """Work-groups of one run."""
+        return len(self.first) - 1
+
+    @property
+    def requests_per_instruction(self) -> float:
+        """Requests that leave a core, over instructions."""
+        return len(self.gaps) / float(self.gaps.sum() + len(self.gaps))
+
+
+def with_memory(machine: ClusterModel, **changes: float) -> ClusterModel:
+    """The machine with other settings of its memory."""
+    return replace(machine, memory=replace(machine.memory, **changes))  # type: ignore[arg-type]

@@ -1,0 +1,243 @@
+// The fast cluster model: cores whose warps compute and ask for lines, in a closed loop. See cluster.h.
+//
+// A core gives its issue slots to one warp's run of instructions after the other (greedy, then oldest); a warp goes on
+// while its window of outstanding lines has room, and ends a work-group when all its lines are there.
+#include "cluster.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+void *memset(void* to, int value, uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes; i++) ((uint8_t*)to)[i] = (uint8_t)value;
+  return to;
+}
+
+void *memcpy(void* restrict to, const void* restrict from, uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes; i++) ((uint8_t*)to)[i] = ((const uint8_t*)from)[i];
+  return to;
+}
+
+static int earlier(const Event* a, const Event* b) {
+  return a->time < b->time || (a->time == b->time && a->order < b->order);
+}
+
+void eddy_post(Machine* m, int64_t time, int32_t kind, int32_t what) {
+  if (m->events == kEvents) {
+    m->failed = 1;
+    return;
+  }
+  const Event event = {later(time, m->now), m->order++, kind, what};
+  int32_t at = m->events++;
+  while (at && earlier(&event, &m->heap[(at - 1) / 2])) {
+    m->heap[at] = m->heap[(at - 1) / 2];
+    at = (at - 1) / 2;
+  }
+  m->heap[at] = event;
+}
+
+static Event soonest(Machine* m) {
+  const Event first = m->heap[0], last = m->heap[--m->events];
+  int32_t at = 0;
+  for (;;) {
+    int32_t child = 2 * at + 1;
+    if (child >= m->events) break;
+    if (child + 1 < m->events && earlier(&m->heap[child + 1], &m->heap[child])) child++;
+    if (!earlier(&m->heap[child], &last)) break;
+    m->heap[at] = m->heap[child];
+    at = child;
+  }
+  m->heap[at] = last;
+  return first;
+}
+
+int32_t eddy_take(Machine* m) {
+  if (m->free_request >= 0) {
+    const int32_t index = m->free_request;
+    m->free_request = m->requests[index].next;
+    return index;
+  }
+  if (m->requests_used == kRequests) {
+    m->failed = 1;
+    return 0;
+  }
+  return m->requests_used++;
+}
+
+void eddy_drop(Machine* m, int32_t index) {
+  m->requests[index].next = m->free_request;
+  m->free_request = index;
+}
+
+static void begin_core(Machine* m, const Kernel* kernels, int32_t core);
+
+/// The next work-group of the core's owner, or none where the core changes hands.
+static int begin_group(Machine* m, const Kernel* kernels, Warp* w) {
+  Core* core = &m->cores[w->core];
+  if (core->wanted != core->owner || core->owner < 0) return 0;
+  const Kernel* k = &kernels[core->owner];
+  const int64_t group = m->next_group[core->owner];
+  m->next_group[core->owner] = (group + 1) % k->groups;
+  if (group + 1 == k->groups) m->counters[core->owner].rounds++;
+  w->record = k->first[group];
+  w->end = k->first[group + 1];
+  return 1;
+}
+
+/// Give the warp's next run of instructions its issue slots, or end its group.
+static void advance(Machine* m, const Kernel* kernels, int32_t index) {
+  Warp* w = &m->warps[index];
+  Core* core = &m->cores[w->core];
+  if (w->record == w->end) {
+    if (w->outstanding) {
+      w->state = kEnding;
+      return;
+    }
+    m->counters[core->owner].groups++;
+    if (!begin_group(m, kernels, w)) {
+      w->state = kIdle;
+      if (--core->active == 0 && core->wanted != core->owner) {
+        m->counters[core->owner].core_ticks += m->now - core->since;
+        core->owner = core->wanted;
+        core->since = m->now;
+        core->free = m->now + m->p.change;
+        begin_core(m, kernels, w->core);
+      }
+      return;
+    }
+  }
+  const Kernel* k = &kernels[core->owner];
+  const int64_t gap = k->gaps[w->record] + 1, start = later(m->now, core->free);
+  core->free = start + gap * k->issue;
+  Counters* n = &m->counters[core->owner];
+  n->instructions += gap;
+  n->issue_ticks += gap * k->issue;
+  w->state = kCompute;
+  eddy_post(m, start + gap * later(k->issue, k->latency), kReady, index);
+}
+
+static void begin_core(Machine* m, const Kernel* kernels, int32_t number) {
+  Core* core = &m->cores[number];
+  if (core->owner < 0) return;
+  for (int64_t i = 0; i < m->p.warps; i++) {
+    const int32_t index = (int32_t)(number * m->p.warps + i);
+    Warp* w = &m->warps[index];
+    core->active++;
+    w->core = number;
+    w->outstanding = 0;
+    begin_group(m, kernels, w);
+    advance(m, kernels, index);
+  }
+}
+
+/// Send the warp's request, or make it wait for its window or for the core's.
+static void issue(Machine* m, const Kernel* kernels, int32_t index) {
+  Warp* w = &m->warps[index];
+  Core* core = &m->cores[w->core];
+  const Kernel* k = &kernels[core->owner];
+  if (w->outstanding >= k->window) {
+    w->state = kFull;
+    return;
+  }
+  if (core->outstanding >= m->p.fills) {
+    w->state = kFills;
+    w->next = -1;
+    if (core->wait_head < 0) core->wait_head = index;
+    else m->warps[core->wait_tail].next = index;
+    core->wait_tail = index;
+    return;
+  }
+  const uint32_t line = k->lines[w->record++];
+  const int32_t number = eddy_take(m);
+  Request* r = &m->requests[number];
+  const int64_t own = line & 0x7FFFFFFFu, round = m->counters[core->owner].rounds % kRounds;
+  r->line = k->base + own + (own < k->moving ? round * k->moving : k->moving * (kRounds - 1));
+  r->write = (int32_t)(line >> 31);
+  r->warp = index;
+  r->tenant = core->owner;
+  r->born = m->now;
+  w->outstanding++;
+  core->outstanding++;
+  int64_t at = m->now;
+  if (r->write && m->p.port) at = m->up_free = later(at, m->up_free) + m->p.port;
+  eddy_post(m, at + m->p.way, kArrive, number);
+  advance(m, kernels, index);
+}
+
+static void answered(Machine* m, const Kernel* kernels, int32_t number) {
+  const Request r = m->requests[number];
+  Warp* w = &m->warps[r.warp];
+  Core* core = &m->cores[w->core];
+  eddy_drop(m, number);
+  if (!r.write) {
+    m->counters[r.tenant].read_ticks += m->now - r.born;
+    m->counters[r.tenant].reads++;
+  }
+  w->outstanding--;
+  core->outstanding--;
+  if (w->state == kFull) issue(m, kernels, r.warp);
+  else if (w->state == kEnding && !w->outstanding) advance(m, kernels, r.warp);
+  if (core->wait_head >= 0 && core->outstanding < m->p.fills) {
+    const int32_t waiting = core->wait_head;
+    core->wait_head = m->warps[waiting].next;
+    issue(m, kernels, waiting);
+  }
+}
+
+EXPORT int64_t eddy_machine_bytes(void) { return sizeof(Machine); }
+
+/// A machine at rest; the memory is all zeros.
+EXPORT int64_t eddy_machine(Machine* m, const Parameters* p) {
+  if (p->cores > kCores || p->warps > kWarps || p->tenants > kTenants || p->channels > kChannels ||
+      p->banks > kBanks || p->queue > kQueue || p->ways > kWays || p->sets > kSets ||
+      p->cores * p->fills + p->cores * p->warps > kRequests ||
+      (p->shadow_every && (p->sets + p->shadow_every - 1) / p->shadow_every > kShadowSets))
+    return 1;
+  m->p = *p;
+  m->free_request = -1;
+  for (int64_t i = 0; i < p->cores; i++) m->cores[i] = (Core){0, 0, -1, -1, 0, 0, -1, -1};
+  for (int64_t i = 0; i < p->sets * p->ways; i++) m->lines[i].pending = -1;
+  for (int64_t c = 0; c < p->channels; c++) {
+    Channel* channel = &m->channels[c];
+    channel->head = channel->tail = -1;
+    channel->streak_bank = -1;
+    for (int32_t i = 0; i < kActivates; i++) channel->activates[i] = -(1ll << 40);
+    for (int64_t b = 0; b < p->banks; b++) {
+      channel->banks[b].row = -1;
+      for (int64_t t = 0; t < p->tenants; t++) channel->own_rows[t][b] = -1;
+    }
+  }
+  return 0;
+}
+
+/// Run to a time with these owners of the cores wanted; what has an owner now is drained first.
+EXPORT int64_t eddy_run(Machine* m, const Kernel* kernels, const int64_t* wanted, int64_t until) {
+  for (int32_t c = 0; c < m->p.cores; c++) {
+    Core* core = &m->cores[c];
+    core->wanted = (int32_t)wanted[c];
+    if (!core->active && core->owner != core->wanted) {
+      if (core->owner >= 0) m->counters[core->owner].core_ticks += m->now - core->since;
+      core->owner = core->wanted;
+      core->since = m->now;
+      begin_core(m, kernels, c);
+    }
+  }
+  while (!m->failed && m->events && m->heap[0].time < until) {
+    const Event event = soonest(m);
+    m->now = event.time;
+    if (event.kind == kReady) issue(m, kernels, event.what);
+    else if (event.kind == kArrive) eddy_arrive(m, event.what);
+    else if (event.kind == kRespond) answered(m, kernels, event.what);
+    else eddy_schedule(m, event.what);
+  }
+  m->now = until;
+  for (int32_t c = 0; c < m->p.cores; c++) {
+    Core* core = &m->cores[c];
+    if (core->owner >= 0) m->counters[core->owner].core_ticks += until - core->since;
+    core->since = until;
+  }
+  return m->failed;
+}
+
+/// What was counted so far, of every tenant.
+EXPORT void eddy_counted(const Machine* m, Counters* counters) {
+  for (int64_t t = 0; t < m->p.tenants; t++) counters[t] = m->counters[t];
+}

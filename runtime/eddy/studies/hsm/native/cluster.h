@@ -1,0 +1,126 @@
+/// The state of the fast cluster model: cores with warps, the shared cache, DRAM channels, and one queue of events.
+///
+/// One flat structure without pointers: a copy of its bytes is a copy of the machine. Time is in ticks, sixteen of which
+/// are a cycle of the cores; all arithmetic is of integers, so that every platform gives the same numbers.
+#pragma once
+#include <stdint.h>
+
+enum {
+  kRounds = 64,  // after which moving lines come again
+  kCores = 32,
+  kWarps = 16,
+  kTenants = 8,
+  kChannels = 16,
+  kBanks = 64,
+  kQueue = 256,
+  kSets = 1 << 14,
+  kWays = 16,
+  kShadowSets = 1 << 11,
+  kRequests = 1 << 14,
+  kEvents = 1 << 15,
+  kActivates = 4,
+};
+
+/// What the machine is made of; mirrored by `_PARAMETERS` in cluster.py.
+typedef struct {
+  int64_t cores, warps, fills, tenants;
+  /// Between a core and the shared cache, one way; a transfer on the cores' port (0: none), a look-up; a switch.
+  int64_t way, port, lookup, hit, change;
+  int64_t sets, ways, shadow_every;
+  /// DRAM: channels, banks and rows, entries of a channel's queue, row hits in a row at most (0: no bound).
+  int64_t channels, banks, row_lines, interleave, hash, queue, cap, starvation;
+  int64_t rcd, rp, cl, ras, faw, rrd, burst, turnaround, refresh_every, refresh;
+  /// Serve the tenant of least bandwidth first, bandwidth halved every so many ticks; 0: first-ready first-come.
+  int64_t least_first;
+} Parameters;
+
+/// One kernel's work: groups of records, taken in order and begun again at the end.
+typedef struct {
+  /// Of each record, instructions before it, and its line; the highest bit of a line marks a write.
+  const int32_t* gaps;
+  const uint32_t* lines;
+  /// First record of each group, and one past the last of all.
+  const int32_t* first;
+  int64_t groups;
+  /// Lines a warp may wait for at once.
+  int64_t window;
+  /// A core's ticks for an instruction, and a warp's own at least.
+  int64_t issue, latency;
+  /// First line of its memory; lines below `moving` are others in each round.
+  int64_t base, moving;
+} Kernel;
+
+/// What is counted of a tenant; mirrored by `_COUNTERS` in cluster.py.
+typedef struct {
+  int64_t instructions, issue_ticks, core_ticks, requests, row_hits, writes, cache_hits, cache_misses;
+  /// Whole ways of reads; from entering the memory's queue to the last beat; what others' service held requests up.
+  int64_t read_ticks, memory_ticks, held_ticks;
+  /// Hits of rows and of sampled cache lines if nobody else were there.
+  int64_t own_row_hits, shadow_hits, shadow_looks, groups, rounds, reads;
+} Counters;
+
+typedef struct {
+  int64_t time, order;
+  int32_t kind, what;
+} Event;
+
+typedef struct {
+  int64_t line, born, queued;
+  int32_t warp, tenant, next, write;
+  int64_t age, bypassed;
+  int32_t way, bank, behind;
+  int64_t row;
+} Request;
+
+typedef struct {
+  int32_t core, record, end, outstanding, state, next;
+} Warp;
+
+typedef struct {
+  int64_t free, since;
+  int32_t owner, wanted, active, outstanding, wait_head, wait_tail;
+} Core;
+
+typedef struct {
+  int64_t row, activated, column, busy;
+} Bank;
+
+typedef struct {
+  int64_t bus, activates[kActivates], refreshes, streak_row;
+  int32_t at, count, head, tail, due, wrote, streak, streak_bank;
+  int32_t queue[kQueue];
+  Bank banks[kBanks];
+  int64_t own_rows[kTenants][kBanks];
+} Channel;
+
+typedef struct {
+  int64_t tag, used;
+  int32_t pending, whose;
+} Line;
+
+typedef struct {
+  Parameters p;
+  int64_t now, order, ages, cache_free, port_free, up_free, decayed;
+  int64_t least[kTenants], next_group[kTenants];
+  Counters counters[kTenants];
+  Core cores[kCores];
+  Warp warps[kCores * kWarps];
+  Channel channels[kChannels];
+  Line lines[kSets * kWays];
+  int64_t shadow[kTenants][kShadowSets * kWays];
+  int64_t shadow_used[kTenants][kShadowSets * kWays];
+  Request requests[kRequests];
+  int32_t free_request, requests_used, events, failed;
+  Event heap[kEvents];
+} Machine;
+
+enum { kReady, kArrive, kRespond, kSchedule };
+enum { kIdle, kCompute, kFull, kFills, kEnding };
+
+static inline int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
+
+void eddy_post(Machine* m, int64_t time, int32_t kind, int32_t what);
+int32_t eddy_take(Machine* m);
+void eddy_drop(Machine* m, int32_t request);
+void eddy_arrive(Machine* m, int32_t request);
+void eddy_schedule(Machine* m, int32_t channel);

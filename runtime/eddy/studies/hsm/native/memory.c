@@ -1,0 +1,285 @@
+// The shared cache and the DRAM of the fast cluster model.
+//
+// The memory's order of service is that of the simulated board's: what can start first, row hits before others, then
+// age (Ref: S. Rixner et al., Memory Access Scheduling, ISCA 2000), with a bound on overtaking and, where set, on row
+// hits in a row (Ref: O. Mutlu, T. Moscibroda, Stall-Time Fair Memory Access Scheduling, MICRO 2007).
+#include "cluster.h"
+
+static uint64_t mixed(uint64_t v) {
+  v ^= v >> 33;
+  v *= 0xFF51AFD7ED558CCDull;
+  v ^= v >> 33;
+  return v;
+}
+
+/// Channel, bank and row of a line: rows of `row_lines`, channels in turns of `interleave` lines.
+static int32_t place(const Parameters* p, Request* r) {
+  const int64_t chunk = r->line / p->interleave, within = r->line % p->interleave;
+  int64_t channel = chunk % p->channels;
+  const int64_t local = chunk / p->channels * p->interleave + within;
+  const int64_t page = local / p->row_lines;
+  int64_t bank = page % p->banks;
+  r->row = page / p->banks;
+  if (p->hash) {  // all bits of the row above decide, as in address maps that gather entropy [18 of [001]]
+    const uint64_t spread = mixed((uint64_t)page + 1);
+    bank = (int64_t)(spread % (uint64_t)p->banks);
+    r->row = page;
+    channel = (channel + (int64_t)(spread >> 32)) % p->channels;
+  }
+  r->bank = (int32_t)bank;
+  return (int32_t)channel;
+}
+
+static void respond(Machine* m, int32_t index, int64_t data) {
+  int64_t at = data;
+  Request* r = &m->requests[index];
+  if (!r->write && m->p.port) at = m->port_free = later(at, m->port_free) + m->p.port;
+  eddy_post(m, at + m->p.way, kRespond, index);
+  if (r->way < 0) return;
+  Line* line = &m->lines[r->way];
+  line->pending = -1;
+  for (int32_t other = r->next; other >= 0; other = m->requests[other].next) {
+    int64_t also = data;
+    if (m->p.port) also = m->port_free = later(also, m->port_free) + m->p.port;
+    eddy_post(m, also + m->p.way, kRespond, other);
+  }
+}
+
+static void enter(Machine* m, int32_t index) {
+  Request* r = &m->requests[index];
+  Channel* c = &m->channels[place(&m->p, r)];
+  const int32_t number = (int32_t)(c - m->channels);
+  r->queued = m->now;
+  r->age = m->ages++;
+  r->bypassed = 0;
+  Counters* n = &m->counters[r->tenant];
+  n->requests++;
+  n->writes += r->write;
+  if (c->own_rows[r->tenant][r->bank] == r->row) n->own_row_hits++;
+  c->own_rows[r->tenant][r->bank] = r->row;
+  if (c->count < m->p.queue) {
+    c->queue[c->count++] = index;
+  } else {  // waits outside, in order: what is behind a full queue
+    r->behind = -1;
+    if (c->head < 0) c->head = index;
+    else m->requests[c->tail].behind = index;
+    c->tail = index;
+  }
+  if (!c->due) {
+    c->due = 1;
+    eddy_post(m, m->now, kSchedule, number);
+  }
+}
+
+static void look_in_shadow(Machine* m, const Request* r) {
+  const Parameters* p = &m->p;
+  const int64_t set = (int64_t)(mixed((uint64_t)r->line) % (uint64_t)p->sets);
+  if (!p->shadow_every || set % p->shadow_every) return;
+  const int64_t first = set / p->shadow_every % kShadowSets * p->ways;
+  int64_t* tags = &m->shadow[r->tenant][first];
+  int64_t* used = &m->shadow_used[r->tenant][first];
+  Counters* n = &m->counters[r->tenant];
+  if (!r->write) n->shadow_looks++;
+  int64_t oldest = 0;
+  for (int64_t i = 0; i < p->ways; i++) {
+    if (tags[i] == r->line + 1) {
+      if (r->write) {
+        tags[i] = 0;
+        used[i] = 0;
+        return;
+      }
+      n->shadow_hits++;
+      used[i] = m->ages++;
+      return;
+    }
+    if (used[i] < used[oldest]) oldest = i;
+  }
+  if (r->write) return;
+  tags[oldest] = r->line + 1;
+  used[oldest] = m->ages++;
+}
+
+/// A request reaches the shared cache: writes go through and forget their line, reads that miss fetch it.
+void eddy_arrive(Machine* m, int32_t index) {
+  const Parameters* p = &m->p;
+  Request* r = &m->requests[index];
+  r->next = -1;
+  r->way = -1;
+  if (!p->sets) {
+    if (!r->write) m->counters[r->tenant].cache_misses++;
+    enter(m, index);
+    return;
+  }
+  look_in_shadow(m, r);
+  const int64_t start = later(m->now, m->cache_free);
+  m->cache_free = start + p->lookup;
+  Line* set = &m->lines[(int64_t)(mixed((uint64_t)r->line) % (uint64_t)p->sets) * p->ways];
+  int64_t victim = -1;
+  for (int64_t i = 0; i < p->ways; i++) {
+    Line* line = &set[i];
+    if (line->tag == r->line + 1) {
+      if (r->write) {
+        if (line->pending < 0) line->tag = line->used = 0;
+        break;
+      }
+      m->counters[r->tenant].cache_hits++;
+      line->used = m->ages++;
+      if (line->pending >= 0) {  // on its way: wait with the request that fetches it
+        r->next = m->requests[line->pending].next;
+        m->requests[line->pending].next = index;
+        return;
+      }
+      int64_t at = start + p->hit;
+      if (p->port) at = m->port_free = later(at, m->port_free) + p->port;
+      eddy_post(m, at + p->way, kRespond, index);
+      return;
+    }
+    if (line->pending < 0 && (victim < 0 || line->used < set[victim].used)) victim = i;
+  }
+  if (!r->write) {
+    m->counters[r->tenant].cache_misses++;
+    if (victim >= 0) {
+      set[victim] = (Line){r->line + 1, m->ages++, index, r->tenant};
+      r->way = (int32_t)(&set[victim] - m->lines);
+    }
+  }
+  enter(m, index);
+}
+
+typedef struct {
+  int64_t activate, column, data;
+  int32_t hit, conflict;
+} Plan;
+
+static Plan plan(const Machine* m, const Channel* c, const Request* r) {
+  const Parameters* p = &m->p;
+  const Bank* bank = &c->banks[r->bank];
+  Plan plan = {0, 0, 0, bank->row == r->row, 0};
+  plan.conflict = !plan.hit && bank->row >= 0;
+  if (plan.hit) {
+    plan.column = later(m->now, bank->column);
+  } else {
+    plan.activate = later(m->now, bank->column);
+    if (plan.conflict) plan.activate = later(later(m->now, bank->activated + p->ras), bank->busy) + p->rp;
+    if (p->faw) plan.activate = later(plan.activate, c->activates[c->at] + p->faw);
+    plan.activate = later(plan.activate, c->activates[(c->at + kActivates - 1) % kActivates] + p->rrd);
+    plan.column = plan.activate + p->rcd;
+  }
+  const int64_t bus = c->bus + (c->wrote != r->write ? p->turnaround : 0);
+  plan.data = later(plan.column + p->cl, bus);
+  return plan;
+}
+
+/// The tenant that may be served: the one of least bandwidth among those that wait; -1 where all may.
+static int32_t preferred(Machine* m, const Channel* c) {
+  if (!m->p.least_first) return -1;
+  while (m->now - m->decayed >= m->p.least_first) {
+    for (int64_t t = 0; t < m->p.tenants; t++) m->least[t] /= 2;
+    m->decayed += m->p.least_first;
+  }
+  int32_t best = -1;
+  for (int32_t i = 0; i < c->count; i++) {
+    const int32_t tenant = m->requests[c->queue[i]].tenant;
+    if (best < 0 || m->least[tenant] < m->least[best]) best = tenant;
+  }
+  return best;
+}
+
+static void serve(Machine* m, Channel* c, int32_t at, Plan chosen) {
+  const Parameters* p = &m->p;
+  const int32_t index = c->queue[at];
+  Request* r = &m->requests[index];
+  for (int32_t i = at; i + 1 < c->count; i++) c->queue[i] = c->queue[i + 1];
+  c->count--;
+  if (c->head >= 0) {  // one of those outside enters
+    const int32_t entering = c->head;
+    Request* next = &m->requests[entering];
+    c->head = next->behind;
+    next->age = m->ages++;
+    c->queue[c->count++] = entering;
+  }
+  Bank* bank = &c->banks[r->bank];
+  const int64_t before = c->bus;
+  c->bus = chosen.data + p->burst;
+  bank->row = r->row;
+  if (!chosen.hit) {
+    bank->activated = chosen.activate;
+    c->activates[c->at] = chosen.activate;
+    c->at = (c->at + 1) % kActivates;
+  }
+  bank->column = chosen.column;
+  bank->busy = c->bus - p->cl;
+  c->wrote = r->write;
+  const int32_t same = chosen.hit && c->streak_bank == r->bank && c->streak_row == r->row;
+  c->streak = same ? c->streak + 1 : 0;
+  c->streak_bank = r->bank;
+  c->streak_row = r->row;
+  Counters* n = &m->counters[r->tenant];
+  n->row_hits += chosen.hit;
+  n->memory_ticks += c->bus - r->queued;
+  m->least[r->tenant] += p->burst;
+  uint32_t held = 0;  // tenants that had something waiting while this one was served
+  for (int32_t i = 0; i < c->count; i++) {
+    const Request* other = &m->requests[c->queue[i]];
+    if (other->tenant == r->tenant || held >> other->tenant & 1) continue;
+    held |= 1u << other->tenant;
+    m->counters[other->tenant].held_ticks += c->bus - later(before, m->now);
+  }
+  respond(m, index, c->bus);
+}
+
+static void refresh(Machine* m, Channel* c) {
+  const Parameters* p = &m->p;
+  if (!p->refresh_every) return;
+  const int64_t due = m->now / p->refresh_every;
+  if (due == c->refreshes) return;
+  c->refreshes = due;
+  const int64_t end = due * p->refresh_every + p->refresh;
+  for (int64_t i = 0; i < p->banks; i++) {
+    c->banks[i].row = -1;
+    c->banks[i].column = later(c->banks[i].column, end);
+  }
+}
+
+static void schedule_one(Machine* m, Channel* c) {
+  const Parameters* p = &m->p;
+  const int32_t tenant = preferred(m, c);
+  int32_t best = -1, oldest = -1;
+  Plan best_plan = {0, 0, 0, 0, 0};
+  const int32_t capped = p->cap && c->streak + 1 >= p->cap;
+  for (int32_t i = 0; i < c->count; i++) {
+    const Request* r = &m->requests[c->queue[i]];
+    if (tenant >= 0 && r->tenant != tenant) continue;
+    if (oldest < 0 || r->age < m->requests[c->queue[oldest]].age) oldest = i;
+    const Plan candidate = plan(m, c, r);
+    const int32_t better =
+        best < 0 || candidate.data < best_plan.data ||
+        (candidate.data == best_plan.data && candidate.hit > best_plan.hit) ||
+        (candidate.data == best_plan.data && candidate.hit == best_plan.hit && r->age < m->requests[c->queue[best]].age);
+    if (!better) continue;
+    best = i;
+    best_plan = candidate;
+  }
+  if (best != oldest) {
+    Request* first = &m->requests[c->queue[oldest]];
+    if (capped || (p->starvation && first->bypassed >= p->starvation)) {
+      best = oldest;
+      best_plan = plan(m, c, first);
+    } else {
+      first->bypassed++;
+    }
+  }
+  serve(m, c, best, best_plan);
+}
+
+/// Serve what the bus can take soon: so far ahead that a row miss in an idle bank costs the bus nothing.
+void eddy_schedule(Machine* m, int32_t number) {
+  Channel* c = &m->channels[number];
+  const int64_t ahead = m->p.rp + m->p.rcd + m->p.cl;
+  c->due = 0;
+  refresh(m, c);
+  while (c->count && c->bus <= m->now + ahead) schedule_one(m, c);
+  if (!c->count) return;
+  c->due = 1;
+  eddy_post(m, c->bus - ahead, kSchedule, number);
+}

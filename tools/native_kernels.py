@@ -1,0 +1,98 @@
+"""Builds what is shipped compiled, for every platform it is shipped for, from its C files: the market's loops, and the
+fast cluster model of the study of [001].
+
+    .venv/bin/python tools/native_kernels.py           write the objects
+    .venv/bin/python tools/native_kernels.py --check   build them again and compare, byte by byte
+
+The `ziglang` wheel compiles for all of them on any of them, and makes the same bytes each time. The objects need no C
+library. Tests run the check.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+RUNTIME = Path(__file__).parents[1] / "runtime" / "eddy"
+TARGETS = {
+    "linux-x86_64": ("x86_64-linux-gnu", "x86_64"),
+    "linux-x86_64-v3": ("x86_64-linux-gnu", "x86_64_v3"),
+    "linux-aarch64": ("aarch64-linux-gnu", "cortex_a53"),
+}
+"""Name of an object: target and processor. A ZCU106's four cores are Cortex-A53."""
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """What is compiled together.
+
+    Attributes:
+        folder: Where its sources are, and where its objects go.
+        sources: C files.
+        targets: Names of objects.
+        math: Whether it computes with floating point, and may round as is fastest.
+    """
+
+    folder: Path
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    math: bool
+
+
+SHIPPED = (
+    Shipped(RUNTIME / "market" / "native", ("market.c", "path.c"), tuple(TARGETS), True),
+    Shipped(
+        RUNTIME / "studies" / "hsm" / "native", ("cluster.c", "memory.c"), ("linux-x86_64", "linux-aarch64"), False
+    ),
+)
+FLAGS = (
+    *("-std=c11", "-O3", "-fno-builtin", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=all", "-g0"),
+    *("-shared", "-nostdlib", "-s", "-Wall", "-Wextra", "-Wno-pass-failed"),
+)
+
+
+def built(shipped: Shipped, name: str, folder: Path) -> Path:
+    """The object of this name, built into the folder."""
+    target, processor = TARGETS[name]
+    output = folder / f"{name}.so"
+    fast = ["-ffast-math"] if shipped.math else []
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", target, f"-mcpu={processor}", *fast, *FLAGS]
+    subprocess.run([*command, "-o", str(output), *shipped.sources], cwd=shipped.folder, check=True)
+    output.chmod(0o644)
+    return output
+
+
+def stale(shipped: Shipped) -> list[str]:
+    """Names of shipped objects that are not what their source makes."""
+
+    def same(name: str, scratch: str) -> bool:
+        kept = shipped.folder / f"{name}.so"
+        return kept.is_file() and built(shipped, name, Path(scratch)).read_bytes() == kept.read_bytes()
+
+    with tempfile.TemporaryDirectory() as scratch:
+        return [name for name in shipped.targets if not same(name, scratch)]
+
+
+def main() -> int:
+    """Build, or check."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    check = parser.parse_args().check
+    failed = False
+    for shipped in SHIPPED:
+        for name in stale(shipped) if check else ():
+            print(
+                f"{shipped.folder / name}.so is not what its sources make; run {Path(__file__).name}", file=sys.stderr
+            )
+            failed = True
+        for name in () if check else shipped.targets:
+            print(f"{built(shipped, name, shipped.folder)}: {(shipped.folder / f'{name}.so').stat().st_size} bytes")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
