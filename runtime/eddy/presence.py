@@ -20,24 +20,29 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @contextlib.contextmanager
-def announced(data: Path, url: str) -> Iterator[None]:
-    """Say in a data directory that a server answers at a URL, while the block runs; where that fails, do without."""
+def announced(data: Path, url: str) -> Iterator[bool]:
+    """Say in a data directory that a server answers at a URL, while the block runs; where that fails, do without.
+
+    Yields:
+        Whether the server before left its own word behind: it died, or the power was lost."""
     try:
         descriptor = os.open(data / FILE, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:
-        yield
+        yield False
         return
     with os.fdopen(descriptor, "r+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            died = bool(file.read(1))
+            file.seek(0)
             file.truncate()
             file.write(json.dumps({"url": url, "pid": os.getpid()}) + "\n")
             file.flush()
         except OSError:
-            yield
+            yield False
             return
         try:
-            yield
+            yield died
         finally:
             with contextlib.suppress(OSError):
                 (data / FILE).unlink()

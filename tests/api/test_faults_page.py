@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from eddy.board.port import Cause
+from eddy.core.faults import OF_CAUSE, Fault, of_cause
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reference/faults.md"
@@ -51,6 +52,15 @@ async def test_the_metrics_of_faults_are_there(server: Any) -> None:
     async with server.client() as client:
         said = (await client.get("/metrics")).text
     there = set(re.findall(r"^# TYPE (\S+)", said, re.M))
+    codes = [row[3].split("`")[1] for row in ROWS]
+    assert sorted(codes) == sorted(fault.value for fault in Fault)
     for row in ROWS:
-        name = row[3].strip("`")
+        name = row[3].split("`")[3]
         assert name in there or f"{name}_total" in there, name
+    for code in codes:
+        assert f'\neddy_faults_total{{fault="{code}"}} 0.0' in said
+
+
+def test_causes_that_are_a_fault_of_their_own_are_causes_of_boards() -> None:
+    assert set(OF_CAUSE) <= {cause.value for cause in Cause}
+    assert of_cause("barrier-deadlock") is Fault.MODULE_FAULT

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 DOCS = Path(__file__).parents[2] / "docs"
 BOARD = json.loads((DOCS / "grafana" / "eddy.json").read_text())
 PAGE = (DOCS / "how-to" / "monitor.md").read_text()
-LABELS = {"version", "policy", "state", "spent", "phase", "slot", "pool", "what", "status", "route"}
+LABELS = {"version", "policy", "state", "spent", "phase", "slot", "pool", "what", "status", "route", "fault"}
 OWN = "of one tenant, or of who looks; /metrics needs no key and has sums alone"
 FIGURES: dict[str, str] = {
     "now_s": "eddy_board_seconds",
@@ -29,6 +29,7 @@ FIGURES: dict[str, str] = {
     "jobs": "eddy_jobs eddy_job_seconds_total",
     "ended": "eddy_jobs_ended_total eddy_job_seconds_total",
     "spans": "eddy_events_total",
+    "faults": "eddy_faults_total",
     "tenants": "eddy_tenants_with_jobs",
     "viewer": OWN,
     "operator": OWN,

@@ -129,8 +129,9 @@ class Promises:
             if each.final == "succeeded":
                 self.output(each, clients.ask(each.tenant, "GET", f"/v1/jobs/{each.job}/outputs/out"))
             assert each.job is not None
-            self._log(store, store.job(each.tenant, each.job))
-        records = {record.id for tenant in TENANTS for record in store.jobs(tenant, limit=10_000)}
+            self._log(store, store.job(each.tenant, store.numbers.job.meant(each.job)))
+        told = store.numbers.job.told
+        records = {told(record.id) for tenant in TENANTS for record in store.jobs(tenant, limit=10_000)}
         assert records == {each.job for each in self._wanted}, "there is a job that nobody wants"
         assert port.board.state().buffers == (), "a buffer was left"
         self._accounts(store, engine)

@@ -363,7 +363,8 @@ class World:
         self.wall_s += self.draw.choice((-DAY_S, -3600.0, 3600.0, DAY_S, 40 * DAY_S))
 
     def _spoil(self) -> None:
-        known = [each.job for each in self.clients.wanted if each.job is not None]
+        meant = self.store.numbers.job.meant
+        known = [meant(each.job) for each in self.clients.wanted if each.job is not None]
         if self.draw.random() < 0.5 and known:
             job = max(known) + self.draw.randint(-3, 1)
             self.port.spoil_item(f"{job}.{self.draw.randrange(3)}.{self.draw.randrange(shared.MOST_BATCH)}")

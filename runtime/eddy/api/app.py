@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from eddy.api import openapi, problems
+from eddy.api.clock_watch import JumpWatch, watch_clock
 from eddy.api.context import ApiSettings, Context
 from eddy.api.ending import Ending
 from eddy.api.keys import KeyHasher
@@ -41,6 +42,7 @@ from eddy.api.routes import (
 )
 from eddy.api.submissions import submission_model
 from eddy.core.errors import EddyError
+from eddy.core.faults import Fault
 from eddy.hypervisor import Hypervisor
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
@@ -104,6 +106,7 @@ def create_app(
         async with anyio.create_task_group() as group:
             group.start_soon(_run, context, on_failure)
             group.start_soon(keep_within_quota, context)
+            group.start_soon(watch_clock, lambda: store.happened.fault(Fault.CLOCK_JUMP), JumpWatch())
             yield
             group.cancel_scope.cancel()
 

@@ -85,9 +85,11 @@ class Connections:
 
     Attributes:
         limits: Bounds on them.
+        on_slow: Called for each that is ended because its client is too slow.
     """
 
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    on_slow: Callable[[], None] = lambda: None
     _open: dict[GuardedProtocol, str] = field(default_factory=dict)
     _looking: asyncio.TimerHandle | None = None
 
@@ -194,12 +196,15 @@ class GuardedProtocol(H11Protocol):
         """End it where its client is too slow."""
         limits = self._connections.limits
         if self._reading_is_too_slow(now_s):
+            self._connections.on_slow()
             self.transport.abort()
         elif self._asking_s is not None and not self._busy:
             if now_s - self._asking_s > limits.patience_s:
+                self._connections.on_slow()
                 self.give_up("request-timeout", f"The head of a request must arrive within {limits.patience_s:g} s.")
         elif self._busy and self.cycle.more_body and not self._we_keep_it_waiting():
             if self._incoming.too_slow(now_s, limits.patience_s, limits.bytes_per_s):
+                self._connections.on_slow()
                 detail = f"A body must arrive at {limits.bytes_per_s} bytes a second or more."
                 self.give_up("request-timeout", detail)
         else:
@@ -289,8 +294,13 @@ def _no_matter_of_ours(record: logging.LogRecord) -> bool:
     return record.msg != "Invalid HTTP request received."
 
 
-def guarded(limits: ConnectionLimits) -> Callable[..., GuardedProtocol]:
-    """What `uvicorn.Config(http=...)` takes: makes the connections of one server."""
-    connections = Connections(limits)
+def guarded(limits: ConnectionLimits, on_slow: Callable[[], None] = lambda: None) -> Callable[..., GuardedProtocol]:
+    """What `uvicorn.Config(http=...)` takes: makes the connections of one server.
+
+    Args:
+        limits: Bounds on them.
+        on_slow: Called for each that is ended because its client is too slow.
+    """
+    connections = Connections(limits, on_slow)
     logging.getLogger("uvicorn.error").addFilter(_no_matter_of_ours)
     return lambda **arguments: GuardedProtocol(connections, **arguments)

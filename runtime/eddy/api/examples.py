@@ -207,6 +207,7 @@ OVERVIEW: dict[str, Any] = {
     "detail": "",
     "viewer": "ada",
     "operator": False,
+    "faults": {},
     "policy": "eddy",
     "slots": [SLOT],
     "counts": {"running": 1},

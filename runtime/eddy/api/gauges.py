@@ -11,6 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from eddy.api.context import Context
+from eddy.core.faults import Fault
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, SlotStatus, WaitCause
 from eddy.hypervisor.market_loop import PriceLoop
@@ -70,6 +71,8 @@ def _jobs(store: Store) -> Iterator[Metric]:
     text = "Entries of jobs' event logs since the start: loads, items, preemptions, faults, by kind."
     kinds = [kind.value for kind in JobEventKind]
     yield _counted("eddy_events", text, "what", _each(kinds, happened.events))
+    text = "Faults since the start, by their codes; docs/reference/faults.md has what becomes of each."
+    yield _counted("eddy_faults", text, "fault", _each((fault.value for fault in Fault), happened.faults))
     text = "Board seconds of jobs that ended since the start, by what they went to; waits by cause."
     yield _counted("eddy_job_seconds", text, "spent", _each(_SPENT, happened.spent_s))
 

@@ -72,6 +72,9 @@ class Overview(Answer):
     jobs: list[Job] = Field(description=f"Jobs that have not ended, oldest first; at most {JOBS}.")
     ended: list[Job] = Field(description=f"Jobs that have ended, of the newest {ENDED}, newest first.")
     spans: list[Span] = Field(description="What slots did of late, oldest first.")
+    faults: dict[str, int] = Field(
+        description="For the operator: faults since the start, by code. Empty for a tenant, whose jobs say theirs."
+    )
     tenants: list[TenantLoad] = Field(description="For the operator: who has jobs under way. Empty for a tenant.")
 
 
@@ -109,6 +112,7 @@ def overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | Non
         jobs=shown(store.under_way(whose, JOBS)),
         ended=shown(_ended(store, whose)),
         spans=[span for span in done if span is not None],
+        faults=dict(store.happened.faults) if viewer.admin else {},
         tenants=[TenantLoad(tenant=name, jobs=jobs) for name, jobs in loads.items()] if viewer.admin else [],
     )
 

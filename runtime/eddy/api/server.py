@@ -35,6 +35,7 @@ from eddy.board.notary_client import NotaryClient
 from eddy.board.port import BoardPort
 from eddy.board.profile import load_profile, profile_names
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, NotFound
+from eddy.core.faults import Fault
 from eddy.gpu.compiler import Compiler
 from eddy.hypervisor import Hypervisor, calibration
 from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
@@ -134,7 +135,8 @@ class Server:
             self.key_file = data.key
             self.key_is_new = see_to_operator(self.store, self._hasher, data)
             data.settle(self.url)
-            undo.enter_context(presence.announced(settings.data, self.url))  # before what may take minutes
+            if undo.enter_context(presence.announced(settings.data, self.url)):  # before what may take minutes
+                self.store.happened.fault(Fault.SERVER_DEATH)
             self.first_start = data.first_start
             shipped = load_catalogue(settings.bitstreams, data.applications, settings.packages)
             self.catalogue = CatalogueInForce(shipped, data.applications, settings.packages)
@@ -230,7 +232,7 @@ class Server:
             lifespan="on",
             timeout_graceful_shutdown=5,
             server_header=False,
-            http=guarded(self.settings.api.connections),  # type: ignore[arg-type]
+            http=guarded(self.settings.api.connections, lambda: self.store.happened.fault(Fault.SLOW_CLIENT)),  # type: ignore[arg-type]
             ssl_certfile=None if tls is None else tls.certificate,
             ssl_keyfile=None if tls is None else tls.key,
         )

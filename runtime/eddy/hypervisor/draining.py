@@ -16,6 +16,8 @@ from eddy.core.records import JobEventKind
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.slot import MachineSlot, Phase
 
+QUARANTINED = "quarantined: "
+"""What the reason of a slot begins with that nobody asked to drain."""
 MOST_FAILED_LOADS = 5
 """Failed loads in a row after which a slot is quarantined."""
 MOST_FAULTS = 5
@@ -87,7 +89,7 @@ class Draining:
         (pool,) = (pool for pool in self.state.pools.values() if slot.index in pool.slots)
         open_slots = [index for index in pool.slots if not self.state.slots[index].drained]
         if not slot.drained and len(open_slots) > 1:
-            self.drain(slot, f"quarantined: {why}; once it is mended, `eddy undrain {slot.index}` brings it back")
+            self.drain(slot, f"{QUARANTINED}{why}; once it is mended, `eddy undrain {slot.index}` brings it back")
 
     def _note(self, slot: MachineSlot) -> None:
         self.state.out.drained[slot.index] = slot.drained

@@ -27,6 +27,7 @@ from eddy.core.errors import (
     EddyError,
     StorageFailed,
 )
+from eddy.core.faults import Fault
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, SlotStatus
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
@@ -37,6 +38,7 @@ from eddy.hypervisor.commands import Commands
 from eddy.hypervisor.deadlines import CAUSE as LATE
 from eddy.hypervisor.deadlines import Deadlines
 from eddy.hypervisor.dependencies import Dependencies
+from eddy.hypervisor.draining import QUARANTINED
 from eddy.hypervisor.forecast.keeper import EstimateKeeper
 from eddy.hypervisor.intake import Intake
 from eddy.hypervisor.keeping import Keeping, Spawn, at_once
@@ -421,6 +423,8 @@ class Engine:
 
     def _now_drained(self, slot: int, because: str) -> None:
         if self.intake.drained.get(slot, "") != because:
+            if because.startswith(QUARANTINED):
+                self.store.happened.fault(Fault.QUARANTINE)
             _log.error("slot %d is %s", slot, because or "given to jobs again")
             self.intake.set_drained(slot, because)
 

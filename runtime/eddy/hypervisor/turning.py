@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 
 from eddy.core.errors import BoardUnreachable, StorageFailed
+from eddy.core.faults import Fault
 from eddy.hypervisor.engine import BoardRestarted, Engine
 from eddy.hypervisor.followers import Followers
 from eddy.hypervisor.giving_way import GivingWay
@@ -87,9 +88,12 @@ class Turning:
                 failures = 0
             except BoardUnreachable as failure:
                 started = False
+                if not self.watch.away:
+                    self._store.happened.fault(Fault.BOARD_AWAY)
                 self.watch.lost(failure.message)
             except BoardRestarted:
                 started = False
+                self._store.happened.fault(Fault.BOARD_RESTART)
             except StorageFailed as failure:
                 # The step that could not be kept has not happened: the board is asked again what came of it.
                 started = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eddy.core.errors import StorageDamaged, StorageFailed
@@ -31,6 +31,8 @@ class Health:
         """What is wrong with it; None where nothing is known to be."""
         self._said = False
         self._said_s: dict[str, float] = {}
+        self.on_trouble: Callable[[StorageFailed], None] = lambda error: None
+        """Told of every trouble that is new, and of none again while it lasts."""
 
     @property
     def doubtful(self) -> bool:
@@ -64,6 +66,7 @@ class Health:
     def note(self, error: StorageFailed) -> None:
         """Keep what is wrong, and say it; not again and again where small writes fit and large ones do not."""
         if self.problem is None or type(error) is not type(self.problem):
+            self.on_trouble(error)
             now_s = time.monotonic()
             self._said = now_s - self._said_s.get(error.code, -PAUSE_S) >= PAUSE_S
             if self._said:

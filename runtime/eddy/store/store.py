@@ -17,7 +17,8 @@ import time
 import weakref
 from pathlib import Path
 
-from eddy.core.errors import Conflict, NotFound, StorageDamaged, StorageFailed
+from eddy.core.errors import Conflict, NotFound, StorageDamaged, StorageFailed, StorageFull
+from eddy.core.faults import Fault
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobRecord, JobRequest
 from eddy.core.tenants import Quota
@@ -75,6 +76,7 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention)
         self.numbers = numbers_of(self._db)
         self._outputs = folder / OUTPUTS
         self.happened = Happened()
+        self._db.health.on_trouble = self._in_trouble
         self._output_bytes = self._count_outputs()
         self._open_blobs(folder / BLOBS)
         self._open_partials()
@@ -84,6 +86,9 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention)
         self._tenants_known = self._read_tenants()
         jobs = self._db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
         self._tally = Tally((row["id"], row["tenant"], row["state"]) for row in jobs)
+
+    def _in_trouble(self, error: StorageFailed) -> None:
+        self.happened.fault(Fault.FULL_DISK if isinstance(error, StorageFull) else Fault.STORAGE)
 
     @property
     def problem(self) -> StorageFailed | None:

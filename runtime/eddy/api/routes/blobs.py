@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.requests import ClientDisconnect
 
 from eddy.api.context import Caller, Ctx
 from eddy.api.limits import drain
@@ -19,6 +20,7 @@ from eddy.api.routes.jobs import read
 from eddy.api.schemas import SHA256, Blob, BlobPage
 from eddy.api.uploads import TooManyUploads
 from eddy.core.errors import NotFound, QuotaExceeded
+from eddy.core.faults import Fault
 from eddy.store.files import PIECE_BYTES
 
 router = APIRouter(prefix="/v1/blobs", tags=["blobs"])
@@ -54,6 +56,9 @@ async def put(sha256: Sha256, request: Request, response: Response, context: Ctx
     except (QuotaExceeded, TooManyUploads):
         if not body.whole:
             await drain(request.scope, request.receive)
+        raise
+    except ClientDisconnect:
+        context.store.happened.fault(Fault.BROKEN_UPLOAD)
         raise
     response.status_code = 201 if new else 200
     return Blob(sha256=sha256, bytes=upload.size_bytes)

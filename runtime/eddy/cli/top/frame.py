@@ -84,7 +84,9 @@ def _title(seen: Seen, state: Mapping[str, Any]) -> list[Line]:
     where = seen.url.partition("://")[2] or seen.url
     first = f"eddy top  {where}  {who}  policy {state['policy']}  board time {seconds(state['now_s'])}"
     second = Line(f"{jobs} jobs under way{': ' if said else ''}{said}")
-    return [Line(first, "title"), second if state["ready"] else Line(f"not ready: {state['detail']}", "bad")]
+    faults = ", ".join(f"{count} {code}" for code, count in sorted(state.get("faults", {}).items()))
+    third = [Line(f"faults since the start: {faults}", "bad")] if faults else []
+    return [Line(first, "title"), second if state["ready"] else Line(f"not ready: {state['detail']}", "bad"), *third]
 
 
 def _slots(state: Mapping[str, Any]) -> list[Line]:

@@ -31,6 +31,8 @@ function draw(state, market) {
   if (state.operator) policies(at("operate"), state, market, refresh);
   at("jobs").replaceChildren(list(state.jobs, state.operator, "No job is under way.", refresh, true));
   at("ended").replaceChildren(list(state.ended, state.operator, "No job has ended yet.", refresh));
+  at("faults-section").hidden = !state.operator;
+  at("faults").replaceChildren(faults(state));
   at("tenants-section").hidden = !state.operator;
   at("tenants").replaceChildren(tenants(state));
   at("market-section").hidden = !market;
@@ -50,6 +52,14 @@ function slots(state) {
     { title: "Job, item", number: true, of: (slot) => [slot.job ?? "-", slot.item].filter((each) => each !== null).join(", ") },
     ...(state.operator ? [{ title: "", of: (slot) => drainButton(slot, refresh) }] : []),
   ], state.slots, "The board has not answered yet.");
+}
+
+function faults(state) {
+  const found = Object.entries(state.faults).sort();
+  return table("", [
+    { title: "Fault", of: ([code]) => code },
+    { title: "Times", number: true, of: ([, count]) => String(count) },
+  ], found, "None.");
 }
 
 function tenants(state) {
