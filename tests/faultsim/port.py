@@ -61,8 +61,8 @@ class BadPort:
         self.board.inject(self._faults)
 
     def heal(self) -> None:
-        """The connection is a good one from now on."""
-        self.away, self.slow_s, self.bad = 0, 0.0, 0.0
+        """The connection is a good one from now on; one that was lost is still found to be lost."""
+        self.away, self.slow_s, self.bad = min(self.away, 1), 0.0, 0.0
 
     def restart(self, power: bool) -> None:
         """The half with the board dies: slots are closed, buffers are gone, and callers lose their connection.
@@ -72,6 +72,7 @@ class BadPort:
         """
         before = self.board
         state = before.state()
+        ended = before._log.kept()
         self._faults = ModelFaults(self._faults.items, frozenset())
         self.board = self._make(self._faults)
         self._owners.clear()
@@ -83,6 +84,17 @@ class BadPort:
         log = EventLog(state.next_seq)
         self.board._log = log
         self.board.wait(state.now_s)
+        for event in ended:  # its end was not acknowledged, so the journal still has it
+            kind = EventKind.ITEM_FAILED if event.item else EventKind.CONFIGURATION_FAILED
+            log.add(
+                kind,
+                event.slot,
+                at_s=state.now_s,
+                started_s=event.started_s,
+                item=event.item,
+                image=event.image,
+                cause=Cause.BOARD_RESTARTED,
+            )
         for slot in state.slots:
             cause, at_s = Cause.BOARD_RESTARTED, state.now_s
             if slot.phase is SlotPhase.RUNNING:

@@ -24,7 +24,9 @@ from faultsim.parts import Parts, parts
 from faultsim.world import World
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
-SEEDS = range(6)
+SEEDS = (*range(6), 3053)
+"""Some, and those that once broke a promise: in 3053 the board restarted between an item's end and its report, and
+nobody asked it anything before all was well again."""
 
 
 @pytest.fixture(scope="module")
