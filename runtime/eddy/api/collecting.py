@@ -9,11 +9,25 @@ cycle, nearly everything here, goes at once as ever.
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 YOUNG = 20_000
 """Objects more than went since the youngest were looked through last (Python's own: 700)."""
 MIDDLE, OLD = 20, 50
 """How often the younger are looked through for once of the older."""
+
+
+@contextmanager
+def put_off() -> Iterator[None]:
+    """Do not look while modules are imported: all of it stays. A tenth of the processor time of a start."""
+    looked = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if looked:
+            gc.enable()
 
 
 def spare() -> None:

@@ -54,6 +54,8 @@ from eddy.store.folder import DataFolder
 WHOLE = "whole"
 """Names no price policy: kernels get whole clusters."""
 MOST_WEIGHT = 1e6
+BOARDD_PATIENCE_S = 5.0
+"""Wall seconds in which boardd, started at the same time, has to listen."""
 
 _log = structlog.get_logger("eddy.api")
 
@@ -131,7 +133,6 @@ class Server:
             self._hasher = KeyHasher(load_secret(data.secret, data.first_start))
             if settings.boardd is not None:
                 self.store.announce = NotaryClient(settings.boardd).announce
-                self.store.announce_head()
             self.key_file = data.key
             self.key_is_new = see_to_operator(self.store, self._hasher, data)
             data.settle(self.url)
@@ -143,6 +144,8 @@ class Server:
             with signals.interruptible():
                 self.board = board or _board(settings, self.catalogue, progress)
                 undo.callback(self.board.release)
+            if settings.boardd is not None:
+                self.store.announce_head()
             self._uvicorn = self._make()
             for path in self.store.sweep():
                 _log.warning("swept a file that nothing names", path=str(path))
@@ -383,7 +386,7 @@ def weight_of(store: Store, tenant: str) -> float:
 
 def _board(settings: ServerSettings, catalogue: CatalogueInForce, progress: Progress) -> BoardPort:
     if settings.boardd is not None:
-        return connect(settings.boardd)
+        return connect(settings.boardd, BOARDD_PATIENCE_S, progress)
     return open_board(
         settings.board,
         settings.profile,

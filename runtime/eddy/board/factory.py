@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
@@ -26,7 +27,7 @@ from eddy.board.port import READY, BoardPort, Preparation
 from eddy.board.profile import Profile, load_profile
 from eddy.board.signing import Trust
 from eddy.board.socket import SocketBoard
-from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.errors import BoardUnreachable, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
     from eddy.board.pynq import PynqBoard
@@ -36,6 +37,8 @@ IMAGES = Path("/lib/firmware/eddy")
 """Where a real board's overlay and images lie, one folder a profile."""
 TRUSTED_KEYS = Path("/etc/eddy/trusted-keys")
 """Where a real board's trusted public keys lie."""
+RETRY_S = 0.02
+"""Wall seconds between two attempts to reach a boardd that is coming up."""
 
 Progress = Callable[[str], None]
 
@@ -81,13 +84,28 @@ def open_board(
     raise InvalidRequest(f"no board {kind!r}; allowed: {', '.join(BOARDS)}", field="board", allowed=BOARDS)
 
 
-def connect(path: Path) -> BoardPort:
+def connect(path: Path, patience_s: float = 0.0, progress: Callable[[str], None] = lambda _: None) -> BoardPort:
     """The board of a running boardd.
+
+    Args:
+        path: Its socket.
+        patience_s: Wall seconds in which it may still come up: whoever starts both need not start one after the other.
+        progress: Told that it is waited for.
 
     Raises:
         BoardUnreachable: Nobody listens there.
     """
-    return SocketBoard(path)
+    until_s, told = time.monotonic() + patience_s, False
+    while True:
+        try:
+            return SocketBoard(path)
+        except BoardUnreachable:
+            if time.monotonic() >= until_s:
+                raise
+            if not told:
+                progress(f"waiting up to {patience_s:g} s for boardd at {path}")
+            told = True
+            time.sleep(RETRY_S)
 
 
 def _open_rtl(

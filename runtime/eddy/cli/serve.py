@@ -75,13 +75,15 @@ def serve(
     with signals.caught(), errors_in_one_line(as_json):
         try:
             from eddy.api import collecting
-            from eddy.api.connections import ConnectionLimits
-            from eddy.api.context import ApiSettings
-            from eddy.api.reload import Reloader
-            from eddy.api.server import Server, ServerSettings
-            from eddy.api.tls import TlsFiles, in_the_clear
-            from eddy.api.uploads import UploadLimits
-            from eddy.packages.signatures import PackageTrust
+
+            with collecting.put_off():
+                from eddy.api.connections import ConnectionLimits
+                from eddy.api.context import ApiSettings
+                from eddy.api.reload import Reloader
+                from eddy.api.server import Server, ServerSettings
+                from eddy.api.tls import TlsFiles, in_the_clear
+                from eddy.api.uploads import UploadLimits
+                from eddy.packages.signatures import PackageTrust
         except ModuleNotFoundError as missing:
             raise _not_installed(missing, "serve") from missing
         connections = ConnectionLimits(max_connections, max_connections_per_client, request_timeout_s, min_bytes_per_s)
