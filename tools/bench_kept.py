@@ -83,6 +83,8 @@ def listing(server: Running, seconds: float) -> dict[str, float]:
     path = cursor = f"/v1/jobs?limit={PAGE}"
     for _ in range(PAGES - 1):
         following = json.loads(ask(server.port, request("GET", cursor, server.key))[1])["next"]
+        if following is None:
+            raise SystemExit(f"there are fewer than {PAGES} pages of {PAGE}; fill it with more --jobs")
         cursor = f"{path}&cursor={following}"
     rates: dict[str, list[float]] = {"empty": [], "first": [], "hundredth": []}
     p99_s: dict[str, list[float]] = {name: [] for name in rates}
