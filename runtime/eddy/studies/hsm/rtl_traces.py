@@ -1,9 +1,9 @@
 """What each core asks the shared cache for, line by line, with a memory that answers at once.
 
-The fast model of a cluster replays these streams. `rtl_traces.npz` holds those of all programs on eight cores;
-`python -m eddy.studies.hsm.rtl_traces` makes it again (a minute of one processor). Each core runs by itself, on a
-cluster of one core without a shared cache, and believes to be one of eight, so that gaps are what it computes, not what
-it waits for.
+The fast model of a cluster replays these streams. `rtl_traces_8.npz` and `rtl_traces_4.npz` hold those of all programs
+on eight cores and on four; `python -m eddy.studies.hsm.rtl_traces` makes them again (two minutes of one processor).
+Each core runs by itself, on a cluster of one core without a shared cache, and believes to be one of them all, so that
+gaps are what it computes, not what it waits for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from eddy.studies.hsm.workloads import WORKLOADS
 
-KEPT = Path(__file__).with_name("rtl_traces.npz")
+COUNTS = (8, 4)
+"""Cores whose streams are kept."""
 DATA, PROGRAM, WRITE = 0, 1, 2
 """Kinds of requests: lines read for data, lines read for instructions, stores."""
 
@@ -102,25 +103,29 @@ def _stream(asked: npt.NDArray[np.void], began: int) -> npt.NDArray[np.uint64]:
     return np.stack([row.astype(np.uint64) for row in rows])
 
 
+def path_of(cores: int) -> Path:
+    """Where the streams of so many cores are kept."""
+    return Path(__file__).with_name(f"rtl_traces_{cores}.npz")
+
+
 @cache
-def kept() -> Mapping[str, Streams]:
-    """The streams that are kept, by workload."""
-    with np.load(KEPT) as found:
+def kept(cores: int = 8) -> Mapping[str, Streams]:
+    """The streams that are kept for so many cores, one of `COUNTS`, by workload."""
+    with np.load(path_of(cores)) as found:
         names = dict.fromkeys(key.split("/")[0] for key in found.files)
         return {name: Streams(*(found[f"{name}/{field}"] for field in Streams.__slots__)) for name in names}
 
 
-def main(path: Path) -> None:
-    """Trace every workload on eight cores, and keep the streams."""
-    from eddy.studies.hsm.rtl import CORES
-
-    arrays: dict[str, npt.NDArray[np.generic]] = {}
-    for name in WORKLOADS:
-        found = traced(name, CORES)
-        arrays |= found.arrays(name)
-        print(name, len(found.line), "requests", found.instructions.sum(), "instructions", file=sys.stderr, flush=True)
-        np.savez_compressed(path, **arrays)
+def main() -> None:
+    """Trace every workload, and keep the streams."""
+    for cores in COUNTS:
+        arrays: dict[str, npt.NDArray[np.generic]] = {}
+        for name in WORKLOADS:
+            found = traced(name, cores)
+            arrays |= found.arrays(name)
+            print(cores, name, len(found.line), found.instructions.sum(), file=sys.stderr, flush=True)
+        np.savez_compressed(path_of(cores), **arrays)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else KEPT)
+    main()

@@ -58,19 +58,20 @@ def _relaxed(f: Array, solid: Array, omega: float) -> Array:
     return np.asarray(np.where(solid[None] != 0, pulled[OPPOSITE], relaxed))
 
 
-def euler(cells: int, *, seed: int = 1) -> Workload:
+def euler(cells: int, mesh: int, *, seed: int = 1) -> Workload:
     """A step of the Euler equations: time steps, fluxes over four faces a cell, advance.
 
-    Three neighbours are near in the numbering, as of a mesh that was renumbered; the fourth is anywhere.
+    The first `cells` of a mesh are computed, as a part of one that is cut for several clusters. One neighbour is near
+    in the numbering, the others are anywhere: a mesh that was not renumbered.
     """
     rng = np.random.default_rng(seed)
-    density, speeds = rng.uniform(1, 2, cells), rng.uniform(-0.3, 0.3, (3, cells))
-    energy = rng.uniform(4, 6, cells)
+    density, speeds = rng.uniform(1, 2, mesh), rng.uniform(-0.3, 0.3, (3, mesh))
+    energy = rng.uniform(4, 6, mesh)
     variables = np.vstack([density, density * speeds, energy]).astype(np.float32)
-    near = (np.arange(cells) + rng.integers(-16, 17, (3, cells))) % cells
-    faces = np.vstack([near, rng.integers(0, cells, (1, cells))]).astype(np.int32)
+    near = (np.arange(mesh) + rng.integers(-16, 17, (1, mesh))) % mesh
+    faces = np.vstack([near, rng.integers(0, mesh, (3, mesh))]).astype(np.int32)
     faces[rng.uniform(size=faces.shape) < 0.02] = -1
-    normals, areas = floats(rng, 12, cells), floats(rng, cells, low=0.5, high=2)
+    normals, areas = floats(rng, 12, mesh), floats(rng, mesh, low=0.5, high=2)
     fluxes, factors = _fluxes(variables.astype("f8"), faces, normals.astype("f8"), areas.astype("f8"))
     steps = (
         Step("euler_step", (cells,), ("variables", "areas", "factors")),
@@ -78,10 +79,21 @@ def euler(cells: int, *, seed: int = 1) -> Workload:
         Step("euler_advance", (cells,), ("variables", "fluxes", "factors")),
     )
     buffers = {"variables": variables, "areas": areas, "neighbours": faces, "normals": normals}
-    buffers |= {"fluxes": np.zeros((5, cells), np.float32), "factors": np.zeros(cells, np.float32)}
+    buffers |= {"fluxes": np.zeros((5, mesh), np.float32), "factors": np.zeros(mesh, np.float32)}
+    fluxes[:, cells:] = 0
     wanted = {"fluxes": fluxes, "variables": variables - factors * fluxes}
     return Workload(
-        *("EULER3D", source("euler.cl"), "memory", steps, buffers, wanted, {"N": cells}, 5e-3, f"{cells} cells")
+        *(
+            "EULER3D",
+            source("euler.cl"),
+            "memory",
+            steps,
+            buffers,
+            wanted,
+            {"N": mesh},
+            5e-3,
+            f"{cells} cells of {mesh}",
+        )
     )
 
 
