@@ -119,6 +119,8 @@ JOB: dict[str, Any] = {
     "retries": {"max": 2, "on": ["configuration-error", "clock-lost"]},
     "retried": 0,
     "late": "end",
+    "min_progress": None,
+    "slowdown": None,
     "cancellation": None,
     "ended_unix_s": 1767225600.5,
     "array": None,

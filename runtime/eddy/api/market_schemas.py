@@ -18,6 +18,7 @@ _ME = {
     **{"weight": 4.0, "entitlement": 1.31, "promised_speedup": 1.44, "modelled_speedup": 1.43},
     "delivered_over_promised": 0.993,
     **{"measured_speedup": 1.46, "parallel_fraction": 0.93, "parallel_fraction_from": "counters"},
+    **{"predicted_progress": 0.46, "promised_progress": 0.4, "memory_share": 0.31},
     "shares": [_SHARE],
 }
 _NOW = {"epoch": 17, "at_s": 0.85, "price_policy": "market", "clusters": [_CLUSTER], "me": _ME}
@@ -60,6 +61,12 @@ class MarketMe(Answer):
     measured_speedup: float | None = Field(description="What its slices got done in the last epoch, per second.")
     parallel_fraction: float | None = Field(description="F of its work, averaged over its shares; null without work.")
     parallel_fraction_from: str = Field(description="`counters`, `assumed`, or `nothing ran`.")
+    predicted_progress: float | None = Field(
+        description="Of the last epoch: speed over what it would have been alone on all cores, as counters say; null "
+        "where progress is not measured."
+    )
+    promised_progress: float | None = Field(description="The least it was promised; 0 for none.")
+    memory_share: float | None = Field(description="Its part of all that went to and from memory from its clusters.")
     shares: list[MarketShare] = Field(description="By cluster; empty without work.")
 
 

@@ -88,6 +88,7 @@ def job_answer(
         retries=_retries(record),
         retried=record.retried,
         late="end" if record.asked.ends_late else "continue",
+        min_progress=record.asked.min_progress,
         cancellation=_cancellation(record),
         ended_unix_s=record.ended_unix_s,
         array=_array_place(record, numbers),

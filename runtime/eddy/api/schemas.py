@@ -112,6 +112,28 @@ class Cancellation(Answer):
     effective_unix_s: float | None = Field(description="The same by wall time.")
 
 
+class SlowdownEpoch(Answer):
+    """A kernel's tenant in one epoch while it ran."""
+
+    epoch: int = Field(description="Its number.")
+    at_s: float = Field(description="Board time of its start.")
+    ended_s: float = Field(description="Of its end.")
+    price_policy: str = Field(description="Policy in force.")
+    progress: float = Field(description="Predicted from counters: speed over that alone on all cores.")
+    cores: float = Field(description="Cores it had on average.")
+    memory_share: float = Field(description="Its part of what went to and from memory.")
+
+
+class JobSlowdown(Answer):
+    """How far others slowed a kernel down, by its tenant's counters."""
+
+    asked: float | None = Field(description="The least progress that held for it; null for none.")
+    mean: float = Field(description="Progress over the epochs in which it ran, by time.")
+    met: bool | None = Field(description="Whether that is what was asked for; null where nothing was.")
+    epochs: list[SlowdownEpoch] = Field(description="The epochs it ran in, as far as they are kept; oldest first.")
+    words: list[str] = Field(description="The same for people, with who took the memory's bandwidth; nobody is named.")
+
+
 class Job(Answer):
     """A job and what happened to it; every time in board seconds unless it says `unix`."""
 
@@ -165,6 +187,14 @@ class Job(Answer):
     retries: JobRetries | None = Field(description="Whether it is tried again where it fails; null for not.")
     retried: int = Field(description="Times it was begun again after it had failed.")
     late: Literal["continue", "end"] = Field(description="What becomes of it where its deadline has passed.")
+    min_progress: float | None = Field(
+        default=None,
+        description="Part of its speed alone that it asked to keep; null for what was promised.",
+    )
+    slowdown: JobSlowdown | None = Field(
+        default=None,
+        description="How far others slowed it down; null in lists, before it runs, and where progress is not measured.",
+    )
     cancellation: Cancellation | None = Field(description="Null where nobody asked for its end.")
     ended_unix_s: float | None = Field(description="Wall time of its end; null before.")
     array: JobArrayPlace | None = Field(description="Its place in the array it was submitted with; null for none.")

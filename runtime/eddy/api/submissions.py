@@ -239,6 +239,15 @@ class JobSubmission(Request):
         description="What becomes of it where `deadline_s` has passed: `end` has it fail with `deadline-passed`.",
     )
 
+    min_progress: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="For a kernel: part of its speed alone that it should keep beside others, at most what your tenant "
+        "was promised; null for that.",
+    )
+
     def check_kind(self, kinds: Mapping[str, KindView]) -> KindView:
         """Check that it asks for one thing, and for nothing that goes with another. Null is as good as left out.
 
@@ -281,6 +290,7 @@ class JobSubmission(Request):
                 after=tuple(dict.fromkeys(map(numbers.job.meant, self.after))),
                 retries=self.retries.value if self.retries is not None else NO_RETRIES,
                 ends_late=self.late == "end",
+                min_progress=self.min_progress,
             ),
         )
 
@@ -391,6 +401,12 @@ class TenantChange(Request):
 
     quota: QuotaSubmission = Field(default_factory=QuotaSubmission, description="Bounds; those left out stay.")
     weight: float | None = Field(default=None, ge=1e-6, le=1e6, description="What it is entitled to; null stays.")
+    min_progress: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Part of their speed alone that its kernels are promised to keep beside others; null stays.",
+    )
     attributes: dict[str, Any] | None = Field(
         default=None, max_length=32, description="Data of the operator's own, instead of all there was; null stays."
     )

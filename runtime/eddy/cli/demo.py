@@ -20,17 +20,34 @@ def demo(
     profile: Annotated[str, option("profile")] = PROFILE,
     policy: Annotated[str, option("policy")] = default("policy"),
     out: Annotated[str, option("out")] = default("out"),
+    slowdown: Annotated[
+        bool, typer.Option("--slowdown", help="Instead: three tenants on one GPU cluster, one hungry for memory.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Build the simulated board, let three tenants submit real jobs over HTTP, check every result."""
+    """Build the simulated board, let three tenants submit real jobs over HTTP, check every result.
+
+    With --slowdown, show how much tenants of one cluster slow each other down, and what price policies do about it.
+    """
     with signals.caught(), errors_in_one_line(as_json), signals.interruptible():
         try:
-            from eddy.cli import demo_run
+            from eddy.cli import demo_run, demo_slowdown
         except ModuleNotFoundError as missing:
             message = f"{missing.name} is not installed here; install it with `pip install 'eddy[demo]'`."
             raise InvalidRequest(message) from missing
         folder = Path(out)
         clock = ProgressClock()
+        if slowdown:
+            with tempfile.TemporaryDirectory(prefix="eddy-demo-") as data:
+                shown = demo_slowdown.run(Path(data), folder, clock.say, clock.progress).to_json()
+            if as_json:
+                print_json(shown)
+            else:
+                _show_slowdown(shown)
+            if not shown["verified"]:
+                say("eddy: a result is wrong")
+                raise typer.Exit(FAILED)
+            return
         with tempfile.TemporaryDirectory(prefix="eddy-demo-") as data:
             report = demo_run.run(profile, policy, Path(data), folder, clock.say, clock.progress)
     if as_json:
@@ -83,6 +100,29 @@ _COLUMNS = (
     Column("Verified", "verified"),
     Column("Quality", "quality"),
 )
+
+
+def _show_slowdown(report: dict[str, Any]) -> None:
+    names = [tenant["name"] for tenant in report["tenants"]]
+    numbers = (("fairness", "Fairness"), ("stp", "STP"), ("antt", "ANTT"))
+    columns = (
+        Column("Policy", "policy"),
+        *(Column(name, name, right=True) for name in names),
+        *(Column(title, key, right=True) for key, title in numbers),
+    )
+    rows = [
+        {
+            "policy": each["policy"],
+            **{name: f"{each['progress'][name]:.2f}" for name in names},
+            **{key: f"{each[key]:.2f}" for key, _ in numbers},
+        }
+        for each in report["policies"]
+    ]
+    table("Measured progress: speed beside the others over speed alone", columns, rows)
+    for tenant in report["tenants"]:
+        promise = f"; promised {tenant['promised']:g}" if tenant["promised"] else ""
+        print(f"{tenant['name']:<9}{tenant['does']}{promise}")
+    print(f"{'picture':<9}{report['picture']}")
 
 
 def _show(report: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eddy.cli.job_filters import After, EndLate, Labels, Retry, RetryOn, labels_of, retries_of
+from eddy.cli.job_filters import After, EndLate, Labels, LeastProgress, Retry, RetryOn, labels_of, retries_of
 from eddy.cli.jobs import Deadline, DryRun, Out, Priority, Wait, save, show, show_trial, wait_for
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url
@@ -55,6 +55,7 @@ def kernel(
     retries: Retry = 0,
     retry_on: RetryOn = None,
     end_late: EndLate = False,
+    min_progress: LeastProgress = None,
     wait: Wait = True,
     dry_run: DryRun = False,
     out: Out = None,
@@ -87,6 +88,7 @@ def kernel(
                 after=after or (),
                 retries=retries_of(retries, retry_on),
                 end_late=end_late,
+                min_progress=min_progress,
             )
             say(f"job {job.id} submitted")
             if wait or out is not None:

@@ -58,6 +58,10 @@ def tenant_add(
 def tenant_set(
     name: Name,
     weight: Annotated[float | None, typer.Option("--weight", min=1e-6, max=1e6, help="What it is entitled to.")] = None,
+    min_progress: Annotated[
+        float | None,
+        typer.Option("--min-progress", min=0, max=1, help="Part of their speed alone that its kernels are promised."),
+    ] = None,
     max_jobs: Annotated[int | None, typer.Option("--max-jobs", min=1, help="Jobs not ended, at once.")] = None,
     max_blob_bytes: Annotated[int | None, typer.Option("--max-blob-bytes", min=0, help="Bytes of blobs kept.")] = None,
     max_priority: Annotated[int | None, typer.Option("--max-priority", help="Highest priority: 1, 3 or 9.")] = None,
@@ -74,7 +78,7 @@ def tenant_set(
     texts = {"max_requests_per_s": max_requests, "max_slot_s": max_slot_s, "max_core_s": max_core_s}
     quota: dict[str, Any] = {**named, **{field: _number(text) for field, text in texts.items() if text}}
     with errors_in_one_line(as_json), connect(url, key) as client:
-        changed = client.change_tenant(name, weight=weight, **quota)
+        changed = client.change_tenant(name, weight=weight, min_progress=min_progress, **quota)
     if as_json:
         print_json(changed)
     else:

@@ -14,6 +14,7 @@ def asked(
     after: Iterable[int | Job] = (),
     retries: int | Mapping[str, Any] | None = None,
     end_late: bool = False,
+    min_progress: float | None = None,
 ) -> dict[str, Any]:
     """Fields of a submission, without those nobody asked for.
 
@@ -22,6 +23,7 @@ def asked(
         after: Jobs that must succeed first.
         retries: How often it is tried again after a fault it has no part in; or `{"max", "on"}`, with causes.
         end_late: Whether it ends where its deadline has passed.
+        min_progress: For a kernel: part of its speed alone that it should keep beside others.
     """
     fields = {
         "labels": dict(labels or {}),
@@ -29,4 +31,5 @@ def asked(
         "retries": {"max": retries} if isinstance(retries, int) and retries else retries,
         "late": "end" if end_late else "",
     }
-    return {name: value for name, value in fields.items() if value}
+    found = {name: value for name, value in fields.items() if value}
+    return found if min_progress is None else {**found, "min_progress": min_progress}

@@ -60,6 +60,7 @@ class Kernel:
         after: Iterable[int | Job] = (),
         retries: int | Mapping[str, Any] | None = None,
         end_late: bool = False,
+        min_progress: float | None = None,
         idempotency_key: str | None = None,
     ) -> KernelJob:
         """Submit a launch, without waiting for it; the server has it durably when this returns.
@@ -80,6 +81,8 @@ class Kernel:
             after: Jobs that must succeed first; where one does not, this one fails.
             retries: How often it is tried again after a fault it has no part in; or `{"max", "on"}`, with causes.
             end_late: Whether it ends, as failed, where its deadline has passed.
+            min_progress: Part of its speed alone that it should keep beside others; None for what its tenant was
+                promised.
             idempotency_key: Names this submission; None for a new one.
 
         Raises:
@@ -90,7 +93,7 @@ class Kernel:
         self._upload(arguments)
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
-        body |= asked(labels, after, retries, end_late)
+        body |= asked(labels, after, retries, end_late, min_progress)
         return KernelJob(self._client, self._post("/v1/jobs", body, headers), arguments)
 
     def dry_run(

@@ -65,10 +65,22 @@ class OperatorCalls:
         return list(self.transport.json("GET", "/v1/admin/tenants")["tenants"])
 
     def change_tenant(
-        self, name: str, *, weight: float | None = None, attributes: Mapping[str, Any] | None = None, **quota: Any
+        self,
+        name: str,
+        *,
+        weight: float | None = None,
+        min_progress: float | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        **quota: Any,
     ) -> dict[str, Any]:
-        """Change a tenant's weight, attributes or bounds at once (operators); what is left out stays."""
-        body: dict[str, Any] = {"quota": quota, "weight": weight, "attributes": attributes}
+        """Change a tenant's weight, the progress it is promised beside others, attributes or bounds at once
+        (operators); what is left out stays."""
+        body: dict[str, Any] = {
+            "quota": quota,
+            "weight": weight,
+            "min_progress": min_progress,
+            "attributes": attributes,
+        }
         given = {field: value for field, value in body.items() if value is not None}
         return self.transport.json("PATCH", f"/v1/admin/tenants/{quoted(name)}", body=given)
 

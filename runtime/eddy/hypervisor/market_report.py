@@ -12,6 +12,7 @@ import numpy as np
 
 from eddy.hypervisor.market_history import Epoch
 from eddy.hypervisor.market_loop import PriceLoop
+from eddy.hypervisor.progress_report import progress_in
 from eddy.policy.price.view import Floats, entitled
 
 HISTORY = 500
@@ -90,6 +91,7 @@ def _me(epoch: Epoch, tenant: str, before: Epoch | None, weight: float) -> dict[
         "measured_speedup": None if before is None else _measured(before, tenant),
         "parallel_fraction": float(np.average(fraction, weights=weights)),
         "parallel_fraction_from": "counters" if sure else "assumed",
+        **_of_progress(before, tenant),
         "shares": [
             {
                 "slot": cluster.slot,
@@ -115,8 +117,19 @@ def _nothing(weight: float) -> dict[str, Any]:
         "measured_speedup": None,
         "parallel_fraction": None,
         "parallel_fraction_from": "nothing ran",
+        **_of_progress(None, ""),
         "shares": [],
     }
+
+
+def _of_progress(epoch: Epoch | None, tenant: str) -> dict[str, Any]:
+    """What an epoch's counters say of a tenant's progress beside others; nothing where they were not read."""
+    found = None if epoch is None else progress_in(epoch, tenant)
+    if epoch is None or found is None:
+        return {"predicted_progress": None, "promised_progress": None, "memory_share": None}
+    row = epoch.view.tenants.index(tenant)
+    promised = epoch.view.least_progress[row] if epoch.view.least_progress else 0.0
+    return {"predicted_progress": found.progress, "promised_progress": promised, "memory_share": found.memory_share}
 
 
 def _length_s(epoch: Epoch) -> float:

@@ -13,6 +13,7 @@ from eddy.api.bodies import JsonRoute
 from eddy.api.context import Context, Ctx, Operator
 from eddy.api.keys import new_key
 from eddy.api.openapi import refusals
+from eddy.api.progress import check_promise
 from eddy.api.rendering import tenant_answer
 from eddy.api.schemas import Tenant, TenantList, TenantWithKey
 from eddy.api.submissions import TenantChange, TenantSubmission
@@ -70,15 +71,21 @@ def show_tenant(tenant: _Name, context: Ctx, operator: Operator) -> Tenant:
     operation_id="change_tenant",
     response_model=Tenant,
     summary="Change a tenant",
-    responses=refusals(404),
+    responses=refusals(404, 409),
 )
 def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Operator) -> Tenant:
-    """Bounds hold from the next request on, a weight from the next epoch on; what is left out stays as it was."""
+    """Bounds hold from the next request on, a weight from the next epoch on; what is left out stays as it was.
+
+    Progress is promised to all tenants together up to 1: 409 says how much is left.
+    """
     with _adding:
         known = context.store.tenant(tenant)
         attributes = dict(known.attributes) if body.attributes is None else dict(body.attributes)
         if body.weight is not None:
             attributes["weight"] = body.weight
+        if body.min_progress is not None:
+            check_promise(context.store, tenant, body.min_progress)
+            attributes["min_progress"] = body.min_progress
         changed = replace(known, quota=body.quota.applied(known.quota), attributes=attributes)
         note(context, operator, "change-tenant", tenant=tenant, **body.model_dump(exclude_unset=True))
         context.store.put_tenant(changed)

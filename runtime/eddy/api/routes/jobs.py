@@ -23,6 +23,7 @@ from eddy.api.leaving import while_connected
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import LOCATION, content, refusals, stream
 from eddy.api.parts import IfNoneMatch, IfRange, PartAsked, Range, answers, respond
+from eddy.api.progress import check_asked, slowdown_of
 from eddy.api.quick import quick_route
 from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
@@ -115,6 +116,7 @@ async def submit(
     view = body.check_kind(context.kinds)
     context.require_running()
     check_priority(tenant, body.priority)
+    check_asked(context.store, context.hypervisor.price, tenant.id, body.min_progress, body.kernel is not None)
     request = body.request(tenant.id, idempotency_key or "", view, context.store.numbers)
     if dry_run:
         trial = partial(context.hypervisor.try_out, request)
@@ -205,7 +207,9 @@ async def show(
         call = partial(context.hypervisor.awaited, owner, job, good, wait, context.ending)
         record = await while_connected(http, call)
     estimates = await estimates_of(context, [record], need=job)
-    return answer(context, record, estimates.get(job))
+    shown = answer(context, record, estimates.get(job))
+    shown.slowdown = slowdown_of(context.store, context.hypervisor.price, record)
+    return shown
 
 
 @router.delete(

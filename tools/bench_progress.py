@@ -1,0 +1,87 @@
+"""What an epoch's decision by progress costs: HSM-Fair and HSM-QoS for four tenants on sixteen cores ([001] 4.2).
+
+Each decision is one that moves cores: prediction of every curve, and the search for shares. Processor time of one
+core, the fastest of many. The goal is 200 us on the machine the goals were set on, and as much longer here as plain
+Python is slower: a ratio to `yardstick.PYTHON` in the same run. It holds for the two policies of [001]; those on other
+predictors are measured beside them. With `--json`, one object on standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+import numpy as np
+from eddy.model.contention import KernelBehaviour, share_cluster
+from eddy.model.slowdown import ClusterParameters, MemoryLaw
+from eddy.policy.price import BY_PROGRESS
+from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, PricePolicy, PriceView
+from yardstick import PYTHON, factor, measured
+
+GOAL_US = 200.0
+HELD = ("hsm_fair", "hsm_qos")
+"""Policies the goal holds for."""
+TENANTS, CORES = 4, 16
+MACHINE = ClusterParameters(CORES, 1.0, 100e6, 64)
+LAW = MemoryLaw(0.5, 0.3, 1600e6)
+KERNELS = (
+    KernelBehaviour(0.8, 0.0005, 0.5, patience=20),
+    KernelBehaviour(0.4, 0.125, 0.9),
+    KernelBehaviour(0.3, 0.08, 0.1),
+    KernelBehaviour(0.7, 0.02, 0.6, patience=2),
+)
+
+
+def view(policy: PricePolicy) -> PriceView:
+    """A second epoch: all have run with even shares, and progressed very differently."""
+    run = share_cluster(KERNELS, [CORES / TENANTS] * TENANTS, MACHINE, LAW)
+    here = Configuration("here", (ClusterView(0, "gpu", CORES),), np.full((TENANTS, 1), 0.9), np.ones((TENANTS, 1)))
+    names, nothing = tuple(f"t{i}" for i in range(TENANTS)), np.zeros((TENANTS, 1))
+    first = PriceView(
+        *(0.0, 0, names, np.ones(TENANTS), here, np.full(TENANTS, np.inf), nothing),
+        memory=policy.initial(),
+        sharing=tuple((each,) for each in run.sharing),
+        machines=(ClusterMachine(MACHINE, LAW),),
+        kernels=(("k",),) * TENANTS,
+        least_progress=(0.5, 0.0, 0.0, 0.0),
+    )
+    fields = {name: getattr(first, name) for name in PriceView.__dataclass_fields__}
+    return PriceView(**{**fields, "memory": policy.decide(first).memory})
+
+
+def microseconds(policy: PricePolicy, runs: int = 300) -> float:
+    """Of one decision that moves cores, the fastest of many."""
+    shown = view(policy)
+    moved = policy.decide(shown).shares[:, 0]
+    if policy.name in HELD and np.allclose(moved, CORES / TENANTS):
+        raise SystemExit(f"progress: {policy.name} moved nothing, so its time says nothing")
+    least = float("inf")
+    for _ in range(runs):
+        begin = time.process_time_ns()
+        policy.decide(shown)
+        least = min(least, (time.process_time_ns() - begin) / 1e3)
+    return least
+
+
+def main() -> int:
+    """Measure, print, and exit 1 where a decision takes longer than the goal."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", dest="as_json")
+    as_json: bool = parser.parse_args().as_json
+    times = {name: microseconds(make()) for name, make in BY_PROGRESS.items()}
+    goal_us = GOAL_US / min(factor(measured())[PYTHON], 1.0)
+    if as_json:
+        print(json.dumps({"progress": {"goal_us": goal_us, "microseconds": times}}))
+    else:
+        told = ", ".join(f"{name} {us:.0f} us" for name, us in times.items())
+        print(f"progress: {TENANTS} tenants, {CORES} cores: {told} (goal {goal_us:.0f} us here)")
+    missed = [name for name in HELD if times[name] > goal_us]
+    for name in missed:
+        print(f"progress: a decision of {name} takes {times[name]:.0f} us; at most {goal_us:.0f} us", file=sys.stderr)
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
