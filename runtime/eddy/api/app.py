@@ -29,6 +29,7 @@ from eddy.api.routes import (
     blobs,
     events,
     explain,
+    holds,
     jobs,
     keys,
     market,
@@ -60,6 +61,7 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
     """All of the API, for these kinds of jobs."""
     others = (
         explain,
+        holds,
         blobs,
         partial,
         apps,

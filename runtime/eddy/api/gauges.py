@@ -83,7 +83,11 @@ def _kept(context: Context) -> Iterator[Metric]:
     yield _one("eddy_storage_ok", "0 while nothing can be kept: the log says why.", float(store.problem is None))
     yield _one("eddy_disk_free_bytes", "Room left where the data folder lies.", free)
     yield _one("eddy_database_bytes", "Bytes of the data base with its log.", size)
-    yield _one("eddy_blob_bytes", "Bytes of blobs, with those on their way.", store.blob_bytes_of_all)
+    yield _one(
+        "eddy_blob_bytes",
+        "Bytes of blobs, with those on their way, and of outputs that tenants hold.",
+        store.blob_bytes_of_all,
+    )
     yield _one("eddy_output_bytes", "Bytes of outputs and logs on disk.", store.output_bytes)
     jobs, freed = context.collected
     text = "Jobs whose outputs were removed to make room, since the start."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 from eddy.api.estimates import estimate_answer
@@ -83,6 +83,7 @@ def job_answer(
         outputs={name: f"{here}/outputs/{quote(name)}" for name in view.outputs(record, applications)} if done else {},
         computed=record.computed,
         collected_unix_s=record.collected_unix_s,
+        held_by=_HOLDERS.get(record.held_by),
         labels=dict(record.asked.labels),
         after=[told(job) for job in record.asked.after],
         retries=_retries(record),
@@ -94,6 +95,9 @@ def job_answer(
         array=_array_place(record, numbers),
         links={"self": here, "events": f"{here}/events", **({"log": f"{here}/log"} if view.logs else {})},
     )
+
+
+_HOLDERS: Mapping[str, Literal["tenant", "operator"]] = {"tenant": "tenant", "operator": "operator"}
 
 
 def _array_place(record: JobRecord, numbers: Numbers) -> JobArrayPlace | None:

@@ -46,7 +46,7 @@ def collect(context: Context) -> bool:
         if not freed:
             break
     if quota and store.output_bytes > quota:
-        message = "outputs of jobs that have not ended have more than --max-output-bytes"
+        message = "outputs that are held, or of jobs that have not ended, have more than --max-output-bytes"
         _log.warning(message, bytes=store.output_bytes, quota=quota)
         return False
     return True

@@ -182,6 +182,9 @@ class Job(Answer):
     collected_unix_s: float | None = Field(
         default=None, description="Wall time at which its outputs were removed to make room; null where they were not."
     )
+    held_by: Literal["tenant", "operator"] | None = Field(
+        default=None, description="Who keeps its outputs from being removed to make room; null for nobody."
+    )
     labels: dict[str, str] = Field(description="As submitted.")
     after: list[int] = Field(description="Jobs that must have succeeded before this one is ready.")
     retries: JobRetries | None = Field(description="Whether it is tried again where it fails; null for not.")

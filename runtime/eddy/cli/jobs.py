@@ -209,6 +209,22 @@ def cancel(
     say(f"job {job}: {data['state']}" + (f"; {when}" if when else ""))
 
 
+def hold(
+    job: JobId,
+    release: Annotated[bool, typer.Option("--release", help="Let it be removed when room is needed.")] = False,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a job's outputs from being removed to make room."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        data = client.let_go(job) if release else client.hold(job)
+    if as_json:
+        print_json(data)
+    else:
+        say(f"job {job}: " + (f"held by the {data['held_by']}" if data["held_by"] else "not held"))
+
+
 def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """Fetch a job's outputs, one .npy file each."""
     with errors_in_one_line(as_json), connect(url, key) as client:

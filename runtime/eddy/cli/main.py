@@ -98,6 +98,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         kernel.log,
         jobs.cancel,
         jobs.result,
+        jobs.hold,
         events.events,
     ),
     "Look up": (resources.apps, resources.slots, board.bitstreams),

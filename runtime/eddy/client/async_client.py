@@ -171,6 +171,14 @@ class AsyncClient:
         """
         return await self.transport.json("DELETE", f"/v1/jobs/{job}", params={"wait": wait_s} if wait_s else None)
 
+    async def hold(self, job: int) -> dict[str, Any]:
+        """Keep what a job left from being removed to make room; it counts among the bytes you may keep."""
+        return await self.transport.json("PUT", f"/v1/jobs/{job}/hold")
+
+    async def let_go(self, job: int) -> dict[str, Any]:
+        """Have what a job left removed when room is needed."""
+        return await self.transport.json("DELETE", f"/v1/jobs/{job}/hold")
+
     async def jobs(self, *, limit: int | None = None, **filters: Any) -> list[dict[str, Any]]:
         """Your jobs, newest first; every one that fits, or the first `limit`.
 

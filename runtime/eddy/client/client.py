@@ -148,6 +148,23 @@ class Client(AccountCalls, Expecting, OperatorCalls):
         """
         return self.transport.json("DELETE", f"/v1/jobs/{job}", params={"wait": wait_s} if wait_s else None)
 
+    def hold(self, job: int) -> dict[str, Any]:
+        """Keep what a job left from being removed to make room; it counts among the bytes you may keep.
+
+        Raises:
+            Conflict: It has not ended.
+            QuotaExceeded: You may not keep so many bytes.
+        """
+        return self.transport.json("PUT", f"/v1/jobs/{job}/hold")
+
+    def let_go(self, job: int) -> dict[str, Any]:
+        """Have what a job left removed when room is needed.
+
+        Raises:
+            Conflict: The operator holds it.
+        """
+        return self.transport.json("DELETE", f"/v1/jobs/{job}/hold")
+
     def jobs(
         self,
         *,

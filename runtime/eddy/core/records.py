@@ -159,6 +159,7 @@ class JobRecord:
         retried: Times it was begun again after it had failed.
         cancel_asked_unix_s: When its end was first asked for, or None.
         ended_unix_s: Wall time of its end, or None.
+        held_by: Who keeps its outputs from being removed: `tenant` or `operator`; "" for nobody.
     """
 
     id: int
@@ -191,6 +192,7 @@ class JobRecord:
     retried: int = 0
     cancel_asked_unix_s: float | None = None
     ended_unix_s: float | None = None
+    held_by: str = ""
 
     @property
     def response_s(self) -> float | None:

@@ -1,8 +1,8 @@
 """Room for outputs: beyond a quota of disk, those of the jobs that ended first go.
 
-Only outputs and logs of jobs that have ended go, a job's all together; jobs, events and accounts stay, and so does
-every blob. First the rows go and the record says so, in one transaction, then the files: what a crash leaves between
-the two is swept at the next start.
+Only outputs and logs of jobs that have ended and are not held go, a job's all together; jobs, events and accounts
+stay, and so does every blob. First the rows go and the record says so, in one transaction, then the files: what a
+crash leaves between the two is swept at the next start.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ MOST = 5000
 _OLDEST = """
     SELECT result.job AS job, sum(result.bytes) AS bytes,
         (SELECT max(seq) FROM event WHERE event.job = result.job) AS ended
-    FROM result JOIN job ON job.id = result.job WHERE job.final = 1
+    FROM result JOIN job ON job.id = result.job WHERE job.final = 1 AND job.id NOT IN (SELECT job FROM held)
     GROUP BY result.job ORDER BY ended, result.job LIMIT ?
 """
+_FREE = "SELECT id, record FROM job WHERE id = ? AND final = 1 AND id NOT IN (SELECT job FROM held)"
+"""One that may have been held since it was named."""
 _log = logging.getLogger(__name__)
 
 
@@ -95,7 +97,7 @@ class Retention:
         now_s, gone, freed = time.time(), list[str](), 0
         with self._db.transaction() as db:
             for leaving in jobs:
-                row = self._db.row("SELECT id, record FROM job WHERE id = ? AND final = 1", leaving.job)
+                row = self._db.row(_FREE, leaving.job)
                 rows = self._db.rows("SELECT name, bytes FROM result WHERE job = ?", leaving.job)
                 if row is None or not rows:
                     continue

@@ -155,6 +155,13 @@ MIGRATIONS: tuple[Migration, ...] = (
     """
     CREATE INDEX event_by_tenant ON event (tenant, seq);
     """,
+    """
+    CREATE TABLE held (
+        job INTEGER PRIMARY KEY REFERENCES job (id),
+        tenant TEXT NOT NULL,
+        bytes INTEGER NOT NULL
+    );
+    """,
 )
 
 

@@ -30,6 +30,7 @@ from eddy.store.database import Database, insert
 from eddy.store.epochs import Epochs
 from eddy.store.faults import legible
 from eddy.store.happened import Happened
+from eddy.store.holds import Holds
 from eddy.store.listing import microseconds
 from eddy.store.names import BLOBS, OUTPUTS
 from eddy.store.numbers import numbers_of
@@ -58,7 +59,7 @@ _MEMORY = "/dev/shm"
 """A file system in memory, on Linux: what ``":memory:"`` keeps beside the rows need not touch a disk either."""
 
 
-class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention):
+class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Holds, Retention):
     """Jobs, events, results, blobs and tenants.
 
     Args:
@@ -79,6 +80,7 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Retention)
         self._db.health.on_trouble = self._in_trouble
         self._output_bytes = self._count_outputs()
         self._open_blobs(folder / BLOBS)
+        self._open_holds()
         self._open_partials()
         self._default_quota = quota or Quota()
         self._keyring = self._read_keys()

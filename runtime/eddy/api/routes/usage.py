@@ -62,7 +62,7 @@ class QuotaAnswer(Answer):
     quota: TenantQuota = Field(description="Your bounds.")
     weight: float = Field(description="What you are entitled to where clusters are shared, relative to the others.")
     jobs: int = Field(description="Jobs that have not ended.")
-    blob_bytes: int = Field(description="Bytes of blobs kept, and on their way.")
+    blob_bytes: int = Field(description="Bytes of blobs kept, and on their way, and of outputs that you hold.")
     slot_s: float = Field(description="Board seconds of slots held today (UTC).")
     core_s: float = Field(description="Board seconds of GPU cores had today.")
 

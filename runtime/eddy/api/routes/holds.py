@@ -1,0 +1,65 @@
+"""`/v1/jobs/{job}/hold`: outputs that are not removed to make room."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import anyio.to_thread
+from fastapi import APIRouter
+
+from eddy.api.audit import note
+from eddy.api.bodies import JsonRoute
+from eddy.api.context import Caller, Context, Ctx
+from eddy.api.openapi import refusals
+from eddy.api.routes.jobs import JobId, answer, owner_of
+from eddy.api.schemas import Job
+from eddy.core.records import JobRecord
+from eddy.core.tenants import TenantRecord
+from eddy.store.holds import OPERATOR, TENANT
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
+
+
+@router.put(
+    "/{job}/hold",
+    operation_id="hold_outputs",
+    response_model=Job,
+    summary="Keep a job's outputs",
+    responses=refusals(404, 409, 410, 429),
+)
+async def hold(job: JobId, context: Ctx, viewer: Caller) -> Job:
+    """Keep what a job left from being removed to make room. It counts among the bytes you may keep, until you let it
+    go; an operator's hold of a tenant's job counts for nobody."""
+    return answer(context, await anyio.to_thread.run_sync(partial(_hold, context, viewer, job)))
+
+
+@router.delete(
+    "/{job}/hold",
+    operation_id="let_outputs_go",
+    response_model=Job,
+    summary="Let a job's outputs go",
+    responses=refusals(404, 409),
+)
+async def let_go(job: JobId, context: Ctx, viewer: Caller) -> Job:
+    """Have what a job left removed when room is needed, as if it had never been held."""
+    return answer(context, await anyio.to_thread.run_sync(partial(_let_go, context, viewer, job)))
+
+
+def _hold(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
+    owner, by = _who(context, viewer, job)
+    if by == OPERATOR:
+        note(context, viewer, "hold-outputs", tenant=owner, job=context.store.numbers.job.told(job))
+    return context.store.hold(owner, job, by)
+
+
+def _let_go(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
+    owner, by = _who(context, viewer, job)
+    if by == OPERATOR:
+        note(context, viewer, "let-outputs-go", tenant=owner, job=context.store.numbers.job.told(job))
+    return context.store.let_go(owner, job, by)
+
+
+def _who(context: Context, viewer: TenantRecord, job: int) -> tuple[str, str]:
+    """Whose job it is, and as whom the viewer acts."""
+    owner = owner_of(context, viewer, job)
+    return owner, OPERATOR if viewer.admin and owner != viewer.id else TENANT

@@ -1,0 +1,108 @@
+"""Outputs that are held: retention passes them over. A tenant's holds count among the bytes it may keep."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+import sys
+
+from eddy.core.errors import Conflict
+from eddy.core.records import JobRecord
+from eddy.core.tenants import Quota
+from eddy.store.database import Database
+from eddy.store.ledger import Ledger
+from eddy.store.numbers import Numbers
+from eddy.store.retention import require_outputs
+from eddy.store.rows import dump_record
+
+TENANT, OPERATOR = "tenant", "operator"
+"""Who holds, as records say it."""
+
+
+class Holds:
+    """The part of the store that holds outputs."""
+
+    _db: Database
+    _ledger: Ledger
+    numbers: Numbers
+
+    def job(self, tenant: str, job: int) -> JobRecord:
+        """One job."""
+        raise NotImplementedError
+
+    def quota(self, tenant: str) -> Quota:
+        """A tenant's bounds."""
+        raise NotImplementedError
+
+    def _open_holds(self) -> None:
+        for row in self._db.rows("SELECT tenant, sum(bytes) AS n FROM held GROUP BY tenant"):
+            self._ledger.book(row["tenant"], row["n"], sys.maxsize)
+
+    def hold(self, tenant: str, job: int, by: str = TENANT) -> JobRecord:
+        """Keep what a job left until it is let go; holding twice is holding.
+
+        Args:
+            tenant: Whose job.
+            job: Which.
+            by: `TENANT` or `OPERATOR`; an operator's hold replaces a tenant's, and costs the tenant nothing.
+
+        Raises:
+            NotFound: No such job of this tenant.
+            Conflict: It has not ended.
+            OutputsCollected: What it left was removed already.
+            QuotaExceeded: The tenant may not keep so many bytes.
+        """
+        booked = 0
+        try:
+            with self._db.transaction() as db:
+                record = self.job(tenant, job)
+                if not record.state.is_final:
+                    told = self.numbers.job.told(job)
+                    raise Conflict(
+                        f"job {told} is {record.state.value}: hold its outputs once it has ended",
+                        field="job",
+                        state=record.state.value,
+                    )
+                require_outputs(record, self.numbers)
+                if record.held_by in (by, OPERATOR):
+                    return record
+                (size,) = self._db.rows("SELECT coalesce(sum(bytes), 0) AS n FROM result WHERE job = ?", job)
+                before = self._held_bytes(job)
+                if by == TENANT:
+                    self._ledger.book(tenant, size["n"], self.quota(tenant).max_blob_bytes)
+                    booked = size["n"]
+                values = job, tenant, size["n"] if by == TENANT else 0
+                db.execute("INSERT OR REPLACE INTO held (job, tenant, bytes) VALUES (?, ?, ?)", values)
+                held = self._say(db, record, by)
+        except BaseException:
+            self._ledger.release(tenant, booked)
+            raise
+        self._ledger.release(tenant, before)
+        return held
+
+    def let_go(self, tenant: str, job: int, by: str = TENANT) -> JobRecord:
+        """Have what a job left go when room is needed; nothing changes where it is not held.
+
+        Raises:
+            NotFound: No such job of this tenant.
+            Conflict: An operator holds it, and a tenant asks.
+        """
+        with self._db.transaction() as db:
+            record = self.job(tenant, job)
+            if record.held_by == OPERATOR and by != OPERATOR:
+                told = self.numbers.job.told(job)
+                raise Conflict(f"the operator holds the outputs of job {told}: ask the operator", field="job")
+            before = self._held_bytes(job)
+            db.execute("DELETE FROM held WHERE job = ?", (job,))
+            free = self._say(db, record, "")
+        self._ledger.release(tenant, before)
+        return free
+
+    def _held_bytes(self, job: int) -> int:
+        row = self._db.row("SELECT bytes FROM held WHERE job = ?", job)
+        return 0 if row is None else int(row["bytes"])
+
+    def _say(self, db: sqlite3.Connection, record: JobRecord, by: str) -> JobRecord:
+        held = dataclasses.replace(record, held_by=by)
+        db.execute("UPDATE job SET record = ? WHERE id = ?", (dump_record(held), record.id))
+        return held
