@@ -89,7 +89,7 @@ def _market(candidate: Candidate, weights: Array, utility: str) -> Equilibrium |
     throughput = np.asarray(candidate.throughput, dtype=np.float64)
     if throughput.ndim == 2 and throughput.size and (throughput == 0).all(axis=1).any():
         return None
-    return equilibrium(candidate.parallel_fraction, throughput, weights, candidate.capacity, utility)
+    return equilibrium(candidate.parallel_fraction, throughput, weights, candidate.capacity, utility, in_digits=False)
 
 
 def _mean(found: Equilibrium | None) -> float:

@@ -63,8 +63,8 @@ def _bounded(found: Array, name: str, least: float, most: float, strict: bool, a
     raise InvalidRequest(f"{name}[{where}] is {value}; it must be {allowed}.", field=name, allowed=allowed)
 
 
-_LARGEST = 1e100
-"""No bound of the science: what leaves room for squares and quotients in double precision."""
+_LEAST, _LARGEST = 1e-50, 1e100
+"""No bounds of the science: what leaves room for squares and quotients in double precision."""
 
 
 def name_of(value: str, field: str, allowed: tuple[str, ...]) -> str:
@@ -105,8 +105,8 @@ def examined(
     pes = _array(capacity, "capacity", 1)
     _agree(fraction, speed, shares, pes)
     seen = scan(fraction, speed) or _looked_at(fraction, speed)
-    _bounded(shares, "weights", 0.0, _LARGEST, True, "above 0, and finite")
-    _bounded(pes, "capacity", 0.0, _LARGEST, True, "above 0 PEs, and finite")
+    _bounded(shares, "weights", _LEAST, _LARGEST, False, "above 0, from 1e-50 to 1e100")
+    _bounded(pes, "capacity", _LEAST, _LARGEST, False, "above 0 PEs, from 1e-50 to 1e100")
     return Market(fraction, speed, shares / shares.sum(), pes, utility), seen
 
 

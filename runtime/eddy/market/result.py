@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,8 +30,9 @@ class Certificate:
 
     @property
     def residual(self) -> float:
-        """The largest of the three."""
-        return max(self.optimality, self.clearing, self.budget)
+        """The largest of the three; infinite where anything is not a number."""
+        parts = self.optimality, self.clearing, self.budget
+        return max(parts) if all(map(math.isfinite, parts)) else math.inf
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def certify(market: Market, prices: Array, shares: Array, bids: Array) -> Certif
     optimality = float(np.minimum(gap, bids / budgets[:, None]).max())
     clearing = float(np.abs(shares.sum(axis=0) / market.capacity - 1).max())
     budget = float(np.abs(bids.sum(axis=1) / budgets - 1).max())
-    return Certificate(max(optimality, 0.0), clearing, budget)
+    return Certificate(max(0.0, optimality) if optimality == optimality else math.nan, clearing, budget)
 
 
 def settled(
@@ -106,7 +108,9 @@ def settled(
             *(market.fraction, market.throughput, market.budgets, market.capacity, prices),
             *(np.ascontiguousarray(shares), market.utility == "deliverable", KINK),
         )
-        certificate = Certificate(*parts)
+        # The comparisons of the compiled kernel pass over what is not a number.
+        good = bool(np.isfinite(prices).all() and np.isfinite(bids).all() and np.isfinite(worth).all())
+        certificate = Certificate(*parts) if good else Certificate(math.nan, math.nan, math.nan)
     else:
         bids, worth = shares * prices, utilities(market, shares)
         certificate = certify(market, prices, shares, bids)

@@ -68,6 +68,7 @@ class FisherMarket:
             found = equilibrium(
                 *(fraction[trades], throughput[trades], weights[trades], left, self.utility),
                 start=last if last.any() else None,
+                in_digits=False,
             )
             shares[trades], last = found.shares, found.prices
             short = trades & (in_time(whole, shares) < due)

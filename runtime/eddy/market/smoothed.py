@@ -1,0 +1,157 @@
+"""Demand of a market whose kinks are rounded off, in decimal numbers of any precision: what `exact` follows.
+
+Where a utility is straight or has a kink, demand jumps. Here it bends over a width epsilon of relative prices instead,
+and is smooth in log prices and in log epsilon; with epsilon to 0 it becomes the market's. With r = w f / p, w being
+what a unit of utility is worth to a tenant in money:
+
+- one PE of constant slope is bought by the part (1 + L / sqrt(1 + L^2)) / 2, L = (r - 1 / r) / (2 epsilon);
+- of (3.2) a tenant buys K h(a), where the market has K max(0, a): h(a) = (a + sqrt(a^2 + 4 g^2)) / 2, g falling with
+  epsilon, and a = rho - 1, rho = sqrt(r / F), or sqrt(r F) above one PE. Below rho = 1, a is 1 - 1 / rho, so that
+  nothing is spent on what is worth nothing, however small a budget is;
+- F is less than 1 by a part of epsilon, so that no slope is constant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from eddy.market.problem import Market
+
+Row = list[Decimal]
+ZERO, ONE, TWO, HALF = Decimal(0), Decimal(1), Decimal(2), Decimal("0.5")
+_MOST_TRIES = 400
+_BEND = 10
+"""Part of epsilon, over the cluster's PEs, by which F is less than 1 at least: one in so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Demand at some prices.
+
+    Attributes:
+        excess: PEs demanded over PEs there are, less 1; (m,).
+        slopes: Its derivative by log prices and log epsilon, (m, m + 1).
+        shares: Of each tenant: cluster and PEs.
+        answers: Of each tenant: how log w answers log prices, by cluster, and log epsilon.
+    """
+
+    excess: Row
+    slopes: list[Row]
+    shares: list[list[tuple[int, Decimal]]]
+    answers: list[tuple[list[tuple[int, Decimal]], Decimal]]
+
+    @property
+    def off(self) -> Decimal:
+        """The largest excess, either way."""
+        return max(map(abs, self.excess))
+
+
+class SmoothedDemand:
+    """Every tenant's demand; to be used in one decimal context.
+
+    Args:
+        market: Whose; every cluster of it is wanted.
+
+    Attributes:
+        worths: w by tenant, where demand was looked at last: where the next look begins.
+        looks: How often it was looked at.
+    """
+
+    def __init__(self, market: Market) -> None:
+        numbers = zip(market.throughput.tolist(), market.fraction.tolist(), strict=True)
+        self.wants = [
+            [(c, Decimal(f), Decimal(part)) for c, (f, part) in enumerate(zip(*row, strict=True)) if f > 0]
+            for row in numbers
+        ]
+        self.capacity = [Decimal(each) for each in market.capacity.tolist()]
+        budgets = [Decimal(each) for each in market.budgets.tolist()]
+        self.budgets = [each / sum(budgets) for each in budgets]
+        self.deliverable = market.utility == "deliverable"
+        self.worths = [ONE] * len(budgets)
+        self.looks = 0
+
+    def even_prices(self) -> Row:
+        """Prices if everybody spent alike on all it wants, as the first w suits."""
+        price = [ZERO] * len(self.capacity)
+        for row, budget in zip(self.wants, self.budgets, strict=True):
+            for c, _, _ in row:
+                price[c] += budget / len(row) / self.capacity[c]
+        self.worths = [min(price[c] / f for c, f, _ in row) for row in self.wants]
+        return price
+
+    def at(self, price: Row, epsilon: Decimal, exact: Decimal) -> Look:
+        """Look at demand, budgets being spent to within `exact`, relatively."""
+        self.looks += 1
+        m = len(self.capacity)
+        excess, slopes = [-ONE] * m, [[ZERO] * (m + 1) for _ in range(m)]
+        shares, answers = [], []
+        for i in range(len(self.budgets)):
+            bought, spends, fades = self._bought(i, price, epsilon, exact)
+            answer = [(c, price[c] * (rises - x) / spends) for c, x, rises, _ in bought]
+            drifts = -fades / spends
+            for c, x, rises, bends in bought:
+                there, row = self.capacity[c], slopes[c]
+                excess[c] += x / there
+                pull = rises / there
+                row[c] -= pull
+                for other, by in answer:
+                    row[other] += pull * by
+                row[m] += bends / there + pull * drifts
+            shares.append([(c, x) for c, x, _, _ in bought])
+            answers.append((answer, drifts))
+        return Look(excess, slopes, shares, answers)
+
+    def _bought(
+        self, i: int, price: Row, epsilon: Decimal, exact: Decimal
+    ) -> tuple[list[tuple[int, Decimal, Decimal, Decimal]], Decimal, Decimal]:
+        """What a tenant buys: cluster, PEs, and their derivatives by log w and log epsilon; and those of all it spends.
+
+        What it spends grows with w: Newton steps between bounds that close in.
+        """
+        budget, w = self.budgets[i], self.worths[i]
+        low = high = ZERO
+        for count in range(_MOST_TRIES):
+            spent = spends = fades = ZERO
+            bought = []
+            for c, f, fraction in self.wants[i]:
+                p = price[c]
+                x, rises, bends = self._piece(w * f / p, fraction, epsilon, self.capacity[c])
+                spent, spends, fades = spent + p * x, spends + p * rises, fades + p * bends
+                bought.append((c, x, rises, bends))
+            over = spent - budget
+            if abs(over) < exact * budget:
+                break
+            low, high = (low, w) if over > 0 else (w, high)
+            step = -over / spends
+            then = w * (ONE + step) if -HALF < step < TWO else w * (8 if step > 0 else HALF / 4)
+            if low and high and (count % 8 == 7 or not low < then < high):
+                then = (low * high).sqrt()
+            w = then
+        self.worths[i] = w
+        return bought, spends, fades
+
+    def _piece(
+        self, r: Decimal, fraction: Decimal, epsilon: Decimal, capacity: Decimal
+    ) -> tuple[Decimal, Decimal, Decimal]:
+        """PEs at r = w f / p, and their derivatives by log r and log epsilon; see the module."""
+        x = rises = bends = ZERO
+        less = fraction * epsilon / (_BEND * max(capacity, ONE))
+        fraction -= less
+        serial = ONE - fraction
+        if self.deliverable:
+            level = (r - 1 / r) / (2 * epsilon)
+            q = (ONE + level * level).sqrt()
+            x = 1 / (2 * q * (q - level)) if level < 0 else ONE - 1 / (2 * q * (q + level))
+            steep = 1 / (2 * q * q * q)
+            rises, bends = steep * (r + 1 / r) / (2 * epsilon), -steep * level
+            rho, k, drift = (r * fraction).sqrt(), ONE / serial, -less / fraction / 2
+        else:
+            rho, k, drift = (r / fraction).sqrt(), fraction / serial, less / fraction / 2
+        a, slope = (rho - 1, rho) if rho >= 1 else (1 - 1 / rho, 1 / rho)
+        g, widens = epsilon / (1 + k), -less / (serial * serial)
+        q = (a * a + 4 * g * g).sqrt()
+        h = 2 * g * g / (q - a) if a < 0 else (a + q) / 2
+        turn = h / q * slope
+        narrows = g * (ONE - widens / (1 + k))
+        return x + k * h, rises + k * turn / 2, bends + widens * h + k * (turn * drift + 2 * g * narrows / q)
