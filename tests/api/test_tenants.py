@@ -195,3 +195,25 @@ def test_over_any_time_no_more_pass_than_the_rate_and_a_second_more() -> None:
         except RateLimited:
             pass
     assert 20 * 10 <= passed <= 20 * 10 + 20
+
+
+@pytest.mark.parametrize("weight", [-1, 0, 1e-7, 1e7, "4", None, True])
+async def test_a_weight_that_would_not_count_is_refused_with_its_range(server: Any, weight: object) -> None:
+    async with server.client("operator") as client:
+        body = {"id": "edsger", "attributes": {"weight": weight}}
+        created = await client.post("/v1/admin/tenants", json=body)
+        changed = await client.patch("/v1/admin/tenants/ada", json={"attributes": {"weight": weight}})
+        for answer in (created, changed):
+            assert (answer.status_code, answer.json()["code"]) == (422, "invalid-request")
+            assert answer.json()["field"] == "attributes"
+            assert "must be a number from 1e-06 to 1e+06" in answer.json()["detail"]
+        assert (await client.get("/v1/admin/tenants/edsger")).status_code == 404
+    assert weight_of(server.store, "ada") == 1.0
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1e6, 4])
+async def test_the_largest_and_the_least_weight_count(server: Any, weight: float) -> None:
+    async with server.client("operator") as client:
+        body = {"id": "edsger", "attributes": {"weight": weight, "desk": "by the window"}}
+        assert (await client.post("/v1/admin/tenants", json=body)).status_code == 201
+    assert weight_of(server.store, "edsger") == weight

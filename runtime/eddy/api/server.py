@@ -36,6 +36,7 @@ from eddy.board.port import BoardPort
 from eddy.board.profile import load_profile, profile_names
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, NotFound
 from eddy.core.faults import Fault
+from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.gpu.compiler import Compiler
 from eddy.hypervisor import Hypervisor, calibration
 from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
@@ -53,7 +54,6 @@ from eddy.store.folder import DataFolder
 
 WHOLE = "whole"
 """Names no price policy: kernels get whole clusters."""
-MOST_WEIGHT = 1e6
 BOARDD_PATIENCE_S = 5.0
 """Wall seconds in which boardd, started at the same time, has to listen."""
 
@@ -376,12 +376,15 @@ def _price(
 
 
 def weight_of(store: Store, tenant: str) -> float:
-    """What a tenant is entitled to, relative to the others: its attribute `weight`, 1 where none will do."""
+    """What a tenant is entitled to, relative to the others: its attribute `weight`, 1 where none will do.
+
+    The API takes none that will not do; a folder of an earlier version may have one.
+    """
     try:
         weight = float(store.tenant(tenant).attributes.get("weight", 1.0))
     except (NotFound, TypeError, ValueError):
         return 1.0
-    return weight if 0 < weight <= MOST_WEIGHT else 1.0
+    return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0
 
 
 def _board(settings: ServerSettings, catalogue: CatalogueInForce, progress: Progress) -> BoardPort:

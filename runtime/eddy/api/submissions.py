@@ -27,7 +27,7 @@ from eddy.core.asked import (
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
-from eddy.core.tenants import Quota
+from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
 from eddy.packages.applications import DTYPES, MAX_BUFFER_BYTES
 from eddy.store.numbers import Numbers
 
@@ -54,6 +54,19 @@ Labels = Annotated[
 ]
 Priority = Annotated[Whole, AfterValidator(_priority), Field(json_schema_extra={"enum": list(PRIORITIES)})]
 Sizes = Annotated[list[Annotated[Whole, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=3)]
+
+
+def _attributes(value: dict[str, Any]) -> dict[str, Any]:
+    """Attributes whose `weight`, if there is one, is a weight: one that would count as 1 is no answer."""
+    weight = value.get("weight", 1.0)
+    number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+    if not number or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
+        text = f"has a weight of {weight!r}; it must be a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
+        raise PydanticCustomError("weight", "{text}", {"text": text, "ge": LEAST_WEIGHT, "le": MOST_WEIGHT})
+    return value
+
+
+Attributes = Annotated[dict[str, Any], AfterValidator(_attributes), Field(max_length=32)]
 
 
 def _shown(name: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
@@ -389,7 +402,10 @@ class TenantSubmission(Request):
     id: str = Field(pattern=NAME, description="Its name: letters, digits, `_`, `.` and `-`, a letter first.")
     admin: bool = Field(default=False, description="Whether it may do what the operator may.")
     quota: QuotaSubmission = Field(default_factory=QuotaSubmission, description="Its bounds.")
-    attributes: dict[str, Any] = Field(default_factory=dict, max_length=32, description="Data of the operator's own.")
+    attributes: Attributes = Field(
+        default_factory=dict,
+        description="Data of the operator's own; `weight`, from 1e-6 to 1e6, is what it is entitled to, 1 else.",
+    )
 
 
 class TenantChange(Request):
@@ -400,15 +416,17 @@ class TenantChange(Request):
     )
 
     quota: QuotaSubmission = Field(default_factory=QuotaSubmission, description="Bounds; those left out stay.")
-    weight: float | None = Field(default=None, ge=1e-6, le=1e6, description="What it is entitled to; null stays.")
+    weight: float | None = Field(
+        default=None, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="What it is entitled to; null stays."
+    )
     min_progress: float | None = Field(
         default=None,
         ge=0,
         le=1,
         description="Part of their speed alone that its kernels are promised to keep beside others; null stays.",
     )
-    attributes: dict[str, Any] | None = Field(
-        default=None, max_length=32, description="Data of the operator's own, instead of all there was; null stays."
+    attributes: Attributes | None = Field(
+        default=None, description="Data of the operator's own, instead of all there was; null stays."
     )
 
 
