@@ -91,7 +91,7 @@ ITEMS = 4 * 24
 """Work-items of a job: 24 groups of the four that run on a core at once."""
 JOBS = 40
 """More than any tenant ends while the others are measured."""
-SETTLING = 2
+SETTLING = 1
 """Jobs of each tenant after which shares have settled, and measuring begins."""
 MEASURED = 3
 """Jobs each tenant ends at least while all are measured."""

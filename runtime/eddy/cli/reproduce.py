@@ -57,6 +57,9 @@ STUDIES: Mapping[str, Study] = {
         headlines=True,
     ),
     "eddy-policy": Study("eddy.studies.judge.run", "The eddy dispatch policy against Nimblock [004], goal by goal."),
+    "market-progress": Study(
+        "eddy.studies.progress_market.run", "The market of [000] with measured progress ([001]), and without."
+    ),
     "estimates": Study(
         "eddy.studies.estimates.run",
         "Whether what jobs are told of their start and end comes true, over replays that a seed draws.",

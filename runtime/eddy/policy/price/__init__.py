@@ -14,6 +14,7 @@ from eddy.policy.price.deadline_prices import DeadlinePrices
 from eddy.policy.price.entitlement import Entitlement
 from eddy.policy.price.equal_speedup import EqualSpeedup
 from eddy.policy.price.fisher import FisherMarket
+from eddy.policy.price.fisher_progress import ProgressMarket
 from eddy.policy.price.gandiva import GandivaFair
 from eddy.policy.price.learned import Actor, Hedge, parse
 from eddy.policy.price.max_weight import MaxWeight
@@ -81,6 +82,7 @@ def _qos(name: str) -> PricePolicy:
 BY_PROGRESS: Mapping[str, Callable[[], PricePolicy]] = {
     **{f"{name}_fair": partial(_fair, name) for name in PREDICTORS},
     **{f"{name}_qos": partial(_qos, name) for name in PREDICTORS},
+    "market_progress": ProgressMarket,
 }
 """Policies that go by predicted progress: they need counters and a calibrated memory (`eddy calibrate`)."""
 
