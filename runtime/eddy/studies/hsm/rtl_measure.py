@@ -1,12 +1,14 @@
 """Run the programs of [001] Table 2 on the RTL, alone and in pairs, and keep what they did.
 
 `python -m eddy.studies.hsm.rtl_measure [--only alone|mixes] [--pairs N] [--seconds S] [--out FILE]` goes on where an
-earlier call ended; measurements of other hardware are not gone on with. An hour of one processor or two for everything.
+earlier call ended; measurements of other hardware, or of programs that have changed, are left out. Everything takes an
+hour or two of one processor.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +17,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from eddy.core.errors import InvalidRequest
 from eddy.studies.hsm import rtl
 from eddy.studies.hsm.rtl_data import KEPT, Alone, MeasuredRuns, Mix, read, write
 from eddy.studies.hsm.workloads import WORKLOADS
@@ -74,6 +77,27 @@ def _ends(played: rtl.TenantRun) -> tuple[int, ...]:
     return tuple(mark.cycles - played.marks[0].cycles for mark in played.marks[1:])
 
 
+def programs() -> dict[str, str]:
+    """Digests of the programs as they are now: sources, inputs, sizes."""
+    found = {}
+    for name, make in WORKLOADS.items():
+        made = make(1)
+        digest = hashlib.sha256(repr((made.text(), made.steps, dict(made.defines))).encode())
+        for key, array in sorted(made.buffers.items()):
+            digest.update(key.encode() + array.tobytes())
+        found[name] = digest.hexdigest()[:16]
+    return found
+
+
+def current(found: MeasuredRuns) -> MeasuredRuns:
+    """Of measurements, those of programs that are what they were."""
+    now, then = programs(), found.head.get("programs", {})
+    same = {name for name in WORKLOADS if then.get(name) == now[name]}
+    alone = {key: run for key, run in found.alone.items() if key[0] in same}
+    mixes = {key: run for key, run in found.mixes.items() if same.issuperset(key[0])}
+    return replace(found, alone=alone, mixes=mixes)
+
+
 def hardware() -> str:
     """Digest of what the measurements depend on, beside the programs."""
     from eddy_sim.gpu.dram_cluster import digest
@@ -83,11 +107,12 @@ def hardware() -> str:
 
 def again(path: Path, only: str, most_pairs: int, until: float) -> Iterator[str]:
     """Measure what is missing in a file; after each run it is kept, and described."""
-    found, now = read(path), hardware()
+    found, now = current(read(path)), hardware()
     if found.hardware != now:
         found = MeasuredRuns(now, {}, {}, {})
     head: dict[str, Any] = {"command": "python -m eddy.studies.hsm.rtl_measure", "shape": rtl.SHAPE.name()}
     head |= {"memory": asdict(rtl.MEMORY), "clk_hz": rtl.CLK_HZ, "epoch_cycles": rtl.EPOCH_CYCLES}
+    head |= {"programs": programs()}
     runs, mixes = dict(found.alone), dict(found.mixes)
     half = (rtl.CORES // 2, rtl.CORES // 2)
     todo: list[tuple[str, ...] | tuple[str, int]] = []
@@ -116,6 +141,21 @@ def again(path: Path, only: str, most_pairs: int, until: float) -> Iterator[str]
         yield f"{what}, {time.monotonic() - began:.0f} s"
 
 
+def joined(parts: Sequence[MeasuredRuns]) -> MeasuredRuns:
+    """What calls of the same hardware measured, later ones first; the last one's hardware counts.
+
+    Raises:
+        InvalidRequest: One that is to be taken is of other hardware.
+    """
+    *_, last = parts
+    if any(part.hardware != last.hardware for part in parts[1:]):
+        raise InvalidRequest("measurements of different hardware are not joined; measure again", field="take")
+    same = [part for part in parts if part.hardware == last.hardware]
+    alone = {key: run for part in same for key, run in part.alone.items()}
+    mixes = {key: run for part in same for key, run in part.mixes.items()}
+    return replace(last, alone=alone, mixes=mixes)
+
+
 def main() -> None:
     """Measure, and say what."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -123,7 +163,11 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=105, help="pairs of programs at most")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no run after so many")
     parser.add_argument("--out", type=Path, default=KEPT)
+    parser.add_argument("--take", type=Path, nargs="*", default=[], help="join files of other calls, run nothing")
     asked = parser.parse_args()
+    if asked.take:
+        write(joined([read(path) for path in (asked.out, *asked.take)]), asked.out)
+        return
     for line in again(asked.out, asked.only, asked.pairs, time.monotonic() + asked.seconds):
         print(line, file=sys.stderr, flush=True)
 

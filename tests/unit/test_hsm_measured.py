@@ -1,0 +1,85 @@
+"""The kept measurements of programs side by side on the RTL: whole, consistent, and as diverse as [001]'s."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from eddy.core.errors import InvalidRequest
+from eddy.studies.hsm import rtl_data, rtl_measure, rtl_table, rtl_traces
+from eddy.studies.hsm.rtl_data import Alone, Counted, MeasuredRuns
+from eddy.studies.hsm.workloads import WORKLOADS
+
+KEPT = rtl_data.kept()
+
+
+def test_every_program_was_measured_alone_and_enough_pairs_beside_each_other() -> None:
+    assert {(name, cores) for name in WORKLOADS for cores in (8, 4)} <= set(KEPT.alone)
+    assert len(KEPT.mixes) >= 10
+    assert rtl_measure.current(KEPT) == KEPT, "a program has changed: python -m eddy.studies.hsm.rtl_measure"
+
+
+def test_counters_agree_with_each_other() -> None:
+    counted = [run.counted for run in KEPT.alone.values()]
+    counted += [each for mix in KEPT.mixes.values() for each in mix.shared]
+    for each in counted:
+        assert 0 < each.row_hits <= each.requests
+        assert 0 < each.cache_misses <= each.requests
+        assert each.bytes <= 64 * each.requests
+        assert each.bytes <= 8 * each.cycles, "the memory gives eight bytes a cycle"
+        assert each.stall_cycles <= each.core_cycles <= 8 * each.cycles
+
+
+def test_programs_are_as_diverse_as_the_papers() -> None:
+    found = rtl_table.behaviours(KEPT)
+    rates = [each.row_hit_rate for each in found]
+    assert len(found) == 15
+    assert min(rates) < 0.3
+    assert max(rates) > 0.7
+    assert {each.bound for each in found} == {"memory", "cores"}
+
+
+def test_nobody_progresses_faster_beside_others_than_alone() -> None:
+    for mix in KEPT.mixes.values():
+        for cores, progress in zip(mix.cores, KEPT.progress(mix), strict=True):
+            assert 0.1 < progress < 1.05, (mix.workloads, cores)
+
+
+def test_cycles_of_rounds() -> None:
+    run = Alone("X", 8, (100, 180, 260), Counted(), ())
+    assert [run.cycles_for(rounds) for rounds in (0.5, 1, 1.5, 3, 5)] == [50, 100, 140, 260, 420]
+
+
+def test_measurements_are_kept_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    rtl_data.write(KEPT, path)
+    again = rtl_data.read(path)
+    assert (again.alone, again.mixes, again.hardware) == (KEPT.alone, KEPT.mixes, KEPT.hardware)
+    assert rtl_data.read(tmp_path / "none.json") == MeasuredRuns("", {}, {}, {})
+
+
+def test_only_measurements_of_the_same_hardware_are_joined() -> None:
+    first, last = next(iter(KEPT.alone)), next(iter(KEPT.mixes))
+    one = replace(KEPT, alone={first: KEPT.alone[first]}, mixes={})
+    two = replace(KEPT, alone={}, mixes={last: KEPT.mixes[last]})
+    both = rtl_measure.joined([one, two])
+    assert (list(both.alone), list(both.mixes)) == ([first], [last])
+    assert rtl_measure.joined([replace(one, hardware="old"), two]).alone == {}, "the first is what was kept before"
+    with pytest.raises(InvalidRequest, match="different hardware"):
+        rtl_measure.joined([one, replace(one, hardware="other"), two])
+
+
+@pytest.mark.parametrize("cores", rtl_traces.COUNTS)
+def test_streams_are_those_of_the_programs(cores: int) -> None:
+    streams = rtl_traces.kept(cores)
+    assert list(streams) == list(WORKLOADS)
+    for name, each in streams.items():
+        assert len(each.start) == cores + 1
+        assert each.start[-1] == len(each.line) == len(each.gap) == len(each.kind) == len(each.bytes)
+        assert (np.diff(each.start.astype(np.int64)) > 0).all()
+        assert set(np.unique(each.kind)) == {0, 1, 2}
+        assert (each.bytes[each.kind != rtl_traces.WRITE] == 64).all()
+        gaps = np.add.reduceat(each.gap.astype(np.int64), each.start[:-1].astype(np.int64))
+        assert (gaps <= each.cycles + 1000).all(), name
