@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from eddy.board.model import LoadTime, ModelBoard, ModelFaults
 from eddy.board.model_images import model_images
-from eddy.board.model_memory import GrantedMemory
+from eddy.board.model_memory import GrantedMemory, ModelMemory
 from eddy.board.model_modules import Behaviour
 from eddy.board.port import Access, Cause, EventKind, Grant, Launch, SlotPhase
 from eddy.board.profile import load_profile
@@ -257,3 +257,18 @@ def test_what_a_behaviour_keeps_of_its_memory_is_worth_nothing_after_its_item() 
         assert other.address == mine.address
         mine = other
     assert board.read(mine.id, 0, 64) == bytes(64)
+
+
+def test_a_buffer_takes_memory_of_this_machine_once_it_is_written() -> None:
+    """Thousands of jobs have their buffers on a board that computes nothing; most of these are never written."""
+    memory = ModelMemory(0x1000_0000, 1 << 30, real=True)
+    large, small = memory.allocate(1 << 29, "7"), memory.allocate(64, "7")
+    assert memory.read(large.id, (1 << 29) - 5, 5) == bytes(5)
+    assert memory._bytes == {}
+    memory.write(small.id, 60, b"abcd")
+    assert memory.read(small.id, 58, 6) == b"\0\0abcd"
+    assert {number: len(data) for number, data in memory._bytes.items()} == {small.id: 64}
+    memory.free(small.id)
+    again = memory.allocate(64, "8")
+    assert memory.read(again.id, 0, 64) == bytes(64)
+    assert memory._bytes == {}

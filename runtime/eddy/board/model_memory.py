@@ -10,7 +10,7 @@ from eddy.core.errors import Conflict, ModuleFault
 
 
 class ModelMemory:
-    """Buffers that hold bytes, or are only booked.
+    """Buffers that hold bytes, or are only booked. One takes memory of this machine once something is written to it.
 
     Args:
         base: Physical address of the first byte.
@@ -25,10 +25,7 @@ class ModelMemory:
 
     def allocate(self, size: int, owner: str) -> Buffer:
         """Reserve a buffer of zeros; see `PageBook`."""
-        buffer = self._book.allocate(size, owner)
-        if self._real:
-            self._bytes[buffer.id] = bytearray(size)
-        return buffer
+        return self._book.allocate(size, owner)
 
     def free(self, number: int) -> None:
         """Give a buffer back.
@@ -47,6 +44,8 @@ class ModelMemory:
         """
         self._book.checked(number, offset, len(data))
         if self._real:
+            if number not in self._bytes:
+                self._bytes[number] = bytearray(self.buffer(number).bytes)
             self._bytes[number][offset : offset + len(data)] = data
 
     def read(self, number: int, offset: int, size: int) -> bytes:
@@ -56,7 +55,8 @@ class ModelMemory:
             InvalidRequest: They do not lie within it.
         """
         self._book.checked(number, offset, size)
-        return bytes(self._bytes[number][offset : offset + size]) if self._real else bytes(size)
+        held = self._bytes.get(number)
+        return bytes(size) if held is None else bytes(held[offset : offset + size])
 
     def window(self, grants: Iterable[Grant]) -> GrantedMemory:
         """The memory a launch may touch."""
