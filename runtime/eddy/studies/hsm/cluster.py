@@ -35,7 +35,10 @@ _SPACING = 1 << 31
 class _Kernel(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("gaps", "lines", "first")),
-        *((name, ctypes.c_int64) for name in ("groups", "window", "issue", "latency", "base", "moving")),
+        *(
+            (name, ctypes.c_int64)
+            for name in ("groups", "window", "serial", "stores", "issue", "latency", "base", "moving")
+        ),
     ]
 
 
@@ -181,6 +184,8 @@ def _kernel(kernel: Kernel, tenant: int) -> _Kernel:
         *pointers,
         kernel.groups,
         kernel.window,
+        _ticks(kernel.serial),
+        kernel.stores,
         _ticks(kernel.issue),
         _ticks(kernel.latency),
         tenant * _SPACING,

@@ -98,11 +98,14 @@ class Kernel:
     Attributes:
         name: Of the program.
         gaps: Instructions of a warp before each request; (records,).
-        lines: Line each asks for, the highest bit marking a write; (records,).
+        lines: Line each asks for, the highest bit marking a write, and the three below how many
+            eighths of the line it leaves out; (records,).
         first: First record of each work-group, and one past the last; (groups + 1,).
         issue: Cycles of a core for an instruction of a warp.
         latency: Cycles from one instruction of a warp to its next, at least.
         window: Lines a warp may wait for at once.
+        serial: Part of the work before a request that only begins when the warp may send it.
+        stores: Stores of a core under way while its warps go on; 0: stores are waited for as reads are.
         moving: Lines below this are others each time the kernel runs again.
     """
 
@@ -113,6 +116,8 @@ class Kernel:
     issue: float = 1.0
     latency: float = 2.0
     window: int = 4
+    serial: float = 0.0
+    stores: int = 0
     moving: int = 0
 
     @property

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from eddy.studies.hsm.mixes import KINDS, TARGET, Outcome, kind
+from eddy.studies.hsm.mixes import KINDS, SURE, TARGET, Outcome, kind
 
 COLOURS = {
     "hsm": "#0072b2", "dase": "#d55e00", "themis_nn": "#cc79a7", "eddy_slowdown": "#009e73",
-    "even": "#999999", "proportional": "#999999", "bw_app": "#e69f00",
+    "even": "#999999", "proportional": "#999999", "all_but_one": "#333333", "bw_app": "#e69f00",
 }  # fmt: skip
 MEASURES = {"fairness": "fairness", "stp": "STP", "antt": "ANTT"}
 
 
 def colour(name: str) -> str:
     """Of a model, or of the policy that rests on it."""
-    return COLOURS[name.removesuffix("_fair").removesuffix("_qos")]
+    return COLOURS[name.split("_qos")[0].removesuffix("_fair")]
 
 
 @contextmanager
@@ -125,7 +125,8 @@ def quality(path: Path, found: Mapping[str, Sequence[Outcome]]) -> None:
     with _figure(path, 2, (9, 3.8)) as (axis, stp):
         for policy, outcomes in found.items():
             values = sorted(outcome.settled[outcome.task.high] for outcome in outcomes)
-            axis.plot(np.linspace(0, 100, len(values)), values, label=policy, color=colour(policy))
+            style = "--" if policy in SURE else "-"
+            axis.plot(np.linspace(0, 100, len(values)), values, style, label=policy, color=colour(policy))
         axis.axhline(TARGET, color="black", linewidth=0.8, linestyle="--")
         axis.set(xlabel="mixes, sorted, in %", ylabel="progress of the tenant with priority", ylim=(0, 1.05))
         axis.legend(fontsize=7, loc="lower right")
@@ -134,7 +135,8 @@ def quality(path: Path, found: Mapping[str, Sequence[Outcome]]) -> None:
         for index, (policy, outcomes) in enumerate(found.items()):
             means = [np.mean([sum(o.settled) for o in outcomes if kind(o.task.mix) == which]) for which in names]
             where = np.arange(len(names)) + (index - (len(found) - 1) / 2) * width
-            drawn = stp.bar(where, means, width, label=policy, color=colour(policy))
+            hatch = "//" if policy in SURE else ""
+            drawn = stp.bar(where, means, width, label=policy, color=colour(policy), hatch=hatch, edgecolor="white")
             stp.bar_label(drawn, fmt="%.2f", fontsize=6, rotation=90, padding=2)
         stp.set_xticks(range(len(names)), names)
         stp.set(title="STP")

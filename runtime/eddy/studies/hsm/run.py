@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eddy.policy.price import PREDICTORS
-from eddy.studies.hsm import figures
+from eddy.studies.hsm import figures, measured, replay
 from eddy.studies.hsm.kernels import MEMORY_BOUND
 from eddy.studies.hsm.mixes import (
     EVEN,
@@ -66,6 +66,9 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
     tasks = plan(scale, seed)
     outcomes = run_all(tasks, scale, seed, Bar(len(tasks), say))
     rows = private(out, world, curves, outcomes)
+    on_rtl, rtl = measured.rows(out)
+    beside, near = replay.rows(out)
+    rows += on_rtl + beside
     even = under(outcomes, EVEN)
     pairs_only = [outcome for outcome in outcomes if len(outcome.task.mix) == 2]
     even = [outcome for outcome in even if len(outcome.task.mix) == 2]
@@ -81,6 +84,8 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
         "qos": quality,
         "by_kind": measures,
         "source": "fast cluster model",
+        "rtl": rtl,
+        "model_off_rtl": near,
     }
     (out / HEADLINES).write_text(json.dumps(heads, indent=1) + "\n", encoding="utf-8")
     return rows

@@ -128,16 +128,25 @@ static void begin_core(Machine* m, const Kernel* kernels, int32_t number) {
   }
 }
 
+/// Whether a store goes on by itself, in the core's store buffer.
+static int posted(const Kernel* k, uint32_t line) { return k->stores && line >> 31; }
+
+/// Whether the core has no room for the warp's next request.
+static int crowded(const Machine* m, const Core* core, const Kernel* k, uint32_t line) {
+  return posted(k, line) ? core->stores >= k->stores : core->outstanding >= m->p.fills;
+}
+
 /// Send the warp's request, or make it wait for its window or for the core's.
 static void issue(Machine* m, const Kernel* kernels, int32_t index) {
   Warp* w = &m->warps[index];
   Core* core = &m->cores[w->core];
   const Kernel* k = &kernels[core->owner];
-  if (w->outstanding >= k->window) {
+  const uint32_t line = k->lines[w->record];
+  if (!posted(k, line) && w->outstanding >= k->window) {
     w->state = kFull;
     return;
   }
-  if (core->outstanding >= m->p.fills) {
+  if (crowded(m, core, k, line)) {
     w->state = kFills;
     w->next = -1;
     if (core->wait_head < 0) core->wait_head = index;
@@ -145,21 +154,39 @@ static void issue(Machine* m, const Kernel* kernels, int32_t index) {
     core->wait_tail = index;
     return;
   }
-  const uint32_t line = k->lines[w->record++];
+  w->record++;
   const int32_t number = eddy_take(m);
   Request* r = &m->requests[number];
-  const int64_t own = line & 0x7FFFFFFFu, round = m->counters[core->owner].rounds % kRounds;
+  const int64_t own = line & 0x0FFFFFFFu, round = m->counters[core->owner].rounds % kRounds;
   r->line = k->base + own + (own < k->moving ? round * k->moving : k->moving * (kRounds - 1));
   r->write = (int32_t)(line >> 31);
+  r->eighths = 8 - (int32_t)(line >> 28 & 7);
   r->warp = index;
   r->tenant = core->owner;
   r->born = m->now;
-  w->outstanding++;
-  core->outstanding++;
+  r->posted = posted(k, line);
+  if (r->posted) {
+    core->stores++;
+  } else {
+    w->outstanding++;
+    core->outstanding++;
+  }
   int64_t at = m->now;
   if (r->write && m->p.port) at = m->up_free = later(at, m->up_free) + m->p.port;
   eddy_post(m, at + m->p.way, kArrive, number);
   advance(m, kernels, index);
+}
+
+/// A warp whose window has room again: part of its work only begins now.
+static void resume(Machine* m, const Kernel* kernels, int32_t index) {
+  Warp* w = &m->warps[index];
+  const Kernel* k = &kernels[m->cores[w->core].owner];
+  if (!k->serial) {
+    issue(m, kernels, index);
+    return;
+  }
+  w->state = kCompute;
+  eddy_post(m, m->now + (k->gaps[w->record] + 1) * k->issue * k->serial / 16, kReady, index);
 }
 
 static void answered(Machine* m, const Kernel* kernels, int32_t number) {
@@ -171,15 +198,21 @@ static void answered(Machine* m, const Kernel* kernels, int32_t number) {
     m->counters[r.tenant].read_ticks += m->now - r.born;
     m->counters[r.tenant].reads++;
   }
-  w->outstanding--;
-  core->outstanding--;
-  if (w->state == kFull) issue(m, kernels, r.warp);
-  else if (w->state == kEnding && !w->outstanding) advance(m, kernels, r.warp);
-  if (core->wait_head >= 0 && core->outstanding < m->p.fills) {
-    const int32_t waiting = core->wait_head;
-    core->wait_head = m->warps[waiting].next;
-    issue(m, kernels, waiting);
+  if (r.posted) {
+    core->stores--;
+  } else {
+    w->outstanding--;
+    core->outstanding--;
+    if (w->state == kFull) resume(m, kernels, r.warp);
+    else if (w->state == kEnding && !w->outstanding) advance(m, kernels, r.warp);
   }
+  const int32_t waiting = core->wait_head;
+  if (waiting < 0) return;
+  const Warp* first = &m->warps[waiting];
+  const Kernel* k = &kernels[core->owner];
+  if (crowded(m, core, k, k->lines[first->record])) return;
+  core->wait_head = first->next;
+  issue(m, kernels, waiting);
 }
 
 EXPORT int64_t eddy_machine_bytes(void) { return sizeof(Machine); }
@@ -193,7 +226,7 @@ EXPORT int64_t eddy_machine(Machine* m, const Parameters* p) {
     return 1;
   m->p = *p;
   m->free_request = -1;
-  for (int64_t i = 0; i < p->cores; i++) m->cores[i] = (Core){0, 0, -1, -1, 0, 0, -1, -1};
+  for (int64_t i = 0; i < p->cores; i++) m->cores[i] = (Core){0, 0, -1, -1, 0, 0, 0, -1, -1};
   for (int64_t i = 0; i < p->sets * p->ways; i++) m->lines[i].pending = -1;
   for (int64_t c = 0; c < p->channels; c++) {
     Channel* channel = &m->channels[c];

@@ -21,7 +21,7 @@ enum {
   kActivates = 4,
 };
 
-/// What the machine is made of; mirrored by `_PARAMETERS` in cluster.py.
+/// What the machine is made of; in the order of `_parameters` in cluster.py.
 typedef struct {
   int64_t cores, warps, fills, tenants;
   /// Between a core and the shared cache, one way; a transfer on the cores' port (0: none), a look-up; a switch.
@@ -36,14 +36,17 @@ typedef struct {
 
 /// One kernel's work: groups of records, taken in order and begun again at the end.
 typedef struct {
-  /// Of each record, instructions before it, and its line; the highest bit of a line marks a write.
+  /// Of each record, instructions before it, and its line; the highest bit of a line marks a write, the three bits below
+  /// say how many eighths of the line it leaves out.
   const int32_t* gaps;
   const uint32_t* lines;
   /// First record of each group, and one past the last of all.
   const int32_t* first;
   int64_t groups;
-  /// Lines a warp may wait for at once.
-  int64_t window;
+  /// Lines a warp may wait for at once; sixteenths of the work before a request that only begin when it may be sent.
+  int64_t window, serial;
+  /// Stores of a core under way, its warps going on meanwhile; 0: stores are waited for as reads are.
+  int64_t stores;
   /// A core's ticks for an instruction, and a warp's own at least.
   int64_t issue, latency;
   /// First line of its memory; lines below `moving` are others in each round.
@@ -66,7 +69,7 @@ typedef struct {
 
 typedef struct {
   int64_t line, born, queued;
-  int32_t warp, tenant, next, write;
+  int32_t warp, tenant, next, write, eighths, posted;
   int64_t age, bypassed;
   int32_t way, bank, behind;
   int64_t row;
@@ -78,7 +81,7 @@ typedef struct {
 
 typedef struct {
   int64_t free, since;
-  int32_t owner, wanted, active, outstanding, wait_head, wait_tail;
+  int32_t owner, wanted, active, outstanding, stores, wait_head, wait_tail;
 } Core;
 
 typedef struct {

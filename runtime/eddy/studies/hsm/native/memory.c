@@ -200,7 +200,8 @@ static void serve(Machine* m, Channel* c, int32_t at, Plan chosen) {
   }
   Bank* bank = &c->banks[r->bank];
   const int64_t before = c->bus;
-  c->bus = chosen.data + p->burst;
+  const int64_t burst = p->burst * r->eighths / 8;
+  c->bus = chosen.data + burst;
   bank->row = r->row;
   if (!chosen.hit) {
     bank->activated = chosen.activate;
@@ -217,7 +218,7 @@ static void serve(Machine* m, Channel* c, int32_t at, Plan chosen) {
   Counters* n = &m->counters[r->tenant];
   n->row_hits += chosen.hit;
   n->memory_ticks += c->bus - r->queued;
-  m->least[r->tenant] += p->burst;
+  m->least[r->tenant] += burst;
   uint32_t held = 0;  // tenants that had something waiting while this one was served
   for (int32_t i = 0; i < c->count; i++) {
     const Request* other = &m->requests[c->queue[i]];
