@@ -114,6 +114,7 @@ JOB: dict[str, Any] = {
     "kernel": None,
     "outputs": {"result": "/v1/jobs/17/outputs/result"},
     "computed": True,
+    "form": "",
     "labels": {"series": "moon", "run": "7"},
     "after": [],
     "retries": {"max": 2, "on": ["configuration-error", "clock-lost"]},
@@ -249,6 +250,7 @@ APP: dict[str, Any] = {
         {"name": "image", "role": "input", "bytes": 16384, "dtype": "u1", "shape": [128, 128], "shipped": False},
         {"name": "shifted", "role": "output", "bytes": 32768, "dtype": "<i2", "shape": [256, 8, 8], "shipped": False},
     ],
+    "fused": [],
 }
 EVENTS = """retry: 1000
 

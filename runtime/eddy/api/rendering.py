@@ -13,6 +13,7 @@ from eddy.api.schemas import (
     App,
     Buffer,
     Cancellation,
+    Fused,
     Job,
     JobArrayPlace,
     JobError,
@@ -84,6 +85,7 @@ def job_answer(
         computed=record.computed,
         collected_unix_s=record.collected_unix_s,
         held_by=_HOLDERS.get(record.held_by),
+        form=record.form,
         labels=dict(record.asked.labels),
         after=[told(job) for job in record.asked.after],
         retries=_retries(record),
@@ -177,8 +179,9 @@ def app_answer(application: Application, shipped: frozenset[str]) -> App:
              time_limit_s=t.time_limit_s)
         for t in application.tasks
     ]  # fmt: skip
+    fused = [Fused(name=f.name, module=f.module, covers=list(f.covers)) for f in application.fused]
     return App(name=application.name, max_batch=application.max_batch, goal_slots=application.goal_slots, tasks=tasks,
-               edges=list(application.edges), buffers=buffers)  # fmt: skip
+               edges=list(application.edges), buffers=buffers, fused=fused)  # fmt: skip
 
 
 def slot_answer(status: SlotStatus, numbers: Numbers, viewer: TenantRecord) -> Slot:

@@ -185,6 +185,10 @@ class Job(Answer):
     held_by: Literal["tenant", "operator"] | None = Field(
         default=None, description="Who keeps its outputs from being removed to make room; null for nobody."
     )
+    form: str = Field(
+        description='Fused tasks it is run with, joined by "+"; empty for its application\'s tasks as they are. Its '
+        "tasks are numbered in that form."
+    )
     labels: dict[str, str] = Field(description="As submitted.")
     after: list[int] = Field(description="Jobs that must have succeeded before this one is ready.")
     retries: JobRetries | None = Field(description="Whether it is tried again where it fails; null for not.")
@@ -244,6 +248,14 @@ class Task(Answer):
     time_limit_s: float = Field(description="Board seconds after which an item is stopped and the job fails.")
 
 
+class Fused(Answer):
+    """A module that may do the work of several tasks of an application."""
+
+    name: str = Field(description="Unique among the application's tasks.")
+    module: str = Field(description="The module.")
+    covers: list[str] = Field(description="Names of the tasks it stands for.")
+
+
 class App(Answer):
     """An application: tasks, edges, buffers."""
 
@@ -255,6 +267,7 @@ class App(Answer):
     tasks: list[Task] = Field(description="Its tasks, by id.")
     edges: list[tuple[int, int]] = Field(description="Pairs of task ids: the second needs the first's item.")
     buffers: list[Buffer] = Field(description="What tasks read and write.")
+    fused: list[Fused] = Field(description="Modules that may do the work of several tasks; empty for none.")
 
 
 class AppList(Answer):

@@ -23,7 +23,8 @@ class PortRates:
     """How partial bitstreams get in.
 
     Attributes:
-        kind: ``pcap`` or ``icap``.
+        kind: ``pcap``: the processor's port; ``icap``: the shell's own engine (`hw/ip/icap_dma`), which reads the image
+            from memory.
         bytes_per_s: Rate at which the port takes an image.
         storage_bytes_per_s: Rate of reading an image that is not in memory yet.
         source: Where the figures come from.
@@ -145,8 +146,17 @@ def load_profile(name: str) -> Profile:
             field="profile",
             allowed=profile_names(),
         )
+    return parse_profile(name, _read(name))
+
+
+def _read(name: str) -> dict[str, Any]:
+    """A shipped profile's YAML; one that `extends` another has that one's fields, but for those it states itself."""
     text = (resources.files("eddy.board") / "profiles" / f"{name}.yaml").read_text(encoding="utf-8")
-    return parse_profile(name, yaml.safe_load(text))
+    data: dict[str, Any] = yaml.safe_load(text)
+    if "extends" not in data:
+        return data
+    base = _read(str(data.pop("extends")))
+    return {**base, **data, "configuration": {**base["configuration"], **data.get("configuration", {})}}
 
 
 def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:

@@ -20,6 +20,7 @@ from eddy.cli.demo_plan import Array, Order, orders, picture
 from eddy.cli.progress import watching
 from eddy.cli.serve import bitstreams_folder
 from eddy.client import Client, Event, Job
+from eddy.core.fusion import forms, in_form
 from eddy.packages.applications import load_application
 from eddy.packages.modules import ModuleKind
 
@@ -133,8 +134,17 @@ def _modules(submitted: Iterable[Order]) -> frozenset[str]:
     """The modules the orders can need: those of their applications' tasks, and the GPU clusters for kernels."""
     folder = bitstreams_folder("")
     packages = {folder / "applications" / f"{name}.yaml" for order in submitted for name in order.packages}
-    used = {task.module for package in packages for task in load_application(package).tasks}
+    every = [form for package in packages for form in forms(load_application(package))]
+    used = {task.module for form in every for task in form.tasks}
     return frozenset(used | {module.module for module in modules() if module.kind is ModuleKind.GPU})
+
+
+def _tasks(order: Order, client: Client, form: str) -> list[str]:
+    """Names of an order's tasks in the form its job was run in, by their id."""
+    if not form:
+        return order.tasks(client)
+    application = load_application(bitstreams_folder("") / "applications" / f"{order.application}.yaml")
+    return [task.name for task in in_form(application, form).tasks]
 
 
 def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -> list[OrderOutcome]:
@@ -166,7 +176,13 @@ def _finish(client: Client, order: Order, job: Job, watch: Callable[[Job], None]
             watch(job.refresh())
             shown_s = time.monotonic()
     watch(job.refresh())
-    return OrderOutcome(order, job.data, events, order.tasks(client), job.outputs if job.state == "succeeded" else {})
+    return OrderOutcome(
+        order,
+        job.data,
+        events,
+        _tasks(order, client, str(job.data["form"])),
+        job.outputs if job.state == "succeeded" else {},
+    )
 
 
 def matches(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> bool:

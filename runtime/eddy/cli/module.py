@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from rich.console import Console
@@ -49,7 +50,16 @@ def create(name: str, root: Path, source: Path) -> list[Path]:
             f"{name!r} is no module name", field="name", allowed="small letters, digits and underscores, at most 48"
         )
     wrapper = os.path.relpath(source / WRAPPER, root / "hw/ip" / name)
-    files = {root / path: text for path, text in skeleton(name, wrapper).items()}
+    return write_new(root, skeleton(name, wrapper), name)
+
+
+def write_new(root: Path, texts: Mapping[str, str], name: str) -> list[Path]:
+    """Write files under `root`, none of which is there yet.
+
+    Raises:
+        Conflict: One is; nothing was written.
+    """
+    files = {root / path: text for path, text in texts.items()}
     taken = [path for path in files if path.exists()]
     if taken:
         raise Conflict(f"{taken[0]} exists; choose another name or remove it", field="name")
@@ -88,6 +98,42 @@ def new(
     for path in files:
         typer.echo(f"  {path.relative_to(folder)}")
     typer.echo(f"Now write your arithmetic in hw/ip/{name}/rtl/{name}_core.sv, then: eddy module check {name}")
+
+
+@app.command()
+def fuse(
+    stages: Annotated[list[str], typer.Argument(help="Modules in the order in which words pass through them.")],
+    name: Annotated[str, typer.Option(help="Name of the fused module.")],
+    bind: Annotated[
+        Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
+        typer.Option(help="NAME=EXPRESSION: a scalar that is no argument, as an expression over the others."),
+    ] = None,
+    root: Annotated[Path | None, typer.Option(help="Where to write; the source tree by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Build one module of several, each streaming into the next: RTL, file list, manifest, README."""
+    from eddy.packages.fuse import fuse as fused_files
+    from eddy.packages.fuse import read_stage
+
+    try:
+        source = source_root(Path.cwd())
+        if not NAME.fullmatch(name):
+            allowed = "small letters, digits and underscores, at most 48"
+            raise InvalidRequest(f"{name!r} is no module name", field="name", allowed=allowed)
+        pairs = [each.partition("=") for each in bind or []]
+        if any(not separator for _, separator, _ in pairs):
+            raise InvalidRequest("--bind takes NAME=EXPRESSION", field="bind", allowed="NAME=EXPRESSION")
+        found = [read_stage(find_manifest(stage, source)) for stage in stages]
+        files = fused_files(name, found, {scalar: value for scalar, _, value in pairs})
+        written = write_new((root or source).resolve(), files, name)
+    except EddyError as error:
+        raise _fail(error, as_json) from error
+    if as_json:
+        print(json.dumps({"module": name, "files": [str(path) for path in written]}))
+        return
+    for path in written:
+        typer.echo(f"  {path}")
+    typer.echo(f"Now: eddy module check {name} --record")
 
 
 def find_manifest(module: str, root: Path) -> Path:

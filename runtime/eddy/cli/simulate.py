@@ -54,6 +54,7 @@ def simulate(
     ] = 0.0,
     own_tenants: Annotated[bool, typer.Option(help="Whether every event is another tenant's.")] = False,
     scrub: Annotated[bool, typer.Option(help="Whether a reset makes modules clean for another tenant.")] = False,
+    fuse: Annotated[bool, typer.Option(help="Whether jobs may run on fused tasks, where the file has them.")] = False,
     out: Annotated[Path | None, typer.Option(help="Where to write events and trace as JSON.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -76,6 +77,7 @@ def simulate(
             idle_s=idle_s,
             own_tenants=own_tenants,
             scrub=scrub,
+            fuse=fuse,
             port_s=None if port_ms is None else port_ms * 1e-3,
         )
         result = run(workload, sequence, make_player(policy, variant), setting)

@@ -64,6 +64,27 @@ class TaskSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class FusedTask:
+    """A module that does what several tasks of an application do, without memory in between.
+
+    Attributes:
+        name: Unique among the application's tasks and fused tasks.
+        module: The reconfigurable module that carries it out.
+        covers: Names of the tasks it stands for.
+        arguments: As of a task.
+        estimate_s: As of a task.
+        time_limit_s: As of a task.
+    """
+
+    name: str
+    module: str
+    covers: tuple[str, ...]
+    arguments: tuple[tuple[str, str | int], ...]
+    estimate_s: float
+    time_limit_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
     """A task graph over named buffers.
 
@@ -75,6 +96,8 @@ class Application:
         max_batch: Largest batch accepted.
         goal_slots: Saturation point ([004] 2.3.2): slots beyond this number bring little.
         goals: (batch, saturation point) where it is known by batch, in order of batch; see `goal`.
+        fused: Modules that stand for several tasks, to be used instead of them; see `eddy.core.fusion`.
+        form: Which of them were put in place of their tasks, or "" for the application as it is.
     """
 
     name: str
@@ -84,6 +107,13 @@ class Application:
     max_batch: int = 30
     goal_slots: int = 3
     goals: tuple[tuple[int, int], ...] = field(default=())
+    fused: tuple[FusedTask, ...] = field(default=())
+    form: str = ""
+
+    @property
+    def label(self) -> str:
+        """What is learned of its items is learned under: each form's tasks are others."""
+        return f"{self.name}:{self.form}" if self.form else self.name
 
     def goal(self, batch: int) -> int:
         """Slots beyond which more bring little, for a batch: those of the largest known batch that is not larger."""

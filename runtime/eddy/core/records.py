@@ -160,6 +160,8 @@ class JobRecord:
         cancel_asked_unix_s: When its end was first asked for, or None.
         ended_unix_s: Wall time of its end, or None.
         held_by: Who keeps its outputs from being removed: `tenant` or `operator`; "" for nobody.
+        form: The fused tasks it is run with, joined by "+"; "" for its application's tasks as they are. Its tasks are
+            numbered in that form.
     """
 
     id: int
@@ -193,6 +195,7 @@ class JobRecord:
     cancel_asked_unix_s: float | None = None
     ended_unix_s: float | None = None
     held_by: str = ""
+    form: str = ""
 
     @property
     def response_s(self) -> float | None:

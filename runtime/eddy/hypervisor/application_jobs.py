@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from eddy.board.port import BoardEvent, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import NotFound
+from eddy.core.fusion import in_form
 from eddy.core.records import APPLICATION, JobRecord, JobRequest
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
@@ -76,7 +77,7 @@ class ApplicationWork:
 
     def launch(self, memory: JobMemory, launch: m.LaunchItem) -> Launch:
         """Addresses and scalars in registers, grants for exactly the buffers the task names."""
-        return memory.launch(self.application, launch, self.modules)
+        return memory.launch(in_form(self.application, launch.form), launch, self.modules)
 
     def outputs(self, memory: JobMemory, item: int) -> Iterable[tuple[str, bytes]]:
         """Its output buffers."""

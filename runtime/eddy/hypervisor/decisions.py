@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from eddy.core.fusion import forms
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool
-from eddy.hypervisor.job import BufferState, Job
+from eddy.hypervisor.job import BufferState, Graph, Job
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.messages import Fetch, LaunchItem, Load, ScrubSlot
 from eddy.hypervisor.pools import PoolState
 from eddy.hypervisor.slot import MachineSlot, Phase
+from eddy.policy.dispatch.forms import best_form
 from eddy.policy.dispatch.view import Configure, DispatchView, Preempt, Prefetch
 
 
@@ -39,12 +41,12 @@ class Decisions:
         item = job.next_item(slot.task, self.state.pools[job.spec.pool].policy.pipelined)
         if item is None:
             return False
-        slot.item = item
+        slot.item, form = item, job.spec.application.form
         job.held -= 1
         job.running += 1
         slot.enter(Phase.RUNNING, self.state.now_s)
         self.state.log(job, slot, self.state.now_s, JobEventKind.LAUNCH, item=item)
-        self.state.out.commands.append(LaunchItem(slot.index, job.spec.id, slot.task, item))
+        self.state.out.commands.append(LaunchItem(slot.index, job.spec.id, slot.task, item, form=form))
         return True
 
     def decide(self) -> None:
@@ -124,6 +126,8 @@ class Decisions:
         if reason or job is None or slot is None:
             self._drop(job, decision, reason)
             return False
+        if self._change_form(job, pool):
+            return True
         if job.memory is not BufferState.HELD:
             if job.memory is BufferState.NONE:
                 self.state.ask_for_memory(job)
@@ -158,6 +162,20 @@ class Decisions:
         self.state.log(job, slot, self.state.now_s, JobEventKind.CONFIGURE)
         self.state.out.commands.append(Load(slot.index, pool.fits[module][slot.index]))
         return False
+
+    def _change_form(self, job: Job, pool: PoolState) -> bool:
+        """Before a job's first slot: choose the form in which it is run; answers whether it is another one."""
+        application = job.spec.application
+        if job.shaped or not self.state.residency.fuse or not application.fused:
+            return False
+        job.shaped = True
+        form = best_form(forms(application), pool.look(job), self.view(pool.pool), pool.fits)
+        if form is application:
+            return False
+        job.take_form(form, Graph(form))
+        self.state.show_again(job)
+        self.state.changed(job)
+        return True
 
     def _scrub(self, slot: MachineSlot, job: Job) -> None:
         """Have the module that served another tenant scrubbed for a job; the configuration port has no part in it."""

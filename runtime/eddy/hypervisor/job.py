@@ -75,6 +75,8 @@ class Job:
 
     def __init__(self, spec: JobSpec, graph: Graph) -> None:
         self.spec, self.graph = spec, graph
+        self.shaped = False
+        """Whether the form of its application was chosen."""
         count = len(spec.application.tasks)
         self.done = [0] * count
         self.slot_of: list[int | None] = [None] * count
@@ -132,6 +134,14 @@ class Job:
     def age(self) -> tuple[float, int]:
         """What jobs are ordered by: since when they are ready, then id."""
         return self.arrival_s, self.spec.id
+
+    def take_form(self, form: Application, graph: Graph) -> None:
+        """Run in another form of its application; before anything is done for it."""
+        self.spec, self.graph = replace(self.spec, application=form), graph
+        count = len(form.tasks)
+        self.done, self.slot_of, self.attempts = [0] * count, [None] * count, [0] * count
+        self.left = [count] * self.spec.batch
+        self.touch_all()
 
     # State and time -----------------------------------------------------------------------------------------------
 
@@ -271,7 +281,7 @@ class Job:
             spec = self.spec
             self._view = JobView(
                 id=spec.id,
-                application=spec.application.name,
+                application=spec.application.label,
                 tenant=spec.tenant,
                 batch=spec.batch,
                 priority=spec.priority,
@@ -338,6 +348,7 @@ class Job:
             asked=spec.asked,
             retried=self.retried,
             cancel_asked_unix_s=self.cancel_asked_unix_s,
+            form=spec.application.form,
         )
 
     def _kernel(self) -> KernelRecord | None:
@@ -380,6 +391,7 @@ class Job:
                 its first slice on the arrays as they were submitted, because slices update them in place.
         """
         job = cls(spec, graph)
+        job.shaped = bool(spec.application.form) or bool(snapshot)
         job.state, job.started_s = record.state, record.started_s
         job.times = {**record.waiting_s, "reconfiguring": record.reconfiguring_s, "running": record.running_s}
         job.reconfigurations, job.reuses, job.preemptions = record.reconfigurations, record.reuses, record.preemptions

@@ -108,9 +108,9 @@ class MachineState:
 
     def graph(self, spec: JobSpec) -> Graph:
         """The edges of a job's application, shared by all its jobs."""
-        known = self._graphs.get(spec.application.name)
+        known = self._graphs.get(spec.application.label)
         if known is None or known[0] is not spec.application:
-            known = self._graphs[spec.application.name] = (spec.application, Graph(spec.application))
+            known = self._graphs[spec.application.label] = (spec.application, Graph(spec.application))
         return known[1]
 
     def adopt_job(self, job: Job) -> None:

@@ -198,6 +198,7 @@ class LaunchItem:
     job: int
     task: int
     item: int
+    form: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,8 +117,8 @@ class PoolState:
     def _shape(self, job: Job) -> Tasks:
         """The tasks of a job nothing was done for."""
         application = job.spec.application
-        known = self._shapes.get(application.name)
+        known = self._shapes.get(application.label)
         if known is None or known[0] is not application:
             made = Tasks(job.task_view(task.id, self.fits, len(self.slots)) for task in application.tasks)
-            known = self._shapes[application.name] = application, made
+            known = self._shapes[application.label] = application, made
         return known[1]

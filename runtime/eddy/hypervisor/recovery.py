@@ -40,6 +40,7 @@ from eddy.board.port import (
     SlotState,
 )
 from eddy.core.errors import BoardUnreachable, EddyError, StorageDamaged, StorageFailed
+from eddy.core.fusion import in_form
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Image, Pool
@@ -256,6 +257,8 @@ class _Jobs:
 
     def _go_on(self, stored: StoredJob, spec: m.JobSpec) -> None:
         """Recover a job that had begun, as far as its buffers are still there."""
+        if stored.record.form:
+            spec = dataclasses.replace(spec, application=in_form(spec.application, stored.record.form))
         prepared = bool(stored.snapshot.get("memory"))
         needs = needed(spec.application, spec.batch)
         # What a kernel in slices had done is not on record: it begins again.

@@ -285,7 +285,7 @@ class Reports:
         """Book an item of a task."""
         application = job.spec.application
         graph, took_s = application.tasks[task], message.at_s - message.started_s
-        seen = Observation(graph.module, took_s, application.name, task, graph.estimate_s)
+        seen = Observation(graph.module, took_s, application.label, task, graph.estimate_s)
         self.state.pools[job.spec.pool].observations.append(seen)
         self.state.show_again(job)
         for item in job.finish_item(task):

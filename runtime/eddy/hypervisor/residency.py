@@ -14,6 +14,7 @@ class Residency:
             loaded, as the text of [004] has it (2.1.2).
         read_ahead: Whether images that jobs will want are brought into the board's memory while its storage is idle, as
             far as there is room; else only the one of the next load is.
+        fuse: Whether a job's tasks are run on modules that cover several of them, where it ends earlier so.
         beside_loads: Whether a task that needs no load may be given its slot while another one is loaded; else
             configurations in a trace never overlap.
     """
@@ -21,6 +22,7 @@ class Residency:
     reuse: bool = True
     beside_loads: bool = True
     read_ahead: bool = True
+    fuse: bool = True
 
 
 LIVE = Residency()

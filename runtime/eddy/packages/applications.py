@@ -16,8 +16,16 @@
         estimate_us: 50
         time_limit_ms: 20
     edges: [[level_shift, dct]]
+    fused:
+      - name: front
+        module: image_front
+        covers: [level_shift, dct]
+        arguments: {in: image, out: coefficients, width: 128, height: 128}
+        estimate_us: 80
+        time_limit_ms: 20
 
-Tasks may stand in any order; they get their ids in a topological order, ties going to the one that stands first.
+A fused task is a module that does what several tasks do; the hypervisor uses it in their place where a job ends earlier
+so. Tasks may stand in any order; they get their ids in a topological order, ties going to the one that stands first.
 """
 
 from __future__ import annotations
@@ -27,8 +35,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
+from eddy.core.applications import Application, BufferRole, BufferSpec, FusedTask, TaskSpec
 from eddy.core.errors import InvalidRequest
+from eddy.core.fusion import fused
 from eddy.core.graphs import topological_order
 from eddy.packages import fields
 
@@ -36,7 +45,7 @@ DTYPES = ("u1", "i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8")
 """Element types a buffer may have: little-endian, as the boards are."""
 MAX_BUFFER_BYTES = 1 << 30
 """Largest buffer of one item; no board of ours has more memory to spare."""
-FIELDS = ("application", "summary", "max_batch", "goal_slots", "goals", "buffers", "tasks", "edges")
+FIELDS = ("application", "summary", "max_batch", "goal_slots", "goals", "buffers", "tasks", "edges", "fused")
 
 
 def load_application(path: str | Path) -> Application:
@@ -87,7 +96,7 @@ def parse_application(raw: Any) -> Application:
     order = topological_order(len(names), edges, "edges")
     place = {old: new for new, old in enumerate(order)}
     known = {b.name for b in buffers}
-    return Application(
+    application = Application(
         name=fields.name(raw.get("application"), "application"),
         tasks=tuple(_task(place[i], tasks[i], known) for i in order),
         edges=tuple(sorted({(place[a], place[b]) for a, b in edges})),
@@ -95,7 +104,30 @@ def parse_application(raw: Any) -> Application:
         max_batch=fields.integer(raw.get("max_batch", 30), "max_batch", 1, 1 << 20),
         goal_slots=fields.integer(raw.get("goal_slots", 3), "goal_slots", 1, 64),
         goals=_goals(raw.get("goals", {})),
+        fused=_fused(raw.get("fused", []), names, known),
     )
+    for task in application.fused:
+        fused(application, (task,))
+    return application
+
+
+def _fused(raw: Any, names: Sequence[str], buffers: set[str]) -> tuple[FusedTask, ...]:
+    found = []
+    for number, entry in enumerate(fields.sequence(raw, "fused")):
+        entry = fields.mapping(entry, f"fused[{number}]")
+        fields.name(entry.get("name"), f"fused[{number}].name")
+        task, place = _task(number, entry, buffers, "fused"), f"fused.{entry['name']}.covers"
+        covers = [str(fields.choice(each, place, names)) for each in fields.sequence(entry.get("covers"), place)]
+        fields.unique(covers, place)
+        if len(covers) < 2:
+            raise InvalidRequest(
+                f"{place}: a fused task stands for two tasks at least", field=place, allowed=list(names)
+            )
+        found.append(
+            FusedTask(task.name, task.module, tuple(covers), task.arguments, task.estimate_s, task.time_limit_s)
+        )
+    fields.unique([*names, *(task.name for task in found)], "fused")
+    return tuple(found)
 
 
 def _goals(raw: Any) -> tuple[tuple[int, int], ...]:
@@ -122,9 +154,9 @@ def _buffer(name: str, raw: Any) -> BufferSpec:
     return BufferSpec(fields.name(name, field), role, size, dtype, shape)
 
 
-def _task(number: int, raw: Mapping[str, Any], buffers: set[str]) -> TaskSpec:
+def _task(number: int, raw: Mapping[str, Any], buffers: set[str], where: str = "tasks") -> TaskSpec:
     name = str(raw["name"])
-    field = f"tasks.{name}"
+    field = f"{where}.{name}"
     arguments: list[tuple[str, str | int]] = []
     for register, value in fields.mapping(raw.get("arguments", {}), f"{field}.arguments").items():
         place = f"{field}.arguments.{register}"

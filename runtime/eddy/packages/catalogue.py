@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from eddy.core.applications import Application
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, PackageRefused
+from eddy.core.fusion import forms
 from eddy.files import damaged, os_errors, write_private
 from eddy.packages.applications import load_application, load_constants
 from eddy.packages.manifests import load_module_manifest
@@ -69,16 +70,18 @@ class Catalogue:
         manifest = self.modules.get(module)
         if manifest is not None and manifest.kind is ModuleKind.GPU:
             return GROUP_S
-        tasks = (task for application in self.applications.values() for task in application.tasks)
+        every = (form for application in self.applications.values() for form in forms(application))
+        tasks = (task for form in every for task in form.tasks)
         return max((task.estimate_s for task in tasks if task.module == module), default=UNKNOWN_S)
 
     @functools.cached_property
     def estimates_s(self) -> Mapping[str, float]:
         """Estimates of an item, by task (as `Launch.task`) and by module."""
         tasks = {
-            application.task_name(task.id): task.estimate_s
+            form.task_name(task.id): task.estimate_s
             for application in self.applications.values()
-            for task in application.tasks
+            for form in forms(application)
+            for task in form.tasks
         }
         return MappingProxyType({**{name: self.estimate_s(name) for name in self.modules}, **tasks})
 
@@ -103,7 +106,8 @@ class Catalogue:
         return dataclasses.replace(self, applications={**self.applications, application.name: application})
 
     def _check_modules(self, application: Application) -> None:
-        for task in application.tasks:
+        tasks = (task for form in forms(application) for task in form.tasks)
+        for task in {task.name: task for task in tasks}.values():
             if task.module not in self.modules:
                 raise InvalidRequest(
                     f"Task {task.name} asks for module {task.module!r}, which this server does not have.",

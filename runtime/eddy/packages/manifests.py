@@ -16,6 +16,7 @@ A manifest is `bitstreams/<module>/manifest.yaml`::
     resources: {lut: 2100, ff: 1900, dsp: 32, bram: 0, command: "..."}
     scrub: load                       # or reset: what makes it clean for another tenant
     example: {in: 256, out: 256, blocks: 2}   # a short legal run: bytes of each buffer, value of each scalar
+    stream: {...}                     # how its core is connected; see `eddy.packages.fuse`
 
 A `pointer` takes a buffer's address and `access` says what the module does with it (r, w, rw); a `scalar` takes an
 integer; a `status` is written by the module when it is done, zero meaning that all went well.
@@ -52,7 +53,7 @@ RECORD = "scrub.yaml"
 """Name of the record beside a manifest."""
 FIELDS = (
     *("module", "kind", "top", "files", "register_map", "clk_hz"),
-    *("registers", "resources", "scrub", "summary", "example", "parameters"),
+    *("registers", "resources", "scrub", "summary", "example", "parameters", "stream"),
 )
 
 

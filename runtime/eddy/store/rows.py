@@ -143,7 +143,7 @@ def dump_record(record: JobRecord) -> str:
         del body["kind"]
     if record.computed:
         del body["computed"]
-    for name in ("retried", "cancel_asked_unix_s", "ended_unix_s", "held_by"):
+    for name in ("retried", "cancel_asked_unix_s", "ended_unix_s", "held_by", "form"):
         if not body[name]:
             del body[name]
     if record.collected_unix_s is None:

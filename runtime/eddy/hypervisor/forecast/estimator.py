@@ -147,7 +147,7 @@ class Estimator:
         took_s = event.at_s - event.started_s
         return [
             Item(
-                _learned_as(job.spec.application.name, job.spec.tenant),
+                _learned_as(job.spec.application.label, job.spec.tenant),
                 event.task,
                 task.module,
                 task.estimate_s,

@@ -10,6 +10,7 @@ from typing import Any
 from eddy.board.model import SHELL, Latency, LoadTime, ModelBoard
 from eddy.board.model_images import model_images
 from eddy.board.port import BoardDescription
+from eddy.core.fusion import in_form
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.messages import JobSpec
@@ -19,7 +20,7 @@ from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.studies.nimblock.console import CARD_S, Contention
 from eddy.studies.nimblock.machines import RELOADING, REUSING
 from eddy.studies.nimblock.polled import run_polled
-from eddy.studies.nimblock.workload import Arrival, EventSequence
+from eddy.studies.nimblock.workload import Arrival, EventSequence, StudyApplication
 
 TENANT = "study"
 IMAGE_BYTES = 1_000_000
@@ -49,6 +50,7 @@ class BoardSetting:
         own_tenants: Whether every event is another tenant's; else all are of one.
         scrub: Whether a reset makes every module clean for another tenant, so that it needs no load.
         port_s: What the configuration port takes for a load; None for what the workload says.
+        fuse: Whether jobs may run on fused tasks, where the workload has them.
     """
 
     measured: bool = True
@@ -59,6 +61,7 @@ class BoardSetting:
     own_tenants: bool = False
     scrub: bool = False
     port_s: float | None = None
+    fuse: bool = False
 
     def load_times(self, workload: EventSequence) -> dict[int, LoadTime]:
         """What a load takes, by slot."""
@@ -68,7 +71,7 @@ class BoardSetting:
     @property
     def residency(self) -> Residency:
         """What becomes of modules that stay in slots."""
-        return REUSING if self.reuse else RELOADING
+        return dataclasses.replace(REUSING if self.reuse else RELOADING, fuse=self.fuse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +103,17 @@ def jobs_of(workload: EventSequence, events: Sequence[Arrival], published_goals:
 
 def latencies_of(workload: EventSequence, setting: BoardSetting) -> dict[str, float]:
     """Seconds an item really takes, by module."""
-    return {
+    latency = {
         task.module: app.measured_s[task.id] if setting.measured else task.estimate_s
         for app in workload.apps.values()
         for task in app.application.tasks
     }
+    for app in workload.apps.values():
+        latency |= {
+            task.module: app.fused_s[task.name] if setting.measured else task.estimate_s
+            for task in app.application.fused
+        }
+    return latency
 
 
 def board_of(workload: EventSequence, setting: BoardSetting, latency: Latency) -> ModelBoard:
@@ -125,7 +134,9 @@ def board_of(workload: EventSequence, setting: BoardSetting, latency: Latency) -
         storage_bytes_per_s=IMAGE_BYTES / mean_s if mean_s > 0 else 0.0,
         image_cache_bytes=memory_bytes,
     )
-    modules = [task.module for app in workload.apps.values() for task in app.application.tasks]
+    graphs = [app.application for app in workload.apps.values()]
+    modules = [task.module for graph in graphs for task in graph.tasks]
+    modules += [task.module for graph in graphs for task in graph.fused]
     return ModelBoard(
         description,
         model_images(description, modules, modules if setting.scrub else ()),
@@ -200,7 +211,14 @@ def trace(workload: EventSequence, events: Sequence[Arrival], result: VirtualRun
     """What happened in the slots, in time order; what happened at once, in the order it was done."""
     rows = [entry for entry in result.log if entry.what in _WORDS]
     rows.sort(key=lambda entry: entry.at_s)
-    return [_trace_row(workload, events, entry) for entry in rows]
+    ids = {number: _ids(workload.apps[events[number].app], job.form) for number, job in result.jobs.items()}
+    return [_trace_row(ids[entry.job], entry) for entry in rows]
+
+
+def _ids(app: StudyApplication, form: str) -> list[Any]:
+    """What tasks are called in the trace: their ids in the file, fused ones by their name."""
+    ids = {task.name: app.ids[task.id] for task in app.application.tasks}
+    return [ids.get(task.name, task.name) for task in in_form(app.application, form).tasks]
 
 
 def _event_row(workload: EventSequence, event: Arrival, record: JobRecord, measured: bool) -> dict[str, Any]:
@@ -216,8 +234,7 @@ def _event_row(workload: EventSequence, event: Arrival, record: JobRecord, measu
     }
 
 
-def _trace_row(workload: EventSequence, events: Sequence[Arrival], entry: JobEvent) -> dict[str, Any]:
-    ids = workload.apps[events[entry.job].app].ids
+def _trace_row(ids: Sequence[Any], entry: JobEvent) -> dict[str, Any]:
     row: dict[str, Any] = {"t_ms": entry.at_s * 1e3, "slot": entry.slot, "what": _WORDS[entry.what], "event": entry.job}
     if entry.task is not None:
         row["task"] = ids[entry.task]

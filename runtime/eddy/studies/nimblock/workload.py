@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eddy.core.applications import Application, TaskSpec
+from eddy.core.applications import Application, FusedTask, TaskSpec
 from eddy.core.errors import InvalidRequest
+from eddy.core.fusion import forms
 from eddy.core.graphs import topological_order
 from eddy.core.jobs import PRIORITIES
 
@@ -39,12 +40,14 @@ class StudyApplication:
         ids: Task ids as the file has them, by position.
         measured_s: Seconds an item of each task really takes, by position.
         goal_slots: What the published artefact uses as its goal.
+        fused_s: Seconds an item of each fused task really takes, by name.
     """
 
     application: Application
     ids: tuple[Any, ...]
     measured_s: tuple[float, ...]
     goal_slots: int
+    fused_s: Mapping[str, float] = field(default_factory=dict)
 
     def service_s(self, batch: int, measured: bool = True) -> float:
         """Seconds of work in a batch, all items of all tasks laid end to end, as measured or as estimated."""
@@ -199,8 +202,36 @@ def _app(name: str, raw: Any) -> StudyApplication:
         specs.append(TaskSpec(new, label, f"{name}.{ids[old]}", (), estimate_us * 1e-6, TIME_LIMIT_S))
     goal = int(_number(entry.get("goal_slots_used", GOAL_SLOTS), f"{at}.goal_slots_used"))
     graph = tuple(sorted({(place[a], place[b]) for a, b in edges}))
-    application = Application(name, tuple(specs), graph, (), max_batch=1 << 30, goal_slots=GOAL_SLOTS)
-    return StudyApplication(application, tuple(ids[old] for old in order), tuple(measured), max(goal, 1))
+    fused_s, tasks = _fused(
+        at, name, entry.get("fused", []), {task: specs[place[i]].name for i, task in enumerate(ids)}
+    )
+    application = Application(
+        name, tuple(specs), graph, (), max_batch=1 << 30, goal_slots=GOAL_SLOTS, fused=tuple(tasks)
+    )
+    forms(application)
+    return StudyApplication(application, tuple(ids[old] for old in order), tuple(measured), max(goal, 1), fused_s)
+
+
+def _fused(at: str, app: str, raw: Any, names: Mapping[Any, str]) -> tuple[dict[str, float], list[FusedTask]]:
+    if not isinstance(raw, list):
+        raise InvalidRequest(f"{at}.fused is not a list", field=f"{at}.fused")
+    found_s: dict[str, float] = {}
+    tasks = []
+    for number, entry in enumerate(raw):
+        where = f"{at}.fused[{number}]"
+        row = _mapping(entry, where)
+        covers, name = row.get("covers"), str(row.get("name", ""))
+        if not isinstance(covers, list) or len(covers) < 2 or any(each not in names for each in covers):
+            message = f"{where}.covers: {covers!r} is not a list of two task ids or more"
+            raise InvalidRequest(message, field=f"{where}.covers", allowed=[str(each) for each in names])
+        if not name or name in found_s or name in names.values():
+            raise InvalidRequest(f"{where}.name: {name!r} is no name of its own", field=f"{where}.name")
+        real_us = row.get("measured_us", row.get("estimate_us"))
+        estimate_s = _number(row.get("estimate_us", real_us), f"{where}.estimate_us") * 1e-6
+        found_s[name] = _number(real_us, f"{where}.measured_us") * 1e-6
+        covered = tuple(names[each] for each in covers)
+        tasks.append(FusedTask(name, f"{app}.{name}", covered, (), estimate_s, TIME_LIMIT_S))
+    return found_s, tasks
 
 
 def _edges(at: str, raw: Any, place: Mapping[Any, int]) -> list[tuple[int, int]]:

@@ -1,0 +1,1 @@
+"""What each lever against the cost of reconfiguration is worth, alone and together."""
