@@ -12,7 +12,10 @@ import httpx
 import numpy as np
 import pytest
 from eddy.client import AsyncClient, Client, JobFailed, ServerUnreachable
+from eddy.client.async_kernel import AsyncKernel
+from eddy.client.kernel import Kernel
 from eddy.core.errors import NotFound
+from eddy.core.records import SlotStatus
 
 pytestmark = pytest.mark.anyio
 PACKAGE = Path(inspect.getfile(Client)).parent
@@ -123,3 +126,83 @@ def test_submissions_have_the_fields_of_the_page(server: Any) -> None:
     from eddy.client.asked import asked
 
     assert set(asked(**sent)) <= set(fields)  # type: ignore[arg-type]
+
+
+HANDLES = {"job": "jobs are the objects the server shows", "array": "so are arrays"}
+"""What the client for threads alone has, and why."""
+
+
+def test_both_clients_can_do_the_same() -> None:
+    def public(client: type) -> set[str]:
+        return {name for name, _ in inspect.getmembers(client, inspect.isfunction) if not name.startswith("_")}
+
+    assert public(Client) - public(AsyncClient) == set(HANDLES)
+    assert public(AsyncClient) - public(Client) == {"wait"}, "a handle's `wait` where there are no handles"
+    kernels = public(Kernel), public(AsyncKernel)
+    assert (kernels[0] - kernels[1], kernels[1] - kernels[0]) == (set(), {"finish"})
+    for name in ("launch", "dry_run"):
+        ours, theirs = (inspect.signature(getattr(kernel, name)).parameters for kernel in (AsyncKernel, Kernel))
+        assert {key: each.default for key, each in ours.items()} == {k: each.default for k, each in theirs.items()}
+
+
+async def test_an_array_of_jobs_and_what_is_around_it(server: Any) -> None:
+    async with client(server) as ada:
+        made = await ada.submit_array("invert", [{"image": np.full((1, 2, 3), k, "u1")} for k in range(2)], priority=3)
+        assert (made["size"], made["counts"]["queued"]) == (2, 2)
+        jobs = await ada.jobs(array=made["id"])
+        assert [job["priority"] for job in jobs] == [3, 3]
+        assert (await ada.cancel_array(made["id"]))["ended"]
+        assert (await ada.show_array(made["id"]))["counts"]["cancelled"] == 2
+        assert await ada.log(jobs[0]["id"]) == ""
+        kept = [blob["sha256"] for blob in await ada.blobs()]
+        assert len(kept) == 2
+        await ada.delete_blob(kept[0])
+        assert [blob["sha256"] for blob in await ada.blobs()] == kept[1:]
+        assert (await ada.app("invert"))["name"] == "invert"
+        assert await ada.ready()
+        assert (await ada.who_am_i())["tenant"] == "ada"
+        assert (await ada.overview())["viewer"] == "ada"
+        key = await ada.make_key(label="for a day", expires_in_s=60)
+        await ada.revoke_key(key["id"])
+        assert len(await ada.keys()) == 2
+
+
+async def test_the_operators_calls(server: Any) -> None:
+    server.hypervisor.statuses = (SlotStatus(0, "pipeline", "slot0"),)
+    async with client(server, "operator") as operator:
+        assert (await operator.add_tenant("eve", weight=2.0, max_jobs=5))["key"].startswith("eddy_")
+        assert (await operator.change_tenant("eve", max_jobs=6))["quota"]["max_jobs"] == 6
+        assert {tenant["id"] for tenant in await operator.tenants()} >= {"ada", "eve"}
+        assert (await operator.drain(0, "a fan"))["drained_because"] == "a fan"
+        assert not (await operator.undrain(0))["drained"]
+        assert (await operator.set_policy("nimblock"))["policy"] == "nimblock"
+        assert (await operator.policy_in_force())["policy"] == "nimblock"
+        assert (await operator.slots())["slots"][0]["slot"] == 0
+        actions = [entry["action"] for entry in await operator.audit()]
+        assert actions == ["add-tenant", "change-tenant", "drain-slot", "undrain-slot", "set-policy"]
+
+
+async def test_a_kernel_sends_what_the_other_client_sends() -> None:
+    """Bodies and blobs, byte for byte, but for the key that names a submission."""
+    sent: list[tuple[str, str, bytes]] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        sent.append((request.method, str(request.url), request.content))
+        return httpx.Response(
+            404 if request.method == "HEAD" else 200, json={"id": 1, "state": "queued", "kernel": None}
+        )
+
+    y, x = np.zeros(8, "u4"), np.arange(8, dtype="u4")
+    transport = httpx.MockTransport(handler)
+    shape: dict[str, Any] = {"local_size": 4, "priority": 3}
+    with Client("http://eddy", "k", http=transport) as other:
+        made = other.kernel("kernel void f() {}", "f", {"N": 4})
+        made.launch(8, y, x, 3, **shape, labels={"a": "b"})
+        made.dry_run(8, y, x, 3, **shape)
+    wanted, sent[:] = sent[:], []
+    async with AsyncClient("http://eddy", "k", http=transport) as ours:
+        kernel = ours.kernel("kernel void f() {}", "f", {"N": 4})
+        await kernel.launch(8, y, x, 3, **shape, labels={"a": "b"})
+        await kernel.dry_run(8, y, x, 3, **shape)
+    assert sent == wanted
+    assert len(sent) == 2 * (2 * 2 + 1)

@@ -149,3 +149,13 @@ def test_the_client_goes_on_where_an_answer_was_lost() -> None:
     transport = Transport("http://eddy", "key", http=httpx.MockTransport(handler), pause=lambda seconds: None)
     put_in_parts(transport, NAME, DATA, 48)
     assert bytes(kept) == DATA
+
+
+async def test_a_part_may_be_empty_and_the_page_says_so(server: Any) -> None:
+    body = server.app.openapi()["paths"]["/v1/blobs/{sha256}/upload"]["patch"]["requestBody"]
+    assert body["required"] is False
+    async with server.client() as client:
+        assert (await client.patch(ADDRESS, content=DATA, headers=part(0))).status_code == 204
+        assert (await client.patch(ADDRESS, headers=part(200, complete=True))).status_code == 201
+        again = await client.patch(ADDRESS, headers=part(0))
+        assert (again.status_code, again.json()) == (200, {"sha256": NAME, "bytes": 200}), "it is there already"

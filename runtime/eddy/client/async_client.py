@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from eddy.client.asked import asked
+from eddy.client.async_calls import AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls
 from eddy.client.async_transport import AsyncTransport
+from eddy.client.client import SUBMIT_TIMEOUT_S
 from eddy.client.errors import JobFailed
 from eddy.client.job import MOST_WAIT_S, Job
 from eddy.client.sendable import quoted, setting, submission_key
@@ -27,12 +29,13 @@ from eddy.client.submitting import fields_of, payloads_of
 from eddy.core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from eddy.client.arrays import Array, BufferInfo
+    from eddy.client.arrays import Array
+    from eddy.client.async_kernel import AsyncKernel
 
 FINAL = ("succeeded", "failed", "cancelled")
 
 
-class AsyncClient:
+class AsyncClient(AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls):
     """Talks to one hypervisor as one tenant, in one event loop; every call is safe to repeat.
 
     Args:
@@ -41,6 +44,7 @@ class AsyncClient:
         timeout_s: Wall time one try of one request may take; None for `EDDY_HTTP_TIMEOUT_S` or the default.
         retries: Tries beyond the first; None for `EDDY_HTTP_RETRIES` or the default.
         http: An httpx transport to use instead of sockets.
+        submit_timeout_s: Wall time the answer to a kernel's submission may take: it is compiled first.
 
     Raises:
         InvalidRequest: URL, key or an environment variable is not one.
@@ -54,7 +58,9 @@ class AsyncClient:
         timeout_s: float | None = None,
         retries: int | None = None,
         http: httpx.AsyncBaseTransport | None = None,
+        submit_timeout_s: float = SUBMIT_TIMEOUT_S,
     ) -> None:
+        self.submit_timeout_s = submit_timeout_s
         self.transport = AsyncTransport(
             str(setting("url")) if url is None else url,
             str(setting("key")) if key is None else key,
@@ -93,7 +99,7 @@ class AsyncClient:
             InvalidRequest: A field is wrong; `details` has `field` and `allowed`.
             QuotaExceeded: Too many jobs or bytes.
         """
-        body = await self._submission(application, inputs, batch, priority, deadline_s)
+        (body,) = await self._submissions(application, [inputs or {}], batch, priority, deadline_s)
         body |= asked(labels, after, retries, end_late)
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         return await self.transport.json("POST", "/v1/jobs", body=body, headers=headers)
@@ -112,27 +118,84 @@ class AsyncClient:
         Raises:
             InvalidRequest, QuotaExceeded: As `submit` does.
         """
-        body = await self._submission(application, inputs, batch, priority, deadline_s)
+        (body,) = await self._submissions(application, [inputs or {}], batch, priority, deadline_s)
         return await self.transport.json("POST", "/v1/jobs?dry_run=true", body=body)
 
-    async def _submission(
+    async def submit_array(
         self,
         application: str,
-        inputs: Mapping[str, Any] | None,
+        inputs: Sequence[Mapping[str, Any]],
+        *,
+        batch: int | None = None,
+        priority: int = 1,
+        deadline_s: float | None = None,
+        labels: Mapping[str, str] | None = None,
+        after: Iterable[int | Job] = (),
+        retries: int | Mapping[str, Any] | None = None,
+        end_late: bool = False,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Submit a job for each entry of `inputs`, all or none, under one id; answers the array object.
+
+        Raises:
+            InvalidRequest: A field is wrong; `details` has `field`, with its place in the array.
+            QuotaExceeded: Too many jobs or bytes.
+        """
+        bodies = await self._submissions(application, inputs, batch, priority, deadline_s)
+        each = [{name: body.pop(name) for name in ("inputs", "constants")} for body in bodies]
+        job = {**bodies[0], **asked(labels, after, retries, end_late)} if bodies else {}
+        headers = {"Idempotency-Key": submission_key(idempotency_key)}
+        return await self.transport.json("POST", "/v1/arrays", body={"job": job, "each": each}, headers=headers)
+
+    async def _submissions(
+        self,
+        application: str,
+        inputs: Sequence[Mapping[str, Any]],
         batch: int | None,
         priority: int,
         deadline_s: float | None,
-    ) -> dict[str, Any]:
-        """The body of a submission whose blobs are there."""
+    ) -> list[dict[str, Any]]:
+        """The bodies of submissions whose blobs are there."""
         from eddy.client import arrays
 
         known = {buffer.name: buffer for buffer in await self.buffers(application)}
-        (payload,), size = payloads_of(known, [inputs or {}], batch)
-        for data in {arrays.digest(part): part for parts in payload.values() for part in parts}.values():
+        payloads, size = payloads_of(known, inputs, batch)
+        every = (part for payload in payloads for parts in payload.values() for part in parts)
+        for data in {arrays.digest(part): part for part in every}.values():
             await self.put_blob(data)
+        same = {"application": application, "batch": size, "priority": priority}
         deadline = {} if deadline_s is None else {"deadline_s": deadline_s}
-        fields = fields_of(payload, known)
-        return {"application": application, "batch": size, "priority": priority, **fields, **deadline}
+        return [{**same, **fields_of(payload, known), **deadline} for payload in payloads]
+
+    def kernel(
+        self,
+        source: str,
+        name: str,
+        defines: Mapping[str, object] | None = None,
+        *,
+        includes: Mapping[str, str] | None = None,
+        options: str = "",
+    ) -> AsyncKernel:
+        """A kernel of an OpenCL C source, to be launched with numpy arrays; see `Client.kernel`."""
+        from eddy.client.async_kernel import AsyncKernel
+
+        return AsyncKernel(self, source, name, defines, includes, options)
+
+    async def show_array(self, array: int) -> dict[str, Any]:
+        """The array object.
+
+        Raises:
+            NotFound: You have none of that id.
+        """
+        return await self.transport.json("GET", f"/v1/arrays/{array}")
+
+    async def cancel_array(self, array: int) -> dict[str, Any]:
+        """Ask for the end of all jobs of an array that have not ended; answers the array object.
+
+        Raises:
+            Conflict: All have ended already.
+        """
+        return await self.transport.json("DELETE", f"/v1/arrays/{array}")
 
     async def explain(self, job: int) -> dict[str, Any]:
         """Why a job waits, where its time went, why slots were taken from it, what would have made it faster.
@@ -240,17 +303,28 @@ class AsyncClient:
         """The bytes of a blob."""
         return (await self.transport.request("GET", f"/v1/blobs/{quoted(sha256)}")).content
 
-    async def buffers(self, application: str) -> list[BufferInfo]:
-        """The buffers of an application."""
-        from eddy.client.arrays import BufferInfo
+    async def blobs(self) -> list[dict[str, Any]]:
+        """Every blob you keep: `sha256` and `bytes`, in order of the hashes."""
+        found: list[dict[str, Any]] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            page = await self.transport.json("GET", "/v1/blobs", params={"cursor": cursor})
+            found += page["blobs"]
+            cursor = page["next"]
+        return found
 
-        app = await self.transport.json("GET", f"/v1/apps/{quoted(application)}")
-        return [BufferInfo.parse(buffer) for buffer in app["buffers"]]
+    async def delete_blob(self, sha256: str) -> None:
+        """Forget a blob.
 
-    async def apps(self) -> Sequence[dict[str, Any]]:
-        """Every application."""
-        return list((await self.transport.json("GET", "/v1/apps"))["apps"])
+        Raises:
+            Conflict: A job that has not ended needs it.
+        """
+        await self.transport.request("DELETE", f"/v1/blobs/{quoted(sha256)}")
 
-    async def quota(self) -> dict[str, Any]:
-        """Your bounds, and how much of each is used."""
-        return await self.transport.json("GET", "/v1/quota")
+    async def log(self, job: int) -> str:
+        """What a kernel job printed; "" until it has ended, and for application jobs.
+
+        Raises:
+            NotFound: You have no job of that id.
+        """
+        return (await self.transport.request("GET", f"/v1/jobs/{job}/log")).text

@@ -63,6 +63,7 @@ class AsyncTransport:
         body: Any = None,
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        answer_s: float | None = None,
     ) -> httpx.Response:
         """Send until answered; see `Transport.request`.
 
@@ -70,6 +71,9 @@ class AsyncTransport:
             EddyError: The server refused it; the class is that of the problem's code.
             ServerUnreachable: Nothing answered.
         """
+        waits = (
+            httpx.USE_CLIENT_DEFAULT if answer_s is None else httpx.Timeout(self._http.timeout.connect, read=answer_s)
+        )
         sent = dict(headers or {})
         if body is not None:
             content = json_body(body)
@@ -77,7 +81,9 @@ class AsyncTransport:
         for attempt in range(self.retries + 1):
             last = attempt == self.retries
             try:
-                answer = await self._http.request(method, path, params=params, content=content, headers=sent)
+                answer = await self._http.request(
+                    method, path, params=params, content=content, headers=sent, timeout=waits
+                )
             except httpx.TransportError as failure:
                 if last:
                     raise self._unreachable(failure) from failure

@@ -28,10 +28,85 @@ if TYPE_CHECKING:
     from eddy.client.arrays import Array
     from eddy.client.session import Session
 
-__all__ = ["Kernel", "KernelJob", "Local"]
+__all__ = ["Kernel", "KernelJob", "KernelSource", "Local", "array_of", "little"]
 
 
-class Kernel:
+class KernelSource:
+    """A kernel of a source, and what a launch of it asks for.
+
+    Args:
+        source: OpenCL C 1.2.
+        name: Name of the kernel.
+        defines: Macros.
+        includes: Headers by the names the source includes them by.
+        options: Build options.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        defines: Mapping[str, object] | None = None,
+        includes: Mapping[str, str] | None = None,
+        options: str = "",
+    ) -> None:
+        self.source, self.name = source, name
+        self.includes, self.options = dict(includes or {}), options
+        self.defines = {key: str(value) for key, value in (defines or {}).items()}
+
+    def body(
+        self,
+        global_size: int | Sequence[int],
+        arguments: Sequence[object],
+        local_size: int | Sequence[int] | None,
+        offset: int | Sequence[int] | None,
+    ) -> dict[str, Any]:
+        """What is submitted for a launch, whose arrays are uploaded beside it.
+
+        Raises:
+            InvalidRequest: An argument does not fit.
+        """
+        request = KernelRequest(
+            self.source,
+            self.name,
+            _tuple(global_size),
+            tuple(self._value(arguments, place) for place in range(len(arguments))),
+            None if local_size is None else _tuple(local_size),
+            None if offset is None else _tuple(offset),
+            self.defines,
+            self.includes,
+            self.options,
+        )
+        return {"kernel": request.to_json()}
+
+    def _value(self, arguments: Sequence[object], place: int) -> ArgumentValue:
+        from eddy.client import arrays
+
+        argument = arguments[place]
+        if argument is None or isinstance(argument, (Local, bytes)):
+            return argument
+        if isinstance(argument, np.void):
+            return argument.tobytes()
+        if isinstance(argument, np.ndarray) and argument.ndim:
+            first = next(k for k, known in enumerate(arguments) if known is argument)
+            if first < place:
+                return Same(first)
+            data = little(argument)
+            return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape)
+        if isinstance(argument, ImageArgument):
+            data = little(argument.array)
+            texels = Texels(data.shape, argument.order, argument.kind)
+            return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape, texels)
+        if isinstance(argument, (int, float, np.integer, np.floating)):
+            return argument.item() if isinstance(argument, np.generic) else argument
+        if isinstance(argument, (tuple, list)):
+            return tuple(float(part) if isinstance(part, (float, np.floating)) else int(part) for part in argument)
+        allowed = "arrays, numbers, tuples, records, ImageArgument, Local or None"
+        message = f"Argument {place} is {type(argument).__name__}; pass {allowed}."
+        raise InvalidRequest(message, field=f"arguments[{place}]")
+
+
+class Kernel(KernelSource):
     """A kernel of a source, ready to launch; made by `Client.kernel`."""
 
     def __init__(
@@ -43,9 +118,8 @@ class Kernel:
         includes: Mapping[str, str] | None = None,
         options: str = "",
     ) -> None:
-        self._client, self.source, self.name = client, source, name
-        self.includes, self.options = dict(includes or {}), options
-        self.defines = {key: str(value) for key, value in (defines or {}).items()}
+        super().__init__(source, name, defines, includes, options)
+        self._client = client
 
     def launch(
         self,
@@ -89,7 +163,7 @@ class Kernel:
             CompilationFailed: The source was refused; the message is the compiler's.
             InvalidRequest: An argument or size does not fit.
         """
-        body = self._body(global_size, arguments, local_size, offset)
+        body = self.body(global_size, arguments, local_size, offset)
         self._upload(arguments)
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
@@ -124,67 +198,21 @@ class Kernel:
             CompilationFailed: The source was refused; the message is the compiler's.
             InvalidRequest: An argument or size does not fit.
         """
-        body = self._body(global_size, arguments, local_size, offset)
+        body = self.body(global_size, arguments, local_size, offset)
         self._upload(arguments)
         body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
         return self._post("/v1/jobs?dry_run=true", body, {})
 
-    def _body(
-        self,
-        global_size: int | Sequence[int],
-        arguments: Sequence[object],
-        local_size: int | Sequence[int] | None,
-        offset: int | Sequence[int] | None,
-    ) -> dict[str, Any]:
-        request = KernelRequest(
-            self.source,
-            self.name,
-            _tuple(global_size),
-            tuple(self._value(arguments, place) for place in range(len(arguments))),
-            None if local_size is None else _tuple(local_size),
-            None if offset is None else _tuple(offset),
-            self.defines,
-            self.includes,
-            self.options,
-        )
-        return {"kernel": request.to_json()}
-
     def _upload(self, arguments: Sequence[object]) -> None:
         for array in map(array_of, arguments):
             if array is not None:
-                self._client.put_blob(_little(array).tobytes())
+                self._client.put_blob(little(array).tobytes())
 
     def _post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
         # Compiling takes seconds, and its turn may have to come first.
         transport, answer_s = self._client.transport, self._client.submit_timeout_s
         answer: dict[str, Any] = transport.request("POST", path, body=body, headers=headers, answer_s=answer_s).json()
         return answer
-
-    def _value(self, arguments: Sequence[object], place: int) -> ArgumentValue:
-        from eddy.client import arrays
-
-        argument = arguments[place]
-        if argument is None or isinstance(argument, (Local, bytes)):
-            return argument
-        if isinstance(argument, np.void):
-            return argument.tobytes()
-        if isinstance(argument, np.ndarray) and argument.ndim:
-            first = next(k for k, known in enumerate(arguments) if known is argument)
-            if first < place:
-                return Same(first)
-            data = _little(argument)
-            return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape)
-        if isinstance(argument, ImageArgument):
-            data = _little(argument.array)
-            texels = Texels(data.shape, argument.order, argument.kind)
-            return Buffer(arrays.digest(data.tobytes()), data.dtype.str, data.shape, texels)
-        if isinstance(argument, (int, float, np.integer, np.floating)):
-            return argument.item() if isinstance(argument, np.generic) else argument
-        if isinstance(argument, (tuple, list)):
-            return tuple(float(part) if isinstance(part, (float, np.floating)) else int(part) for part in argument)
-        allowed = "arrays, numbers, tuples, records, ImageArgument, Local or None"
-        message = f"Argument {place} is {type(argument).__name__}; pass {allowed}."
-        raise InvalidRequest(message, field=f"arguments[{place}]")
 
 
 class KernelJob(Job):
@@ -237,7 +265,7 @@ class KernelJob(Job):
         return None if found is None else float(found)
 
 
-def _little(array: Array) -> Array:
+def little(array: Array) -> Array:
     """An array in C order with the cores' byte order."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
 

@@ -40,7 +40,7 @@ _HEADERS = {
         204: {"description": "It is kept until the rest comes.", "headers": _HEADERS},
         **refusals(409, 429),
     },
-    openapi_extra={"requestBody": BYTES},
+    openapi_extra={"requestBody": {**BYTES, "required": False}},  # what ends an upload, or asks about one, adds none
 )
 async def append(
     sha256: Sha256,
