@@ -208,8 +208,9 @@ class _Session:
     def rates(self, tenants: Sequence[SlowdownTenant]) -> dict[str, float]:
         """Jobs a board second of each tenant, all of them at work from before the first to after the last measured."""
         queues = {tenant.name: _Queue(self._clients[tenant.name], tenant) for tenant in tenants}
-        for queue in queues.values():
-            queue.fill()
+        for _ in range(JOBS):  # In turns, as people would: whoever serves in order then serves in turns.
+            for queue in queues.values():
+                queue.submit()
         while any(queue.ended() < SETTLING + MEASURED for queue in queues.values()):
             time.sleep(0.2)
         # Whoever ends its jobs sooner goes on beside the others; all are counted over the same time.
@@ -243,13 +244,12 @@ class _Queue:
     def __init__(self, client: Client, tenant: SlowdownTenant) -> None:
         self._client, self._tenant, self._jobs = client, tenant, list[Any]()
         self._array = np.arange(LINES * 16, dtype="u4")
+        self._kernel = client.kernel(SOURCE, tenant.kernel, {"LINES": LINES, "TURNS": f"{TURNS}u"})
 
-    def fill(self) -> None:
-        """Submit them all."""
-        kernel = self._client.kernel(SOURCE, self._tenant.kernel, {"LINES": LINES, "TURNS": f"{TURNS}u"})
-        for _ in range(JOBS):
-            out = np.zeros(ITEMS, "u4")
-            self._jobs.append(kernel.launch(ITEMS, self._array, out, self._tenant.steps, local_size=4))
+    def submit(self) -> None:
+        """Submit another."""
+        out = np.zeros(ITEMS, "u4")
+        self._jobs.append(self._kernel.launch(ITEMS, self._array, out, self._tenant.steps, local_size=4))
 
     def ended(self) -> int:
         """How many have ended.
