@@ -11,7 +11,7 @@ import matplotlib.image
 import pytest
 from eddy.cli.reproduce import STUDIES
 from eddy.policy.price import BY_PROGRESS, PREDICTORS
-from eddy.studies.hsm import mixes, run
+from eddy.studies.hsm import measured, mixes, replay, run
 from eddy.studies.hsm.kernels import MEMORY_BOUND
 from eddy.studies.hsm.mixes import FAIR, KINDS, QOS, MixRun, Outcome, Scale, kind
 
@@ -35,6 +35,8 @@ def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "QUICK", SMALL)
     monkeypatch.setattr(mixes, "_SCALE", SMALL)
     monkeypatch.setattr(mixes, "_SEED", 0)
+    monkeypatch.setattr(measured, "rows", lambda _: ([], {}))  # tests/unit/test_hsm_replay.py has these
+    monkeypatch.setattr(replay, "rows", lambda _: ([], {}))
     monkeypatch.setattr(run, "SETTINGS", {"queue 16": (("queue", 16),)})
 
 
