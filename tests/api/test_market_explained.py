@@ -73,7 +73,7 @@ def test_words_say_what_the_numbers_say() -> None:
     words = "\n".join(found["words"])
     assert "Your weight is 1. Your part of every cluster by weight" in words
     assert "%" not in words, "parts of all weights, or of anything of others, are not told"
-    assert "Slot 1 (gpu_8c): none; your kernels cannot use it." in words
+    assert "Slot 1 (gpu_8c): none; none of your kernels can run there now." in words
     assert f"{found['clusters'][0]['pes']:.2f} of 4 PEs at {found['clusters'][0]['price']:.4f} each" in words
     assert f"With weight 2 you would have these PEs: {found['doubled']['shares'][0]['pes']:.2f} on slot 0" in words
     assert explanation_of(loop_with("market"), "a")["clusters"][1]["worth_of_money"] == pytest.approx(1.0)

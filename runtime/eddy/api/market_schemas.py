@@ -45,7 +45,12 @@ class MarketShare(Answer):
     core_seconds: float = Field(description="Core-seconds delivered in the last epoch that ended.")
     bid: float = Field(description="What the tenant spends on it, of all money in the market.")
     parallel_fraction: float = Field(description="F of its work there.")
-    throughput: float = Field(description="Of one PE for its work there, over a base PE.")
+    throughput: float = Field(
+        description="Of one PE for its work there, over a base PE; 0 where none of its kernels can run now."
+    )
+    assumed: bool = Field(
+        description="Whether F and throughput are a guess: not all of its kernels have run on such a cluster."
+    )
 
 
 class MarketMe(Answer):
@@ -60,7 +65,9 @@ class MarketMe(Answer):
     )
     measured_speedup: float | None = Field(description="What its slices got done in the last epoch, per second.")
     parallel_fraction: float | None = Field(description="F of its work, averaged over its shares; null without work.")
-    parallel_fraction_from: str = Field(description="`counters`, `assumed`, or `nothing ran`.")
+    parallel_fraction_from: str = Field(
+        description="`counters`, `assumed` where it is a guess on a cluster it has a share of, or `nothing ran`."
+    )
     predicted_progress: float | None = Field(
         description="Of the last epoch: speed over what it would have been alone on all cores, as counters say; null "
         "where progress is not measured."

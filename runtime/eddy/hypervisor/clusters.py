@@ -226,7 +226,9 @@ class SharedClusters:
         """Ask for prices where they are due, and give every core that is free to somebody who can use it."""
         shared = [slot for slot in self.slots if not slot.drained or slot.phase is Phase.RUNNING]
         tenants = self.queues.tenants() if shared else set[str]()
-        self.loop.refresh(self.state.now_s, shared, self._fits, tenants, self.queues.waiting_s, self.queues.running)
+        queues = self.queues
+        known = queues.waiting_s, queues.running, queues.reach
+        self.loop.refresh(self.state.now_s, shared, self._fits, tenants, *known)
         if any(slot.drained for slot in self.slots):
             self._move_off()
         self._move_stranded()
@@ -288,10 +290,16 @@ class SharedClusters:
                 self._bind_to(job, slot)
 
     def _place(self, job: Job) -> MachineSlot | None:
-        """The cluster on which a tenant has least to do for its share; one it has no share of, if it stands idle."""
+        """The cluster on which a tenant has least to do for its share; one it has no share of, if it stands idle.
+
+        The first kernel of a tenant that has none on any cluster goes where the tenant's part by weight would get it
+        furthest: its shares follow it there, because they are of clusters its kernels reach (`KernelQueues.reach`).
+        Of a cluster nobody else has work on it has all: a tenant of next to no weight waits for none that is busy.
+        """
         spread, tenant = job.spec.spread, job.spec.tenant
         assert spread is not None
-        found: list[tuple[int, float, int]] = []
+        found: list[tuple[int, float, float, int]] = []
+        first = self.queues.idle(tenant)
         for slot in self.slots:
             module = self.loads.target(slot)
             if module not in spread.variants or module != self.loads.wanted(slot):
@@ -302,11 +310,15 @@ class SharedClusters:
             if left >= AHEAD * cores:
                 continue
             share = self.loop.accounts[slot.index].shares.get(tenant, 0.0)
-            if share > 0:
-                found.append((0, (left + 1) / share, slot.index))
+            idle = not self.queues.claimed(slot.index, tenant)
+            if first and (share > 0 or self.loop.price(slot.index) > 0):
+                # Where there are prices, its money follows it; other policies may keep its shares elsewhere.
+                found.append((0, -self.loop.entitled_speed(tenant, spread, module, idle), -share, slot.index))
+            elif share > 0:
+                found.append((1, (left + 1) / (cores if idle else share), 0.0, slot.index))
             elif not left and not self.queues.wants(slot.index):
-                found.append((1, 0.0, slot.index))
-        return self.state.slots[min(found)[2]] if found else None
+                found.append((2, 0.0, 0.0, slot.index))
+        return self.state.slots[min(found)[3]] if found else None
 
     def _bind_to(self, job: Job, slot: MachineSlot) -> None:
         spec, module = job.spec, self.loads.target(slot)

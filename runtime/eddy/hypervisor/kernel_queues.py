@@ -137,6 +137,35 @@ class KernelQueues:
         """Those with kernels that have not ended."""
         return {self._jobs[number].spec.tenant for number in self.progress}.union(tenant for tenant, _ in self._unbound)
 
+    def reach(self) -> dict[str, frozenset[int]]:
+        """By tenant: slots whose clusters its kernels may run on before another is bound; of those with none to bind.
+
+        A kernel runs on the cluster it is bound to, and on others of that kind where it has room for their cores.
+        """
+        open_ = {tenant for tenant, _ in self._unbound}
+        found: dict[str, set[int]] = {}
+        for number, progress in self.progress.items():
+            tenant = self._jobs[number].spec.tenant
+            if tenant in open_:
+                continue
+            slots = found.setdefault(tenant, set())
+            slots.add(progress.slot)
+            slots.update(
+                slot
+                for slot in self.hosts
+                if self._slots[slot].module == progress.module and self.area(number, slot, 0) is not None
+            )
+        return {tenant: frozenset(slots) for tenant, slots in found.items()}
+
+    def claimed(self, slot: int, tenant: str) -> bool:
+        """Whether somebody else has a kernel bound to a cluster."""
+        owners = (self._jobs[number].spec.tenant for number, each in self.progress.items() if each.slot == slot)
+        return any(owner != tenant for owner in owners)
+
+    def idle(self, tenant: str) -> bool:
+        """Whether a tenant has no kernel that is bound to a cluster."""
+        return all(self._jobs[number].spec.tenant != tenant for number in self.progress)
+
     def running(self) -> dict[str, TenantRunning]:
         """What each tenant has bound to clusters."""
         kernels: dict[str, set[str]] = {}

@@ -115,7 +115,7 @@ def _of_cluster(each: dict[str, Any], policy: str) -> str:
     else:
         cost = f" by {policy}, which has no prices"
     if each["one_more"] <= 0:
-        return f"{name}: none; your kernels cannot use it."
+        return f"{name}: none; none of your kernels can run there now."
     if each["pes"] <= _NONE:
         if each["price"] <= 0:
             return f"{name}: none{cost}. One PE would add {each['one_more']:.3f}."

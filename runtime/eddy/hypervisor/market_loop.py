@@ -36,6 +36,8 @@ from eddy.policy.price.view import (
 )
 
 _log = logging.getLogger(__name__)
+LEAST_PART = 0.05
+"""PEs of a cluster by weight below which a kernel goes to one that stands idle instead, however slow."""
 MOST_CONFIGURATIONS = 32
 """Alternatives a policy is shown; with more, those that change one slot."""
 
@@ -112,6 +114,7 @@ class PriceLoop:
         self._memory = self.policy.initial()
         self._absent_s: dict[str, float] = {}
         self._waiting_s: Mapping[str, float] = {}
+        self._reach: Mapping[str, frozenset[int]] = {}
         self._running: dict[str, TenantRunning] = {}
         self._progress: EpochProgress | None = None
         self._prices: dict[int, float] = {}
@@ -183,6 +186,7 @@ class PriceLoop:
         tenants: Collection[str],
         waiting: Callable[[], Mapping[str, float]] = dict,
         running: Callable[[], Mapping[str, TenantRunning]] = dict,
+        reach: Callable[[], Mapping[str, frozenset[int]]] = dict,
     ) -> None:
         """Begin an epoch, where one is due: its time has come, or a tenant came or has been away for an epoch.
 
@@ -193,6 +197,8 @@ class PriceLoop:
             tenants: Those with work.
             waiting: Gives core-seconds of it by tenant, as far as is known; asked where an epoch begins.
             running: Gives what each tenant has running; asked where progress is measured.
+            reach: Gives slots a tenant's kernels can run on; any, of tenants that are not named. Asked where an epoch
+                begins: shares are of what is reached, and what a tenant does not reach goes to the others.
         """
         if not tenants:
             self._end(now_s)
@@ -212,7 +218,7 @@ class PriceLoop:
         if not (changed or now_s >= self.next_s):
             return
         self._end(now_s)
-        self._waiting_s = waiting()
+        self._waiting_s, self._reach = waiting(), reach()
         self._begin(now_s, present, held, fits)
 
     @property
@@ -228,9 +234,10 @@ class PriceLoop:
         self._exchange()
         self.weights = {tenant: self.weight_of(tenant) for tenant in tenants}
         modules = {slot.index: self._module(slot, fits) for slot in slots}
-        here = self._configuration(tenants, {slot: module for slot, module in modules.items() if module})
-        if not here.clusters:
+        whole = self._configuration(tenants, {slot: module for slot, module in modules.items() if module})
+        if not whole.clusters:
             return
+        here = replace(whole, throughput=whole.throughput * self._reached(tenants, whole))
         last = self.history.last
         view = PriceView(
             now_s=now_s,
@@ -243,6 +250,7 @@ class PriceLoop:
             counters=tuple(tuple(self._activity(t, c.slot) for c in here.clusters) for t in tenants),
             alternatives=self._alternatives(now_s, tenants, slots, modules, fits),
             memory=self._memory,
+            whole=whole,
             **self._of_progress(tenants, here),
         )
         name, decision = self._decide(view)
@@ -265,6 +273,27 @@ class PriceLoop:
         self._number += 1
         self.next_s = now_s + self.settings.epoch_s
         self.watch.begin(slots_now)
+
+    def _reached(self, tenants: Iterable[str], here: Configuration) -> Floats:
+        """1 where a tenant's kernels can run, 0 elsewhere; (n, m)."""
+        slots = [cluster.slot for cluster in here.clusters]
+        rows = [[float(self._reaches(tenant, slots, slot)) for slot in slots] for tenant in tenants]
+        return np.array(rows).reshape(here.throughput.shape)
+
+    def _reaches(self, tenant: str, slots: Collection[int], slot: int) -> bool:
+        reach = self._reach.get(tenant, frozenset()).intersection(slots)
+        return not reach or slot in reach
+
+    def entitled_speed(self, tenant: str, spread: Spread, module: str, idle: bool) -> float:
+        """What a tenant's part by weight of one cluster of a kind would do of a kernel, over one base PE.
+
+        A part of less than `LEAST_PART` is nothing to wait for: where a cluster stands idle, it is all of that.
+        """
+        cores, total = self.kinds[module].cores, sum(self.weights.values()) or 1.0
+        part = self.weights.get(tenant, 0.0) / total * cores
+        part = float(cores) if idle and part < LEAST_PART else part
+        fraction, _ = self.estimates.learned.fraction(spread.kernel, module)
+        return self.estimates.speed_of(spread, module) * part / max(part * (1 - fraction) + fraction, 1.0)
 
     def _decide(self, view: PriceView) -> tuple[str, PriceDecision]:
         """The policy's decision; of one that fails, or whose shares cannot be given, the entitlement for this epoch.

@@ -81,7 +81,8 @@ def _me(epoch: Epoch, tenant: str, before: Epoch | None, weight: float) -> dict[
     part = entitled(epoch.view)[row]
     weights = shares if shares.sum() > 0 else part
     delivered = _delivered(epoch, before, tenant)
-    sure = bool(epoch.measured[row].all())
+    # F is averaged over shares: it is counted if it was counted wherever it weighs.
+    sure = bool(epoch.measured[row][weights * throughput > 0].all())
     return {
         "weight": float(epoch.view.weights[row]),
         "entitlement": worth(fraction, throughput, part),
@@ -100,6 +101,7 @@ def _me(epoch: Epoch, tenant: str, before: Epoch | None, weight: float) -> dict[
                 "bid": float(shares[column] * prices[column]),
                 "parallel_fraction": float(fraction[column]),
                 "throughput": float(throughput[column]),
+                "assumed": not epoch.measured[row, column],
             }
             for column, cluster in enumerate(here.clusters)
         ],
@@ -153,8 +155,13 @@ def _modelled(epoch: Epoch, tenant: str) -> float:
 
 
 def _kept(epoch: Epoch, tenant: str) -> float | None:
-    """Utility of what was delivered over that of what was promised; None where nothing was."""
+    """Utility of what was delivered over that of what was promised; None where nothing was, or nobody waited for it.
+
+    A tenant stays in the view for an epoch after its last kernel.
+    """
     row, here = epoch.view.tenants.index(tenant), epoch.view.present
+    if not epoch.view.waiting_s[row] and not epoch.delivered_s[row].any():
+        return None
     promised = worth(here.parallel_fraction[row], here.throughput[row], epoch.decision.shares[row])
     return _modelled(epoch, tenant) / promised if promised > 0 else None
 

@@ -107,6 +107,10 @@ class TenantEstimates:
         found = sum(work for work, _ in able) / sum(work / speed for work, speed in able) / base
         return min(max(found, 1 / MOST_SPEED), MOST_SPEED)
 
+    def speed_of(self, spread: Spread, module: str) -> float:
+        """Of one PE for a kernel, over a base PE; 0 where it does not run."""
+        return self._speed(spread, module) / min(kind.speed for kind in self.kinds.values())
+
     def _mix(self, tenant: str, module: str) -> list[tuple[Spread, float, float]]:
         """A tenant's kernels, the work that was submitted of each, and the speed of one PE for it, in one unit.
 

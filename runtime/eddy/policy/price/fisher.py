@@ -85,7 +85,7 @@ class FisherMarket:
         """Another configuration, where one is worth its loads; "" where none is."""
         if not view.alternatives:
             return ""
-        every = [view.present, *view.alternatives]
+        every = [view.whole or view.present, *view.alternatives]
         candidates = [Candidate(c.name, fractions(c), c.throughput, c.capacity, c.change_s) for c in every]
         choice = choose_configuration(candidates, view.weights, view.present.name, self.horizon_s, self.utility)
         return "" if choice.name == view.present.name else choice.name

@@ -83,12 +83,15 @@ class PriceView:
         epoch: Counts from 0.
         tenants: Names, n of them.
         weights: What each is entitled to, relative to the others; (n,), positive.
-        present: The configuration that is loaded, or as much of it as is.
+        present: The configuration that is loaded, or as much of it as is; throughput is 0 also where none of a tenant's
+            kernels can run before another of them is given a cluster.
         waiting_s: Core-seconds of work each tenant has, as far as is known; (n,), 0 or more, infinite where some
             of it was never measured.
         delivered_s: Core-seconds each tenant had on each cluster in the last epoch; (n, m).
         counters: What the cores counted for each tenant on each cluster in the last epoch; None where nothing ran.
         alternatives: Other configurations the fabric could hold, by rising `change_s`.
+        whole: `present`, could every tenant's kernels run on every cluster: what alternatives compare with; None where
+            it is the same.
         memory: What the policy returned last time; `initial()` the first time.
         sharing: What was counted of each tenant on each cluster in the last epoch, (n, m), for predictors of progress;
             None where it ran nothing; () where nothing is counted.
@@ -107,6 +110,7 @@ class PriceView:
     counters: tuple[tuple[Activity | None, ...], ...] = ()
     alternatives: tuple[Configuration, ...] = ()
     memory: Any = None
+    whole: Configuration | None = None
     sharing: tuple[tuple[Sharing | None, ...], ...] = ()
     machines: tuple[ClusterMachine | None, ...] = ()
     kernels: tuple[tuple[str, ...], ...] = ()

@@ -1,0 +1,88 @@
+"""Shares of what a tenant's kernels reach: one kernel on one cluster, and nothing sold where it cannot run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from eddy.hypervisor.core_accounts import CoreAccount
+from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
+from eddy.hypervisor.market_report import market_of
+from eddy.hypervisor.messages import Spread, Variant
+from eddy.hypervisor.slot import MachineSlot
+from eddy.policy.price import POLICIES
+from eddy.policy.price.view import Floats
+from hypervisor_kit import CHAIN
+
+KINDS = {"large": ClusterKind(4, 4, 1e8), "small": ClusterKind(2, 4, 1e8)}
+FITS = {module: {1: module, 2: module} for module in KINDS}
+WEIGHTS = {"a": 1.0, "b": 2.0}
+WORK = Spread("k", {module: Variant(CHAIN, 100, 4) for module in KINDS})
+
+
+def made(weights: dict[str, float] = WEIGHTS) -> tuple[PriceLoop, list[MachineSlot]]:
+    loop = PriceLoop(POLICIES["market"](), KINDS, weights.__getitem__, PriceSettings(epoch_s=0.1))
+    loop.attach({1: CoreAccount([None] * 2), 2: CoreAccount([None] * 4)})
+    for tenant in weights:
+        loop.arrived(tenant, replace(WORK, kernel=tenant), 0.0)
+    return loop, [MachineSlot(1, 0.01, module="small"), MachineSlot(2, 0.02, module="large")]
+
+
+def shared(loop: PriceLoop, slots: list[MachineSlot], at_s: float, reach: dict[str, frozenset[int]]) -> Floats:
+    loop.refresh(at_s, slots, FITS, {"a", "b"}, lambda: dict.fromkeys("ab", 1.0), dict, lambda: reach)
+    assert loop.now is not None
+    return loop.now.decision.shares
+
+
+def test_who_reaches_one_cluster_has_shares_of_that_alone_and_at_least_its_part() -> None:
+    loop, slots = made()
+    before = shared(loop, slots, 0.0, {})
+    assert (before[0] > 0).all()
+    after = shared(loop, slots, 0.1, {"a": frozenset({2})})
+    assert after[0, 0] == 0
+    assert after[1, 0] == pytest.approx(2.0), "what it does not reach goes to the other"
+    assert after[0, 1] >= 4 / 3 * (1 - 1e-9)
+    assert after.sum(axis=0) == pytest.approx([2, 4])
+    assert shared(loop, slots, 0.2, {}) == pytest.approx(before, rel=1e-6), "with another kernel waiting it is back"
+
+
+def test_what_is_told_is_what_is_promised_there() -> None:
+    loop, slots = made()
+    shared(loop, slots, 0.0, {"a": frozenset({2})})
+    told = market_of(loop, "a")["me"]
+    assert [share["throughput"] for share in told["shares"]] == [0.0, 1.0]
+    assert [share["pes"] > 0 for share in told["shares"]] == [False, True]
+    assert told["promised_speedup"] >= told["entitlement"] * (1 - 1e-9) > 0
+    assert [share["assumed"] for share in told["shares"]] == [True, True]
+    assert told["parallel_fraction_from"] == "assumed"
+
+
+def test_configurations_compare_by_what_tenants_could_use() -> None:
+    loop, slots = made()
+    shared(loop, slots, 0.0, {"a": frozenset({2})})
+    assert loop.now is not None
+    assert loop.now.view.whole is not None
+    assert (loop.now.view.whole.throughput > 0).all()
+    assert loop.now.view.present.throughput[0].tolist() == [0.0, 1.0]
+
+
+def test_a_cluster_that_is_there_no_more_binds_nobody() -> None:
+    loop, slots = made()
+    shares = shared(loop, slots, 0.0, {"a": frozenset({7})})
+    assert (shares[0] > 0).all()
+
+
+def test_the_first_kernel_goes_where_its_part_gets_it_furthest_and_a_tiny_one_where_nobody_is() -> None:
+    loop, slots = made({"a": 1e-6, "b": 1.0})
+    shared(loop, slots, 0.0, {})
+    assert loop.entitled_speed("b", WORK, "large", False) > loop.entitled_speed("b", WORK, "small", True)
+    assert loop.entitled_speed("a", WORK, "small", True) > 1 > loop.entitled_speed("a", WORK, "large", False)
+
+
+def test_no_promise_is_called_broken_in_an_epoch_without_work() -> None:
+    loop, slots = made()
+    shared(loop, slots, 0.0, {})
+    loop.refresh(0.1, slots, FITS, {"a", "b"}, dict)
+    assert market_of(loop, "a")["me"]["delivered_over_promised"] == 0.0, "it waited, and had nothing"
+    loop.refresh(0.2, slots, FITS, {"a", "b"}, dict)
+    assert market_of(loop, "a")["me"]["delivered_over_promised"] is None
