@@ -26,6 +26,7 @@ COUNTERS = (
 )
 """Names of the monitor's counters, in the order of COUNTER."""
 
+_HASHES = (regs.MONITOR_HASH0, regs.MONITOR_HASH1, regs.MONITOR_HASH2, regs.MONITOR_HASH3, regs.MONITOR_HASH4)
 ALL_CONTEXTS = 16
 """The context number that stands for the sum."""
 
@@ -205,14 +206,23 @@ class SlotCtrl(Bank):
             word = regs.REGULATOR_RATE.encode(rate=round(bytes_per_cycle * 65536), enable=1)
         self._put(regs.REGULATOR_RATE.offset, word)
 
-    def set_geometry(self, bank_shift: int, bank_bits: int, row_shift: int) -> None:
-        """Tell the monitor how addresses fall into DRAM rows and banks."""
+    def set_geometry(self, bank_shift: int, bank_bits: int, row_shift: int, hash_masks: Sequence[int] = ()) -> None:
+        """Tell the monitor how addresses fall into DRAM rows and banks.
+
+        Args:
+            bank_shift: Lowest address bit of the bank.
+            bank_bits: Bits of the bank.
+            row_shift: Lowest address bit of the row.
+            hash_masks: For each bit of the bank, the address bits whose parity is added to it; none below bit 12.
+        """
         word = regs.MONITOR_GEOMETRY.encode(bank_shift=bank_shift, bank_bits=bank_bits, row_shift=row_shift)
         self._put(regs.MONITOR_GEOMETRY.offset, word)
+        for register, mask in zip(_HASHES, hash_masks, strict=False):
+            self._put(register.offset, mask >> 12)
 
-    def counters(self, context: int = ALL_CONTEXTS) -> dict[str, int]:
-        """All counters of a context as one snapshot, by name."""
-        self._put(regs.MONITOR_SNAPSHOT.offset, regs.MONITOR_SNAPSHOT.encode(memory_context=context))
+    def counters(self, context: int = ALL_CONTEXTS, keep: bool = False) -> dict[str, int]:
+        """All counters of a context as one snapshot, by name; with `keep`, of the cycle of the snapshot before."""
+        self._put(regs.MONITOR_SNAPSHOT.offset, regs.MONITOR_SNAPSHOT.encode(memory_context=context, keep=keep))
         return {name: self._counter(index) for index, name in enumerate(COUNTERS)}
 
     def clear_counters(self) -> None:

@@ -107,7 +107,7 @@ def folder_of(profile: str) -> Path:
 
 def shell_identity(profile: Profile) -> str:
     """Identity of the static region of a profile, 16 hex digits, as its registers read."""
-    return f"{build.shell_build_hash(len(profile.slots), profile.cache_bytes):016x}"
+    return f"{build.shell_build_hash(build.ShellShape.of(profile)):016x}"
 
 
 def modules(progress: Progress = silent) -> tuple[ModuleManifest, ...]:

@@ -98,7 +98,7 @@ class SimBoard:
         self._cache = CacheView(profile.dram.base, profile.dram.bytes, coherent)
         self._rogue = build.build_rogue
         self._progress = progress
-        shell = build.build_shell(len(profile.slots), progress, profile.cache_bytes)
+        shell = build.build_shell(build.ShellShape.of(profile), progress)
         program = build.build_board(progress)
         # PyDLL keeps the interpreter's lock: cheaper, for calls that take microseconds. CDLL drops it while stepping.
         self._short = _declare(ctypes.PyDLL(str(program)))

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eddy.board.profile import Profile
 from eddy.core.errors import NotFound
 from eddy.packages.fields import load_yaml
 
@@ -64,18 +65,40 @@ class _Rtl:
         return int.from_bytes(digest.digest()[:8], "big")
 
 
-def build_shell(num_slots: int, progress: Progress = silent, cache_bytes: int = 0) -> Path:
-    """The shell for `num_slots` slots as a shared object, built where missing.
+@dataclass(frozen=True, slots=True)
+class ShellShape:
+    """What a shell is built for.
+
+    Attributes:
+        slots: How many slots.
+        cache_bytes: Size of the shared cache; 0 for none.
+        memory_requests: Requests that may be with memory in each direction.
+        memory_beats: Beats that may be, when a further request goes.
+    """
+
+    slots: int
+    cache_bytes: int = 0
+    memory_requests: int = 8
+    memory_beats: int = 32
+
+    @classmethod
+    def of(cls, profile: Profile) -> ShellShape:
+        """The shell of a board."""
+        return cls(len(profile.slots), profile.cache_bytes, profile.memory_requests, profile.memory_beats)
+
+
+def build_shell(shape: ShellShape, progress: Progress = silent) -> Path:
+    """A shell as a shared object, built where missing.
 
     Args:
-        num_slots: How many slots.
+        shape: What it is built for.
         progress: Told what is being built.
-        cache_bytes: Size of the shared cache; 0 for none.
 
     Raises:
         BuildFailed: A tool refused its input; the message holds what it said.
     """
-    rtl = _shell_rtl(num_slots, cache_bytes)
+    num_slots = shape.slots
+    rtl = _shell_rtl(shape)
     with_hash = _takes_build_hash(rtl)
     wrapper = shims.wrapper_source(with_hash)
     key = _key(
@@ -95,14 +118,20 @@ def build_shell(num_slots: int, progress: Progress = silent, cache_bytes: int = 
     return product(f"shell{num_slots}-{key}.so", make, progress)
 
 
-def shell_build_hash(num_slots: int, cache_bytes: int = 0) -> int:
+def shell_build_hash(shape: ShellShape) -> int:
     """The 64-bit build hash that the shell's registers show."""
-    return _shell_rtl(num_slots, cache_bytes).build_hash()
+    return _shell_rtl(shape).build_hash()
 
 
-def _shell_rtl(num_slots: int, cache_bytes: int) -> _Rtl:
+def _shell_rtl(shape: ShellShape) -> _Rtl:
     files = read_filelist(ROOT / "hw" / "top" / "shell" / "shell.f")
-    return _Rtl("shell", tuple(files), (f"NumSlots={num_slots}", f"CacheBytes={cache_bytes}"))
+    parameters = {
+        "NumSlots": shape.slots,
+        "CacheBytes": shape.cache_bytes,
+        "MemRequests": shape.memory_requests,
+        "MemBeats": shape.memory_beats,
+    }
+    return _Rtl("shell", tuple(files), tuple(f"{name}={value}" for name, value in parameters.items()))
 
 
 def _takes_build_hash(rtl: _Rtl) -> bool:

@@ -49,7 +49,7 @@ def read_image(path: Path, profile: Profile) -> tuple[bitfile.Identity, bytes]:
             f"{path.name} is for part {identity.part}, the board has {profile.part}; build it for profile"
             f" {profile.name}",
         )
-    shell = f"{build.shell_build_hash(len(profile.slots), profile.cache_bytes):016x}"
+    shell = f"{build.shell_build_hash(build.ShellShape.of(profile)):016x}"
     if identity.shell != shell:
         raise LoadRefused(
             errno.EINVAL,

@@ -67,7 +67,7 @@ def build_models(profile: str | Profile, progress: Progress = silent, modules: C
     wanted = [m for m in fitting if modules is None or m.module in modules]
     common = (BuildStep(8.0, cxx.cxx_library), BuildStep(5.0, lambda: build.verilator_runtime(silent)))
     # The longest first, so that no core waits for one at the end.
-    models = [BuildStep(10.0, lambda: build.build_shell(len(board.slots), cache_bytes=board.cache_bytes))]
+    models = [BuildStep(10.0, lambda: build.build_shell(build.ShellShape.of(board)))]
     models += [
         BuildStep(5.0 if m.kind is ModuleKind.GPU else 1.0, lambda name=m.module: build.build_module(name))  # type: ignore[misc]
         for m in sorted(wanted, key=lambda m: m.kind is not ModuleKind.GPU)

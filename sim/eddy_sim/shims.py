@@ -138,12 +138,15 @@ def wrapper_source(with_build_hash: bool) -> str:
     plain += [s.name for s in (*CPU_DOWN, *CPU_UP, *MEMORY_UP, *MEMORY_DOWN, *CONFIGURATION)]
     connections = [f"    .{name}({name})" for name in plain]
     connections += [f"    .{name}({name}_p)" for name, _ in (*slot_in, *slot_out)]
-    parameters = ".NumSlots(NumSlots), .CacheBytes(CacheBytes)" + (", .BuildHash(BuildHash)" if with_build_hash else "")
+    passed = ("NumSlots", "CacheBytes", "MemRequests", "MemBeats", *(("BuildHash",) if with_build_hash else ()))
+    parameters = ", ".join(f".{name}({name})" for name in passed)
     return "\n".join(
         [
             f"module {WRAPPER_TOP} #(",
             "  parameter int unsigned NumSlots = 4,",
             "  parameter int unsigned CacheBytes = 0,",
+            "  parameter int unsigned MemRequests = 8,",
+            "  parameter int unsigned MemBeats = 32,",
             "  parameter logic [63:0] BuildHash = '0",
             ") (",
             ",\n".join(ports),

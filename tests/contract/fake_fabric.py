@@ -22,7 +22,7 @@ from eddy.board.model_modules import cluster_shape
 from eddy.board.overlay import ClusterControl
 from eddy.board.port import Cause, MonitorCounters
 from eddy.board.profile import Profile
-from eddy.core.counters import ContextCounters
+from eddy.core.counters import MemoryUse
 from eddy_drivers.gpu_cluster import GpuCluster
 from eddy_sim import bitfile
 from eddy_sim.memory import CacheView
@@ -147,6 +147,7 @@ class FakeSlot:
     """Control bank, clocking wizard and module of one slot."""
 
     window_count = 16
+    shares_cache = False
 
     def __init__(self, fabric: FakeFabric, index: int) -> None:
         self.fabric, self.index = fabric, index
@@ -165,7 +166,7 @@ class FakeSlot:
         self.finished_flag = self.rings = False
         self._fault = Fault(Cause.NONE)
         self.counts = dict.fromkeys(MonitorCounters.__slots__, 0)
-        self.uses: dict[int, ContextCounters] = {}
+        self.uses: dict[int, MemoryUse] = {}
         self.done, self.fault_line = FakeLine(fabric.bell), FakeLine(fabric.bell)
         self.log: list[str] = []
 
@@ -251,9 +252,9 @@ class FakeSlot:
         del context
         return MonitorCounters(**self.counts)
 
-    def memory_use(self, contexts: Sequence[int]) -> Mapping[int, ContextCounters]:
+    def memory_use(self, contexts: Sequence[int]) -> Mapping[int, MemoryUse]:
         self.fabric.time.access()
-        return {context: self.uses.get(context, ContextCounters()) for context in contexts}
+        return {context: self.uses.get(context, MemoryUse()) for context in contexts}
 
     # Clocking wizard
 

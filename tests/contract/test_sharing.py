@@ -108,3 +108,6 @@ def test_what_contexts_ask_of_memory_is_counted_to_the_byte(tmp_path: Path, monk
         assert ada.bytes + grace.bytes == whole.read_bytes + whole.write_bytes
         assert 0 < ada.row_hits < ada.requests
         assert ada.bytes > 3 * grace.bytes > 0
+        # The cluster has a second-level cache: what it did not find there was read from memory.
+        assert ada.cache_misses + grace.cache_misses == whole.read_requests
+        assert ada.cache_hits >= 0 <= grace.cache_hits

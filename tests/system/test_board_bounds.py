@@ -142,7 +142,7 @@ def test_a_module_that_answers_nothing_costs_one_bound_in_each_direction(board: 
 
 
 def test_a_dead_address_is_answered_at_once_and_remembered(board: SimBoard) -> None:
-    for offset, most in ((0x03_0000, 3), (0xFF_0000, 3), (0x12_0004, 3), (0x00_0100, 5), (0x04_0FF0, 5)):
+    for offset, most in ((0x03_1000, 3), (0xFF_0000, 3), (0x12_0004, 3), (0x00_0100, 5), (0x04_0FF0, 5)):
         board.write32(shell.BAD_ACCESS.offset, 1)
         value, took = timed_read(board, offset)
         assert (value, took <= most) == (0xDEAD0001, True), f"{offset:#x}: {value:#x} in {took} cycles"

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pytest
-from eddy.board.dram_map import place
+from eddy.board.dram_map import hash_masks, place, units
 from eddy.board.profile import Profile
 from eddy_drivers.memory_counters import COUNTERS
 from eddy_drivers.regs import memory_counters, slot_ctrl, window
@@ -150,3 +151,80 @@ def test_a_snapshot_keeps_all_tenants_of_one_cycle_while_everything_runs() -> No
         kept = {user: read_by_register(board, user) for user in users}
         assert counted_from_log(board) != at_once, "it went on meanwhile"
         assert kept == {user: {n: at_once.get(user, Counter())[n] for n in COUNTERS} for user in users}
+
+
+def monitor_rows(board: SimBoard, slot: int, context: int, keep: bool) -> tuple[int, int]:
+    """Requests and row hits that a slot's monitor derived for a context."""
+    word = slot_ctrl.MONITOR_SNAPSHOT.encode(memory_context=context, keep=keep)
+    board.write32(bank(slot, slot_ctrl.MONITOR_SNAPSHOT.offset), word)
+    read = [board.read32(bank(slot, slot_ctrl.COUNTER_LO.at(3 + i))) for i in range(4)]
+    return read[0] + read[1], read[2]
+
+
+def tell_map(board: SimBoard, slot: int) -> None:
+    """What the driver tells a monitor of the board's DRAM map."""
+    dram = board.profile.dram
+    shift, bits = (dram.row_bytes - 1).bit_length(), (units(dram) - 1).bit_length()
+    word = slot_ctrl.MONITOR_GEOMETRY.encode(bank_shift=shift, bank_bits=bits, row_shift=shift + bits)
+    board.write32(bank(slot, slot_ctrl.MONITOR_GEOMETRY.offset), word)
+    for bit, mask in enumerate(hash_masks(dram)):
+        board.write32(bank(slot, getattr(slot_ctrl, f"MONITOR_HASH{bit}").offset), mask >> 12)
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Row-buffer hit rates of one context: as the controller counted, and as its slot's monitor derived."""
+
+    counted: float
+    derived: float
+
+
+def distances(board: SimBoard, slots: Sequence[int], seed: int) -> list[Distance]:
+    """Let slots ask for random bursts until they are told to stop and have drained; both hit rates of every context."""
+    rng = random.Random(seed)
+    for slot in slots:
+        tell_map(board, slot)
+        begin(board, slot, rng)
+    run_for(board, 6000)
+    for slot in slots:
+        board.write32(bank(slot, CONTROL), OPEN_ALL | slot_ctrl.CONTROL.encode(quiesce=1))
+    run_for(board, 500)
+    found = []
+    for slot in slots:
+        for context in range(CONTEXTS):
+            counted = board.memory_user(slot, context)
+            requests, hits = monitor_rows(board, slot, context, keep=context > 0)
+            whole = counted.read_requests + counted.write_requests
+            # The monitor counts bursts as slots ask for them; the crossbar takes them to memory in parts of 16 beats.
+            assert whole == requests
+            found.append(Distance(counted.row_hits / whole, hits / requests))
+    return found
+
+
+@pytest.mark.parametrize("settings", [{}, {"hashing": True}], ids=["plain", "hashed"])
+def test_a_monitor_alone_on_a_memory_in_order_derives_what_the_controller_counts(settings: dict[str, object]) -> None:
+    """One slot, one request at a time: nothing else opens rows and nothing is served out of order."""
+    with SimBoard(board_with(**settings)) as board:
+        tell_map(board, 0)
+        # Three contexts, so that a row's first line is not always the same one's.
+        liar = Liar(reads=True, len=7, when=Said.NEVER, contexts=3, span=SPAN)
+        assert load(board, 0, build.build_liar(), LoadFault(liar=liar)) == StopReason.CONFIG
+        reopen(board, 0)
+        run_for(board, 8000)
+        board.write32(bank(0, CONTROL), OPEN_ALL | slot_ctrl.CONTROL.encode(quiesce=1))
+        run_for(board, 300)
+        for context in range(3):
+            counted = board.memory_user(0, context)
+            assert (counted.read_requests, counted.row_hits) == monitor_rows(board, 0, context, keep=context > 0)
+            assert 0 < counted.row_misses < counted.row_hits
+
+
+@pytest.mark.parametrize(("slots", "most"), [((0,), 0.05), ((0, 1), 0.5)], ids=["alone", "beside another"])
+def test_derived_hit_rates_are_as_far_from_counted_ones_as_is_stated(slots: tuple[int, ...], most: float) -> None:
+    """docs/reference/slowdown-counters.md: a monitor sees its own slot, and the order of asking."""
+    with SimBoard(board_with(**FULL)) as board:
+        found = distances(board, slots, seed=8)
+    off = [each.derived - each.counted for each in found]
+    mean = sum(map(abs, off)) / len(off)
+    print(f"{len(slots)} slots: derived less counted {min(off):+.3f} to {max(off):+.3f}, mean distance {mean:.3f}")
+    assert mean <= most

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from eddy.board.dram_map import hash_masks
 from eddy.board.overlay import _Control
 from eddy.board.profile import load_profile
-from eddy.core.counters import ContextCounters
+from eddy.core.counters import MemoryUse
 from eddy_drivers import clocking_wizard as wizard
 from eddy_drivers.bank import MapMismatch
 from eddy_drivers.clocking_wizard import ClockingWizard
@@ -273,7 +274,32 @@ def test_rows_are_the_monitors_where_the_controller_shows_none(registers: Regist
         registers.words[regs.COUNTER_LO.at(index) // 4] = 100 + index
         registers.words[regs.COUNTER_HI.at(index) // 4] = 0
     used = _Control(bank, load_profile("tiny")).memory_use((3,))
-    assert used == {3: ContextCounters(requests=103 + 104, bytes=101 + 102, row_hits=105)}
+    assert used == {3: MemoryUse(reads=103, requests=103 + 104, bytes=101 + 102, row_hits=105)}
+
+
+def test_contexts_are_read_of_one_cycle(registers: Registers, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank = slot_ctrl(registers)
+    asked: list[dict[str, int]] = []
+    put = bank._put
+
+    def note(offset: int, word: int) -> None:
+        if offset == regs.MONITOR_SNAPSHOT.offset:
+            asked.append(dict(regs.MONITOR_SNAPSHOT.decode(word)))
+        put(offset, word)
+
+    monkeypatch.setattr(bank, "_put", note)
+    assert _Control(bank, load_profile("tiny")).memory_use((3, 7, 9)).keys() == {3, 7, 9}
+    assert [(each["memory_context"], each["keep"]) for each in asked] == [(3, 0), (7, 1), (9, 1)]
+
+
+def test_the_monitor_is_told_the_hashed_map(registers: Registers) -> None:
+    profile = load_profile("hsm")
+    _Control(slot_ctrl(registers), profile)
+    masks = hash_masks(profile.dram)
+    written = [registers.words[getattr(regs, f"MONITOR_HASH{bit}").offset // 4] for bit in range(5)]
+    assert [word << 12 for word in written] == list(masks)
+    assert all(masks[:4])
+    assert masks[4] == 0
 
 
 def test_a_controller_that_counts_is_asked_once_for_all_contexts(registers: Registers) -> None:

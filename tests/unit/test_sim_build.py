@@ -103,7 +103,7 @@ def test_models_are_built_once_each_and_the_time_left_is_told(monkeypatch: pytes
     made: list[str] = []
     monkeypatch.setattr(cxx, "cxx_library", lambda: made.append("library"))
     monkeypatch.setattr(build, "verilator_runtime", lambda _: made.append("runtime"))
-    monkeypatch.setattr(build, "build_shell", lambda slots, cache_bytes: made.append(f"shell{slots}"))
+    monkeypatch.setattr(build, "build_shell", lambda shape: made.append(f"shell{shape.slots}"))
     monkeypatch.setattr(build, "build_module", lambda name: made.append(name))
     monkeypatch.setattr(build, "build_board", lambda: made.append("board"))
     said: list[str] = []

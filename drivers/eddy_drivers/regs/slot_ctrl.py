@@ -39,7 +39,7 @@ ID_MAJOR = Field("major", 8, 8)
 """Map version: changes when a driver must change."""
 ID_BLOCK = Field("block", 16, 16)
 """Block id."""
-ID = Register("ID", 0x0, 0xED020101, (ID_MINOR, ID_MAJOR, ID_BLOCK))
+ID = Register("ID", 0x0, 0xED020102, (ID_MINOR, ID_MAJOR, ID_BLOCK))
 """Block id and map version."""
 
 CONTROL_OPEN_CONTROL = Field("open_control", 0, 1)
@@ -175,8 +175,35 @@ MONITOR_SNAPSHOT_MEMORY_CONTEXT = Field("memory_context", 0, 5)
 """Context 0 to 15, or 16 for the sum over contexts."""
 MONITOR_SNAPSHOT_CLEAR = Field("clear", 8, 1)
 """Write 1: every counter of this slot starts at zero in that cycle."""
-MONITOR_SNAPSHOT = Register("MONITOR_SNAPSHOT", 0x54, 0x0, (MONITOR_SNAPSHOT_MEMORY_CONTEXT, MONITOR_SNAPSHOT_CLEAR))
-"""Monitor: snapshot. Writing takes the counters of one context, all of the same cycle, into COUNTER: of the cycle that its word 0 tells, at most 290 after the write. Reading COUNTER, or writing again, waits until they are there: at most 870 cycles."""
+MONITOR_SNAPSHOT_KEEP = Field("keep", 9, 1)
+"""Write 1: the cycle taken last, not a new one; nothing is cleared."""
+MONITOR_SNAPSHOT = Register("MONITOR_SNAPSHOT", 0x54, 0x0, (MONITOR_SNAPSHOT_MEMORY_CONTEXT, MONITOR_SNAPSHOT_CLEAR, MONITOR_SNAPSHOT_KEEP))
+"""Monitor: snapshot. Writing takes the counters of every context, all of the same cycle, and puts those of one into COUNTER: of the cycle that its word 0 tells, at most 290 after the write. With `keep` nothing new is taken: COUNTER shows another context as it was in the cycle taken last. Reading COUNTER, or writing again, waits until they are there: at most 870 cycles."""
+
+MONITOR_HASH0_ADDRESS = Field("address", 0, 28)
+"""Bit k set: physical address bit 12 + k is added to bit 0 of the bank, modulo 2."""
+MONITOR_HASH0 = Register("MONITOR_HASH0", 0x60, 0x0, (MONITOR_HASH0_ADDRESS,))
+"""DRAM map: what is added to bit 0 of the bank."""
+
+MONITOR_HASH1_ADDRESS = Field("address", 0, 28)
+"""Bit k set: physical address bit 12 + k is added to bit 1 of the bank, modulo 2."""
+MONITOR_HASH1 = Register("MONITOR_HASH1", 0x64, 0x0, (MONITOR_HASH1_ADDRESS,))
+"""DRAM map: what is added to bit 1 of the bank."""
+
+MONITOR_HASH2_ADDRESS = Field("address", 0, 28)
+"""Bit k set: physical address bit 12 + k is added to bit 2 of the bank, modulo 2."""
+MONITOR_HASH2 = Register("MONITOR_HASH2", 0x68, 0x0, (MONITOR_HASH2_ADDRESS,))
+"""DRAM map: what is added to bit 2 of the bank."""
+
+MONITOR_HASH3_ADDRESS = Field("address", 0, 28)
+"""Bit k set: physical address bit 12 + k is added to bit 3 of the bank, modulo 2."""
+MONITOR_HASH3 = Register("MONITOR_HASH3", 0x6C, 0x0, (MONITOR_HASH3_ADDRESS,))
+"""DRAM map: what is added to bit 3 of the bank."""
+
+MONITOR_HASH4_ADDRESS = Field("address", 0, 28)
+"""Bit k set: physical address bit 12 + k is added to bit 4 of the bank, modulo 2."""
+MONITOR_HASH4 = Register("MONITOR_HASH4", 0x70, 0x0, (MONITOR_HASH4_ADDRESS,))
+"""DRAM map: what is added to bit 4 of the bank."""
 
 WINDOW_BASE_PAGE = Field("page", 0, 28)
 """Physical address bits 39 to 12."""
@@ -208,5 +235,5 @@ COUNTER_HI = Register("COUNTER_HI", 0x204, 0x0, (COUNTER_HI_VALUE,), count=10, s
 """High word."""
 
 
-REGISTERS: tuple[Register, ...] = (ID, CONTROL, STATUS, CLOCK_CHECK, CONTROL_TIMEOUT, MEMORY_TIMEOUT, CLOCK_TIMEOUT, FAULT_CLEAR, CAUSE, FAULT_ENABLE, FIRST_FAULT, FAULT_ADDRESS_LO, FAULT_ADDRESS_HI, REGULATOR_RATE, REGULATOR_BURST, MONITOR_GEOMETRY, MONITOR_SNAPSHOT, WINDOW_BASE, WINDOW_LAST, WINDOW_FLAGS, COUNTER_LO, COUNTER_HI,)
+REGISTERS: tuple[Register, ...] = (ID, CONTROL, STATUS, CLOCK_CHECK, CONTROL_TIMEOUT, MEMORY_TIMEOUT, CLOCK_TIMEOUT, FAULT_CLEAR, CAUSE, FAULT_ENABLE, FIRST_FAULT, FAULT_ADDRESS_LO, FAULT_ADDRESS_HI, REGULATOR_RATE, REGULATOR_BURST, MONITOR_GEOMETRY, MONITOR_SNAPSHOT, MONITOR_HASH0, MONITOR_HASH1, MONITOR_HASH2, MONITOR_HASH3, MONITOR_HASH4, WINDOW_BASE, WINDOW_LAST, WINDOW_FLAGS, COUNTER_LO, COUNTER_HI,)
 """Every register of the map, by offset."""

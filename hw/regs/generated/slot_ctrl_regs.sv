@@ -67,7 +67,13 @@ module slot_ctrl_regs (
   output logic [5:0] monitor_geometry_row_shift_o,
   output logic [4:0] monitor_snapshot_memory_context_o,
   output logic monitor_snapshot_memory_context_swmod_o,
-  output logic monitor_snapshot_clear_o
+  output logic monitor_snapshot_clear_o,
+  output logic monitor_snapshot_keep_o,
+  output logic [27:0] monitor_hash0_address_o,
+  output logic [27:0] monitor_hash1_address_o,
+  output logic [27:0] monitor_hash2_address_o,
+  output logic [27:0] monitor_hash3_address_o,
+  output logic [27:0] monitor_hash4_address_o
 );
 
   logic control_open_control_q;
@@ -92,6 +98,12 @@ module slot_ctrl_regs (
   logic [5:0] monitor_geometry_row_shift_q;
   logic [4:0] monitor_snapshot_memory_context_q;
   logic monitor_snapshot_clear_q;
+  logic monitor_snapshot_keep_q;
+  logic [27:0] monitor_hash0_address_q;
+  logic [27:0] monitor_hash1_address_q;
+  logic [27:0] monitor_hash2_address_q;
+  logic [27:0] monitor_hash3_address_q;
+  logic [27:0] monitor_hash4_address_q;
   logic monitor_snapshot_memory_context_swmod_q;
   logic ack_q, err_q, err_d;
   logic [31:0] rdata_q, rdata_d;
@@ -105,7 +117,7 @@ module slot_ctrl_regs (
     if (sel_i) begin
       case (addr_i[15:2])
         14'h0: begin
-          rdata_d[7:0] = 8'h1;
+          rdata_d[7:0] = 8'h2;
           rdata_d[15:8] = 8'h1;
           rdata_d[31:16] = 16'hed02;
         end
@@ -182,6 +194,21 @@ module slot_ctrl_regs (
         14'h15: begin
           rdata_d[4:0] = monitor_snapshot_memory_context_q;
         end
+        14'h18: begin
+          rdata_d[27:0] = monitor_hash0_address_q;
+        end
+        14'h19: begin
+          rdata_d[27:0] = monitor_hash1_address_q;
+        end
+        14'h1a: begin
+          rdata_d[27:0] = monitor_hash2_address_q;
+        end
+        14'h1b: begin
+          rdata_d[27:0] = monitor_hash3_address_q;
+        end
+        14'h1c: begin
+          rdata_d[27:0] = monitor_hash4_address_q;
+        end
         default: begin
           if (window_sel_o) rdata_d = window_rdata_i;
           else if (counter_sel_o) rdata_d = counter_rdata_i;
@@ -218,11 +245,18 @@ module slot_ctrl_regs (
       monitor_geometry_row_shift_q <= 6'h10;
       monitor_snapshot_memory_context_q <= 5'h0;
       monitor_snapshot_clear_q <= 1'h0;
+      monitor_snapshot_keep_q <= 1'h0;
+      monitor_hash0_address_q <= 28'h0;
+      monitor_hash1_address_q <= 28'h0;
+      monitor_hash2_address_q <= 28'h0;
+      monitor_hash3_address_q <= 28'h0;
+      monitor_hash4_address_q <= 28'h0;
       monitor_snapshot_memory_context_swmod_q <= 1'b0;
     end else begin
       clock_check_start_q <= '0;
       fault_clear_clear_q <= '0;
       monitor_snapshot_clear_q <= '0;
+      monitor_snapshot_keep_q <= '0;
       monitor_snapshot_memory_context_swmod_q <= 1'b0;
       ack_q <= sel_i;
       if (sel_i) begin
@@ -283,6 +317,37 @@ module slot_ctrl_regs (
             if (wstrb_i[0]) monitor_snapshot_memory_context_q[4:0] <= wdata_i[4:0];
             monitor_snapshot_memory_context_swmod_q <= 1'b1;
             if (wstrb_i[1]) monitor_snapshot_clear_q <= wdata_i[8];
+            if (wstrb_i[1]) monitor_snapshot_keep_q <= wdata_i[9];
+          end
+          14'h18: begin
+            if (wstrb_i[0]) monitor_hash0_address_q[7:0] <= wdata_i[7:0];
+            if (wstrb_i[1]) monitor_hash0_address_q[15:8] <= wdata_i[15:8];
+            if (wstrb_i[2]) monitor_hash0_address_q[23:16] <= wdata_i[23:16];
+            if (wstrb_i[3]) monitor_hash0_address_q[27:24] <= wdata_i[27:24];
+          end
+          14'h19: begin
+            if (wstrb_i[0]) monitor_hash1_address_q[7:0] <= wdata_i[7:0];
+            if (wstrb_i[1]) monitor_hash1_address_q[15:8] <= wdata_i[15:8];
+            if (wstrb_i[2]) monitor_hash1_address_q[23:16] <= wdata_i[23:16];
+            if (wstrb_i[3]) monitor_hash1_address_q[27:24] <= wdata_i[27:24];
+          end
+          14'h1a: begin
+            if (wstrb_i[0]) monitor_hash2_address_q[7:0] <= wdata_i[7:0];
+            if (wstrb_i[1]) monitor_hash2_address_q[15:8] <= wdata_i[15:8];
+            if (wstrb_i[2]) monitor_hash2_address_q[23:16] <= wdata_i[23:16];
+            if (wstrb_i[3]) monitor_hash2_address_q[27:24] <= wdata_i[27:24];
+          end
+          14'h1b: begin
+            if (wstrb_i[0]) monitor_hash3_address_q[7:0] <= wdata_i[7:0];
+            if (wstrb_i[1]) monitor_hash3_address_q[15:8] <= wdata_i[15:8];
+            if (wstrb_i[2]) monitor_hash3_address_q[23:16] <= wdata_i[23:16];
+            if (wstrb_i[3]) monitor_hash3_address_q[27:24] <= wdata_i[27:24];
+          end
+          14'h1c: begin
+            if (wstrb_i[0]) monitor_hash4_address_q[7:0] <= wdata_i[7:0];
+            if (wstrb_i[1]) monitor_hash4_address_q[15:8] <= wdata_i[15:8];
+            if (wstrb_i[2]) monitor_hash4_address_q[23:16] <= wdata_i[23:16];
+            if (wstrb_i[3]) monitor_hash4_address_q[27:24] <= wdata_i[27:24];
           end
           default: ;
         endcase
@@ -316,6 +381,12 @@ module slot_ctrl_regs (
   assign monitor_snapshot_memory_context_o = monitor_snapshot_memory_context_q;
   assign monitor_snapshot_memory_context_swmod_o = monitor_snapshot_memory_context_swmod_q;
   assign monitor_snapshot_clear_o = monitor_snapshot_clear_q;
+  assign monitor_snapshot_keep_o = monitor_snapshot_keep_q;
+  assign monitor_hash0_address_o = monitor_hash0_address_q;
+  assign monitor_hash1_address_o = monitor_hash1_address_q;
+  assign monitor_hash2_address_o = monitor_hash2_address_q;
+  assign monitor_hash3_address_o = monitor_hash3_address_q;
+  assign monitor_hash4_address_o = monitor_hash4_address_q;
 
 endmodule
 // verilator lint_on UNUSEDPARAM

@@ -6,7 +6,7 @@
 /// Offsets and values of the map `slot_ctrl`.
 package slot_ctrl_regs_pkg;
   parameter logic [15:0] IdOffset = 16'h0000;
-  parameter logic [31:0] IdReset = 32'hed020101;
+  parameter logic [31:0] IdReset = 32'hed020102;
   parameter logic [15:0] ControlOffset = 16'h0004;
   parameter logic [15:0] StatusOffset = 16'h0008;
   parameter logic [15:0] ClockCheckOffset = 16'h000c;
@@ -29,6 +29,11 @@ package slot_ctrl_regs_pkg;
   parameter logic [15:0] MonitorGeometryOffset = 16'h0050;
   parameter logic [31:0] MonitorGeometryReset = 32'h0010030d;
   parameter logic [15:0] MonitorSnapshotOffset = 16'h0054;
+  parameter logic [15:0] MonitorHash0Offset = 16'h0060;
+  parameter logic [15:0] MonitorHash1Offset = 16'h0064;
+  parameter logic [15:0] MonitorHash2Offset = 16'h0068;
+  parameter logic [15:0] MonitorHash3Offset = 16'h006c;
+  parameter logic [15:0] MonitorHash4Offset = 16'h0070;
   parameter logic [15:0] WindowBaseOffset = 16'h0100;
   parameter logic [15:0] WindowLastOffset = 16'h0104;
   parameter logic [15:0] WindowFlagsOffset = 16'h0108;

@@ -65,6 +65,7 @@ class ClusterRunner:
         self._gate, self._clock = parts.gate, parts.clock
         self._running: dict[str, _Running] = {}
         self._cores = cluster.shape.cores
+        parts.accounts.caches = cluster.shares_cache or parts.hardware.control.shares_cache
         self._ends: dict[int, KernelEnd] = {}
         self._ended: list[Ended] = []
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddy.board.port import Cause, CoreReport, MonitorCounters
-from eddy.core.counters import ContextCounters, CoreCounters
+from eddy.core.counters import CoreCounters, MemoryUse
 from eddy.gpu.shape import ClusterShape
 
 
@@ -156,6 +156,10 @@ class SlotControl(Protocol):
         """Make these the slot's windows and disable all others; one that stays as and where it was holds throughout."""
 
     @property
+    def shares_cache(self) -> bool:
+        """Whether the slots share a cache in front of memory."""
+
+    @property
     def window_count(self) -> int:
         """How many windows the slot has."""
 
@@ -165,8 +169,8 @@ class SlotControl(Protocol):
     def snapshot(self, context: int | None) -> MonitorCounters:
         """The counters of a context, or of all together."""
 
-    def memory_use(self, contexts: Sequence[int]) -> Mapping[int, ContextCounters]:
-        """What contexts asked of memory and shared caches, at one instant; nothing of cores. Only differences count."""
+    def memory_use(self, contexts: Sequence[int]) -> Mapping[int, MemoryUse]:
+        """What contexts asked of memory, behind shared caches where that shows, at one instant. Differences count."""
 
 
 class SlotClock(Protocol):
@@ -198,6 +202,10 @@ class ClusterDriver(Protocol):
 
     def halt(self, ticket: int) -> None:
         """Ask a kernel's cores to stop; its end comes with `poll`."""
+
+    @property
+    def shares_cache(self) -> bool:
+        """Whether its cores share a cache."""
 
     def counters(self, cores: Sequence[int]) -> Mapping[int, CoreCounters]:
         """What cores have counted since their kernels began; they may be running."""

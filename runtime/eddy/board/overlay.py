@@ -28,10 +28,11 @@ from eddy_drivers.shell import Shell
 from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
 
 from eddy.board.clock import run_due
+from eddy.board.dram_map import hash_masks, units
 from eddy.board.fabric import Fault, Identity, KernelEnd, KernelStart, SlotFabric, Window
 from eddy.board.port import Cause, CoreReport, MonitorCounters
 from eddy.board.profile import Profile
-from eddy.core.counters import ContextCounters, CoreCounters
+from eddy.core.counters import CoreCounters, MemoryUse
 from eddy.core.errors import BoardFault, Conflict
 from eddy.gpu.shape import ClusterShape
 
@@ -172,13 +173,15 @@ class _Control:
         self.clear_fault = bank.clear_causes
         self.clear_counters = bank.clear_counters
         self.window_count = bank.window_count
+        self.shares_cache = profile.cache_bytes > 0
         if len(profile.slots) > 1:
             bank.set_regulator(profile.memory_share * memory_bytes_per_cycle(profile))
-        row_shift = (profile.dram.row_bytes * profile.dram.banks - 1).bit_length()
+        dram = profile.dram
         bank.set_geometry(
-            bank_shift=(profile.dram.row_bytes - 1).bit_length(),
-            bank_bits=(profile.dram.banks - 1).bit_length(),
-            row_shift=row_shift,
+            bank_shift=(dram.row_bytes - 1).bit_length(),
+            bank_bits=(units(dram) - 1).bit_length(),
+            row_shift=(dram.row_bytes * units(dram) - 1).bit_length(),
+            hash_masks=hash_masks(dram),
         )
 
     def fault(self) -> Fault:
@@ -199,24 +202,28 @@ class _Control:
     def snapshot(self, context: int | None) -> MonitorCounters:
         return MonitorCounters(**self._bank.counters(ALL_CONTEXTS if context is None else context))
 
-    def memory_use(self, contexts: Sequence[int]) -> Mapping[int, ContextCounters]:
+    def memory_use(self, contexts: Sequence[int]) -> Mapping[int, MemoryUse]:
         if self._controller is None:
-            return {context: _use(self.snapshot(context)) for context in contexts}
+            # The first takes every context's counters, the others show more of the same cycle.
+            counted = {each: self._bank.counters(each, keep=number > 0) for number, each in enumerate(contexts)}
+            return {context: _use(MonitorCounters(**found)) for context, found in counted.items()}
         self._controller.take()
         kept = self._controller.kept(self._index, contexts)
         return {context: _served(counted) for context, counted in kept.items()}
 
 
-def _use(counted: MonitorCounters) -> ContextCounters:
-    return ContextCounters(
+def _use(counted: MonitorCounters) -> MemoryUse:
+    return MemoryUse(
+        reads=counted.read_requests,
         requests=counted.read_requests + counted.write_requests,
         bytes=counted.read_bytes + counted.write_bytes,
         row_hits=counted.row_hits,
     )
 
 
-def _served(counted: Mapping[str, int]) -> ContextCounters:
-    return ContextCounters(
+def _served(counted: Mapping[str, int]) -> MemoryUse:
+    return MemoryUse(
+        reads=counted["read_requests"],
         requests=counted["read_requests"] + counted["write_requests"],
         bytes=counted["read_bytes"] + counted["write_bytes"],
         row_hits=counted["row_hits"],
@@ -335,6 +342,12 @@ class ClusterControl:
         """Ask a kernel's cores to stop."""
         self._check()
         self._driver.halt(ticket)
+
+    @property
+    def shares_cache(self) -> bool:
+        """Whether its cores share a second-level cache."""
+        self._check()
+        return self._driver.configuration.l2_bytes > 0
 
     def counters(self, cores: Sequence[int]) -> Mapping[int, CoreCounters]:
         """What cores have counted since their kernels began."""

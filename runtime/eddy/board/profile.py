@@ -109,6 +109,8 @@ class Profile:
             of what the port moves. The slots' regulators are set to it.
         requires_signature: Whether only signed images may be loaded.
         cache_bytes: Size of the cache that the slots share, in front of memory; 0 where there is none.
+        memory_requests: Requests that may be with memory in each direction, of one slot and of all; a power of two.
+        memory_beats: Beats that may be with memory in each direction when a further request goes.
         configurations: What the slots of the `gpu` pool may hold together, by name: modules by slot. Empty where any
             cluster with an image for a slot may be in it.
     """
@@ -124,6 +126,8 @@ class Profile:
     memory_share: float
     requires_signature: bool
     cache_bytes: int = 0
+    memory_requests: int = 8
+    memory_beats: int = 32
     configurations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
 
@@ -178,6 +182,8 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
             memory_share=float(data["memory_share"]),
             requires_signature=bool(data["requires_signature"]),
             cache_bytes=int(data.get("cache_bytes", 0)),
+            memory_requests=int(data.get("memory_requests", 8)),
+            memory_beats=int(data.get("memory_beats", 32)),
             configurations={
                 str(each): {int(slot): str(module) for slot, module in held.items()}
                 for each, held in data.get("configurations", {}).items()
@@ -230,6 +236,8 @@ def _check_dram(name: str, dram: Dram) -> None:
         refuse("bytes_per_s", "more than 0")
     if not 1 <= dram.queue_bursts <= 256:
         refuse("queue_bursts", "1 to 256")
+    if dram.hashing and dram.base % (1 << (dram.bytes - 1).bit_length()):
+        refuse("base", "a multiple of the memory's size where the map is hashed")
     if dram.row_hit_cap < 0:
         refuse("row_hit_cap", "0 (any number) or more")
     if dram.scheduling not in SCHEDULING:
@@ -263,6 +271,18 @@ def _check(profile: Profile) -> None:
             f"profile {profile.name}: cache_bytes is a power of two, not {profile.cache_bytes}",
             field="cache_bytes",
             allowed="0, or a power of two of at least 512",
+        )
+    if not 2 <= profile.memory_requests <= 128 or not _power_of_two(profile.memory_requests):
+        raise InvalidRequest(
+            f"profile {profile.name}: memory_requests is a power of two, not {profile.memory_requests}",
+            field="memory_requests",
+            allowed="2 to 128, a power of two",
+        )
+    if not 16 <= profile.memory_beats <= 1024:
+        raise InvalidRequest(
+            f"profile {profile.name}: memory_beats is at least one request of 16, not {profile.memory_beats}",
+            field="memory_beats",
+            allowed="16 to 1024",
         )
     arena_end, dram_end = profile.arena.base + profile.arena.bytes, profile.dram.base + profile.dram.bytes
     if profile.arena.base < profile.dram.base or arena_end > dram_end:

@@ -10,7 +10,7 @@ it in shared caches and memory. They are totals that grow; an epoch is the diffe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 LANES = "cycle_thread_"
 
@@ -77,8 +77,8 @@ class ContextCounters:
         requests: Bursts that reached the memory controller, behind every shared cache; reads and writes.
         bytes: What those bursts moved.
         row_hits: Those bursts that found their row open.
-        cache_hits: Lines its reads found in shared caches.
-        cache_misses: Lines that were fetched for its reads.
+        cache_hits: Lines its cores asked for and found in a shared cache; 0 where none is shared.
+        cache_misses: Lines its cores asked for and memory brought; 0 where no cache is shared.
     """
 
     instructions: int = 0
@@ -104,9 +104,20 @@ class ContextCounters:
         return ContextCounters(*(getattr(self, f.name) - getattr(before, f.name) for f in fields(self)))
 
     @classmethod
-    def of_core(cls, run: CoreCounters) -> ContextCounters:
-        """What one core's counters say; nothing of what lies beyond the core."""
-        return cls(instructions=run.instructions, core_cycles=run.cycles, stall_cycles=run.other("stall_memory"))
+    def of_core(cls, run: CoreCounters, caches: bool = False) -> ContextCounters:
+        """What one core's counters say; nothing of what lies beyond the core.
+
+        Args:
+            run: They.
+            caches: A cache is shared beyond the core. The lines it asked for count as found there, until those that
+                were read from memory are taken off (`read_from_memory`).
+        """
+        lines = run.other("line_reads") if caches else 0
+        return cls(run.instructions, run.cycles, run.other("stall_memory"), cache_hits=lines)
+
+    def read_from_memory(self, lines: int) -> ContextCounters:
+        """With the lines that shared caches had to fetch for it, which it did not find there."""
+        return replace(self, cache_hits=self.cache_hits - lines, cache_misses=self.cache_misses + lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,3 +145,22 @@ class SharingCounters:
     def of(self, account: str) -> ContextCounters:
         """An account's totals; zeros where it never had anything."""
         return dict(self.accounts).get(account, ContextCounters())
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """What one memory context asked of memory, behind every shared cache: reads, all requests, bytes, row hits."""
+
+    reads: int = 0
+    requests: int = 0
+    bytes: int = 0
+    row_hits: int = 0
+
+    def since(self, before: MemoryUse, caches: bool) -> ContextCounters:
+        """What was asked after `before`; with `caches`, its reads are lines that shared caches did not hold."""
+        used = ContextCounters(
+            requests=self.requests - before.requests,
+            bytes=self.bytes - before.bytes,
+            row_hits=self.row_hits - before.row_hits,
+        )
+        return used.read_from_memory(self.reads - before.reads) if caches else used

@@ -6,8 +6,9 @@
 ///
 /// Events are counted in narrow recent counts, of two halves (`monitor_recent`). A walk swaps the halves and adds what
 /// stands still to the totals, which lie in one block RAM; that takes 288 cycles and happens after 896 cycles with an
-/// event, and for a snapshot, which another walk collects. So a snapshot is what was counted before one cycle, whose
-/// number is its first word: at most 290 cycles after it was asked for.
+/// event, and for a snapshot, which keeps every total beside the totals; another walk collects from there. So a snapshot
+/// is what was counted before one cycle, whose number is its first word: at most 290 cycles after it was asked for; and
+/// further contexts can be collected of the same cycle.
 ///
 /// Words of a snapshot, 64 bits each, low word first: cycles (shell time), read bytes, write bytes, read requests, write
 /// requests, row hits, row misses, read stall cycles, write stall cycles, regulator stall cycles.
@@ -23,6 +24,8 @@ module monitor
   input  logic [             5:0] bank_shift_i,
   input  logic [             2:0] bank_bits_i,
   input  logic [             5:0] row_shift_i,
+  /// Of each bit of the bank: the address bits, from bit 12 up, whose parity is added to it.
+  input  logic [       4:0][27:0] bank_hash_i,
 
   /// Pulse: a request is admitted; which.
   input  logic                    admit_i,
@@ -40,9 +43,11 @@ module monitor
 
   /// Shell time.
   input  logic [            63:0] cycles_i,
-  /// Pulse, while `busy_o` is low: take the counters of a context, or of all (16).
+  /// Pulse, while `busy_o` is low: take every context's counters, and collect those of one, or of all (16).
   input  logic                    snapshot_i,
   input  logic [             4:0] snapshot_context_i,
+  /// With `snapshot_i`: take nothing, collect from what was taken last; `clear_i` does nothing then.
+  input  logic                    keep_i,
   /// With `snapshot_i`: every counter starts at zero at the snapshot's instant.
   input  logic                    clear_i,
   /// A snapshot has been asked for and is not there yet; at most 870 cycles.
@@ -62,7 +67,8 @@ module monitor
     Swap,
     /// Walk over all totals: recent counts are added.
     Drain,
-    /// Walk over one context's totals or all: they are summed into the snapshot, and set to zero if that was asked for.
+    /// Walk over what was kept of one context or all: it is summed into the snapshot. The totals are set to zero if that
+    /// was asked for.
     Collect
   } state_e;
 
@@ -74,9 +80,9 @@ module monitor
   } place_t;
 
   state_e state_q, state_d;
-  logic start, walking, last;
+  logic start, again, full, walking, last;
   place_t walk_q, walk_d, done_q;
-  logic initial_walk, whole, wanted_q, taking_q, clear_wanted_q, clearing_q;
+  logic initial_walk, whole, wanted_q, keep_wanted_q, taking_q, clear_wanted_q, clearing_q;
   logic [4:0] wanted_context_q, context_q;
   recent_t pressure_q;
   logic eventful;
@@ -90,9 +96,10 @@ module monitor
 
   logic [RecentBytesWidth-1:0] delta_d, delta_q;
   logic [31:0] totals_q [512];
-  logic [31:0] total_q, addend;
+  logic [31:0] kept_q [512];
+  logic [31:0] total_q, kept_total_q, addend;
   logic [32:0] sum;
-  logic add_q, collect_q, zero_q, fresh_q, carry_q;
+  logic add_q, collect_q, zero_q, keep_q, fresh_q, carry_q;
 
   logic [63:0] cycles_q;
   logic [31:0] snapshot_q [32];
@@ -154,6 +161,7 @@ module monitor
     .bank_shift_i,
     .bank_bits_i,
     .row_shift_i,
+    .bank_hash_i,
     .clear_i(initial_walk),
     .clear_bank_i({walk_q.owner, walk_q.high}),
     .admit_i(seen_q.admit),
@@ -180,7 +188,10 @@ module monitor
     else if (eventful) pressure_q <= pressure_q + recent_t'(1);
   end
 
-  assign start = state_q == Idle && (wanted_q || pressure_q >= recent_t'(DrainAfter));
+  // What was taken last is collected again between two walks that add, if the recent counts hold that long.
+  assign full = pressure_q >= recent_t'(wanted_q && keep_wanted_q ? KeepBelow : DrainAfter);
+  assign start = state_q == Idle && (full || (wanted_q && !keep_wanted_q));
+  assign again = state_q == Idle && !start && wanted_q;
   assign walking = state_q inside {Drain, Collect};
   // Out of reset, a walk that clears and of which nobody takes the snapshot.
   assign initial_walk = state_q == Collect && !taking_q;
@@ -199,14 +210,15 @@ module monitor
         end
       end
     end
-    if (last || start) walk_d = '{counter: FirstCounter, owner: '0, high: 1'b0};
+    if (last || start || again) walk_d = '{counter: FirstCounter, owner: '0, high: 1'b0};
     // The next walk may be over one context.
     if (last && taking_q && !clearing_q && !context_q[4]) walk_d.owner = context_q[3:0];
+    if (again && !wanted_context_q[4]) walk_d.owner = wanted_context_q[3:0];
   end
 
   always_comb begin
     unique case (state_q)
-      Idle: state_d = start ? Swap : Idle;
+      Idle: state_d = start ? Swap : again ? Collect : Idle;
       Swap: state_d = swap_q ? Drain : Swap;
       Drain: state_d = !last ? Drain : taking_q ? Collect : Idle;
       default: state_d = last ? Idle : Collect;
@@ -229,19 +241,24 @@ module monitor
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       wanted_q <= 1'b0;
+      keep_wanted_q <= 1'b0;
       clear_wanted_q <= 1'b0;
       taking_q <= 1'b0;
       clearing_q <= 1'b1;
     end else begin
       if (snapshot_i) begin
         wanted_q <= 1'b1;
-        clear_wanted_q <= clear_i;
-      end else if (start) begin
+        keep_wanted_q <= keep_i;
+        clear_wanted_q <= clear_i && !keep_i;
+      end else if (again || (start && !keep_wanted_q)) begin
         wanted_q <= 1'b0;
       end
       if (start) begin
-        taking_q <= wanted_q;
+        taking_q <= wanted_q && !keep_wanted_q;
         clearing_q <= wanted_q && clear_wanted_q;
+      end else if (again) begin
+        taking_q <= 1'b1;
+        clearing_q <= 1'b0;
       end else if (state_q == Collect && last) begin
         taking_q <= 1'b0;
       end
@@ -250,10 +267,8 @@ module monitor
 
   always_ff @(posedge clk_i) begin
     if (snapshot_i) wanted_context_q <= snapshot_context_i;
-    if (start && wanted_q) begin
-      context_q <= wanted_context_q;
-      cycles_q <= cycles_i;
-    end
+    if (again || (start && wanted_q && !keep_wanted_q)) context_q <= wanted_context_q;
+    if (start && wanted_q && !keep_wanted_q) cycles_q <= cycles_i;
   end
 
   // The last word is written one cycle after the walk.
@@ -281,8 +296,10 @@ module monitor
       add_q <= 1'b0;
       collect_q <= 1'b0;
       zero_q <= 1'b0;
+      keep_q <= 1'b0;
     end else begin
       add_q <= state_q == Drain;
+      keep_q <= (state_q == Drain && taking_q) || initial_walk;
       collect_q <= state_q == Collect && taking_q && (context_q[4] || walk_q.owner == context_q[3:0]);
       zero_q <= state_q == Collect && clearing_q;
     end
@@ -297,7 +314,8 @@ module monitor
   end
 
   always_ff @(posedge clk_i) begin
-    if (walking) total_q <= totals_q[walk_q];
+    if (state_q == Drain) total_q <= totals_q[walk_q];
+    if (state_q == Collect) kept_total_q <= kept_q[walk_q];
   end
 
   // And the second: the sum is written back, or into the snapshot.
@@ -305,7 +323,7 @@ module monitor
     addend = '0;
     if (add_q) addend = 32'(delta_q);
     else if (collect_q && !fresh_q) addend = found;
-    sum = {1'b0, total_q} + {1'b0, addend} + 33'(done_q.high && carry_q);
+    sum = {1'b0, add_q ? total_q : kept_total_q} + {1'b0, addend} + 33'(done_q.high && carry_q);
   end
 
   always_ff @(posedge clk_i) begin
@@ -314,6 +332,7 @@ module monitor
 
   always_ff @(posedge clk_i) begin
     if (add_q || zero_q) totals_q[done_q] <= zero_q ? '0 : sum[31:0];
+    if (keep_q) kept_q[done_q] <= zero_q ? '0 : sum[31:0];
   end
 
   assign snapshot_word = collect_q ? {done_q.counter, done_q.high} : word_i;

@@ -20,6 +20,8 @@ package monitor_pkg;
   /// most, so that recent counts never hold more than a few cycles above this.
   localparam int unsigned DrainAfter = 896;
   localparam int unsigned RecentWidth = 10;
+  /// The same before what was kept is collected once more, which takes 290 cycles at most.
+  localparam int unsigned KeepBelow = 640;
   /// A request moves at most 2,048 bytes.
   localparam int unsigned RecentBytesWidth = RecentWidth + 11;
 

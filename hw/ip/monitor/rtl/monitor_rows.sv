@@ -12,6 +12,8 @@ module monitor_rows
   input  logic [          5:0] bank_shift_i,
   input  logic [          2:0] bank_bits_i,
   input  logic [          5:0] row_shift_i,
+  /// Of each bit of the bank: the address bits, from bit 12 up, whose parity is added to it.
+  input  logic [    4:0][27:0] bank_hash_i,
   input  logic                 clear_i,
   input  logic [          4:0] clear_bank_i,
   /// A request; and in the cycle after it, whether it hits.
@@ -47,6 +49,7 @@ module monitor_rows
       sixteens = 20'(addr_i >> {bank_shift_i[5:4], 4'd0});
       fours = 8'(sixteens >> {bank_shift_i[3:2], 2'd0});
       bank = 5'(fours >> bank_shift_i[1:0]) & ~(5'h1F << bank_bits_i);
+      for (int i = 0; i < 5; i++) bank[i] = bank[i] ^ (^(addr_i[AddrWidth-1:12] & bank_hash_i[i]));
     end
   end
 

@@ -63,9 +63,11 @@ module slot_ctrl
   output logic    [        5:0] bank_shift_o,
   output logic    [        2:0] bank_bits_o,
   output logic    [        5:0] row_shift_o,
+  output logic    [  4:0][27:0] bank_hash_o,
   output logic                  snapshot_o,
   output logic    [        4:0] snapshot_context_o,
   output logic                  snapshot_clear_o,
+  output logic                  snapshot_keep_o,
   output logic    [        4:0] counter_word_o,
   output logic                  counter_sel_o,
   input  logic    [       31:0] counter_rdata_i,
@@ -159,7 +161,13 @@ module slot_ctrl
     .monitor_geometry_row_shift_o(row_shift_o),
     .monitor_snapshot_memory_context_o(snapshot_context_o),
     .monitor_snapshot_memory_context_swmod_o(snapshot_o),
-    .monitor_snapshot_clear_o(snapshot_clear_o)
+    .monitor_snapshot_clear_o(snapshot_clear_o),
+    .monitor_snapshot_keep_o(snapshot_keep_o),
+    .monitor_hash0_address_o(bank_hash_o[0]),
+    .monitor_hash1_address_o(bank_hash_o[1]),
+    .monitor_hash2_address_o(bank_hash_o[2]),
+    .monitor_hash3_address_o(bank_hash_o[3]),
+    .monitor_hash4_address_o(bank_hash_o[4])
   );
 
   assign counter_word_o = 5'(addr_i[6:2]);

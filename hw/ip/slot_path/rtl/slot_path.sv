@@ -5,7 +5,10 @@
 module slot_path
   import eddy_pkg::*;
   import firewall_pkg::*;
-(
+#(
+  /// Bursts of the slot that may be under way in each direction: a power of two.
+  parameter int unsigned MaxOutstanding = 8
+) (
   input  logic         clk_i,
   /// Synchronous reset, active low.
   input  logic         rst_ni,
@@ -48,8 +51,6 @@ module slot_path
   output logic         wake_o
 );
 
-  localparam int unsigned MaxOutstanding = 8;
-
   // Settings and reports of the control bank.
   logic run, open_control, open_memory, open_interrupt, fence, quiesce, revoke, slverr, fault_clear, regulate;
   logic [15:0] control_timeout, memory_timeout;
@@ -70,7 +71,8 @@ module slot_path
   logic [5:0] bank_shift, row_shift;
   logic [2:0] bank_bits;
   logic bank_held;
-  logic snapshot, snapshot_clear, counter_sel, monitor_busy;
+  logic [4:0][27:0] bank_hash;
+  logic snapshot, snapshot_clear, snapshot_keep, counter_sel, monitor_busy;
   logic [4:0] snapshot_context, counter_word;
   logic [31:0] counter_rdata;
   logic admit, admit_write, read_stall, write_stall, token_stall, token_stall_write;
@@ -129,9 +131,11 @@ module slot_path
     .bank_shift_o(bank_shift),
     .bank_bits_o(bank_bits),
     .row_shift_o(row_shift),
+    .bank_hash_o(bank_hash),
     .snapshot_o(snapshot),
     .snapshot_context_o(snapshot_context),
     .snapshot_clear_o(snapshot_clear),
+    .snapshot_keep_o(snapshot_keep),
     .counter_word_o(counter_word),
     .counter_sel_o(counter_sel),
     .counter_rdata_i(counter_rdata),
@@ -303,6 +307,7 @@ module slot_path
     .bank_shift_i(bank_shift),
     .bank_bits_i(bank_bits),
     .row_shift_i(row_shift),
+    .bank_hash_i(bank_hash),
     .admit_i(admit),
     .admit_write_i(admit_write),
     .admit_addr_i(admit_addr),
@@ -318,6 +323,7 @@ module slot_path
     .snapshot_i(snapshot),
     .snapshot_context_i(snapshot_context),
     .clear_i(snapshot_clear),
+    .keep_i(snapshot_keep),
     .busy_o(monitor_busy),
     .word_sel_i(counter_sel),
     .word_i(counter_word),

@@ -15,7 +15,11 @@ module shell
   parameter logic [63:0] BuildHash = '0,
   /// Bytes of the cache that the slots share, a power of two; 0: none. And its ways.
   parameter int unsigned CacheBytes = 0,
-  parameter int unsigned CacheWays = 4
+  parameter int unsigned CacheWays = 4,
+  /// Requests of one slot, and of all together, that may be with memory in each direction: a power of two.
+  parameter int unsigned MemRequests = 8,
+  /// Beats that may be with memory in each direction when a further request goes.
+  parameter int unsigned MemBeats = 32
 ) (
   input  logic clk_i,
   /// Synchronous reset, active low.
@@ -306,7 +310,9 @@ module shell
     axi_req_t slot_req, mem_req;
     axi_rsp_t slot_rsp, mem_rsp;
 
-    slot_path u_path (
+    slot_path #(
+      .MaxOutstanding(MemRequests)
+    ) u_path (
       .clk_i(path_clk_i[k]),
       .rst_ni,
       .cycles_i(cycles),
@@ -428,7 +434,10 @@ module shell
   end
 
   mem_xbar #(
-    .NumSlots(NumSlots)
+    .NumSlots(NumSlots),
+    .MaxWrites(MemRequests),
+    .MaxReads(MemRequests),
+    .MaxBeats(MemBeats)
   ) u_mem_xbar (
     .clk_i,
     .rst_ni,
