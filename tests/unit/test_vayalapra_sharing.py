@@ -40,14 +40,13 @@ def test_every_workload_was_measured_on_every_number_of_cores() -> None:
 
 
 @pytest.mark.rtl
-def test_a_kept_measurement_is_no_less_than_the_rtl_takes() -> None:
-    """The measurements kept are of the core before it had a scoreboard, which took up to 1.4 times as many cycles."""
+def test_a_kept_measurement_is_what_the_rtl_takes() -> None:
     from eddy_sim.gpu.executors import RtlExecutor
 
     executor = RtlExecutor(ClusterShape(1, warps(4), 4, True), of=2)
     taken = point_of(SIZES["k-means"](0), executor, Compiler()).profile.time
     (kept,) = (r for r in runs() if (r.workload, r.of, r.threads, r.fpu, r.cores) == ("k-means", 2, 4, True, 1))
-    assert kept.cycles / 1.5 < taken < 1.1 * kept.cycles
+    assert taken == pytest.approx(kept.cycles, rel=0.1)
 
 
 def test_speedups_start_at_nothing_and_one() -> None:
@@ -90,7 +89,8 @@ def test_equal_work_gets_on_by_weight(found: sharing.Results) -> None:
     for name in CONFIGURATIONS:
         market = found["3", name, "market"].speedup
         assert market[0] == pytest.approx(market[2], rel=0.02)
-        assert 3 < market[1] / market[0] < 4.1
+        # An MLP on all cores of a cluster gains less than one on a few: weight 4 is less than four times as fast.
+        assert 2.7 < market[1] / market[0] < 4.1
 
 
 def test_slicing_whole_clusters_breaks_the_sharing_incentive_and_whole_cores_in_time_do_not() -> None:
