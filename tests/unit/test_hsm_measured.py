@@ -17,7 +17,7 @@ KEPT = rtl_data.kept()
 
 def test_every_program_was_measured_alone_and_enough_pairs_beside_each_other() -> None:
     assert {(name, cores) for name in WORKLOADS for cores in (8, 4)} <= set(KEPT.alone)
-    assert len(KEPT.mixes) >= 10
+    assert len(KEPT.mixes) >= 30
     assert rtl_measure.current(KEPT) == KEPT, "a program has changed: python -m eddy.studies.hsm.rtl_measure"
 
 
@@ -39,6 +39,17 @@ def test_programs_are_as_diverse_as_the_papers() -> None:
     assert min(rates) < 0.3
     assert max(rates) > 0.7
     assert {each.bound for each in found} == {"memory", "cores"}
+
+
+def test_more_cores_are_seldom_slower_and_rates_in_mixes_lie_around_their_mean() -> None:
+    speeds = rtl_table.speeds(KEPT)
+    assert all(by_cores[8] == 1 and by_cores[4] < 1.1 for by_cores in speeds.values())
+    for each in rtl_table.row_hits(KEPT):
+        assert 0 < each.least <= each.mean <= each.most < 1
+        assert each.mixes > 0
+    for text in (rtl_table.table(KEPT), rtl_table.scaling(KEPT)):
+        assert text.count("\n") == 16, "a row for each program below the head"
+    assert rtl_table.mixes(KEPT).count("\n") == len(KEPT.mixes) + 1
 
 
 def test_nobody_progresses_faster_beside_others_than_alone() -> None:

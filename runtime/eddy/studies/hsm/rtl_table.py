@@ -1,7 +1,8 @@
-"""The table of the fifteen programs as they are on our cluster: `python -m eddy.studies.hsm.rtl_table`, in Markdown."""
+"""What the fifteen programs are like on our cluster, in Markdown: `python -m eddy.studies.hsm.rtl_table`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eddy.studies.hsm.rtl_data import MeasuredRuns, kept
@@ -62,20 +63,103 @@ def behaviours(measured: MeasuredRuns) -> tuple[ProgramBehaviour, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class RowHits:
+    """Row-buffer hit rates of a program ([001] Figure 4).
+
+    Attributes:
+        workload: Its abbreviation.
+        alone: On all cores.
+        least, mean, most: In the mixes it is in.
+        mixes: How many these are.
+    """
+
+    workload: str
+    alone: float
+    least: float
+    mean: float
+    most: float
+    mixes: int
+
+
+def row_hits(measured: MeasuredRuns) -> tuple[RowHits, ...]:
+    """Of all programs that were run alone on all cores and in mixes."""
+    whole = max((cores for _, cores in measured.alone), default=0)
+    found = []
+    for name in WORKLOADS:
+        shared = [
+            counted.row_hit_rate
+            for mix in measured.mixes.values()
+            for other, counted in zip(mix.workloads, mix.shared, strict=True)
+            if other == name
+        ]
+        if shared and (name, whole) in measured.alone:
+            alone = measured.alone[name, whole].counted.row_hit_rate
+            found.append(RowHits(name, alone, min(shared), sum(shared) / len(shared), max(shared), len(shared)))
+    return tuple(found)
+
+
+def speeds(measured: MeasuredRuns) -> dict[str, dict[int, float]]:
+    """Speed of each program by cores, in rounds a time; on all of them it is 1 ([001] Figure 2)."""
+    whole = max((cores for _, cores in measured.alone), default=0)
+    return {
+        name: {
+            cores: measured.alone[name, whole].cycles_for(1) / run.cycles_for(1)
+            for (other, cores), run in sorted(measured.alone.items())
+            if other == name
+        }
+        for name in WORKLOADS
+        if (name, whole) in measured.alone
+    }
+
+
+def mixes(measured: MeasuredRuns) -> str:
+    """Progress and bandwidth of every mix, in Markdown."""
+    peak = measured.head["memory"]["bytes_per_s"] / measured.head["clk_hz"]
+    rows = []
+    for mix in measured.mixes.values():
+        cells = [
+            f"{progress:.2f} | {counted.row_hit_rate:.2f} | {counted.bytes_per_cycle / peak:.2f}"
+            for progress, counted in zip(measured.progress(mix), mix.shared, strict=True)
+        ]
+        rows.append(f"| {' + '.join(mix.workloads)} | {' | '.join(cells)} |")
+    return _rows(("mix", *("progress", "RBH", "bandwidth") * 2), rows)
+
+
+def _rows(columns: Sequence[str], rows: Sequence[str]) -> str:
+    return "\n".join(("| " + " | ".join(columns) + " |", "|" + "---|" * len(columns), *rows))
+
+
 def table(measured: MeasuredRuns) -> str:
-    """In Markdown."""
+    """What each program does alone, in Markdown."""
     columns = (
         *("program", "instructions / cycle", "RBH", "bandwidth", "requests / 1000 instructions"),
         *("shared cache", "stalled", "gain", "bound"),
     )
-    head = "| " + " | ".join(columns) + " |"
     rows = [
         f"| {b.workload} | {b.instructions_per_cycle:.2f} | {b.row_hit_rate:.2f} | {b.bandwidth:.2f} | "
         f"{b.requests_per_kilo:.1f} | {b.cache_hit_rate:.2f} | {b.stalled:.2f} | {b.gain:.2f} | {b.bound} |"
         for b in behaviours(measured)
     ]
-    return "\n".join((head, "|" + "---|" * len(columns), *rows))
+    return _rows(columns, rows)
+
+
+def scaling(measured: MeasuredRuns) -> str:
+    """Speeds by cores and row-buffer hit rates alone and in mixes, in Markdown."""
+    found = speeds(measured)
+    counts = sorted({cores for by_cores in found.values() for cores in by_cores})
+    hits = {each.workload: each for each in row_hits(measured)}
+    rows = []
+    for name, by_cores in found.items():
+        cells = [f"{by_cores[cores]:.2f}" if cores in by_cores else "" for cores in counts]
+        rates = hits.get(name)
+        cells += (
+            [f"{rates.alone:.2f}", f"{rates.least:.2f} to {rates.most:.2f}", str(rates.mixes)] if rates else [""] * 3
+        )
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    return _rows(("program", *(f"{cores} cores" for cores in counts), "RBH alone", "in mixes", "mixes"), rows)
 
 
 if __name__ == "__main__":
-    print(table(kept()))
+    for made in (table, scaling, mixes):
+        print(made(kept()), end="\n\n")
