@@ -60,6 +60,10 @@ STUDIES: Mapping[str, Study] = {
     "market-progress": Study(
         "eddy.studies.progress_market.run", "The market of [000] with measured progress ([001]), and without."
     ),
+    "levers": Study(
+        "eddy.studies.levers.run",
+        "What images near the port, scrub, ICAP and fused tasks are worth.",
+    ),
     "estimates": Study(
         "eddy.studies.estimates.run",
         "Whether what jobs are told of their start and end comes true, over replays that a seed draws.",
