@@ -77,6 +77,11 @@ def rates(server: Running, data: Path, seconds: float) -> dict[str, float]:
     }
 
 
+def _ratio(rate: float, beside: float) -> float:
+    """Not a number where the machine was so busy with other things that nothing was done beside: no goal is met."""
+    return rate / beside if beside else float("nan")
+
+
 def one_turn(folders: dict[str, Path], root: Path, seconds: float) -> dict[str, float]:
     """The rates with few and many waiting, and their ratios."""
     found: dict[str, float] = {}
@@ -88,11 +93,11 @@ def one_turn(folders: dict[str, Path], root: Path, seconds: float) -> dict[str, 
                 prepare(server)
                 turn = rates(server, data, seconds)
         found |= {f"{what}/s, {name} waiting": rate for what, rate in turn.items()}
-        found[f"completions, {name} waiting, in the crowd / alone"] = (
-            turn["completions in the crowd"] / turn["completions"]
+        found[f"completions, {name} waiting, in the crowd / alone"] = _ratio(
+            turn["completions in the crowd"], turn["completions"]
         )
     for what in turn:
-        found[f"{what}, many waiting / few"] = found[f"{what}/s, many waiting"] / found[f"{what}/s, few waiting"]
+        found[f"{what}, many waiting / few"] = _ratio(found[f"{what}/s, many waiting"], found[f"{what}/s, few waiting"])
     return found
 
 
