@@ -116,6 +116,7 @@ def _text(epoch: Epoch) -> str:
     }
     arrays = {
         "weights": epoch.view.weights,
+        "waited": (epoch.view.waiting_s > 0).astype(np.float64),
         "fraction": here.parallel_fraction,
         "throughput": here.throughput,
         "shares": epoch.decision.shares,
@@ -156,9 +157,10 @@ def _epoch(found: dict[str, object]) -> Epoch:
     )
     number, at_s = int(_number(found["number"])), _number(found["at_s"])
     delivered = array("delivered_s", n, m)
+    waited = array("waited", n) if "waited" in found else np.ones(n)
     least = tuple(map(_number, _list(found.get("least_progress", []))))
     view = PriceView(
-        *(at_s, number, tenants, array("weights", n), configuration, np.zeros(n), np.zeros((n, m))),
+        *(at_s, number, tenants, array("weights", n), configuration, waited, np.zeros((n, m))),
         least_progress=least,
     )
     progress = array("progress", n, m) if "progress" in found else None
