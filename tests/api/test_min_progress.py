@@ -91,7 +91,7 @@ def test_what_ran_in_no_epoch_that_was_counted_is_told_nothing() -> None:
 def test_epochs_are_read_again_with_progress_and_promises() -> None:
     history, rows, again = EpochHistory(), list[tuple[int, str]](), EpochHistory()
     history.add(epoch(3, (0.5, float("nan"), 0.2), (100, 0, 600)))
-    history.write(rows.extend)
+    history.write(lambda found, _: rows.extend(found))
     assert again.restore(text for _, text in rows) == 4
     (found,) = again.ended()
     assert found.view.least_progress == (0.4,) * 3

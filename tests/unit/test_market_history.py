@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from eddy.hypervisor.market_history import AT_ONCE, Epoch, EpochHistory, Rows
+from eddy.hypervisor.market_history import AT_ONCE, Epoch, EpochHistory, Rows, retained
 from eddy.policy.price.view import ClusterView, Configuration, PriceDecision, PriceView
 from eddy.store import Store
 
 
-def epoch(number: int, n: int = 2, m: int = 3) -> Epoch:
-    random = np.random.default_rng(number)
+def epoch(number: int, n: int = 2, m: int = 3, who: Sequence[str] = ()) -> Epoch:
+    random, n = np.random.default_rng(number), len(who) or n
     clusters = tuple(ClusterView(slot, f"module {slot}", slot + 1) for slot in range(m))
     here = Configuration("CFG", clusters, random.random((n, m)), random.random((n, m)))
-    tenants = tuple(f"tenant {row}" for row in range(n))
+    tenants = tuple(who) or tuple(f"tenant {row}" for row in range(n))
     view = PriceView(0.1 * number, number, tenants, random.random(n), here, np.zeros(n), np.zeros((n, m)))
     decision = PriceDecision(random.random((n, m)), random.random(m), "another")
     measured = (random.random((n, m)) > 0.5).astype(float)
@@ -41,26 +42,26 @@ def same(one: Epoch, other: Epoch) -> bool:
 
 
 def test_what_was_written_is_what_a_later_life_begins_with(tmp_path: Path) -> None:
-    before, store = EpochHistory(), Store(tmp_path / "eddy.sqlite3")
+    before, store = EpochHistory(4), Store(tmp_path / "eddy.sqlite3")
     for number in range(5):
         before.add(epoch(number, n=number % 3 + 1))
-        before.write(lambda rows: store.add_epochs(rows, 4))
+        before.write(store.add_epochs)
     store.close()
     after, store = EpochHistory(), Store(tmp_path / "eddy.sqlite3")
     assert after.restore(store.epochs()) == 5
     assert [each.number for each in after.ended()] == [1, 2, 3, 4], "the latest four"
-    assert all(map(same, after.ended(), before.ended()[1:]))
+    assert all(map(same, after.ended(), before.ended()))
     wrote: list[Rows] = []
-    after.write(wrote.append)
+    after.write(lambda rows, _: wrote.append(rows))
     assert wrote == [], "what was read is not written again"
     store.close()
 
 
 def test_rows_come_again_where_the_disk_refused_them_and_the_latest_are_kept_of_many() -> None:
     history = EpochHistory()
-    history.add(epoch(0))
+    history.add(epoch(0, 1, 1))
 
-    def full(_: Rows) -> None:
+    def full(_: Rows, kept: Collection[int]) -> None:
         raise OSError("no space")
 
     with pytest.raises(OSError, match="no space"):
@@ -68,8 +69,8 @@ def test_rows_come_again_where_the_disk_refused_them_and_the_latest_are_kept_of_
     for number in range(1, AT_ONCE + 10):
         history.add(epoch(number, 1, 1))
     wrote: list[Rows] = []
-    history.write(wrote.append)
-    history.write(wrote.append)
+    history.write(lambda rows, _: wrote.append(rows))
+    history.write(lambda rows, _: wrote.append(rows))
     assert [number for rows in wrote for number, _ in rows] == list(range(10, AT_ONCE + 10))
 
 
@@ -78,9 +79,65 @@ def test_a_row_that_cannot_be_read_is_left_out(body: str) -> None:
     rows: list[Rows] = []
     history = EpochHistory()
     history.add(epoch(3))
-    history.write(rows.append)
+    history.write(lambda found, _: rows.append(found))
     (good,) = (text for _, text in rows[0])
     assert EpochHistory().restore([body]) == 0
     later = EpochHistory()
     assert later.restore([body, good, good[:-2], good.replace('"shares"', '"shape"')]) == 4
     assert [each.number for each in later.ended()] == [3]
+
+
+def numbers(of: EpochHistory, tenant: str) -> list[int]:
+    return [each.number for each in of.ended() if tenant in each.view.tenants]
+
+
+def test_a_busy_tenant_pushes_out_its_own_epochs_and_nobody_elses(tmp_path: Path) -> None:
+    history, store = EpochHistory(32), Store(tmp_path / "eddy.sqlite3")
+    for number in range(5):
+        history.add(epoch(number, m=1, who=("quiet",)))
+    for number in range(5, 400):
+        history.add(epoch(number, m=1, who=("busy", "quiet") if number == 100 else ("busy",)))
+        if not number % 7:
+            history.write(store.add_epochs)
+        assert len(history.ended()) <= 32
+    assert numbers(history, "quiet") == [0, 1, 2, 3, 4, 100]
+    first, *latest = numbers(history, "busy")
+    assert first == 100, "which was not its alone"
+    assert latest == list(range(400 - len(latest), 400)), "and of its own the latest"
+    assert len(latest) >= 24
+    again = EpochHistory(32)
+    again.restore(store.epochs())
+    assert numbers(again, "quiet") == [0, 1, 2, 3, 4, 100]
+    assert len(store.epochs()) <= 32
+    store.close()
+
+
+def test_of_many_epochs_that_end_at_once_everybodys_latest_are_written() -> None:
+    history, wrote = EpochHistory(), list[int]()
+    for number in range(AT_ONCE * 2):
+        history.add(epoch(number, m=1, who=("quiet",) if number < 3 else ("busy",)))
+    history.write(lambda rows, _: wrote.extend(number for number, _ in rows))
+    assert len(wrote) == AT_ONCE
+    assert wrote[:3] == [0, 1, 2]
+    assert wrote[-1] == AT_ONCE * 2 - 1
+
+
+def test_what_is_retained_of_random_histories_is_bounded_and_everybodys_part() -> None:
+    random = np.random.default_rng(5)
+    for _ in range(200):
+        n, most = int(random.integers(1, 6)), int(random.integers(1, 30))
+        active = random.random(n) ** 3
+        present = [[f"t{t}" for t in range(n) if random.random() < active[t]] for _ in range(60)]
+        kept = retained(present, most)
+        assert kept == sorted(set(kept))
+        assert len(kept) == most
+        part = most // max(len(set().union(*present)), 1)
+        for tenant in {name for each in present for name in each}:
+            own = [index for index, each in enumerate(present) if tenant in each]
+            assert set(own[len(own) - min(part, len(own)) :]) <= set(kept)
+
+
+def test_fewer_epochs_than_are_kept_all_stay_and_with_more_tenants_than_room_the_latest() -> None:
+    assert retained([["a"], ["b"]], 2) == [0, 1]
+    assert retained([], 0) == []
+    assert retained([[str(n)] for n in range(9)], 4) == [5, 6, 7, 8]

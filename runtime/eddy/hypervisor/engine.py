@@ -45,7 +45,6 @@ from eddy.hypervisor.keeping import Keeping, Spawn, at_once
 from eddy.hypervisor.kernel_jobs import KernelJobs, WholeClusters
 from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.market_history import KEPT
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.metering import nanoseconds
 from eddy.hypervisor.preparing import Preparing
@@ -216,7 +215,7 @@ class Engine:
             StorageFailed: The disk refused.
         """
         if self.price is not None:
-            self.price.history.write(lambda rows: self.store.add_epochs(rows, KEPT))
+            self.price.history.write(self.store.add_epochs)
 
     @property
     def told(self) -> Collection[int]:

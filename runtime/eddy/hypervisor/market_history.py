@@ -1,5 +1,8 @@
 """Epochs that ended, kept over restarts: the latest in memory, and the same as rows of text for the store.
 
+Where there are more than are kept, every tenant keeps its latest ones before any tenant keeps more than its part (see
+`retained`): one that comes and goes all day does not push out another's of yesterday.
+
 Rows hold what reports, explanations and pictures need. What the cores counted, the configurations a policy was offered
 and its memory are not among it. A row that cannot be read, as another version's, is left out.
 """
@@ -8,8 +11,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +20,16 @@ import numpy as np
 from eddy.policy.price.view import ClusterView, Configuration, Floats, PriceDecision, PriceView
 
 KEPT = 4096
-"""Epochs the history holds."""
+"""Most epochs the history holds."""
 AT_ONCE = 512
-"""Most epochs written at once, the latest: a board in virtual time has more of them in a second than anybody reads."""
+"""Most epochs written at once: a board in virtual time has more of them in a second than anybody reads."""
+_ROOM = 16
+"""Once full, the history gives up a part of so many, so that few epochs begin with a look at all of them."""
 _NOTHING_RAN = -1.0
 Rows = Sequence[tuple[int, str]]
 """Numbers of epochs, and what they hold."""
+Keep = Callable[[Rows, Collection[int]], None]
+"""Keeps rows, and of all that are kept only those with these numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,11 +63,40 @@ class Epoch:
     traffic_bytes: Floats | None = None
 
 
-class EpochHistory:
-    """The epochs that ended, oldest first; from any thread."""
+def retained(present: Sequence[Collection[str]], most: int) -> list[int]:
+    """Which epochs to keep where there are too many; a pure function of who had work in each.
 
-    def __init__(self) -> None:
-        self._ended: deque[Epoch] = deque(maxlen=KEPT)
+    With n tenants in them, the latest `most` / n of each stay, whoever shares them; of the others the latest stay. So a
+    tenant alone has all, and nobody's are pushed out by what others do, up to its part.
+
+    Args:
+        present: Tenants by epoch, oldest first.
+        most: Epochs to keep.
+
+    Returns:
+        Their indices, in order.
+    """
+    if len(present) <= most:
+        return list(range(len(present)))
+    part = most // max(len(set().union(*present)), 1)
+    latest = Counter[str]()
+    own, others = list[int](), list[int]()
+    for index in reversed(range(len(present))):
+        latest.update(present[index])
+        (own if any(latest[tenant] <= part for tenant in present[index]) else others).append(index)
+    return sorted((own + others)[:most])
+
+
+class EpochHistory:
+    """The epochs that ended, oldest first; from any thread.
+
+    Args:
+        most: Epochs it holds.
+    """
+
+    def __init__(self, most: int = KEPT) -> None:
+        self.most = most
+        self._ended: list[Epoch] = []
         self._lock = threading.Lock()
         self._written = -1
         """Number of the last epoch that is in the store, or was left out of it."""
@@ -69,6 +105,8 @@ class EpochHistory:
         """An epoch ended."""
         with self._lock:
             self._ended.append(epoch)
+            if len(self._ended) > self.most:
+                self._ended = _latest(self._ended, self.most - self.most // _ROOM)
 
     def ended(self) -> tuple[Epoch, ...]:
         """All of them."""
@@ -85,20 +123,26 @@ class EpochHistory:
         """Begin with what an earlier life wrote, oldest first; answers the number of the next epoch."""
         found = [epoch for epoch in map(_read, bodies) if epoch is not None]
         with self._lock:
-            self._ended.extend(found)
+            self._ended = _latest([*self._ended, *found], self.most)
             self._written = max([self._written, *(epoch.number for epoch in found)])
             return self._written + 1
 
-    def write(self, keep: Callable[[Rows], None]) -> None:
-        """Have epochs kept that ended since this was called last, the latest `AT_ONCE` of them.
+    def write(self, keep: Keep) -> None:
+        """Have epochs kept that ended since this was called last, `AT_ONCE` of them at most.
 
         Args:
-            keep: Keeps rows; what it raises is passed on, and the rows come again next time.
+            keep: Keeps rows, and no more of earlier ones than there are here; what it raises is passed on, and the rows
+                come again next time.
         """
-        fresh = [epoch for epoch in self.ended() if epoch.number > self._written][-AT_ONCE:]
+        ended = self.ended()
+        fresh = _latest([epoch for epoch in ended if epoch.number > self._written], AT_ONCE)
         if fresh:
-            keep([(epoch.number, _text(epoch)) for epoch in fresh])
+            keep([(epoch.number, _text(epoch)) for epoch in fresh], {epoch.number for epoch in ended})
             self._written = fresh[-1].number
+
+
+def _latest(epochs: list[Epoch], most: int) -> list[Epoch]:
+    return [epochs[index] for index in retained([epoch.view.tenants for epoch in epochs], most)]
 
 
 def _text(epoch: Epoch) -> str:

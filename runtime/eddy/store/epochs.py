@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from eddy.store.database import Database
 
@@ -12,18 +12,19 @@ class Epochs:
 
     _db: Database
 
-    def add_epochs(self, rows: Sequence[tuple[int, str]], most: int) -> None:
-        """Keep epochs, and of all no more than the latest.
+    def add_epochs(self, rows: Sequence[tuple[int, str]], kept: Collection[int]) -> None:
+        """Keep epochs, and of all only some.
 
         They survive the end of this process; a loss of power may take the last ones back.
 
         Args:
-            rows: Numbers, which grow, and what each holds.
-            most: Epochs kept in all.
+            rows: Numbers, and what each holds.
+            kept: Numbers of the epochs that stay; all others are removed.
         """
         with self._db.transaction(durable=False) as db:
             db.executemany("INSERT OR REPLACE INTO epoch (number, body) VALUES (?, ?)", list(rows))
-            db.execute("DELETE FROM epoch WHERE number <= ?", (max(number for number, _ in rows) - most,))
+            here = [int(number) for (number,) in db.execute("SELECT number FROM epoch")]
+            db.executemany("DELETE FROM epoch WHERE number = ?", [(n,) for n in here if n not in kept])
 
     def epochs(self) -> tuple[str, ...]:
         """What every epoch that is kept holds, oldest first."""
