@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 import uvicorn
-from eddy.api.connections import ConnectionLimits, guarded
+from eddy.api.connections import ConnectionLimits, Connections, GuardedProtocol
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.store.rows import Commit
 
@@ -21,6 +21,9 @@ pytestmark = pytest.mark.anyio
 BATCH, BATCHES = 100, 100
 MOST_BYTES = 250_000
 """What a slow client may keep the server holding: what asyncio takes before it says stop, two pages, and some."""
+
+PATIENT, IMPATIENT = ConnectionLimits(patience_s=60.0), ConnectionLimits(patience_s=0.05)
+"""The second for as long as nobody reads: a machine that is busy elsewhere would have it cut who does."""
 
 
 @dataclass
@@ -30,6 +33,7 @@ class Live:
     parts: Any
     port: int
     uvicorn: uvicorn.Server
+    connections: Connections
     writers: list[asyncio.StreamWriter] = field(default_factory=list)
 
     def happen(self, job: int, tenant: str, count: int = BATCH) -> None:
@@ -46,16 +50,21 @@ class Live:
 
 
 @contextlib.asynccontextmanager
-async def live(parts: Any, patience_s: float = 60.0) -> AsyncIterator[Live]:
+async def live(parts: Any) -> AsyncIterator[Live]:
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
     listener.bind(("127.0.0.1", 0))
     listener.listen()
-    limits = ConnectionLimits(patience_s=patience_s)
+    connections = Connections(PATIENT)
     server = uvicorn.Server(
-        uvicorn.Config(parts.app, http=guarded(limits), lifespan="off", log_level="error")  # type: ignore[arg-type]
+        uvicorn.Config(
+            parts.app,
+            http=lambda **arguments: GuardedProtocol(connections, **arguments),  # type: ignore[arg-type]
+            lifespan="off",
+            log_level="error",
+        )
     )
-    found = Live(parts, listener.getsockname()[1], server)
+    found = Live(parts, listener.getsockname()[1], server, connections)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         while not server.started:
@@ -146,12 +155,15 @@ async def test_one_that_reads_nothing_for_long_harms_nobody_and_misses_nothing(s
 
 async def test_one_that_reads_nothing_for_too_long_is_closed_and_goes_on_where_it_was(server: Any) -> None:
     job = (await server.submit())["id"]
-    async with live(server, patience_s=0.05) as served:
+    async with live(server) as served:
         never = await Client.open(served, "/v1/events?last=1")
+        await never.up_to(1)  # from here on it reads nothing
+        served.connections.limits = IMPATIENT
         with anyio.fail_after(60):
             while served.uvicorn.server_state.connections:
                 served.happen(job, "ada", 1000)
                 await asyncio.sleep(0.02)
+        served.connections.limits = PATIENT
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
             while True:
                 await never.part()
