@@ -24,7 +24,7 @@ from eddy.hypervisor.job import BufferState, Job
 from eddy.hypervisor.kernel_queues import KernelQueues, Progress
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import PriceLoop, SliceMeasured
-from eddy.hypervisor.messages import Free, LaunchSlice, SliceEnded, StopItem, item_name
+from eddy.hypervisor.messages import Free, LaunchSlice, SliceEnded, Spread, StopItem, item_name
 from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.policy.price.turns import next_tenant
 
@@ -264,6 +264,7 @@ class SharedClusters:
         if self.loop.now is None or self.loop.now.number == self._looked:
             return
         self._looked = self.loop.now.number
+        self._move_to_idle()
         for number, progress in list(self.queues.progress.items()):
             job, account = self.state.jobs[number], self.loop.accounts[progress.slot]
             stays = progress.running or progress.again or job.ending is not None or not progress.left
@@ -277,6 +278,31 @@ class SharedClusters:
                     why = "its tenant's shares are elsewhere now: it begins again there"
                     self.state.note(job, self.state.now_s, JobEventKind.RECOVERED, detail=why)
                 self._unbind(job)
+
+    def _move_to_idle(self) -> None:
+        """Kernels that had no core for an epoch, and have done little that is lost, go to clusters that stand idle."""
+        for job in self.queues.held_up(self.state.now_s, self.loop.settings.epoch_s):
+            assert job.spec.spread is not None
+            spread, taken = job.spec.spread, {each.slot for each in self.queues.progress.values()}
+            idle = [slot for slot in self.slots if slot.index not in taken and self._is_idle(slot)]
+            there = [slot for slot in idle if self.loads.target(slot) in spread.variants]
+            if there:
+                if self.queues.progress[job.spec.id].slices:
+                    why = "it waited for longer than it ever ran, and another cluster stood idle: it begins again there"
+                    self.state.note(job, self.state.now_s, JobEventKind.RECOVERED, detail=why)
+                self._unbind(job)
+                self._bind_to(job, max(there, key=lambda slot: self._whole_speed(spread, slot)))
+
+    def _whole_speed(self, spread: Spread, slot: MachineSlot) -> float:
+        module = self.loads.target(slot)
+        return self.loop.speed_on(spread, module, float(self.loop.kinds[module].cores))
+
+    def _is_idle(self, slot: MachineSlot) -> bool:
+        """Whether a cluster to which no kernel is bound may have one, and no kernel of others uses it."""
+        able = not slot.drained and slot.rests_until_s <= self.state.now_s
+        stays = self.loads.target(slot) == self.loads.wanted(slot)
+        used = self.loop.accounts[slot.index].running or self.queues.wants(slot.index)
+        return able and stays and not used
 
     def _has_share_elsewhere(self, job: Job) -> bool:
         """Whether there is a cluster for a kernel on which its tenant has a share."""
@@ -327,7 +353,7 @@ class SharedClusters:
         variant = spec.spread.variants[module]
         kernel = replace(spec.kernel, module=module, groups=variant.groups, slice_groups=variant.groups)
         job.spec = replace(spec, application=variant.application, kernel=kernel)
-        self.queues.bind(job, Progress(slot.index, module, variant))
+        self.queues.bind(job, Progress(slot.index, module, variant, rests_s=self.state.now_s))
         if job.memory is BufferState.NONE:
             self.state.ask_for_memory(job)
         self.state.changed(job)

@@ -32,7 +32,7 @@ class Progress:
         slices: Given out so far.
         running: Slices that run.
         again: Its slot failed: once none of its slices runs, it begins again.
-        rests_s: Board time since which none of its slices runs.
+        rests_s: Board time since which none of its slices runs, or it is bound.
     """
 
     slot: int
@@ -165,6 +165,20 @@ class KernelQueues:
     def idle(self, tenant: str) -> bool:
         """Whether a tenant has no kernel that is bound to a cluster."""
         return all(self._jobs[number].spec.tenant != tenant for number in self.progress)
+
+    def held_up(self, now_s: float, at_least_s: float) -> list[Job]:
+        """Kernels that could run where they are bound and have had no core for so long, oldest first.
+
+        Of those that have begun, the ones that have waited for longer than they ever ran: to begin again costs less.
+        """
+        found = []
+        for number in sorted(self.progress):
+            job, progress = self._jobs[number], self.progress[number]
+            waited_s = now_s - progress.rests_s
+            waits = not (progress.running or progress.again) and waited_s >= max(at_least_s, job.core_seconds)
+            if waits and job.ending is None and self._ready(number):
+                found.append(job)
+        return found
 
     def running(self) -> dict[str, TenantRunning]:
         """What each tenant has bound to clusters."""

@@ -291,9 +291,12 @@ class PriceLoop:
         """
         cores, total = self.kinds[module].cores, sum(self.weights.values()) or 1.0
         part = self.weights.get(tenant, 0.0) / total * cores
-        part = float(cores) if idle and part < LEAST_PART else part
+        return self.speed_on(spread, module, float(cores) if idle and part < LEAST_PART else part)
+
+    def speed_on(self, spread: Spread, module: str, cores: float) -> float:
+        """What so many cores of a cluster of a kind would do of a kernel, over one base PE."""
         fraction, _ = self.estimates.learned.fraction(spread.kernel, module)
-        return self.estimates.speed_of(spread, module) * part / max(part * (1 - fraction) + fraction, 1.0)
+        return self.estimates.speed_of(spread, module) * cores / max(cores * (1 - fraction) + fraction, 1.0)
 
     def _decide(self, view: PriceView) -> tuple[str, PriceDecision]:
         """The policy's decision; of one that fails, or whose shares cannot be given, the entitlement for this epoch.
