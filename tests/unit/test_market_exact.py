@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from eddy.core.errors import InvalidRequest
 from eddy.market import Certificate, certify, equilibrium, sharing_incentive
+from eddy.market.result import settled
 from unit.market_cases import Case, worst_violation
 
 UNREACHED: dict[str, tuple[Any, Any, Any, Any]] = {
@@ -94,6 +95,16 @@ def test_a_residual_is_infinite_where_anything_is_not_a_number() -> None:
     assert certify(eq.market, eq.prices, broken, broken * eq.prices).residual == np.inf
     for parts in ((np.nan, 0.0, 0.0), (0.0, np.nan, 0.0), (0.0, 0.0, np.nan), (0.0, np.inf, 0.0)):
         assert Certificate(*parts).residual == np.inf
+
+
+@pytest.mark.parametrize("utility", ["amdahl", "deliverable"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_no_share_that_is_not_a_number_passes_for_an_answer(utility: str, value: float) -> None:
+    eq = equilibrium([[0.5, 0.7, 1.0], [0.4, 1.0, 0.2]], [[1, 2, 0], [2, 0, 1]], [1, 2], [1, 2, 3], utility)
+    for place in np.ndindex(eq.shares.shape):
+        shares = eq.shares.copy()
+        shares[place] = value
+        assert settled(eq.market, eq.prices, shares, 1).residual == np.inf, "where it is not wanted, too"
 
 
 @pytest.mark.parametrize(

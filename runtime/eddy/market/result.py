@@ -108,8 +108,9 @@ def settled(
             *(market.fraction, market.throughput, market.budgets, market.capacity, prices),
             *(np.ascontiguousarray(shares), market.utility == "deliverable", KINK),
         )
-        # The comparisons of the compiled kernel pass over what is not a number.
-        good = bool(np.isfinite(prices).all() and np.isfinite(bids).all() and np.isfinite(worth).all())
+        # The comparisons of the compiled kernel pass over what is not a number. Every share, of nothing too, is in its
+        # tenant's utility, which is none if one of them is none; bids, which are many, need not be looked at.
+        good = bool(np.isfinite(prices).all() and np.isfinite(worth).all())
         certificate = Certificate(*parts) if good else Certificate(math.nan, math.nan, math.nan)
     else:
         bids, worth = shares * prices, utilities(market, shares)
