@@ -1,4 +1,4 @@
-"""No cluster stands idle while a kernel that could run there waits for a core of another; over the model of `de10pro`."""
+"""No cluster stands idle while a kernel that could run there waits for a core of another; on the model of `de10pro`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
 from eddy.policy.price import POLICIES
-from eddy.studies.vayalapra.clusters import CONFIGURATIONS
 from eddy.studies.vayalapra.live import Live, _request
 from unit.gpu_kit import compiler
 
@@ -41,7 +40,6 @@ class Few(Live):
     @property
     def busy(self) -> int:
         return sum(len(account.running) for account in self.loop.accounts.values())
-
 
     def until_ended(self, job: int) -> float:
         """Go on until a kernel has ended; answers the board time."""
