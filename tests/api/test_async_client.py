@@ -11,7 +11,7 @@ import anyio
 import httpx
 import numpy as np
 import pytest
-from eddy.client import AsyncClient, Client, JobFailed, ServerUnreachable
+from eddy.client import AsyncClient, Client, JobFailed, ServerUnreachable, answers
 from eddy.client.async_kernel import AsyncKernel
 from eddy.client.kernel import Kernel
 from eddy.core.errors import NotFound
@@ -31,10 +31,11 @@ async def test_a_job_from_arrays_to_arrays(server: Any) -> None:
     image = np.arange(12, dtype="u1").reshape(2, 2, 3)
     async with client(server) as ada:
         job = await ada.submit("invert", {"image": image}, labels={"run": "7"}, retries=1)
+        assert job["retries"] is not None
         assert (job["batch"], job["labels"], job["retries"]["max"]) == (2, {"run": "7"}, 1)
         with anyio.fail_after(60):
             async with anyio.create_task_group() as group:
-                ended: list[dict[str, Any]] = []
+                ended: list[answers.Job] = []
 
                 async def wait() -> None:
                     ended.append(await ada.wait(job["id"]))
@@ -59,7 +60,9 @@ async def test_a_submission_is_tried_out_and_a_job_explained_by_both_clients(ser
         assert (trial["admitted"], trial["batch"], trial["loads"][0]["module"]) == (True, 1, "inverter")
         assert server.store.jobs(None) == ()
         job = await ada.submit("invert", {"image": image})
-        assert (await ada.explain(job["id"]))["wait"]["cause"] == "slot"
+        wait = (await ada.explain(job["id"]))["wait"]
+        assert wait is not None
+        assert wait["cause"] == "slot"
         with pytest.raises(NotFound):
             await ada.explain(4711)
 
@@ -91,7 +94,7 @@ async def test_what_is_not_answered_is_asked_again() -> None:
 
     async with AsyncClient("http://eddy", "key", retries=2, http=httpx.MockTransport(handler)) as ada:
         ada.transport.pause = pause
-        assert await ada.quota() == {"tenant": "ada"}
+        assert dict(await ada.quota()) == {"tenant": "ada"}
         tries.clear()
         ada.transport.retries = 1
         with pytest.raises(ServerUnreachable):

@@ -116,7 +116,10 @@ def test_two_tenants_kernels_beside_an_application(clients: tuple[Client, Client
     assert sums.log == "".join(f"{k}: {total}\n" for k, total in enumerate(out))
     loads = [job.data["reconfigurations"] for job in (linear, step, sums)]
     assert loads == [1, 0, 0], "one load for all tenants: the start of a kernel clears a core"
-    counters = linear.data["kernel"]["counters"]
+    kernel = linear.data["kernel"]
+    assert kernel is not None
+    counters = kernel["counters"]
+    assert counters is not None
     assert counters["total_active_cycles"] == sum(counters["cycle_thread"]) <= counters["cycles"]
     fractions = [job.parallel_fraction for job in (linear, sums)]
     assert fractions[0] is not None

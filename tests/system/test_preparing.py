@@ -106,6 +106,7 @@ def test_a_module_that_cannot_be_built_fails_its_job_alone(tmp_path: Path) -> No
         with pytest.raises(JobFailed, match="no such wire"):
             waiting.wait(timeout_s=20)
         error = waiting.data["error"]
+        assert error is not None
         assert (error["cause"], error["message"]) == ("module-not-built", "rotate cannot be built: error: no such wire")
         with pytest.raises(JobFailed, match="no such wire"):
             chain(ada).wait(timeout_s=20)

@@ -82,7 +82,10 @@ def test_it_feels_like_arrays_and_launches_overlap(ada: Client) -> None:
         "kernel:step",
         {"done": shown["batch"], "total": shown["batch"]},
     )
-    assert shown["kernel"]["counters"]["total_active_cycles"] == sum(shown["kernel"]["counters"]["cycle_thread"])
+    assert shown["kernel"] is not None
+    counters = shown["kernel"]["counters"]
+    assert counters is not None
+    assert counters["total_active_cycles"] == sum(counters["cycle_thread"])
     assert set(ada.outputs(launched[0].id)) == {"y"}
     np.testing.assert_array_equal(ada.outputs(launched[0].id)["y"], wanted[0])
 

@@ -58,6 +58,7 @@ def test_two_tenants_see_the_market_and_the_operator_changes_the_policy(server: 
             assert [{me["weight"] for me in epochs} for epochs in found] == [{1.0}, {3.0}]
             for epochs in found:  # in its last epoch a tenant may have been left with nothing to do
                 assert sum(share["core_seconds"] for me in epochs for share in me["shares"]) > 0
+            assert jobs[0].data["kernel"] is not None
             assert jobs[0].data["kernel"]["core_seconds"] > 0
             with pytest.raises(InvalidRequest, match="no policy"):
                 operator.set_price_policy("nobody")

@@ -147,6 +147,7 @@ def test_a_failed_job_raises_with_its_cause(tmp_path: Path) -> None:
         with pytest.raises(JobFailed) as failed:
             job.wait()
         assert failed.value.details["cause"] == "write-outside-window"
+        assert job.data["error"] is not None
         assert job.data["error"]["cause"] == "write-outside-window"
         with pytest.raises(Conflict):
             _ = job.outputs

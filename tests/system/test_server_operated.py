@@ -16,6 +16,7 @@ def adds_up(client: Client) -> dict[str, int]:
     for entry in found["entries"]:
         had[entry["tenant"]] = had.get(entry["tenant"], 0) + entry["slot_ns"] + entry["shared_ns"]
     board = found["board"]
+    assert board is not None
     assert sum(had.values()) == board["slots"] * (board["to_ns"] - board["from_ns"]) > 0
     return had
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from html.parser import HTMLParser
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from eddy.api import examples
 from eddy.api.market_schemas import _NOW
-from eddy.client import pictures, progress
+from eddy.client import answers, pictures, progress
 from eddy.client.views import JobList, MarketView, Timeline
 
 HOSTILE = "<script>alert(1)</script>&\"'"
@@ -57,7 +57,7 @@ def test_a_job_says_where_its_time_went() -> None:
 def test_a_job_that_failed_says_why_whoever_wrote_it() -> None:
     failed = {**examples.JOB, "state": "failed", "error": {"cause": "hang", "message": HOSTILE}, "doing": HOSTILE}
     assert f"hang: {HOSTILE}" in read(pictures.job({**failed, "application": HOSTILE, "tenant": HOSTILE})).text
-    assert HOSTILE in read(JobList([{**failed, "application": HOSTILE}])._repr_html_()).text
+    assert HOSTILE in read(JobList([cast(answers.Job, {**failed, "application": HOSTILE})])._repr_html_()).text
 
 
 def test_a_board_that_computes_nothing_is_called_so() -> None:
@@ -65,7 +65,7 @@ def test_a_board_that_computes_nothing_is_called_so() -> None:
 
 
 def test_a_timeline_draws_each_span_where_it_was() -> None:
-    overview = dict(examples.OVERVIEW)
+    overview = cast(answers.Overview, dict(examples.OVERVIEW))
     span = overview["spans"][0]
     overview["spans"] = [span, {**span, "kind": "item", "item": 3, "start_s": 0.0048, "end_s": 0.0096, "ok": False}]
     drawn = read(Timeline.of(overview)._repr_html_())

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import numpy as np
@@ -18,7 +18,7 @@ from eddy.board.signing import main as signing
 from eddy.cli import output
 from eddy.cli.local import key_for
 from eddy.cli.main import app
-from eddy.client import Client, Job
+from eddy.client import Client, Job, answers
 from eddy.core.errors import InvalidRequest
 from typer.testing import CliRunner
 
@@ -189,7 +189,7 @@ def job(states: list[tuple[str, int]]) -> tuple[Job, list[tuple[str, int]]]:
         return httpx.Response(200, json={**current, "state": state, "progress": {"done": done, "total": 2}})
 
     client = Client("http://eddy", "k", http=httpx.MockTransport(handler))
-    return Job(client, {**current, "state": "queued"}), []
+    return Job(client, cast(answers.Job, {**current, "state": "queued"})), []
 
 
 def noting(seen: list[tuple[str, int]]) -> Callable[[Job], None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +49,7 @@ def _facts(facts: dict[str, Any]) -> str:
     )
 
 
-def _when(entry: dict[str, Any]) -> str:
+def _when(entry: Mapping[str, Any]) -> str:
     return time.strftime("%m-%d %H:%M:%S", time.gmtime(entry["at_unix_s"]))
 
 

@@ -12,7 +12,7 @@ import sqlite3
 import stat
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -146,7 +146,7 @@ def certificate(environment: Mapping[str, str], now_s: float) -> Iterator[Findin
         yield "certificate", True, f"valid for {days:.0f} days", ""
 
 
-def slots(found: Iterator[Mapping[str, Any]] | list[dict[str, Any]]) -> Iterator[Finding]:
+def slots(found: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
     """Whether slots are closed by their decouplers after a fault, or drained; of a server that answers."""
     listed = list(found)
     if not listed:

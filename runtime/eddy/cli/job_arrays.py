@@ -57,9 +57,9 @@ def save_array(client: Client, array: JobArray, folder: Path) -> dict[str, str]:
 
     folder.mkdir(parents=True, exist_ok=True)
     files = {}
-    for job in array.jobs():
+    for index, job in enumerate(array.jobs()):
         for name, values in client.outputs(job.id).items():
-            name = f"{name}-{job.data['array']['index']}"
+            name = f"{name}-{index}"
             np.save(folder / f"{name}.npy", values)
             files[name] = str(folder / f"{name}.npy")
     return files

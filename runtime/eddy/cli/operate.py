@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -34,7 +35,7 @@ def undrain(slot: SlotIndex, url: Url = URL, key: Key = KEY, as_json: AsJson = F
     _say(answer, as_json)
 
 
-def _say(slot: dict[str, Any], as_json: bool) -> None:
+def _say(slot: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(slot)
     else:

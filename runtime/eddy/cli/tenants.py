@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -96,7 +97,7 @@ def tenant_list(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None
         _list(found)
 
 
-def _list(found: list[dict[str, Any]]) -> None:
+def _list(found: Sequence[Mapping[str, Any]]) -> None:
     columns = (
         Column("Tenant", "id"),
         Column("Oper.", "admin"),
@@ -154,7 +155,7 @@ def key_rotate(
     _made(made, as_json)
 
 
-def _made(made: dict[str, Any], as_json: bool) -> None:
+def _made(made: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(made)
         return
@@ -186,7 +187,7 @@ def key_list(
     table("", columns, [{**each, "made": _day(each["created_unix_s"]), "state": _state(each)} for each in found])
 
 
-def _state(each: dict[str, Any]) -> str:
+def _state(each: Mapping[str, Any]) -> str:
     if not each["valid"]:
         return "ended"
     ends = [at for at in (each["expires_unix_s"], each["revoked_unix_s"]) if at is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -51,7 +52,7 @@ def usage(
         say(f"{said}: {'all of it is charged' if charged_ns == passed_ns else f'{passed_ns - charged_ns} ns are not'}")
 
 
-def _row(entry: dict[str, Any]) -> dict[str, str]:
+def _row(entry: Mapping[str, Any]) -> dict[str, str]:
     seconds = {f"{unit}_s": f"{entry[f'{unit}_ns'] / _NS:.6f}" for unit in ("slot", "shared", "core")}
     return {"day": entry["day"], "who": entry["tenant"] or "(nobody)", **seconds}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from eddy.client import answers
 from eddy.client.sendable import quoted
 from eddy.client.transport import Transport
 
@@ -13,23 +14,22 @@ class AccountCalls:
 
     transport: Transport
 
-    def who_am_i(self) -> dict[str, Any]:
+    def who_am_i(self) -> answers.SessionAnswer:
         """Who you are: `tenant`, and whether you are an `operator`."""
-        return self.transport.json("GET", "/v1/session")
+        return self.transport.answer(answers.SessionAnswer, "GET", "/v1/session")
 
-    def keys(self, tenant: str = "") -> list[dict[str, Any]]:
+    def keys(self, tenant: str = "") -> list[answers.Key]:
         """Your API keys, without the keys themselves; a tenant's, or everyone's, for operators."""
-        return list(self.transport.json("GET", "/v1/keys", params={"tenant": tenant})["keys"])
+        return list(self.transport.answer(answers.KeyList, "GET", "/v1/keys", params={"tenant": tenant})["keys"])
 
-    def make_key(self, **fields: Any) -> dict[str, Any]:
+    def make_key(self, **fields: Any) -> answers.KeyMade:
         """A new API key; the answer has it as `key`, this once.
 
         Args:
             fields: `tenant`, `scope`, `label`, `expires_in_s`, `replaces`, `grace_s`, as `POST /v1/keys` takes them.
         """
-        return self.transport.json(
-            "POST", "/v1/keys", body={name: value for name, value in fields.items() if value is not None}
-        )
+        given = {name: value for name, value in fields.items() if value is not None}
+        return self.transport.answer(answers.KeyMade, "POST", "/v1/keys", body=given)
 
     def revoke_key(self, key: str) -> None:
         """Revoke a key, by its name.
@@ -39,7 +39,7 @@ class AccountCalls:
         """
         self.transport.request("DELETE", f"/v1/keys/{quoted(key)}")
 
-    def usage(self, first: str = "", last: str = "", tenant: str = "") -> dict[str, Any]:
+    def usage(self, first: str = "", last: str = "", tenant: str = "") -> answers.UsageReport:
         """What you had of slots and cores, by day (UTC); everyone, and what it adds up to, for operators.
 
         Args:
@@ -48,8 +48,8 @@ class AccountCalls:
             tenant: Only this tenant's (operators).
         """
         params = {name: value for name, value in (("from", first), ("to", last), ("tenant", tenant)) if value}
-        return self.transport.json("GET", "/v1/usage", params=params)
+        return self.transport.answer(answers.UsageReport, "GET", "/v1/usage", params=params)
 
-    def quota(self) -> dict[str, Any]:
+    def quota(self) -> answers.QuotaAnswer:
         """Your bounds, and how much of each is used."""
-        return self.transport.json("GET", "/v1/quota")
+        return self.transport.answer(answers.QuotaAnswer, "GET", "/v1/quota")

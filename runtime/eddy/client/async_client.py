@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from eddy.client import answers
 from eddy.client.asked import asked
 from eddy.client.async_calls import AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls
 from eddy.client.async_transport import AsyncTransport
 from eddy.client.client import SUBMIT_TIMEOUT_S
 from eddy.client.errors import JobFailed
-from eddy.client.job import MOST_WAIT_S, Job
+from eddy.client.job import MOST_WAIT_S, Job, said_of
 from eddy.client.sendable import quoted, setting, submission_key
 from eddy.client.stream import Event
 from eddy.client.submitting import fields_of, payloads_of
@@ -92,7 +93,7 @@ class AsyncClient(AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls):
         retries: int | Mapping[str, Any] | None = None,
         end_late: bool = False,
         idempotency_key: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> answers.Job:
         """Submit a job; the server has it durably when this returns. Answers the job object.
 
         Raises:
@@ -102,7 +103,7 @@ class AsyncClient(AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls):
         (body,) = await self._submissions(application, [inputs or {}], batch, priority, deadline_s)
         body |= asked(labels, after, retries, end_late)
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
-        return await self.transport.json("POST", "/v1/jobs", body=body, headers=headers)
+        return await self.transport.answer(answers.Job, "POST", "/v1/jobs", body=body, headers=headers)
 
     async def dry_run(
         self,
@@ -112,14 +113,14 @@ class AsyncClient(AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls):
         batch: int | None = None,
         priority: int = 1,
         deadline_s: float | None = None,
-    ) -> dict[str, Any]:
+    ) -> answers.DryRun:
         """What a submission would cost and when it would run; the arrays are uploaded, the job is not kept.
 
         Raises:
             InvalidRequest, QuotaExceeded: As `submit` does.
         """
         (body,) = await self._submissions(application, [inputs or {}], batch, priority, deadline_s)
-        return await self.transport.json("POST", "/v1/jobs?dry_run=true", body=body)
+        return await self.transport.answer(answers.DryRun, "POST", "/v1/jobs?dry_run=true", body=body)
 
     async def submit_array(
         self,
@@ -134,7 +135,7 @@ class AsyncClient(AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls):
         retries: int | Mapping[str, Any] | None = None,
         end_late: bool = False,
         idempotency_key: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> answers.Array:
         """Submit a job for each entry of `inputs`, all or none, under one id; answers the array object.
 
         Raises:
@@ -145,7 +146,9 @@ class AsyncClient(AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls):
         each = [{name: body.pop(name) for name in ("inputs", "constants")} for body in bodies]
         job = {**bodies[0], **asked(labels, after, retries, end_late)} if bodies else {}
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
-        return await self.transport.json("POST", "/v1/arrays", body={"job": job, "each": each}, headers=headers)
+        return await self.transport.answer(
+            answers.Array, "POST", "/v1/arrays", body={"job": job, "each": each}, headers=headers
+        )
 
     async def _submissions(
         self,
@@ -181,36 +184,36 @@ class AsyncClient(AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls):
 
         return AsyncKernel(self, source, name, defines, includes, options)
 
-    async def show_array(self, array: int) -> dict[str, Any]:
+    async def show_array(self, array: int) -> answers.Array:
         """The array object.
 
         Raises:
             NotFound: You have none of that id.
         """
-        return await self.transport.json("GET", f"/v1/arrays/{array}")
+        return await self.transport.answer(answers.Array, "GET", f"/v1/arrays/{array}")
 
-    async def cancel_array(self, array: int) -> dict[str, Any]:
+    async def cancel_array(self, array: int) -> answers.Array:
         """Ask for the end of all jobs of an array that have not ended; answers the array object.
 
         Raises:
             Conflict: All have ended already.
         """
-        return await self.transport.json("DELETE", f"/v1/arrays/{array}")
+        return await self.transport.answer(answers.Array, "DELETE", f"/v1/arrays/{array}")
 
-    async def explain(self, job: int) -> dict[str, Any]:
+    async def explain(self, job: int) -> answers.Explained:
         """Why a job waits, where its time went, why slots were taken from it, what would have made it faster.
 
         Raises:
             NotFound: You have none of that id.
         """
-        return await self.transport.json("GET", f"/v1/jobs/{job}/explain")
+        return await self.transport.answer(answers.Explained, "GET", f"/v1/jobs/{job}/explain")
 
-    async def show(self, job: int, *, wait_s: float = 0.0, while_state: str | None = None) -> dict[str, Any]:
+    async def show(self, job: int, *, wait_s: float = 0.0, while_state: str | None = None) -> answers.Job:
         """The job object; with `wait_s` (at most 60) when it has ended, or is not in that state any more."""
         params = {"wait": wait_s, **({"while": while_state} if while_state else {})} if wait_s else None
-        return await self.transport.json("GET", f"/v1/jobs/{job}", params=params)
+        return await self.transport.answer(answers.Job, "GET", f"/v1/jobs/{job}", params=params)
 
-    async def wait(self, job: int) -> dict[str, Any]:
+    async def wait(self, job: int) -> answers.Job:
         """Wait until a job has succeeded; answers the job object. Cancel the task, or use a timeout, to stop waiting.
 
         Raises:
@@ -220,42 +223,42 @@ class AsyncClient(AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls):
         while data["state"] not in FINAL:
             data = await self.show(job, wait_s=MOST_WAIT_S)
         if data["state"] != "succeeded":
-            error = data.get("error") or {}
-            why = f": {error['message']}" if error.get("message") else ""
-            message = f"Job {job} ended as {data['state']}{why}"
-            raise JobFailed(message, job=job, state=data["state"], cause=error.get("cause", ""))
+            why, cause = said_of(data)
+            raise JobFailed(f"Job {job} ended as {data['state']}{why}", job=job, state=data["state"], cause=cause)
         return data
 
-    async def cancel(self, job: int, *, wait_s: float = 0.0) -> dict[str, Any]:
+    async def cancel(self, job: int, *, wait_s: float = 0.0) -> answers.Job:
         """Ask for a job's end; answers the job object, at once or, with `wait_s`, when it has ended.
 
         Raises:
             Conflict: It has ended already.
         """
-        return await self.transport.json("DELETE", f"/v1/jobs/{job}", params={"wait": wait_s} if wait_s else None)
+        return await self.transport.answer(
+            answers.Job, "DELETE", f"/v1/jobs/{job}", params={"wait": wait_s} if wait_s else None
+        )
 
-    async def hold(self, job: int) -> dict[str, Any]:
+    async def hold(self, job: int) -> answers.Job:
         """Keep what a job left from being removed to make room; it counts among the bytes you may keep."""
-        return await self.transport.json("PUT", f"/v1/jobs/{job}/hold")
+        return await self.transport.answer(answers.Job, "PUT", f"/v1/jobs/{job}/hold")
 
-    async def let_go(self, job: int) -> dict[str, Any]:
+    async def let_go(self, job: int) -> answers.Job:
         """Have what a job left removed when room is needed."""
-        return await self.transport.json("DELETE", f"/v1/jobs/{job}/hold")
+        return await self.transport.answer(answers.Job, "DELETE", f"/v1/jobs/{job}/hold")
 
-    async def jobs(self, *, limit: int | None = None, **filters: Any) -> list[dict[str, Any]]:
+    async def jobs(self, *, limit: int | None = None, **filters: Any) -> list[answers.Job]:
         """Your jobs, newest first; every one that fits, or the first `limit`.
 
         Args:
             limit: At most so many.
             filters: As `GET /v1/jobs` takes them; `label` may be a list of `name=value`.
         """
-        found: list[dict[str, Any]] = []
+        found: list[answers.Job] = []
         cursor: str | None = None
         while True:
             size = min(500, limit - len(found)) if limit else None
             wanted = {**filters, "limit": size, "cursor": cursor}
             given = {name: value for name, value in wanted.items() if value is not None}
-            page = await self.transport.json("GET", "/v1/jobs", params=given)
+            page = await self.transport.answer(answers.JobPage, "GET", "/v1/jobs", params=given)
             found += page["jobs"]
             cursor = page["next"]
             if cursor is None or (limit and len(found) >= limit):
@@ -278,8 +281,8 @@ class AsyncClient(AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls):
         shown = await self.show(job)
         if shown["state"] != "succeeded":
             raise Conflict(f"Job {job} is {shown['state']}; it has outputs once it has succeeded.", job=job, status=409)
-        if shown.get("kernel"):
-            written = shown["kernel"]["outputs"].items()
+        if kernel := shown.get("kernel"):
+            written = kernel["outputs"].items()
             return {name: arrays.written(await self.output_bytes(job, name), entry) for name, entry in written}
         wanted = [buffer for buffer in await self.buffers(shown["application"]) if buffer.role == "output"]
         return {b.name: arrays.output(await self.output_bytes(job, b.name), b, shown["batch"]) for b in wanted}
@@ -303,12 +306,12 @@ class AsyncClient(AsyncAccountCalls, AsyncLookups, AsyncOperatorCalls):
         """The bytes of a blob."""
         return (await self.transport.request("GET", f"/v1/blobs/{quoted(sha256)}")).content
 
-    async def blobs(self) -> list[dict[str, Any]]:
+    async def blobs(self) -> list[answers.Blob]:
         """Every blob you keep: `sha256` and `bytes`, in order of the hashes."""
-        found: list[dict[str, Any]] = []
+        found: list[answers.Blob] = []
         cursor: str | None = ""
         while cursor is not None:
-            page = await self.transport.json("GET", "/v1/blobs", params={"cursor": cursor})
+            page = await self.transport.answer(answers.BlobPage, "GET", "/v1/blobs", params={"cursor": cursor})
             found += page["blobs"]
             cursor = page["next"]
         return found

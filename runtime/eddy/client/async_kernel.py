@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from eddy.client import answers
 from eddy.client.asked import asked
 from eddy.client.async_transport import AsyncTransport
 from eddy.client.job import Job
 from eddy.client.kernel import KernelSource, array_of, little
 from eddy.client.sendable import submission_key
+from eddy.client.transport import T
 
 Sizes = int | Sequence[int]
 
@@ -23,7 +25,7 @@ class AsyncLauncher(Protocol):
     async def put_blob(self, data: bytes) -> str:
         """Store bytes, unless they are there already; answers their name."""
 
-    async def wait(self, job: int) -> dict[str, Any]:
+    async def wait(self, job: int) -> answers.Job:
         """Wait until a job has succeeded."""
 
     async def output_bytes(self, job: int, name: str) -> bytes:
@@ -69,7 +71,7 @@ class AsyncKernel(KernelSource):
         end_late: bool = False,
         min_progress: float | None = None,
         idempotency_key: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> answers.Job:
         """Submit a launch; answers the job object. `Kernel.launch` says what the arguments are.
 
         Raises:
@@ -80,7 +82,7 @@ class AsyncKernel(KernelSource):
         body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
         body |= asked(labels, after, retries, end_late, min_progress)
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
-        return await self._post("/v1/jobs", body, headers)
+        return await self._post(answers.Job, "/v1/jobs", body, headers)
 
     async def dry_run(
         self,
@@ -91,13 +93,13 @@ class AsyncKernel(KernelSource):
         priority: int = 1,
         deadline_s: float | None = None,
         time_limit_s: float | None = None,
-    ) -> dict[str, Any]:
+    ) -> answers.DryRun:
         """What a launch would cost and when it would run; no job is kept. Raises what `launch` does."""
         body = await self._uploaded(global_size, arguments, local_size, offset)
         body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
-        return await self._post("/v1/jobs?dry_run=true", body, {})
+        return await self._post(answers.DryRun, "/v1/jobs?dry_run=true", body, {})
 
-    async def finish(self, job: int, *arguments: object) -> dict[str, Any]:
+    async def finish(self, job: int, *arguments: object) -> answers.Job:
         """Wait until a launch has succeeded, and bring the arrays it was given up to date; answers the job object.
 
         Args:
@@ -110,7 +112,8 @@ class AsyncKernel(KernelSource):
         from eddy.client import arrays
 
         data = await self._client.wait(job)
-        for name, output in (data["kernel"] or {}).get("outputs", {}).items():
+        kernel = data["kernel"]
+        for name, output in (kernel["outputs"] if kernel else {}).items():
             array = array_of(arguments[output["argument"]])
             if array is not None:
                 array[...] = arrays.written(await self._client.output_bytes(job, name), output)
@@ -125,9 +128,7 @@ class AsyncKernel(KernelSource):
                 await self._client.put_blob(little(array).tobytes())
         return body
 
-    async def _post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
+    async def _post(self, kind: type[T], path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> T:
         # Compiling takes seconds, and its turn may have to come first.
         transport, answer_s = self._client.transport, self._client.submit_timeout_s
-        answer = await transport.request("POST", path, body=body, headers=headers, answer_s=answer_s)
-        found: dict[str, Any] = answer.json()
-        return found
+        return await transport.answer(kind, "POST", path, body=body, headers=headers, answer_s=answer_s)

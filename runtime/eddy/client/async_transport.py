@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import httpx
@@ -12,7 +12,7 @@ import httpx
 from eddy.client.errors import ServerUnreachable
 from eddy.client.sendable import address, bearer_key, json_body
 from eddy.client.stream import Event, parse
-from eddy.client.transport import Transport
+from eddy.client.transport import T, Transport
 
 _READ_TIMEOUT_S = 60.0
 """Longer than the server's heartbeat: a stream that is silent for this long is dead."""
@@ -99,6 +99,10 @@ class AsyncTransport:
         """Ask for a JSON object; see `request`."""
         answer: dict[str, Any] = (await self.request(method, path, **arguments)).json()
         return answer
+
+    async def answer(self, kind: type[T], method: str, path: str, **arguments: Any) -> T:
+        """Ask for what the page says is answered: `kind` is a type of `eddy.client.answers`; see `request`."""
+        return cast(T, await self.json(method, path, **arguments))
 
     async def follow(self, path: str, after: int = -1) -> AsyncIterator[Event]:
         """Every event after `after`, reconnecting where the connection breaks, until the server ends the stream.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx
 
+from eddy.client import answers
 from eddy.client.account_calls import AccountCalls
 from eddy.client.expecting import Expecting
 from eddy.client.job import Job
@@ -109,17 +110,17 @@ class Client(AccountCalls, Expecting, OperatorCalls):
         """
         return JobArray(self, self.show_array(array))
 
-    def show_array(self, array: int) -> dict[str, Any]:
+    def show_array(self, array: int) -> answers.Array:
         """The array object."""
-        return self.transport.json("GET", f"/v1/arrays/{array}")
+        return self.transport.answer(answers.Array, "GET", f"/v1/arrays/{array}")
 
-    def cancel_array(self, array: int) -> dict[str, Any]:
+    def cancel_array(self, array: int) -> answers.Array:
         """Ask for the end of all jobs of an array that have not ended; answers the array object.
 
         Raises:
             Conflict: All have ended already.
         """
-        return self.transport.json("DELETE", f"/v1/arrays/{array}")
+        return self.transport.answer(answers.Array, "DELETE", f"/v1/arrays/{array}")
 
     def job(self, job: int) -> Job:
         """A handle on a job.
@@ -129,7 +130,7 @@ class Client(AccountCalls, Expecting, OperatorCalls):
         """
         return Job(self, self.show(job))
 
-    def show(self, job: int, *, wait_s: float = 0.0, while_state: str | None = None) -> dict[str, Any]:
+    def show(self, job: int, *, wait_s: float = 0.0, while_state: str | None = None) -> answers.Job:
         """The job object.
 
         Args:
@@ -138,32 +139,34 @@ class Client(AccountCalls, Expecting, OperatorCalls):
             while_state: Wait only as long as it is in this state.
         """
         params = {"wait": wait_s, **({"while": while_state} if while_state else {})} if wait_s else None
-        return self.transport.json("GET", f"/v1/jobs/{job}", params=params)
+        return self.transport.answer(answers.Job, "GET", f"/v1/jobs/{job}", params=params)
 
-    def cancel(self, job: int, *, wait_s: float = 0.0) -> dict[str, Any]:
+    def cancel(self, job: int, *, wait_s: float = 0.0) -> answers.Job:
         """Ask for a job's end; answers the job object, at once or, with `wait_s`, when it has ended.
 
         Raises:
             Conflict: It has ended already.
         """
-        return self.transport.json("DELETE", f"/v1/jobs/{job}", params={"wait": wait_s} if wait_s else None)
+        return self.transport.answer(
+            answers.Job, "DELETE", f"/v1/jobs/{job}", params={"wait": wait_s} if wait_s else None
+        )
 
-    def hold(self, job: int) -> dict[str, Any]:
+    def hold(self, job: int) -> answers.Job:
         """Keep what a job left from being removed to make room; it counts among the bytes you may keep.
 
         Raises:
             Conflict: It has not ended.
             QuotaExceeded: You may not keep so many bytes.
         """
-        return self.transport.json("PUT", f"/v1/jobs/{job}/hold")
+        return self.transport.answer(answers.Job, "PUT", f"/v1/jobs/{job}/hold")
 
-    def let_go(self, job: int) -> dict[str, Any]:
+    def let_go(self, job: int) -> answers.Job:
         """Have what a job left removed when room is needed.
 
         Raises:
             Conflict: The operator holds it.
         """
-        return self.transport.json("DELETE", f"/v1/jobs/{job}/hold")
+        return self.transport.answer(answers.Job, "DELETE", f"/v1/jobs/{job}/hold")
 
     def jobs(
         self,
@@ -205,7 +208,7 @@ class Client(AccountCalls, Expecting, OperatorCalls):
             size = min(500, limit - len(found)) if limit else None
             wanted = {**filters, "limit": size, "cursor": cursor}
             given = {key: value for key, value in wanted.items() if value is not None}
-            page = self.transport.json("GET", "/v1/jobs", params=given)
+            page = self.transport.answer(answers.JobPage, "GET", "/v1/jobs", params=given)
             found += page["jobs"]
             cursor = page["next"]
             if cursor is None or (limit and len(found) >= limit):
@@ -231,8 +234,8 @@ class Client(AccountCalls, Expecting, OperatorCalls):
         shown = self.show(job)
         if shown["state"] != "succeeded":
             raise Conflict(f"Job {job} is {shown['state']}; it has outputs once it has succeeded.", job=job, status=409)
-        if shown.get("kernel"):
-            written = shown["kernel"]["outputs"].items()
+        if kernel := shown.get("kernel"):
+            written = kernel["outputs"].items()
             return {name: arrays.written(self.output_bytes(job, name), entry) for name, entry in written}
         wanted = [buffer for buffer in self.buffers(shown["application"]) if buffer.role == "output"]
         return {b.name: arrays.output(self.output_bytes(job, b.name), b, shown["batch"]) for b in wanted}
@@ -261,12 +264,12 @@ class Client(AccountCalls, Expecting, OperatorCalls):
                 self.transport.request("PUT", f"/v1/blobs/{name}", content=data)
         return name
 
-    def blobs(self) -> list[dict[str, Any]]:
+    def blobs(self) -> list[answers.Blob]:
         """Every blob you keep: `sha256` and `bytes`, in order of the hashes."""
-        found: list[dict[str, Any]] = []
+        found: list[answers.Blob] = []
         cursor: str | None = ""
         while cursor is not None:
-            page = self.transport.json("GET", "/v1/blobs", params={"cursor": cursor})
+            page = self.transport.answer(answers.BlobPage, "GET", "/v1/blobs", params={"cursor": cursor})
             found += page["blobs"]
             cursor = page["next"]
         return found
@@ -300,17 +303,17 @@ class Client(AccountCalls, Expecting, OperatorCalls):
 
     # Look up
 
-    def apps(self) -> list[dict[str, Any]]:
+    def apps(self) -> list[answers.App]:
         """Every application."""
-        return list(self.transport.json("GET", "/v1/apps")["apps"])
+        return list(self.transport.answer(answers.AppList, "GET", "/v1/apps")["apps"])
 
-    def app(self, name: str) -> dict[str, Any]:
+    def app(self, name: str) -> answers.App:
         """One application.
 
         Raises:
             NotFound: There is none of that name.
         """
-        return self.transport.json("GET", f"/v1/apps/{quoted(name)}")
+        return self.transport.answer(answers.App, "GET", f"/v1/apps/{quoted(name)}")
 
     def buffers(self, application: str) -> list[BufferInfo]:
         """The buffers of an application."""
@@ -318,13 +321,13 @@ class Client(AccountCalls, Expecting, OperatorCalls):
 
         return [BufferInfo.parse(buffer) for buffer in self.app(application)["buffers"]]
 
-    def slots(self) -> dict[str, Any]:
+    def slots(self) -> answers.SlotList:
         """What every slot does now: `now_s` and `slots`."""
-        return self.transport.json("GET", "/v1/slots")
+        return self.transport.answer(answers.SlotList, "GET", "/v1/slots")
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self) -> answers.Overview:
         """The board at a glance: slots, jobs under way and ended last, what slots did of late."""
-        return self.transport.json("GET", "/v1/overview")
+        return self.transport.answer(answers.Overview, "GET", "/v1/overview")
 
     def timeline(self) -> Timeline:
         """What slots did of late; a notebook draws it."""
@@ -332,19 +335,19 @@ class Client(AccountCalls, Expecting, OperatorCalls):
 
     def market(self) -> MarketView:
         """Prices of the clusters, and one's own shares of them; a notebook draws them."""
-        return MarketView(self.transport.json("GET", "/v1/market"))
+        return MarketView(self.transport.answer(answers.MarketAnswer, "GET", "/v1/market"))
 
-    def market_history(self, after: int = -1) -> list[dict[str, Any]]:
+    def market_history(self, after: int = -1) -> list[answers.MarketEpoch]:
         """Epochs that ended, with a number above `after`, in which one had work; oldest first."""
-        return list(self.transport.json("GET", f"/v1/market/history?after={after}")["epochs"])
+        return list(self.transport.answer(answers.MarketHistory, "GET", f"/v1/market/history?after={after}")["epochs"])
 
-    def market_explained(self) -> dict[str, Any]:
+    def market_explained(self) -> answers.MarketExplanation:
         """Why one has the shares one has: `words`, what a PE more is worth by cluster, and a doubled weight."""
-        return self.transport.json("GET", "/v1/market/explain")
+        return self.transport.answer(answers.MarketExplanation, "GET", "/v1/market/explain")
 
     def ready(self) -> bool:
         """Whether the server takes jobs at this moment."""
         try:
-            return bool(self.transport.json("GET", "/readyz", retries=0).get("status") == "ok")
+            return bool(self.transport.answer(answers.Health, "GET", "/readyz", retries=0).get("status") == "ok")
         except EddyError:
             return False

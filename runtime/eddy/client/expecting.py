@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from eddy.client import answers
 from eddy.client.submitting import Submitting
 
 
@@ -19,7 +20,7 @@ class Expecting(Submitting):
         batch: int | None = None,
         priority: int = 1,
         deadline_s: float | None = None,
-    ) -> dict[str, Any]:
+    ) -> answers.DryRun:
         """What a submission would cost and when it would run; the arrays are uploaded, the job is not kept.
 
         Returns:
@@ -32,12 +33,12 @@ class Expecting(Submitting):
         body = {"application": application, "batch": size, "priority": priority, **fields}
         if deadline_s is not None:
             body["deadline_s"] = deadline_s
-        return self.transport.json("POST", "/v1/jobs?dry_run=true", body=body)
+        return self.transport.answer(answers.DryRun, "POST", "/v1/jobs?dry_run=true", body=body)
 
-    def explain(self, job: int) -> dict[str, Any]:
+    def explain(self, job: int) -> answers.Explained:
         """Why a job waits, where its time went, why slots were taken from it, what would have made it faster.
 
         Raises:
             NotFound: You have none of that id.
         """
-        return self.transport.json("GET", f"/v1/jobs/{job}/explain")
+        return self.transport.answer(answers.Explained, "GET", f"/v1/jobs/{job}/explain")

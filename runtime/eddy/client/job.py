@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from eddy.client import pictures
+from eddy.client import answers, pictures
 from eddy.client.errors import JobFailed, WaitTimeout
 from eddy.client.progress import shown
 from eddy.client.stream import Event, follow
@@ -35,9 +35,9 @@ class Job:
         data: The job object as last seen; see docs/reference/http-api.md.
     """
 
-    def __init__(self, client: Session, data: Mapping[str, Any]) -> None:
+    def __init__(self, client: Session, data: answers.Job) -> None:
         self._client = client
-        self.data = dict(data)
+        self.data = data.copy()
 
     def __repr__(self) -> str:
         return f"<Job {self.id} {self.data['application']} {self.state}>"
@@ -148,9 +148,7 @@ class Job:
             time.sleep(min(left_s, _PAUSE_S))
 
     def _failure(self) -> JobFailed:
-        error = self.data.get("error") or {}
-        cause = error.get("cause", "")
-        why = f": {error['message']}" if error.get("message") else ""
+        why, cause = said_of(self.data)
         return JobFailed(f"Job {self.id} ended as {self.state}{why}", job=self.id, state=self.state, cause=cause)
 
     @property
@@ -165,6 +163,15 @@ class Job:
 
 OnChange = Callable[[Job], None]
 """Called with a job that has changed."""
+
+
+def said_of(job: answers.Job) -> tuple[str, str]:
+    """How a message on a job's end goes on, "" where there is nothing to say; and the cause."""
+    error = job.get("error")
+    if not error:
+        return "", ""
+    message = error.get("message", "")
+    return f": {message}" if message else "", error.get("cause", "")
 
 
 def both(first: OnChange, second: OnChange | None) -> OnChange:

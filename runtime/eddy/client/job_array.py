@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from eddy.client import answers
 from eddy.client.errors import JobFailed, WaitTimeout
-from eddy.client.job import Job
+from eddy.client.job import Job, said_of
 
 if TYPE_CHECKING:
     from eddy.client.session import Session
@@ -23,7 +24,7 @@ class JobArray:
         data: The array object, as the server gave it.
     """
 
-    def __init__(self, client: Session, data: dict[str, Any]) -> None:
+    def __init__(self, client: Session, data: answers.Array) -> None:
         self._client, self.data = client, data
 
     def __repr__(self) -> str:
@@ -79,8 +80,7 @@ class JobArray:
             raise WaitTimeout(message, array=self.id)
         bad = [job for job in self.jobs() if job.state != "succeeded"]
         if bad:
-            error = bad[0].data.get("error") or {}
-            why = f": {error['message']}" if error.get("message") else ""
+            why, _ = said_of(bad[0].data)
             message = f"{len(bad)} of {len(self)} jobs did not succeed; job {bad[0].id} ended as {bad[0].state}{why}"
             raise JobFailed(message, array=self.id, jobs=[job.id for job in bad])
         return self

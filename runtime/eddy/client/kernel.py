@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eddy.client import answers
 from eddy.client.asked import asked
 from eddy.client.job import Job
 from eddy.client.sendable import submission_key
+from eddy.client.transport import T
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.gpu.image import Texels
 from eddy.gpu.launch import ImageArgument, Local, array_of
@@ -168,7 +170,7 @@ class Kernel(KernelSource):
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
         body |= asked(labels, after, retries, end_late, min_progress)
-        return KernelJob(self._client, self._post("/v1/jobs", body, headers), arguments)
+        return KernelJob(self._client, self._post(answers.Job, "/v1/jobs", body, headers), arguments)
 
     def dry_run(
         self,
@@ -179,7 +181,7 @@ class Kernel(KernelSource):
         priority: int = 1,
         deadline_s: float | None = None,
         time_limit_s: float | None = None,
-    ) -> dict[str, Any]:
+    ) -> answers.DryRun:
         """What a launch would cost and when it would run; it is compiled and its arrays are uploaded, no job is kept.
 
         Args:
@@ -201,24 +203,23 @@ class Kernel(KernelSource):
         body = self.body(global_size, arguments, local_size, offset)
         self._upload(arguments)
         body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
-        return self._post("/v1/jobs?dry_run=true", body, {})
+        return self._post(answers.DryRun, "/v1/jobs?dry_run=true", body, {})
 
     def _upload(self, arguments: Sequence[object]) -> None:
         for array in map(array_of, arguments):
             if array is not None:
                 self._client.put_blob(little(array).tobytes())
 
-    def _post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
+    def _post(self, kind: type[T], path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> T:
         # Compiling takes seconds, and its turn may have to come first.
         transport, answer_s = self._client.transport, self._client.submit_timeout_s
-        answer: dict[str, Any] = transport.request("POST", path, body=body, headers=headers, answer_s=answer_s).json()
-        return answer
+        return transport.answer(kind, "POST", path, body=body, headers=headers, answer_s=answer_s)
 
 
 class KernelJob(Job):
     """A launch on the server."""
 
-    def __init__(self, client: Session, data: Mapping[str, Any], arguments: Sequence[object]) -> None:
+    def __init__(self, client: Session, data: answers.Job, arguments: Sequence[object]) -> None:
         super().__init__(client, data)
         self._arguments = arguments
         self._printed: str | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from eddy.client import answers
 from eddy.client.transport import Transport
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ class Session(Protocol):
     transport: Transport
     submit_timeout_s: float
 
-    def show(self, job: int, *, wait_s: float = 0.0, while_state: str | None = None) -> dict[str, Any]:
+    def show(self, job: int, *, wait_s: float = 0.0, while_state: str | None = None) -> answers.Job:
         """The job object."""
 
-    def cancel(self, job: int, *, wait_s: float = 0.0) -> dict[str, Any]:
+    def cancel(self, job: int, *, wait_s: float = 0.0) -> answers.Job:
         """Ask for a job's end; answers the job object."""
 
     def output_bytes(self, job: int, name: str) -> bytes:
@@ -32,16 +33,16 @@ class Session(Protocol):
     def log(self, job: int) -> str:
         """What a kernel job printed."""
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self) -> answers.Overview:
         """The board at a glance."""
 
-    def jobs(self, *, array: int | None = None, sort: str | None = None) -> Sequence[dict[str, Any]]:
+    def jobs(self, *, array: int | None = None, sort: str | None = None) -> Sequence[answers.Job]:
         """Jobs, of an array only where it is named."""
 
-    def show_array(self, array: int) -> dict[str, Any]:
+    def show_array(self, array: int) -> answers.Array:
         """The array object."""
 
-    def cancel_array(self, array: int) -> dict[str, Any]:
+    def cancel_array(self, array: int) -> answers.Array:
         """Ask for the end of an array's jobs; answers the array object."""
 
     def put_blob(self, data: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from eddy.client import answers
 from eddy.client.asked import asked
 from eddy.client.job import Job
 from eddy.client.job_array import JobArray
@@ -71,7 +72,7 @@ class Submitting(Session):
         if deadline_s is not None:
             body["deadline_s"] = deadline_s
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
-        return Job(self, self.transport.json("POST", "/v1/jobs", body=body, headers=headers))
+        return Job(self, self.transport.answer(answers.Job, "POST", "/v1/jobs", body=body, headers=headers))
 
     def submit_array(
         self,
@@ -105,7 +106,10 @@ class Submitting(Session):
             job["deadline_s"] = deadline_s
         headers = {"Idempotency-Key": submission_key(idempotency_key)}
         return JobArray(
-            self, self.transport.json("POST", "/v1/arrays", body={"job": job, "each": each}, headers=headers)
+            self,
+            self.transport.answer(
+                answers.Array, "POST", "/v1/arrays", body={"job": job, "each": each}, headers=headers
+            ),
         )
 
     def _put_inputs(

@@ -10,12 +10,14 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import httpx
 
 from eddy.client.errors import AnswerTimeout, ServerUnreachable, from_problem
 from eddy.client.sendable import address, bearer_key, json_body
+
+T = TypeVar("T")
 
 _CODES = {401: "unauthorized", 404: "not-found", 409: "conflict", 429: "quota-exceeded"}
 """For answers without a body, as those to HEAD are."""
@@ -108,6 +110,10 @@ class Transport:
         """Ask for a JSON object; see `request`."""
         answer: dict[str, Any] = self.request(method, path, **arguments).json()
         return answer
+
+    def answer(self, kind: type[T], method: str, path: str, **arguments: Any) -> T:
+        """Ask for what the page says is answered: `kind` is a type of `eddy.client.answers`; see `request`."""
+        return cast(T, self.json(method, path, **arguments))
 
     def stream(self, path: str, headers: Mapping[str, str], read_timeout_s: float) -> Any:
         """Open a stream of lines; a context manager that yields an `httpx.Response`."""

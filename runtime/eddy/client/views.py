@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from eddy.client import pictures
+from eddy.client import answers, pictures
 
 
-class JobList(list[dict[str, Any]]):
+class JobList(list[answers.Job]):
     """Jobs as `GET /v1/jobs` gives them."""
 
     def _repr_html_(self) -> str:
@@ -31,11 +31,11 @@ class Timeline:
         slots: Indices of the slots.
     """
 
-    spans: tuple[dict[str, Any], ...]
+    spans: tuple[answers.Span, ...]
     slots: tuple[int, ...]
 
     @staticmethod
-    def of(overview: dict[str, Any], job: int | None = None) -> Timeline:
+    def of(overview: answers.Overview, job: int | None = None) -> Timeline:
         """From an overview; of one job, or of all that are in it."""
         spans = [span for span in overview["spans"] if job in (None, span["job"])]
         return Timeline(tuple(spans), tuple(slot["slot"] for slot in overview["slots"]))
