@@ -88,3 +88,14 @@ def test_a_kernel_that_gets_its_part_stays_where_it_is() -> None:
     assert live.had(LIGHT, home) > 0
     what = [event.what for event in live.store.events(LIGHT, light)]
     assert JobEventKind.RECOVERED not in what
+
+
+def test_no_kernel_goes_to_a_cluster_that_could_not_be_loaded() -> None:
+    live = Few("market")
+    _, short, *_ = (live.submit(HEAVY, groups) for groups in BESIDE)
+    live.until(0.35)
+    idle, light = live.home(short), live.submit(LIGHT, 20_000)
+    home = live.home(light)
+    live.engine.machine.state.slots[idle].failed_loads = 1
+    live.until(live.until_ended(short) + 3 * live.loop.settings.epoch_s)
+    assert live.home(light) == home != idle

@@ -299,7 +299,7 @@ class SharedClusters:
 
     def _is_idle(self, slot: MachineSlot) -> bool:
         """Whether a cluster to which no kernel is bound may have one, and no kernel of others uses it."""
-        able = not slot.drained and slot.rests_until_s <= self.state.now_s
+        able = not slot.drained and not slot.failed_loads and slot.rests_until_s <= self.state.now_s
         stays = self.loads.target(slot) == self.loads.wanted(slot)
         used = self.loop.accounts[slot.index].running or self.queues.wants(slot.index)
         return able and stays and not used
