@@ -385,3 +385,32 @@ def test_a_drained_cluster_gets_no_more_of_a_kernel_bound_to_another() -> None:
         engine.intake.drain(drained, "" if drained == other else "maintenance")
     finish(engine)
     check_step(store, "a", 1, 1, 2048)
+
+
+def test_a_kernel_that_begins_again_on_an_idle_cluster_is_right() -> None:
+    small = manifest(2)
+    modules = {FOUR.module: FOUR, small.module: small}
+    board, store = CoresBoard(modules, slots=2, group_s=2e-3), Store(":memory:")
+    tenants(store, heavy=1, light=1e-6)
+    engine = engine_over(board, store, modules, "market", PriceSettings(epoch_s=0.02))
+    assert engine.price is not None
+    engine.price.wanted = {1: FOUR.module, 2: small.module}
+    engine.price.configurations = {"the only one": dict(engine.price.wanted)}
+    engine.start()
+    assert engine.machine.clusters is not None
+    numbers = [
+        engine.intake.accept(step_request(store, tenant, salt, count)).id
+        for salt, (tenant, count) in enumerate((("heavy", 2048), ("heavy", 256), ("light", 128)), start=1)
+    ]
+    homes = list[int]()
+    while not engine.idle:
+        engine.step()
+        found = engine.machine.clusters.queues.progress.get(numbers[2])
+        if found is not None and found.slot not in homes[-1:]:
+            homes.append(found.slot)
+    again = [event for event in store.events("light", numbers[2]) if event.what is JobEventKind.RECOVERED]
+    check_step(store, "heavy", numbers[0], 1, 2048)
+    check_step(store, "heavy", numbers[1], 2, 256)
+    check_step(store, "light", numbers[2], 3, 128)
+    assert homes == [1, 2]
+    assert len(again) == 1
