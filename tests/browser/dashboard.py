@@ -30,6 +30,11 @@ FLAGS = [
     "--no-first-run",
 ]
 
+LABELS_INSIDE = """[...document.querySelectorAll("#timeline .label")].every((label) => {
+  const text = label.getBoundingClientRect(), bar = label.previousElementSibling.getBoundingClientRect();
+  return text.left >= bar.left && text.right <= bar.right;
+})"""
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -97,6 +102,8 @@ def test_two_tenants_and_the_operator_see_their_own(browser: Browser, server: Se
     page, said = opened(browser, server, operator_key(server), viewport={"width": 1200, "height": 800})
     expect(page.locator("#ended tbody tr")).to_have_count(2)
     assert page.locator("#timeline rect title").count() >= 4
+    assert page.locator("#timeline .label").count() >= 1
+    assert page.evaluate(LABELS_INSIDE), "the name of a job is wider than its bar"
     page.screenshot(path=OUT / "operator.png", full_page=True)
     assert said == []
 

@@ -82,7 +82,7 @@ function prices(market) {
       { title: "Price", number: true, of: (cluster) => number(cluster.price) },
       { title: "My cores", number: true, of: (cluster) => number(mine.get(cluster.slot)?.pes) },
       { title: "Core-seconds", number: true, of: (cluster) => number(mine.get(cluster.slot)?.core_seconds) },
-    ], market.clusters, "The board has no cluster."),
+    ], market.clusters, "No cluster is loaded."),
     element("p", { class: "quiet" }, `Weight ${number(me.weight)}; F ${number(me.parallel_fraction)}; speedup promised `
       + `${number(me.promised_speedup)}, modelled ${number(me.modelled_speedup)}, measured ${number(me.measured_speedup)}`),
   ];

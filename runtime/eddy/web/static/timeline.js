@@ -2,7 +2,7 @@
 
 import { colour, drawing, duration, element } from "./format.js";
 
-const WIDTH = 1000, ROW = 34, LEFT = 62, TOP = 6, AXIS = 22;
+const WIDTH = 1000, ROW = 34, LEFT = 62, TOP = 6, AXIS = 22, LETTER = 7.2;
 
 export function timeline(state) {
   const spans = state.spans;
@@ -41,9 +41,10 @@ function bar(span, x, y, scale) {
   made.append(title);
   const parts = [made];
   if (span.kind === "load") parts.push(drawing("rect", { x: x(span.start_s), y: y + 3, width, height: ROW - 6, fill: "url(#hatch)" }));
-  if (span.kind === "item" && width > 46) {
+  const words = `job ${span.job}`;
+  if (span.kind === "item" && width > 8 + LETTER * words.length) {
     const label = drawing("text", { class: "label", x: x(span.start_s) + 4, y: y + ROW / 2 + 4 });
-    label.append(`job ${span.job}`);
+    label.append(words);
     parts.push(label);
   }
   return parts;
