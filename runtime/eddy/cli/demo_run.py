@@ -66,6 +66,7 @@ class OrderOutcome:
             "id": data["id"],
             "tenant": data["tenant"],
             "application": data["application"],
+            "form": data["form"],
             "batch": data["batch"],
             "priority": data["priority"],
             "state": data["state"],
