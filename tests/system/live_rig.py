@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
 
@@ -26,6 +26,8 @@ from eddy.store import Store
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = load_catalogue(ROOT / "bitstreams")
+# Task by task: what is compared is slots that change hands, not which tasks were fused.
+UNFUSED = {name: replace(application, fused=()) for name, application in CATALOGUE.applications.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Live:
 
     def __init__(self, board: BoardPort, policy: DispatchPolicy, folder: Path) -> None:
         self.store = Store(folder / "eddy.sqlite")
-        self.engine = Engine(board, policy, self.store, CATALOGUE.applications, CATALOGUE.modules, CATALOGUE.constants)
+        self.engine = Engine(board, policy, self.store, UNFUSED, CATALOGUE.modules, CATALOGUE.constants)
         self.engine.start()
         # The board may have a past; its time goes on.
         self.engine.step(0.0)
@@ -166,7 +168,7 @@ def predict(
         JobSpec(
             number,
             arrival.order.tenant,
-            CATALOGUE.application(arrival.order.application),
+            UNFUSED[arrival.order.application],
             arrival.order.batch,
             arrival.order.priority,
             arrival.at_s,

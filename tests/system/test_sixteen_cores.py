@@ -91,7 +91,7 @@ def test_two_tenants_have_sixteen_cores_at_work_at_once(board: BoardPort) -> Non
         first, second = ({each.job for each in engine.price.accounts[slot].running} for slot in (0, 1))
         both |= first & second
     assert most == 16
-    assert both == {5, 6}
+    assert both, "a kernel runs on both clusters of one kind at once"
     for number, (tenant, items) in enumerate(asked, start=1):
         record = store.job(tenant, number)
         assert (record.state, record.detail) == (JobState.SUCCEEDED, "")
