@@ -216,7 +216,7 @@ def test_the_demonstration_fails_where_a_result_is_wrong(
     from eddy.cli import demo_run
     from eddy.cli.demo_plan import Order
 
-    times = {"waiting_s": 0.1, "reconfiguring_s": 0.2, "running_s": 0.3, "reconfigurations": 1, "reuses": 0}
+    times = {"waiting_s": 0.1, "reconfiguring_s": 0.2, "running_s": 0.3, "reconfigurations": 1, "reuses": 0, "form": ""}
     data = {"id": 1, "tenant": "ada", "application": "a", "batch": 1, "priority": 1, "state": "succeeded", **times}
     expected = {"result": np.array([[1, 2]], np.uint8)}
     order = Order("ada", "a", 1, {}, expected, lambda outputs: "fine")
