@@ -6,10 +6,10 @@ STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.ready-demo
 ARGS ?=
 
-.PHONY: help demo test check lint types fast sim scrub regs native formal area stops crashes faults bench fuzz pages clean
+.PHONY: help demo test check lint types fast sim scrub regs native formal area stops crashes faults bench fuzz pages pictures board-chroot board-units pynq-versions clean
 
 help: ## List what make can do
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml tools/bootstrap tools/constraints.txt
 	@sh tools/bootstrap $(VENV) dev >&2
@@ -73,6 +73,19 @@ fuzz: $(STAMP) ## Schemathesis against the HTTP API, as operator and as tenant, 
 pages: $(STAMP) ## The dashboard in Chromium (of the system), with screenshots in out/pages
 	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[pages]'
 	@$(PY) -m pytest tests/browser/dashboard.py $(ARGS)
+
+pictures: $(STAMP) ## README's pictures of the dashboard and of `eddy top`, of today (needs Chromium)
+	@$(PY) -c 'import playwright' 2>/dev/null || $(PY) -m pip install -q --disable-pip-version-check -e '.[pages]'
+	@$(PY) tools/pictures.py
+
+board-chroot: $(STAMP) ## Install on an emulated arm64 system, run a job, remove (needs root; ARGS=--wheels does not)
+	@$(PY) tools/board_chroot.py $(ARGS)
+
+board-units: $(STAMP) ## The services under systemd in a container: killed, hung, rebooted, removed (needs root)
+	@$(PY) tools/board_units.py $(ARGS)
+
+pynq-versions: $(STAMP) ## The releases of PYNQ that are supported, each on the faked kernel; ARGS="4.0.0" for one
+	@$(PY) tools/pynq_versions.py $(ARGS)
 
 clean: ## Remove what was built (not the virtual environment)
 	rm -rf build out

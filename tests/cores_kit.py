@@ -130,7 +130,7 @@ def engine_over(
     planner = KernelPlanner({**MODULES, **modules}, compiler(), KernelLimits(time_limit_s=1.0))
 
     def weight_of(tenant: str) -> float:
-        return float(store.tenant(tenant).attributes.get("weight", 1.0))
+        return float(store.tenants.get(tenant).attributes.get("weight", 1.0))
 
     loop = PriceLoop(POLICIES[price](), kinds(modules), weight_of, settings or PriceSettings())
     applications = {CHAIN.name: CHAIN}
@@ -141,7 +141,7 @@ def engine_over(
 def tenants(store: Store, **weights: float) -> None:
     """Tenants of so much weight each."""
     for name, weight in weights.items():
-        store.put_tenant(TenantRecord(name, key_hash=name, attributes={"weight": weight}))
+        store.tenants.put(TenantRecord(name, key_hash=name, attributes={"weight": weight}))
 
 
 def finish(engine: Engine) -> None:

@@ -119,7 +119,7 @@ def model_board(
 def put(store: Store, tenant: str, data: bytes) -> str:
     """Put a blob up; answers its hash."""
     sha256 = hashlib.sha256(data).hexdigest()
-    store.put_blob(tenant, sha256, data)
+    store.blobs.put(tenant, sha256, data)
     return sha256
 
 

@@ -3,6 +3,7 @@
 tools/area.py                 synthesize what changed, write the figures and the page
 tools/area.py --check         exit 1 and name what is out of date or deeper than its budget; synthesizes nothing
 tools/area.py slot_path dct   only these; the others keep their figures
+tools/area.py --deepest 20 dct   the longest path into each register, the 20 deepest; the page stays as it is
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def update(names: list[str]) -> None:
             continue
         print(f"area: {top.name} ({number} of {len(tops)})", end=" ", file=sys.stderr, flush=True)
         begin = time.monotonic()
-        found, way = synthesize(top)
+        found, ways = synthesize(top)
+        way = ways[0]
         told = f"{found['lut']:.0f} LUT, {way.levels} levels, {time.monotonic() - begin:.0f} s"
         print(told, file=sys.stderr, flush=True)
         figures["tops"][top.name] = {"key": top.key(), **found, "path": [way.levels, way.begin, way.end]}
@@ -74,10 +76,19 @@ def update(names: list[str]) -> None:
     PAGE.write_text(render(figures, tops, read_devices()), encoding="utf-8")
 
 
+def tell_deepest(names: list[str], most: int) -> None:
+    """Print levels, end and begin of the longest paths of the tops of these names; one for each register or memory."""
+    for top in read_tops():
+        if top.name in names:
+            for way in synthesize(top)[1][:most]:
+                print(f"{top.name} {way.levels:3} {way.end} from {way.begin}")
+
+
 def main() -> int:
     """Run; the exit status is 1 where something is out of date, or a name is unknown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--deepest", type=int, default=0, metavar="N")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     if options.check:
@@ -92,6 +103,9 @@ def main() -> int:
     if unknown:
         print(f"area: nothing is called {', '.join(unknown)}; the list is hw/area.yaml", file=sys.stderr)
         return 1
+    if options.deepest:
+        tell_deepest(options.names, options.deepest)
+        return 0
     update(options.names or stale())
     return 0
 

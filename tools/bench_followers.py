@@ -3,7 +3,9 @@
 `eddy serve` with an operator's feed on every connection. First nobody follows, and a job comes each second to a board
 that is drained; then a thousand do. The server's processor time over that of the same without followers is theirs; the
 lag of an event is from the moment its job's submission was sent, so it includes keeping the job, to each follower that
-has it; the spread is from the first that has it. With `--json`, one object on standard output.
+has it. In turns with it, an event loop that does nothing else writes as many bytes to as many connections: its lag is
+what the machine gives anyone at that time, and the client's part of both is the same. With `--json`, one object on
+standard output.
 """
 
 from __future__ import annotations
@@ -12,51 +14,79 @@ import argparse
 import asyncio
 import bisect
 import json
-import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from bench_service import prepare, submission
 from service_bench.clients import Connection, ask, request
-from service_bench.servers import Running, eddy
+from service_bench.memory import spent_s
+from service_bench.servers import Running, bare, eddy
 
 FOLLOWERS = 1000
+WORD = b"id: " + b"." * 150 + b"\n"
+"""As long as an event."""
 MOST = {"processor of followers, cores": 0.05, "lag p99 ms": 100.0}
 """Goals, of a quiet machine."""
 
 
-def spent_s(process: int) -> float:
-    """Processor seconds a process has taken."""
-    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+class Follower(asyncio.Protocol):
+    """Reads one feed, at as little cost as there can be: a thousand of them share this process.
+
+    Args:
+        wire: What it sends first.
+        mark: Begins an event.
+        came_s: Takes when each one came.
+    """
+
+    def __init__(self, wire: bytes, mark: bytes, came_s: list[float]) -> None:
+        self._wire, self._mark, self._came_s = wire, mark, came_s
+        self.transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask for the feed."""
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        transport.write(self._wire)
+
+    def data_received(self, data: bytes) -> None:
+        """Note the events; the few bytes of one come at once."""
+        now_s = time.perf_counter()
+        self._came_s += [now_s] * data.count(self._mark)
 
 
-async def follow(port: int, wire: bytes, seen: dict[int, list[float]]) -> None:
-    """Read one feed until cancelled; notes when which event came."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        writer.write(wire)
-        await reader.readuntil(b"\r\n\r\n")
-        while True:
-            line = await reader.readline()
-            if not line:
-                return
-            if line.startswith(b"id: "):
-                seen.setdefault(int(line[4:]), []).append(time.perf_counter())
-    finally:
-        writer.close()
+async def follow(port: int, wire: bytes, mark: bytes, followers: int) -> tuple[list[Follower], list[float]]:
+    """Connect so many; answers them, and what notes when events came."""
+    loop, came_s = asyncio.get_running_loop(), list[float]()
+    made = [
+        (await loop.create_connection(lambda: Follower(wire, mark, came_s), "127.0.0.1", port))[1]
+        for _ in range(followers)
+    ]
+    return made, came_s
 
 
-async def happen(port: int, key: str, seconds: float) -> list[float]:
-    """About an event a second: a job comes, on a board whose slots are all drained. Answers when each was sent."""
+async def happen(port: int, key: str, seconds: float, between: Callable[[], None] = lambda: None) -> list[float]:
+    """About an event a second: a job comes, on a board whose slots are all drained.
+
+    Args:
+        port: Of the server.
+        key: The operator's.
+        seconds: For how long.
+        between: Called between two of them.
+
+    Returns:
+        When each was sent.
+    """
     connection, make, sent_s = await Connection.open(port), submission(key), list[float]()
     try:
         for _ in range(round(seconds)):
             sent_s.append(time.perf_counter())
             await connection.ask(make())
-            await asyncio.sleep(1)
+            await asyncio.sleep(0.5)
+            between()
+            await asyncio.sleep(0.5)
     finally:
         connection.close()
     return sent_s
@@ -73,42 +103,47 @@ def drain(server: Running) -> None:
             raise SystemExit(f"slot {slot['slot']} was not drained: {status} {said!r}")
 
 
-async def measure(server: Running, followers: int, seconds: float) -> dict[str, float]:
-    """Processor time alone and with followers, and how far apart they are told."""
+async def measure(server: Running, beside: Running, followers: int, seconds: float) -> dict[str, float]:
+    """Processor time alone and with followers, and how late they are told; in turns with a bare event loop."""
     began_s = spent_s(server.process)
     await happen(server.port, server.key, seconds)
     alone_s = spent_s(server.process) - began_s
-    seen: dict[int, list[float]] = {}
-    headers = {"Accept": "text/event-stream"}
-    wire = request("GET", "/v1/events", server.key, more=headers)
-    tasks = [asyncio.create_task(follow(server.port, wire, seen)) for _ in range(followers)]
+    wire = request("GET", "/v1/events", server.key, more={"Accept": "text/event-stream"})
+    feeds, came_s = await follow(server.port, wire, b"id: ", followers)
+    others, told_s = await follow(beside.port, b"", WORD, followers)
     await asyncio.sleep(6)
-    seen.clear()
+    came_s.clear()
+    asked_s = list[float]()
+
+    def ask_bare() -> None:
+        asked_s.append(time.perf_counter())
+        others[0].transport.write(WORD)
+
     began_s = spent_s(server.process)
-    sent_s = await happen(server.port, server.key, seconds)
+    sent_s = await happen(server.port, server.key, seconds, ask_bare)
     with_s = spent_s(server.process) - began_s
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    lags, spreads = list[float](), list[float]()
-    for times in seen.values():
-        first_s = min(times)
-        cause_s = sent_s[bisect.bisect(sent_s, first_s) - 1]
-        lags += [at_s - cause_s for at_s in times]
-        spreads += [at_s - first_s for at_s in times]
+    for each in (*feeds, *others):
+        each.transport.close()
+    lags, bare = late(sent_s, came_s), late(asked_s, told_s)
     count = len(lags)
     return {
         "followers": float(followers),
-        "events": float(len(seen)),
         "told": float(count),
-        "told / due": count / max(1, len(seen) * followers),
         "told each a second": count / followers / seconds,
+        "told / due": count / followers / len(sent_s),
         "processor of followers, cores": (with_s - alone_s) / seconds,
         "processor us an event told": (with_s - alone_s) / max(1, count) * 1e6,
         "lag p50 ms": _quantile(lags, 0.5) * 1e3,
         "lag p99 ms": _quantile(lags, 0.99) * 1e3,
-        "spread p99 ms": _quantile(spreads, 0.99) * 1e3,
+        "a bare event loop's lag p50 ms": _quantile(bare, 0.5) * 1e3,
+        "a bare event loop's lag p99 ms": _quantile(bare, 0.99) * 1e3,
+        "lag p99 / a bare event loop's": _quantile(lags, 0.99) / _quantile(bare, 0.99),
     }
+
+
+def late(caused_s: list[float], came_s: list[float]) -> list[float]:
+    """Seconds from what caused each to when it came; causes are in order, and far apart."""
+    return [at_s - caused_s[bisect.bisect(caused_s, at_s) - 1] for at_s in came_s]
 
 
 def _quantile(values: list[float], part: float) -> float:
@@ -128,10 +163,14 @@ def main() -> int:
         "--max-connections-per-client",
         str(options.followers + 50),
     )
-    with tempfile.TemporaryDirectory(prefix="eddy-bench-") as folder, eddy(Path(folder), more=more) as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="eddy-bench-") as folder,
+        eddy(Path(folder), more=more) as server,
+        bare() as beside,
+    ):
         prepare(server)
         drain(server)
-        found = asyncio.run(measure(server, options.followers, options.seconds))
+        found = asyncio.run(measure(server, beside, options.followers, options.seconds))
     if options.json:
         json.dump(found, sys.stdout)
         return 0

@@ -27,9 +27,9 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.store import Store
 from eddy.store.rows import Commit
-from eddy.store.submissions import Submission
+from eddy.store.submission import Submission
 from service_bench.clients import ask, drive, request
-from service_bench.memory import forget_most, held_bytes, most_bytes
+from service_bench.memory import forget_most, held_bytes, most_bytes, spent_s
 from service_bench.servers import Running, eddy, reference
 from service_bench.streams import fetch, upload
 
@@ -57,7 +57,7 @@ def fill(folder: Path, jobs: int) -> float:
     at_s = float(store.meta("now_s", "0"))
     for begin in range(0, jobs, GROUP):
         records = []
-        for outcome in store.add_jobs([Submission(asked)] * min(GROUP, jobs - begin), at_s):
+        for outcome in store.submissions.add_jobs([Submission(asked)] * min(GROUP, jobs - begin), at_s):
             if isinstance(outcome, Exception):
                 raise outcome
             records.append(outcome[0])
@@ -88,19 +88,23 @@ def listing(server: Running, seconds: float) -> dict[str, float]:
         cursor = f"{path}&cursor={following}"
     rates: dict[str, list[float]] = {"empty": [], "first": [], "hundredth": []}
     p99_s: dict[str, list[float]] = {name: [] for name in rates}
+    cost_s: dict[str, list[float]] = {name: [] for name in rates}
     with reference() as beside:
         wires = {
-            "empty": (beside.port, request("GET", "/empty")),
-            "first": (server.port, request("GET", path, server.key)),
-            "hundredth": (server.port, request("GET", cursor, server.key)),
+            "empty": (beside, request("GET", "/empty")),
+            "first": (server, request("GET", path, server.key)),
+            "hundredth": (server, request("GET", cursor, server.key)),
         }
         for _ in range(TURNS):
-            for name, (port, wire) in wires.items():
-                load = drive(port, lambda wire=wire: wire, CLIENTS, seconds / TURNS)  # type: ignore[misc]
+            for name, (asked, wire) in wires.items():
+                began_s = spent_s(asked.process)
+                load = drive(asked.port, lambda wire=wire: wire, CLIENTS, seconds / TURNS)  # type: ignore[misc]
                 rates[name].append(load.rate)
                 p99_s[name].append(load.quantile_s(0.99))
+                cost_s[name].append((spent_s(asked.process) - began_s) / len(load.took_s))
     found = {f"{name}/s": statistics.median(all_) for name, all_ in rates.items()}
     found |= {f"{name} p99 ms": statistics.median(all_) * 1e3 for name, all_ in p99_s.items()}
+    found |= {f"{name} processor us": statistics.median(all_) * 1e6 for name, all_ in cost_s.items()}
     for name in ("first", "hundredth"):
         found[f"{name} page / empty route"] = found[f"{name}/s"] / found["empty/s"]
     return found

@@ -22,7 +22,7 @@ from pathlib import Path
 from bench_service import CLIENTS, TILE, prepare, submission
 from eddy.core.records import JobRequest
 from eddy.store import Store
-from eddy.store.submissions import Submission
+from eddy.store.submission import Submission
 from service_bench.clients import drive
 from service_bench.servers import ROOT, Running, eddy
 
@@ -49,7 +49,7 @@ def filled(folder: Path, root: Path) -> dict[str, Path]:
         store = Store(found[name] / DATABASE)
         request = JobRequest("operator", "image_compression", 1, {"image": (hashlib.sha256(TILE).hexdigest(),)})
         for begin in range(0, waiting, GROUP):
-            outcomes = store.add_jobs([Submission(request)] * min(GROUP, waiting - begin), 0.0)
+            outcomes = store.submissions.add_jobs([Submission(request)] * min(GROUP, waiting - begin), 0.0)
             refused = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
             if refused:
                 raise refused[0]

@@ -1,5 +1,5 @@
-"""Builds what is shipped compiled, for every platform it is shipped for, from its C files: the market's loops, and the
-fast cluster model of the study of [001].
+"""Builds what is shipped compiled, for every platform it is shipped for, from its C files: the market's loops, the
+fast cluster model of the study of [001], and the queueing model of `eddy_slowdown`.
 
     .venv/bin/python tools/native_kernels.py           write the objects
     .venv/bin/python tools/native_kernels.py --check   build them again and compare, byte by byte
@@ -48,6 +48,7 @@ SHIPPED = (
     Shipped(
         RUNTIME / "studies" / "hsm" / "native", ("cluster.c", "memory.c"), ("linux-x86_64", "linux-aarch64"), False
     ),
+    Shipped(RUNTIME / "model" / "native", ("queue.c",), ("linux-x86_64", "linux-aarch64"), True),
 )
 FLAGS = (
     *("-std=c11", "-O3", "-fno-builtin", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=all", "-g0"),

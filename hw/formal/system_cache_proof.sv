@@ -245,7 +245,7 @@ module system_cache_proof
     always_comb if (rst_ni) InsideIsSound_M : assume (visits_ok && lines_ok);
   end
 
-  // Lines of the write at the door that are dropped already.
+  // Lines of the waiting write that are dropped already.
   extent_t dropped;
   assign dropped = '{page: dut.u_writes.extent.page, first: dut.u_writes.extent.first, last: dut.u_writes.at_q - 6'd1};
 

@@ -1,11 +1,13 @@
 """Every setting of Eddy, once: command-line flags, environment variables and the reference page come from this table.
 
-A value is looked up in this order: the flag, the environment variable (`EDDY_` and the name in capitals), the default.
+A value is looked up in this order: the flag, the environment variable (`EDDY_` and the name in capitals), the server's
+configuration file, the default.
 Nothing here imports more than the standard library, so the table costs `eddy --help` nothing.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +30,8 @@ class Setting:
         read_by: Which part reads it.
         allowed: The values it may take; empty where any value of the type will do.
         secret: Whether the value must not be printed.
+        least: Smallest number it may be; None for names, paths, and what the command itself checks.
+        most: Largest; None for no bound.
     """
 
     name: str
@@ -37,6 +41,8 @@ class Setting:
     read_by: Reader
     allowed: tuple[str, ...] = ()
     secret: bool = False
+    least: float | None = None
+    most: float | None = None
 
     @property
     def flag(self) -> str:
@@ -52,7 +58,21 @@ class Setting:
         """The help text with its unit and allowed values."""
         extra = [f"in {self.unit}"] if self.unit else []
         extra += ["one of " + ", ".join(self.allowed)] if self.allowed else []
+        if self.least is not None:
+            extra.append(f"at least {self.least:,g}" if self.most is None else f"{self.least:,g} to {self.most:,g}")
         return self.help + (f" ({'; '.join(extra)})" if extra else "")
+
+    def wrong(self, value: object) -> str:
+        """What is wrong with a value of the right type, as the end of a sentence; "" where nothing is."""
+        if self.allowed and value not in self.allowed:
+            return f"it must be one of {', '.join(self.allowed)}"
+        if self.least is None or not isinstance(value, (int, float)):
+            return ""
+        # Written so that NaN is wrong.
+        if value >= self.least and (math.isfinite(value) if self.most is None else value <= self.most):
+            return ""
+        most = "" if self.most is None else f" and at most {self.most:,g}"
+        return f"it must be at least {self.least:,g}{most}"
 
     def parse(self, text: str) -> Value:
         """Turn text into a value of the setting's type.
@@ -60,12 +80,14 @@ class Setting:
         Raises:
             ValueError: It is not a value of the type, or not among the allowed ones.
         """
-        if self.allowed and text not in self.allowed:
-            raise ValueError(f"{self.environment} is {text!r}; allowed: {', '.join(self.allowed)}")
         try:
-            return type(self.default)(text)
+            value = type(self.default)(text)
         except ValueError:
             raise ValueError(f"{self.environment} is {text!r}; it must be a {type(self.default).__name__}") from None
+        wrong = self.wrong(value)
+        if wrong:
+            raise ValueError(f"{self.environment} is {text!r}; {wrong}")
+        return value
 
     def value(self, environment: Mapping[str, str] = os.environ) -> Value:
         """The environment's value, or the default."""
@@ -76,8 +98,9 @@ class Setting:
 _ALL = (
     Setting("url", "http://127.0.0.1:8000", "", "Where the hypervisor answers.", "client"),
     Setting("key", "", "", "The tenant's API key, sent as a bearer token.", "client", secret=True),
-    Setting("http_timeout_s", 30.0, "s", "Wall time one HTTP request may take before it is tried again.", "client"),
-    Setting("http_retries", 4, "tries", "Retries of a request that got no answer.", "client"),
+    Setting("http_timeout_s", 30.0, "s", "Wall time one HTTP request may take before it is tried again.",
+            "client", least=0.001),
+    Setting("http_retries", 4, "tries", "Retries of a request that got no answer.", "client", least=0, most=100),
     Setting("board", "rtl", "", "Which board adapter to run on.", "server", ("rtl", "model", "pynq")),
     Setting("profile", "kv260", "", "Board profile: slots, clocks, configuration port, memory.", "server"),
     Setting("policy", "eddy", "", "Dispatch policy: which task goes into which slot.", "server"),
@@ -94,25 +117,30 @@ _ALL = (
     Setting("kernel_cache", "", "", "Directory of compiled kernels; empty is the user's cache.", "server"),
     Setting("config", "", "", "File of the server's settings in YAML, read again on SIGHUP.", "server"),
     Setting("host", "127.0.0.1", "", "Address the API listens on; anything but loopback needs TLS.", "server"),
-    Setting("port", 8000, "", "TCP port the API listens on; 0 chooses a free one.", "server"),
+    Setting("port", 8000, "", "TCP port the API listens on; 0 chooses a free one.", "server", least=0, most=65535),
     Setting("tls_cert", "", "", "Certificate in PEM form, with the chain; empty serves without TLS.", "server"),
     Setting("tls_key", "", "", "Its private key in PEM form.", "server"),
     Setting("data", "~/.local/share/eddy", "", "Directory of the job store, blobs, results and keys.", "server"),
     Setting("boardd", "", "", "UNIX socket of a running `eddy boardd`; empty runs the board in process.", "server"),
-    Setting("max_body_bytes", 1 << 20, "bytes", "Largest JSON request body.", "server"),
-    Setting("max_blob_bytes", 256 << 20, "bytes", "Largest blob.", "server"),
+    Setting("max_body_bytes", 1 << 20, "bytes", "Largest JSON request body.", "server", least=1024),
+    Setting("max_blob_bytes", 256 << 20, "bytes", "Largest blob.", "server", least=1),
     Setting("max_output_bytes", 0, "bytes",
-            "Most bytes of outputs; beyond, those of the jobs that ended first are removed. 0 keeps all.", "server"),
-    Setting("max_uploads", 16, "uploads", "Most uploads of blobs at once; others wait for their turn.", "server"),
-    Setting("max_uploads_per_tenant", 8, "uploads", "Most uploads of one tenant at once.", "server"),
-    Setting("max_upload_bytes", 4 << 30, "bytes", "Most bytes of all uploads in progress.", "server"),
-    Setting("heartbeat_s", 15.0, "s", "Wall time between comment lines on an idle event stream.", "server"),
-    Setting("page_size", 50, "jobs", "Jobs in one page of a listing where the request names no limit.", "server"),
-    Setting("max_connections", 512, "connections", "Most connections at once.", "server"),
-    Setting("max_connections_per_client", 256, "connections", "Most connections of one address at once.", "server"),
+            "Most bytes of outputs; beyond, those of the jobs that ended first are removed. 0 keeps all.",
+            "server", least=0),
+    Setting("max_uploads", 16, "uploads", "Most uploads of blobs at once; others wait for their turn.",
+            "server", least=1),
+    Setting("max_uploads_per_tenant", 8, "uploads", "Most uploads of one tenant at once.", "server", least=1),
+    Setting("max_upload_bytes", 4 << 30, "bytes", "Most bytes of all uploads in progress.", "server", least=1),
+    Setting("heartbeat_s", 15.0, "s", "Wall time between comment lines on an idle event stream.", "server", least=0.01),
+    Setting("page_size", 50, "jobs", "Jobs in one page of a listing where the request names no limit.",
+            "server", least=1, most=500),
+    Setting("max_connections", 512, "connections", "Most connections at once.", "server", least=1),
+    Setting("max_connections_per_client", 256, "connections", "Most connections of one address at once.",
+            "server", least=1),
     Setting("request_timeout_s", 10.0, "s", "Wall time for the head of a request, and for a body without progress.",
-            "server"),
-    Setting("min_bytes_per_s", 1000, "bytes/s", "Least rate at which a body is sent and an answer is read.", "server"),
+            "server", least=0.1),
+    Setting("min_bytes_per_s", 1000, "bytes/s", "Least rate at which a body is sent and an answer is read.",
+            "server", least=1),
     Setting("bitstreams", "", "", "Directory of module manifests and applications; empty is the project's.", "server"),
     Setting("trusted_packages", "", "",
             "Directory of public keys (*.pub): only packages signed with one of them are added. Empty asks for none.",
@@ -120,6 +148,9 @@ _ALL = (
     Setting("unsigned_packages", "refuse", "", "With `--trusted-packages`: what becomes of unsigned ones.", "server",
             ("refuse", "allow")),
     Setting("traces", "", "", "OTLP/HTTP endpoint that a trace of each ended job is sent to.", "server"),
+    Setting("pool", "", "", "Pool to join: the file `eddy pool admit` writes, or a NATS URL.", "server"),
+    Setting("pool_name", "", "", "The board's name in the pool; empty is its file's, or the host's.", "server"),
+    Setting("pool_width", 0, "jobs", "Jobs of the pool the board runs at once; 0 is one a slot.", "server", least=0),
     Setting("log_level", "warning", "", "Least severe log record written.", "server",
             ("debug", "info", "warning", "error")),
     Setting("log_format", "text", "", "How log records are written: lines for people, or one JSON object a line.",

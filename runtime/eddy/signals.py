@@ -125,11 +125,11 @@ def reloading(act: Callable[[], None] | None) -> Iterator[None]:
     if catcher is None:
         yield
         return
-    catcher.reload = act
+    before, catcher.reload = catcher.reload, act
     try:
         yield
     finally:
-        catcher.reload = None
+        catcher.reload = before
 
 
 def check() -> None:

@@ -79,6 +79,7 @@ class SimBoard:
         resting: Leave out the clock edges that change nothing in a slot's path or the CPU's bus, while the rest of the
             shell is evaluated. Off only to prove that it changes nothing.
         progress: Told what is being built.
+        cpu_memory: Where the CPU's view of memory lies, if it is not coherent and other processes are to see it.
 
     Raises:
         BuildFailed: A tool refused the shell's sources.
@@ -92,10 +93,11 @@ class SimBoard:
         skipping: bool = True,
         resting: bool = True,
         progress: Progress = silent,
+        cpu_memory: npt.NDArray[np.uint8] | None = None,
     ) -> None:
         self.profile = profile
         self.dram_base = profile.dram.base
-        self._cache = CacheView(profile.dram.base, profile.dram.bytes, coherent)
+        self._cache = CacheView(profile.dram.base, profile.dram.bytes, coherent, cpu_memory)
         self._rogue = build.build_rogue
         self._progress = progress
         shell = build.build_shell(build.ShellShape.of(profile), progress)

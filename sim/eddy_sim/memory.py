@@ -37,13 +37,14 @@ class CacheView:
         base: Physical address of the first byte.
         length: Bytes; a multiple of a line.
         coherent: One array for both sides, and nothing to flush.
+        cpu: Memory for the CPU's view, `length` zeros, where other processes see it too.
     """
 
-    def __init__(self, base: int, length: int, coherent: bool) -> None:
+    def __init__(self, base: int, length: int, coherent: bool, cpu: Bytes | None = None) -> None:
         self._base = base
         self._length = length
         self.device = _pages(length)
-        self.cpu = self.device if coherent else _pages(length)
+        self.cpu = self.device if coherent else _pages(length) if cpu is None else cpu
         # Lines as they were when CPU and memory last agreed: a line is dirty where the CPU's differs from this.
         self._agreed = self.device if coherent else _pages(length)
         self.coherent = coherent

@@ -45,7 +45,7 @@ from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.numbers import Numbers
 from eddy.store.rows import Commit, ItemOutput
-from eddy.store.submissions import Submission
+from eddy.store.submission import Submission
 
 INVERT: dict[str, Any] = {
     "application": "invert",
@@ -148,13 +148,13 @@ class ScriptedHypervisor(Hypervisor):
 
     async def try_out(self, request: JobRequest) -> JobTrial:
         self.admission.check(request, self.store)
-        self.store.check_admission(request)
+        self.store.submissions.check_admission(request)
         estimate = JobEstimate(self.clock_s, 1, 1, Expectation(1.0, 2.0), Expectation(3.0, 4.0), True)
         return JobTrial(self.clock_s, Pool.PIPELINE, 0.5, 0.0, estimate, (GivenSlot(1, 0, 2, 1.0, 0.1),))
 
     async def submit(self, request: JobRequest) -> JobRecord:
         self.admission.check(request, self.store)
-        record, _ = await anyio.to_thread.run_sync(self.store.add_job, request, self.clock_s)
+        record, _ = await anyio.to_thread.run_sync(self.store.submissions.add_job, request, self.clock_s)
         return record
 
     async def submit_array(self, requests: Sequence[JobRequest]) -> tuple[JobRecord, ...]:
@@ -164,21 +164,21 @@ class ScriptedHypervisor(Hypervisor):
             return submission
 
         submissions = [Submission(request) for request in requests]
-        records, _ = await anyio.to_thread.run_sync(self.store.write_array, submissions, self.clock_s, check)
+        records, _ = await anyio.to_thread.run_sync(self.store.arrays.write, submissions, self.clock_s, check)
         return records
 
     async def cancel_array(self, tenant: str, first: int) -> None:
-        for number in self.store.request_cancel_array(tenant, first):
-            self.move(self.store.job(tenant, number), JobState.CANCELLED)
+        for number in self.store.arrays.request_cancel(tenant, first):
+            self.move(self.store.jobs.get(tenant, number), JobState.CANCELLED)
 
     async def cancel(self, tenant: str, job: int) -> JobRecord:
-        record = self.store.request_cancel(tenant, job)
+        record = self.store.jobs.request_cancel(tenant, job)
         return record if record.state.is_final else self.move(record, JobState.CANCELLED)
 
     async def awaited(
         self, tenant: str, job: int, good: Callable[[JobRecord], bool], timeout_s: float, ending: asyncio.Event
     ) -> JobRecord:
-        return await awaited(self.followers, lambda: self.store.job(tenant, job), job, good, timeout_s, ending)
+        return await awaited(self.followers, lambda: self.store.jobs.get(tenant, job), job, good, timeout_s, ending)
 
     def slots(self) -> tuple[SlotStatus, ...]:
         return self.statuses
@@ -188,7 +188,7 @@ class ScriptedHypervisor(Hypervisor):
 
     async def follow_all(self, tenant: str | None, after: int, on: bool = True) -> AsyncGenerator[JobEvent, None]:
         while True:
-            events = self.store.events(tenant, None, after)
+            events = self.store.events.of(tenant, None, after)
             for event in events:
                 after = event.seq
                 yield event
@@ -198,8 +198,8 @@ class ScriptedHypervisor(Hypervisor):
 
     async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncGenerator[JobEvent, None]:
         while True:
-            ended = self.store.job(tenant, job).state.is_final
-            for event in self.store.events(tenant, job, after):
+            ended = self.store.jobs.get(tenant, job).state.is_final
+            for event in self.store.events.of(tenant, job, after):
                 after = event.seq
                 yield event
             if ended:
@@ -255,19 +255,29 @@ class Server:
         job: dict[str, Any] = answer.json()
         return job
 
+    def tell_as(self, numbers: Numbers) -> None:
+        """Tell counts so."""
+        tell_as(self.store, numbers)
+
 
 PLAIN = Numbers(Numbering(b"plain", 12, 1 << 62), Numbering(b"plain", 15, 1 << 62))
 """Counts told as they are, so that a test may name a job by it; `test_numbers.py` has them as a server tells them."""
 
 
+def tell_as(store: Store, numbers: Numbers) -> None:
+    """Have every part of a store tell its counts so: they share one object."""
+    for name in ("job", "event"):
+        object.__setattr__(store.numbers, name, getattr(numbers, name))
+
+
 def make_server(folder: Path, **limits: Any) -> Server:
     store = Store(":memory:")
-    store.numbers = PLAIN
+    tell_as(store, PLAIN)
     hasher = KeyHasher(b"s" * 32)
     keys = {"ada": "eddy_ada", "grace": "eddy_grace", "operator": "eddy_operator"}
     for name, key in keys.items():
         quota = Quota(max_jobs=3, max_blob_bytes=1000)
-        store.put_tenant(TenantRecord(name, hasher.hash(key), name == "operator", quota))
+        store.tenants.put(TenantRecord(name, hasher.hash(key), name == "operator", quota))
     modules = {"inverter": parse_module_manifest(MODULE, folder)}
     added = load_catalogue(folder / "nothing", folder / "apps").applications
     shipped = {"invert": parse_application(INVERT)}

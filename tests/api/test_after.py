@@ -33,7 +33,7 @@ async def test_the_same_key_is_the_same_job_though_what_it_waits_for_has_ended(s
     body = {"application": "invert", "inputs": {"image": [blob]}, "after": [first["id"]]}
     async with server.client() as client:
         one = await client.post("/v1/jobs", json=body, headers={"Idempotency-Key": "once"})
-        server.hypervisor.finish(server.store.job("ada", first["id"]), result=bytes(6))
+        server.hypervisor.finish(server.store.jobs.get("ada", first["id"]), result=bytes(6))
         two = await client.post("/v1/jobs", json=body, headers={"Idempotency-Key": "once"})
         other = await client.post("/v1/jobs", json={**body, "after": []}, headers={"Idempotency-Key": "once"})
     assert (one.json()["id"], other.status_code) == (two.json()["id"], 409)

@@ -31,9 +31,9 @@ async def test_an_array_is_one_id_and_many_jobs(server: Any) -> None:
         jobs = (await client.get(array["links"]["jobs"])).json()["jobs"]
         assert [job["array"] for job in jobs] == [{"id": array["id"], "index": n, "size": 3} for n in range(3)]
         assert [job["labels"] for job in jobs] == [{"series": "moon", "run": str(n)} for n in range(3)]
-        requests = [server.store.request("ada", job["id"]).inputs["image"] for job in jobs]
+        requests = [server.store.jobs.request("ada", job["id"]).inputs["image"] for job in jobs]
         assert [list(blobs) for blobs in requests] == [each["inputs"]["image"] for each in wanted["each"]]
-        server.hypervisor.finish(server.store.job("ada", jobs[1]["id"]), result=bytes(6))
+        server.hypervisor.finish(server.store.jobs.get("ada", jobs[1]["id"]), result=bytes(6))
         shown = (await client.get(f"/v1/arrays/{array['id']}")).json()
         assert (shown["counts"]["succeeded"], shown["counts"]["queued"]) == (1, 2)
         cancelled = (await client.delete(f"/v1/arrays/{array['id']}")).json()
@@ -52,7 +52,7 @@ async def test_an_array_is_accepted_whole_or_not_at_all(server: Any) -> None:
         for each in ({"arguments": {"0": {"value": 1}}}, {"inputs": {"other": ["00" * 32]}}, {"batch": 2}):
             answer = await client.post("/v1/arrays", json={**wrong, "each": [each]})
             assert (answer.status_code, answer.json()["field"].partition(".")[0]) == (422, "each[0]"), answer.text
-        assert server.store.jobs(None) == ()
+        assert server.store.jobs.page(None) == ()
         right = await client.post("/v1/arrays", json=await body(server, 3), headers={"Idempotency-Key": "once"})
         assert right.status_code == 202, "what was refused took neither key nor quota"
 
@@ -77,10 +77,10 @@ async def test_another_tenants_array_is_as_unknown_as_none(server: Any) -> None:
 
 
 async def test_an_array_that_has_ended_is_not_cancelled(server: Any) -> None:
-    server.store.put_tenant(TenantRecord("ada", server.store.tenant("ada").key_hash, False, Quota(max_jobs=5)))
+    server.store.tenants.put(TenantRecord("ada", server.store.tenants.get("ada").key_hash, False, Quota(max_jobs=5)))
     async with server.client() as client:
         array = (await client.post("/v1/arrays", json=await body(server, 2))).json()["id"]
         for number in (array, array + 1):
-            server.hypervisor.finish(server.store.job("ada", number), result=bytes(6))
+            server.hypervisor.finish(server.store.jobs.get("ada", number), result=bytes(6))
         answer = await client.delete(f"/v1/arrays/{array}")
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")

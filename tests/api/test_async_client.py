@@ -42,7 +42,7 @@ async def test_a_job_from_arrays_to_arrays(server: Any) -> None:
 
                 group.start_soon(wait)
                 await anyio.sleep(0.02)
-                record = server.store.job("ada", job["id"])
+                record = server.store.jobs.get("ada", job["id"])
                 server.hypervisor.finish(record, result=bytes(255 - value for value in range(12)))
         assert ended[0]["state"] == "succeeded"
         np.testing.assert_array_equal((await ada.outputs(job["id"]))["result"], 255 - image)
@@ -58,7 +58,7 @@ async def test_a_submission_is_tried_out_and_a_job_explained_by_both_clients(ser
     async with client(server) as ada:
         trial = await ada.dry_run("invert", {"image": image}, priority=3, deadline_s=9.0)
         assert (trial["admitted"], trial["batch"], trial["loads"][0]["module"]) == (True, 1, "inverter")
-        assert server.store.jobs(None) == ()
+        assert server.store.jobs.page(None) == ()
         job = await ada.submit("invert", {"image": image})
         wait = (await ada.explain(job["id"]))["wait"]
         assert wait is not None

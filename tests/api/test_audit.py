@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 from eddy.api.keys import KeyHasher
+from eddy.api.server import Server, ServerSettings
 from eddy.cli.main import app as command
 from eddy.core.records import SlotStatus
 from eddy.store import Store
 from eddy.store.audit import HEAD, AuditEntry, AuditVerdict, read_head, verify
+from kernel_kit import kernel_board
 from typer.testing import CliRunner
 
+BITSTREAMS = Path(__file__).parents[2] / "bitstreams"
 SIGN = KeyHasher(b"s" * 32).hash
 
 
 def look(server: Any, kept: str = "") -> AuditVerdict:
     store: Store = server.store
-    return verify(store.audit(), read_head(store._folder.parent), SIGN, kept)
+    return verify(store.audit.entries(), read_head(store.blobs.folder.parent), SIGN, kept)
 
 
 @pytest.mark.anyio
@@ -46,7 +51,7 @@ async def test_every_change_of_an_operator_is_noted_with_its_key(server: Any, pa
                 made.append(answer.json()["id"])
         entries = (await client.get("/v1/admin/audit")).json()["entries"]
         assert [entry["action"] for entry in entries] == [action for *_, action in changes]
-        (own,) = [key.id for key in server.store.keys("operator")]
+        (own,) = [key.id for key in server.store.keys.all("operator")]
         assert {(entry["actor"], entry["key"]) for entry in entries} == {("operator", own)}
         assert entries[4]["facts"] == {"slot": 0, "because": "fan"}
         assert "eddy_" not in json.dumps(entries), "a key stands in the log"
@@ -68,18 +73,18 @@ async def test_a_tenants_own_keys_are_noted_and_the_log_is_the_operators(server:
     async with server.client("ada") as client:
         await client.post("/v1/keys", json={"scope": "read"})
         assert (await client.get("/v1/admin/audit")).status_code == 403
-    (entry,) = server.store.audit()
+    (entry,) = server.store.audit.entries()
     assert (entry.actor, entry.action, entry.facts["scope"]) == ("ada", "make-key", "read")
 
 
 def written(server: Any, count: int = 5) -> list[AuditEntry]:
     for number in range(count):
-        server.store.note(SIGN, "operator", "k1", "drain-slot", {"slot": number})
-    return list(server.store.audit())
+        server.store.audit.note(SIGN, "operator", "k1", "drain-slot", {"slot": number})
+    return list(server.store.audit.entries())
 
 
 def problem(server: Any, entries: list[AuditEntry], kept: str = "") -> str:
-    verdict = verify(entries, read_head(server.store._folder.parent), SIGN, kept)
+    verdict = verify(entries, read_head(server.store.blobs.folder.parent), SIGN, kept)
     assert len(verdict.problems) <= 1
     return "".join(verdict.problems)
 
@@ -110,7 +115,7 @@ def test_whatever_is_done_to_the_log_shows(server: Any) -> None:
 
 def test_the_head_is_checked_and_one_kept_elsewhere_finds_what_the_files_cannot(server: Any) -> None:
     entries = written(server)
-    head = server.store._folder.parent / HEAD
+    head = server.store.blobs.folder.parent / HEAD
     good = head.read_bytes()
     head.write_bytes(good.replace(b"5 ", b"4 ", 1))
     assert problem(server, entries) == f"{HEAD} is not what was written"
@@ -128,6 +133,17 @@ def test_the_head_is_checked_and_one_kept_elsewhere_finds_what_the_files_cannot(
     assert "is no head" in problem(server, entries, "nonsense")
 
 
+def test_a_log_that_was_emptied_is_no_log_that_has_not_begun(server: Any) -> None:
+    head = server.store.blobs.folder.parent / HEAD
+    server.store.audit.begin(SIGN)
+    assert problem(server, []) == ""
+    head.unlink()
+    assert "the log was emptied" in problem(server, [])
+    written(server)
+    head.unlink()
+    assert "the log was emptied" in problem(server, [])
+
+
 def test_the_data_base_itself_refuses_to_change_or_cut_the_log(server: Any) -> None:
     written(server, 2)
     for statement in ("UPDATE audit SET actor = 'eve'", "DELETE FROM audit WHERE seq = 2"):
@@ -139,7 +155,7 @@ def test_the_command_checks_a_data_folder(tmp_path: Path) -> None:
     store = Store(tmp_path / "eddy.sqlite3")
     (tmp_path / "secret").write_bytes(b"s" * 32)
     for number in range(3):
-        store.note(SIGN, "operator", "k1", "drain-slot", {"slot": number})
+        store.audit.note(SIGN, "operator", "k1", "drain-slot", {"slot": number})
 
     def run(*more: str) -> tuple[int, dict[str, Any]]:
         done = CliRunner().invoke(command, ["audit", "verify", "--data", str(tmp_path), "--json", *more])
@@ -156,3 +172,22 @@ def test_the_command_checks_a_data_folder(tmp_path: Path) -> None:
     assert (code, found["ok"]) == (1, False)
     assert "entry 2" in found["problems"][0]
     store.close()
+
+
+def test_a_servers_first_start_begins_the_log_and_what_is_no_folder_of_it_is_said(tmp_path: Path) -> None:
+    def run(folder: Path) -> tuple[int, str]:
+        done = CliRunner().invoke(command, ["audit", "verify", "--data", str(folder)])
+        return done.exit_code, done.stderr
+
+    data = tmp_path / "data"
+    settings = ServerSettings("model", "tiny", "fcfs", data, BITSTREAMS, port=0)
+    Server(settings, board=kernel_board()).close()
+    assert run(data)[0] == 0
+    (data / HEAD).unlink()
+    code, said = run(data)
+    assert (code, "the log was emptied" in said) == (1, True)
+    with contextlib.closing(sqlite3.connect(data / "eddy.sqlite3")) as rows:
+        rows.execute("DROP TABLE audit")
+    code, said = run(data)
+    assert (code, "is damaged" in said, "Traceback" in said) == (6, True, False)
+    assert "is no data folder" in run(tmp_path / "nowhere")[1]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
 import pytest
+from eddy.api.overview import ENDED, ENTRIES, JOBS
 from eddy.api.sessions import COOKIE, HEADER
 from eddy.core.records import JobEvent, JobEventKind
+from eddy.hypervisor.forecast.estimator import Expectation, JobEstimate
 from eddy.store.rows import Commit
 
 pytestmark = pytest.mark.anyio
@@ -82,7 +86,7 @@ async def test_the_overview_shows_a_tenant_its_own_and_the_operator_everything(s
 async def test_jobs_that_ended_are_shown_newest_first(server: Any) -> None:
     jobs = [await server.submit("ada") for _ in range(3)]
     for job in (jobs[2], jobs[0]):
-        server.hypervisor.finish(server.store.job("ada", job["id"]), result=bytes(6))
+        server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), result=bytes(6))
     async with server.client("ada") as client:
         seen = (await client.get("/v1/overview")).json()
     assert [job["id"] for job in seen["ended"]] == [jobs[2]["id"], jobs[0]["id"]]
@@ -110,6 +114,34 @@ async def test_the_page_lets_a_browser_run_nothing_else(server: Any) -> None:
         assert total < 300_000
         assert (await client.get("/web/nothing.js")).status_code == 404
         assert (await client.get("/web/../dashboard.py")).status_code == 404
+
+
+async def test_a_page_with_all_it_shows_is_300_kb_at_most(start: Callable[..., Any]) -> None:
+    """The files, and what they ask first, where there is as much to show as is ever shown; no byte is compressed."""
+    server = start()
+    tenant = server.store.tenants.get("ada")
+    server.store.tenants.put(replace(tenant, quota=replace(tenant.quota, max_jobs=100)))
+    for _ in range(ENDED):
+        job = await server.submit(labels={"experiment": "x" * 60})
+        server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), result=bytes(6))
+    for _ in range(JOBS):
+        job = await server.submit(labels={"experiment": "x" * 60})
+        server.hypervisor.told[job["id"]] = JobEstimate(1.0, 7, 7, Expectation(1.1, 2.2), Expectation(3.3, 4.4), True)
+    done = [
+        JobEvent(0, job["id"], "ada", 1.0, JobEventKind.ITEM_DONE, slot=0, task=0, item=number, started_s=1 / 3)
+        for number in range(ENTRIES)
+    ]
+    server.store.commit(Commit(events=tuple(done)))
+    asked = ("/v1/session", "/v1/overview", "/v1/market", "/v1/quota", "/v1/usage", "/v1/admin/audit?last=20")
+    async with server.client(None) as browser:
+        page = await browser.get("/")
+        sizes = {"/": len(page.content)}
+        await browser.post("/v1/session", json={"key": server.keys["operator"]})
+        for path in (*(f"/web/{entry.name}" for entry in files("eddy.web").joinpath("static").iterdir()), *asked):
+            sizes[path] = len((await browser.get(path)).content)
+        shown = (await browser.get("/v1/overview")).json()
+    assert (len(shown["jobs"]), len(shown["ended"]), len(shown["spans"])) == (JOBS, ENDED, ENTRIES)
+    assert sum(sizes.values()) <= 300_000, sizes
 
 
 def test_nothing_of_the_page_comes_from_elsewhere_or_is_made_of_text() -> None:

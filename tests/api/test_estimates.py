@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from eddy.hypervisor.forecast.estimator import Expectation, JobEstimate
+from eddy.hypervisor.forecast.waits import WaitNow
+from eddy.hypervisor.forecast.why import JobStanding
 
 pytestmark = pytest.mark.anyio
 
@@ -13,8 +15,9 @@ DRY = "/v1/jobs?dry_run=1"
 
 
 def told(place: int | None = 2) -> JobEstimate:
+    """What a job is told at a place among its tenant's; five of others are before it."""
     start = None if place is None else Expectation(5.0, 7.0)
-    return JobEstimate(1.0, place, 3, start, Expectation(8.0, 9.5), True)
+    return JobEstimate(1.0, place and place + 5, place, start, Expectation(8.0, 9.5), True)
 
 
 async def body_of(server: Any, **fields: Any) -> dict[str, Any]:
@@ -35,10 +38,24 @@ async def test_a_job_that_waits_says_its_place_and_times(server: Any) -> None:
     }
 
 
+async def test_only_an_operators_place_counts_others(server: Any) -> None:
+    job = await server.submit()
+    server.hypervisor.told[job["id"]] = told(2)
+    server.hypervisor.standing = JobStanding(1.0, WaitNow("slot", "All slots are taken."), (), told(2))
+    for who, place in (("ada", 2), ("operator", 7)):
+        async with server.client(who) as client:
+            shown = (await client.get(f"/v1/jobs/{job['id']}")).json()["estimate"]
+            listed = (await client.get("/v1/jobs")).json()["jobs"][0]["estimate"]
+            glance = (await client.get("/v1/overview")).json()["jobs"][0]["estimate"]
+            explained = (await client.get(f"/v1/jobs/{job['id']}/explain")).json()["estimate"]
+        assert shown == listed == glance == explained
+        assert shown["position"] == place
+
+
 async def test_a_job_that_runs_has_no_place_and_one_that_ended_no_estimate(server: Any) -> None:
     running, ended = await server.submit(), await server.submit()
     server.hypervisor.told |= {running["id"]: told(None), ended["id"]: told()}
-    server.hypervisor.finish(server.store.job("ada", ended["id"]), result=bytes(6))
+    server.hypervisor.finish(server.store.jobs.get("ada", ended["id"]), result=bytes(6))
     async with server.client() as client:
         shown = (await client.get(f"/v1/jobs/{running['id']}")).json()["estimate"]
         assert (shown["position"], shown["start_p50_s"], shown["end_p90_s"]) == (None, None, 9.5)
@@ -65,7 +82,7 @@ async def test_a_dry_run_answers_cost_loads_and_times_and_keeps_nothing(server: 
     assert (found["slot_seconds"], found["core_seconds"]) == (0.5, 0.0)
     assert found["loads"] == [{"task": 0, "module": "inverter", "slot": 2, "at_s": 1.0, "load_s": 0.1}]
     assert found["estimate"]["end_p90_s"] == 4.0
-    assert server.store.jobs(None) == ()
+    assert server.store.jobs.page(None) == ()
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ async def explained(server: Any, job: int, who: str = "ada") -> Any:
 async def test_a_job_that_waits_says_why_and_what_would_help(server: Any) -> None:
     job = await server.submit()
     helps = (WhatIf("alone", "no other job", 2.0, 3.0), WhatIf("slot", "one more slot", 5.0, 0.0))
-    estimate = JobEstimate(1.0, 2, 3, Expectation(5.0, 7.0), Expectation(8.0, 9.5), True)
+    estimate = JobEstimate(1.0, 5, 2, Expectation(5.0, 7.0), Expectation(8.0, 9.5), True)
     server.hypervisor.standing = JobStanding(1.0, WaitNow("slot", "All 3 slots are taken."), helps, estimate)
     server.hypervisor.clock_s = 3.5
     found = await explained(server, job["id"])
@@ -59,7 +59,7 @@ async def test_a_job_that_cannot_go_on_says_what_would_let_it(server: Any) -> No
 
 async def test_a_job_that_ended_says_where_its_time_went(server: Any) -> None:
     job = (await server.submit())["id"]
-    record = server.store.job("ada", job)
+    record = server.store.jobs.get("ada", job)
     kind = JobEventKind
     log = (
         event(job, 1.25, kind.STATE, state=JobState.PLACED),

@@ -48,8 +48,8 @@ def test_the_cause_and_the_test_of_a_fault_are_there(row: list[str]) -> None:
 @pytest.mark.anyio
 async def test_the_metrics_of_faults_are_there(server: Any) -> None:
     job = await server.submit()
-    server.hypervisor.finish(server.store.job("ada", job["id"]), result=bytes(6))
-    async with server.client() as client:
+    server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), result=bytes(6))
+    async with server.client("operator") as client:
         said = (await client.get("/metrics")).text
     there = set(re.findall(r"^# TYPE (\S+)", said, re.M))
     codes = [row[3].split("`")[1] for row in ROWS]

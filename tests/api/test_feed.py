@@ -19,7 +19,7 @@ def ids(text: str) -> list[tuple[str, str]]:
 
 async def test_a_feed_has_all_of_ones_jobs_and_nothing_of_anothers(server: Any) -> None:
     first, second, hers = [await server.submit(who) for who in ("ada", "ada", "grace")]
-    server.hypervisor.finish(server.store.job("ada", first["id"]), result=bytes(6))
+    server.hypervisor.finish(server.store.jobs.get("ada", first["id"]), result=bytes(6))
     seen = {}
     for who in ("ada", "grace", "operator"):
         async with server.client(who) as client:
@@ -67,6 +67,6 @@ async def test_blobs_are_listed_and_fetched_by_their_owner_alone(server: Any) ->
         assert there.status_code == never.status_code == 404
         same = {**there.json(), "detail": "", "instance": "", "asked": ""}
         assert same == {**never.json(), "detail": "", "instance": "", "asked": ""}
-        server.store.blob_file("ada", names[1]).path.write_bytes(b"1234567")
+        server.store.blobs.file("ada", names[1]).path.write_bytes(b"1234567")
         damaged = await client.get(f"/v1/blobs/{names[1]}")
         assert (damaged.status_code, damaged.json()["code"]) == (500, "file-damaged")

@@ -167,7 +167,7 @@ async def test_one_that_reads_nothing_for_too_long_is_closed_and_goes_on_where_i
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
             while True:
                 await never.part()
-        last = server.store.before_last("ada", 0)
+        last = server.store.events.before_last("ada", 0)
         assert never.ids == list(range(1, len(never.ids) + 1))
         assert len(never.ids) < last
         again = await Client.open(served, "/v1/events?last=0", after=never.ids[-1])
@@ -185,7 +185,7 @@ async def test_what_is_written_to_all_at_once_has_its_place_among_what_is_sent_t
         served.happen(job, "ada", 3)
         for each in (feed, one):
             await each.up_to(4)
-        server.hypervisor.finish(server.store.job("ada", job), result=bytes(6))
+        server.hypervisor.finish(server.store.jobs.get("ada", job), result=bytes(6))
         await one.rest()
         assert one.ids == [1, 2, 3, 4, 5]
         assert one.others[-1] == b"event: end\ndata: {}"

@@ -35,7 +35,7 @@ async def test_submissions(server: Any, content: bytes, headers: dict[str, str])
     assert 400 <= answer.status_code < 500, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["status"] == answer.status_code
-    assert not server.store.jobs(None)
+    assert not server.store.jobs.page(None)
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ async def test_submissions(server: Any, content: bytes, headers: dict[str, str])
     ],
 )
 async def test_tenants(server: Any, content: bytes) -> None:
-    before = server.store.tenants()
+    before = server.store.tenants.all()
     async with server.client("operator") as client:
         answer = await client.post("/v1/admin/tenants", content=content, headers=JSON)
         assert (await client.get("/v1/admin/tenants")).status_code == 200
     assert answer.status_code == 422, answer.text
-    assert server.store.tenants() == before
+    assert server.store.tenants.all() == before
 
 
 async def test_packages(server: Any, package: dict[str, Any]) -> None:

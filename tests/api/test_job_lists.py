@@ -29,7 +29,7 @@ async def test_jobs_are_listed_by_label_application_and_time(server: Any) -> Non
         assert await ids(client, "application=other") == await ids(client, "kernel=invert") == []
         assert await ids(client, f"submitted_from={second['submitted_unix_s']}") == [second["id"]]
         assert await ids(client, f"submitted_before={second['submitted_unix_s']}") == [first["id"]]
-        server.hypervisor.finish(server.store.job("ada", first["id"]), result=bytes(6))
+        server.hypervisor.finish(server.store.jobs.get("ada", first["id"]), result=bytes(6))
         assert await ids(client, "sort=ended") == [first["id"]]
     async with server.client("operator") as client:
         assert len(await ids(client, "label=run=7")) == 2
@@ -41,7 +41,7 @@ async def test_pages_follow_each_other_in_any_order(server: Any, query: str) -> 
     jobs = [await server.submit(labels={"run": "7"}) for _ in range(3)]
     for job in jobs:
         server.hypervisor.clock_s += 1
-        server.hypervisor.finish(server.store.job("ada", job["id"]), result=bytes(6))
+        server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), result=bytes(6))
     expected = [job["id"] for job in (jobs if "oldest" in query else reversed(jobs))]
     async with server.client() as client:
         found, cursor = list[int](), ""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import structlog
 from eddy import logs
-from eddy.api.server import _logging
+from eddy.api.log_lines import configure
 from eddy.core.errors import StorageDamaged, StorageFull
 
 SECRETS = ("eddy_ada", "eddy_operator")
@@ -38,16 +38,16 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 @pytest.mark.anyio
 async def test_a_submission_can_be_followed_by_its_name(server: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    _logging("info", "json")
+    configure("info", "json")
     blob = await server.put(bytes(range(6)))
     capsys.readouterr()
     async with server.client() as client:
         body = {"application": "invert", "inputs": {"image": [blob]}}
         answer = await client.post("/v1/jobs", json=body, headers={"X-Request-ID": "order-17"})
     assert answer.headers["X-Request-ID"] == "order-17"
-    server.hypervisor.finish(server.store.job("ada", answer.json()["id"]), result=bytes(6))
+    server.hypervisor.finish(server.store.jobs.get("ada", answer.json()["id"]), result=bytes(6))
     access, ended = lines(capsys)
-    key = server.store.keys("ada")[0].id
+    key = server.store.keys.all("ada")[0].id
     facts = ("event", "status", "tenant", "key", "job", "request_id")
     assert [access[name] for name in facts] == ["POST /v1/jobs", 202, "ada", key, answer.json()["id"], "order-17"]
     assert (ended["job"], ended["tenant"], ended["state"]) == (answer.json()["id"], "ada", "succeeded")
@@ -71,8 +71,8 @@ async def test_refusals_and_failures_have_a_name_too(server: Any, monkeypatch: p
     async with server.client(None) as client:
         for path in ("/v1/jobs", "/nowhere", "/healthz", "/"):
             assert (await client.get(path, headers={"X-Request-ID": "n1"})).headers["X-Request-ID"] == "n1"
-    _logging("error", "json")  # structlog's own way draws a picture of the traceback, which takes seconds
-    monkeypatch.setattr(server.store, "under_way", lambda *_, **__: 1 // 0)
+    configure("error", "json")  # structlog's own way draws a picture of the traceback, which takes seconds
+    monkeypatch.setattr(server.store.jobs, "under_way", lambda *_, **__: 1 // 0)
     async with server.client() as client:
         answer = await client.get("/v1/overview", headers={"X-Request-ID": "n2"})
     assert (answer.status_code, answer.headers["X-Request-ID"], answer.json()["request_id"]) == (500, "n2", "n2")
@@ -80,7 +80,7 @@ async def test_refusals_and_failures_have_a_name_too(server: Any, monkeypatch: p
 
 @pytest.mark.anyio
 async def test_the_access_log_is_short(server: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    _logging("info", "json")
+    configure("info", "json")
     async with server.client() as client:
         for path in ("/healthz", "/readyz", "/metrics"):
             await client.get(path)
@@ -88,7 +88,7 @@ async def test_the_access_log_is_short(server: Any, capsys: pytest.CaptureFixtur
         await client.get("/v1/jobs?limit=3")
     (line,) = lines(capsys)
     assert (line["logger"], line["event"]) == ("eddy.access", "GET /v1/jobs")
-    _logging("warning", "json")
+    configure("warning", "json")
     async with server.client() as client:
         await client.get("/v1/jobs")
     assert lines(capsys) == []
@@ -97,7 +97,7 @@ async def test_the_access_log_is_short(server: Any, capsys: pytest.CaptureFixtur
 @pytest.mark.anyio
 @pytest.mark.parametrize("form", ["text", "json"])
 async def test_no_line_has_a_key_in_it(server: Any, capsys: pytest.CaptureFixture[str], form: str) -> None:
-    _logging("debug", form)
+    configure("debug", form)
     logger = logging.getLogger("eddy.test")
     async with server.client("operator") as client:
         added = (await client.post("/v1/admin/tenants", json={"id": "eve"})).json()["key"]
@@ -137,7 +137,7 @@ async def test_tenants_are_told_a_code_and_a_name_and_operators_the_path(
     def broken(*_: Any, **__: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(server.store, "under_way", broken)
+    monkeypatch.setattr(server.store.jobs, "under_way", broken)
     with structlog.testing.capture_logs() as said:
         async with server.client() as client:
             answer = await client.get("/v1/overview")
@@ -156,8 +156,8 @@ async def test_nobody_is_told_where_files_lie_that_are_damaged_or_cannot_be_writ
     server: Any, tmp_path: Path
 ) -> None:
     job = await server.submit()
-    server.hypervisor.finish(server.store.job("ada", job["id"]), result=bytes(6))
-    (path,) = server.store._outputs.iterdir()
+    server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), result=bytes(6))
+    (path,) = server.store.outputs.folder.iterdir()
     path.write_bytes(b"short")
     server.store.failed(StorageFull(f"the disk of {path} is full"))
     look: Callable[[str], bool] = lambda text: str(path.parent) in text or str(tmp_path) in text  # noqa: E731

@@ -29,7 +29,7 @@ async def test_an_answer_comes_when_the_job_ends_and_not_before(server: Any) -> 
                 await anyio.sleep(0)
             await anyio.sleep(0.05)
             assert answers == []
-            record = server.hypervisor.move(server.store.job("ada", job["id"]), JobState.PLACED)
+            record = server.hypervisor.move(server.store.jobs.get("ada", job["id"]), JobState.PLACED)
             while not answers:
                 await anyio.sleep(0.005)
             assert [answer["state"] for answer in answers] == ["placed"]

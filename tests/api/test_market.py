@@ -124,6 +124,6 @@ def test_a_weight_that_will_not_do_is_one(server: Any) -> None:
     from eddy.api.server import weight_of
 
     for name, weight in (("four", 4), ("text", "4"), ("none", None), ("minus", -1), ("nan", float("nan"))):
-        server.store.put_tenant(TenantRecord(name, key_hash=name, attributes={"weight": weight}))
+        server.store.tenants.put(TenantRecord(name, key_hash=name, attributes={"weight": weight}))
     names = ("four", "text", "none", "minus", "nan", "unknown")
     assert [weight_of(server.store, name) for name in names] == [4.0, 4.0, 1.0, 1.0, 1.0, 1.0]

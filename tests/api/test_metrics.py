@@ -18,7 +18,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 BOARD = json.loads((DOCS / "grafana" / "eddy.json").read_text())
 PAGE = (DOCS / "how-to" / "monitor.md").read_text()
 LABELS = {"version", "policy", "state", "spent", "phase", "slot", "pool", "what", "status", "route", "fault"}
-OWN = "of one tenant, or of who looks; /metrics needs no key and has sums alone"
+OWN = "of one tenant, or of who looks; /metrics has sums alone"
 FIGURES: dict[str, str] = {
     "now_s": "eddy_board_seconds",
     "ready": "eddy_up",
@@ -56,7 +56,7 @@ class Market:
 
 async def samples(server: Any) -> dict[str, dict[str, float]]:
     """Every sample's value, by name and labels."""
-    async with server.client(None) as client:
+    async with server.client("operator") as client:
         text = (await client.get("/metrics")).text
         text = (await client.get("/metrics")).text  # by now an answer was counted
     found: dict[str, dict[str, float]] = {}
@@ -112,7 +112,7 @@ async def test_the_figures_are_what_happened(server: Any) -> None:
     server.hypervisor.statuses = (SlotStatus(0, "pipeline", "slot0", phase="running"), SlotStatus(1, "gpu", "s"))
     before = await samples(server)
     assert before["eddy_jobs_ended_total"] == {"succeeded": 0, "failed": 0, "cancelled": 0}
-    first, second = [server.store.job("ada", (await server.submit())["id"]) for _ in range(2)]
+    first, second = [server.store.jobs.get("ada", (await server.submit())["id"]) for _ in range(2)]
     await server.submit("grace")
     server.hypervisor.finish(first, result=bytes(6))
     server.hypervisor.move(second, JobState.FAILED, waiting_s={"slot": 1.5}, running_s=0.25)

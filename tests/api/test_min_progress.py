@@ -20,7 +20,7 @@ from eddy.store import Store
 def store() -> Store:
     found = Store(":memory:")
     for name, promised in (("ada", 0.6), ("grace", 0.3), ("hog", 0.0)):
-        found.put_tenant(TenantRecord(name, key_hash=name, attributes={"min_progress": promised}))
+        found.tenants.put(TenantRecord(name, key_hash=name, attributes={"min_progress": promised}))
     return found
 
 

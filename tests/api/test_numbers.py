@@ -19,10 +19,10 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def hidden(server: Any) -> Any:
     """A server that tells its counts as one in service does."""
-    server.store.numbers = numbers_of(server.store._db)
+    server.tell_as(numbers_of(server.store._db))
     for name in ("ada", "grace"):
         quota = Quota(max_jobs=10, max_blob_bytes=1000)
-        server.store.put_tenant(
+        server.store.tenants.put(
             TenantRecord(name, server.app.state.context.hasher.hash(server.keys[name]), quota=quota)
         )
     return server
@@ -106,7 +106,7 @@ async def test_events_are_called_alike_in_every_stream_and_resumed_by_that(hidde
     for _ in range(2):
         await server.submit("grace")
     job = await server.submit()
-    server.hypervisor.finish(server.store.job("ada", server.store.numbers.job.meant(job["id"])), result=bytes(6))
+    server.hypervisor.finish(server.store.jobs.get("ada", server.store.numbers.job.meant(job["id"])), result=bytes(6))
     own = await events(server, f"/v1/jobs/{job['id']}/events", "ada")
     feed = await events(server, "/v1/events?follow=false&last=100", "ada")
     assert [number for number, _ in own] == [number for number, _ in feed]

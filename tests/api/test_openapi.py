@@ -130,7 +130,7 @@ def test_examples_fit_their_schemas(model: type[BaseModel], example: dict[str, A
 
 async def test_the_events_of_a_stream_fit_their_schema(server: Any, page: dict[str, Any]) -> None:
     job = await server.submit()
-    server.hypervisor.finish(server.store.job("ada", job["id"]), result=bytes(6))
+    server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), result=bytes(6))
     answer = page["paths"]["/v1/jobs/{job}/events"]["get"]["responses"]["200"]["content"]["text/event-stream"]
     async with server.client() as client:
         text = (await client.get(f"/v1/jobs/{job['id']}/events")).text

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
+from eddy.store import Store
 
 pytestmark = pytest.mark.anyio
 CHANGING = ("post", "put", "patch", "delete")
@@ -35,7 +38,7 @@ async def things(server: Any) -> Things:
     """Jobs (one that ended and is held), an array, blobs, parts of one and a key, all of ada's."""
     waiting = (await server.submit())["id"]
     ended = (await server.submit())["id"]
-    server.hypervisor.finish(server.store.job("ada", ended), result=bytes(6))
+    server.hypervisor.finish(server.store.jobs.get("ada", ended), result=bytes(6))
     await server.put(HERS)
     async with server.client() as ada:
         assert (await ada.put(f"/v1/jobs/{ended}/hold")).json()["held_by"] == "tenant"
@@ -151,3 +154,65 @@ async def test_bytes_another_has_are_taken_like_bytes_nobody_has(server: Any) ->
         answers = [await grace.put(f"/v1/blobs/{hashlib.sha256(each).hexdigest()}", content=each) for each in data]
     assert [answer.status_code for answer in answers] == [201, 201]
     assert answers[0].headers.keys() == answers[1].headers.keys()
+
+
+@contextmanager
+def statements(store: Store) -> Iterator[list[str]]:
+    """What SQLite is asked meanwhile, without values: the work behind an answer, whatever the clock says."""
+    asked: list[str] = []
+
+    def note(statement: str) -> None:
+        asked.append(re.sub(r"'(?:[^']|'')*'|\bx'[^']*'|\b\d+(\.\d+)?\b", "?", statement, flags=re.IGNORECASE))
+
+    store._db._connection.set_trace_callback(note)
+    try:
+        yield asked
+    finally:
+        store._db._connection.set_trace_callback(None)
+
+
+def readings(server: Any, thing: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Every operation that looks at one of a tenant's things, with the addresses to ask."""
+    fields = {**thing, "name": "result"}
+    for path, by in server.app.openapi()["paths"].items():
+        parameters = set(re.findall(r"{(\w+)}", path))
+        if "get" in by and parameters & thing.keys() and parameters <= fields.keys():
+            for job in (thing["job"], thing["held"]):
+                yield by["get"]["operationId"], path.format_map({**fields, "job": job})
+
+
+async def test_anothers_is_looked_up_as_what_is_not_there_with_the_same_statements(server: Any) -> None:
+    """The time of an answer tells nothing: the store does the same work for what is another's and what is nobody's."""
+    have, compared = await things(server), Counter[str]()
+    await server.put(bytes(range(6)), "grace")
+
+    async with server.client("grace") as grace:
+
+        async def work(method: str, how: dict[str, Any]) -> list[str]:
+            with statements(server.store) as asked:
+                assert (await grace.request(method.upper(), **how)).status_code >= 400
+            return asked
+
+        for name, method, path in operations(server):
+            if name in OWN or name == "put_blob":  # bytes are kept whoever has them; nothing is looked up for others
+                continue
+            for hers, nobodys in zip(wanted(name, path, have.hers), wanted(name, path, have.nobodys), strict=True):
+                there, not_there = await work(method, hers), await work(method, nobodys)
+                assert there == not_there, (name, hers)
+                compared[name] += len(there)
+        both = zip(readings(server, have.hers), readings(server, have.nobodys), strict=True)
+        for (name, hers_url), (_, nobodys_url) in both:
+            there, not_there = await work("get", {"url": hers_url}), await work("get", {"url": nobodys_url})
+            assert there == not_there, (name, hers_url)
+            compared[name] += len(there)
+    looked_up = {
+        "show_job",
+        "cancel_job",
+        "explain_job",
+        "follow_job",
+        "fetch_output",
+        "fetch_log",
+        "show_array",
+        "fetch_blob",
+    }
+    assert looked_up <= {name for name, count in compared.items() if count}, compared

@@ -60,7 +60,7 @@ async def test_only_what_a_trusted_key_signed_is_added(
         assert len((await client.get("/v1/apps")).json()["apps"]) == 1, "none of them was added"
         assert (await client.post("/v1/apps", json={**good, "summary": "not signed"})).status_code == 201
         assert (await client.post("/v1/apps", json=good)).status_code == 200
-    assert server.store.audit()[-1].facts["signed"] is True
+    assert server.store.audit.entries()[-1].facts["signed"] is True
 
 
 @pytest.mark.anyio

@@ -17,7 +17,7 @@ async def addresses(server: Any) -> list[str]:
     """An output of two items, and a blob, of the same bytes."""
     blob = await server.put(DATA)
     job = await server.submit(batch=2, inputs={"image": [blob]})
-    server.hypervisor.finish(server.store.job("ada", job["id"]), result=DATA)
+    server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), result=DATA)
     return [f"/v1/jobs/{job['id']}/outputs/result", f"/v1/blobs/{blob}"]
 
 
@@ -70,7 +70,7 @@ async def test_tags_tell_outputs_apart(server: Any) -> None:
     async with server.client() as client:
         for data in (DATA, DATA[::-1]):
             job = await server.submit(batch=2, inputs={"image": [await server.put(DATA)]})
-            server.hypervisor.finish(server.store.job("ada", job["id"]), result=data)
+            server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), result=data)
             tags.add((await client.get(f"/v1/jobs/{job['id']}/outputs/result")).headers["etag"])
     assert len(tags) == 2
 
@@ -91,8 +91,8 @@ async def test_damage_is_told_before_the_first_byte_of_a_part(server: Any) -> No
         assert (await client.get(blob, headers={"Range": "bytes=0-1"})).status_code == 206
         job = int(output.split("/")[3])
         for path in (
-            server.store.output_file("ada", job, "result").path,
-            server.store.blob_file("ada", blob.rpartition("/")[2]).path,
+            server.store.outputs.file("ada", job, "result").path,
+            server.store.blobs.file("ada", blob.rpartition("/")[2]).path,
         ):
             path.write_bytes(bytes([99]) + path.read_bytes()[1:])
         for address in (output, blob):

@@ -12,7 +12,7 @@ from eddy.api import rendered
 @pytest.mark.anyio
 async def test_a_page_says_the_same_again_and_what_changed_is_made_again(server: Any) -> None:
     job = await server.submit()
-    record = server.store.job("ada", job["id"])
+    record = server.store.jobs.get("ada", job["id"])
     async with server.client() as client:
         first = (await client.get("/v1/jobs")).json()
         assert [each["state"] for each in first["jobs"]] == ["queued"]

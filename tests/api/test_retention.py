@@ -27,7 +27,7 @@ def limit(server: Any, quota: int) -> Context:
 
 
 def files(server: Any) -> set[str]:
-    folder = server.store._outputs
+    folder = server.store.outputs.folder
     return set(os.listdir(folder)) if folder.exists() else set()
 
 
@@ -35,7 +35,7 @@ async def ended(server: Any, count: int, **outputs: bytes) -> list[int]:
     found = []
     for _ in range(count):
         job = await server.submit()
-        server.hypervisor.finish(server.store.job("ada", job["id"]), **(outputs or {"result": OUT}))
+        server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), **(outputs or {"result": OUT}))
         found.append(job["id"])
     return found
 
@@ -44,12 +44,12 @@ async def ended(server: Any, count: int, **outputs: bytes) -> list[int]:
 async def test_the_oldest_ends_go_first_and_say_so(server: Any) -> None:
     first, second = (await server.submit())["id"], (await server.submit())["id"]
     for job in (second, first):  # the younger one ends first
-        server.hypervisor.finish(server.store.job("ada", job), result=OUT)
+        server.hypervisor.finish(server.store.jobs.get("ada", job), result=OUT)
     (third,) = await ended(server, 1)
     context = limit(server, 17)
-    assert server.store.output_bytes == 18
+    assert server.store.retention.kept_bytes == 18
     assert collect(context)
-    assert server.store.output_bytes == 12
+    assert server.store.retention.kept_bytes == 12
     assert files(server) == {f"{first}.result", f"{third}.result"}
     async with server.client() as client:
         gone = (await client.get(f"/v1/jobs/{second}")).json()
@@ -64,15 +64,16 @@ async def test_the_oldest_ends_go_first_and_say_so(server: Any) -> None:
         assert (await client.get(f"/v1/jobs/{first}/outputs/result")).content == OUT
     async with server.client("grace") as client:  # another tenant hears nothing of it
         assert (await client.get(f"/v1/jobs/{second}/outputs/result")).status_code == 404
+    async with server.client("operator") as client:
         text = (await client.get("/metrics")).text
     assert "eddy_output_bytes 12.0" in text
     assert "eddy_outputs_collected_jobs_total 1.0" in text
     assert "eddy_outputs_collected_bytes_total 6.0" in text
-    (entry,) = server.store.audit()
+    (entry,) = server.store.audit.entries()
     assert (entry.actor, entry.action) == ("", "collect-outputs")
     assert entry.facts == {"jobs": 1, "first": second, "last": second, "bytes": 6, "quota": 17}
     assert collect(context)
-    assert len(server.store.audit()) == 1, "nothing is done twice"
+    assert len(server.store.audit.entries()) == 1, "nothing is done twice"
 
 
 @pytest.mark.anyio
@@ -86,31 +87,31 @@ async def test_without_a_quota_everything_is_kept(server: Any) -> None:
 async def test_jobs_under_way_and_blobs_keep_everything(server: Any) -> None:
     blob = await server.put(b"uploaded")
     job = await server.submit()
-    record = server.store.job("ada", job["id"])
+    record = server.store.jobs.get("ada", job["id"])
     running = dataclasses.replace(record, state=JobState.RUNNING, items_done=0)
     results = (ItemOutput(record.id, "result", 0, OUT), ItemOutput(record.id, LOG, 0, b"printed"))
     server.store.commit(Commit(jobs=((running, {}),), results=results))
     (other,) = await ended(server, 1)
-    with server.store.upload("ada", "00" * 32) as upload:  # one that is under way
+    with server.store.blobs.upload("ada", "00" * 32) as upload:  # one that is under way
         upload.write(b"half")
         assert not collect(limit(server, 5)), "there is no room, and it is said"
         upload.write(b"whole")
     assert files(server) == {f"{record.id}.result", f"{record.id}.%2Flog"}
-    assert server.store.blob("ada", blob) == b"uploaded"
+    assert server.store.blobs.get("ada", blob) == b"uploaded"
     with pytest.raises(OutputsCollected):
-        server.store.output("ada", other, "result")
+        server.store.outputs.read("ada", other, "result")
     # Once it has ended, it is a job like others.
     server.hypervisor.move(running, JobState.FAILED)
     assert collect(limit(server, 5))
     assert files(server) == set()
     with pytest.raises(OutputsCollected):
-        server.store.log("ada", record.id)
+        server.store.outputs.log("ada", record.id)
 
 
 @pytest.mark.anyio
 async def test_a_download_that_has_begun_is_read_to_its_end(server: Any) -> None:
     (job,) = await ended(server, 1, result=bytes(600_000))
-    pieces = server.store.output_file("ada", job, "result").pieces()
+    pieces = server.store.outputs.file("ada", job, "result").pieces()
     size = len(next(pieces))
     collect(limit(server, 1))
     assert files(server) == set()
@@ -128,9 +129,9 @@ async def test_what_a_crash_leaves_between_rows_and_files_is_swept(
     monkeypatch.undo()
     assert files(server) == {f"{job}.result"}
     with pytest.raises(OutputsCollected):
-        server.store.output("ada", job, "result")
+        server.store.outputs.read("ada", job, "result")
     assert [path.name for path in server.store.sweep()] == [f"{job}.result"]
-    assert server.store.output_bytes == 0 == server.store._count_outputs()
+    assert server.store.retention.kept_bytes == 0 == server.store.retention.counted_bytes()
 
 
 @pytest.mark.anyio
@@ -148,13 +149,13 @@ async def test_a_disk_that_refuses_loses_nothing_and_is_asked_again(
 
     monkeypatch.setattr(retention, "LONG_S", 0.001)
     with monkeypatch.context() as patched:
-        patched.setattr(server.store, "collect", refuse)
+        patched.setattr(server.store.retention, "collect", refuse)
         async with anyio.create_task_group() as group:
             group.start_soon(retention.keep_within_quota, context)
             while calls < 2:
                 await anyio.sleep(0.001)
             group.cancel_scope.cancel()
-    assert server.store.output("ada", job, "result") == OUT
+    assert server.store.outputs.read("ada", job, "result") == OUT
     async with anyio.create_task_group() as group:
         group.start_soon(retention.keep_within_quota, context)
         while files(server):
@@ -171,7 +172,7 @@ async def test_many_jobs_go_in_parts_and_what_went_meanwhile_is_passed_over(
     monkeypatch.setattr("eddy.store.retention.MOST", 3)
     await ended(server, 8)
     assert collect(limit(server, 6))
-    assert server.store.output_bytes == 0  # 90 % of six bytes hold none of the eight
-    assert server.store.collect([Leaving(1, 6), Leaving(99, 6)]) == 0
+    assert server.store.retention.kept_bytes == 0  # 90 % of six bytes hold none of the eight
+    assert server.store.retention.collect([Leaving(1, 6), Leaving(99, 6)]) == 0
     with pytest.raises(NotFound):
-        server.store.job("ada", 99)
+        server.store.jobs.get("ada", 99)

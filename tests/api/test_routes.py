@@ -33,7 +33,7 @@ async def test_a_submission_answers_202_with_location_and_the_job(server: Any) -
     assert job["progress"] == {"done": 0, "total": 2}
     assert job["error"] is None
     assert job["outputs"] == {}
-    assert server.store.request("ada", job["id"]).inputs == {"image": (blob,)}
+    assert server.store.jobs.request("ada", job["id"]).inputs == {"image": (blob,)}
 
 
 async def test_the_same_key_is_the_same_job_and_another_body_a_conflict(server: Any) -> None:
@@ -47,7 +47,7 @@ async def test_the_same_key_is_the_same_job_and_another_body_a_conflict(server: 
     assert first.json()["id"] == second.json()["id"]
     assert other.status_code == 409
     assert other.json()["code"] == "conflict"
-    assert len(server.store.jobs(None)) == 1
+    assert len(server.store.jobs.page(None)) == 1
 
 
 async def test_a_tenant_over_its_quota_hears_the_limit(server: Any) -> None:
@@ -85,7 +85,7 @@ async def test_pages_hold_every_job_once_newest_first(server: Any) -> None:
 
 async def test_a_tenant_sees_nothing_of_another(server: Any) -> None:
     job = await server.submit("ada")
-    record = server.hypervisor.finish(server.store.job("ada", job["id"]), result=bytes(6))
+    record = server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), result=bytes(6))
     here = f"/v1/jobs/{job['id']}"
     async with server.client("grace") as client:
         for method, path in (
@@ -110,7 +110,7 @@ async def test_outputs_come_whole_and_only_after_success(server: Any) -> None:
     async with server.client() as client:
         early = await client.get(f"{here}/outputs/result")
         assert (early.status_code, early.json()["code"]) == (409, "conflict")
-        server.hypervisor.finish(server.store.job("ada", job["id"]), result=b"abcdef")
+        server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), result=b"abcdef")
         done = (await client.get(here)).json()
         assert done["outputs"] == {"result": f"{here}/outputs/result"}
         answer = await client.get(done["outputs"]["result"])
@@ -122,7 +122,7 @@ async def test_outputs_come_whole_and_only_after_success(server: Any) -> None:
 
 async def test_a_failed_job_says_why(server: Any) -> None:
     job = await server.submit()
-    record = server.store.job("ada", job["id"])
+    record = server.store.jobs.get("ada", job["id"])
     changes = {"failed_task": 0, "failed_item": 0, "waiting_s": {"slot": 0.5}, "running_s": 0.25}
     server.hypervisor.move(record, JobState.FAILED, cause="time-limit", detail="invert, item 0", **changes)
     async with server.client() as client:
@@ -144,7 +144,7 @@ async def test_cancelling_twice_is_cancelling_and_after_success_a_conflict(serve
             answer = await client.delete(f"/v1/jobs/{job['id']}")
             assert (answer.status_code, answer.json()["state"]) == (202, "cancelled")
         done = await server.submit()
-        server.hypervisor.finish(server.store.job("ada", done["id"]), result=bytes(6))
+        server.hypervisor.finish(server.store.jobs.get("ada", done["id"]), result=bytes(6))
         assert (await client.delete(f"/v1/jobs/{done['id']}")).status_code == 409
 
 
@@ -160,7 +160,7 @@ def parse(text: str) -> list[tuple[str, dict[str, Any], str | None]]:
 
 async def test_events_stream_with_ids_heartbeats_and_an_end(server: Any) -> None:
     job = await server.submit()
-    record = server.store.job("ada", job["id"])
+    record = server.store.jobs.get("ada", job["id"])
 
     async def later() -> None:
         await anyio.sleep(0.1)
@@ -193,7 +193,7 @@ async def test_blobs_are_stored_once_and_dropped(server: Any) -> None:
         assert (await client.delete(f"/v1/blobs/{name}")).status_code == 204
         assert (await client.head(f"/v1/blobs/{name}")).status_code == 404
         job = await server.submit()
-        needed = server.store.request("ada", job["id"]).inputs["image"][0]
+        needed = server.store.jobs.request("ada", job["id"]).inputs["image"][0]
         assert (await client.delete(f"/v1/blobs/{needed}")).status_code == 409
 
 
@@ -240,7 +240,7 @@ async def test_a_new_tenant_gets_a_key_that_works_and_is_not_kept(server: Any) -
         listed = (await client.get("/v1/admin/tenants")).json()["tenants"]
     assert [tenant["id"] for tenant in listed] == ["ada", "edsger", "grace", "operator"]
     assert all("key" not in tenant for tenant in listed)
-    assert key not in str(server.store.tenants())
+    assert key not in str(server.store.tenants.all())
     server.keys["edsger"] = key
     assert (await server.submit("edsger"))["tenant"] == "edsger"
 
@@ -284,18 +284,23 @@ async def test_a_board_that_is_away_shows_everywhere_and_jobs_are_kept_for_it(se
             assert (await ada.get("/v1/overview")).json()["detail"] == AWAY
             told = (await operator.get("/v1/overview")).json()["detail"]
             assert told == "The board is away: no boardd answers at /run/eddy.sock."
-        assert "\neddy_up 0.0" in (await client.get("/metrics")).text
+        async with server.client("operator") as operator:
+            assert "\neddy_up 0.0" in (await operator.get("/metrics")).text
         assert (await client.get("/healthz")).status_code == 200
         assert (await server.submit())["state"] == "queued"
         server.hypervisor.lost = ""
         assert (await client.get("/readyz")).json() == {"status": "ok", "detail": ""}
-        assert "\neddy_up 1.0" in (await client.get("/metrics")).text
+        async with server.client("operator") as operator:
+            assert "\neddy_up 1.0" in (await operator.get("/metrics")).text
 
 
 async def test_metrics_count_jobs_slots_and_requests(server: Any) -> None:
     await server.submit()
     server.hypervisor.statuses = (SlotStatus(0, "pipeline", "slot0", phase="running"),)
-    async with server.client() as client:
+    for who in (None, "ada"):
+        async with server.client(who) as client:
+            assert (await client.get("/metrics")).status_code == (403 if who else 401)
+    async with server.client("operator") as client:
         text = (await client.get("/metrics")).text
     assert 'eddy_jobs{state="queued"} 1.0' in text
     assert 'eddy_slots{phase="running"} 1.0' in text

@@ -61,7 +61,7 @@ async def test_a_cookie_planted_before_logging_in_is_worth_nothing_afterwards(se
 async def test_a_session_ends_with_its_key(server: Any) -> None:
     async with server.client(None) as browser:
         await browser.post("/v1/session", json={"key": server.keys["ada"]})
-        server.store.put_tenant(TenantRecord("ada", "another hash", False, Quota()))
+        server.store.tenants.put(TenantRecord("ada", "another hash", False, Quota()))
         assert (await browser.get("/v1/overview")).status_code == 401
 
 

@@ -33,7 +33,7 @@ async def made(server: Any, who: str, **fields: Any) -> dict[str, Any]:
 async def test_a_tenant_has_several_keys_and_each_ends_by_itself(server: Any) -> None:
     first, second = await made(server, "ada", label="ci"), await made(server, "ada", label="laptop")
     assert first["key"] != second["key"]
-    assert first["key"] not in str(server.store.keys())
+    assert first["key"] not in str(server.store.keys.all())
     async with server.client("ada") as client:
         listed = (await client.get("/v1/keys")).json()["keys"]
         assert [key["label"] for key in listed] == ["first", "ci", "laptop"]
@@ -77,7 +77,7 @@ async def test_scopes_of_an_operators_keys(server: Any) -> None:
     async with using(server, works) as client:
         assert (await client.get("/v1/admin/tenants")).status_code == 403
         assert (await client.post("/v1/keys", json={"scope": "operator"})).status_code == 422
-        ids = [key.id for key in server.store.keys("operator") if key.scope is KeyScope.OPERATOR]
+        ids = [key.id for key in server.store.keys.all("operator") if key.scope is KeyScope.OPERATOR]
         assert (await client.delete(f"/v1/keys/{ids[0]}")).status_code == 404
     async with server.client("ada") as client:
         assert (await client.post("/v1/keys", json={"scope": "operator"})).status_code == 422
@@ -87,7 +87,7 @@ async def test_scopes_of_an_operators_keys(server: Any) -> None:
 
 
 async def test_nobody_sees_makes_or_revokes_anothers_keys(server: Any) -> None:
-    (hers,) = [key.id for key in server.store.keys("grace")]
+    (hers,) = [key.id for key in server.store.keys.all("grace")]
     async with server.client("ada") as client:
         assert (await client.get("/v1/keys?tenant=grace")).status_code == 403
         assert {key["tenant"] for key in (await client.get("/v1/keys")).json()["keys"]} == {"ada"}
@@ -122,7 +122,7 @@ async def test_keys_expire_and_are_rotated_with_a_grace(server: Any, monkeypatch
 
 
 async def test_the_last_operators_key_stays(server: Any) -> None:
-    (own,) = [key.id for key in server.store.keys("operator")]
+    (own,) = [key.id for key in server.store.keys.all("operator")]
     async with server.client("operator") as client:
         refused = await client.delete(f"/v1/keys/{own}")
         assert (refused.status_code, refused.json()["code"]) == (409, "conflict")

@@ -95,7 +95,7 @@ def test_spans_lie_within_their_job_at_its_wall_time(monkeypatch: pytest.MonkeyP
 async def test_every_job_that_ends_is_traced_once(server: Any) -> None:
     tool, kept = tracer()
     before = await server.submit()
-    server.hypervisor.finish(server.store.job("ada", before["id"]), result=bytes(6))
+    server.hypervisor.finish(server.store.jobs.get("ada", before["id"]), result=bytes(6))
     follow_all, begun = server.hypervisor.follow_all, anyio.Event()
 
     def watched(*arguments: Any) -> Any:
@@ -108,7 +108,7 @@ async def test_every_job_that_ends_is_traced_once(server: Any) -> None:
         await begun.wait()
         for who in ("ada", "grace"):
             job = await server.submit(who)
-            server.hypervisor.finish(server.store.job(who, job["id"]), result=bytes(6))
+            server.hypervisor.finish(server.store.jobs.get(who, job["id"]), result=bytes(6))
         while len([span for span in kept.get_finished_spans() if span.name == "job"]) < 2:
             await anyio.sleep(0.001)
         group.cancel_scope.cancel()

@@ -21,7 +21,7 @@ def url(data: bytes) -> str:
 
 
 def files(server: Any) -> list[Path]:
-    return [path for path in server.store._folder.rglob("*") if path.is_file()]
+    return [path for path in server.store.blobs.folder.rglob("*") if path.is_file()]
 
 
 async def slowly(data: bytes, go_on: asyncio.Event, started: asyncio.Event) -> AsyncIterator[bytes]:
@@ -58,7 +58,7 @@ async def test_a_quota_counts_what_is_on_its_way(server: Any) -> None:
         refused = await second.put(url(other), content=other)
         assert (refused.status_code, refused.json()["code"]) == (429, "quota-exceeded")
         go_on.set()
-    assert server.store.room("ada") == 1000 - len(DATA)
+    assert server.store.blobs.room("ada") == 1000 - len(DATA)
 
 
 async def test_one_that_says_nothing_of_its_size_is_stopped_at_the_bound(server: Any) -> None:
@@ -85,7 +85,7 @@ async def test_a_client_that_goes_away_leaves_nothing(server: Any) -> None:
         with pytest.raises(asyncio.CancelledError):
             await upload
         assert files(server) == []
-        assert server.store.room("ada") == 1000
+        assert server.store.blobs.room("ada") == 1000
         assert (await client.head(url(DATA))).status_code == 404
 
 
@@ -100,8 +100,8 @@ async def test_a_wrong_hash_is_a_problem_that_says_the_right_one(server: Any) ->
 
 async def test_a_damaged_output_is_a_problem_that_names_it(server: Any) -> None:
     job = await server.submit()
-    server.hypervisor.finish(server.store.job("ada", job["id"]), result=b"abcdef")
-    (path,) = server.store._outputs.iterdir()
+    server.hypervisor.finish(server.store.jobs.get("ada", job["id"]), result=b"abcdef")
+    (path,) = server.store.outputs.folder.iterdir()
     async with server.client() as client:
         address = f"/v1/jobs/{job['id']}/outputs/result"
         answer = await client.get(address)
@@ -163,3 +163,13 @@ async def test_one_larger_than_all_may_be_gets_in_alone() -> None:
                 pass
     async with uploads.place("b", 1):
         pass
+
+
+async def test_a_coded_blob_is_refused(server: Any) -> None:
+    """Its bytes would be kept as they came, coded."""
+    async with server.client() as client:
+        for coding, status in (("gzip", 415), ("identity", 201)):
+            data = coding.encode()
+            headers = {"Content-Encoding": coding}
+            answer = await client.put(f"/v1/blobs/{hashlib.sha256(data).hexdigest()}", content=data, headers=headers)
+            assert answer.status_code == status, answer.text

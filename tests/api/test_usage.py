@@ -16,7 +16,7 @@ DAYS = ("2026-11-21", "2026-11-22")
 def fill(server: Any) -> None:
     server.hypervisor.statuses = (SlotStatus(0, "pipeline", "slot0", charged=True), SlotStatus(1, "other", "slot1"))
     rows = [UsageRow(day, who, 0, "slot", 40 if who else 20) for day in DAYS for who in ("ada", "grace", "")]
-    server.store.add_usage(rows, {ACCOUNTED: "300", ACCOUNTED_FROM: "100"})
+    server.store.usage.add(rows, {ACCOUNTED: "300", ACCOUNTED_FROM: "100"})
 
 
 async def test_the_operators_accounts_add_up_to_the_boards_time(server: Any) -> None:
@@ -42,7 +42,11 @@ async def test_a_tenant_sees_its_own_accounts_alone(server: Any) -> None:
         assert found["board"] is None
         refused = await client.get("/v1/usage?tenant=grace")
         assert (refused.status_code, refused.json()["field"]) == (403, "tenant")
-        assert (await client.get("/v1/usage?from=yesterday")).status_code == 422
+        for query, field in (("from=yesterday", "from"), ("from=2026-13-01", "from"), ("to=0000-00-00", "to")):
+            refused = await client.get(f"/v1/usage?{query}")
+            assert (refused.status_code, refused.json()["field"]) == (422, field), query
+        turned = await client.get("/v1/usage?from=2026-11-22&to=2026-11-21")
+        assert (turned.status_code, turned.json()["field"]) == (422, "from")
 
 
 async def test_a_quota_shows_what_is_used(server: Any) -> None:
@@ -56,7 +60,7 @@ async def test_a_quota_shows_what_is_used(server: Any) -> None:
 
 async def test_a_bound_that_is_no_whole_number_is_told_as_the_schema_says(server: Any) -> None:
     today = time.strftime("%Y-%m-%d", time.gmtime())
-    server.store.add_usage([UsageRow(today, "ada", 0, "slot", 10**9)], {})
+    server.store.usage.add([UsageRow(today, "ada", 0, "slot", 10**9)], {})
     async with server.client("operator") as client:
         await client.patch("/v1/admin/tenants/ada", json={"quota": {"max_slot_s": 0.25}})
         schemas = (await client.get("/openapi.json")).json()["components"]["schemas"]

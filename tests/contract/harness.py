@@ -9,6 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +24,7 @@ from eddy.board.boardd import Boardd
 from eddy.board.images import ImageStore
 from eddy.board.journal import Journal
 from eddy.board.model import ModelBoard, ModelFaults
-from eddy.board.port import Access, BoardEvent, BoardPort, Buffer, Cause, Grant, Launch
+from eddy.board.port import Access, BoardEvent, BoardPort, Buffer, Cause, Grant, Launch, SlotPhase
 from eddy.board.profile import Profile, load_profile
 from eddy.board.pynq import PynqBoard
 from eddy.board.signing import Trust
@@ -34,6 +37,10 @@ OPEN = Trust(False)
 LIMIT_S = 1e-3
 """Time limit of items that ought to end by themselves."""
 
+
+PATIENCE_S = 600.0
+"""Wall seconds a call may take over a faked kernel: a register access is a signal and two changes of process there, and
+the machine may have other things to do."""
 
 UNVERIFIED = "reconstruct"
 """A module of the source tree whose claim to be scrubbed is taken away."""
@@ -57,6 +64,8 @@ class Harness:
     reconnect: Callable[[], BoardPort]
     folder: Path | None
     close: Callable[[], None] = lambda: None
+    first_seq: int = 0
+    """Number of the first event from here on."""
     before_item: Callable[[int, str], None] = lambda slot, item: None
     seen: list[BoardEvent] = field(default_factory=list)
 
@@ -145,6 +154,89 @@ def rtl(tmp: Path, trust: Trust = OPEN) -> Harness:
         device.inject(slot, known.get(behaviour) or faults.rogue(faults.Behaviour(behaviour)))
 
     return Harness(board, misload, lambda: board, folder, board.release)
+
+
+class KernelRig:
+    """A faked kernel with a boardd on it, which stays up from test to test: starting one takes seconds.
+
+    Args:
+        folder: For it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        from eddy_sim import bitstreams
+        from eddy_sim.kernel.board import FakeBoard
+
+        self.images = folder / "images"
+        shutil.copytree(bitstreams.list_or_build("tiny").overlay.parent, self.images)
+        for path in self.images.glob(f"{UNVERIFIED}__*.json"):
+            path.write_text(json.dumps({**json.loads(path.read_text()), "scrub_build": ""}))
+        self.machine = FakeBoard(folder / "kernel")
+        self.socket = folder / "boardd.sock"
+        self.boardd: subprocess.Popen[str] | None = None
+
+    def command(self, *options: str) -> list[str]:
+        """What starts `eddy boardd` on a board."""
+        command = [sys.executable, "-m", "eddy", "boardd", "--board=pynq", "--profile=tiny", "--json"]
+        return [*command, f"--socket={self.socket}", f"--images={self.images}", *options]
+
+    def start(self, *options: str) -> None:
+        """Start boardd, and wait until clients can connect."""
+        self.boardd = subprocess.Popen(
+            self.machine.command(self.command(*options)),
+            env=self.machine.environment(),
+            cwd=self.machine.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.boardd.stdout is not None
+        if not self.boardd.stdout.readline():
+            _, said = self.boardd.communicate()
+            raise AssertionError(said)
+
+    def stop(self, how: int = signal.SIGTERM) -> None:
+        """End boardd."""
+        if self.boardd is not None:
+            self.boardd.send_signal(how)
+            self.boardd.communicate(timeout=60)
+            self.boardd = None
+
+    def close(self) -> None:
+        """End everything."""
+        self.stop(signal.SIGKILL)
+        self.machine.close()
+
+    def harness(self) -> Harness:
+        """The board as a new caller finds it: nothing runs, nothing is allocated, no event is left."""
+        if self.boardd is None:
+            self.start()
+        board = SocketBoard(self.socket, PATIENCE_S)
+        until_s = board.now_s() + 1.0
+        while any(slot.phase is SlotPhase.LOADING for slot in board.state().slots):
+            assert board.now_s() < until_s, board.state()
+            board.wait(board.now_s() + 0.01)
+        for slot in range(len(board.describe().slots)):
+            board.close(slot)
+        for buffer in board.state().buffers:
+            board.free(buffer.id)
+        left = board.wait(0.0)
+        if left:
+            board.wait(0.0, left[-1].seq)
+
+        def misload(slot: int, behaviour: str | LoadFault) -> None:
+            assert isinstance(behaviour, str)
+            self.machine.call("misload", slot=slot, behaviour=behaviour)
+
+        outer = Harness(board, misload, lambda: board, self.images, first_seq=board.state().next_seq)
+
+        def reconnect() -> BoardPort:
+            cast(SocketBoard, outer.board).release()
+            outer.board = SocketBoard(self.socket, PATIENCE_S)
+            return outer.board
+
+        outer.reconnect, outer.close = reconnect, lambda: outer.board.release()
+        return outer
 
 
 class _Switch(dict[str, Cause]):

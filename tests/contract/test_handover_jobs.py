@@ -76,7 +76,7 @@ def eyes() -> Eyes:
 def submit(engine: Engine, store: Store, tenant: str, application: str, data: bytes) -> JobRecord:
     """Put a job of one item in."""
     sha256 = hashlib.sha256(data).hexdigest()
-    store.put_blob(tenant, sha256, data)
+    store.blobs.put(tenant, sha256, data)
     return engine.intake.accept(JobRequest(tenant, application, 1, {"in": (sha256,)}, {}))
 
 
@@ -117,9 +117,9 @@ def test_the_next_tenants_job_is_right(harness: Harness, eyes: Eyes, mode: str, 
     image = SECRET * (SIDE * SIDE // 8)
     record = submit(engine, store, "grace", "right", image)
     finish(engine)
-    assert store.job("grace", warm.id).state is JobState.SUCCEEDED
-    assert store.job("grace", record.id).state is JobState.SUCCEEDED
-    found = store.output("grace", record.id, "out")
+    assert store.jobs.get("grace", warm.id).state is JobState.SUCCEEDED
+    assert store.jobs.get("grace", record.id).state is JobState.SUCCEEDED
+    found = store.outputs.read("grace", record.id, "out")
     assert found == shifted(image)
     assert (eyes.seen(), found.count(LIE)) == (0, 0)
     assert board.state().buffers == ()

@@ -83,15 +83,15 @@ def test_a_slot_that_is_not_idle_is_not_scrubbed(harness: Harness) -> None:
         harness.board.scrub(7)
 
 
-def test_an_item_that_runs_keeps_its_slot(harness: Harness) -> None:
-    load(harness)
-    buffer = harness.board.allocate(4096, "one")
-    harness.launch(buffer)
+def test_an_item_that_runs_keeps_its_slot(still_harness: Harness) -> None:
+    load(still_harness)
+    buffer = still_harness.board.allocate(4096, "one")
+    still_harness.launch(buffer)
     with pytest.raises(Conflict):
-        harness.board.scrub(0)
-    assert harness.next_event().kind is EventKind.ITEM_DONE
-    harness.board.scrub(0)
-    harness.next_event()
-    harness.board.launch(0, marking(buffer, "again"))
-    assert harness.next_event().kind is EventKind.ITEM_DONE
-    assert harness.board.read(buffer.id, 0, len(MARK)) == MARK
+        still_harness.board.scrub(0)
+    assert still_harness.next_event().kind is EventKind.ITEM_DONE
+    still_harness.board.scrub(0)
+    still_harness.next_event()
+    still_harness.board.launch(0, marking(buffer, "again"))
+    assert still_harness.next_event().kind is EventKind.ITEM_DONE
+    assert still_harness.board.read(buffer.id, 0, len(MARK)) == MARK

@@ -30,7 +30,7 @@ def test_starts_with_every_slot_closed_and_nothing_allocated(harness: Harness) -
     state = harness.board.state()
     assert [slot.phase for slot in state.slots] == [SlotPhase.EMPTY, SlotPhase.EMPTY]
     assert state.buffers == ()
-    assert state.next_seq == 0
+    assert state.next_seq == harness.first_seq
 
 
 def test_load_ends_in_an_event_and_an_idle_slot(harness: Harness) -> None:
@@ -51,14 +51,14 @@ def test_load_takes_at_least_the_port_time(harness: Harness) -> None:
     assert event.at_s - event.started_s >= board.slots[0].image_bytes / board.configuration_bytes_per_s
 
 
-def test_one_load_at_a_time(harness: Harness) -> None:
-    harness.misload(0, "sound")
-    harness.board.load(0, harness.image(0).sha256)
+def test_one_load_at_a_time(still_harness: Harness) -> None:
+    still_harness.misload(0, "sound")
+    still_harness.board.load(0, still_harness.image(0).sha256)
     with pytest.raises(Conflict):
-        harness.board.load(1, harness.image(1).sha256)
+        still_harness.board.load(1, still_harness.image(1).sha256)
     with pytest.raises(Conflict):
-        harness.board.load(0, harness.image(0).sha256)
-    assert harness.next_event().kind is EventKind.CONFIGURED
+        still_harness.board.load(0, still_harness.image(0).sha256)
+    assert still_harness.next_event().kind is EventKind.CONFIGURED
 
 
 def test_image_of_another_slot_is_refused_untouched(harness: Harness) -> None:
@@ -103,18 +103,18 @@ def test_failed_load_leaves_the_slot_closed_and_loadable(harness: Harness, behav
     assert harness.load(0).kind is EventKind.CONFIGURED
 
 
-def test_item_runs_and_its_result_is_read_back(harness: Harness) -> None:
-    harness.load(1)
-    buffer = harness.board.allocate(4096, "job")
-    harness.board.write(buffer.id, 0, bytes(range(64)))
-    harness.launch(buffer, "first", slot=1)
-    state = harness.board.state().slots[1]
+def test_item_runs_and_its_result_is_read_back(still_harness: Harness) -> None:
+    still_harness.load(1)
+    buffer = still_harness.board.allocate(4096, "job")
+    still_harness.board.write(buffer.id, 0, bytes(range(64)))
+    still_harness.launch(buffer, "first", slot=1)
+    state = still_harness.board.state().slots[1]
     assert (state.phase, state.item) == (SlotPhase.RUNNING, "first")
-    event = harness.next_event()
+    event = still_harness.next_event()
     assert (event.kind, event.slot, event.item, event.cause) == (EventKind.ITEM_DONE, 1, "first", Cause.NONE)
     assert event.started_s < event.at_s
-    assert harness.board.read(buffer.id, 0, 64) == MARK + bytes(range(8, 64))
-    assert harness.board.state().slots[1].phase is SlotPhase.IDLE
+    assert still_harness.board.read(buffer.id, 0, 64) == MARK + bytes(range(8, 64))
+    assert still_harness.board.state().slots[1].phase is SlotPhase.IDLE
 
 
 def test_items_follow_each_other_with_other_buffers(harness: Harness) -> None:
@@ -127,16 +127,16 @@ def test_items_follow_each_other_with_other_buffers(harness: Harness) -> None:
     assert harness.board.read(second.id, 0, 8) == MARK
 
 
-def test_launch_needs_an_idle_slot(harness: Harness) -> None:
-    buffer = harness.board.allocate(8, "job")
+def test_launch_needs_an_idle_slot(still_harness: Harness) -> None:
+    buffer = still_harness.board.allocate(8, "job")
     with pytest.raises(Conflict):
-        harness.board.launch(0, marking(buffer))
-    harness.load(0, "hang")
-    harness.launch(buffer)
+        still_harness.board.launch(0, marking(buffer))
+    still_harness.load(0, "hang")
+    still_harness.launch(buffer)
     with pytest.raises(Conflict):
-        harness.board.launch(0, marking(buffer, "second"))
+        still_harness.board.launch(0, marking(buffer, "second"))
     with pytest.raises(Conflict):
-        harness.board.load(0, harness.image(0).sha256)
+        still_harness.board.load(0, still_harness.image(0).sha256)
 
 
 def test_launch_with_a_buffer_that_is_not_there(harness: Harness) -> None:
@@ -146,16 +146,16 @@ def test_launch_with_a_buffer_that_is_not_there(harness: Harness) -> None:
     assert harness.board.state().slots[0].phase is SlotPhase.IDLE
 
 
-def test_time_limit_is_board_time_and_closes_the_slot(harness: Harness) -> None:
-    harness.load(0, "hang")
-    harness.launch(harness.board.allocate(8, "job"), limit_s=2e-4)
-    started_s = harness.board.now_s()
-    event = harness.next_event()
+def test_time_limit_is_board_time_and_closes_the_slot(still_harness: Harness) -> None:
+    still_harness.load(0, "hang")
+    still_harness.launch(still_harness.board.allocate(8, "job"), limit_s=2e-4)
+    started_s = still_harness.board.now_s()
+    event = still_harness.next_event()
     assert (event.kind, event.cause, event.item) == (EventKind.ITEM_FAILED, Cause.TIME_LIMIT, "item")
     assert 2e-4 * 0.9 <= event.at_s - started_s <= 2e-4 + 2e-3
     assert event.detail
-    assert harness.board.state().slots[0].phase is SlotPhase.FAULTED
-    assert harness.load(0).kind is EventKind.CONFIGURED
+    assert still_harness.board.state().slots[0].phase is SlotPhase.FAULTED
+    assert still_harness.load(0).kind is EventKind.CONFIGURED
 
 
 def test_fault_ends_the_item_with_its_cause(harness: Harness) -> None:
@@ -208,15 +208,15 @@ def test_close_refuses_a_slot_that_is_being_loaded(harness: Harness) -> None:
     assert harness.next_event().kind is EventKind.CONFIGURED
 
 
-def test_slots_run_side_by_side(harness: Harness) -> None:
-    harness.load(0, "hang")
-    harness.load(1)
-    stuck, good = harness.board.allocate(8, "a"), harness.board.allocate(8, "b")
-    harness.launch(stuck, "stuck", slot=0, limit_s=0.05)
-    harness.launch(good, "good", slot=1)
-    assert harness.next_event().item == "good"
-    assert harness.board.state().slots[0].item == "stuck"
-    assert harness.next_event().cause is Cause.TIME_LIMIT
+def test_slots_run_side_by_side(still_harness: Harness) -> None:
+    still_harness.load(0, "hang")
+    still_harness.load(1)
+    stuck, good = still_harness.board.allocate(8, "a"), still_harness.board.allocate(8, "b")
+    still_harness.launch(stuck, "stuck", slot=0, limit_s=0.05)
+    still_harness.launch(good, "good", slot=1)
+    assert still_harness.next_event().item == "good"
+    assert still_harness.board.state().slots[0].item == "stuck"
+    assert still_harness.next_event().cause is Cause.TIME_LIMIT
 
 
 def test_counters_count_since_the_load(harness: Harness) -> None:

@@ -93,10 +93,10 @@ def parts() -> Iterator[Parts]:
         quotas: Mapping[str, Quota] = {tenant: Quota(max_jobs=MOST_JOBS) for tenant in TENANTS}
         for tenant, key in KEYS.items():
             record = TenantRecord(tenant, hasher.hash(key), tenant == "operator", quotas.get(tenant, Quota()))
-            store.put_tenant(record)
+            store.tenants.put(record)
         for tenant in TENANTS:
             for data in (KEY, *(item(number, salt) for salt in range(SALTS) for number in range(MOST_BATCH))):
-                store.put_blob(tenant, hashlib.sha256(data).hexdigest(), data)
+                store.blobs.put(tenant, hashlib.sha256(data).hexdigest(), data)
         catalogue = CatalogueInForce(Catalogue(MODULES, {SLOW_CHAIN.name: SLOW_CHAIN}), folder / "applications")
         first = board(2, None)(ModelFaults({}, frozenset()))
         hypervisor = Hypervisor(first, POLICIES["fcfs"](), store, catalogue.applications, MODULES)

@@ -49,7 +49,7 @@ class Promises:
         for tenant in TENANTS:
             count = self.unfinished(store, tenant)
             assert count <= MOST_JOBS, f"{tenant} has {count} jobs"
-            kept = sum(store.unfinished_by_tenant().get(tenant, {}).values())
+            kept = sum(store.jobs.unfinished_by_tenant().get(tenant, {}).values())
             assert kept == count, f"{tenant} is counted {kept} jobs and has {count}"
 
     def unfinished(self, store: Store, tenant: str) -> int:
@@ -103,12 +103,12 @@ class Promises:
 
     def hear(self, store: Store) -> None:
         """The operator reads the log of events on."""
-        for event in store.events(None, None, max(self._heard, default=0)):
+        for event in store.events.of(None, None, max(self._heard, default=0)):
             self._heard[event.seq] = event
 
     def after_crash(self, store: Store, power: bool) -> None:
         """What was heard is still so: all of it, or after a loss of power what clients rely on."""
-        now = {event.seq: event for event in store.events(None, None)}
+        now = {event.seq: event for event in store.events.of(None, None)}
         if not power:
             for number, event in self._heard.items():
                 assert now.get(number) == event, f"event {event} is gone, or is {now.get(number)}"
@@ -129,15 +129,15 @@ class Promises:
             if each.final == "succeeded":
                 self.output(each, clients.ask(each.tenant, "GET", f"/v1/jobs/{each.job}/outputs/out"))
             assert each.job is not None
-            self._log(store, store.job(each.tenant, store.numbers.job.meant(each.job)))
+            self._log(store, store.jobs.get(each.tenant, store.numbers.job.meant(each.job)))
         told = store.numbers.job.told
-        records = {told(record.id) for tenant in TENANTS for record in store.jobs(tenant, limit=10_000)}
+        records = {told(record.id) for tenant in TENANTS for record in store.jobs.page(tenant, limit=10_000)}
         assert records == {each.job for each in self._wanted}, "there is a job that nobody wants"
         assert port.board.state().buffers == (), "a buffer was left"
         self._accounts(store, engine)
 
     def _log(self, store: Store, record: JobRecord) -> None:
-        log = store.events(None, record.id)
+        log = store.events.of(None, record.id)
         done: Counter[tuple[int | None, int | None]] = Counter()
         noted: set[tuple[int | None, int | None]] = set()
         for event in log:
@@ -162,7 +162,7 @@ class Promises:
 
     def _accounts(self, store: Store, engine: Engine) -> None:
         engine.account()
-        whole = sum(row.spent_ns for row in store.usage(None) if row.unit in ("slot", "shared"))
+        whole = sum(row.spent_ns for row in store.usage.rows(None) if row.unit in ("slot", "shared"))
         passed_ns = int(store.meta(ACCOUNTED)) - int(store.meta(ACCOUNTED_FROM))
         assert int(store.meta(ACCOUNTED)) == round(engine.now_s * 1e9)
         slots = len(engine.machine.slots)

@@ -76,17 +76,18 @@ class SimStore(Store):
     def commit(self, *arguments: Any, **named: Any) -> None:
         self.effect(lambda: super(SimStore, self).commit(*arguments, **named))
 
-    def write_jobs(self, *arguments: Any, **named: Any) -> Any:
-        return self.effect(lambda: super(SimStore, self).write_jobs(*arguments, **named))
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        for part, call in (
+            (self.submissions, "write_jobs"),
+            (self.outputs, "write"),
+            (self.usage, "add"),
+            (self.jobs, "request_cancel"),
+        ):
+            setattr(part, call, self._perilous(getattr(part, call)))
 
-    def write_results(self, *arguments: Any, **named: Any) -> Any:
-        return self.effect(lambda: super(SimStore, self).write_results(*arguments, **named))
-
-    def add_usage(self, *arguments: Any, **named: Any) -> None:
-        self.effect(lambda: super(SimStore, self).add_usage(*arguments, **named))
-
-    def request_cancel(self, *arguments: Any, **named: Any) -> Any:
-        return self.effect(lambda: super(SimStore, self).request_cancel(*arguments, **named))
+    def _perilous(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arguments, **named: self.effect(lambda: call(*arguments, **named))
 
 
 class World:
@@ -426,7 +427,8 @@ class World:
                 break
         else:
             raise AssertionError(
-                f"not all ends: {self.store.unfinished_by_state()}, stalled {self.engine.stalled}, {self.engine.status}"
+                f"not all ends: {self.store.jobs.unfinished_by_state()}, stalled {self.engine.stalled},"
+                f" {self.engine.status}"
             )
         self.promises.always(self.store, self.port)
         self.promises.in_the_end(self.clients, self.store, self.engine, self.port)

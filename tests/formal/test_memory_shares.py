@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from eddy_sim.prove import ROOT, Mutation, Proof
 
+# The first proof compiles the tools, which takes both cores a minute: two workers would do it twice.
+pytestmark = [pytest.mark.formal, pytest.mark.xdist_group("proofs")]
+
 IP = ROOT / "hw" / "ip"
 PROOFS = {
     "owed-split": Proof("owed_split_proof", IP / "burst_split" / "burst_split.f", depth=2, own_assertions=False),
@@ -20,13 +23,11 @@ MUTATIONS = [
 ]
 
 
-@pytest.mark.formal
 @pytest.mark.parametrize("name", PROOFS)
 def test_every_claim_holds(name: str) -> None:
     PROOFS[name].prove()
 
 
-@pytest.mark.formal
 @pytest.mark.parametrize(("name", "mutation"), MUTATIONS, ids=lambda value: getattr(value, "name", value))
 def test_a_mistake_is_found(name: str, mutation: Mutation) -> None:
     assert PROOFS[name].refute(mutation)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from eddy_sim.prove import ROOT, Mutation, Proof
 
+# The first proof compiles the tools, which takes both cores a minute: two workers would do it twice.
+pytestmark = [pytest.mark.formal, pytest.mark.xdist_group("proofs")]
+
 PROOF = Proof("ps_hp_proof", ROOT / "hw/ip/ps_hp/ps_hp.f", depth=2, own_assertions=False)
 MISTAKES = [
     Mutation("secure", "ps_hp.sv", "Prot = 3'b010", "Prot = 3'b000"),
@@ -12,12 +15,10 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.formal
 def test_every_claim_holds() -> None:
     PROOF.prove()
 
 
-@pytest.mark.formal
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found(mistake: Mutation) -> None:
     assert PROOF.refute(mistake)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from eddy_sim.prove import ROOT, Mutation, Proof
 
+# The first proof compiles the tools, which takes both cores a minute: two workers would do it twice.
+pytestmark = [pytest.mark.formal, pytest.mark.xdist_group("proofs")]
+
 SCRUB = Proof("scrub_proof", ROOT / "hw/ip/hls_wrapper/hls_wrapper.f", depth=3)
 MISTAKES = (
     Mutation("interrupts stay", "hls_ctrl.sv", "      isr_q   <= '0;\n", ""),
@@ -15,12 +18,10 @@ MISTAKES = (
 )
 
 
-@pytest.mark.formal
 def test_a_reset_wrapper_tells_nothing() -> None:
     SCRUB.prove()
 
 
-@pytest.mark.formal
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_wrapper_that_keeps_something_is_refuted(mistake: Mutation) -> None:
     assert SCRUB.refute(mistake)

@@ -6,6 +6,9 @@ import pytest
 from eddy_sim.prove import ROOT, Mutation, ProofFailed
 from eddy_sim.stillness import Stillness
 
+# The first proof compiles the tools, which takes both cores a minute: two workers would do it twice.
+pytestmark = [pytest.mark.formal, pytest.mark.xdist_group("proofs")]
+
 IP = ROOT / "hw" / "ip"
 PATH = Stillness(
     "slot_path",
@@ -43,17 +46,14 @@ MUTATIONS = [
 ]
 
 
-@pytest.mark.formal
 def test_a_path_at_rest_stays_so_until_it_is_woken() -> None:
     PATH.prove()
 
 
-@pytest.mark.formal
 def test_the_bus_at_rest_stays_so_until_it_is_woken() -> None:
     BUS.prove()
 
 
-@pytest.mark.formal
 def test_the_bus_listens_to_more_than_its_reset() -> None:
     with pytest.raises(ProofFailed, match="state_q"):
         DEAF_BUS.prove()
@@ -65,7 +65,6 @@ def test_claims_shown_at_once_do_not_share_a_folder() -> None:
     assert BUS.folder(BUS.top) == Stillness(BUS.top, BUS.filelist, BUS.held, BUS.fixed).folder(BUS.top)
 
 
-@pytest.mark.formal
 @pytest.mark.parametrize(("mutation", "moving"), MUTATIONS, ids=lambda value: getattr(value, "name", ""))
 def test_a_mistake_is_found(mutation: Mutation, moving: str) -> None:
     assert any(moving in name for name in PATH.refute(mutation))

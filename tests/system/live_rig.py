@@ -64,7 +64,7 @@ class Live:
         for name, array in order.inputs.items():
             data = np.ascontiguousarray(array.astype(roles[name].dtype)).tobytes()
             sha256 = hashlib.sha256(data).hexdigest()
-            self.store.put_blob(order.tenant, sha256, data)
+            self.store.blobs.put(order.tenant, sha256, data)
             if roles[name].role.value == "constant":
                 constants[name] = sha256
             else:
@@ -80,7 +80,7 @@ class Live:
                 self.engine.step(left_s)
             records.append(self.submit(arrival.order))
         self.finish()
-        return [self.store.job(record.tenant, record.id) for record in records]
+        return [self.store.jobs.get(record.tenant, record.id) for record in records]
 
     def finish(self) -> None:
         """Run until nothing is left to do."""
@@ -91,13 +91,13 @@ class Live:
         application = CATALOGUE.application(order.application)
         dtypes = {buffer.name: buffer.dtype for buffer in application.buffers}
         return all(
-            self.store.output(record.tenant, record.id, name) == expected.astype(dtypes[name]).tobytes()
+            self.store.outputs.read(record.tenant, record.id, name) == expected.astype(dtypes[name]).tobytes()
             for name, expected in order.expected.items()
         )
 
     def log(self, record: JobRecord) -> tuple[JobEvent, ...]:
         """What happened to a job."""
-        return tuple(self.store.events(record.tenant, record.id, limit=10_000))
+        return tuple(self.store.events.of(record.tenant, record.id, limit=10_000))
 
 
 LONGEST_S = 5.0

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx
@@ -20,6 +21,7 @@ from eddy.api.server import Server, ServerSettings
 from eddy.client import AnswerTimeout, Client
 from eddy.gpu import abandon, sandbox, toolchain
 from eddy.gpu.compiler import Compiler
+from eddy.gpu.program import Program
 from eddy.gpu.sandbox import Limits
 from eddy.hypervisor.waiting import run_abandonable
 from kernel_kit import STEP, kernel_board, step_arrays
@@ -99,20 +101,32 @@ def test_a_client_that_leaves_ends_its_compiler_and_frees_its_place(server: Serv
         client.kernel(STEP, "step").launch(64, y, x, 1).wait(timeout_s=PATIENCE_S)
 
 
-def test_one_who_leaves_while_waiting_for_a_turn_is_not_compiled_for(server: Server) -> None:
+def test_one_who_leaves_while_waiting_for_a_turn_is_not_compiled_for(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[str] = []
+    compile_source = Compiler.compile
+
+    def recorded(self: Compiler, source: str, **settings: Any) -> Program:
+        compiled.append(source)
+        return compile_source(self, source, **settings)
+
+    monkeypatch.setattr(Compiler, "compile", recorded)
     key = server.key_file.read_text().strip()
     with socket.create_connection((server.host, server.port)) as first:
         first.sendall(submission(server, key, SLOW))
-        assert soon(compilers)
-        running = compilers()
+        assert soon(lambda: compiled)
         with socket.create_connection((server.host, server.port)) as second:
             second.sendall(submission(server, key, SLOW + "// second\n"))
             time.sleep(0.3)
         time.sleep(0.3)
-        assert compilers() == running
+    # Whose turn comes next is compiled for: the one who left is not, or its compiler would run before this one.
+    third = STEP + "// third\n"
+    y, x = step_arrays(64)
+    with Client(server.url, key, submit_timeout_s=PATIENCE_S) as client:
+        client.kernel(third, "step").launch(64, y, x, 1).wait(timeout_s=PATIENCE_S)
+    assert [("// second" in source, "// third" in source) for source in compiled] == [(False, False), (False, True)]
     assert soon(lambda: not compilers())
-    time.sleep(0.3)
-    assert not compilers()
 
 
 def test_a_server_that_stops_ends_its_compilers(tmp_path: Path) -> None:

@@ -38,8 +38,9 @@ def until(client: httpx.Client, status: int, patience_s: float = 30.0) -> dict[s
 
 def shown(client: httpx.Client, key: str) -> tuple[set[str], bool]:
     """The phases of the slots, and whether `eddy_up` is 1."""
-    slots = client.get("/v1/slots", headers={"Authorization": f"Bearer {key}"}).json()["slots"]
-    return {slot["phase"] for slot in slots}, "\neddy_up 1.0" in client.get("/metrics").text
+    headers = {"Authorization": f"Bearer {key}"}
+    slots = client.get("/v1/slots", headers=headers).json()["slots"]
+    return {slot["phase"] for slot in slots}, "\neddy_up 1.0" in client.get("/metrics", headers=headers).text
 
 
 @pytest.mark.rtl

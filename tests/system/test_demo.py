@@ -50,3 +50,18 @@ def check_trace(trace: dict[str, Any], jobs: list[dict[str, Any]]) -> None:
     for row in rows:
         times = sorted((span["ts"], span["ts"] + span["dur"]) for span in row)
         assert all(after[0] >= before[1] - 1e-3 for before, after in pairwise(times))
+
+
+@pytest.mark.rtl
+@pytest.mark.xdist_group("simulated board")
+def test_the_demonstration_of_a_pool_survives_the_death_of_a_board(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "eddy.cli.main", "demo", "--pool", "--json", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["verified"]
+    assert all(job["state"] == "succeeded" for job in report["jobs"])
+    assert {job["tenant"] for job in report["jobs"]} == {"ada", "grace", "edsger"}
+    moved = [job for job in report["jobs"] if job["moves"]]
+    assert any(len(job["boards"]) > 1 for job in moved), "a job went on elsewhere from what was committed"
+    assert (tmp_path / "pool.png").exists()

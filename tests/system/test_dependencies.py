@@ -53,7 +53,7 @@ def ask(store: Store, *after: int) -> JobRequest:
 
 
 def job(store: Store, number: int) -> JobRecord:
-    return store.job(TENANT, number)
+    return store.jobs.get(TENANT, number)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_job_is_seen_by_the_policy_when_the_others_have_succeeded(store: Store
         assert record.waiting_s["dependency"] == pytest.approx(policy.seen[record.id] - record.arrival_s)
         assert record.waited_s + record.reconfiguring_s + record.running_s == pytest.approx(record.response_s)
     assert not engine.preparing.doing
-    notes = [event for event in store.events(TENANT, last.id) if event.what is JobEventKind.WAIT]
+    notes = [event for event in store.events.of(TENANT, last.id) if event.what is JobEventKind.WAIT]
     assert "waiting for jobs" in notes[0].detail
 
 
@@ -110,7 +110,7 @@ def test_what_fails_or_is_cancelled_ends_all_that_wait_for_it(store: Store) -> N
     late = engine.intake.accept(ask(store, bad.id))
     run(engine)
     assert job(store, late.id).cause == "dependency-failed"
-    assert not store.unfinished()
+    assert not store.jobs.unfinished()
 
 
 def test_a_job_that_waits_can_be_cancelled(store: Store) -> None:
@@ -134,7 +134,7 @@ def test_what_is_not_ones_own_cannot_be_waited_for(store: Store) -> None:
         ) as refused:
             engine.intake.accept(ask(store, mine.id, number))
         assert refused.value.details["field"] == "after[1]"
-    assert len(store.jobs(TENANT)) == 1
+    assert len(store.jobs.page(TENANT)) == 1
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -157,7 +157,7 @@ def test_a_crash_at_any_step_loses_no_order(tmp_path: Path, seed: int) -> None:
         store = Store(path)
         engine = engine_of(store, board)
     run(engine)
-    assert not store.unfinished()
+    assert not store.jobs.unfinished()
     for number in numbers:
         record = job(store, number)
         before = [job(store, each) for each in record.asked.after]

@@ -75,4 +75,4 @@ def test_with_every_cluster_drained_kernels_wait_and_go_on_from_where_they_were(
     for salt, tenant in enumerate("abab", start=1):
         check_step(store, tenant, salt, salt)
     assert history < 1000, "epochs went by while nobody had a cluster"
-    assert not [e.detail for n in range(1, 5) for e in store.events(None, n) if "begins again" in e.detail]
+    assert not [e.detail for n in range(1, 5) for e in store.events.of(None, n) if "begins again" in e.detail]

@@ -49,7 +49,7 @@ async def ended(hypervisor: Hypervisor, store: Store, record: JobRecord) -> JobR
     with anyio.fail_after(30):
         async for _ in hypervisor.follow(record.tenant, record.id):
             pass
-    return store.job(record.tenant, record.id)
+    return store.jobs.get(record.tenant, record.id)
 
 
 class Gated(FirstComeFirstServed):
@@ -132,7 +132,7 @@ async def test_a_dry_run_knows_loads_and_cost_and_keeps_nothing(store: Store) ->
     async with serving(store, model_board(slots=SLOTS)) as hypervisor:
         await hypervisor.wait_ready()
         trial = await hypervisor.try_out(request(store, batch=2))
-        assert store.jobs(None) == ()
+        assert store.jobs.page(None) == ()
         assert hypervisor.slots() == () or all(status.job is None for status in hypervisor.slots())
     assert trial.estimate is not None
     assert trial.estimate.position == 1
@@ -143,7 +143,7 @@ async def test_a_dry_run_knows_loads_and_cost_and_keeps_nothing(store: Store) ->
 
 
 async def test_a_dry_run_is_admitted_as_a_submission_is(store: Store) -> None:
-    store.put_tenant(TenantRecord(TENANT, "", quota=Quota(max_jobs=1)))
+    store.tenants.put(TenantRecord(TENANT, "", quota=Quota(max_jobs=1)))
     async with serving(store, model_board(slots=SLOTS)) as hypervisor:
         await waiting(hypervisor, store, 1)
         with pytest.raises(QuotaExceeded):

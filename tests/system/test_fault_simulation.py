@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -14,6 +15,7 @@ from eddy.board.model import ModelBoard
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.jobs import JobState
 from eddy.hypervisor.engine import Engine
+from eddy.hypervisor.recovery import DRAINED
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.disk import Disk
@@ -24,9 +26,9 @@ from faultsim.parts import Parts, parts
 from faultsim.world import World
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
-SEEDS = (*range(6), 3053)
+SEEDS = (*range(6), 3053, 6613)
 """Some, and those that once broke a promise: in 3053 the board restarted between an item's end and its report, and
-nobody asked it anything before all was well again."""
+nobody asked it anything before all was well again; in 6613 a load was taken for lost, and reached the board late."""
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +79,7 @@ def test_buffers_that_replace_lost_ones_do_not_pass_for_them_when_the_board_goes
         engine = _engine(model_board(), store)
         engine.start()
         job = engine.intake.accept(request(store, batch=2))
-        while engine.machine.jobs.get(job.id) is None or not any(engine.machine.jobs[job.id].done):
+        while engine.machine.jobs.get(job.id) is None or not any(engine.machine.jobs[job.id].items.done):
             engine.step()
         board: Any = Refusing(model_board(), at)
         engine = _engine(board, store)
@@ -91,18 +93,57 @@ def test_buffers_that_replace_lost_ones_do_not_pass_for_them_when_the_board_goes
                     started = True
             except BoardUnreachable:
                 started = False
-        assert store.job(TENANT, job.id).state is JobState.SUCCEEDED
-        assert store.output(TENANT, job.id, "out") == expected(2)
+        assert store.jobs.get(TENANT, job.id).state is JobState.SUCCEEDED
+        assert store.outputs.read(TENANT, job.id, "out") == expected(2)
         reached, at = board.left <= 0, at + 1
         store.close()
     assert at > 10
+
+
+def test_a_load_that_was_taken_for_lost_and_comes_late_is_nobodys() -> None:
+    store, board = Store(":memory:"), model_board()
+    loads = list[tuple[int, str]]()
+
+    class Slow:
+        """Its first load is on its way when the board goes away."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(board, name)
+
+        def load(self, slot: int, image: str) -> None:
+            loads.append((slot, image))
+            if len(loads) == 1:
+                raise BoardUnreachable("gone for a moment")
+            board.load(slot, image)
+
+    engine = _engine(Slow(), store)
+    engine.start()
+    job = engine.intake.accept(request(store))
+    with contextlib.suppress(BoardUnreachable):
+        while not loads:
+            engine.step()
+    ((slot, image),) = loads
+    assert store.slot_snapshots()[slot]["job"] == job.id
+    for each in engine.machine.slots:
+        store.remember(DRAINED.format(each), "so that nothing else is loaded")
+    engine.start()
+    assert store.slot_snapshots()[slot]["job"] is None
+    board.load(slot, image)
+    engine.start()
+    assert engine.machine.slots[slot].job is None
+    for each in engine.machine.slots:
+        engine.intake.drain(each, "")
+    while not engine.idle:
+        engine.step()
+    assert store.jobs.get(TENANT, job.id).state is JobState.SUCCEEDED
+    assert store.outputs.read(TENANT, job.id, "out") == expected(1)
 
 
 def test_board_time_that_was_charged_does_not_pass_again() -> None:
     store = Store(":memory:")
     engine = _engine(model_board(), store)
     engine.start()
-    store.add_usage([], {ACCOUNTED: str(2_000_000_000)})
+    store.usage.add([], {ACCOUNTED: str(2_000_000_000)})
     store.commit(Commit(meta={"now_s": "1.0"}))
     engine = _engine(model_board(), store)
     engine.start()
@@ -123,7 +164,7 @@ def test_a_board_whose_time_is_rounded_reaches_the_time_that_is_waited_for() -> 
             engine.step()
             if engine.idle:
                 break
-        assert store.job(TENANT, job.id).state is JobState.SUCCEEDED
+        assert store.jobs.get(TENANT, job.id).state is JobState.SUCCEEDED
 
 
 def test_a_folder_whose_name_did_not_come_to_the_disk_is_made_again(

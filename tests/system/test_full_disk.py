@@ -88,7 +88,8 @@ def test_a_full_disk_is_said_and_work_goes_on_by_itself(server: Server, client: 
             answer = ready(server)
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["code"] == "storage-full"
-        until(lambda: "\neddy_up 0.0\n" in httpx.get(f"{server.url}/metrics").text)
+        headers = {"Authorization": f"Bearer {server.key_file.read_text().strip()}"}
+        until(lambda: "\neddy_up 0.0\n" in httpx.get(f"{server.url}/metrics", headers=headers).text)
         assert httpx.get(f"{server.url}/healthz").status_code == 200
         assert client.jobs(), "what is there can be read"
     until(lambda: ready(server).status_code == 200)

@@ -138,15 +138,15 @@ def run(killer: Killer, board: ModelBoard, store: Store, policy: str = "fcfs", l
 
 
 def check(store: Store, board: ModelBoard, launched: Counter[str]) -> None:
-    good, bad, other = (store.job(TENANT, 1), store.job(TENANT, 2), store.job("other", 3))
+    good, bad, other = (store.jobs.get(TENANT, 1), store.jobs.get(TENANT, 2), store.jobs.get("other", 3))
     assert (good.state, other.state) == (JobState.SUCCEEDED, JobState.SUCCEEDED)
-    assert store.output(TENANT, 1, "out") == expected(batch=3)
-    assert store.output("other", 3, "out") == expected(batch=2, salt=2)
+    assert store.outputs.read(TENANT, 1, "out") == expected(batch=3)
+    assert store.outputs.read("other", 3, "out") == expected(batch=2, salt=2)
     assert (bad.state, bad.cause, bad.failed_task, bad.failed_item) == (JobState.FAILED, "illegal-burst", 1, 1)
     assert set(launched.values()) == {1}, "an item was run twice"
     assert board.state().buffers == ()
     for record in (good, bad, other):
-        log = store.events(None, record.id)
+        log = store.events.of(None, record.id)
         done = Counter((event.task, event.item) for event in log if event.what is JobEventKind.ITEM_DONE)
         assert set(done.values()) == {1}, "an item was booked twice"
         states = [JobState.QUEUED] + [event.state for event in log if event.state is not None]
@@ -193,8 +193,8 @@ def test_others_go_on_and_nothing_is_shown_while_outputs_wait_for_the_disk(tmp_p
         engine.step()
     assert engine.keeping.busy
     assert not engine.stalled
-    assert store.job(TENANT, first.id).state is JobState.RUNNING
-    assert store.outputs(first.id) == []
+    assert store.jobs.get(TENANT, first.id).state is JobState.RUNNING
+    assert store.outputs.names(first.id) == []
     assert not (tmp_path / "outputs").exists()
     second = engine.intake.accept(request(store, salt=1))
     while not engine.idle:
@@ -204,17 +204,17 @@ def test_others_go_on_and_nothing_is_shown_while_outputs_wait_for_the_disk(tmp_p
     disk.finish(engine)
     assert board.now_s() == ran_s, "the disk costs no board time"
     for job, batch, salt in ((first, 2, 0), (second, 1, 1)):
-        record = store.job(TENANT, job.id)
+        record = store.jobs.get(TENANT, job.id)
         assert (record.state, record.items_done) == (JobState.SUCCEEDED, batch)
         assert record.ended_s is not None
         assert record.ended_s <= ran_s
-        assert store.output(TENANT, job.id, "out") == expected(batch, salt)
+        assert store.outputs.read(TENANT, job.id, "out") == expected(batch, salt)
     assert board.state().buffers == ()
 
 
-@pytest.mark.parametrize("call", ["write_results", "settle"])
+@pytest.mark.parametrize("part", ["outputs.write", "settle"])
 def test_what_the_disk_refuses_is_raised_in_a_step_and_made_up_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     store, disk = Store(tmp_path / "eddy.sqlite3"), LateDisk(2)
     engine = engine_over(model_board(), store, spawn=disk.spawn)
@@ -224,14 +224,15 @@ def test_what_the_disk_refuses_is_raised_in_a_step_and_made_up_for(
     def refused(*_: object) -> None:
         raise StorageFailed("the disk is gone")
 
-    monkeypatch.setattr(store, call, refused)
+    owner, _, call = part.rpartition(".")
+    monkeypatch.setattr(getattr(store, owner) if owner else store, call, refused)
     with pytest.raises(StorageFailed, match="the disk is gone"):
         disk.finish(engine)
     monkeypatch.undo()
     engine.start()
     disk.finish(engine)
-    assert store.job(TENANT, job.id).state is JobState.SUCCEEDED
-    assert store.output(TENANT, job.id, "out") == expected(3)
+    assert store.jobs.get(TENANT, job.id).state is JobState.SUCCEEDED
+    assert store.outputs.read(TENANT, job.id, "out") == expected(3)
 
 
 @pytest.mark.parametrize("at", range(0, 140, 7))
@@ -245,14 +246,14 @@ def test_a_new_board_loses_no_job_and_no_committed_result(at: int) -> None:
             engine.step()
     except Killed:
         pass
-    committed = {n: store.job(tenant, n).items_done for n, tenant in ((1, TENANT), (2, TENANT), (3, "other"))}
+    committed = {n: store.jobs.get(tenant, n).items_done for n, tenant in ((1, TENANT), (2, TENANT), (3, "other"))}
     board, again = model_board(), Killer()
     run(again, board, store)
     for number, tenant, batch, salt in ((1, TENANT, 3, 0), (2, TENANT, 3, 1), (3, "other", 2, 2)):
-        assert store.output(tenant, number, "out") == expected(batch, salt)
+        assert store.outputs.read(tenant, number, "out") == expected(batch, salt)
         first = committed[number]
         assert not [name for name in again.launched if name.startswith(f"{number}.") and int(name[4:]) < first]
-        times = [event.at_s for event in store.events(None, number)]
+        times = [event.at_s for event in store.events.of(None, number)]
         assert times == sorted(times), "board time went back"
     assert board.state().buffers == ()
 
@@ -260,10 +261,10 @@ def test_a_new_board_loses_no_job_and_no_committed_result(at: int) -> None:
 def test_cancellation_survives_death() -> None:
     store, board = Store(":memory:"), model_board()
     submit(store)
-    store.request_cancel(TENANT, 1)
+    store.jobs.request_cancel(TENANT, 1)
     assert run(Killer(), board, store) == 0
-    assert store.job(TENANT, 1).state is JobState.CANCELLED
-    assert store.job(TENANT, 2).state is JobState.SUCCEEDED
+    assert store.jobs.get(TENANT, 1).state is JobState.CANCELLED
+    assert store.jobs.get(TENANT, 2).state is JobState.SUCCEEDED
 
 
 def test_what_runs_for_nobody_is_stopped_and_its_memory_freed() -> None:
@@ -288,7 +289,7 @@ def test_an_application_that_is_gone_fails_its_jobs() -> None:
     submit(store)
     engine = Engine(model_board(), POLICIES["fcfs"](), store, {}, MODULES)
     engine.start()
-    record = store.job(TENANT, 1)
+    record = store.jobs.get(TENANT, 1)
     assert (record.state, record.cause) == (JobState.FAILED, "application-gone")
     assert engine.idle
 
@@ -300,7 +301,7 @@ def test_jobs_the_policy_never_serves_are_named() -> None:
     engine.start()
     assert engine.idle
     assert engine.stalled == (1, 2, 3)
-    assert store.job(TENANT, 1).state is JobState.QUEUED
+    assert store.jobs.get(TENANT, 1).state is JobState.QUEUED
 
 
 class Idle:
@@ -326,7 +327,7 @@ def test_a_backlog_is_taken_up_in_a_few_transactions_and_begins_where_it_was(
     for _ in range(20):
         first.step()
     second = engine_over(board, store)
-    begun = sum(bool(stored.snapshot) for stored in store.unfinished())
+    begun = sum(bool(stored.snapshot) for stored in store.jobs.unfinished())
     assert begun
     commits: list[Commit] = []
     commit = store.commit
@@ -342,7 +343,7 @@ def test_a_backlog_is_taken_up_in_a_few_transactions_and_begins_where_it_was(
     assert len(second.machine.jobs) >= begun, "those that had only come, come again"
     while not second.idle:
         second.step()
-    assert {store.job(TENANT, job.id).state for job in jobs} == {JobState.SUCCEEDED}
+    assert {store.jobs.get(TENANT, job.id).state for job in jobs} == {JobState.SUCCEEDED}
 
 
 def test_a_submission_the_disk_is_not_sure_of_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -361,5 +362,5 @@ def test_a_submission_the_disk_is_not_sure_of_runs_once(tmp_path: Path, monkeypa
     assert engine.intake.accept(wanted).id == 1
     while not engine.idle:
         engine.step()
-    assert [(job.id, job.state) for job in store.jobs(TENANT)] == [(1, JobState.SUCCEEDED)]
+    assert [(job.id, job.state) for job in store.jobs.page(TENANT)] == [(1, JobState.SUCCEEDED)]
     store.close()

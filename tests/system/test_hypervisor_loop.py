@@ -50,7 +50,7 @@ async def ended(hypervisor: Hypervisor, store: Store, record: JobRecord) -> JobR
     with anyio.fail_after(30):
         async for _ in hypervisor.follow(record.tenant, record.id):
             pass
-    return store.job(record.tenant, record.id)
+    return store.jobs.get(record.tenant, record.id)
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
@@ -60,7 +60,7 @@ async def test_a_batch_comes_back_right(store: Store, policy: str, pipelined: bo
     async with serving(store, board, policy, pipelined) as hypervisor:
         record = await ended(hypervisor, store, await hypervisor.submit(request(store, batch=4)))
     assert record.state is JobState.SUCCEEDED
-    assert store.output(TENANT, record.id, "out") == expected(batch=4)
+    assert store.outputs.read(TENANT, record.id, "out") == expected(batch=4)
     assert record.items_done == 4
     assert board.state().buffers == ()
 
@@ -70,7 +70,7 @@ async def test_one_blob_may_hold_the_whole_batch(store: Store) -> None:
     async with serving(store) as hypervisor:
         record = await hypervisor.submit(request(store, batch=3, inputs=whole))
         record = await ended(hypervisor, store, record)
-    assert store.output(TENANT, record.id, "out") == expected(batch=3)
+    assert store.outputs.read(TENANT, record.id, "out") == expected(batch=3)
 
 
 async def test_times_add_up_and_the_log_tells_all(store: Store) -> None:
@@ -80,7 +80,7 @@ async def test_times_add_up_and_the_log_tells_all(store: Store) -> None:
     for record in records:
         assert record.response_s is not None
         assert record.waited_s + record.reconfiguring_s + record.running_s == pytest.approx(record.response_s)
-        log = store.events(TENANT, record.id)
+        log = store.events.of(TENANT, record.id)
         whats = [event.what for event in log]
         assert whats[0] is JobEventKind.SUBMITTED
         assert whats.count(JobEventKind.LAUNCH) == whats.count(JobEventKind.ITEM_DONE) == 3 * len(CHAIN.tasks)
@@ -91,13 +91,13 @@ async def test_times_add_up_and_the_log_tells_all(store: Store) -> None:
 
 async def test_a_follower_is_woken_by_its_own_job_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    events = store.events
+    events = store.events.of
 
     def counted(tenant: str | None, job: int | None, after_seq: int = 0) -> tuple[JobEvent, ...]:
         asked.append(job or 0)
         return events(tenant, job, after_seq)
 
-    monkeypatch.setattr(store, "events", counted)
+    monkeypatch.setattr(store.events, "of", counted)
     board = model_board(slots=1)
     async with serving(store, board, "exclusive") as hypervisor:
         jobs = [await hypervisor.submit(request(store, batch=3)) for _ in range(4)]
@@ -137,10 +137,10 @@ async def test_a_failing_item_fails_its_job_alone(store: Store) -> None:
         bad, good = await ended(hypervisor, store, bad), await ended(hypervisor, store, good)
     assert (bad.state, bad.cause, bad.failed_task, bad.failed_item) == (JobState.FAILED, "write-outside-window", 1, 1)
     assert good.state is JobState.SUCCEEDED
-    assert store.output("other", good.id, "out") == expected(batch=3)
+    assert store.outputs.read("other", good.id, "out") == expected(batch=3)
     assert board.state().buffers == ()
     with pytest.raises(Conflict, match="items are done"):
-        store.output(TENANT, bad.id, "out")
+        store.outputs.read(TENANT, bad.id, "out")
 
 
 async def test_a_hung_item_meets_its_time_limit(store: Store) -> None:
@@ -167,7 +167,7 @@ async def test_cancel_stops_what_runs_and_gives_everything_back(store: Store) ->
         async for event in hypervisor.follow(TENANT, record.id):
             if event.what is JobEventKind.SUBMITTED:
                 await hypervisor.cancel(TENANT, record.id)
-        record = store.job(TENANT, record.id)
+        record = store.jobs.get(TENANT, record.id)
         assert record.state is JobState.CANCELLED
         assert (await hypervisor.cancel(TENANT, record.id)).state is JobState.CANCELLED
         with anyio.fail_after(60):  # the end is committed first, then its memory is given back
@@ -223,13 +223,13 @@ async def test_a_bad_request_names_its_field_and_leaves_nothing(store: Store, ca
     assert caught.value.details["field"] == field
     # What a missing input takes is said in the sentence: there is no list to choose from.
     assert "allowed" in caught.value.details or case == "missing input"
-    assert store.jobs(TENANT) == ()
+    assert store.jobs.page(TENANT) == ()
 
 
 async def test_a_blob_of_the_wrong_size_is_refused(store: Store) -> None:
     data = b"short"
     sha256 = hashlib.sha256(data).hexdigest()
-    store.put_blob(TENANT, sha256, data)
+    store.blobs.put(TENANT, sha256, data)
     async with serving(store) as hypervisor:
         with pytest.raises(InvalidRequest, match="5 bytes"):
             await hypervisor.submit(request(store, inputs={"in": (sha256,)}))
@@ -242,7 +242,7 @@ async def test_a_batch_that_can_never_fit_is_refused_with_the_largest_that_does(
 
 
 async def test_job_quota(store: Store) -> None:
-    store.put_tenant(TenantRecord(TENANT, quota=Quota(max_jobs=0)))
+    store.tenants.put(TenantRecord(TENANT, quota=Quota(max_jobs=0)))
     async with serving(store) as hypervisor:
         with pytest.raises(QuotaExceeded):
             await hypervisor.submit(request(store))
@@ -295,9 +295,9 @@ async def test_an_unforeseen_error_fails_its_job_alone(store: Store, call: str) 
     assert (bad.state, bad.cause) == (JobState.FAILED, "internal-error")
     assert "the driver tripped" in bad.detail
     assert bad.items_done == 0
-    assert store.events(TENANT, bad.id)[-1].state is JobState.FAILED
+    assert store.events.of(TENANT, bad.id)[-1].state is JobState.FAILED
     assert good.state is JobState.SUCCEEDED
-    assert store.output("other", good.id, "out") == expected(batch=2)
+    assert store.outputs.read("other", good.id, "out") == expected(batch=2)
     assert board.state().buffers == ()
 
 
@@ -307,7 +307,7 @@ async def test_the_last_output_that_cannot_be_read_fails_the_job_though_its_item
         bad = await ended(hypervisor, store, await hypervisor.submit(request(store)))
         good = await ended(hypervisor, store, await hypervisor.submit(request(store, salt=1)))
     assert (bad.state, bad.cause, bad.failed_item) == (JobState.FAILED, "internal-error", 0)
-    whats = [(event.what, event.state) for event in store.events(TENANT, bad.id)]
+    whats = [(event.what, event.state) for event in store.events.of(TENANT, bad.id)]
     assert (JobEventKind.STATE, JobState.SUCCEEDED) not in whats
     assert JobEventKind.RESULT not in [what for what, _ in whats]
     assert good.state is JobState.SUCCEEDED
@@ -323,7 +323,7 @@ async def test_an_unforeseen_error_that_can_be_survived_is(
         records = [await hypervisor.submit(request(store, batch=2, salt=number)) for number in range(2)]
         records = [await ended(hypervisor, store, record) for record in records]
     assert [record.state for record in records] == [JobState.SUCCEEDED] * 2
-    assert store.output(TENANT, records[1].id, "out") == expected(batch=2, salt=1)
+    assert store.outputs.read(TENANT, records[1].id, "out") == expected(batch=2, salt=1)
 
 
 async def test_the_loop_gives_up_on_an_error_that_does_not_go_away(

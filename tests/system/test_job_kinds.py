@@ -26,7 +26,7 @@ from eddy.hypervisor.work import Fetch, JobMemory, Offer
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.rows import StoredJob
-from eddy.store.submissions import Submission
+from eddy.store.submission import Submission
 from hypervisor_kit import CHAIN, KEY, MODULES, TENANT, expected, item, model_board, request
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -113,24 +113,24 @@ def test_another_kind_of_jobs_needs_no_change_of_the_engine(store: Store) -> Non
     with pytest.raises(InvalidRequest, match="at most 4"):
         made.intake.accept(JobRequest(TENANT, "echo:b", batch=5))
     run(made)
-    assert {store.job(TENANT, job.id).state for job in (echo, usual)} == {JobState.SUCCEEDED}
-    assert store.output(TENANT, echo.id, "report") == expected(3)
-    assert [store.job(TENANT, job.id).kind for job in (echo, usual)] == ["echo", "application"]
-    assert store.log(TENANT, echo.id) == "echoed"
-    assert store.output(TENANT, usual.id, "out") == expected(2)
+    assert {store.jobs.get(TENANT, job.id).state for job in (echo, usual)} == {JobState.SUCCEEDED}
+    assert store.outputs.read(TENANT, echo.id, "report") == expected(3)
+    assert [store.jobs.get(TENANT, job.id).kind for job in (echo, usual)] == ["echo", "application"]
+    assert store.outputs.log(TENANT, echo.id) == "echoed"
+    assert store.outputs.read(TENANT, usual.id, "out") == expected(2)
 
 
 def test_it_begins_again_where_the_board_is_lost_and_its_items_work_in_place(store: Store) -> None:
     first = engine(store, Echo())
     first.start()
     echo = first.intake.accept(JobRequest(TENANT, "echo:a", batch=3))
-    while first.machine.jobs.get(echo.id) is None or first.machine.jobs[echo.id].committed < 1:
+    while first.machine.jobs.get(echo.id) is None or first.machine.jobs[echo.id].items.committed < 1:
         first.step()
     second = engine(store, Echo())
     second.start()
-    assert second.machine.jobs[echo.id].committed == 0
+    assert second.machine.jobs[echo.id].items.committed == 0
     run(second)
-    assert store.output(TENANT, echo.id, "report") == expected(3)
+    assert store.outputs.read(TENANT, echo.id, "report") == expected(3)
 
 
 def test_without_its_kind_a_job_of_an_earlier_life_fails_with_a_sentence(store: Store) -> None:
@@ -139,7 +139,7 @@ def test_without_its_kind_a_job_of_an_earlier_life_fails_with_a_sentence(store: 
     echo = first.intake.accept(JobRequest(TENANT, "echo:a"))
     second = Engine(model_board(), POLICIES["fcfs"](), store, {CHAIN.name: CHAIN}, MODULES)
     second.start()
-    record = store.job(TENANT, echo.id)
+    record = store.jobs.get(TENANT, echo.id)
     assert (record.state, record.cause) == (JobState.FAILED, "application-gone")
     assert "not installed any more" in record.detail
 

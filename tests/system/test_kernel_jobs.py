@@ -78,11 +78,11 @@ def finish(engine: Engine) -> None:
 
 def check_steps(store: Store, tenant: str, job: int, salt: int, n: int = 2) -> None:
     """A `step` job's record, output and log."""
-    record = store.job(tenant, job)
+    record = store.jobs.get(tenant, job)
     assert (record.state, record.cause) == (JobState.SUCCEEDED, "")
     y, x = step_arrays(salt=salt)
-    np.testing.assert_array_equal(np.frombuffer(store.output(tenant, job, "y"), "u4"), stepped(y, x, n))
-    assert store.log(tenant, job) == "".join(f"{i}\n" for i in range(1, y.size, 64))
+    np.testing.assert_array_equal(np.frombuffer(store.outputs.read(tenant, job, "y"), "u4"), stepped(y, x, n))
+    assert store.outputs.log(tenant, job) == "".join(f"{i}\n" for i in range(1, y.size, 64))
     assert record.response_s is not None
     assert record.waited_s + record.reconfiguring_s + record.running_s == pytest.approx(record.response_s)
 
@@ -100,20 +100,20 @@ def submit(board: ComputingBoard, store: Store) -> None:
 def check_all(store: Store, board: ComputingBoard, clean: bool = True) -> None:
     check_steps(store, TENANT, 1, 1)
     check_steps(store, "bob", 2, 3)
-    bad = store.job("carol", 3)
+    bad = store.jobs.get("carol", 3)
     assert (bad.state, bad.cause, bad.items_done) == (JobState.FAILED, "misaligned-access", 0)
     assert "store_misaligned in crooked+0x" in bad.detail
-    assert store.job(TENANT, 4).state is JobState.SUCCEEDED
-    assert store.output(TENANT, 4, "out") == expected(batch=2)
+    assert store.jobs.get(TENANT, 4).state is JobState.SUCCEEDED
+    assert store.outputs.read(TENANT, 4, "out") == expected(batch=2)
     assert board.state().buffers == ()
     for number in (1, 2, 3):
         with pytest.raises(NotFound):
-            store.program(number)
-        log = store.events(None, number)
+            store.jobs.program(number)
+        log = store.events.of(None, number)
         done = Counter(event.item for event in log if event.what is JobEventKind.ITEM_DONE)
         assert not clean or set(done.values()) <= {1}, "a slice was booked twice"
         assert {event.slot for event in log if event.slot is not None} == {2}, "outside its pool"
-    assert {event.slot for event in store.events(None, 4) if event.slot is not None} <= {0, 1}
+    assert {event.slot for event in store.events.of(None, 4) if event.slot is not None} <= {0, 1}
 
 
 def test_kernels_of_two_tenants_run_beside_an_application() -> None:
@@ -123,14 +123,14 @@ def test_kernels_of_two_tenants_run_beside_an_application() -> None:
     engine.start()
     finish(engine)
     check_all(store, board)
-    record = store.job(TENANT, 1)
+    record = store.jobs.get(TENANT, 1)
     assert (record.batch, record.items_done, record.reconfigurations) == (4, 4, 1)
     assert record.kernel is not None
     (core,) = record.kernel.cores
     assert sum(core.cycle_thread) == core.total_active_cycles > 0
     assert core.instructions >= core.total_active_cycles
-    assert store.job("bob", 2).reconfigurations == 1, "another tenant's cluster is reloaded"
-    for event in store.events(None, 1):
+    assert store.jobs.get("bob", 2).reconfigurations == 1, "another tenant's cluster is reloaded"
+    for event in store.events.of(None, 1):
         assert event.item is None or event.item < 4
     trace = read_trace(store, {CHAIN.name: CHAIN})
     assert ([job.id for job in trace.jobs], trace.left_out) == ([4], 3), "a replay leaves kernels out"
@@ -146,7 +146,7 @@ def test_the_same_tenant_finds_its_cluster_loaded() -> None:
     finish(engine)
     check_steps(store, TENANT, 1, 1)
     check_steps(store, TENANT, 2, 3)
-    assert (store.job(TENANT, 2).reconfigurations, store.job(TENANT, 2).reuses) == (0, 1)
+    assert (store.jobs.get(TENANT, 2).reconfigurations, store.jobs.get(TENANT, 2).reuses) == (0, 1)
 
 
 def test_between_slices_another_tenants_kernel_runs_and_the_region_is_kept() -> None:
@@ -158,10 +158,10 @@ def test_between_slices_another_tenants_kernel_runs_and_the_region_is_kept() -> 
     finish(engine)
     check_steps(store, TENANT, 1, 1, n=3)
     check_steps(store, "bob", 2, 3, n=3)
-    done = [event.job for event in store.events(None, None) if event.what is JobEventKind.ITEM_DONE]
+    done = [event.job for event in store.events.of(None, None) if event.what is JobEventKind.ITEM_DONE]
     assert done == [1, 2] * 4
-    assert store.job(TENANT, 1).preemptions == 3
-    assert store.job(TENANT, 1).reconfigurations == 4
+    assert store.jobs.get(TENANT, 1).preemptions == 3
+    assert store.jobs.get(TENANT, 1).reconfigurations == 4
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -200,14 +200,14 @@ def test_a_new_board_begins_a_kernel_again_on_the_arrays_as_submitted(at: int) -
     engine.start()
     finish(engine)
     check_all(store, board, clean=False)
-    one = store.job(TENANT, 1).kernel
+    one = store.jobs.get(TENANT, 1).kernel
     assert one is not None
     fresh = Store(":memory:")
     submit(board, fresh)
     engine = engine_over(board, fresh)
     engine.start()
     finish(engine)
-    other = fresh.job(TENANT, 1).kernel
+    other = fresh.jobs.get(TENANT, 1).kernel
     assert other is not None
     assert one.cores == other.cores, "what was counted in the lost life does not count"
 
@@ -219,20 +219,20 @@ def test_a_failing_slice_ends_its_job_alone_and_keeps_its_log() -> None:
     engine.intake.accept(step_request(store))
     engine.intake.accept(step_request(store, "bob", salt=3))
     finish(engine)
-    record = store.job(TENANT, 1)
+    record = store.jobs.get(TENANT, 1)
     assert (record.state, record.cause, record.items_done, record.failed_item) == (
         JobState.FAILED,
         "read-outside-window",
         2,
         2,
     )
-    assert store.log(TENANT, 1) == "1\n65\n129\n193\n"
+    assert store.outputs.log(TENANT, 1) == "1\n65\n129\n193\n"
     assert record.kernel is not None
     assert record.kernel.log_bytes == 13
     with pytest.raises(Conflict):
-        store.output(TENANT, 1, "y")
+        store.outputs.read(TENANT, 1, "y")
     check_steps(store, "bob", 2, 3)
-    assert store.job("bob", 2).reconfigurations == 1, "what the fault left is not trusted"
+    assert store.jobs.get("bob", 2).reconfigurations == 1, "what the fault left is not trusted"
 
 
 def test_a_cancelled_kernel_is_stopped_and_its_memory_freed() -> None:
@@ -240,11 +240,11 @@ def test_a_cancelled_kernel_is_stopped_and_its_memory_freed() -> None:
     engine = engine_over(board, store)
     engine.start()
     engine.intake.accept(step_request(store))
-    while engine.machine.jobs.get(1) is None or engine.machine.jobs[1].committed < 2:
+    while engine.machine.jobs.get(1) is None or engine.machine.jobs[1].items.committed < 2:
         engine.step()
     engine.intake.cancel(TENANT, 1)
     finish(engine)
-    assert store.job(TENANT, 1).state is JobState.CANCELLED
+    assert store.jobs.get(TENANT, 1).state is JobState.CANCELLED
     assert board.state().buffers == ()
 
 
@@ -280,7 +280,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_kept(
     with pytest.raises(InvalidRequest) as caught:
         engine.intake.accept(changed(store, **changes))
     assert (caught.value.details["field"], caught.value.details["allowed"]) == (field, allowed)
-    assert store.jobs(None) == ()
+    assert store.jobs.page(None) == ()
     assert engine.idle
 
 
@@ -291,7 +291,7 @@ def test_errors_of_the_compiler_are_the_answer() -> None:
     with pytest.raises(CompilationFailed, match=r"kernel\.cl:2:3: error: use of undeclared identifier 'z'") as caught:
         engine.intake.accept(changed(store, source="kernel void step(global uint *y) {\n  z[0] = 1;\n}\n"))
     assert caught.value.details["diagnostics"][0]["line"] == 2
-    assert store.jobs(None) == ()
+    assert store.jobs.page(None) == ()
 
 
 def test_a_kernel_too_large_for_the_board_is_refused_with_what_there_is() -> None:
@@ -312,7 +312,7 @@ def test_a_board_without_a_cluster_takes_no_kernels_and_a_full_tenant_compiles_n
         engine.intake.accept(step_request(store))
     engine = engine_over(kernel_board(), store)
     engine.start()
-    store.put_tenant(TenantRecord(TENANT, quota=Quota(max_jobs=1)))
+    store.tenants.put(TenantRecord(TENANT, quota=Quota(max_jobs=1)))
     engine.intake.accept(step_request(store))
     with pytest.raises(QuotaExceeded):
         engine.intake.accept(changed(store, source="does not compile"))
@@ -328,7 +328,7 @@ def test_a_time_limit_is_at_most_the_servers() -> None:
     assert caught.value.details["field"] == "time_limit_s"
     engine.intake.accept(JobRequest(TENANT, "", kernel=asked.kernel, time_limit_s=5e-4))
     finish(engine)
-    assert store.job(TENANT, 1).cause == "time-limit"
+    assert store.jobs.get(TENANT, 1).cause == "time-limit"
 
 
 def test_one_key_is_one_job() -> None:
@@ -352,7 +352,7 @@ def test_a_cluster_that_is_gone_fails_its_jobs() -> None:
     engine.intake.accept(step_request(store))
     engine = engine_over(kernel_board(gpu=0), store)
     engine.start()
-    record = store.job(TENANT, 1)
+    record = store.jobs.get(TENANT, 1)
     assert (record.state, record.cause) == (JobState.FAILED, "application-gone")
     assert "gpu_1c4w4t" in record.detail
 
@@ -371,10 +371,10 @@ def test_arrays_of_any_type_and_shape_come_back() -> None:
     engine.intake.accept(JobRequest(TENANT, "", kernel=KernelRequest(source, "turn", (3, 2), arguments).to_json()))
     finish(engine)
     a = a + (b + 5).astype("i1")
-    assert store.output(TENANT, 1, "a") == a.tobytes()
-    assert store.output(TENANT, 1, "c") == (a / np.float32(2)).astype("f4").tobytes()
-    assert store.outputs(1) == ["a", "c"]
-    assert store.job(TENANT, 1).batch == 1
+    assert store.outputs.read(TENANT, 1, "a") == a.tobytes()
+    assert store.outputs.read(TENANT, 1, "c") == (a / np.float32(2)).astype("f4").tobytes()
+    assert store.outputs.names(1) == ["a", "c"]
+    assert store.jobs.get(TENANT, 1).batch == 1
 
 
 @pytest.mark.parametrize(
@@ -394,11 +394,13 @@ class Waiting(Compiler):
         self.go = threading.Event()
         self.under_way = 0
 
-    def compile(self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None) -> Program:
+    def compile(
+        self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None, owner: str = ""
+    ) -> Program:
         if "slow" in source:
             self.under_way += 1
             assert self.go.wait(20)
-        return super().compile(source.replace("slow", ""), fpu=fpu, defines=defines)
+        return super().compile(source.replace("slow", ""), fpu=fpu, defines=defines, owner=owner)
 
 
 def test_one_tenants_long_compilations_keep_nobody_waiting() -> None:
@@ -438,7 +440,7 @@ def test_one_tenants_long_compilations_keep_nobody_waiting() -> None:
     anyio.run(play)
     assert compiler.under_way == len(slow)
     check_steps(store, "bob", 2, 1)
-    assert store.output("carol", 1, "out") == expected()
+    assert store.outputs.read("carol", 1, "out") == expected()
 
 
 def test_a_log_is_bounded_and_says_what_is_missing() -> None:
@@ -448,10 +450,10 @@ def test_a_log_is_bounded_and_says_what_is_missing() -> None:
     source = 'kernel void talk() { printf("%999d\\n", 1); }'
     engine.intake.accept(JobRequest(TENANT, "", kernel=KernelRequest(source, "talk", (1024,), ()).to_json()))
     finish(engine)
-    text = store.log(TENANT, 1)
+    text = store.outputs.log(TENANT, 1)
     assert MAX_LOG_BYTES < len(text) < MAX_LOG_BYTES + 100
     assert text.endswith(" more bytes were not kept]\n")
-    record = store.job(TENANT, 1).kernel
+    record = store.jobs.get(TENANT, 1).kernel
     assert record is not None
     assert record.log_bytes == len(text)
 
@@ -465,6 +467,6 @@ def test_a_kernels_arrays_are_kept_while_it_may_need_them() -> None:
     digest = KernelRequest.from_json(asked.kernel or {}).array(0)
     assert digest is not None
     with pytest.raises(Conflict, match=f"job {store.numbers.job.told(1)} still needs"):
-        store.drop_blob(TENANT, digest.digest)
+        store.blobs.drop(TENANT, digest.digest)
     finish(engine)
-    store.drop_blob(TENANT, digest.digest)
+    store.blobs.drop(TENANT, digest.digest)

@@ -25,7 +25,7 @@ def record(path: Path, policy: str) -> None:
     engine = Engine(model_board(slots=2), POLICIES[policy](pipelined=True), store, APPLICATIONS, MODULES)
     engine.start()
     jobs = [engine.intake.accept(request(store, batch=batch, salt=batch)) for batch in (8, 2, 3)]
-    while not all(store.job(job.tenant, job.id).state.is_final for job in jobs):
+    while not all(store.jobs.get(job.tenant, job.id).state.is_final for job in jobs):
         engine.step(1e-3)
     store.close()
 

@@ -55,7 +55,7 @@ def retries(times: int, *on: str) -> Asked:
 
 
 def ended(store: Store, number: int) -> JobRecord:
-    record = store.job(TENANT, number)
+    record = store.jobs.get(TENANT, number)
     assert record.state.is_final
     assert record.ended_unix_s is not None
     assert record.waited_s + record.reconfiguring_s + record.running_s == pytest.approx(record.response_s)
@@ -73,8 +73,8 @@ def test_a_job_is_tried_again_and_what_was_done_stays_done(store: Store) -> None
     run(engine)
     record = ended(store, number)
     assert (record.state, record.retried, record.cause, record.failed_task) == (JobState.SUCCEEDED, 1, "", None)
-    assert store.output(TENANT, number, "out") == expected(batch=3)
-    events = store.events(TENANT, number)
+    assert store.outputs.read(TENANT, number, "out") == expected(batch=3)
+    events = store.events.of(TENANT, number)
     assert [event.detail for event in events if event.what is JobEventKind.RETRY] == ["clock-lost (1 of 2)"]
     assert [event.item for event in events if event.what is JobEventKind.RESULT] == [0, 1, 2]
     assert not engine.board.state().buffers
@@ -107,7 +107,7 @@ def test_causes_are_those_of_boards() -> None:
 def test_a_job_that_would_be_tried_again_can_be_cancelled_first(store: Store) -> None:
     engine = engine_of(store, board_with(_1_0_2=[Cause.CLOCK_LOST]))
     number = submit(engine, retries(5))
-    while store.job(TENANT, number).state is not JobState.DRAINING:
+    while store.jobs.get(TENANT, number).state is not JobState.DRAINING:
         assert not engine.idle, "it never drains"
         engine.step()
     asked = engine.intake.cancel(TENANT, number)
@@ -136,7 +136,7 @@ def test_a_crash_changes_neither_tries_nor_results(tmp_path: Path, seed: int) ->
         engine = engine_of(store, board)
     run(engine)
     assert (ended(store, good).state, ended(store, good).retried) == (JobState.SUCCEEDED, 2)
-    assert store.output(TENANT, good, "out") == expected(batch=3)
+    assert store.outputs.read(TENANT, good, "out") == expected(batch=3)
     assert (ended(store, bad).state, ended(store, bad).retried) == (JobState.FAILED, 1)
     store.close()
 

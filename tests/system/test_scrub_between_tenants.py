@@ -78,12 +78,12 @@ class Tenants:
         """Run a job alone; what it gave, and how it went."""
         raw = data.astype("<u8").tobytes()
         sha256 = hashlib.sha256(raw).hexdigest()
-        self.store.put_blob(tenant, sha256, raw)
+        self.store.blobs.put(tenant, sha256, raw)
         job = self.engine.intake.accept(JobRequest(tenant, "hoard", 1, {"in": (sha256,)}, {}, 1))
         run_out(self.engine)
-        record = self.store.job(tenant, job.id)
+        record = self.store.jobs.get(tenant, job.id)
         assert record.state is JobState.SUCCEEDED, record.detail
-        return np.frombuffer(self.store.output(tenant, job.id, "out"), "<u8"), record
+        return np.frombuffer(self.store.outputs.read(tenant, job.id, "out"), "<u8"), record
 
 
 @pytest.fixture

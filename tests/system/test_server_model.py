@@ -308,8 +308,8 @@ def test_a_job_remembers_that_nothing_was_computed_and_one_that_moves_is_told(tm
         computed = client.submit("chain", inputs(1)).wait()
         assert computed.computed
     store = Store(tmp_path / "data" / "eddy.sqlite3")
-    waiting = store.request("operator", store.numbers.job.meant(computed.id))
-    record, _ = store.add_job(waiting, 0.0)
+    waiting = store.jobs.request("operator", store.numbers.job.meant(computed.id))
+    record, _ = store.submissions.add_job(waiting, 0.0)
     left = store.numbers.job.told(record.id)
     store.close()
     with Server(settings).background() as server, operator(server) as client:

@@ -32,11 +32,11 @@ def step_request(store: Store, tenant: str, salt: int, count: int = 512) -> JobR
 
 
 def check_step(store: Store, tenant: str, job: int, salt: int, count: int = 512) -> None:
-    record = store.job(tenant, job)
+    record = store.jobs.get(tenant, job)
     assert (record.state, record.cause, record.detail) == (JobState.SUCCEEDED, "", "")
     y, x = step_arrays(count, salt)
-    np.testing.assert_array_equal(np.frombuffer(store.output(tenant, job, "y"), "u4"), stepped(y, x, 2))
-    assert sorted(store.log(tenant, job).split()) == sorted(str(i) for i in range(1, count, 64))
+    np.testing.assert_array_equal(np.frombuffer(store.outputs.read(tenant, job, "y"), "u4"), stepped(y, x, 2))
+    assert sorted(store.outputs.log(tenant, job).split()) == sorted(str(i) for i in range(1, count, 64))
 
 
 def test_kernels_of_three_tenants_run_at_once_on_one_cluster_and_are_right() -> None:
@@ -50,9 +50,9 @@ def test_kernels_of_three_tenants_run_at_once_on_one_cluster_and_are_right() -> 
     for number, tenant in enumerate(("a", "b", "c"), start=1):
         check_step(store, tenant, number, number)
     assert board.most[1] == 4, "every core was used"
-    loads = [e for n in (1, 2, 3) for e in store.events(None, n) if e.what is JobEventKind.CONFIGURED]
+    loads = [e for n in (1, 2, 3) for e in store.events.of(None, n) if e.what is JobEventKind.CONFIGURED]
     assert len(loads) == 1, "a core changed hands by a load"
-    assert [store.job(tenant, number).reuses for number, tenant in enumerate("abc", start=1)] == [0, 1, 1]
+    assert [store.jobs.get(tenant, number).reuses for number, tenant in enumerate("abc", start=1)] == [0, 1, 1]
     assert board.state().buffers == ()
 
 
@@ -67,7 +67,7 @@ def test_a_kernel_that_goes_wrong_ends_alone() -> None:
     engine.intake.accept(JobRequest("b", "", kernel=body))
     finish(engine)
     check_step(store, "a", 1, 1)
-    bad = store.job("b", 2)
+    bad = store.jobs.get("b", 2)
     assert (bad.state, bad.cause) == (JobState.FAILED, "misaligned-access")
     assert "crooked+0x" in bad.detail
     assert board.state().buffers == ()
@@ -85,7 +85,7 @@ def test_a_kernel_is_tried_again_from_its_arrays_as_they_came() -> None:
     engine.intake.accept(JobRequest("b", "", kernel=body, asked=asked))
     finish(engine)
     check_step(store, "a", 1, 1)
-    bad = store.job("b", 2)
+    bad = store.jobs.get("b", 2)
     assert (bad.state, bad.cause, bad.retried) == (JobState.FAILED, "misaligned-access", 2)
     assert board.state().buffers == ()
     assert bad.waited_s + bad.reconfiguring_s + bad.running_s == pytest.approx(bad.response_s)
@@ -102,7 +102,7 @@ def test_a_kernel_is_cancelled_while_its_slices_run() -> None:
         engine.step()
     engine.intake.cancel("a", 1)
     finish(engine)
-    assert store.job("a", 1).state is JobState.CANCELLED
+    assert store.jobs.get("a", 1).state is JobState.CANCELLED
     check_step(store, "b", 2, 2)
 
 
@@ -161,7 +161,7 @@ def test_another_configuration_is_loaded_slot_by_slot_once_what_runs_there_has_e
     engine = engine_over(board, store, BOTH, "entitlement", settings)
     assert engine.price is not None
     # As if the fabric had been left with the slow ones; entitlement changes nothing.
-    engine.price.wanted = {1: SLOW.module, 2: SLOW.module}
+    engine.price.offers.wanted = {1: SLOW.module, 2: SLOW.module}
     engine.start()
     for number in range(12):
         engine.intake.accept(step_request(store, "ab"[number % 2], number + 1, 256))
@@ -223,7 +223,7 @@ def test_a_kernel_whose_tenant_has_no_share_of_its_cluster_any_more_gets_on_else
         engine.step()
     assert len(engine.machine.jobs) > 1, "b had always more to do"
     check_step(store, "a", 1, 1, 384)
-    assert alone == any("its tenant's shares are elsewhere" in event.detail for event in store.events("a", 1))
+    assert alone == any("its tenant's shares are elsewhere" in event.detail for event in store.events.of("a", 1))
     finish(engine)
     for salt in range(2, 18):
         check_step(store, "b", salt, salt, 256)
@@ -258,7 +258,7 @@ def test_a_job_says_what_it_had_of_cores_and_what_it_paid() -> None:
     engine.start()
     engine.intake.accept(step_request(store, "a", 1))
     finish(engine)
-    record = store.job("a", 1)
+    record = store.jobs.get("a", 1)
     assert record.kernel is not None
     # 256 work-groups of 0.1 ms, and what the starts of slices take; all four cores cost 1 a second.
     assert 25.6e-3 < record.kernel.core_seconds < 33e-3
@@ -273,11 +273,11 @@ def test_a_job_cancelled_while_its_cluster_is_loaded_ends_and_the_next_one_runs(
     engine.start()
     engine.intake.accept(step_request(store, "a", 1))
     engine.step()
-    assert store.job("a", 1).state is JobState.RECONFIGURING
+    assert store.jobs.get("a", 1).state is JobState.RECONFIGURING
     engine.intake.cancel("a", 1)
     engine.intake.accept(step_request(store, "b", 2))
     finish(engine)
-    assert store.job("a", 1).state is JobState.CANCELLED
+    assert store.jobs.get("a", 1).state is JobState.CANCELLED
     check_step(store, "b", 2, 2)
 
 
@@ -289,7 +289,7 @@ def test_an_image_that_cannot_be_loaded_fails_its_jobs_and_no_others() -> None:
     engine.start()
     engine.intake.accept(step_request(store, "a", 1))
     finish(engine)
-    record = store.job("a", 1)
+    record = store.jobs.get("a", 1)
     assert (record.state, record.cause) == (JobState.FAILED, "image-refused")
     assert board.state().buffers == ()
     engine.intake.accept(step_request(store, "a", 2))
@@ -333,9 +333,9 @@ def run_one(slots: int, add: str = "") -> tuple[dict[int, int], bytes, list[str]
     body = KernelRequest(ONE.replace("ADD", add), "one", (512,), arguments).to_json()
     engine.intake.accept(JobRequest("a", "", kernel=body))
     finish(engine)
-    assert store.job("a", 1).state is JobState.SUCCEEDED
+    assert store.jobs.get("a", 1).state is JobState.SUCCEEDED
     assert not board.state().buffers
-    return dict(board.most), store.output("a", 1, "y"), sorted(store.log("a", 1).split())
+    return dict(board.most), store.outputs.read("a", 1, "y"), sorted(store.outputs.log("a", 1).split())
 
 
 def test_one_kernel_runs_on_all_clusters_of_a_kind_at_once_with_the_same_results() -> None:
@@ -360,7 +360,7 @@ def test_a_kernel_on_two_clusters_is_cancelled_on_both() -> None:
         engine.step()
     engine.intake.cancel("a", 1)
     finish(engine)
-    assert store.job("a", 1).state is JobState.CANCELLED
+    assert store.jobs.get("a", 1).state is JobState.CANCELLED
     assert board.state().buffers == ()
     assert not any(slot.items for slot in board.state().slots)
 
@@ -394,8 +394,8 @@ def test_a_kernel_that_begins_again_on_an_idle_cluster_is_right() -> None:
     tenants(store, heavy=1, light=1e-6)
     engine = engine_over(board, store, modules, "market", PriceSettings(epoch_s=0.02))
     assert engine.price is not None
-    engine.price.wanted = {1: FOUR.module, 2: small.module}
-    engine.price.configurations = {"the only one": dict(engine.price.wanted)}
+    engine.price.offers.wanted = {1: FOUR.module, 2: small.module}
+    engine.price.offers.named = {"the only one": dict(engine.price.offers.wanted)}
     engine.start()
     assert engine.machine.clusters is not None
     numbers = [
@@ -408,7 +408,7 @@ def test_a_kernel_that_begins_again_on_an_idle_cluster_is_right() -> None:
         found = engine.machine.clusters.queues.progress.get(numbers[2])
         if found is not None and found.slot not in homes[-1:]:
             homes.append(found.slot)
-    again = [event for event in store.events("light", numbers[2]) if event.what is JobEventKind.RECOVERED]
+    again = [event for event in store.events.of("light", numbers[2]) if event.what is JobEventKind.RECOVERED]
     check_step(store, "heavy", numbers[0], 1, 2048)
     check_step(store, "heavy", numbers[1], 2, 256)
     check_step(store, "light", numbers[2], 3, 128)

@@ -32,10 +32,10 @@ def step_request(store: Store, tenant: str, salt: int) -> JobRequest:
 
 
 def check_step(store: Store, tenant: str, job: int, salt: int) -> None:
-    record = store.job(tenant, job)
+    record = store.jobs.get(tenant, job)
     assert (record.state, record.cause, record.detail) == (JobState.SUCCEEDED, "", "")
     y, x = step_arrays(COUNT, salt)
-    np.testing.assert_array_equal(np.frombuffer(store.output(tenant, job, "y"), "u4"), stepped(y, x, 2))
+    np.testing.assert_array_equal(np.frombuffer(store.outputs.read(tenant, job, "y"), "u4"), stepped(y, x, 2))
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -96,7 +96,7 @@ def test_a_kernel_whose_slot_failed_begins_with_its_arrays_as_they_came() -> Non
     finish(engine)
     check_step(store, "a", 1, 1)
     check_step(store, "b", 2, 2)
-    notes = [e.detail for n in (1, 2) for e in store.events(None, n)]
+    notes = [e.detail for n in (1, 2) for e in store.events.of(None, n)]
     assert any("its slot failed" in note for note in notes)
 
 
@@ -119,21 +119,21 @@ def test_whatever_goes_wrong_every_job_ends_and_leaves_nothing(seed: int) -> Non
             try:
                 engine.intake.cancel(owners[victim := draw.randint(1, number)], victim)
             except Conflict:
-                assert store.job(owners[victim], victim).state.is_final
+                assert store.jobs.get(owners[victim], victim).state.is_final
         if draw.random() < 0.1:
             engine = engine_over(board, store, MODULES, price)
             engine.start()
     finish(engine)
     ends = set()
     for number, owner in owners.items():
-        record = store.job(owner, number)
+        record = store.jobs.get(owner, number)
         ends.add(record.state)
         assert record.state.is_final
         if record.state is JobState.SUCCEEDED:
             check_step(store, owner, number, number)
         elif record.state is JobState.FAILED:
             assert record.cause in ("module-error", "response-stalled"), record.detail
-        done = [event for event in store.events(None, number) if event.state is not None and event.state.is_final]
+        done = [event for event in store.events.of(None, number) if event.state is not None and event.state.is_final]
         assert len(done) == 1, "it ended once"
     assert JobState.SUCCEEDED in ends
     assert board.state().buffers == ()

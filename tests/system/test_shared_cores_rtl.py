@@ -78,11 +78,11 @@ def test_two_tenants_run_at_once_and_are_right(gpu: GpuHarness) -> None:
         engine.intake.accept(JobRequest(tenant, "", kernel=body))
     assert run(engine) == 2
     for salt, tenant in enumerate(("ada", "grace"), start=1):
-        record = store.job(tenant, salt)
+        record = store.jobs.get(tenant, salt)
         assert (record.state, record.detail) == (JobState.SUCCEEDED, "")
-        found = np.frombuffer(store.output(tenant, salt, "y"), "u4")
+        found = np.frombuffer(store.outputs.read(tenant, salt, "y"), "u4")
         np.testing.assert_array_equal(found, stepped(*step_arrays(512, salt), 3))
-        assert sorted(store.log(tenant, salt).split()) == sorted(str(i) for i in range(1, 512, 64))
+        assert sorted(store.outputs.log(tenant, salt).split()) == sorted(str(i) for i in range(1, 512, 64))
     assert engine.price is not None
     fractions = [known.fraction for known in engine.price.estimates.learned.every()]
     assert len(fractions) == 2
@@ -103,11 +103,11 @@ def test_cores_that_change_hands_between_slices_show_nothing(gpu: GpuHarness) ->
     assert run(engine) == 2
     for number in range(1, 7):
         tenant = "ada" if number % 2 else "grace"
-        assert store.job(tenant, number).state is JobState.SUCCEEDED
+        assert store.jobs.get(tenant, number).state is JobState.SUCCEEDED
         if tenant == "ada":
-            found = np.frombuffer(store.output("ada", number, "y"), "u4")
+            found = np.frombuffer(store.outputs.read("ada", number, "y"), "u4")
             assert (found == np.uint32(2 * SECRET & 0xFFFF_FFFF)).all()
         else:
-            assert not (np.frombuffer(store.output("grace", number, "out"), "u4") == SECRET).any()
-    loads = [e for n in range(1, 7) for e in store.events(None, n) if e.what is JobEventKind.CONFIGURED]
+            assert not (np.frombuffer(store.outputs.read("grace", number, "out"), "u4") == SECRET).any()
+    loads = [e for n in range(1, 7) for e in store.events.of(None, n) if e.what is JobEventKind.CONFIGURED]
     assert len(loads) == 1, "cores changed hands by a load"

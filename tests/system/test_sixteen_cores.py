@@ -75,7 +75,7 @@ def test_two_tenants_have_sixteen_cores_at_work_at_once(board: BoardPort) -> Non
     tenants(store, ada=1, grace=1)
     engine = engine_over(board, store, FOUND, "market", PriceSettings(quantum_s=5e-5, epoch_s=2e-3))
     assert engine.price is not None
-    engine.price.configurations, engine.price.wanted = {"CFG1": HELD}, dict(HELD)
+    engine.price.offers.named, engine.price.offers.wanted = {"CFG1": HELD}, dict(HELD)
     engine.start()
     asked = [(tenant, ITEMS * slices) for slices in (4, 2, 2) for tenant in ("ada", "grace")]
     for salt, (tenant, items) in enumerate(asked, start=1):
@@ -93,9 +93,9 @@ def test_two_tenants_have_sixteen_cores_at_work_at_once(board: BoardPort) -> Non
     assert most == 16
     assert both, "a kernel runs on both clusters of one kind at once"
     for number, (tenant, items) in enumerate(asked, start=1):
-        record = store.job(tenant, number)
+        record = store.jobs.get(tenant, number)
         assert (record.state, record.detail) == (JobState.SUCCEEDED, "")
-        found = np.frombuffer(store.output(tenant, number, "y"), "u4")
+        found = np.frombuffer(store.outputs.read(tenant, number, "y"), "u4")
         np.testing.assert_array_equal(found, stepped(*step_arrays(items, number), TURNS))
     status = {each.slot: each.module for each in engine.status}
     assert status == HELD, "the configuration that was wanted"

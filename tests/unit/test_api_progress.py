@@ -63,6 +63,6 @@ def test_a_stale_one_is_refused_where_it_is_needed_and_told_of_elsewhere(
 @pytest.mark.parametrize(("attribute", "least"), [(0.5, 0.5), ("0.25", 0.25), (2, 0.0), ("much", 0.0), (None, 0.0)])
 def test_what_a_tenant_was_promised_is_a_fraction_or_nothing(attribute: object, least: float) -> None:
     store = Store(":memory:")
-    store.put_tenant(TenantRecord("ada", key_hash="x", attributes={"min_progress": attribute}))
+    store.tenants.put(TenantRecord("ada", key_hash="x", attributes={"min_progress": attribute}))
     assert least_of(store, "ada") == least
     assert least_of(store, "grace") == 0.0

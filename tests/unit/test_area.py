@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def cell(kind: str, outputs: str = "O", parameters: dict[str, str] | None = None
     return {"type": kind, "connections": ports, "port_directions": directions, "parameters": parameters or {}}
 
 
-def netlist(**cells: dict[str, object]) -> dict[str, object]:
+def netlist(**cells: dict[str, object]) -> dict[str, Any]:
     nets = {"a": 2, "b": 3, "q": 20, "r": 21, "s": 22}
     ports = {"a": {"direction": "input", "bits": [2]}, "b": {"direction": "input", "bits": [3]}}
     names = {name: {"bits": [bit], "hide_name": 0} for name, bit in nets.items()}
@@ -83,6 +84,23 @@ def test_levels_of_a_known_netlist() -> None:
     assert walk.longest(netlist(**cells), "top") == walk.Path(4, "q", "r"), "reading over the write address"
     cells["r_reg"] = register(40, 21)
     assert walk.longest(netlist(**cells), "top").levels == 3, "the other port does not see it, and data ends there"
+
+
+def test_the_deepest_path_into_each_register() -> None:
+    cells = {
+        "one": cell("LUT1", I0=20, O=30),
+        "two": cell("LUT2", I0=30, I1=2, O=31),
+        "q_reg": register(2, 20),
+        "r0_reg": register(30, 21),
+        "r1_reg": register(31, 23),
+        "s_reg": register(31, 22),
+    }
+    found = netlist(**cells)
+    found["modules"]["top"]["netnames"]["r"] = {"bits": [21, 23], "hide_name": 0}
+    paths = walk.deepest(found, "top")
+    assert paths[:2] == [walk.Path(2, "q", "r[1]"), walk.Path(2, "q", "s")]
+    assert [path.end for path in paths].count("r[0]") == 0, "a register's bits are taken together"
+    assert paths[0] == walk.longest(found, "top")
 
 
 def test_multipliers_are_as_deep_as_their_registers_leave_them() -> None:
@@ -136,6 +154,19 @@ def test_a_key_follows_the_meaning_and_not_the_layout(tmp_path: Path) -> None:
     assert box.key() == first
     source.write_text(SOURCE.replace("q_o\n);", "q_o,\n  input logic a_i\n);"))
     assert box.key() != first
+
+
+def test_what_no_source_names_makes_no_figure_old(tmp_path: Path) -> None:
+    (tmp_path / "two.f").write_text("inner.sv\nblink.sv\nouter.sv\n")
+    (tmp_path / "blink.sv").write_text(SOURCE.replace("!q_o", "!q_o; inner u_inner ()"))
+    (tmp_path / "outer.sv").write_text("module outer;\n  blink u_blink ();\nendmodule\n")
+
+    def key(inner: str, *boxes: str) -> str:
+        (tmp_path / "inner.sv").write_text(f"module inner;\n{inner}\nendmodule\n")
+        return Top("outer", "part", "outer", tmp_path / "two.f", {}, boxes).key()
+
+    assert key("logic a;") != key("logic b;")
+    assert key("logic a;", "blink") == key("logic b;", "blink"), "it is named inside a box only"
 
 
 def test_a_box_has_ports_and_nothing_inside() -> None:

@@ -71,10 +71,10 @@ def work(path: Path) -> Serving:
     first = found.submit(batch=2)
     found.run()
     second = found.submit(batch=3, salt=5)
-    found.steps(lambda: found.store.job(TENANT, second).items_done >= 1)
+    found.steps(lambda: found.store.jobs.get(TENANT, second).items_done >= 1)
     third = found.submit(batch=2, salt=6)
     assert (first, second, third) == (1, 2, 3)
-    found.store.note(found.hasher.hash, "operator", "k1", "drain-slot", {"slot": 1})
+    found.store.audit.note(found.hasher.hash, "operator", "k1", "drain-slot", {"slot": 1})
     applications = path / "applications"
     applications.mkdir()
     (applications / "mine.json").write_text("{}")
@@ -115,17 +115,17 @@ def test_what_is_restored_continues_where_the_backup_was_taken(serving: Serving,
     assert restore(tmp_path / "backup", tmp_path / "again") == note
     assert (tmp_path / "again" / "applications" / "mine.json").read_text() == "{}"
     again = Serving(tmp_path / "again")
-    states = [(job.id, job.state.value) for job in reversed(again.store.jobs(TENANT))]
+    states = [(job.id, job.state.value) for job in reversed(again.store.jobs.page(TENANT))]
     assert (states[0], states[2]) == ((1, "succeeded"), (3, "queued"))
-    done = again.store.job(TENANT, 2).items_done
+    done = again.store.jobs.get(TENANT, 2).items_done
     assert done >= 1
     again.run()
     for number, batch, salt in ((1, 2, 0), (2, 3, 5), (3, 2, 6)):
-        assert again.store.output(TENANT, number, "out") == expected(batch, salt)
+        assert again.store.outputs.read(TENANT, number, "out") == expected(batch, salt)
     assert again.store.sweep() == []
     assert again.submit() == 4
     key = (tmp_path / "again" / "operator.key").read_text().strip()
-    operator = again.store.tenant_by_key(again.hasher.hash(key))
+    operator = again.store.tenants.by_key(again.hasher.hash(key))
     assert operator is not None
     assert operator.admin
     again.close()
@@ -162,7 +162,7 @@ def test_what_goes_while_it_is_copied_is_not_missed(
         count += 1
         if count == 1:
             serving.run()
-            serving.store.drop_blob(TENANT, unused)
+            serving.store.blobs.drop(TENANT, unused)
         return found
 
     monkeypatch.setattr(backup, "snapshot", and_then)
@@ -170,8 +170,8 @@ def test_what_goes_while_it_is_copied_is_not_missed(
     assert (note.damaged, count) == ((), 2)
     restore(tmp_path / "backup", tmp_path / "again")
     again = Store(tmp_path / "again" / "eddy.sqlite3")
-    assert not again.has_blob(TENANT, unused)
-    assert again.output(TENANT, 2, "out") == expected(3, 5)
+    assert not again.blobs.has(TENANT, unused)
+    assert again.outputs.read(TENANT, 2, "out") == expected(3, 5)
 
 
 def test_what_goes_faster_than_it_is_copied_ends_the_backup(
@@ -184,7 +184,7 @@ def test_what_goes_faster_than_it_is_copied_ends_the_backup(
         count += 1
         blob = put(serving.store, TENANT, bytes([count]))
         found = taken(*where)
-        serving.store.drop_blob(TENANT, blob)
+        serving.store.blobs.drop(TENANT, blob)
         return found
 
     monkeypatch.setattr(backup, "snapshot", and_then)
@@ -208,7 +208,7 @@ def test_what_was_damaged_already_is_named_and_the_rest_is_kept(data: Path, tmp_
     restore(tmp_path / "b", tmp_path / "again")
     again = Serving(tmp_path / "again")
     again.run()
-    assert again.store.output(TENANT, 3, "out") == expected(2, 6)
+    assert again.store.outputs.read(TENANT, 3, "out") == expected(2, 6)
     again.close()
 
 
@@ -245,7 +245,7 @@ def test_a_folder_of_an_older_version_is_backed_up_as_it_is(tmp_path: Path) -> N
     assert back_up(data, tmp_path / "backup").schema == 2
     restore(tmp_path / "backup", tmp_path / "again")
     with contextlib.closing(Store(tmp_path / "again" / "eddy.sqlite3")) as store:
-        assert store.output(TENANT, 1, "out") == expected(batch=3)
+        assert store.outputs.read(TENANT, 1, "out") == expected(batch=3)
 
 
 @pytest.mark.parametrize("what", ["file", "folder", "backup", "within"])
@@ -404,8 +404,8 @@ def test_the_commands(data: Path, tmp_path: Path) -> None:
     done = run(app, ["audit", "verify", "--data", again, "--json"])
     assert (done.exit_code, json.loads(done.stdout)["entries"]) == (0, 2)
     store = Store(tmp_path / "again" / "eddy.sqlite3")
-    assert store.audit()[-1].action == "restore-backup"
+    assert store.audit.entries()[-1].action == "restore-backup"
     store.close()
     assert run(app, ["restore", str(tmp_path / "b"), "--data", again]).exit_code == 2
     assert run(app, ["restore", str(tmp_path), "--data", again]).exit_code == 2
-    assert run(app, ["backup", str(tmp_path / "c"), "--data", str(tmp_path / "nothing")]).exit_code == 6
+    assert run(app, ["backup", str(tmp_path / "c"), "--data", str(tmp_path / "nothing")]).exit_code == 2

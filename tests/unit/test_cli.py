@@ -37,6 +37,8 @@ COMMANDS = (
     "bitstreams",
     "serve",
     "boardd",
+    "install",
+    "board-test",
     "doctor",
     "demo",
 )

@@ -71,7 +71,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data, store, new = start(path)
     assert new
     for number in range(JOBS):
-        store.add_job(JobRequest("a", "app", 1, {"in": ("00" * 32,)}, idempotency_key=str(number)), 0.0)
+        store.submissions.add_job(JobRequest("a", "app", 1, {"in": ("00" * 32,)}, idempotency_key=str(number)), 0.0)
     stop(data, store)
     return path
 
@@ -219,13 +219,13 @@ def test_damage_is_named_with_what_helps_and_changes_nothing(
 
 def test_a_write_ahead_log_that_is_left_is_taken_up(folder: Path) -> None:
     data, store, _ = start(folder)
-    store.add_job(JobRequest("a", "app", 1, {"in": ("00" * 32,)}), 0.0)
+    store.submissions.add_job(JobRequest("a", "app", 1, {"in": ("00" * 32,)}), 0.0)
     copy = folder.with_name("copy")
     shutil.copytree(folder, copy)  # as a kill leaves it
     stop(data, store)
     assert (copy / "eddy.sqlite3-wal").stat().st_size > 0
     data, store, _ = start(copy)
-    assert len(store.unfinished()) == JOBS + 1
+    assert len(store.jobs.unfinished()) == JOBS + 1
     stop(data, store)
 
 
@@ -239,7 +239,7 @@ def test_an_operator_asks_for_a_new_key_by_emptying_its_file(folder: Path) -> No
     (folder / "operator.key").unlink()
     data, store, new = start(folder)
     assert not new, "a key that was put into a safe stays valid"
-    assert store.tenant(OPERATOR).admin
+    assert store.tenants.get(OPERATOR).admin
     stop(data, store)
 
 
@@ -260,7 +260,7 @@ def test_a_damaged_index_is_built_again_and_said(folder: Path, name: str, caplog
         file.seek((root - 1) * size + size // 2)
         file.write(b"\xa5" * (size // 2))
     data, store, _ = start(folder)
-    assert len(store.jobs("a", limit=100)) == JOBS
+    assert len(store.jobs.page("a", limit=100)) == JOBS
     assert examine(store._db._connection) == []
     stop(data, store)
     assert [message for message in caplog.messages if "REINDEX" in message]
@@ -274,15 +274,15 @@ def use(folder: Path) -> int:
     data, store, _ = start(folder)
     read = 0
     try:
-        store.unfinished()
-        for call in (lambda: store.jobs(None, limit=1000), lambda: store.events(None, None), store.tenants):
+        store.jobs.unfinished()
+        for call in (lambda: store.jobs.page(None, limit=1000), lambda: store.events.of(None, None), store.tenants.all):
             with contextlib.suppress(StorageFailed):
                 call()
         for number in range(1, JOBS + 1):
             with contextlib.suppress(StorageFailed, NotFound):
-                read += store.job("a", number).tenant == "a"
+                read += store.jobs.get("a", number).tenant == "a"
         with contextlib.suppress(StorageFailed):
-            store.add_job(JobRequest("b", "app", 1, {"in": ("00" * 32,)}, idempotency_key="k"), 0.0)
+            store.submissions.add_job(JobRequest("b", "app", 1, {"in": ("00" * 32,)}, idempotency_key="k"), 0.0)
     finally:
         stop(data, store)
     return read
@@ -313,11 +313,11 @@ def test_a_job_whose_row_is_damaged_ends_and_the_others_go_on(folder: Path) -> N
         db.execute("UPDATE job SET snapshot = CAST(x'ff00' AS TEXT) WHERE id = 5")
         db.commit()
     data, store, _ = start(folder)
-    assert [job.record.id for job in store.unfinished()] == [n for n in range(1, JOBS + 1) if n not in (3, 5)]
+    assert [job.record.id for job in store.jobs.unfinished()] == [n for n in range(1, JOBS + 1) if n not in (3, 5)]
     for number in (3, 5):
-        record = store.job("a", number)
+        record = store.jobs.get("a", number)
         assert (record.state, record.cause) == (JobState.FAILED, "storage-damaged")
-    assert len(store.jobs("a", limit=100)) == JOBS
+    assert len(store.jobs.page("a", limit=100)) == JOBS
     stop(data, store)
 
 
@@ -377,7 +377,7 @@ def test_a_folder_may_be_a_link_to_one_on_another_disk(folder: Path) -> None:
     elsewhere.mkdir()
     (folder / "blobs").symlink_to(elsewhere)
     data, store, _ = start(folder)
-    store.put_blob("operator", hashlib.sha256(b"x").hexdigest(), b"x")
+    store.blobs.put("operator", hashlib.sha256(b"x").hexdigest(), b"x")
     stop(data, store)
     assert list(elsewhere.rglob(hashlib.sha256(b"x").hexdigest()))
 
@@ -459,5 +459,5 @@ def test_a_kernel_cache_that_cannot_be_written_keeps_no_kernel_from_running(
 ) -> None:
     (tmp_path / "file").write_text("")
     program = Program("0" * 64, b"", True, {}, 0, False, "")
-    Compiler(tmp_path / "file" / "cache")._keep(program)
+    Compiler(tmp_path / "file" / "cache")._keep(program, tmp_path / "file" / "cache" / "p.json")
     assert "is not kept" in caplog.messages[-1]

@@ -35,7 +35,7 @@ def one(found: Iterable[doctor.Finding]) -> doctor.Finding:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     store = Store(tmp_path / "eddy.sqlite3")
-    store.note(lambda text: "0" * 64, "operator", "k1", "drain-slot", {})
+    store.audit.note(lambda text: "0" * 64, "operator", "k1", "drain-slot", {})
     store.close()
     return tmp_path
 

@@ -39,7 +39,7 @@ def run(engine: Engine, steps: int = 10_000) -> None:
 
 
 def slots_of(store: Store, job: int, kind: JobEventKind) -> list[int | None]:
-    return [event.slot for event in store.events(TENANT, job) if event.what is kind]
+    return [event.slot for event in store.events.of(TENANT, job) if event.what is kind]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_what_runs_ends_its_work_moves_and_nothing_new_is_placed() -> None:
     assert bench.machine.slots[0].phase is Phase.FREE
     assert [view.index for view in bench.machine.view().slots] == [1]
     bench.load(1, 0, 1)
-    assert bench.machine.jobs[1].done == [1]
+    assert bench.machine.jobs[1].items.done == [1]
     bench.done(1)
     assert bench.machine.job(1).state is JobState.SUCCEEDED
     out = bench.step(m.Undrain(0))
@@ -198,8 +198,8 @@ def test_every_policy_does_without_drained_slots_and_goes_on_when_they_are_back(
     assert engine.stalled == (job.id,)
     engine.intake.drain(1, "")
     run(engine)
-    assert store.job(TENANT, job.id).state is JobState.SUCCEEDED
-    assert store.output(TENANT, job.id, "out") == expected(2)
+    assert store.jobs.get(TENANT, job.id).state is JobState.SUCCEEDED
+    assert store.outputs.read(TENANT, job.id, "out") == expected(2)
     assert set(slots_of(store, job.id, JobEventKind.LAUNCH)) == {1}
 
 
@@ -215,8 +215,8 @@ def test_a_drain_survives_a_crash_wherever_it_comes_and_results_are_right(step: 
     assert engine.intake.drained == {0: "a new fan"}
     run(engine)
     for salt, job in enumerate(jobs):
-        assert store.job(TENANT, job.id).state is JobState.SUCCEEDED
-        assert store.output(TENANT, job.id, "out") == expected(3, salt)
+        assert store.jobs.get(TENANT, job.id).state is JobState.SUCCEEDED
+        assert store.outputs.read(TENANT, job.id, "out") == expected(3, salt)
     later = engine.intake.accept(request(store, batch=2, salt=7))
     run(engine)
     assert 0 not in slots_of(store, later.id, JobEventKind.CONFIGURE)
@@ -255,4 +255,4 @@ def test_policies_switched_at_every_step_do_not_harm_results(store: Store) -> No
             engine.intake.switch(Pool.PIPELINE, POLICIES[names[step // 2 % len(names)]]())
         engine.step(1.0)
     for salt, job in enumerate(jobs):
-        assert store.output(TENANT, job.id, "out") == expected(3, salt)
+        assert store.outputs.read(TENANT, job.id, "out") == expected(3, salt)

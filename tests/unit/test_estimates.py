@@ -147,6 +147,22 @@ def test_what_was_cancelled_teaches_nothing_of_ends() -> None:
     assert not estimator.pending
 
 
+def test_what_others_have_waiting_changes_no_place_that_a_tenant_is_told() -> None:
+    def own(others: int) -> list[int | None]:
+        """Places of the three jobs of a tenant, with others' jobs between and before them."""
+        bench, estimator, mine = Bench(), Estimator(Calibration(UNIT_S)), []
+        for number in range(1, 3 * (others + 1) + 1):
+            whose = "u" if number % (others + 1) else "mine"
+            bench.arrive(number, ONE, tenant=whose)
+            mine += [number] if whose == "mine" else []
+        queue = queue_of(bench.machine, Pool.PIPELINE, bench.now_s)
+        found = estimator.estimates(queue, estimator.forecast(queue))
+        assert max(each.position or 0 for each in found.values()) == len(found) == 3 * (others + 1)
+        return [found[number].own_position for number in mine]
+
+    assert own(0) == own(1) == own(7) == [1, 2, 3]
+
+
 def test_tells_a_place_a_start_and_an_end() -> None:
     bench, estimator = Bench(), Estimator(Calibration(UNIT_S))
     for number in (1, 2, 3):
@@ -156,6 +172,5 @@ def test_tells_a_place_a_start_and_an_end() -> None:
     assert sorted(each.position for each in found.values() if each.position) == [1, 2, 3]
     for each in found.values():
         assert each.start is not None
-        assert each.queued == 3
         assert bench.now_s <= each.start.p50_s <= each.start.p90_s
         assert each.start.p50_s <= each.end.p50_s <= each.end.p90_s

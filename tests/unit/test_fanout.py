@@ -28,17 +28,17 @@ class World:
         self.store, self.followers, self.reads = store, Followers(), 0
         self.crowd_reads = 0
         self.fanout = Fanout(self.followers, store, words, b"beat ", lambda: 60.0)
-        read = store.events
+        read = store.events.of
 
         def counted(*arguments: object) -> Sequence[JobEvent]:
             self.reads += 1
             self.crowd_reads += len(arguments) == 4  # with a limit
             return read(*arguments)  # type: ignore[arg-type]
 
-        store.events = counted  # type: ignore[assignment, method-assign]
+        store.events.of = counted  # type: ignore[assignment, method-assign]
 
     def job(self, tenant: str = "ada") -> JobRecord:
-        record, _ = self.store.add_job(JobRequest(tenant, "chain", 1), 0.0)
+        record, _ = self.store.submissions.add_job(JobRequest(tenant, "chain", 1), 0.0)
         self.followers.tell([record.id])
         return record
 
@@ -67,7 +67,7 @@ class Client:
             while True:
                 self.follower.begin_to_read()
                 events = await asyncio.to_thread(
-                    self.world.store.events, self.follower.tenant, self.follower.job, self.follower.after
+                    self.world.store.events.of, self.follower.tenant, self.follower.job, self.follower.after
                 )
                 while events and not self.room:
                     await asyncio.sleep(0.001)
@@ -134,7 +134,7 @@ def test_followers_of_jobs_miss_nothing_be_they_few_or_many(world: World, count:
             world.happen(*jobs, state=JobState.SUCCEEDED)
             await until(lambda: all(len(client.got) == 22 for client in clients))
             for client in clients:
-                theirs = world.store.events("ada", client.follower.job)
+                theirs = world.store.events.of("ada", client.follower.job)
                 assert client.got == [event.seq for event in theirs]
         assert not world.followers.any_of([jobs[0].id])
 
@@ -159,7 +159,7 @@ def test_nothing_is_missed_or_told_twice_while_followers_come_and_go(
             for client in clients:
                 client.room = True
             world.happen(job)
-            last = world.store.before_last(None, 0)
+            last = world.store.events.before_last(None, 0)
             await until(lambda: all(client.got[-1:] == [last] for client in clients))
             for client in clients:
                 assert client.got == list(range(1, last + 1))
@@ -206,14 +206,14 @@ def test_a_log_that_cannot_be_read_for_a_while_is_read_again(world: World, monke
         job, client = world.job(), Client(world, "ada")
         async with running(client):
             await until(lambda: world.crowd_reads == 1 and client.follower.live)
-            read, failures = world.store.events, [OSError("gone")] * 2
+            read, failures = world.store.events.of, [OSError("gone")] * 2
 
             def failing(*arguments: object) -> Sequence[JobEvent]:
                 if failures and arguments[0] is None:  # as the crowd reads; the follower reads as its tenant
                     raise failures.pop()
                 return read(*arguments)  # type: ignore[arg-type]
 
-            world.store.events = failing  # type: ignore[assignment, method-assign]
+            world.store.events.of = failing  # type: ignore[assignment, method-assign]
             world.happen(job)
             await until(lambda: client.got == [1, 2] and not failures)
             world.happen(job)

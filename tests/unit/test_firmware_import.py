@@ -18,6 +18,8 @@ from typer.testing import CliRunner
 PART, SHELL, SIZE = "xck26-sfvc784-2LV-c", "39a575c5838c8ca5", 4096
 PAYLOAD = bytes.fromhex("ffffffff000000bb11220044ffffffffaa995566") + bytes(range(256)) * 16
 PAYLOAD = PAYLOAD[:SIZE]
+BOOT_IMAGE = bytes.fromhex("14000000" * 8 + "665599aa584e4c58") + bytes(SIZE)
+"""How bootgen's output begins for `[authentication=rsa, destination_device=pl]`, and without."""
 SLOTS = [{"index": n, "region": f"slot{n}", "image_bytes": SIZE, "pool": "pipeline", "clk_hz": 1e8} for n in range(2)]
 
 
@@ -104,7 +106,8 @@ def test_a_package_for_another_shell_is_refused_whole(base: Path, images: Path, 
         ({"eddy": None}, "has no `eddy` with module, build and clk_hz"),
         ({"eddy": {"module": "sobel", "clk_hz": 1e8}}, "build is None"),
         ({"eddy": {"module": "../x", "build": "0f", "clk_hz": 1e8}}, "is no name of a module"),
-        ({"data": PAYLOAD[:-4]}, "has 4092 bytes; every one for slot 0 has 4096"),
+        ({"data": PAYLOAD + bytes(4)}, "has 4100 bytes; the largest for slot 0 has 4096"),
+        ({"data": BOOT_IMAGE}, "a secure load that fails clears the whole fabric"),
         ({"data": bytes(SIZE)}, "no synchronisation word"),
         ({"file": "sobel.bit"}, "header is damaged"),
         ({"file": "sobel.txt"}, "has 0 bitstreams"),
@@ -149,3 +152,30 @@ def test_the_command(base: Path, images: Path, tmp_path: Path) -> None:
     assert run(app, ["import", str(tmp_path / "nothing"), "--images", str(images)]).exit_code == 2
     (base / "shell.json").write_text("{")
     assert "is no JSON" in run(app, ["import", str(base), "--images", str(images)]).stderr
+
+
+def test_an_exported_package_brings_the_same_images(base: Path, images: Path, tmp_path: Path) -> None:
+    add(base, 0)
+    add(base, 1, PAYLOAD[:-64])
+    import_package(base, images)
+    (images / "eddy.bit").write_bytes((images / "sobel__slot0.bit").read_bytes())
+    (images / "eddy.dtbo").write_bytes(b"overlay")
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "out"), "--images", str(images), "--json"])
+    assert done.exit_code == 0, done.output
+    assert [(each["module"], each["slot"]) for each in json.loads(done.stdout)["exported"]] == [
+        ("sobel", 0),
+        ("sobel", 1),
+    ]
+    assert (tmp_path / "out/sobel/sobel_slot0/sobel_slot0.bit.bin").read_bytes() == swapped(PAYLOAD)
+    assert (tmp_path / "out/out.bit.bin").read_bytes() == swapped(PAYLOAD)
+    assert (tmp_path / "out/out.dtbo").read_bytes() == b"overlay"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "eddy.json").write_text((images / "eddy.json").read_text())
+    assert not any(each.refused for each in import_package(tmp_path / "out", other))
+    for name in ("sobel__slot0", "sobel__slot1"):
+        for suffix in (".bit", ".json"):
+            assert (other / name).with_suffix(suffix).read_bytes() == (images / name).with_suffix(suffix).read_bytes()
+    again = CliRunner().invoke(app, ["export", str(tmp_path / "out"), "--images", str(images)])
+    assert again.exit_code != 0
+    assert "exists; export to a folder that is not there yet" in again.output

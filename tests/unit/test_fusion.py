@@ -9,8 +9,11 @@ import pytest
 from eddy.core.applications import Application, FusedTask
 from eddy.core.errors import InvalidRequest
 from eddy.core.fusion import forms, in_form
+from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
-from eddy.hypervisor.job import Graph, Job
+from eddy.hypervisor.application_graph import Graph
+from eddy.hypervisor.job import Job
+from eddy.hypervisor.job_records import record_of, restored, snapshot_of
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.residency import Residency
 from eddy.packages.applications import load_application, parse_application
@@ -102,7 +105,7 @@ def loads(made: Machine) -> list[str]:
 def test_a_job_takes_the_form_in_which_it_ends_earliest() -> None:
     made = machine(FITS)
     assert loads(made) == ["z0"]
-    assert made.jobs[1].record().form == "both"
+    assert record_of(made.jobs[1]).form == "both"
     made.step(1.0, [m.Configured(0, 1.0, 0.0)])
     made.step(1.1, [m.ItemEnded(0, 1.1, 1.0)])
     made.step(1.2, [m.ItemEnded(0, 1.2, 1.1)])
@@ -115,7 +118,7 @@ def test_it_keeps_its_tasks_without_an_image_or_on_a_machine_that_does_not_fuse(
 ) -> None:
     made = machine(fits, fuse)
     assert loads(made) == ["x0"]
-    assert made.jobs[1].record().form == ""
+    assert record_of(made.jobs[1]).form == ""
 
 
 def test_it_keeps_its_tasks_where_their_modules_are_there() -> None:
@@ -123,7 +126,17 @@ def test_it_keeps_its_tasks_where_their_modules_are_there() -> None:
     made.slots[0].module, made.slots[1].module = "x", "y"
     made.slots[0].tenant = made.slots[1].tenant = "a"
     assert loads(made) == []
-    assert made.jobs[1].record().form == ""
+    assert record_of(made.jobs[1]).form == ""
+
+
+def test_a_job_that_waits_takes_the_form_whose_module_is_free() -> None:
+    """The port is busy: nothing could be loaded, and what is there needs no load."""
+    made = machine(FITS)
+    made.slots[0].module, made.slots[0].tenant = "z", "a"
+    made.state.port.begin(made.slots[1], Pool.PIPELINE)
+    made.step(0.0, [m.Arrive(m.JobSpec(1, "a", BOTH, 2))])
+    assert record_of(made.jobs[1]).form == "both"
+    assert made.slots[0].job == 1
 
 
 def test_a_form_is_kept_over_a_restart() -> None:
@@ -131,11 +144,11 @@ def test_a_form_is_kept_over_a_restart() -> None:
     job = Job(spec, Graph(BOTH))
     form = in_form(BOTH, "both")
     job.take_form(form, Graph(form))
-    record = load_record(dump_record(job.record()))
+    record = load_record(dump_record(record_of(job)))
     assert record.form == "both"
-    again = Job.restore(replace(spec, application=form), Graph(form), record, job.snapshot(), True)
+    again = restored(replace(spec, application=form), Graph(form), record, snapshot_of(job), True)
     assert again.shaped
-    assert again.done == [0]
+    assert again.items.done == [0]
 
 
 def test_fused_tasks_shorten_the_recorded_sequences_and_the_trace_names_them() -> None:

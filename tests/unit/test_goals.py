@@ -10,7 +10,7 @@ from eddy.model.saturation.graph import LoadedGraph
 from eddy.model.saturation.points import BATCHES, sweep
 from eddy.packages.applications import load_application
 
-SLOTS, LOAD_S, BUDGET_S = 3, 4.8e-3, 50.0
+SLOTS, LOAD_S, BUDGET_S = 3, 7.9e-3, 50.0
 """The pipeline slots of the `kv260` profile, what loading one of them takes, and the least `eddy saturate` is given."""
 PACKAGES = sorted((Path(__file__).parents[2] / "bitstreams/applications").glob("*.yaml"))
 SOLVED = [path for path in PACKAGES if "goals" in yaml.safe_load(path.read_text(encoding="utf-8"))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,6 +125,20 @@ def test_equal_sources_are_compiled_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert Compiler(tmp_path).compile(SAXPY) == first
 
 
+def test_what_one_owner_had_compiled_is_not_found_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared, found = Compiler(tmp_path), compiled(SAXPY)
+    made: list[bytes] = []
+
+    def count(text: bytes, fpu: bool, digest: str, doubles: bool) -> Program:
+        made.append(text)
+        return found
+
+    monkeypatch.setattr(shared, "_compile", count)
+    for owner, times in (("ada", 1), ("ada", 1), ("grace", 2), ("", 3), ("ada", 3), ("grace", 3)):
+        assert shared.compile(SAXPY, owner=owner) == found
+        assert len(made) == times, owner
+
+
 def test_a_damaged_cache_entry_is_compiled_anew(tmp_path: Path) -> None:
     shared = Compiler(tmp_path)
     first = shared.compile(SAXPY)
@@ -137,9 +150,9 @@ def test_the_cache_forgets_what_was_not_used_for_longest(tmp_path: Path) -> None
     program = compiled(SAXPY)
     bounded = Compiler(tmp_path, cache_bytes=5 * len(program.to_json()) // 2)
     for age, name in ((3, "a"), (1, "b"), (2, "c")):
-        bounded._keep(replace(program, digest=name))
+        bounded._keep(program, tmp_path / f"{name}.json")
         os.utime(tmp_path / f"{name}.json", (1000 - age, 1000 - age))
-    bounded._keep(replace(program, digest="d"))
+    bounded._keep(program, tmp_path / "d.json")
     assert {file.stem for file in tmp_path.glob("*.json")} == {"b", "d"}
 
 
@@ -148,9 +161,9 @@ def test_what_is_no_file_in_the_cache_keeps_nobody_waiting_and_is_left_alone(tmp
     bounded = Compiler(tmp_path, cache_bytes=1)
     (tmp_path / "folder.json").mkdir()
     os.mkfifo(tmp_path / "pipe.json")
-    assert [bounded._kept(name) for name in ("folder", "pipe")] == [None, None]
+    assert [bounded._kept(tmp_path / f"{name}.json") for name in ("folder", "pipe")] == [None, None]
     for name in ("folder", "mine"):
-        bounded._keep(replace(program, digest=name))
+        bounded._keep(program, tmp_path / f"{name}.json")
     assert {file.stem for file in tmp_path.glob("*.json")} == {"folder", "pipe"}
 
 

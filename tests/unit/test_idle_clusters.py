@@ -70,7 +70,7 @@ def test_a_kernel_that_waits_goes_to_a_cluster_that_falls_idle(price: str) -> No
     live.until(live.engine.now_s + epoch_s)
     assert live.had(LIGHT, idle) - before == pytest.approx(whole, rel=0.15), "all of it, up to slices under way"
     live.until_ended(light)
-    record = live.store.job(LIGHT, light)
+    record = live.store.jobs.get(LIGHT, light)
     assert record.state is JobState.SUCCEEDED
     assert live.had(LIGHT, home) < 2 * live.loop.settings.quantum_s, "what was done twice is next to nothing"
 
@@ -86,7 +86,7 @@ def test_a_kernel_that_gets_its_part_stays_where_it_is() -> None:
     live.until(live.until_ended(short) + 3 * live.loop.settings.epoch_s)
     assert live.home(light) == home
     assert live.had(LIGHT, home) > 0
-    what = [event.what for event in live.store.events(LIGHT, light)]
+    what = [event.what for event in live.store.events.of(LIGHT, light)]
     assert JobEventKind.RECOVERED not in what
 
 

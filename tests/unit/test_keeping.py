@@ -23,13 +23,14 @@ class SlowStore(Store):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.asked, self.gate = threading.Event(), threading.Event()
+        write = self.outputs.write
 
-    def write_results(
-        self, results: Sequence[ItemOutput], ends: MutableMapping[tuple[int, str], int]
-    ) -> list[ResultRow]:
-        self.asked.set()
-        assert self.gate.wait(WAIT_S)
-        return super().write_results(results, ends)
+        def slow(results: Sequence[ItemOutput], ends: MutableMapping[tuple[int, str], int]) -> list[ResultRow]:
+            self.asked.set()
+            assert self.gate.wait(WAIT_S)
+            return write(results, ends)
+
+        self.outputs.write = slow  # type: ignore[method-assign]
 
 
 @pytest.fixture
@@ -109,3 +110,37 @@ def test_what_an_ended_job_left_is_asked_of_the_rows_again(store: SlowStore) -> 
     kept.forget(1)
     kept.put(*item(1, 0, b"from the first byte"))
     assert [each.rows[0][3] for each in kept.take()] == [0, 0]
+
+
+def test_a_job_that_ends_while_its_outputs_are_written_is_forgotten_all_the_same(
+    store: SlowStore, pool: ThreadPoolExecutor
+) -> None:
+    kept = Keeping(store, pool.submit)
+    kept.put(*item(1, 0))
+    assert store.asked.wait(WAIT_S)
+    kept.put(*item(1, 1))
+    kept.forget(1)
+    store.gate.set()
+    pool.submit(lambda: None).result(WAIT_S)
+    kept.take()
+    kept.put(*item(1, 0, b"from the first byte"))
+    pool.submit(lambda: None).result(WAIT_S)
+    assert [each.rows[0][3] for each in kept.take()] == [0]
+
+
+def test_a_write_gets_the_ends_of_its_own_jobs_and_no_thread_changes_what_another_reads(
+    store: SlowStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.gate.set()
+    seen: list[set[int]] = []
+    write = store.outputs.write
+
+    def recorded(results: Sequence[ItemOutput], ends: MutableMapping[tuple[int, str], int]) -> list[ResultRow]:
+        seen.append({job for job, _ in ends})
+        return write(results, ends)
+
+    monkeypatch.setattr(store.outputs, "write", recorded)
+    kept = Keeping(store)
+    for job in (1, 2, 1):
+        kept.put(*item(job, 0))
+    assert seen == [set(), set(), {1}]

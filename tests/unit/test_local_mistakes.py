@@ -101,7 +101,7 @@ def test_a_number_json_has_no_words_for_is_said(value: float) -> None:
 
 def test_a_port_beyond_ports_is_said() -> None:
     done = eddy("serve", "--board", "model", "--port", "99999", "--data", "/nowhere", stdout=subprocess.DEVNULL)
-    assert (done.returncode, "choose another --port" in one_line(done.stderr)) == (output.USAGE, True)
+    assert (done.returncode, "at most 65,535" in " ".join(done.stderr.split())) == (output.USAGE, True)
 
 
 def test_an_environment_variable_of_the_wrong_type_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,14 +259,16 @@ def test_an_empty_value_is_not_taken_for_another_one(
     option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    served = run("serve", "--board", "model", "--port", "99999", option, "")
+    served = run("serve", "--board", "model", "--port", "0", option, "")
     assert served.exit_code == 2
     assert "is empty" in served.stderr + served.output
     assert not list(tmp_path.iterdir())
 
 
 def test_an_empty_boardd_is_none() -> None:
-    assert "is empty" not in run("serve", "--port", "99999", "--boardd", "").output
+    said = run("serve", "--policy", "nosuch", "--boardd", "")
+    assert "There is no policy 'nosuch'" in said.stderr
+    assert "is empty" not in said.stderr
 
 
 @pytest.mark.parametrize("text", ["a: b: c\nd: {", "[" * 100_000, "\tx"], ids=["colon", "deep", "tab"])
@@ -289,3 +291,10 @@ def test_json_nested_too_deep_is_said_in_one_line(command: str, tmp_path: Path) 
     said = run(*command.format(tmp_path / "deep.json").split())
     assert said.exit_code == 2
     assert "deep" in one_line(said.stderr)
+
+
+def test_a_host_that_is_none_is_said() -> None:
+    done = eddy(
+        "serve", "--board", "model", "--host", "nosuch.invalid", "--data", "/nowhere", stdout=subprocess.DEVNULL
+    )
+    assert (done.returncode, "with --host" in one_line(done.stderr)) == (output.USAGE, True)

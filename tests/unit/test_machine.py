@@ -14,6 +14,7 @@ from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEventKind
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.diagram import state_diagram
+from eddy.hypervisor.job_records import record_of
 from eddy.hypervisor.machine import MAX_LOAD_ATTEMPTS
 from eddy.policy.dispatch.view import Configure, Decision, Preempt, SlotView
 from machine_kit import ONE, TWO, Bench
@@ -49,13 +50,13 @@ def test_a_job_whose_outputs_cannot_be_read_fails_along_the_table() -> None:
     bench.arrive(batch=2, collects=m.Collects.EVERY_ITEM)
     bench.load(1, 0, 0)
     bench.done(0)
-    assert bench.machine.jobs[1].committed == 0, "an item counts when its outputs are stored"
+    assert bench.machine.jobs[1].items.committed == 0, "an item counts when its outputs are stored"
     bench.step(m.Collected(1, 0, bench.now_s))
-    assert bench.machine.jobs[1].committed == 1
+    assert bench.machine.jobs[1].items.committed == 1
     assert bench.done(0).commands == [m.Collect(1, 1)]
     failed = bench.step(m.JobFault(1, "internal-error", "torn", 1))
     assert [e.state for e in failed.log if e.state] == [JobState.FAILED]
-    record = bench.machine.job(1).record()
+    record = record_of(bench.machine.job(1))
     assert (record.items_done, record.failed_item, record.cause) == (1, 1, "internal-error")
     assert bench.step(m.Collected(1, 1, bench.now_s)).log == [], "what comes too late changes nothing"
 
@@ -65,7 +66,7 @@ def test_only_the_last_item_is_collected_where_outputs_are_the_whole_jobs() -> N
     bench.arrive(batch=2, collects=m.Collects.LAST_ITEM)
     bench.load(1, 0, 0)
     assert bench.done(0).commands == [m.LaunchItem(0, 1, 0, 1)]
-    assert bench.machine.jobs[1].committed == 1
+    assert bench.machine.jobs[1].items.committed == 1
     assert bench.done(0).commands == [m.Collect(1, 1)]
     assert bench.step(m.Collected(1, 1, bench.now_s)).ended == [1]
 
@@ -122,7 +123,7 @@ def test_a_slot_is_taken_at_the_boundary_and_the_task_goes_on_elsewhere() -> Non
     assert bench.machine.jobs[1].state is JobState.PREEMPTED
     restored = bench.load(1, 0, 1)
     assert restored.commands == [m.LaunchItem(1, 1, 0, 1)], "the finished item stays finished"
-    record = bench.machine.jobs[1].record()
+    record = record_of(bench.machine.job(1))
     assert (record.preemptions, record.reconfigurations) == (1, 2)
     assert record.waiting_s["preempted"] > 0.0
 
@@ -246,7 +247,7 @@ def test_a_job_begins_again_once_it_holds_no_slot_unless_it_is_cancelled_before(
         bench.step(m.Cancel(1, 5.0))
     stopped = bench.step(m.ItemEnded(0, bench.now_s, bench.now_s, Cause.STOPPED))
     assert stopped.commands[0] == m.Free(1)
-    record = bench.machine.job(1).record()
+    record = record_of(bench.machine.job(1))
     assert stopped.ended == ([1] if cancelled else [])
     assert (record.retried, record.cause) == (int(not cancelled), "")
     if cancelled:
@@ -266,7 +267,7 @@ def test_a_failed_item_closes_its_slot_and_its_job_and_nothing_else() -> None:
     bench.arrive(2, ONE)
     bench.load(2, 0, 1)
     outcome = bench.step(m.ItemEnded(0, bench.now_s, bench.now_s, Cause.CLOCK_LOST, "gone"))
-    record = bench.machine.job(1).record()
+    record = record_of(bench.machine.job(1))
     assert (record.state, record.cause, record.failed_task, record.failed_item) == (JobState.FAILED, "clock-lost", 0, 0)
     assert record.detail == "task t, item 0, slot 0: gone"
     assert outcome.ended == [1]
@@ -373,7 +374,7 @@ def test_a_job_that_does_not_fit_an_empty_arena_fails() -> None:
     bench.arrive(1, memory=True)
     bench.step(decide=[Configure(1, 0, 0)])
     outcome = bench.step(m.NoMemory(1, "no room"))
-    record = bench.machine.job(1).record()
+    record = record_of(bench.machine.job(1))
     assert outcome.ended == [1]
     assert (record.state, record.cause, record.detail) == (JobState.FAILED, "memory", "no room")
 

@@ -6,8 +6,9 @@ import pytest
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
+from eddy.hypervisor.application_graph import Graph
 from eddy.hypervisor.config_port import ConfigurationPort
-from eddy.hypervisor.job import BufferState, Graph, Job
+from eddy.hypervisor.job import BufferState, Job
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.memory import MemoryQueue
 from eddy.hypervisor.pools import PoolState

@@ -45,10 +45,10 @@ def test_what_was_written_is_what_a_later_life_begins_with(tmp_path: Path) -> No
     before, store = EpochHistory(4), Store(tmp_path / "eddy.sqlite3")
     for number in range(5):
         before.add(epoch(number, n=number % 3 + 1))
-        before.write(store.add_epochs)
+        before.write(store.epochs.add)
     store.close()
     after, store = EpochHistory(), Store(tmp_path / "eddy.sqlite3")
-    assert after.restore(store.epochs()) == 5
+    assert after.restore(store.epochs.all()) == 5
     assert [each.number for each in after.ended()] == [1, 2, 3, 4], "the latest four"
     assert all(map(same, after.ended(), before.ended()))
     wrote: list[Rows] = []
@@ -98,7 +98,7 @@ def test_a_busy_tenant_pushes_out_its_own_epochs_and_nobody_elses(tmp_path: Path
     for number in range(5, 400):
         history.add(epoch(number, m=1, who=("busy", "quiet") if number == 100 else ("busy",)))
         if not number % 7:
-            history.write(store.add_epochs)
+            history.write(store.epochs.add)
         assert len(history.ended()) <= 32
     assert numbers(history, "quiet") == [0, 1, 2, 3, 4, 100]
     first, *latest = numbers(history, "busy")
@@ -106,9 +106,9 @@ def test_a_busy_tenant_pushes_out_its_own_epochs_and_nobody_elses(tmp_path: Path
     assert latest == list(range(400 - len(latest), 400)), "and of its own the latest"
     assert len(latest) >= 24
     again = EpochHistory(32)
-    again.restore(store.epochs())
+    again.restore(store.epochs.all())
     assert numbers(again, "quiet") == [0, 1, 2, 3, 4, 100]
-    assert len(store.epochs()) <= 32
+    assert len(store.epochs.all()) <= 32
     store.close()
 
 

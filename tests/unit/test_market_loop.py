@@ -140,7 +140,7 @@ def test_a_policy_is_shown_what_the_profile_names_where_it_names_any() -> None:
     (view,) = watcher.views
     assert view.present.name == "CFG1"
     assert [other.name for other in view.alternatives] == ["CFG2"], "one has no image for a slot"
-    assert loop.wanted == {1: "wide", 2: "narrow"}
+    assert loop.offers.wanted == {1: "wide", 2: "narrow"}
     loop.refresh(1.1, slots, FITS, {"a"})
     assert not watcher.views[-1].alternatives, "a change is in progress"
     slots[0].module = "wide"
@@ -155,7 +155,7 @@ def test_a_change_whose_image_is_gone_is_not_waited_for() -> None:
     loop.arrived("a", spread(), 0.0)
     watcher.choice = "1: wide, 2: narrow"
     loop.refresh(0.0, slots, FITS, {"a"})
-    assert loop.wanted[1] == "wide"
+    assert loop.offers.wanted[1] == "wide"
     loop.refresh(1.1, slots, FITS, {"a"})
     assert watcher.views[-1].alternatives == ()
     left = {**FITS, "wide": {2: "wide"}}

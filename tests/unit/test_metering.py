@@ -31,7 +31,7 @@ def check(engine: Engine, store: Store) -> dict[tuple[str, str], int]:
     """The accounts add up to the time of all slots; answers them by tenant and unit."""
     engine.account()
     found: dict[tuple[str, str], int] = {}
-    for row in store.usage(None):
+    for row in store.usage.rows(None):
         assert row.spent_ns > 0
         found[row.tenant, row.unit] = found.get((row.tenant, row.unit), 0) + row.spent_ns
     passed_ns = int(store.meta(ACCOUNTED)) - int(store.meta(ACCOUNTED_FROM))
@@ -99,7 +99,7 @@ def test_the_accounts_of_a_board_add_up_over_crashes_and_drains() -> None:
     while not engine.idle:
         engine.step(1.0)
     had = check(engine, store)
-    jobs = [store.job(TENANT, number) for number in range(1, 13)]
+    jobs = [store.jobs.get(TENANT, number) for number in range(1, 13)]
     held_s = sum(job.running_s for job in jobs)
     assert had[TENANT, "slot"] / 1e9 >= held_s > 0
     assert had["", "slot"] > 0
@@ -115,7 +115,7 @@ def test_cores_that_are_shared_are_charged_to_who_had_them() -> None:
     finish(engine)
     had = check(engine, store)
     for tenant in "ab":
-        kernels = [job.kernel for job in store.jobs(tenant) if job.kernel is not None]
+        kernels = [job.kernel for job in store.jobs.page(tenant) if job.kernel is not None]
         assert len(kernels) == 2
         assert had[tenant, "core"] / 1e9 == pytest.approx(sum(each.core_seconds for each in kernels), abs=1e-6)
     cores = sum(ns for (_, unit), ns in had.items() if unit == "core")
@@ -125,19 +125,19 @@ def test_cores_that_are_shared_are_charged_to_who_had_them() -> None:
 def test_what_is_used_up_today_is_refused_until_the_day_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(":memory:")
     engine = engine_over(model_board(), store)
-    store.put_tenant(TenantRecord(TENANT, quota=Quota(max_slot_s=1e-3)))
+    store.tenants.put(TenantRecord(TENANT, quota=Quota(max_slot_s=1e-3)))
     engine.intake.accept(request(store, batch=2))
     while not engine.idle:
         engine.step(1.0)
     engine.account()
-    assert store.used_today_s(TENANT)[0] > 1e-3
+    assert store.usage.today_s(TENANT)[0] > 1e-3
     with pytest.raises(QuotaExceeded) as refused:
         engine.intake.accept(request(store, salt=1))
     assert 0 < refused.value.details["retry_after_s"] <= 86400
     assert "UTC" in refused.value.message
     tomorrow = time.time() + 86400
     monkeypatch.setattr(time, "time", lambda: tomorrow)
-    assert store.used_today_s(TENANT) == (0, 0)
+    assert store.usage.today_s(TENANT) == (0, 0)
     engine.intake.accept(request(store, salt=1))
 
 
@@ -145,12 +145,12 @@ def test_accounts_of_today_are_known_after_a_restart(tmp_path: object) -> None:
     path = f"{tmp_path}/eddy.sqlite3"
     store, today = Store(path), day_of(time.time())
     for _ in range(2):
-        store.add_usage([UsageRow(today, "a", 1, "slot", 5), UsageRow("2020-01-01", "a", 1, "slot", 7)], {})
-    assert store.used_today_s("a")[0] == 10e-9
+        store.usage.add([UsageRow(today, "a", 1, "slot", 5), UsageRow("2020-01-01", "a", 1, "slot", 7)], {})
+    assert store.usage.today_s("a")[0] == 10e-9
     store.close()
     store = Store(path)
-    assert store.used_today_s("a")[0] == 10e-9
-    assert [(row.day, row.spent_ns) for row in store.usage("a")] == [("2020-01-01", 14), (today, 10)]
-    assert [row.day for row in store.usage("a", first=today)] == [today]
-    assert store.usage("b") == ()
+    assert store.usage.today_s("a")[0] == 10e-9
+    assert [(row.day, row.spent_ns) for row in store.usage.rows("a")] == [("2020-01-01", 14), (today, 10)]
+    assert [row.day for row in store.usage.rows("a", first=today)] == [today]
+    assert store.usage.rows("b") == ()
     store.close()

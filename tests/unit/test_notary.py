@@ -132,15 +132,17 @@ class Owner:
         data = DataFolder(path)
         self.hasher = KeyHasher(load_secret(data.secret, data.first_start))
         self.store = Store(data.database)
+        if data.first_start:
+            self.store.audit.begin(self.hasher.hash)
         if boardd is not None:
-            self.store.announce = NotaryClient(boardd).announce
-            self.store.announce_head()
+            self.store.audit.announce = NotaryClient(boardd).announce
+            self.store.audit.announce_head()
         data.settle()
         self.data = data
 
     def note(self, *slots: int) -> None:
         for slot in slots:
-            self.store.note(self.hasher.hash, "operator", "k1", "drain-slot", {"slot": slot})
+            self.store.audit.note(self.hasher.hash, "operator", "k1", "drain-slot", {"slot": slot})
 
     def close(self) -> None:
         self.store.close()
@@ -174,6 +176,18 @@ def test_the_owner_of_folder_and_secret_is_found_out(boardd: Path, tmp_path: Pat
     assert "boardd signed entry 1, and the log ends before" in verified(tmp_path / "older", *folder)[1]
 
 
+def test_a_folder_that_is_no_boardds_and_a_list_that_was_removed_prove_nothing(tmp_path: Path, boardd: Path) -> None:
+    owner = Owner(tmp_path / "data", boardd)
+    owner.note(1, 2)
+    owner.close()
+    code, said = verified(tmp_path / "data", "--notary", str(tmp_path / "nowhere"))
+    assert (code, "is not where a boardd keeps its signatures" in said) == (2, True), said
+    (tmp_path / "notary" / LIST).unlink()
+    for where in (["--notary", str(tmp_path / "notary")], ["--boardd", str(boardd)]):
+        code, said = verified(tmp_path / "data", *where)
+        assert (code, "boardd has signed no entry of this log" in said) == (1, True), said
+
+
 def test_what_was_noted_while_boardd_was_away_is_said_and_signed_at_the_next_start(tmp_path: Path) -> None:
     path, socket = tmp_path / "data", tmp_path / "boardd.sock"
     away = Owner(path, socket)
@@ -182,7 +196,7 @@ def test_what_was_noted_while_boardd_was_away_is_said_and_signed_at_the_next_sta
     with serving(tmp_path / "notary", socket.with_name(socket.name + SUFFIX), 0o660):
         back = Owner(path, socket)
         assert [head.number for head in read_list(tmp_path / "notary")] == [2]
-        back.store.announce = lambda *_: None
+        back.store.audit.announce = lambda *_: None
         back.note(3)
         back.close()
     code, said = verified(path, "--notary", str(tmp_path / "notary"))

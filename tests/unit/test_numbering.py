@@ -75,14 +75,14 @@ def test_a_store_from_before_calls_its_jobs_as_they_were_called(tmp_path: Path) 
     path = tmp_path / "eddy.sqlite3"
     with contextlib.closing(Store(path)) as store:
         for _ in range(2):
-            store.add_job(JobRequest("ada", "chain", 1), 0.0)
+            store.submissions.add_job(JobRequest("ada", "chain", 1), 0.0)
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("DELETE FROM meta WHERE key = 'numbering'")
     with contextlib.closing(Store(path)) as store:
-        third, _ = store.add_job(JobRequest("ada", "chain", 1), 0.0)
+        third, _ = store.submissions.add_job(JobRequest("ada", "chain", 1), 0.0)
         assert [store.numbers.job.told(job) for job in (1, 2)] == [1, 2]
         assert store.numbers.job.told(third.id) >= 10**11
-        assert [store.numbers.event.told(event.seq) for event in store.events("ada", None)[:2]] == [1, 2]
+        assert [store.numbers.event.told(event.seq) for event in store.events.of("ada", None)[:2]] == [1, 2]
 
 
 def test_a_damaged_numbering_is_said(tmp_path: Path) -> None:

@@ -130,14 +130,16 @@ def test_a_module_that_is_soon_given_back_is_not_loaded_again() -> None:
     """Items take 10 ms here, and loads 100 ms."""
     free = slot(1, "else")
 
-    def join(left: int = 5, ready: int = 5, tenant: str = "t", slots: tuple[SlotView, ...] = (free,)) -> Dispatch:
+    def join(
+        left: int = 5, ready: int = 5, tenant: str = "t", slots: tuple[SlotView, ...] = (free,), batch: int = 1
+    ) -> Dispatch:
         """A task asks for the module with which another job has items left, of which some have their inputs."""
         chain = job(0, 0.01, 0.01, batch=9)
         tasks = (
             dataclasses.replace(chain.tasks[0], items_done=9 - left + ready),
             dataclasses.replace(chain.tasks[1], slot=0, items_done=9 - left),
         )
-        alike = job(1, 0.01, tenant=tenant)
+        alike = job(1, 0.01, tenant=tenant, batch=batch)
         wants = dataclasses.replace(alike, tasks=(dataclasses.replace(alike.tasks[0], module="m0_1"),))
         other = dataclasses.replace(wants, id=2, arrival_s=0.1)
         held = slot(0, "m0_1", (0, 1), running=True)
@@ -148,8 +150,34 @@ def test_a_module_that_is_soon_given_back_is_not_loaded_again() -> None:
     assert Configure(1, 0, 1) in join(left=9, ready=3).decisions, "where the other must wait for its own inputs"
     assert Configure(1, 0, 1) in join(tenant="somebody else").decisions, "who may not use what is there"
     assert Configure(1, 0, 1) in join(slots=(slot(1),)).decisions, "where nothing was ever seen left in a slot"
-    two = join(slots=(free, slot(2)))
-    assert two.decisions == (Configure(2, 0, 2),), "one task joins, the next does not"
+    assert join(slots=(free, slot(2))).decisions == (), "two join, one after the other"
+    long = join(slots=(free, slot(2)), batch=30)
+    assert long.decisions == (Configure(2, 0, 2),), "one joins who has it for long, the next does not"
+
+
+def test_a_slot_kept_for_a_load_is_lent_to_a_short_task_that_needs_none() -> None:
+    """The port is busy: the first job would have the one free slot loaded next, and wipe out the other's module."""
+    first, there = job(0, 0.05, priority=9), slot(0, "m1_0")
+    kept = Prefetch("m0_0", 0)
+    assert decide([first, job(1, 0.02, batch=4)], [there], busy=True).decisions == (kept, Configure(1, 0, 0))
+    assert decide([first, job(1, 0.02, batch=6)], [there], busy=True).decisions == (kept,), "longer than a load"
+    foreign = dataclasses.replace(there, tenant="another's")
+    assert decide([first, job(1, 0.02)], [foreign], busy=True).decisions == (kept,), "nobody scrubs it"
+    scrubbed = dataclasses.replace(foreign, scrubs=True)
+    assert decide([first, job(1, 0.02)], [scrubbed], busy=True).decisions == (kept, Configure(1, 0, 0))
+
+
+def test_a_task_whose_items_come_while_it_is_loaded_does_not_wait_for_them_first() -> None:
+    """Its predecessor does them in a slot: within a load of 100 ms there is one of 100 ms, and none of 101."""
+
+    def ready(item_s: float, placed: bool = True) -> list[int]:
+        chain = job(0, item_s, 0.01, batch=1)
+        begun = at(chain, 0, slot=0) if placed else chain
+        return [task.id for task in look(begun, (item_s, 0.01), 0.1, True).ready]
+
+    assert ready(0.1) == [1]
+    assert ready(0.101) == []
+    assert ready(0.1, placed=False) == [0]
 
 
 def test_a_long_wait_for_a_module_is_worse_than_a_load() -> None:

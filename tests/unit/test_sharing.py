@@ -72,9 +72,9 @@ def test_a_kernel_that_ran_before_is_told_when_it_ends() -> None:
     expected = cores_of(engine.machine.clusters, engine.now_s).forecast().jobs[again.id]  # type: ignore[arg-type]
     spec = engine.machine.jobs[again.id].spec
     trial = try_job(engine.machine, engine.now_s, spec)(estimator)
-    assert trial.core_s == pytest.approx(store.job("a", 1).kernel.core_seconds, rel=0.2)  # type: ignore[union-attr]
+    assert trial.core_s == pytest.approx(store.jobs.get("a", 1).kernel.core_seconds, rel=0.2)  # type: ignore[union-attr]
     began_s = engine.now_s
     finish(engine)
-    came = store.job("a", again.id)
+    came = store.jobs.get("a", again.id)
     assert came.ended_s is not None
     assert expected.end_s - began_s == pytest.approx(came.ended_s - began_s, rel=0.6)

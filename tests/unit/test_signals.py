@@ -7,11 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from eddy import signals
+from eddy.cli.main import app
 from eddy.cli.output import errors_in_one_line
 from typer import Exit
+from typer.testing import CliRunner
 
 NUMBERS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
@@ -44,6 +47,28 @@ def test_each_signal_calls_and_one_that_came_before_calls_at_once() -> None:
             signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGTERM)
     assert calls == ["end", "end"]
+
+
+def test_a_reload_that_comes_while_a_server_starts_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def start(*_: object) -> None:
+        signal.raise_signal(signal.SIGHUP)
+        signals.check()
+        calls.append("started")
+
+    monkeypatch.setattr("eddy.cli.serve._run", start)
+    settings = tmp_path / "eddy.yaml"
+    settings.write_text("page_size: 7\n")
+    done = CliRunner().invoke(app, ["serve", "--board", "model", "--config", str(settings)])
+    assert (done.exit_code, calls) == (0, ["started"]), done.output
+    with signals.caught(), signals.reloading(lambda: calls.append("outer")):
+        with signals.reloading(lambda: calls.append("inner")):
+            signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+    assert calls == ["started", "inner", "outer"]
 
 
 def test_the_handlers_before_come_back() -> None:

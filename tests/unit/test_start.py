@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,31 @@ def test_one_that_does_not_come_up_in_time_is_an_error(monkeypatch: pytest.Monke
     assert made.attempts == 1
 
 
+@pytest.mark.parametrize(("busy_s", "attempts"), [(30.0, 3), (0.0, 1)])
+def test_one_that_listens_and_is_busy_is_waited_for_longer(
+    monkeypatch: pytest.MonkeyPatch, busy_s: float, attempts: int
+) -> None:
+    made = list[Path]()
+
+    def busy(path: Path) -> str:
+        made.append(path)
+        if len(made) < 3:
+            raise BoardUnreachable("the connection was lost (timed out)") from TimeoutError("timed out")
+        return "there"
+
+    monkeypatch.setattr(factory, "SocketBoard", busy)
+    monkeypatch.setattr(factory, "RETRY_S", 0.0)
+    monkeypatch.setattr(factory, "BUSY_S", busy_s)
+    patience_s = 1e-9
+    if attempts == 3:
+        found: Any = factory.connect(Path("/run/eddy.sock"), patience_s)
+        assert found == "there"
+    else:
+        with pytest.raises(BoardUnreachable, match="timed out"):
+            factory.connect(Path("/run/eddy.sock"), patience_s)
+    assert len(made) == attempts
+
+
 @pytest.mark.parametrize("looked", [True, False])
 def test_cycles_are_looked_for_again_after_imports_even_those_that_fail(looked: bool) -> None:
     before = gc.isenabled()
@@ -53,3 +80,30 @@ def test_cycles_are_looked_for_again_after_imports_even_those_that_fail(looked: 
         assert gc.isenabled() == looked
     finally:
         (gc.enable if before else gc.disable)()
+
+
+HEAPS = """
+import ctypes, threading
+from eddy.api import collecting
+told = collecting.few_heaps()
+hold, ready = threading.Event(), threading.Barrier(9)
+def work():
+    kept = [bytes(1000) for _ in range(200)]
+    ready.wait(); hold.wait()
+threads = [threading.Thread(target=work) for _ in range(8)]
+[thread.start() for thread in threads]
+ready.wait()
+libc, out = ctypes.CDLL(None), ctypes.CDLL(None).fopen
+out.restype = ctypes.c_void_p
+file = out(b"/dev/stdout", b"w")
+libc.malloc_info(0, ctypes.c_void_p(file)); libc.fflush(ctypes.c_void_p(file))
+hold.set()
+print(told)
+"""
+
+
+def test_eight_threads_share_two_heaps_of_the_c_library() -> None:
+    found = subprocess.run([sys.executable, "-c", HEAPS], capture_output=True, text=True, check=True, timeout=60).stdout
+    if not found.endswith("True\n"):
+        pytest.skip("this C library has no mallopt")
+    assert 1 <= found.count("<heap nr=") <= collecting.HEAPS

@@ -35,80 +35,80 @@ def ask(tenant: str = "a", key: str = "", batch: int = 2) -> JobRequest:
 
 def put(store: Store, data: bytes, tenant: str = "a") -> str:
     sha256 = hashlib.sha256(data).hexdigest()
-    store.put_blob(tenant, sha256, data)
+    store.blobs.put(tenant, sha256, data)
     return sha256
 
 
 def test_a_submission_survives_the_process(store: Store, path: Path) -> None:
-    record, new = store.add_job(ask(), 1.5)
+    record, new = store.submissions.add_job(ask(), 1.5)
     assert new
     again = Store(path)
-    assert again.job("a", record.id) == record
-    assert again.request("a", record.id) == ask()
-    (found,) = again.unfinished()
+    assert again.jobs.get("a", record.id) == record
+    assert again.jobs.request("a", record.id) == ask()
+    (found,) = again.jobs.unfinished()
     assert (found.record, found.request, found.cancel, found.snapshot) == (record, ask(), False, {})
-    assert [event.what for event in again.events("a", record.id)] == [JobEventKind.SUBMITTED]
+    assert [event.what for event in again.events.of("a", record.id)] == [JobEventKind.SUBMITTED]
 
 
 def test_a_key_names_one_job_even_for_threads_that_race(store: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: store.add_job(ask(key="k"), 0.0), range(16)))
+        answers = list(pool.map(lambda _: store.submissions.add_job(ask(key="k"), 0.0), range(16)))
     assert len({record.id for record, _ in answers}) == 1
     assert sum(new for _, new in answers) == 1
     with pytest.raises(Conflict, match="another request"):
-        store.add_job(ask(key="k", batch=3), 0.0)
+        store.submissions.add_job(ask(key="k", batch=3), 0.0)
 
 
 def test_tenants_do_not_see_each_other(store: Store) -> None:
-    record, _ = store.add_job(ask(), 0.0)
+    record, _ = store.submissions.add_job(ask(), 0.0)
     sha256 = put(store, b"secret")
-    for call in (store.job, store.request, store.request_cancel):
+    for call in (store.jobs.get, store.jobs.request, store.jobs.request_cancel):
         with pytest.raises(NotFound):
             call("b", record.id)
     with pytest.raises(NotFound):
-        store.events("b", record.id)
+        store.events.of("b", record.id)
     with pytest.raises(NotFound):
-        store.output("b", record.id, "out")
+        store.outputs.read("b", record.id, "out")
     with pytest.raises(NotFound):
-        store.blob("b", sha256)
-    assert not store.has_blob("b", sha256)
-    assert store.jobs("b") == ()
+        store.blobs.get("b", sha256)
+    assert not store.blobs.has("b", sha256)
+    assert store.jobs.page("b") == ()
 
 
 def test_jobs_come_newest_first_in_pages(store: Store) -> None:
-    ids = [store.add_job(ask(), 0.0)[0].id for _ in range(5)]
-    first = store.jobs("a", limit=2)
-    second = store.jobs("a", limit=2, after=first[-1].id)
+    ids = [store.submissions.add_job(ask(), 0.0)[0].id for _ in range(5)]
+    first = store.jobs.page("a", limit=2)
+    second = store.jobs.page("a", limit=2, after=first[-1].id)
     assert [record.id for record in first + second] == sorted(ids, reverse=True)[:4]
-    assert store.jobs("a", state=JobState.RUNNING) == ()
-    assert len(store.jobs(None)) == 5
+    assert store.jobs.page("a", state=JobState.RUNNING) == ()
+    assert len(store.jobs.page(None)) == 5
 
 
 def test_a_commit_is_all_or_nothing(store: Store) -> None:
-    record, _ = store.add_job(ask(), 0.0)
+    record, _ = store.submissions.add_job(ask(), 0.0)
     done = dataclasses.replace(record, state=JobState.SUCCEEDED, items_done=2)
     event = JobEvent(0, record.id, "a", 1.0, JobEventKind.STATE, JobState.SUCCEEDED, detail="d")
     results = tuple(ItemOutput(record.id, "out", item, bytes([item])) for item in (1, 0))
     with pytest.raises(sqlite3.IntegrityError):
         store.commit(Commit(((done, {}),), (event,), (*results, results[0]), {0: {"x": 1}}, {"seen": "4"}))
-    assert store.job("a", record.id).state is JobState.QUEUED
+    assert store.jobs.get("a", record.id).state is JobState.QUEUED
     assert store.meta("seen") == ""
-    assert len(store.events("a", record.id)) == 1
+    assert len(store.events.of("a", record.id)) == 1
     store.commit(Commit(((done, {"done": [2]}),), (event,), results, {0: {"x": 1}}, {"seen": "4"}))
-    assert store.job("a", record.id) == done
-    assert store.unfinished() == ()
-    assert store.output("a", record.id, "out") == b"\0\1"
-    assert store.outputs(record.id) == ["out"]
+    assert store.jobs.get("a", record.id) == done
+    assert store.jobs.unfinished() == ()
+    assert store.outputs.read("a", record.id, "out") == b"\0\1"
+    assert store.outputs.names(record.id) == ["out"]
     assert store.slot_snapshots() == {0: {"x": 1}}
     assert store.meta("seen") == "4"
-    last = store.events("a", record.id, after_seq=1)
+    last = store.events.of("a", record.id, after_seq=1)
     assert last == (dataclasses.replace(event, seq=2),)
     with pytest.raises(NotFound, match="it has: out"):
-        store.output("a", record.id, "nope")
+        store.outputs.read("a", record.id, "nope")
 
 
 def test_what_nobody_was_told_of_need_not_outlive_the_power(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    record, _ = store.add_job(ask(), 0.0)
+    record, _ = store.submissions.add_job(ask(), 0.0)
     synchronise, seen = os.fdatasync, list[int]()
 
     def noted(file: int) -> None:
@@ -127,69 +127,69 @@ def test_what_nobody_was_told_of_need_not_outlive_the_power(store: Store, monkey
     assert waited_for_the_disk(Commit(((running, {}),), results=(ItemOutput(record.id, "out", 0, b"x"),)))
     assert waited_for_the_disk(Commit(((ended, {}),)))
     seen.clear()
-    store.add_job(ask(), 2.0)
+    store.submissions.add_job(ask(), 2.0)
     assert seen, "a submission is durable, whatever was committed before"
 
 
 def test_outputs_come_when_all_items_are_done(store: Store) -> None:
-    record, _ = store.add_job(ask(), 0.0)
+    record, _ = store.submissions.add_job(ask(), 0.0)
     with pytest.raises(Conflict, match="0 of 2 items"):
-        store.output("a", record.id, "out")
+        store.outputs.read("a", record.id, "out")
 
 
 def test_cancelling(store: Store) -> None:
-    record, _ = store.add_job(ask(), 0.0)
-    store.request_cancel("a", record.id)
-    assert store.unfinished()[0].cancel
+    record, _ = store.submissions.add_job(ask(), 0.0)
+    store.jobs.request_cancel("a", record.id)
+    assert store.jobs.unfinished()[0].cancel
     store.commit(Commit(((dataclasses.replace(record, state=JobState.FAILED), {}),)))
     with pytest.raises(Conflict, match="failed already"):
-        store.request_cancel("a", record.id)
+        store.jobs.request_cancel("a", record.id)
 
 
 def test_blobs_are_checked_and_bounded(path: Path) -> None:
     store = Store(path, Quota(max_blob_bytes=10))
     sha256 = put(store, b"12345678")
-    assert store.put_blob("a", sha256, b"12345678") is False
-    assert (store.blob("a", sha256), store.blob_bytes("a", sha256)) == (b"12345678", 8)
+    assert store.blobs.put("a", sha256, b"12345678") is False
+    assert (store.blobs.get("a", sha256), store.blobs.size_bytes("a", sha256)) == (b"12345678", 8)
     with pytest.raises(InvalidRequest, match="have the sha256"):
-        store.put_blob("a", sha256, b"other")
+        store.blobs.put("a", sha256, b"other")
     with pytest.raises(QuotaExceeded):
         put(store, b"abc")
     put(store, b"abc", tenant="b")
-    store.drop_blob("a", sha256)
+    store.blobs.drop("a", sha256)
     put(store, b"abc")
     with pytest.raises(NotFound):
-        store.drop_blob("a", sha256)
+        store.blobs.drop("a", sha256)
 
 
 def test_a_blob_that_a_job_needs_is_not_dropped(store: Store) -> None:
     sha256 = put(store, b"x")
-    record, _ = store.add_job(JobRequest("a", "app", 1, {"in": (sha256,)}), 0.0)
+    record, _ = store.submissions.add_job(JobRequest("a", "app", 1, {"in": (sha256,)}), 0.0)
     with pytest.raises(Conflict, match=f"job {store.numbers.job.told(record.id)} still needs"):
-        store.drop_blob("a", sha256)
+        store.blobs.drop("a", sha256)
     store.commit(Commit(((dataclasses.replace(record, state=JobState.CANCELLED), {}),)))
-    store.drop_blob("a", sha256)
+    store.blobs.drop("a", sha256)
 
 
 def test_job_quota_counts_what_has_not_ended(store: Store) -> None:
-    store.put_tenant(TenantRecord("a", quota=Quota(max_jobs=1)))
-    record, _ = store.add_job(ask(), 0.0)
+    store.tenants.put(TenantRecord("a", quota=Quota(max_jobs=1)))
+    record, _ = store.submissions.add_job(ask(), 0.0)
     with pytest.raises(QuotaExceeded):
-        store.add_job(ask(), 0.0)
+        store.submissions.add_job(ask(), 0.0)
     store.commit(Commit(((dataclasses.replace(record, state=JobState.FAILED), {}),)))
-    store.add_job(ask(), 0.0)
+    store.submissions.add_job(ask(), 0.0)
 
 
 def test_tenants_are_found_by_name_and_key(store: Store) -> None:
     tenant = TenantRecord("a", "f00d", True, Quota(3, 4), {"plan": "gold"})
-    store.put_tenant(tenant)
-    store.put_tenant(TenantRecord("b"))
-    assert store.tenant("a") == store.tenant_by_key("f00d") == tenant
-    assert [t.id for t in store.tenants()] == ["a", "b"]
-    assert store.tenant_by_key("") is None
-    assert store.quota("c") == Quota()
+    store.tenants.put(tenant)
+    store.tenants.put(TenantRecord("b"))
+    assert store.tenants.get("a") == store.tenants.by_key("f00d") == tenant
+    assert [t.id for t in store.tenants.all()] == ["a", "b"]
+    assert store.tenants.by_key("") is None
+    assert store.tenants.quota("c") == Quota()
     with pytest.raises(NotFound):
-        store.tenant("c")
+        store.tenants.get("c")
 
 
 def test_a_newer_schema_is_left_alone(store: Store, path: Path) -> None:

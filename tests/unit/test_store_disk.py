@@ -18,7 +18,7 @@ from eddy.core.records import JobRequest
 from eddy.store import Store
 from eddy.store.disk import Disk
 from eddy.store.rows import Commit
-from eddy.store.submissions import Submission
+from eddy.store.submission import Submission
 
 
 class Slow:
@@ -39,7 +39,7 @@ class Slow:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     made = Store(tmp_path / "eddy.sqlite")
-    made.add_job(JobRequest("a", "app"), 0.0)
+    made.submissions.add_job(JobRequest("a", "app"), 0.0)
     yield made
     made.close()
 
@@ -68,7 +68,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def submitting(store: Store, answers: list[int]) -> threading.Thread:
-    return beside(lambda: answers.append(store.add_job(JobRequest("a", "app"), 1.0)[0].id))
+    return beside(lambda: answers.append(store.submissions.add_job(JobRequest("a", "app"), 1.0)[0].id))
 
 
 def test_a_step_does_not_wait_for_the_disk_of_a_submission(store: Store, slow: Slow) -> None:
@@ -102,7 +102,7 @@ def test_nobody_is_shown_what_is_not_on_disk(store: Store, slow: Slow) -> None:
     shown: list[int] = []
     writer = submitting(store, [])
     until(lambda: slow.begun == 1)
-    reader = beside(lambda: shown.extend(record.id for record in store.jobs("a")))
+    reader = beside(lambda: shown.extend(record.id for record in store.jobs.page("a")))
     reader.join(0.2)
     assert not shown
     assert store.settling
@@ -123,13 +123,13 @@ def test_a_disk_that_refuses(store: Store, slow: Slow) -> None:
     slow.refuses = True
     slow.let_go.set()
     with pytest.raises(StorageFailed, match="Input/output error"):
-        store.add_jobs([Submission(JobRequest("a", "app", idempotency_key=key)) for key in "xy"], 1.0)
+        store.submissions.add_jobs([Submission(JobRequest("a", "app", idempotency_key=key)) for key in "xy"], 1.0)
     assert store.problem is not None
-    assert [record.id for record in store.jobs("a")] == [3, 2, 1], "each is there once"
+    assert [record.id for record in store.jobs.page("a")] == [3, 2, 1], "each is there once"
     slow.refuses = False
     store.probe()
     assert store.problem is None
-    again = store.add_job(JobRequest("a", "app", idempotency_key="y"), 2.0)
+    again = store.submissions.add_job(JobRequest("a", "app", idempotency_key="y"), 2.0)
     assert (again[0].id, again[1]) == (3, False)
 
 
@@ -155,7 +155,7 @@ def test_what_is_acknowledged_was_there_to_be_synchronised(
             shutil.copy(tmp_path / name, lost / name)
 
     monkeypatch.setattr(os, "fdatasync", power_cut)
-    record, _ = store.add_job(JobRequest("a", "app"), 1.0)
+    record, _ = store.submissions.add_job(JobRequest("a", "app"), 1.0)
     ended = dataclasses.replace(record, state=JobState.FAILED)
     assert _states(lost) == {1: "queued", 2: "queued"}
     store.commit(Commit(((ended, {}),)))
@@ -164,7 +164,7 @@ def test_what_is_acknowledged_was_there_to_be_synchronised(
 
 def _states(folder: Path) -> dict[int, str]:
     store = Store(folder / "eddy.sqlite")
-    found = {record.id: record.state.value for record in store.jobs("a")}
+    found = {record.id: record.state.value for record in store.jobs.page("a")}
     store.close()
     shutil.rmtree(folder)
     return found
@@ -173,7 +173,7 @@ def _states(folder: Path) -> dict[int, str]:
 def test_the_log_that_is_synchronised_is_the_one_in_use(tmp_path: Path, store: Store) -> None:
     """Also after it was taken into the data base and started again."""
     store._db._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    store.add_job(JobRequest("a", "app"), 1.0)
+    store.submissions.add_job(JobRequest("a", "app"), 1.0)
     file = store._db._disk._file
     assert file is not None
     assert os.fstat(file).st_ino == (tmp_path / "eddy.sqlite-wal").stat().st_ino
@@ -186,13 +186,13 @@ def test_what_a_process_left_that_died_is_on_disk_before_it_is_shown(
     """It may have died between a commit and its synchronisation: the next process finds it in memory, not on disk."""
     left = tmp_path / "left"
     left.mkdir()
-    store.commit(Commit(((dataclasses.replace(store.job("a", 1), state=JobState.CANCELLED), {}),)), wait=False)
+    store.commit(Commit(((dataclasses.replace(store.jobs.get("a", 1), state=JobState.CANCELLED), {}),)), wait=False)
     for name in ("eddy.sqlite", "eddy.sqlite-wal"):
         shutil.copy(tmp_path / name, left / name)
     kept: list[int] = []
     monkeypatch.setattr(os, "fdatasync", lambda file: kept.append(os.fstat(file).st_ino))
     following = Store(left / "eddy.sqlite")
-    assert following.job("a", 1).state is JobState.CANCELLED
+    assert following.jobs.get("a", 1).state is JobState.CANCELLED
     assert kept == [(left / "eddy.sqlite-wal").stat().st_ino]
     following.close()
 
@@ -203,5 +203,5 @@ def test_what_was_closed_in_order_is_shown_at_once(
     store.close()
     monkeypatch.setattr(os, "fdatasync", lambda file: pytest.fail("nothing was left to be synchronised"))
     following = Store(tmp_path / "eddy.sqlite")
-    assert [record.id for record in following.jobs("a")] == [1]
+    assert [record.id for record in following.jobs.page("a")] == [1]
     following.close()

@@ -37,16 +37,16 @@ def test_every_schema_is_brought_to_the_newest(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "eddy.sqlite3"
     at(path, version, monkeypatch)
     store = Store(path)
-    assert [(job.id, job.state) for job in store.jobs(TENANT)][-1] == (1, JobState.SUCCEEDED)
-    assert store.output(TENANT, 1, "out") == expected(batch=3)
-    assert {job.record.id for job in store.unfinished()} == {4, 5}
-    operator = store.tenant_by_key("cd" * 32)
+    assert [(job.id, job.state) for job in store.jobs.page(TENANT)][-1] == (1, JobState.SUCCEEDED)
+    assert store.outputs.read(TENANT, 1, "out") == expected(batch=3)
+    assert {job.record.id for job in store.jobs.unfinished()} == {4, 5}
+    operator = store.tenants.by_key("cd" * 32)
     assert operator is not None
     assert operator.admin
-    assert store.tenant(TENANT).attributes == {"plan": "gold"}
-    record, new = store.add_job(JobRequest(TENANT, "chain", 1), 1.0)
+    assert store.tenants.get(TENANT).attributes == {"plan": "gold"}
+    record, new = store.submissions.add_job(JobRequest(TENANT, "chain", 1), 1.0)
     assert (record.id, new) == (6, True)
-    store.note(lambda text: "0" * 64, "operator", "", "drain-slot", {})
+    store.audit.note(lambda text: "0" * 64, "operator", "", "drain-slot", {})
     store.close()
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)

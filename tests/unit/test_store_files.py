@@ -32,7 +32,7 @@ def sha(data: bytes) -> str:
 
 
 def put(store: Store, data: bytes, tenant: str = TENANT) -> str:
-    store.put_blob(tenant, sha(data), data)
+    store.blobs.put(tenant, sha(data), data)
     return sha(data)
 
 
@@ -47,7 +47,7 @@ def there(folder: Path) -> list[str]:
 
 def finished(store: Store, *items: bytes) -> JobRecord:
     """A job that left `out`, item by item, in a commit each."""
-    record = store.add_job(JobRequest(TENANT, "app", len(items)), 0.0)[0]
+    record = store.submissions.add_job(JobRequest(TENANT, "app", len(items)), 0.0)[0]
     for number, data in enumerate(items):
         state = JobState.SUCCEEDED if number == len(items) - 1 else JobState.RUNNING
         record = dataclasses.replace(record, state=state, items_done=number + 1)
@@ -63,7 +63,7 @@ def test_a_blob_is_a_file_that_only_its_owner_reads(store: Store, tmp_path: Path
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert b"abc" not in (tmp_path / "eddy.sqlite3").read_bytes()
-    store.drop_blob(TENANT, digest)
+    store.blobs.drop(TENANT, digest)
     assert there(tmp_path) == []
 
 
@@ -73,7 +73,7 @@ def test_no_name_of_a_tenant_leaves_the_folder(store: Store, tmp_path: Path, ten
     (name,) = there(tmp_path)
     assert name.startswith("blobs/t-")
     assert name.count("/") == 2
-    assert store.blob(tenant, digest) == b"x"
+    assert store.blobs.get(tenant, digest) == b"x"
     assert store.sweep() == []
 
 
@@ -101,45 +101,45 @@ def test_what_is_on_disk_comes_before_the_row(store: Store, monkeypatch: pytest.
 
 def test_a_wrong_hash_is_told_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match=sha(b"abc")) as refused:
-        store.put_blob(TENANT, sha(b"other"), b"abc")
+        store.blobs.put(TENANT, sha(b"other"), b"abc")
     assert refused.value.details["field"] == "sha256"
     assert there(tmp_path) == []
-    assert store.room(TENANT) == 3 * PIECE_BYTES
+    assert store.blobs.room(TENANT) == 3 * PIECE_BYTES
 
 
 def test_an_upload_that_breaks_off_leaves_nothing(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(ConnectionError), store.upload(TENANT, sha(b"x" * 100), 100) as upload:  # noqa: PT012
+    with pytest.raises(ConnectionError), store.blobs.upload(TENANT, sha(b"x" * 100), 100) as upload:  # noqa: PT012
         upload.write(b"x" * 50)
-        assert store.room(TENANT) == 3 * PIECE_BYTES - 100
+        assert store.blobs.room(TENANT) == 3 * PIECE_BYTES - 100
         assert len(there(tmp_path)) == 1
         raise ConnectionError
     assert there(tmp_path) == []
-    assert store.room(TENANT) == 3 * PIECE_BYTES
+    assert store.blobs.room(TENANT) == 3 * PIECE_BYTES
 
 
 def test_bytes_are_booked_before_they_come(store: Store) -> None:
-    with store.upload(TENANT, sha(b"1"), 2 * PIECE_BYTES):
+    with store.blobs.upload(TENANT, sha(b"1"), 2 * PIECE_BYTES):
         with pytest.raises(QuotaExceeded):
-            store.upload(TENANT, sha(b"2"), 2 * PIECE_BYTES)
+            store.blobs.upload(TENANT, sha(b"2"), 2 * PIECE_BYTES)
         put(store, b"another tenant's", "grace")
         # One that says nothing of its size is stopped at the bound, not after it.
-        with store.upload(TENANT, sha(b"3")) as silent:
+        with store.blobs.upload(TENANT, sha(b"3")) as silent:
             silent.write(bytes(PIECE_BYTES))
             with pytest.raises(QuotaExceeded):
                 silent.write(b"x")
             assert silent.size_bytes == PIECE_BYTES
-    assert store.room(TENANT) == 3 * PIECE_BYTES
+    assert store.blobs.room(TENANT) == 3 * PIECE_BYTES
 
 
 def test_what_is_kept_stays_booked_and_what_is_deleted_does_not(store: Store, tmp_path: Path) -> None:
     data = bytes(2 * PIECE_BYTES)
     digest = put(store, data)
     for fresh in (store, Store(tmp_path / "eddy.sqlite3", Quota(max_blob_bytes=3 * PIECE_BYTES))):
-        assert fresh.room(TENANT) == PIECE_BYTES
-        assert fresh.put_blob(TENANT, digest, data) is False
-        assert fresh.room(TENANT) == PIECE_BYTES
-    store.drop_blob(TENANT, digest)
-    assert store.room(TENANT) == 3 * PIECE_BYTES
+        assert fresh.blobs.room(TENANT) == PIECE_BYTES
+        assert fresh.blobs.put(TENANT, digest, data) is False
+        assert fresh.blobs.room(TENANT) == PIECE_BYTES
+    store.blobs.drop(TENANT, digest)
+    assert store.blobs.room(TENANT) == 3 * PIECE_BYTES
 
 
 def test_equal_uploads_at_once_make_one_blob(store: Store, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_equal_uploads_at_once_make_one_blob(store: Store, tmp_path: Path) -> No
     together = threading.Barrier(4)
 
     def send() -> None:
-        with store.upload(TENANT, sha(data), len(data)) as upload:
+        with store.blobs.upload(TENANT, sha(data), len(data)) as upload:
             upload.write(data)
             together.wait(10)
             news.append(upload.finish())
@@ -159,7 +159,7 @@ def test_equal_uploads_at_once_make_one_blob(store: Store, tmp_path: Path) -> No
         thread.join(20)
     assert sorted(news) == [False, False, False, True]
     assert there(tmp_path) == [f"blobs/t-{TENANT}/{sha(data)}"]
-    assert store.room(TENANT) == 3 * PIECE_BYTES - len(data)
+    assert store.blobs.room(TENANT) == 3 * PIECE_BYTES - len(data)
 
 
 def _pipe(path: Path) -> None:
@@ -191,17 +191,17 @@ def test_a_damaged_blob_is_named_and_can_be_put_up_again(
     path = tmp_path / "blobs" / f"t-{TENANT}" / digest
     spoil(path)
     with pytest.raises(DamagedFile, match=how) as damaged:
-        store.blob(TENANT, digest)
+        store.blobs.get(TENANT, digest)
     assert digest in damaged.value.message
     assert damaged.value.path == path
     assert str(path) not in damaged.value.message, "a tenant reads it"
-    store.put_blob(TENANT, digest, data)
-    assert store.blob(TENANT, digest) == data
+    store.blobs.put(TENANT, digest, data)
+    assert store.blobs.get(TENANT, digest) == data
 
 
 def test_large_blobs_are_read_in_pieces(store: Store) -> None:
     data = os.urandom(2 * PIECE_BYTES + 5)
-    file = store.blob_file(TENANT, put(store, data)).verify()
+    file = store.blobs.file(TENANT, put(store, data)).verify()
     got = list(file.pieces(3, 2 * PIECE_BYTES))
     assert [at for at, _ in got] == [0, PIECE_BYTES]
     assert max(len(piece) for _, piece in got) == PIECE_BYTES
@@ -211,21 +211,21 @@ def test_large_blobs_are_read_in_pieces(store: Store) -> None:
 def test_outputs_lie_end_to_end_in_one_file(store: Store, tmp_path: Path) -> None:
     record = finished(store, b"one", b"two", b"three")
     assert there(tmp_path) == ["outputs/1.out"]
-    assert store.output(TENANT, record.id, "out") == b"onetwothree"
+    assert store.outputs.read(TENANT, record.id, "out") == b"onetwothree"
     assert (tmp_path / "outputs/1.out").read_bytes() == b"onetwothree"
-    assert store.output_file(TENANT, record.id, "out").size_bytes == 11
+    assert store.outputs.file(TENANT, record.id, "out").size_bytes == 11
     with pytest.raises(NotFound, match="it has: out"):
-        store.output_file(TENANT, record.id, "nope")
+        store.outputs.file(TENANT, record.id, "nope")
 
 
 def test_what_a_crash_left_of_an_item_is_written_over(store: Store, tmp_path: Path) -> None:
-    record = store.add_job(JobRequest(TENANT, "app", 2), 0.0)[0]
+    record = store.submissions.add_job(JobRequest(TENANT, "app", 2), 0.0)[0]
     store.commit(Commit(results=(ItemOutput(record.id, "out", 0, b"one"),)))
     with (tmp_path / "outputs/1.out").open("ab") as file:
         file.write(b"half of an item whose row was never written")
     done = dataclasses.replace(record, state=JobState.SUCCEEDED, items_done=2)
     store.commit(Commit(((done, {}),), results=(ItemOutput(record.id, "out", 1, b"two"),)))
-    assert store.output(TENANT, record.id, "out") == b"onetwo"
+    assert store.outputs.read(TENANT, record.id, "out") == b"onetwo"
     assert (tmp_path / "outputs/1.out").read_bytes() == b"onetwo"
 
 
@@ -233,7 +233,7 @@ def test_a_damaged_output_is_named(store: Store, tmp_path: Path) -> None:
     record = finished(store, b"one", b"two")
     (tmp_path / "outputs/1.out").write_bytes(b"onetwx")
     with pytest.raises(DamagedFile, match=rf"output out of job {store.numbers.job.told(1)} .*bytes 3 to 6"):
-        store.output_file(TENANT, record.id, "out").verify()
+        store.outputs.file(TENANT, record.id, "out").verify()
 
 
 @pytest.mark.parametrize("kind", [_pipe, _link])
@@ -244,7 +244,7 @@ def test_an_output_that_is_no_plain_file_keeps_nobody_waiting(
     path = tmp_path / "outputs/1.out"
     kind(path)
     with pytest.raises(DamagedFile, match=f"output out of job {store.numbers.job.told(1)}"):
-        store.output(TENANT, record.id, "out")
+        store.outputs.read(TENANT, record.id, "out")
     said = f"output out of job {store.numbers.job.told(1)} cannot be written"
     with pytest.raises(DamagedFile, match=said) as damaged:
         store.commit(Commit(results=(ItemOutput(record.id, "out", 1, b"two"),)))
@@ -279,7 +279,7 @@ def test_files_no_row_names_are_swept(store: Store, tmp_path: Path) -> None:
         path.unlink()
     assert set(there(tmp_path)) == kept
     assert store.sweep() == []
-    assert store.log(TENANT, record.id) == "printed"
+    assert store.outputs.log(TENANT, record.id) == "printed"
 
 
 def test_sweeping_looks_at_every_file_however_many(
@@ -296,4 +296,4 @@ def test_sweeping_looks_at_every_file_however_many(
 def test_a_store_that_is_closed_says_so(store: Store) -> None:
     store.close()
     with pytest.raises(Exception, match="closed"):
-        store.job(TENANT, 1)
+        store.jobs.get(TENANT, 1)

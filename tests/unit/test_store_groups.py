@@ -17,7 +17,7 @@ from eddy.core.tenants import Quota, TenantRecord
 from eddy.store import Store, rows
 from eddy.store.database import Database, insert
 from eddy.store.rows import Commit
-from eddy.store.submissions import Submission
+from eddy.store.submission import Submission
 from eddy.store.turns import Turns
 
 
@@ -44,15 +44,15 @@ def number(outcome: Any) -> int:
 
 def test_a_group_is_one_transaction_and_its_ids_are_in_order(store: Store) -> None:
     seen = commits(store)
-    outcomes = store.add_jobs([ask(batch=n) for n in range(1, 9)], 2.0)
+    outcomes = store.submissions.add_jobs([ask(batch=n) for n in range(1, 9)], 2.0)
     assert len(seen) == 1
     assert [number(each) for each in outcomes] == list(range(1, 9))
-    assert [store.job("a", n).batch for n in range(1, 9)] == list(range(1, 9))
-    assert number(store.add_job(ask().request, 3.0)) == 9
+    assert [store.jobs.get("a", n).batch for n in range(1, 9)] == list(range(1, 9))
+    assert number(store.submissions.add_job(ask().request, 3.0)) == 9
 
 
 def test_a_refused_one_harms_no_other(store: Store) -> None:
-    store.put_tenant(TenantRecord("small", quota=Quota(max_jobs=2)))
+    store.tenants.put(TenantRecord("small", quota=Quota(max_jobs=2)))
 
     def check(submission: Submission) -> Submission:
         if submission.request.batch == 7:
@@ -62,80 +62,80 @@ def test_a_refused_one_harms_no_other(store: Store) -> None:
         return submission
 
     wanted = [ask(), ask(batch=7), ask("small"), ask("small"), ask("small"), ask(batch=8), ask("b")]
-    outcomes = store.add_jobs(wanted, 0.0, check)
+    outcomes = store.submissions.add_jobs(wanted, 0.0, check)
     assert [type(each) for each in outcomes] == [
         tuple, InvalidRequest, tuple, tuple, QuotaExceeded, RuntimeError, tuple,
     ]  # fmt: skip
     assert [number(each) for each in outcomes if isinstance(each, tuple)] == [1, 2, 3, 4]
-    assert [record.id for record in store.jobs(None)] == [4, 3, 2, 1]
-    assert len(store.events(None, None)) == 4
+    assert [record.id for record in store.jobs.page(None)] == [4, 3, 2, 1]
+    assert len(store.events.of(None, None)) == 4
 
 
 def test_one_that_cannot_be_written_harms_no_other(store: Store) -> None:
     unfit = Submission(JobRequest("a", "app"), KERNEL, kernel=KernelRecord("k", "m", 1, 1), program="\ud800")
-    outcomes = store.add_jobs([ask(), unfit, ask()], 0.0)
+    outcomes = store.submissions.add_jobs([ask(), unfit, ask()], 0.0)
     assert isinstance(outcomes[1], UnicodeEncodeError)
     assert [number(each) for each in (outcomes[0], outcomes[2])] == [1, 2]
 
 
 def test_equal_keys_in_one_group_name_one_job(store: Store) -> None:
-    first = store.add_job(ask(key="old").request, 0.0)[0]
-    outcomes = store.add_jobs([ask(key="k"), ask(key="k"), ask(key="k", batch=2), ask(key="old")], 0.0)
+    first = store.submissions.add_job(ask(key="old").request, 0.0)[0]
+    outcomes = store.submissions.add_jobs([ask(key="k"), ask(key="k"), ask(key="k", batch=2), ask(key="old")], 0.0)
     assert [number(outcomes[n]) for n in (0, 1, 3)] == [2, 2, first.id]
     assert [each[1] for each in outcomes if isinstance(each, tuple)] == [True, False, False]
     assert isinstance(outcomes[2], Conflict)
 
 
 def test_keys_are_looked_up_however_many(store: Store) -> None:
-    store.put_tenant(TenantRecord("a", quota=Quota(max_jobs=1000)))
+    store.tenants.put(TenantRecord("a", quota=Quota(max_jobs=1000)))
     wanted = [ask(key=f"k{n}") for n in range(900)]
-    assert {number(each) for each in store.add_jobs(wanted, 0.0)} == set(range(1, 901))
-    assert [number(each) for each in store.add_jobs(wanted, 0.0)] == list(range(1, 901))
+    assert {number(each) for each in store.submissions.add_jobs(wanted, 0.0)} == set(range(1, 901))
+    assert [number(each) for each in store.submissions.add_jobs(wanted, 0.0)] == list(range(1, 901))
 
 
 def test_jobs_that_have_not_ended_are_told_without_reading_records(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records = [store.add_job(ask(tenant).request, 0.0)[0] for tenant in "aab"]
+    records = [store.submissions.add_job(ask(tenant).request, 0.0)[0] for tenant in "aab"]
     running = dataclasses.replace(records[0], state=JobState.RUNNING)
     ended = dataclasses.replace(records[1], state=JobState.FAILED)
     store.commit(Commit(((running, {}), (ended, {}))))
     monkeypatch.setattr(rows, "load_record", lambda text: pytest.fail("a record was parsed"))
-    assert {k: n for k, n in store.unfinished_by_state().items() if n} == {"running": 1, "queued": 1}
+    assert {k: n for k, n in store.jobs.unfinished_by_state().items() if n} == {"running": 1, "queued": 1}
 
 
 def test_a_restarted_store_knows_how_many_have_not_ended(tmp_path: Path, store: Store) -> None:
-    store.put_tenant(TenantRecord("a", quota=Quota(max_jobs=2)))
-    record = number(store.add_jobs([ask(), ask()], 0.0)[0])
+    store.tenants.put(TenantRecord("a", quota=Quota(max_jobs=2)))
+    record = number(store.submissions.add_jobs([ask(), ask()], 0.0)[0])
     store.close()
     again = Store(tmp_path / "eddy.sqlite")
     with pytest.raises(QuotaExceeded):
-        again.check_job_quota("a")
-    again.commit(Commit(((dataclasses.replace(again.job("a", record), state=JobState.CANCELLED), {}),)))
-    again.check_job_quota("a")
-    assert number(again.add_job(ask().request, 0.0)) == 3
+        again.submissions.checks.check_quota("a", 0)
+    again.commit(Commit(((dataclasses.replace(again.jobs.get("a", record), state=JobState.CANCELLED), {}),)))
+    again.submissions.checks.check_quota("a", 0)
+    assert number(again.submissions.add_job(ask().request, 0.0)) == 3
 
 
 def test_a_commit_that_fails_changes_no_count(store: Store) -> None:
-    record = store.add_job(ask().request, 0.0)[0]
+    record = store.submissions.add_job(ask().request, 0.0)[0]
     ended = dataclasses.replace(record, state=JobState.FAILED)
     with pytest.raises(TypeError):
         store.commit(Commit(((ended, {"unfit": object()}),)))
-    assert store.unfinished_by_state()["queued"] == 1
+    assert store.jobs.unfinished_by_state()["queued"] == 1
 
 
 def test_reading_does_not_wait_for_a_transaction(tmp_path: Path) -> None:
     store = Store(tmp_path / "eddy.sqlite")
-    record = store.add_job(ask().request, 0.0)[0]
+    record = store.submissions.add_job(ask().request, 0.0)[0]
     found: list[JobRecord] = []
     with store._db.transaction() as db:
         db.execute("DELETE FROM event")
-        reader = threading.Thread(target=lambda: found.append(store.job("a", record.id)))
+        reader = threading.Thread(target=lambda: found.append(store.jobs.get("a", record.id)))
         reader.start()
         reader.join(10)
         assert found == [record]
-        assert store.events("a", record.id) == ()
-    assert store.events("a", record.id) == ()
+        assert store.events.of("a", record.id) == ()
+    assert store.events.of("a", record.id) == ()
 
 
 def test_turns_are_given_in_the_order_they_were_asked_for() -> None:

@@ -27,7 +27,7 @@ def filled(jobs: int = 120) -> tuple[Store, list[JobRecord]]:
     for number in range(jobs):
         labels = {"run": dice.choice(RUNS), **({"odd": str(number)} if number % 2 else {})}
         request = JobRequest(dice.choice(TENANTS), dice.choice(APPLICATIONS), asked=Asked(labels=labels))
-        record, _ = store.add_job(request, 0.0)
+        record, _ = store.submissions.add_job(request, 0.0)
         if number % 3 == 0:
             state = dice.choice((JobState.SUCCEEDED, JobState.FAILED))
             record = _with(record, state=state, ended_s=dice.random() * 100)
@@ -49,7 +49,7 @@ def store() -> Store:
 def all_pages(store: Store, wanted: Wanted, size: int) -> list[int]:
     found, after = list[int](), None
     while True:
-        page = store.jobs_wanted(wanted, size, after)
+        page = store.jobs.wanted(wanted, size, after)
         found += [record.id for record, _ in page]
         if len(page) < size:
             return found
@@ -133,11 +133,11 @@ def test_a_tenants_page_walks_only_what_is_the_tenants(store: Store) -> None:
 def test_older_stores_are_listed_alike_afterwards(tmp_path: Path) -> None:
     path = tmp_path / "eddy.sqlite3"
     store = Store(path)
-    kept = [store.add_job(JobRequest("a", "one"), 0.0)[0] for _ in range(4)]
+    kept = [store.submissions.add_job(JobRequest("a", "one"), 0.0)[0] for _ in range(4)]
     ended = _with(kept[1], state=JobState.FAILED, ended_s=2.5)
     store.commit(Commit(jobs=((ended, {}),)))
     expected = [Wanted(), Wanted("a", applications=("one",)), Wanted(order=ListOrder.ENDED)]
-    before = [store.jobs_wanted(wanted) for wanted in expected]
+    before = [store.jobs.wanted(wanted) for wanted in expected]
     assert before[2] == ((ended, (2_500_000, ended.id)),)
     store.close()
     with contextlib.closing(sqlite3.connect(path)) as db:
@@ -146,7 +146,7 @@ def test_older_stores_are_listed_alike_afterwards(tmp_path: Path) -> None:
         filled_in = [(*_of_record(record, bool(final)), number) for number, record, final in rows]
         db.executemany("UPDATE job SET submitted_us = ?, application = ?, ended_us = ? WHERE id = ?", filled_in)
         db.commit()
-    assert [Store(path).jobs_wanted(wanted) for wanted in expected] == before
+    assert [Store(path).jobs.wanted(wanted) for wanted in expected] == before
 
 
 def test_a_record_that_cannot_be_read_does_not_stop_a_migration() -> None:
@@ -159,11 +159,11 @@ def test_labels_survive_the_file_and_a_request_without_them_is_written_as_before
     path = tmp_path / "eddy.sqlite3"
     store = Store(path)
     asked = Asked(labels={"run": "7", "what": ""})
-    record, _ = store.add_job(JobRequest("a", "app", asked=asked), 0.0)
-    plain, _ = store.add_job(JobRequest("a", "app"), 0.0)
+    record, _ = store.submissions.add_job(JobRequest("a", "app", asked=asked), 0.0)
+    plain, _ = store.submissions.add_job(JobRequest("a", "app"), 0.0)
     store.close()
     again = Store(path)
-    assert again.job("a", record.id).asked == asked == again.request("a", record.id).asked
+    assert again.jobs.get("a", record.id).asked == asked == again.jobs.request("a", record.id).asked
     assert "asked" not in json.loads(dump_record(plain))
 
 
@@ -179,10 +179,10 @@ def test_a_feed_walks_only_what_is_the_tenants(
         return rows(query, *values)
 
     monkeypatch.setattr(store._db, "rows", explained)
-    store.events(whose, None, 7)
-    store.before_last(whose, 5)
+    store.events.of(whose, None, 7)
+    store.events.before_last(whose, 5)
     assert not [step for plan in plans for step in plan if "TEMP B-TREE" in step], plans
-    store.latest_in_slots(whose, 5)  # puts those few into their order
+    store.events.latest_in_slots(whose, 5)  # puts those few into their order
     assert len(plans) == 3
     for plan in plans:
         if whose is not None:

@@ -48,13 +48,13 @@ def test_every_byte_is_a_file_afterwards(path: Path) -> None:
     assert (len(before["blobs"]), len(before["results"])) == (13, 6)
     store = Store(path)
     for tenant, sha256, data in before["blobs"]:
-        assert store.blob(tenant, sha256) == data
+        assert store.blobs.get(tenant, sha256) == data
         assert (path.parent / "blobs" / f"t-{tenant}" / sha256).read_bytes() == data
-    assert store.output(TENANT, 1, "out") == expected(batch=3)
+    assert store.outputs.read(TENANT, 1, "out") == expected(batch=3)
     y = [data for job, name, _, data in before["results"] if (job, name) == (2, "y")]
-    assert store.output("bob", 2, "y") == b"".join(y)
+    assert store.outputs.read("bob", 2, "y") == b"".join(y)
     log = [data for job, name, _, data in before["results"] if (job, name) == (2, LOG)]
-    assert store.log("bob", 2).encode() == b"".join(log) != b""
+    assert store.outputs.log("bob", 2).encode() == b"".join(log) != b""
     (first,) = [data for job, name, _, data in before["results"] if (job, name) == (4, "out")]
     assert (path.parent / "outputs" / "4.out").read_bytes() == first
     assert store.sweep() == []
@@ -72,19 +72,19 @@ def test_every_byte_is_a_file_afterwards(path: Path) -> None:
 def test_jobs_tenants_and_keys_are_as_they_were(path: Path) -> None:
     mine = [len(data) for tenant, _, data in was(path)["blobs"] if tenant == TENANT]
     store = Store(path)
-    states = [(record.id, record.state.value, record.items_done) for record in reversed(store.jobs(None))]
+    states = [(record.id, record.state.value, record.items_done) for record in reversed(store.jobs.page(None))]
     assert states == [(1, "succeeded", 3), (2, "succeeded", 1), (3, "failed", 0), (4, "running", 1), (5, "queued", 0)]
-    assert store.job(OTHER, 3).cause == "illegal-burst"
-    assert store.tenant(TENANT).attributes == {"plan": "gold"}
-    operator = store.tenant_by_key("cd" * 32)
+    assert store.jobs.get(OTHER, 3).cause == "illegal-burst"
+    assert store.tenants.get(TENANT).attributes == {"plan": "gold"}
+    operator = store.tenants.by_key("cd" * 32)
     assert isinstance(operator, TenantRecord)
     assert operator.admin
-    assert store.unfinished_by_state() == {"running": 1, "queued": 1}
-    assert store.room(TENANT) == 4096 - sum(mine) < 4096
+    assert store.jobs.unfinished_by_state() == {"running": 1, "queued": 1}
+    assert store.blobs.room(TENANT) == 4096 - sum(mine) < 4096
     # The same request under the same key names the job it named, so its hash is what it was.
-    asked = dataclasses.replace(store.request(TENANT, 1), idempotency_key="once")
-    assert store.known(asked) == store.job(TENANT, 1)
-    record, new = store.add_job(asked, 9.0)
+    asked = dataclasses.replace(store.jobs.request(TENANT, 1), idempotency_key="once")
+    assert store.submissions.keys.known(asked) == store.jobs.get(TENANT, 1)
+    record, new = store.submissions.add_job(asked, 9.0)
     assert (record.id, new) == (1, False)
 
 
@@ -94,9 +94,9 @@ def test_jobs_that_had_not_ended_go_on(path: Path) -> None:
     engine.start()
     while not engine.idle:
         engine.step()
-    assert store.output(TENANT, 4, "out") == expected(batch=3, salt=5)
-    assert store.output(TENANT, 5, "out") == expected(batch=2, salt=6)
-    assert store.add_job(request(store), 0.0)[0].id == 6
+    assert store.outputs.read(TENANT, 4, "out") == expected(batch=3, salt=5)
+    assert store.outputs.read(TENANT, 5, "out") == expected(batch=2, salt=6)
+    assert store.submissions.add_job(request(store), 0.0)[0].id == 6
 
 
 def test_a_migration_that_is_cut_short_is_begun_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,12 +110,12 @@ def test_a_migration_that_is_cut_short_is_begun_again(path: Path, monkeypatch: p
         with pytest.raises(StorageFull):
             Store(path)
     assert was(path) == before
-    assert Store(path).output(TENANT, 1, "out") == expected(batch=3)
+    assert Store(path).outputs.read(TENANT, 1, "out") == expected(batch=3)
 
 
 def test_a_new_store_needs_no_migration_of_rows(tmp_path: Path) -> None:
     store = Store(tmp_path / "eddy.sqlite3")
-    record, _ = store.add_job(JobRequest("a", "app"), 0.0)
+    record, _ = store.submissions.add_job(JobRequest("a", "app"), 0.0)
     assert record.state is JobState.QUEUED
     with pytest.raises(NotFound):
-        store.blob("a", "00" * 32)
+        store.blobs.get("a", "00" * 32)

@@ -9,7 +9,7 @@ from eddy.model.parallel_fraction import Activity
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.price import POLICIES
 from eddy.studies.vayalapra.clusters import CONFIGURATIONS
-from eddy.studies.vayalapra.live import CLUSTERS, MODULES, Live, counters_of, module_of
+from eddy.studies.vayalapra.live import CLUSTERS, MODULES, USERS, Live, counters_of, module_of
 from eddy.studies.vayalapra.users import USER_SETS, WEIGHTS, speedups, throughput
 from unit.gpu_kit import compiler
 
@@ -49,6 +49,22 @@ def test_nobody_of_user_set_3_gets_less_than_its_entitlement_where_clusters_diff
             gains = speedups(workload, cluster)
             fair += throughput(workload, cluster) * np.interp(part * cluster.cores, range(len(gains)), gains)
     assert (live.window(0.8).speedup / fair).min() > 0.97
+
+
+def test_two_workloads_of_a_user_get_on_alike_and_nobody_gets_less_than_its_entitlement() -> None:
+    """User 2 of set 2 gains nothing by trade on CFG3, and one of its kernels takes 40 times as long as the other."""
+    found = {}
+    for policy in ("entitlement", "market"):
+        live = Live("2", POLICIES["entitlement"](), "CFG3", (), 2 * QUANTUM_S, compiler=compiler())
+        live.until(0.3)
+        live.loop.switch(POLICIES[policy]())
+        live.until(0.5)
+        found[policy] = live.window(2.0)
+    for window in found.values():
+        for user, pair in enumerate(map(set, USER_SETS["2"])):
+            done = [window.done[USERS[user], workload] for workload in pair]
+            assert max(done) < 1.25 * min(done), "only kernels under way are of one and not yet of the other"
+    assert (found["market"].speedup / found["entitlement"].speedup).min() > 0.98
 
 
 @pytest.mark.parametrize(("parallel", "lanes"), [(0.9, 4), (0.25, 2), (0.99, 8), (1.0, 4), (0.0, 8)])

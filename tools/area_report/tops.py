@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -44,13 +44,30 @@ class Top:
     levels: int = 0
 
     def key(self) -> str:
-        """Changes when its figures may: with what the sources say, whatever their comments and their checks."""
+        """Changes when its figures may: with what the sources say, whatever their comments and their checks.
+
+        Sources that nothing names count for nothing: those of a box, for one.
+        """
         parts = [RECIPE, self.top, repr(sorted(self.parameters.items())), repr(self.boxes)]
         files = read_filelist(self.filelist)
+        texts = []
         for path in sources_of(files):
             source = expanded(path.read_text(encoding="utf-8"), files)
-            parts.append(header(source) if path.stem in self.boxes else meaning(source))
+            texts.append(header(source) if path.stem in self.boxes else meaning(source))
+        parts += _named_from(self.top, texts)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _named_from(top: str, texts: Sequence[str]) -> list[str]:
+    """The sources that a top is in, or that it names, or that those name, and so on; in their order."""
+    defined = {name: text for text in texts for name in re.findall(r"\b(?:module|package|interface) (\w+)", text)}
+    found, todo = set(), [top]
+    while todo:
+        text = defined.get(todo.pop(), "")
+        if text not in found:
+            found.add(text)
+            todo += re.findall(r"\w+", text)
+    return [text for text in texts if text in found]
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,15 @@ FOOTER = "// verilator lint_on UNUSEDPARAM\n// verilator lint_on UNUSEDSIGNAL\n"
 
 
 def package(spec: MapSpec) -> str:
-    """The package `<block>_regs_pkg`: offsets and enumerations."""
+    """The package `<block>_regs_pkg`: offsets, strides of repeated groups in bytes, and enumerations."""
     lines = [HEADER.format(name=spec.name), f"/// Offsets and values of the map `{spec.name}`."]
     lines.append(f"package {spec.name}_regs_pkg;")
     for reg in spec.registers:
         lines.append(f"  parameter logic [15:0] {_camel(reg.name)}Offset = 16'h{reg.offset:04x};")
         if reg.reset:
             lines.append(f"  parameter logic [31:0] {_camel(reg.name)}Reset = 32'h{reg.reset:08x};")
+    strides = {reg.group: reg.stride for reg in spec.registers if reg.group and reg.count > 1}
+    lines += [f"  parameter int unsigned {_camel(group)}Stride = {stride};" for group, stride in strides.items()]
     for enum in spec.enums:
         width = max(1, max(value for _, value, _ in enum.members).bit_length())
         members = ",\n".join(

@@ -1,7 +1,8 @@
-"""What a process holds of this machine's memory, as Linux says."""
+"""What a process holds of this machine's memory, and has taken of its processors, as Linux says."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 
@@ -10,6 +11,12 @@ def _status(process: int, name: str) -> int:
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
     raise SystemExit(f"/proc/{process}/status has no {name}")
+
+
+def spent_s(process: int) -> float:
+    """Processor seconds it has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def held_bytes(process: int) -> int:

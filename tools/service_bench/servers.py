@@ -75,6 +75,14 @@ def eddy(data: Path, root: Path = ROOT, more: Sequence[str] = ()) -> Iterator[Ru
 
 
 @contextmanager
+def bare() -> Iterator[Running]:
+    """An event loop that tells all; see `service_bench.bare`."""
+    command = [sys.executable, "-m", "service_bench.bare"]
+    with _process(command, {"PYTHONPATH": str(ROOT / "tools")}) as (process, said):
+        yield Running(int(said["port"]), process.pid)
+
+
+@contextmanager
 def reference() -> Iterator[Running]:
     """The reference; see `service_bench.reference`."""
     command = [sys.executable, "-m", "service_bench.reference"]

@@ -40,6 +40,8 @@ package gpu_cluster_regs_pkg;
   parameter logic [15:0] CoreFaultValueOffset = 16'h0128;
   parameter logic [15:0] CounterLoOffset = 16'h0400;
   parameter logic [15:0] CounterHiOffset = 16'h0404;
+  parameter int unsigned CoreStride = 64;
+  parameter int unsigned CounterStride = 8;
 
   typedef enum logic [4:0] {
     TrapCauseFetchMisaligned = 5'd0,

@@ -11,6 +11,7 @@ package memory_counters_regs_pkg;
   parameter logic [15:0] UserOffset = 16'h0008;
   parameter logic [15:0] CounterLoOffset = 16'h0020;
   parameter logic [15:0] CounterHiOffset = 16'h0024;
+  parameter int unsigned CounterStride = 8;
 
 endpackage
 // verilator lint_on UNUSEDPARAM

@@ -39,6 +39,8 @@ package slot_ctrl_regs_pkg;
   parameter logic [15:0] WindowFlagsOffset = 16'h0108;
   parameter logic [15:0] CounterLoOffset = 16'h0200;
   parameter logic [15:0] CounterHiOffset = 16'h0204;
+  parameter int unsigned WindowStride = 16;
+  parameter int unsigned CounterStride = 8;
 
   typedef enum logic [3:0] {
     CauseNone = 4'd0,

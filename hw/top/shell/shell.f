@@ -1,3 +1,4 @@
+-f ../../ip/axi_ports/axi_ports.f
 -f ../../ip/slot_path/slot_path.f
 -f ../../ip/shell_bank/shell_bank.f
 -f ../../ip/axi_intc/axi_intc.f

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
@@ -45,6 +46,7 @@ from eddy.api.submissions import submission_model
 from eddy.core.errors import EddyError
 from eddy.core.faults import Fault
 from eddy.hypervisor import Hypervisor
+from eddy.notify import READY, STOPPING, Notifier
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
 from eddy.web import dashboard
@@ -58,7 +60,7 @@ _log = structlog.get_logger("eddy.api")
 
 
 def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
-    """All of the API, for these kinds of jobs."""
+    """All of the API, for these kinds of jobs; first what is asked most."""
     others = (
         explain,
         holds,
@@ -78,7 +80,7 @@ def routers(kinds: Mapping[str, KindView] = VIEWS) -> tuple[APIRouter, ...]:
         system,
     )
     model = submission_model(kinds)
-    return (jobs.routes(model), arrays.routes(model), *(part.router for part in others), market.admin)
+    return (jobs.quick(model), jobs.router, arrays.routes(model), *(part.router for part in others), market.admin)
 
 
 def create_app(
@@ -108,7 +110,9 @@ def create_app(
         async with anyio.create_task_group() as group:
             group.start_soon(_run, context, on_failure)
             group.start_soon(keep_within_quota, context)
+            group.start_soon(context.standing.watch)
             group.start_soon(watch_clock, lambda: store.happened.fault(Fault.CLOCK_JUMP), JumpWatch())
+            group.start_soon(tell_manager, Notifier())
             yield
             group.cancel_scope.cancel()
 
@@ -116,7 +120,9 @@ def create_app(
     app.state.context = context
     app.state.metrics = Metrics(context)
     problems.install(app)
-    for router in routers(context.kinds):
+    quick, *others = routers(context.kinds)
+    app.router.routes[:0] = quick.routes  # the application's own: one that is included is searched twice for a request
+    for router in others:
         app.include_router(router)
     dashboard.install(app)
     app.add_middleware(Methods)
@@ -129,6 +135,17 @@ def create_app(
     app.add_middleware(Requests)
     openapi.describe(app)
     return app
+
+
+async def tell_manager(notifier: Notifier) -> None:
+    """Tell the service manager that requests are taken, that this loop turns, and when it ends."""
+    notifier.tell(READY)
+    try:
+        while True:
+            notifier.beat()
+            await anyio.sleep(math.inf if notifier.interval_s is None else notifier.interval_s)
+    finally:
+        notifier.tell(STOPPING)
 
 
 async def _run(context: Context, on_failure: Callable[[], None]) -> None:

@@ -20,7 +20,7 @@ def note(context: Context, actor: TenantRecord, action: str, **facts: Any) -> No
         action: What, as `drain-slot`.
         facts: With what; plain JSON, and no secret.
     """
-    context.store.note(context.hasher.hash, actor.id, key_in_use.get(), action, facts)
+    context.store.audit.note(context.hasher.hash, actor.id, key_in_use.get(), action, facts)
 
 
 async def noted(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:

@@ -7,6 +7,7 @@ for every route: what is no JSON with 400 `malformed-json`, what is JSON but can
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Callable, Coroutine, Iterable
@@ -134,3 +135,19 @@ def printable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode(errors="backslashreplace").decode()
     return text
+
+
+def with_body(call: Callable[..., Coroutine[Any, Any, Any]], model: type) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """A route's function whose parameter `body` is of a model that is made when the server starts.
+
+    FastAPI reads the model from the signature, and it depends on the kinds of jobs the server takes.
+    """
+
+    async def route(**values: Any) -> Any:
+        return await call(**values)
+
+    signature = inspect.signature(call, eval_str=True)
+    parameters = [p.replace(annotation=model) if name == "body" else p for name, p in signature.parameters.items()]
+    route.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    route.__doc__ = call.__doc__
+    return route

@@ -1,13 +1,17 @@
-"""How often Python looks for cycles of objects nobody uses.
+"""What a server does about memory: how often Python looks for cycles of objects nobody uses, how many heaps C keeps.
 
 A server keeps hundreds of thousands of objects that live as long as it does: modules, models, jobs. Looking through
 them all takes tens of milliseconds, in which nobody is answered, and by default it comes every few thousand requests.
 So what is there when a server has started is left out, and the rest is looked through less often; what is not in a
 cycle, nearly everything here, goes at once as ever.
+
+The C library gives every thread that allocates a heap of its own, up to eight a core, and each keeps what it once
+needed. A server's threads come and go with its load, so that is tens of megabytes that nobody uses; two heaps do.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +20,19 @@ YOUNG = 20_000
 """Objects more than went since the youngest were looked through last (Python's own: 700)."""
 MIDDLE, OLD = 20, 50
 """How often the younger are looked through for once of the older."""
+
+HEAPS = 2
+"""Heaps of the C library."""
+_M_ARENA_MAX = -8
+"""What `mallopt` of glibc calls their number (malloc.h)."""
+
+
+def few_heaps() -> bool:
+    """Keep the C library to `HEAPS` heaps, from before threads start; answers whether this C library can."""
+    try:
+        return bool(ctypes.CDLL(None).mallopt(_M_ARENA_MAX, HEAPS) == 1)
+    except AttributeError:
+        return False
 
 
 @contextmanager

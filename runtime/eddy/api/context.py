@@ -11,11 +11,14 @@ from typing import Annotated
 
 from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+from starlette.types import Scope
 
 from eddy.api.connections import ConnectionLimits
 from eddy.api.events import HEARTBEAT, words
+from eddy.api.in_flight import InFlight
 from eddy.api.keys import KeyHasher, caller_in_use, key_in_use
 from eddy.api.kinds import VIEWS, KindView
+from eddy.api.open_streams import OpenStreams
 from eddy.api.problems import KINDS, Forbidden
 from eddy.api.rates import Rates
 from eddy.api.rendered import RenderedJobs
@@ -63,6 +66,8 @@ class Context:
         uploads: Blobs on their way in.
         sessions: Browsers that are logged in.
         rates: How many requests tenants make.
+        held: How many of them are under way.
+        standing: Streams that are open.
         rendered: Texts of jobs that have ended.
         fanout: Tells everyone who follows jobs.
         collected: Jobs whose outputs were removed to make room since the start, and the bytes they had.
@@ -84,9 +89,13 @@ class Context:
     collected: tuple[int, int] = (0, 0)
 
     fanout: Fanout = field(init=False)
+    held: InFlight = field(init=False)
+    standing: OpenStreams = field(init=False)
 
     def __post_init__(self) -> None:
         self.uploads = Uploads(self.settings.uploads)
+        self.held = InFlight(self.settings.connections)
+        self.standing = OpenStreams(self.store.keys, self.sessions)
         beat, silence_s = HEARTBEAT.encode(), lambda: self.settings.heartbeat_s
 
         def told(events: Sequence[JobEvent]) -> bytes:
@@ -163,7 +172,7 @@ def _valid(context: Context, key_hash: str) -> ApiKey:
     Raises:
         Unauthorized: There is none of this hash, or it has ended.
     """
-    key = context.store.key_by_hash(key_hash)
+    key = context.store.keys.by_hash(key_hash)
     if key is None:
         raise Unauthorized("This key is unknown; ask the operator for one.", field="Authorization")
     ended = key.ended(time.time())
@@ -175,7 +184,7 @@ def _valid(context: Context, key_hash: str) -> ApiKey:
 
 def _tenant(context: Context, key: ApiKey) -> TenantRecord:
     """The tenant, with no more rights than the key has."""
-    tenant = context.store.tenant(key.tenant)
+    tenant = context.store.tenants.get(key.tenant)
     if tenant.admin and key.scope is KeyScope.TENANT:
         return dataclasses.replace(tenant, admin=False)
     return tenant
@@ -205,7 +214,7 @@ async def caller(
         if request.method not in SAFE and not session.allows(request.headers.get(HEADER, "")):
             raise Forbidden(f"Send the session's token as `{HEADER}`; `GET /v1/session` shows it.", field=HEADER)
         tenant = _allowed(context, request.method, request.url.path, _valid(context, session.key_hash))
-    charge(context, tenant)
+    charge(context, tenant, request.scope)
     return tenant
 
 
@@ -234,13 +243,14 @@ def _allowed(context: Context, method: str, path: str, key: ApiKey) -> TenantRec
     return tenant
 
 
-def charge(context: Context, tenant: TenantRecord) -> None:
-    """Count a request of a tenant.
+def charge(context: Context, tenant: TenantRecord, scope: Scope) -> None:
+    """Count a request of a tenant, of which that is the scope.
 
     Raises:
-        RateLimited: It makes too many.
+        RateLimited: It makes too many, or has too many under way.
     """
     context.rates.take(tenant.id, tenant.quota.max_requests_per_s)
+    context.held.take(scope, tenant)
 
 
 Caller = Annotated[TenantRecord, Depends(caller)]

@@ -15,10 +15,12 @@ from eddy.hypervisor.forecast.trial import JobTrial
 
 
 class ExpectedTimes(Answer):
-    """When a job should start and end. Of others it tells a place in the queue, and nothing more."""
+    """When a job should start and end. Of others it tells nothing but that: only an operator's place counts them."""
 
     at_s: float = Field(description="Board time of the estimate; a second of wall time old at most, mostly.")
-    position: int | None = Field(description="Place in its queue, from 1; null once it has started.")
+    position: int | None = Field(
+        description="Place in its queue, from 1, among your own jobs; for an operator all. Null once started."
+    )
     start_p50_s: float | None = Field(description="Board time before which half of such jobs start; null once started.")
     start_p90_s: float | None = Field(description="The same for nine in ten.")
     end_p50_s: float = Field(description="Board time before which half of such jobs end.")
@@ -51,14 +53,19 @@ class DryRun(Answer):
     estimate: ExpectedTimes | None = Field(description="Its start and end; null for a kernel that never ran.")
 
 
-def estimate_answer(estimate: JobEstimate | None) -> ExpectedTimes | None:
-    """An estimate; None where there is none."""
+def estimate_answer(estimate: JobEstimate | None, everyone: bool) -> ExpectedTimes | None:
+    """An estimate; None where there is none.
+
+    Args:
+        estimate: It.
+        everyone: Whether the place counts everyone's jobs, as for an operator; else its tenant's alone.
+    """
     if estimate is None:
         return None
     start = estimate.start
     return ExpectedTimes(
         at_s=estimate.at_s,
-        position=estimate.position,
+        position=estimate.position if everyone else estimate.own_position,
         start_p50_s=None if start is None else start.p50_s,
         start_p90_s=None if start is None else start.p90_s,
         end_p50_s=estimate.end.p50_s,
@@ -67,8 +74,8 @@ def estimate_answer(estimate: JobEstimate | None) -> ExpectedTimes | None:
     )
 
 
-def dry_run_answer(request: JobRequest, trial: JobTrial, application: Application | None) -> DryRun:
-    """What a submission would be."""
+def dry_run_answer(request: JobRequest, trial: JobTrial, application: Application | None, everyone: bool) -> DryRun:
+    """What a submission would be; `everyone` as in `estimate_answer`."""
     modules = {} if application is None else {task.id: task.module for task in application.tasks}
     return DryRun(
         admitted=True,
@@ -81,5 +88,5 @@ def dry_run_answer(request: JobRequest, trial: JobTrial, application: Applicatio
             LoadAhead(task=g.task, module=modules.get(g.task, ""), slot=g.slot, at_s=g.at_s, load_s=g.load_s)
             for g in trial.given
         ],
-        estimate=estimate_answer(trial.estimate),
+        estimate=estimate_answer(trial.estimate, everyone),
     )

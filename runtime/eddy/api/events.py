@@ -18,6 +18,7 @@ import anyio.to_thread
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from eddy.api.open_streams import Credential, OpenStreams
 from eddy.api.rendering import event_data
 from eddy.core.records import JobEvent
 from eddy.hypervisor.fanout import Fanout, Follower
@@ -74,22 +75,34 @@ class Followed:
 class EventStream(Response):
     """The stream of what somebody follows: its events, a comment in long silence, and `end` at the end.
 
-    Where the server ends it breaks off, for the client to come back with `Last-Event-ID`.
+    Where the server ends it breaks off, for the client to come back with `Last-Event-ID`; so it does where the key or
+    the session ends that it was asked with, and whoever comes back is not known any more.
 
     Args:
         followed: What.
         fanout: Tells of what happens.
         heartbeat_s: Wall time of silence after which a comment is sent.
         ending: Set once the server ends.
+        standing: Says when whoever asked may not follow any more.
+        credential: What was asked with.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, followed: Followed, fanout: Fanout, heartbeat_s: float, ending: asyncio.Event) -> None:
+    def __init__(
+        self,
+        followed: Followed,
+        fanout: Fanout,
+        heartbeat_s: float,
+        ending: asyncio.Event,
+        standing: OpenStreams,
+        credential: Credential,
+    ) -> None:
         self.status_code, self.background = 200, None
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         self._followed, self._fanout = followed, fanout
         self._heartbeat_s, self._ending = heartbeat_s, ending
+        self._standing, self._credential = standing, credential
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream until it ends, or the client leaves, or the server ends."""
@@ -97,12 +110,13 @@ class EventStream(Response):
         direct = scope.get("extensions", {}).get(DIRECT, {}).get("write")
         follower = Follower(self._followed.tenant, self._followed.job, direct or _no_room)
         follower.after = self._followed.after
-        until = [asyncio.ensure_future(_left(receive)), asyncio.ensure_future(self._ending.wait())]
+        left, ending = asyncio.ensure_future(_left(receive)), asyncio.ensure_future(self._ending.wait())
+        until: list[asyncio.Future[Any]] = [left, ending]
         streaming = asyncio.ensure_future(self._stream(follower, send, None if direct else self._heartbeat_s))
         try:
-            with self._fanout.joined(follower):
-                await asyncio.wait([streaming, *until], return_when=asyncio.FIRST_COMPLETED)
-                left = until[0].done()
+            with self._fanout.joined(follower), self._standing.held(self._credential) as over:
+                await asyncio.wait([*until, over, streaming], return_when=asyncio.FIRST_COMPLETED)
+                gone = left.done()
                 if streaming.done():
                     await streaming
         finally:
@@ -110,7 +124,7 @@ class EventStream(Response):
                 task.cancel()
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([streaming])
-        if not left:
+        if not gone:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _stream(self, follower: Follower, send: Send, heartbeat_s: float | None) -> None:

@@ -39,7 +39,7 @@ async def outlook_of(context: Context, need: int | None = None) -> QueueOutlook 
         context: The server's.
         need: A job that should be in it, though it came just now.
     """
-    if not context.ready or context.hypervisor.away or not any(context.store.unfinished_by_state().values()):
+    if not context.ready or context.hypervisor.away or not any(context.store.jobs.unfinished_by_state().values()):
         return None
     with anyio.move_on_after(PATIENCE_S):
         return await context.hypervisor.estimates(need)

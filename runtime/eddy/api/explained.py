@@ -155,6 +155,7 @@ def explained(
     taken: Sequence[Taken],
     standing: JobStanding | None,
     ideal: JobAlone | None,
+    everyone: bool,
 ) -> Explained:
     """A job explained.
 
@@ -166,6 +167,7 @@ def explained(
         taken: Slots that were taken from it.
         standing: How it stands; None once it has ended.
         ideal: What it would take alone; of one that has ended, where that can be told.
+        everyone: Whether its place counts everyone's jobs.
     """
     life_ns, spent = spent_of(record, log, now_s)
     timed = [(e.what, _ns(e.at_s) - _ns(e.started_s)) for e in log if e.started_s is not None]
@@ -182,7 +184,7 @@ def explained(
         items_ns=sum(ns for what, ns in timed if what is JobEventKind.ITEM_DONE),
         preempted=list(taken),
         would_help=helps,
-        estimate=None if standing is None else estimate_answer(standing.estimate),
+        estimate=None if standing is None else estimate_answer(standing.estimate, everyone),
         words=[*_life(record, life_ns, spent), *([wait.words] if wait else []), *_help_words(record, helps)],
     )
 

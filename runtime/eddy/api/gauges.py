@@ -64,9 +64,11 @@ def _slots(slots: Iterable[SlotStatus]) -> Iterator[Metric]:
 
 
 def _jobs(store: Store) -> Iterator[Metric]:
-    states, happened = store.unfinished_by_state(), store.happened
+    states, happened = store.jobs.unfinished_by_state(), store.happened
     yield _labelled("eddy_jobs", "Jobs that have not ended, by state.", "state", _each(_UNFINISHED, states))
-    yield _one("eddy_tenants_with_jobs", "Tenants with jobs that have not ended.", len(store.unfinished_by_tenant()))
+    yield _one(
+        "eddy_tenants_with_jobs", "Tenants with jobs that have not ended.", len(store.jobs.unfinished_by_tenant())
+    )
     yield _counted("eddy_jobs_ended", "Jobs that ended since the start.", "state", _each(_FINAL, happened.ended))
     text = "Entries of jobs' event logs since the start: loads, items, preemptions, faults, by kind."
     kinds = [kind.value for kind in JobEventKind]
@@ -86,9 +88,9 @@ def _kept(context: Context) -> Iterator[Metric]:
     yield _one(
         "eddy_blob_bytes",
         "Bytes of blobs, with those on their way, and of outputs that tenants hold.",
-        store.blob_bytes_of_all,
+        store.blobs.booked_bytes_of_all,
     )
-    yield _one("eddy_output_bytes", "Bytes of outputs and logs on disk.", store.output_bytes)
+    yield _one("eddy_output_bytes", "Bytes of outputs and logs on disk.", store.retention.kept_bytes)
     jobs, freed = context.collected
     text = "Jobs whose outputs were removed to make room, since the start."
     yield CounterMetricFamily("eddy_outputs_collected_jobs", text, value=jobs)

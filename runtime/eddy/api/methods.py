@@ -14,6 +14,8 @@ _ONCE = (b"authorization", b"idempotency-key", b"content-type", b"content-encodi
 _READ = frozenset((*_ONCE, b"transfer-encoding", b"content-length"))
 _JSON = ("POST", "PATCH")
 """Methods whose bodies are JSON; what is put may be a blob."""
+_BODIES = (*_JSON, "PUT")
+"""Methods whose bodies are taken as they are: a coding would be kept with the bytes."""
 
 
 class Methods:
@@ -57,7 +59,7 @@ class Methods:
                 request, "unsupported-media-type", detail, field="Content-Type", allowed=["application/json"]
             )
             await answer(scope, receive, send)
-        elif _takes_json(method, path) and head.coding != "identity" and answers(app, method, path):
+        elif method in _BODIES and head.coding != "identity" and answers(app, method, path):
             detail = f"A body in the coding {head.coding} is not understood: send it as it is."
             answer = problems.respond(
                 Request(scope), "unsupported-media-type", detail, field="Content-Encoding", allowed=["identity"]

@@ -39,14 +39,14 @@ def see_to_operator(store: Store, hasher: KeyHasher, data: DataFolder) -> bool:
         key = new_key()
         # The file first: a start that is cut short between the two leaves a file that the next one replaces.
         write_private(data.key, (key + "\n").encode())
-        store.put_tenant(TenantRecord(OPERATOR, hasher.hash(key), admin=True, quota=_UNBOUNDED))
+        store.tenants.put(TenantRecord(OPERATOR, hasher.hash(key), admin=True, quota=_UNBOUNDED))
         return True
     return False
 
 
 def _wants_key(store: Store, hasher: KeyHasher, data: DataFolder) -> bool:
     try:
-        operator = store.tenant(OPERATOR)
+        operator = store.tenants.get(OPERATOR)
     except NotFound:
         return True
     if not data.key.exists():

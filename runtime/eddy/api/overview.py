@@ -89,17 +89,18 @@ def overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | Non
             job_answer(
                 *(record, store.numbers, applications, hypervisor.doing(record.id), context.kinds),
                 None if outlook is None or record.state.is_final else outlook.of(record.id),
+                viewer.admin,
             )
             for record in records
         ]
 
     starting = "" if context.ready else "starting"
     slots = sorted(hypervisor.slots(), key=lambda status: status.slot)
-    loads = store.unfinished_by_tenant()
+    loads = store.jobs.unfinished_by_tenant()
     counts = Counter[str]()
     for name, states in loads.items():
         counts.update(states if whose in (None, name) else {})
-    done = (_span(event, store.numbers) for event in store.latest_in_slots(whose, ENTRIES))
+    done = (_span(event, store.numbers) for event in store.events.latest_in_slots(whose, ENTRIES))
     return Overview(
         now_s=hypervisor.now_s(),
         ready=context.ready and not context.unavailable,
@@ -109,7 +110,7 @@ def overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | Non
         policy=hypervisor.policy,
         slots=[slot_answer(status, store.numbers, viewer) for status in slots],
         counts=dict(counts),
-        jobs=shown(store.under_way(whose, JOBS)),
+        jobs=shown(store.jobs.under_way(whose, JOBS)),
         ended=shown(_ended(store, whose)),
         spans=[span for span in done if span is not None],
         faults=dict(store.happened.faults) if viewer.admin else {},
@@ -136,5 +137,5 @@ def _span(event: JobEvent, numbers: Numbers) -> Span | None:
 
 def _ended(store: Store, whose: str | None) -> list[JobRecord]:
     """The newest jobs that have ended; each state has an index of its own."""
-    found = [record for state in JobState if state.is_final for record in store.jobs(whose, state, limit=ENDED)]
+    found = [record for state in JobState if state.is_final for record in store.jobs.page(whose, state, limit=ENDED)]
     return sorted(found, key=lambda record: -record.id)[:ENDED]

@@ -77,10 +77,12 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
         "eddy-error": Entry(500, "Eddy failed", "The server's log has the cause; please report it."),
         "file-damaged": Entry(500, "A stored file is damaged", "Upload the blob again, or run the job again."),
         "board-fault": Entry(502, "The board reported a fault", "`cause` says which; `eddy slots` shows the slot."),
+        "board-not-ready": Entry(502, "The board lacks something", "`cause` names it; ask `eddy doctor` on it."),
+        "foreign-design": Entry(502, "Another design is on the fabric", "boardd --take-fabric replaces it."),
         "configuration-failed": Entry(502, "The configuration port reported an error", "Check the image, then retry."),
         "module-fault": Entry(502, "A module misbehaved", "`cause` says how; `eddy module check` finds out why."),
         "memory-exhausted": Entry(503, "The board's memory arena is full", "Submit a smaller batch, or retry later."),
-        "compiler-missing": Entry(503, "There is no kernel compiler here", "Install `eddy[serve]` on the server."),
+        "compiler-missing": Entry(503, "There is no kernel compiler here", "Install `eddy[kernels]` on the server."),
         "sandbox-unavailable": Entry(503, "The kernel compiler cannot be confined", "`detail` says what is missing."),
         "too-many-uploads": Entry(503, "Too many uploads are in progress", "Send it again in a moment."),
         "too-many-connections": Entry(503, "Too many connections are open", "Close some, or wait."),
@@ -90,6 +92,9 @@ KINDS: Mapping[str, Entry] = MappingProxyType(
         "storage-damaged": Entry(503, "What was kept is damaged", "The log names the file; restore it from a backup."),
         "storage-in-use": Entry(503, "Another program uses the data base", "Stop it; the log says how to find it."),
         "storage-failed": Entry(503, "The data folder cannot be used", "The log says what the system reported."),
+        "pool-unreachable": Entry(
+            503, "The pool cannot be reached", "Start its NATS servers, then repeat the request."
+        ),
         "board-unreachable": Entry(503, "The board cannot be reached", "Start `eddy boardd`, then retry."),
     }
 )
@@ -160,7 +165,7 @@ def respond(
         extra_headers.setdefault("WWW-Authenticate", "Bearer")
     if "retry_after_s" in extra:
         extra_headers.setdefault("Retry-After", str(math.ceil(extra["retry_after_s"])))
-    if code in ("board-unreachable", "too-many-uploads"):
+    if code in ("board-unreachable", "pool-unreachable", "too-many-uploads"):
         extra_headers.setdefault("Retry-After", "1")
     return JSONResponse(body, status_code=body["status"], media_type=MEDIA_TYPE, headers=extra_headers)
 

@@ -49,7 +49,7 @@ def watch_for(board: BoardPort, kinds: Mapping[str, ClusterKind], path: Path, ne
 def least_of(store: Store, tenant: str) -> float:
     """Normalised progress a tenant was promised: its attribute `min_progress`, 0 where none will do."""
     try:
-        least = float(store.tenant(tenant).attributes.get("min_progress", 0.0))
+        least = float(store.tenants.get(tenant).attributes.get("min_progress", 0.0))
     except (NotFound, TypeError, ValueError):
         return 0.0
     return least if 0 <= least <= 1 else 0.0
@@ -64,7 +64,7 @@ def check_promise(store: Store, tenant: str, wanted: float) -> None:
     Raises:
         Conflict: Too much was promised to others.
     """
-    others = sum(least_of(store, record.id) for record in store.tenants() if record.id != tenant)
+    others = sum(least_of(store, record.id) for record in store.tenants.all() if record.id != tenant)
     if wanted + others > 1 + 1e-9:
         left = max(1 - others, 0.0)
         message = (

@@ -48,12 +48,15 @@ class Reloader:
 
     Args:
         values: Those the server was started with.
-        read: Reads them again, and checks them.
+        read: Reads them again, and checks each.
+        check: Raises `InvalidRequest` for those that a start would refuse.
     """
 
-    def __init__(self, values: Values, read: Callable[[], Values]) -> None:
+    def __init__(
+        self, values: Values, read: Callable[[], Values], check: Callable[[Values], None] = lambda _: None
+    ) -> None:
         self.values = dict(values)
-        self._read = read
+        self._read, self._check = read, check
         self._loop: asyncio.AbstractEventLoop | None = None
         self._asked = asyncio.Event()
 
@@ -78,7 +81,8 @@ class Reloader:
         try:
             new = self._read()
             changed = [name for name in self.values if new.get(name, self.values[name]) != self.values[name]]
-            live = [name for name in changed if name in LIVE]
+            live = [name for name in changed if self._may_change(name)]
+            self._check(new)
             tls = self._tls({**self.values, **{name: new[name] for name in live}})
         except EddyError as error:
             _log.error(f"configuration kept as it was: {error.message}")
@@ -87,11 +91,14 @@ class Reloader:
             server.use_certificate(tls)
         self.values.update((name, new[name]) for name in live)
         self._apply(server.context, live)
-        others = [name for name in changed if name not in LIVE]
+        others = [name for name in changed if name not in live]
         facts = {name: new[name] for name in live}
-        server.context.store.note(server.context.hasher.hash, "", "", "reload-configuration", facts)
+        server.context.store.audit.note(server.context.hasher.hash, "", "", "reload-configuration", facts)
         _log.warning("configuration reloaded", changed=facts, needs_restart=others)
         return live, others
+
+    def _may_change(self, name: str) -> bool:
+        return name in LIVE and (name not in TLS or bool(self.values["tls_cert"]))
 
     def _tls(self, values: Values) -> TlsFiles | None:
         """The certificate as its files are now, checked; None where the server has none, which only a restart changes.

@@ -46,9 +46,10 @@ def job_answer(
     doing: str = "",
     kinds: Mapping[str, KindView] = VIEWS,
     estimate: JobEstimate | None = None,
+    everyone: bool = False,
 ) -> Job:
     """The job object of a record; output links appear once the job has succeeded. `doing` is what it waits for,
-    `numbers` what jobs are told as."""
+    `numbers` what jobs are told as, `everyone` whether its place counts everyone's jobs."""
     view = kinds[record.kind]
     told = numbers.job.told
     number = told(record.id)
@@ -78,7 +79,7 @@ def job_answer(
         reuses=record.reuses,
         preemptions=record.preemptions,
         progress=Progress(done=record.items_done, total=record.batch),
-        estimate=estimate_answer(estimate),
+        estimate=estimate_answer(estimate, everyone),
         error=_job_error(record),
         kernel=_kernel(record.kernel) if record.kernel else None,
         outputs={name: f"{here}/outputs/{quote(name)}" for name in view.outputs(record, applications)} if done else {},

@@ -9,6 +9,7 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from eddy.api import in_flight
 from eddy.api.keys import caller_in_use, key_in_use
 from eddy.logs import request_id
 
@@ -38,6 +39,7 @@ class Requests:
         name = _named(scope) or secrets.token_hex(8).encode()
         token, logs = request_id.set(name.decode()), _log.isEnabledFor(logging.INFO)
         caller_in_use.set(None)  # whoever asked before on this connection
+        in_flight.begin(scope)
         line = _Line() if logs else None
 
         async def named(message: Message) -> None:
@@ -50,6 +52,7 @@ class Requests:
         try:
             await self._app(scope, receive, named)
         finally:
+            in_flight.end(scope)
             if line is not None:
                 line.say(scope)
             request_id.reset(token)

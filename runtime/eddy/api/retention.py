@@ -33,20 +33,20 @@ def collect(context: Context) -> bool:
         StorageFailed: The disk refused.
     """
     store, quota = context.store, context.settings.max_output_bytes
-    while leaving := store.leaving(quota):
+    while leaving := store.retention.leaving(quota):
         jobs = [each.job for each in leaving]
         size = sum(each.size_bytes for each in leaving)
         first, last = store.numbers.job.told(jobs[0]), store.numbers.job.told(jobs[-1])
         facts = {"jobs": len(jobs), "first": first, "last": last, "bytes": size, "quota": quota}
-        store.note(context.hasher.hash, "", "", "collect-outputs", facts)
-        freed = store.collect(leaving)
+        store.audit.note(context.hasher.hash, "", "", "collect-outputs", facts)
+        freed = store.retention.collect(leaving)
         done, gone = context.collected
         context.collected = done + len(jobs), gone + freed
         _log.info("outputs removed to make room", **facts)
         if not freed:
             break
-    if quota and store.output_bytes > quota:
+    if quota and store.retention.kept_bytes > quota:
         message = "outputs that are held, or of jobs that have not ended, have more than --max-output-bytes"
-        _log.warning(message, bytes=store.output_bytes, quota=quota)
+        _log.warning(message, bytes=store.retention.kept_bytes, quota=quota)
         return False
     return True

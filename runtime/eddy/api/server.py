@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import socket
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -19,6 +17,7 @@ import structlog
 import uvicorn
 
 from eddy import logs, presence, signals
+from eddy.api import log_lines
 from eddy.api.app import create_app
 from eddy.api.connections import guarded
 from eddy.api.context import ApiSettings, Context
@@ -62,6 +61,9 @@ _log = structlog.get_logger("eddy.api")
 Progress = Callable[[str], None]
 
 
+Beside = Callable[["Server"], Coroutine[Any, Any, None]]
+
+
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     """What `eddy serve` is told; the fields are those of `eddy.settings`."""
@@ -97,6 +99,7 @@ class Server:
         board: A board to use instead of opening the one the settings name.
         kinds: Kinds of jobs it takes beside applications and kernels.
         reloader: Settings that may be read again while it runs.
+        beside: What runs in its loop while it serves, given the server.
 
     Raises:
         InvalidRequest: A setting is wrong.
@@ -112,16 +115,18 @@ class Server:
         board: BoardPort | None = None,
         kinds: Sequence[ServedKind] = (),
         reloader: Reloader | None = None,
+        beside: Sequence[Beside] = (),
     ) -> None:
-        _check_names(settings)  # before anything is made: building a board may take minutes
+        names = {name: getattr(settings, name) for name in ("policy", "gpu_policy", "price")}
+        check_policies(names)  # before anything is made: building a board may take minutes
         self.settings = settings
-        self._kinds, self._reloader = kinds, reloader
+        self._kinds, self._reloader, self._beside = kinds, reloader, beside
         self._socket = _listen(settings.host, settings.port)
         self.host, self.port = self._socket.getsockname()[:2]
         self.failed = False
         with contextlib.ExitStack() as undo:
             undo.callback(self._socket.close)
-            _logging(settings.log_level, settings.log_format)
+            log_lines.configure(settings.log_level, settings.log_format)
             self._tracer = None
             if settings.traces:
                 self._tracer, end = open_tracer(settings.traces)
@@ -131,8 +136,10 @@ class Server:
             self.store = Store(data.database)
             undo.callback(self.store.close)
             self._hasher = KeyHasher(load_secret(data.secret, data.first_start))
+            if data.first_start:
+                self.store.audit.begin(self._hasher.hash)
             if settings.boardd is not None:
-                self.store.announce = NotaryClient(settings.boardd).announce
+                self.store.audit.announce = NotaryClient(settings.boardd).announce
             self.key_file = data.key
             self.key_is_new = see_to_operator(self.store, self._hasher, data)
             data.settle(self.url)
@@ -145,7 +152,7 @@ class Server:
                 self.board = board or _board(settings, self.catalogue, progress)
                 undo.callback(self.board.release)
             if settings.boardd is not None:
-                self.store.announce_head()
+                self.store.audit.announce_head()
             self._uvicorn = self._make()
             for path in self.store.sweep():
                 _log.warning("swept a file that nothing names", path=str(path))
@@ -227,6 +234,7 @@ class Server:
         views = [kind.view for kind in self._kinds]
         app = create_app(hypervisor, self.store, self.catalogue, self._hasher, self.settings.api, self._fail, views)
         self._context: Context = app.state.context
+        self.app = app
         tls = self.settings.tls
         config = uvicorn.Config(
             app,
@@ -242,6 +250,7 @@ class Server:
         beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
         if self._reloader is not None:
             beside.append(partial(self._reloader.run, self))
+        beside += [partial(each, self) for each in self._beside]
         if self._tracer is not None:
             beside.append(partial(trace_jobs, self._context, self._tracer))
         return _Loop(config, app.state.context.ending, hypervisor.wait_ready, beside)
@@ -331,6 +340,9 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as failure:
         listener.close()
         reason = (failure.strerror if isinstance(failure, OSError) else None) or failure
+        if isinstance(failure, socket.gaierror):
+            message = f"Cannot listen on {host} ({reason}); choose an address of this machine with --host."
+            raise InvalidRequest(message, field="host", asked=host) from failure
         message = f"Cannot listen on {host}:{port} ({reason}); choose another --port."
         raise Conflict(message, field="port", asked=port) from failure
     return listener
@@ -343,16 +355,19 @@ def _policy(name: str, setting: str) -> DispatchPolicy:
     return POLICIES[name]()
 
 
-def _check_names(settings: ServerSettings) -> None:
+def check_policies(values: Mapping[str, Any]) -> None:
     """Refuse policies that do not exist.
+
+    Args:
+        values: `policy`, `gpu_policy` and `price` are looked at.
 
     Raises:
         InvalidRequest: Names the setting, and what it may be.
     """
-    _policy(settings.policy, "policy")
-    _policy(settings.gpu_policy, "gpu_policy")
-    if settings.price != WHOLE and settings.price not in PRICE_POLICIES:
-        message = f"There is no price policy {settings.price!r}."
+    for name in ("policy", "gpu_policy"):
+        _policy(values[name], name)
+    if values["price"] != WHOLE and values["price"] not in PRICE_POLICIES:
+        message = f"There is no price policy {values['price']!r}."
         raise InvalidRequest(message, field="price", allowed=[WHOLE, *sorted(PRICE_POLICIES)])
 
 
@@ -381,7 +396,7 @@ def weight_of(store: Store, tenant: str) -> float:
     The API takes none that will not do; a folder of an earlier version may have one.
     """
     try:
-        weight = float(store.tenant(tenant).attributes.get("weight", 1.0))
+        weight = float(store.tenants.get(tenant).attributes.get("weight", 1.0))
     except (NotFound, TypeError, ValueError):
         return 1.0
     return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0
@@ -398,20 +413,4 @@ def _board(settings: ServerSettings, catalogue: CatalogueInForce, progress: Prog
         scrubbed=[name for name, each in catalogue.now.modules.items() if each.scrubs(each.verified_build)],
         latency=catalogue.estimates_s,
         progress=progress,
-    )
-
-
-def _logging(level: str, form: str) -> None:
-    logs.configure(level, form)
-    threshold = getattr(logging, level.upper())
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            lambda _, __, values: logs.render(values, form),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # as it is when something is said
     )

@@ -120,7 +120,7 @@ def open_tracer(endpoint: str) -> tuple[Tracer, Callable[[], None]]:
 
 async def trace_jobs(context: Context, tracer: Tracer) -> None:
     """Export every job that ends from now on, until cancelled; what cannot be exported harms nobody."""
-    after = await anyio.to_thread.run_sync(context.store.before_last, None, 0)
+    after = await anyio.to_thread.run_sync(context.store.events.before_last, None, 0)
     async for event in context.hypervisor.follow_all(None, after):
         if event.what is JobEventKind.STATE and event.state is not None and event.state.is_final:
             try:
@@ -132,10 +132,10 @@ async def trace_jobs(context: Context, tracer: Tracer) -> None:
 
 
 def _export(context: Context, tracer: Tracer, event: JobEvent) -> None:
-    record = context.store.job(event.tenant, event.job)
+    record = context.store.jobs.get(event.tenant, event.job)
     export(
         tracer,
         record,
         context.store.numbers.job.told(record.id),
-        context.store.events(event.tenant, event.job, limit=_EVENTS),
+        context.store.events.of(event.tenant, event.job, limit=_EVENTS),
     )

@@ -35,6 +35,7 @@ def serve(
     notary: Path | None = None,
     ready: Callable[[Boardd], None] | None = None,
     progress: Callable[[str], None] | None = None,
+    take_fabric: bool = False,
 ) -> None:
     """Open a board and serve it until a signal asks for the end.
 
@@ -47,6 +48,7 @@ def serve(
         notary: Folder of the key and the list of `eddy.board.notary`; beside the socket where not given.
         ready: Called once clients can connect.
         progress: Told what is being built; standard error where not given.
+        take_fabric: Configure a real board's fabric although somebody else's design is on it.
 
     Raises:
         InvalidRequest: No such board or profile.
@@ -54,7 +56,7 @@ def serve(
         StorageInUse: Another boardd has begun to.
     """
     with signals.caught():
-        _serve(board, socket_path, profile, images, trusted_keys, notary, ready, progress or _to_stderr)
+        _serve(board, socket_path, profile, images, trusted_keys, notary, ready, progress or _to_stderr, take_fabric)
 
 
 def _serve(
@@ -66,6 +68,7 @@ def _serve(
     notary: Path | None,
     ready: Callable[[Boardd], None] | None,
     progress: Callable[[str], None],
+    take_fabric: bool,
 ) -> None:
     with os_errors(socket_path):
         socket_path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,6 +88,8 @@ def _serve(
                 trusted_keys=trusted_keys,
                 first_seq=journal.first_seq(),
                 progress=progress,
+                record=socket_path.with_name("fabric.json"),
+                take_fabric=take_fabric,
             )
         if not isinstance(opened, PynqBoard):
             raise InvalidRequest(f"boardd owns hardware, not a {board} board", field="board", allowed=["rtl", "pynq"])

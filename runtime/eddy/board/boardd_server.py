@@ -18,6 +18,7 @@ from eddy.board.boardd_calls import Calls, Wait
 from eddy.board.journal import Journal
 from eddy.board.pynq import PynqBoard
 from eddy.core.errors import Conflict, InvalidRequest
+from eddy.notify import READY, STOPPING, Notifier
 
 SOCKET_MODE = 0o660
 SEND_TIMEOUT_S = 5.0
@@ -62,6 +63,7 @@ class Boardd:
         self._client: _Client | None = None
         self._newcomers: dict[socket.socket, _Client] = {}
         self._stopping = False
+        self._manager = Notifier()
 
     def stop(self) -> None:
         """Ask the loop to end; may be called from a signal handler or another thread."""
@@ -75,7 +77,10 @@ class Boardd:
             ending.callback(self._close_sockets)
             ending.callback(self._path.unlink, missing_ok=True)
             ending.callback(self._board.release)
+            ending.callback(self._manager.tell, STOPPING)
+            self._manager.tell(READY)
             while not self._stopping:
+                self._manager.beat()
                 for key, _ in self._selector.select(self._patience_s()):
                     self._ready(key.fileobj)
                 self._work()
@@ -95,7 +100,7 @@ class Boardd:
             return 0.0
         if self._client is None and self._board.busy:
             return 0.0
-        return TICK_S if self._board.clock.free_running and self._board.busy else None
+        return TICK_S if self._board.clock.free_running and self._board.busy else self._manager.interval_s
 
     def _work(self) -> None:
         """Let board time pass where somebody waits for it, or where nobody can."""

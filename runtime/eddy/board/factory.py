@@ -3,7 +3,7 @@
 ====== ============================ ==============================
 name   PYNQ `Device`                clock
 ====== ============================ ==============================
-pynq   the board's own              `WallClock`
+pynq   the board's own              `WallClock`, by the shell
 rtl    `eddy_sim.device`            the simulated device's
 model  none: discrete events        virtual, in the board itself
 ====== ============================ ==============================
@@ -12,7 +12,6 @@ model  none: discrete events        virtual, in the board itself
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -21,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from eddy.board.clock import Clock, WallClock
+from eddy.board.clock import Clock
 from eddy.board.images import ImageStore
 from eddy.board.port import READY, BoardPort, Preparation
 from eddy.board.profile import Profile, load_profile
@@ -30,6 +29,7 @@ from eddy.board.socket import SocketBoard
 from eddy.core.errors import BoardUnreachable, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
+    from eddy.board.overlay import OverlayFabric
     from eddy.board.pynq import PynqBoard
 
 BOARDS = ("rtl", "pynq", "model")
@@ -37,8 +37,13 @@ IMAGES = Path("/lib/firmware/eddy")
 """Where a real board's overlay and images lie, one folder a profile."""
 TRUSTED_KEYS = Path("/etc/eddy/trusted-keys")
 """Where a real board's trusted public keys lie."""
+RECORD = Path("/run/eddy/fabric.json")
+"""Where it is written down what a real board's fabric holds; in memory, so that a reboot forgets it."""
 RETRY_S = 0.02
 """Wall seconds between two attempts to reach a boardd that is coming up."""
+BUSY_S = 30.0
+"""Wall seconds that one which listens, and says nothing, is waited for beyond that: on a machine that others use up it
+may not have had its turn yet."""
 
 Progress = Callable[[str], None]
 
@@ -54,6 +59,8 @@ def open_board(
     scrubbed: Collection[str] = (),
     latency: Mapping[str, float] | Callable[[str, str], float] = MappingProxyType({}),
     progress: Progress = lambda _: None,
+    record: Path = RECORD,
+    take_fabric: bool = False,
 ) -> BoardPort:
     """Open a board in this process.
 
@@ -67,8 +74,11 @@ def open_board(
         scrubbed: For ``model``: those of them that a reset makes clean for another tenant.
         latency: For ``model``: seconds an item takes, by task or module, or a function of module and item.
         progress: Told what is being built.
+        record: For ``pynq``: where it is written down what the fabric holds; in memory.
+        take_fabric: For ``pynq``: configure the fabric although somebody else's design is on it.
 
     Raises:
+        BoardNotReady: For ``pynq``: what is missing, or whose design is in the way.
         InvalidRequest: No such kind; or signatures are required and no key is trusted.
         NotFound: No such profile, or no overlay where one is needed.
     """
@@ -76,7 +86,9 @@ def open_board(
     if kind == "rtl":
         return _open_rtl(found, images, trusted_keys, first_seq, progress)
     if kind == "pynq":
-        return _open_pynq(found, images or IMAGES / found.name, trusted_keys or TRUSTED_KEYS, first_seq)
+        return _open_pynq(
+            found, images or IMAGES / found.name, trusted_keys or TRUSTED_KEYS, first_seq, record, take_fabric
+        )
     if kind == "model":
         from eddy.board.model import ModelBoard
 
@@ -90,6 +102,7 @@ def connect(path: Path, patience_s: float = 0.0, progress: Callable[[str], None]
     Args:
         path: Its socket.
         patience_s: Wall seconds in which it may still come up: whoever starts both need not start one after the other.
+            One that listens and is busy is waited for longer, where this is not 0.
         progress: Told that it is waited for.
 
     Raises:
@@ -99,8 +112,9 @@ def connect(path: Path, patience_s: float = 0.0, progress: Callable[[str], None]
     while True:
         try:
             return SocketBoard(path)
-        except BoardUnreachable:
-            if time.monotonic() >= until_s:
+        except BoardUnreachable as failure:
+            listens = patience_s > 0 and isinstance(failure.__cause__, TimeoutError)
+            if time.monotonic() >= until_s + (BUSY_S if listens else 0.0):
                 raise
             if not told:
                 progress(f"waiting up to {patience_s:g} s for boardd at {path}")
@@ -128,17 +142,20 @@ def _open_rtl(
     return board
 
 
-def _open_pynq(profile: Profile, images: Path, trusted_keys: Path, first_seq: int) -> BoardPort:
-    import pynq
+def _open_pynq(
+    profile: Profile, images: Path, trusted_keys: Path, first_seq: int, record_file: Path, take_fabric: bool
+) -> BoardPort:
+    from eddy.board.real_board import check_surroundings, opened_fabric
 
-    overlay = images / "eddy.bit"
-    if not overlay.is_file():
-        raise NotFound(f"no overlay {overlay}; install the bitstreams of profile {profile.name} there", field="images")
-    device = pynq.Device.active_device
+    file = images / "eddy.bit"
+    if not file.is_file():
+        raise NotFound(f"no overlay {file}; install the bitstreams of profile {profile.name} there", field="images")
     keys = trusted_keys if trusted_keys.is_dir() else None
     trust = Trust.load(profile.requires_signature, keys)
-    fresh = not _configured(overlay)
-    return open_device(overlay, device, WallClock(), profile, images, trust, first_seq, download=fresh)
+    check_surroundings()
+    opened = opened_fabric(file, profile, record_file, take_fabric)
+    store = ImageStore(images, profile.configuration.image_cache_bytes)
+    return _board(opened.fabric, opened.clock, profile, store, trust, first_seq)
 
 
 def open_device(
@@ -150,10 +167,9 @@ def open_device(
     trust: Trust,
     first_seq: int = 0,
     *,
-    download: bool = True,
     preparer: Callable[[str], Preparation] = lambda module: READY,
 ) -> PynqBoard:
-    """Open the board on a PYNQ device: what `rtl` and `pynq` share, which is everything above the device.
+    """Configure a PYNQ device that heeds PYNQ's calls, and open the board on it.
 
     Args:
         file: The overlay's `.bit`, its `.hwh` beside it.
@@ -163,41 +179,33 @@ def open_device(
         images: Folder of partial bitstreams.
         trust: Whose signatures count.
         first_seq: Number of the first event.
-        download: Whether to configure the fabric; False where this overlay is on it already.
         preparer: Makes what the loads of a module need beforehand.
     """
     import pynq
 
     from eddy.board.overlay import OverlayFabric
-    from eddy.board.pynq import PynqBoard
 
     loop = asyncio.new_event_loop()
     # PYNQ registers its interrupt files with the thread's current loop while the drivers are made.
     asyncio.set_event_loop(loop)
     pynq.Device.active_device = device
-    overlay = pynq.Overlay(str(file), download=download, device=device)
-    fabric = OverlayFabric(overlay, profile, loop)
-    board = PynqBoard(
-        fabric, clock, profile, ImageStore(images, profile.configuration.image_cache_bytes), trust, first_seq, preparer
-    )
+    overlay = pynq.Overlay(str(file), device=device)
+    store = ImageStore(images, profile.configuration.image_cache_bytes)
+    return _board(OverlayFabric(overlay, profile, loop), clock, profile, store, trust, first_seq, preparer)
+
+
+def _board(
+    fabric: OverlayFabric,
+    clock: Clock,
+    profile: Profile,
+    store: ImageStore,
+    trust: Trust,
+    first_seq: int,
+    preparer: Callable[[str], Preparation] = lambda module: READY,
+) -> PynqBoard:
+    from eddy.board.pynq import PynqBoard
+
+    board = PynqBoard(fabric, clock, profile, store, trust, first_seq, preparer)
     # Whoever forgets `release` leaves at least no task behind that waits for an interrupt.
     weakref.finalize(board, fabric.close)
     return board
-
-
-def _configured(overlay: Path) -> bool:
-    """Whether this very overlay is on the board already.
-
-    A boardd that takes over from one that died must not configure the whole fabric over slots that may be in the
-    middle of a burst; it closes them instead. Reading a register of an empty fabric would hang the processor, so this
-    asks PYNQ's own record and the kernel, not the fabric.
-    """
-    from pynq.pl_server.embedded_device import bitstream_hash
-    from pynq.pl_server.global_state import global_state_file_exists, load_global_state
-
-    state = Path("/sys/class/fpga_manager/fpga0/state")
-    if not state.is_file() or state.read_text().strip() != "operating" or not global_state_file_exists():
-        return False
-    record = load_global_state()
-    same = os.path.realpath(record.bitfile_name) == os.path.realpath(overlay)
-    return bool(same and record.bitfile_hash == bitstream_hash(str(overlay)))

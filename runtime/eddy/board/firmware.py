@@ -18,15 +18,17 @@ import dataclasses
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eddy.board.fpga_manager import to_binary
 from eddy.board.image_files import image_of, read_manifest
 from eddy.core.errors import ImageRefused, InvalidRequest
 from eddy.core.slots import Image
-from eddy.files import write_private
+from eddy.files import os_errors, write_private
 
 SHELL, ACCELERATOR, OURS = "shell.json", "accel.json", "eddy"
 _FOLDER = re.compile(r"(.+)_slot(\d+)")
@@ -34,6 +36,8 @@ _SYNC, _SWAPPED = bytes.fromhex("aa995566"), bytes.fromhex("665599aa")
 """The synchronisation word as a `.bit` has it, and with the bytes of each word the other way round, as the kernel
 takes files (Ref: UG570, "Bitstream Composition"; UG1283, `-w -process_bitstream bin`)."""
 _HEAD_BYTES = 4096
+_BOOT_MARK_AT, _BOOT_MARK = 0x24, b"XNLX"
+"""What marks a boot image, and where (Ref: UG1283, "Zynq UltraScale+ MPSoC Boot Header", Image Identification)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,50 @@ def import_package(base: Path, images: Path) -> tuple[Brought, ...]:
     if not found:
         raise InvalidRequest(f"{base} has no accelerator: none of its folders has an {ACCELERATOR}", field="package")
     return found
+
+
+def export_package(images: Path, base: Path) -> tuple[Brought, ...]:
+    """Write a board's folder of images as a package, which other loaders and `import_package` read.
+
+    The order of bytes is the kernel's. Nothing in it is for a kernel's driver: there is one overlay, the shell's.
+
+    Args:
+        images: The folder, with the shell's own manifest in it.
+        base: The package, which must not be there yet.
+
+    Raises:
+        InvalidRequest: There is something already, or no shell's manifest.
+        ImageRefused: A `.bit` file is damaged.
+        StorageFailed: The package cannot be written.
+    """
+    shell = read_manifest(images / "eddy.json")
+    if base.exists():
+        raise InvalidRequest(f"{base} exists; export to a folder that is not there yet", field="package")
+    with os_errors(base):
+        base.mkdir(parents=True)
+        said = {"shell_type": "PL_DFX", "num_pl_slots": str(len(shell["slots"])), OURS: {"shell": shell["shell"]}}
+        _put(base / SHELL, said)
+        if (images / "eddy.bit").is_file():
+            (base / f"{base.name}.bit.bin").write_bytes(to_binary((images / "eddy.bit").read_bytes()))
+        if (images / "eddy.dtbo").is_file():
+            shutil.copyfile(images / "eddy.dtbo", base / f"{base.name}.dtbo")
+        return tuple(_exported(path, base) for path in sorted(images.glob("*__slot*.json")))
+
+
+def _exported(path: Path, base: Path) -> Brought:
+    image = image_of(read_manifest(path), path)
+    name = f"{image.module}_slot{image.slot}"
+    folder = base / image.module / name
+    folder.mkdir(parents=True)
+    (folder / f"{name}.bit.bin").write_bytes(to_binary(path.with_suffix(".bit").read_bytes()))
+    # Neither signature nor SHA-256: both are of the .bit file, which an import makes again.
+    ours = {"module": image.module, "build": image.build, "clk_hz": image.clk_hz}
+    _put(folder / ACCELERATOR, {"accel_type": "SIHA_PL_DFX", "accel_devices": [], OURS: ours})
+    return Brought(str(folder), str(folder / f"{name}.bit.bin"), "", image.module, image.slot)
+
+
+def _put(path: Path, value: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -146,10 +194,10 @@ def _image(folder: Path, shell: Mapping[str, Any]) -> tuple[Image, bytes, str]:
     payload, part = _payload(folder)
     if part and part != shell["part"]:
         raise InvalidRequest(f"it was built for part {part}; this board has {shell['part']}")
-    if len(payload) != slot["image_bytes"]:
+    if len(payload) > slot["image_bytes"]:
         raise InvalidRequest(
-            f"its bitstream has {len(payload)} bytes; every one for slot {slot['index']} has {slot['image_bytes']}, as"
-            " its region asks for: it was built for another region"
+            f"its bitstream has {len(payload)} bytes; the largest for slot {slot['index']} has {slot['image_bytes']},"
+            " as its region asks for: it was built for another region"
         )
     file = _bit_file(f"{ours.get('module')};PARTIAL=TRUE", shell["part"], payload)
     place = {"shell": shell["shell"], "slot": slot["index"], "bytes": len(payload)}
@@ -165,6 +213,13 @@ def _payload(folder: Path) -> tuple[bytes, str]:
     if len(files) != 1:
         raise InvalidRequest(f"it has {len(files)} bitstreams ({', '.join(path.name for path in files)}), not one")
     data = files[0].read_bytes()
+    if data[_BOOT_MARK_AT:].startswith(_BOOT_MARK):
+        raise InvalidRequest(
+            f"{files[0].name} is a boot image, as authenticated and encrypted bitstreams are: Eddy loads plain partial"
+            " bitstreams and checks its own signatures, for a secure load that fails clears the whole fabric, other"
+            " tenants' slots included; give the bitstream itself (.bit, or bootgen -process_bitstream bin) and sign its"
+            " manifest"
+        )
     payload, part = _without_header(data) if files[0].suffix == ".bit" else (data, "")
     head = payload[:_HEAD_BYTES]
     if _SYNC in head:

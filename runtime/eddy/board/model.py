@@ -153,8 +153,9 @@ class ModelBoard:
             image_cache_bytes=profile.configuration.image_cache_bytes,
         )
         port = profile.configuration
+        rate = port.storage_bytes_per_s
         times = {
-            s.index: LoadTime(s.image_bytes / port.storage_bytes_per_s, s.image_bytes / port.bytes_per_s)
+            s.index: LoadTime(s.image_bytes / rate if rate else 0.0, s.image_bytes / port.bytes_per_s)
             for s in profile.slots
         }
         options.setdefault("load_times", times)

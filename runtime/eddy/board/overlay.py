@@ -1,4 +1,7 @@
-"""A configured PYNQ overlay as a `Fabric`: stock PYNQ calls and the drivers of `eddy_drivers`, nothing else.
+"""A configured PYNQ overlay as a `Fabric`: the drivers of `eddy_drivers` over what PYNQ maps.
+
+Images are loaded and buffers synced by stock PYNQ calls on the simulated board, and past PYNQ on a real one
+(`KernelCalls` says why).
 
 Only this module touches `pynq` and the drivers. It finds the blocks of the static region by their types in the
 overlay's metadata and orders them by address, which is the order of the slots in the shell's address map.
@@ -11,7 +14,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +26,8 @@ from eddy_drivers.hls_accelerator import MAP_MAJOR as HLS_MAP_MAJOR
 from eddy_drivers.hls_accelerator import HlsAccelerator
 from eddy_drivers.identity import read_identity
 from eddy_drivers.memory_counters import MemoryCounters
+from eddy_drivers.regs import shell as regs_shell
+from eddy_drivers.regs import window
 from eddy_drivers.regs.axi_intc import Input
 from eddy_drivers.shell import Shell
 from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
@@ -30,10 +35,13 @@ from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
 from eddy.board.clock import run_due
 from eddy.board.dram_map import hash_masks, units
 from eddy.board.fabric import Fault, Identity, KernelEnd, KernelStart, SlotFabric, Window
+from eddy.board.fabric_record import FabricRecord
+from eddy.board.fpga_manager import FpgaManager
+from eddy.board.pages import PAGE
 from eddy.board.port import Cause, CoreReport, MonitorCounters
 from eddy.board.profile import Profile
 from eddy.core.counters import CoreCounters, MemoryUse
-from eddy.core.errors import BoardFault, Conflict
+from eddy.core.errors import BoardFault, BoardNotReady, Conflict
 from eddy.gpu.shape import ClusterShape
 
 PORT_BYTES = 16
@@ -44,6 +52,74 @@ _REGISTER_CAUSES = frozenset({Cause.CONTROL_TIMEOUT, Cause.CONTROL_REFUSED})
 """Faults of a register access: what the bank has as their address is an offset."""
 
 
+class DeviceCalls(Protocol):
+    """What differs between devices below the overlay: how a slot is loaded, and how ranges leave the CPU's cache."""
+
+    def load_partial(self, overlay: Any, region: str, file: Path) -> None:
+        """Load a slot; back when the port is done with it.
+
+        Raises:
+            OSError, ConfigurationFailed: Refused.
+        """
+
+    def flush(self, buffer: Any, start: int, end: int) -> None:
+        """Write the CPU's lines of a range of a buffer back to memory."""
+
+    def invalidate(self, buffer: Any, start: int, end: int) -> None:
+        """Drop the CPU's lines of a range of a buffer."""
+
+
+class StockCalls:
+    """By PYNQ's own calls, on a device that heeds their ranges."""
+
+    def load_partial(self, overlay: Any, region: str, file: Path) -> None:
+        """Load a slot."""
+        overlay.pr_download(region, str(file))
+
+    def flush(self, buffer: Any, start: int, end: int) -> None:
+        """Write a range back."""
+        buffer[start:end].flush()
+
+    def invalidate(self, buffer: Any, start: int, end: int) -> None:
+        """Drop a range."""
+        buffer[start:end].invalidate()
+
+
+class KernelCalls:
+    """Past PYNQ's device for Zynq UltraScale+, which syncs whole buffers and runs `xclbinutil` for every partial load.
+
+    Args:
+        manager: The configuration port.
+        record: Told of each load before it begins and when it has ended.
+    """
+
+    def __init__(self, manager: FpgaManager, record: FabricRecord) -> None:
+        self._manager, self._record = manager, record
+
+    def load_partial(self, overlay: Any, region: str, file: Path) -> None:
+        """Load a slot; the file says where it goes."""
+        del overlay, region
+        self._record.partial("begun")
+        try:
+            self._manager.load_partial(file)
+        except BaseException:
+            self._record.partial("failed")
+            raise
+        self._record.partial("done")
+
+    def flush(self, buffer: Any, start: int, end: int) -> None:
+        """Write a range back."""
+        import pyxrt
+
+        buffer.bo.sync(pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE, end - start, start)
+
+    def invalidate(self, buffer: Any, start: int, end: int) -> None:
+        """Drop a range."""
+        import pyxrt
+
+        buffer.bo.sync(pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE, end - start, start)
+
+
 class OverlayFabric:
     """The fabric behind a downloaded overlay.
 
@@ -51,13 +127,21 @@ class OverlayFabric:
         overlay: The overlay, configured.
         profile: The board's profile: how large the arena is, and how memory falls into rows.
         loop: The loop interrupts are awaited on; the thread's current one while this is made.
+        calls: How the device below it is asked.
 
     Raises:
         BoardFault: The overlay has not the blocks a shell has.
+        BoardNotReady: The interrupt has no UIO file, or the arena lies where the slots' ports do not reach.
     """
 
-    def __init__(self, overlay: Any, profile: Profile, loop: asyncio.AbstractEventLoop) -> None:
-        self._overlay = overlay
+    def __init__(
+        self,
+        overlay: Any,
+        profile: Profile,
+        loop: asyncio.AbstractEventLoop,
+        calls: DeviceCalls | None = None,
+    ) -> None:
+        self._overlay, self._calls = overlay, calls or StockCalls()
         self.loop = loop
         self.bell = asyncio.Event()
         self.shell: Shell = _only(overlay, Shell)
@@ -83,15 +167,15 @@ class OverlayFabric:
             for index, (bank, wizard, module) in enumerate(zip(banks, wizards, modules, strict=True))
         )
         # One allocation for as long as the process lives: memory that a slot may still write to never goes back.
-        self.memory = _Memory(pynq.allocate((profile.arena.bytes,), dtype="u1", target=overlay.device), self.shell)
+        self.memory = _Memory(_reserve(overlay.device, profile), self.shell, self._calls)
 
     def download(self, region: str, file: Path) -> None:
         """Push a partial bitstream through the configuration port.
 
         Raises:
-            OSError: The port refused it.
+            OSError, ConfigurationFailed: The port refused it.
         """
-        self._overlay.pr_download(region, str(file))
+        self._calls.load_partial(self._overlay, region, file)
 
     def close(self) -> None:
         """Await no interrupt any more and give the loop back."""
@@ -105,7 +189,39 @@ class OverlayFabric:
     def _line(self, pins: dict[int, str], index: int) -> _Line:
         if index not in pins:
             raise BoardFault(f"the overlay has nothing at input {index} of its interrupt controller", cause="metadata")
-        return _Line(pynq.Interrupt(pins[index]), self.loop, self.bell)
+        try:
+            return _Line(pynq.Interrupt(pins[index]), self.loop, self.bell)
+        except (ValueError, OSError) as error:
+            raise BoardNotReady(
+                f"the fabric's interrupt has no UIO file ({error}); the device tree needs a generic-uio node for GIC"
+                " SPI 89, and the kernel's command line uio_pdrv_genirq.of_id=generic-uio",
+                cause="interrupt",
+            ) from error
+
+
+def _reserve(device: Any, profile: Profile) -> Any:
+    """The arena, where the slots' ports reach it.
+
+    Raises:
+        BoardNotReady: The kernel has no room of that size, or gave memory that the profile does not know.
+    """
+    try:
+        buffer = pynq.allocate((profile.arena.bytes,), dtype="u1", target=device)
+    except RuntimeError as error:
+        raise BoardNotReady(
+            f"the kernel has no {profile.arena.bytes} bytes of contiguous memory ({error}); raise cma= on its command"
+            " line, or lower the arena of the profile",
+            cause="memory",
+        ) from error
+    first, last = int(buffer.device_address), int(buffer.device_address) + profile.arena.bytes
+    dram = profile.dram
+    if first % PAGE or not dram.base <= first <= last <= dram.base + dram.bytes:
+        raise BoardNotReady(
+            f"the arena came to lie at {first:#x} to {last:#x}, the profile's memory is {dram.base:#x} to"
+            f" {dram.base + dram.bytes:#x}; use the profile of this board, or reserve memory inside of it (cma=)",
+            cause="memory-address",
+        )
+    return buffer
 
 
 def memory_bytes_per_cycle(profile: Profile) -> float:
@@ -398,17 +514,37 @@ class _Line:
 class _Memory:
     """The arena: one PYNQ buffer. What leaves the CPU's cache must leave the one that the slots share, too."""
 
-    def __init__(self, buffer: Any, shell: Shell) -> None:
-        self._buffer = buffer
+    def __init__(self, buffer: Any, shell: Shell, calls: DeviceCalls) -> None:
+        self._buffer, self._calls = buffer, calls
         self._shell = shell
         self.address = int(buffer.device_address)
         self.bytes: npt.NDArray[np.uint8] = np.asarray(buffer)
 
     def flush(self, start: int, end: int) -> None:
         if end > start:
-            self._buffer[start:end].flush()
+            self._calls.flush(self._buffer, start, end)
             self._shell.flush(self.address + start, end - start)
 
     def invalidate(self, start: int, end: int) -> None:
         if end > start:
-            self._buffer[start:end].invalidate()
+            self._calls.invalidate(self._buffer, start, end)
+
+
+def shell_time_s(profile: Profile, device: Any, configured_s: float) -> Callable[[], float]:
+    """Board time by the shell's own cycle counter, which goes on while processes come and go.
+
+    Args:
+        profile: At which rate the shell is clocked.
+        device: The PYNQ device; its registers are first read when time is first asked for.
+        configured_s: When the fabric was configured: cycles count from there.
+    """
+    bank: list[Any] = []
+
+    def now_s() -> float:
+        if not bank:
+            bank.append(pynq.MMIO(window.BASE + window.SHELL.offset, window.SHELL.bytes, device=device))
+        # Reading the low word latches the high one.
+        low = int(bank[0].read(regs_shell.CYCLES_LO.offset))
+        return configured_s + (int(bank[0].read(regs_shell.CYCLES_HI.offset)) << 32 | low) / profile.shell_hz
+
+    return now_s

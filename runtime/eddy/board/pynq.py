@@ -1,4 +1,4 @@
-"""The board behind PYNQ: the same lines for a real board and for RTL in Verilator.
+"""The board behind PYNQ: the same lines for a real board and for RTL in Verilator, but for two calls (`overlay.py`).
 
 `PynqBoard` implements `BoardPort` over a `Fabric` (the drivers of a configured overlay) and a `Clock`. It never blocks
 but in `wait`, and in the bounded polls of the swap. One thread calls it.

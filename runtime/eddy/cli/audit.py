@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +16,7 @@ import typer
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, Key, Url, option
 from eddy.cli.output import FAILED, Column, errors_in_one_line, print_json, say, table
+from eddy.core.errors import InvalidRequest
 from eddy.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -69,6 +72,7 @@ def verify_log(
     """
     from eddy.api.keys import KeyHasher, load_secret
     from eddy.store.audit import load_entry, read_head, verify
+    from eddy.store.faults import storage_errors
     from eddy.store.folder import database_of
 
     folder = Path(data).expanduser()
@@ -76,14 +80,17 @@ def verify_log(
         database, secret = database_of(folder)
         hasher = KeyHasher(load_secret(secret, first=False))
         last = read_head(folder)  # before the entries: those that come meanwhile are beyond it
-        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-        connection.row_factory = sqlite3.Row
-        try:
-            entries = [load_entry(row) for row in connection.execute("SELECT * FROM audit ORDER BY seq")]
-        finally:
-            connection.close()
+        with (
+            storage_errors(database),
+            contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as rows,
+        ):
+            rows.row_factory = sqlite3.Row
+            entries = [load_entry(row) for row in rows.execute("SELECT * FROM audit ORDER BY seq")]
         signed = _signed(boardd, notary)
         verdict = verify(entries, last, hasher.hash, head, [(each.number, each.chain) for each in signed])
+        if entries and not signed and (boardd or notary):
+            unsigned = "boardd has signed no entry of this log: its list was removed, or it is another server's boardd"
+            verdict = replace(verdict, problems=(*verdict.problems, unsigned))
     if as_json:
         found = {"entries": verdict.entries, "head": verdict.head, "problems": list(verdict.problems)}
         found["signed_to"] = signed[-1].number if signed else 0
@@ -106,9 +113,14 @@ def _signed(boardd: str, notary: str) -> tuple[SignedHead, ...]:
 
         return NotaryClient(Path(boardd)).heads()
     if notary:
+        from eddy.board.notary import KEY as KEY_NAME
         from eddy.board.notary import read_list
 
-        return read_list(Path(notary).expanduser())
+        folder = Path(notary).expanduser()
+        if not (folder / f"{KEY_NAME}.pub").exists():
+            message = f"{folder} is not where a boardd keeps its signatures: name the folder it was started with."
+            raise InvalidRequest(message, field="notary", asked=notary)
+        return read_list(folder)
     return ()
 
 

@@ -10,8 +10,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -31,14 +33,25 @@ def read(path: Path) -> dict[str, Value]:
     import yaml
 
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        text = path.read_text(encoding="utf-8")
+        found = yaml.safe_load(text) or {}
+        twice = _twice(yaml.compose(text))
     except OSError as error:
         raise InvalidRequest(f"{path} cannot be read ({error.strerror}); name the file --config means.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"{path} is no YAML: {' '.join(str(error).split())}", field=NAME) from None
     if not isinstance(found, Mapping):
         raise InvalidRequest(f"{path} has no settings: write each as `name: value`.", field=NAME)
+    if twice:
+        raise InvalidRequest(f"{path} has {twice} twice; keep one of them.", field=twice)
     return {str(name): _value(path, str(name), value) for name, value in found.items()}
+
+
+def _twice(document: Any) -> str:
+    """A name that stands twice at the top of a YAML document; "" for none. Of two values YAML takes the last."""
+    pairs = document.value if document is not None and document.id == "mapping" else []
+    names = Counter(str(name.value) for name, _ in pairs)
+    return next((name for name, count in names.items() if count > 1), "")
 
 
 def _value(path: Path, name: str, value: object) -> Value:
@@ -49,8 +62,11 @@ def _value(path: Path, name: str, value: object) -> Value:
     wanted = type(setting.default)
     if isinstance(value, int) and not isinstance(value, bool) and wanted is float:
         value = float(value)
-    if type(value) is not wanted or (setting.allowed and value not in setting.allowed):
+    if type(value) is not wanted:
         raise InvalidRequest(f"{path}: {name} is {value!r}; it must be {_kind(setting)}.", field=name)
+    wrong = setting.wrong(value)
+    if wrong:
+        raise InvalidRequest(f"{path}: {name} is {value!r}; {wrong}.", field=name)
     assert isinstance(value, (str, int, float))
     return value
 

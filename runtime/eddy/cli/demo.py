@@ -23,11 +23,15 @@ def demo(
     slowdown: Annotated[
         bool, typer.Option("--slowdown", help="Instead: three tenants on one GPU cluster, one hungry for memory.")
     ] = False,
+    pool: Annotated[
+        bool, typer.Option("--pool", help="Instead: a pool of three boards, one of which is killed in mid-work.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Build the simulated board, let three tenants submit real jobs over HTTP, check every result.
 
     With --slowdown, show how much tenants of one cluster slow each other down, and what price policies do about it.
+    With --pool, place jobs on three boards and kill one of them.
     """
     with signals.caught(), errors_in_one_line(as_json), signals.interruptible():
         try:
@@ -48,6 +52,9 @@ def demo(
                 say("eddy: a result is wrong")
                 raise typer.Exit(FAILED)
             return
+        if pool:
+            _run_pool(profile, folder, clock, as_json)
+            return
         with tempfile.TemporaryDirectory(prefix="eddy-demo-") as data:
             report = demo_run.run(profile, policy, Path(data), folder, clock.say, clock.progress)
     if as_json:
@@ -55,6 +62,29 @@ def demo(
     else:
         _show(report.to_json())
     if not report.verified:
+        say("eddy: a result is wrong")
+        raise typer.Exit(FAILED)
+
+
+def _run_pool(profile: str, folder: Path, clock: ProgressClock, as_json: bool) -> None:
+    """Run the demonstration of a pool, and print what came of it."""
+    try:
+        from eddy.cli import demo_pool
+    except ModuleNotFoundError as missing:
+        message = f"{missing.name} is not installed here; install it with `pip install 'eddy[demo]'`."
+        raise InvalidRequest(message) from missing
+    with tempfile.TemporaryDirectory(prefix="eddy-demo-") as data:
+        shown = demo_pool.run(profile, Path(data), folder, clock.say, clock.progress).to_json()
+    if as_json:
+        print_json(shown)
+    else:
+        rows = [{**job, "boards": ", ".join(job["boards"])} for job in shown["jobs"]]
+        table("Where each job ran", _POOL_COLUMNS, rows)
+        print(
+            f"{shown['took_s']:.1f} s from the first submission to the last end; {shown['killed']['board']} was killed"
+        )
+        print(f"picture  {shown['picture']}")
+    if not shown["verified"]:
         say("eddy: a result is wrong")
         raise typer.Exit(FAILED)
 
@@ -99,6 +129,16 @@ _COLUMNS = (
     Column("Running", "running", right=True),
     Column("Verified", "verified"),
     Column("Quality", "quality"),
+)
+
+
+_POOL_COLUMNS = (
+    Column("Job", "id", right=True),
+    Column("Tenant", "tenant"),
+    Column("Batch", "batch", right=True),
+    Column("Boards", "boards"),
+    Column("Moves", "moves", right=True),
+    Column("Verified", "verified"),
 )
 
 

@@ -120,7 +120,7 @@ def run(profile: str, policy: str, data: Path, out: Path, say: Say, progress: Sa
     """
     say(f"building the simulated board, profile {profile}")
     submitted = orders()
-    build_models(profile, progress, _modules(submitted))
+    build_models(profile, progress, modules_of(submitted))
     settings = ServerSettings("rtl", profile, policy, data, bitstreams_folder(""), port=0)
     with Server(settings, progress=say).background() as server:
         threading.Thread(target=timeline.prepare, name="eddy-timeline", daemon=True).start()
@@ -131,7 +131,7 @@ def run(profile: str, policy: str, data: Path, out: Path, say: Say, progress: Sa
     return Report("rtl", profile, policy, tuple(outcomes), files)
 
 
-def _modules(submitted: Iterable[Order]) -> frozenset[str]:
+def modules_of(submitted: Iterable[Order]) -> frozenset[str]:
     """The modules the orders can need: those of their applications' tasks, and the GPU clusters for kernels."""
     folder = bitstreams_folder("")
     packages = {folder / "applications" / f"{name}.yaml" for order in submitted for name in order.packages}

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -54,6 +54,7 @@ def doctor(
     server = _server(url, key)
     findings = [*_machine(), *_tools(), _profile(profile), _builds(profile), _memory(), _disk(), *_data(data)]
     findings += [_port(port, url, server.ok), server]
+    findings += [Diagnosis(*each) for each in _board(profile)]
     findings += [Diagnosis(*each) for each in _operating(url, key, Path(data).expanduser(), server.ok)]
     if as_json:
         print_json({"ok": all(finding.ok for finding in findings), "checks": findings})
@@ -85,11 +86,22 @@ def _operating(url: str, key: str, data: Path, served: bool) -> Iterator[tuple[s
     try:
         with connect(url, key) as client:
             yield from doctor_operating.slots(client.slots()["slots"])
-            answer = client.transport.request("GET", "/metrics")
+            answer = client.transport.request("GET", "/healthz")
+            metrics = _metrics(client)
     except (EddyError, httpx.HTTPError) as failure:
         yield "server", False, str(failure), "set EDDY_KEY to a tenant's key"
         return
-    yield from doctor_operating.server(answer.text, answer.headers.get("date", ""), now_s)
+    yield from doctor_operating.server(metrics, answer.headers.get("date", ""), now_s)
+
+
+def _metrics(client: Any) -> str:
+    """What the server has at `/metrics`; nothing where the key is no operator's."""
+    try:
+        return str(client.transport.request("GET", "/metrics").text)
+    except EddyError as refusal:
+        if refusal.code != "forbidden":
+            raise
+        return ""
 
 
 def _machine() -> Iterator[Diagnosis]:
@@ -130,6 +142,18 @@ def _profile(name: str) -> Diagnosis:
     except EddyError as failure:
         return Diagnosis("profile", False, failure.message, "set EDDY_PROFILE, or give --profile")
     return Diagnosis("profile", True, f"{name}, {len(profile.slots)} slots")
+
+
+def _board(name: str) -> Iterator[tuple[str, bool, str, str]]:
+    """What a board has, where this machine is one."""
+    from eddy.board.profile import load_profile
+    from eddy.cli import doctor_board
+
+    try:
+        profile = load_profile(name)
+    except EddyError:
+        return  # said above
+    yield from doctor_board.board(profile)
 
 
 def _builds(profile: str) -> Diagnosis:

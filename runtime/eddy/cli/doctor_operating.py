@@ -170,7 +170,7 @@ def server(metrics: str, date: str, now_s: float) -> Iterator[Finding]:
     """Whether client and server are of one version, and their clocks agree.
 
     Args:
-        metrics: What the server has at `/metrics`.
+        metrics: What the server has at `/metrics`; "" where that is not known.
         date: Of that answer.
         now_s: This machine's wall time.
     """

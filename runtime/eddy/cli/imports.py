@@ -1,4 +1,4 @@
-"""`eddy import`: packages of `/lib/firmware/xilinx`."""
+"""`eddy import`, `eddy export`: packages of `/lib/firmware/xilinx`."""
 
 from __future__ import annotations
 
@@ -33,3 +33,19 @@ def import_package(
             say(f"eddy: refused {each.folder}: {each.refused}" if each.refused else f"eddy: imported {done}")
     if refused:
         raise typer.Exit(FAILED)
+
+
+def export_package(
+    package: Annotated[Path, typer.Argument(metavar="PACKAGE", help="Folder to write, as /lib/firmware/xilinx/NAME.")],
+    images: Annotated[Path, typer.Option("--images", help="The board's folder of images, with its eddy.json.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write a board's images as a package (shell.json, accel.json, .bit.bin), for other loaders and other boards."""
+    from eddy.board.firmware import export_package as write
+
+    with errors_in_one_line(as_json):
+        written = write(images.expanduser(), package.expanduser())
+        if as_json:
+            print_json({"exported": written})
+        else:
+            say(f"eddy: exported {len(written)} images to {package}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _KERNEL = re.compile(r"\b(?:__)?kernel\s+void\s+(\w+)\s*\(")
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
-_STEERS = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]")
+_STEERS = re.compile(r"\r(?!\n)|[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]")
 ARGUMENTS = "FILE.npy, zeros:f4:1024, a number, 1,2,3,4 for a vector, local:BYTES or null"
 
 

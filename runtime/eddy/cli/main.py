@@ -16,6 +16,7 @@ from eddy.cli import (
     backup,
     blobs,
     board,
+    board_test,
     calibrate,
     demo,
     doctor,
@@ -23,6 +24,7 @@ from eddy.cli import (
     explain,
     gpu,
     imports,
+    install,
     job_arrays,
     jobs,
     kernel,
@@ -32,6 +34,7 @@ from eddy.cli import (
     operate,
     output,
     place,
+    pool,
     replay,
     reproduce,
     resources,
@@ -103,7 +106,15 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     ),
     "Look up": (resources.apps, resources.slots, board.bitstreams),
     "Operate": (
-        *(serve.serve, serve.boardd, calibrate.calibrate, top_command.top, doctor.doctor),
+        *(
+            serve.serve,
+            serve.boardd,
+            install.install,
+            board_test.board_test,
+            calibrate.calibrate,
+            top_command.top,
+            doctor.doctor,
+        ),
         *(operate.drain, operate.undrain, operate.policy),
         *(usage.usage, usage.quota),
         *(backup.backup, backup.restore),
@@ -116,12 +127,14 @@ for _panel, _commands in _PANELS.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
 app.command("import", rich_help_panel="For hardware authors")(imports.import_package)
+app.command("export", rich_help_panel="For hardware authors")(imports.export_package)
 app.add_typer(blobs.app, name="blobs", rich_help_panel="Jobs")
 app.add_typer(job_arrays.app, name="array", rich_help_panel="Jobs")
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
 app.add_typer(app_packages.app, name="app", rich_help_panel="Operate")
 app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")
 app.add_typer(audit.app, name="audit", rich_help_panel="Operate")
+app.add_typer(pool.app, name="pool", rich_help_panel="Operate")
 app.add_typer(tenants.key, name="key", rich_help_panel="Operate")
 app.add_typer(gpu.app, name="gpu", rich_help_panel="For hardware authors")
 app.add_typer(module.app, name="module", rich_help_panel="For hardware authors")

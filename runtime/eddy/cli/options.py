@@ -29,9 +29,21 @@ def not_empty(value: Any) -> Any:
     return value
 
 
+def _in_range(setting: Setting) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        wrong = setting.wrong(value)
+        if wrong:
+            raise typer.BadParameter(f"{value!r}: {wrong}.")
+        return value
+
+    return check
+
+
 def _check(setting: Setting) -> Callable[[Any], Any] | None:
     if setting.allowed:
         return one_of(setting.allowed)
+    if setting.least is not None:
+        return _in_range(setting)
     return not_empty if setting.default and isinstance(setting.default, str) else None
 
 

@@ -28,6 +28,7 @@ refused; the board failed; the data folder cannot be used."""
 _EXIT_CODES = {
     "server-unreachable": UNREACHABLE,
     "answer-timeout": UNREACHABLE,
+    "pool-unreachable": UNREACHABLE,
     "job-failed": FAILED,
     "wait-timeout": FAILED,
     "board-fault": BOARD,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import socket
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +19,8 @@ from eddy.cli.output import errors_in_one_line, print_json, say
 from eddy.core.errors import EddyError, InvalidRequest
 
 if TYPE_CHECKING:
-    from eddy.api.server import Server
+    from eddy.api.reload import Reloader
+    from eddy.api.server import Beside, Server, ServerSettings
     from eddy.hypervisor.kernels import KernelLimits
     from eddy.hypervisor.market_loop import PriceSettings
 
@@ -64,6 +67,9 @@ def serve(
     trusted_packages: Annotated[str, option("trusted_packages")] = default("trusted_packages"),
     unsigned_packages: Annotated[str, option("unsigned_packages")] = default("unsigned_packages"),
     traces: Annotated[str, option("traces")] = default("traces"),
+    pool: Annotated[str, option("pool")] = default("pool"),
+    pool_name: Annotated[str, option("pool_name")] = default("pool_name"),
+    pool_width: Annotated[int, option("pool_width")] = default("pool_width"),
     log_level: Annotated[str, option("log_level")] = default("log_level"),
     log_format: Annotated[str, option("log_format")] = default("log_format"),
     as_json: AsJsonReady = False,
@@ -72,20 +78,22 @@ def serve(
 
     With --config or --tls-cert, SIGHUP reads the file and the certificate again and ends nothing.
     """
-    with signals.caught(), errors_in_one_line(as_json):
+    early = _read_anyway if config or tls_cert else None  # until there is somebody to read them again
+    with signals.caught(), signals.reloading(early), errors_in_one_line(as_json):
         try:
             from eddy.api import collecting
 
+            collecting.few_heaps()
             with collecting.put_off():
                 from eddy.api.connections import ConnectionLimits
                 from eddy.api.context import ApiSettings
                 from eddy.api.reload import Reloader
-                from eddy.api.server import Server, ServerSettings
-                from eddy.api.tls import TlsFiles, in_the_clear
+                from eddy.api.server import ServerSettings, check_policies
+                from eddy.api.tls import TlsFiles
                 from eddy.api.uploads import UploadLimits
                 from eddy.packages.signatures import PackageTrust
         except ModuleNotFoundError as missing:
-            raise _not_installed(missing, "serve") from missing
+            raise not_installed(missing, "serve") from missing
         connections = ConnectionLimits(max_connections, max_connections_per_client, request_timeout_s, min_bytes_per_s)
         uploads = UploadLimits(max_uploads, max_uploads_per_tenant, max_upload_bytes)
         settings = ServerSettings(
@@ -112,22 +120,68 @@ def serve(
             traces=traces,
             tls=TlsFiles.named(tls_cert, tls_key),
         )
-        reloader = Reloader(configuration.in_force(context), lambda: configuration.in_force(context, fresh=True))
-        reloads = reloader.ask if config or settings.tls else None
-        built = partial(Server, settings, progress=lambda text: say(f"eddy: {text}"), reloader=reloader)
-        with signals.reloading(reloads), contextlib.closing(built()) as server:
-            if not as_json:
-                _describe(server)
-            if in_the_clear(host, settings.tls):
-                say(f"eddy: warning: {server.url} has no TLS, so keys and data can be read on the network;{_TLS_HELP}")
-            if settings.tls is not None and settings.tls.key_is_loose:
-                say(f"eddy: warning: others can read {settings.tls.key}: chmod 600 {settings.tls.key}")
-            collecting.spare()
-            server.run(ready=partial(_announce, server, as_json))
-        if server.failed:
-            say("eddy: the hypervisor stopped; the log above has the cause")
-            raise typer.Exit(BOARD_FAILED)
-        say("eddy: stopped; jobs that have not ended continue at the next start")
+        read_again = partial(configuration.in_force, context, fresh=True)
+        reloader = Reloader(configuration.in_force(context), read_again, check_policies)
+        _run(settings, reloader, bool(config), _beside(pool, pool_name, pool_width), as_json)
+
+
+def _read_anyway() -> None:
+    """What SIGHUP asks for while the server starts: the files are read now."""
+
+
+def _run(settings: ServerSettings, reloader: Reloader, has_file: bool, beside: list[Beside], as_json: bool) -> None:
+    """Build a server and keep it until it is told to stop.
+
+    Args:
+        settings: Of the server.
+        reloader: Reads the configuration file and the certificate again.
+        has_file: Whether there is a configuration file.
+        beside: What runs with the server.
+        as_json: Whether what it says at its start is JSON.
+
+    Raises:
+        typer.Exit: The hypervisor stopped by itself.
+    """
+    from eddy.api import collecting
+    from eddy.api.server import Server
+    from eddy.api.tls import in_the_clear
+
+    built = partial(Server, settings, progress=lambda text: say(f"eddy: {text}"), reloader=reloader, beside=beside)
+    reloads = reloader.ask if has_file or settings.tls else None
+    with signals.reloading(reloads), contextlib.closing(built()) as server:
+        if not as_json:
+            _describe(server)
+        if in_the_clear(settings.host, settings.tls):
+            say(f"eddy: warning: {server.url} has no TLS, so keys and data can be read on the network;{_TLS_HELP}")
+        if settings.tls is not None and settings.tls.key_is_loose:
+            say(f"eddy: warning: others can read {settings.tls.key}: chmod 600 {settings.tls.key}")
+        collecting.spare()
+        server.run(ready=partial(_announce, server, as_json))
+    if server.failed:
+        say("eddy: the hypervisor stopped; the log above has the cause")
+        raise typer.Exit(BOARD_FAILED)
+    say("eddy: stopped; jobs that have not ended continue at the next start")
+
+
+def _beside(pool: str, name: str, width: int) -> list[Beside]:
+    """The agent of a pool, where one is named."""
+    if not pool:
+        return []
+    try:
+        from eddy.pool.agent import AgentSettings
+        from eddy.pool.beside import agent_beside
+        from eddy.pool.credentials import PoolAccess
+    except ModuleNotFoundError as missing:
+        raise not_installed(missing, "pool") from missing
+    admitted = PoolAccess.named(pool).name
+    called = name or admitted or socket.gethostname()
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", called):
+        message = "A board's name in the pool has letters, digits, - and _; give one with --pool-name."
+        raise InvalidRequest(message, field="pool_name", asked=called)
+    if admitted and called != admitted:
+        message = f"{pool} admits {admitted}, not {called}: leave --pool-name out."
+        raise InvalidRequest(message, field="pool_name", asked=called, allowed=admitted)
+    return [agent_beside(AgentSettings(pool, called, width))]
 
 
 def _kernel_limits(slices: int, time_limit_s: float) -> KernelLimits:
@@ -178,6 +232,9 @@ def boardd(
     notary: Annotated[str, option("notary")] = default("notary"),
     log_level: Annotated[str, option("log_level")] = default("log_level"),
     log_format: Annotated[str, option("log_format")] = default("log_format"),
+    take_fabric: Annotated[
+        bool, typer.Option("--take-fabric", help="Replace a design on the fabric that Eddy did not load.")
+    ] = False,
     as_json: AsJsonReady = False,
 ) -> None:
     """Run the privileged half: it alone owns the board (rtl or pynq), and listens on a UNIX socket."""
@@ -188,7 +245,7 @@ def boardd(
         try:
             from eddy.board import boardd as daemon
         except ModuleNotFoundError as missing:
-            raise _not_installed(missing, "board") from missing
+            raise not_installed(missing, "board") from missing
 
         logs.configure(log_level, log_format)
 
@@ -200,21 +257,34 @@ def boardd(
 
         say(f"eddy: opening {board} board, profile {profile}")
         kept = Path(notary).expanduser() if notary else None
-        daemon.serve(board, Path(socket), profile, images=images, trusted_keys=trusted_keys, notary=kept, ready=ready)
+        daemon.serve(
+            board,
+            Path(socket),
+            profile,
+            images=images,
+            trusted_keys=trusted_keys,
+            notary=kept,
+            ready=ready,
+            take_fabric=take_fabric,
+        )
 
 
 def bitstreams_folder(given: str) -> Path:
-    """The directory of manifests and applications: what was given, or the project's.
+    """The directory of manifests and applications: what was given, or the source tree's, or what the package ships.
 
     Raises:
         InvalidRequest: There is none.
     """
-    folder = Path(given).expanduser() if given else Path(__file__).resolve().parents[3] / "bitstreams"
+    from eddy.packages.catalogue import SHIPPED
+
+    source = Path(__file__).resolve().parents[3] / "bitstreams"
+    folder = Path(given).expanduser() if given else source if source.is_dir() else SHIPPED
     if not folder.is_dir():
         message = f"There is no directory {folder}; name the one with module manifests and applications."
         raise InvalidRequest(message, field="bitstreams", asked=str(folder))
     return folder
 
 
-def _not_installed(missing: ModuleNotFoundError, extra: str) -> EddyError:
+def not_installed(missing: ModuleNotFoundError, extra: str) -> EddyError:
+    """The error for a package that another extra brings."""
     return InvalidRequest(f"{missing.name} is not installed here; install it with `pip install 'eddy[{extra}]'`.")

@@ -5,41 +5,47 @@ from __future__ import annotations
 from typing import Any
 
 from eddy.client import answers
+from eddy.client.calling import Caller, call
+from eddy.client.operations import Operation
 from eddy.client.sendable import quoted
-from eddy.client.transport import Transport
 
 
-class AccountCalls:
+class AccountCalls(Caller):
     """The part of a client that concerns its tenant, not its jobs."""
 
-    transport: Transport
-
-    def who_am_i(self) -> answers.SessionAnswer:
+    @call
+    def who_am_i(self) -> Operation[answers.SessionAnswer]:
         """Who you are: `tenant`, and whether you are an `operator`."""
-        return self.transport.answer(answers.SessionAnswer, "GET", "/v1/session")
+        return self.transport.answering(answers.SessionAnswer, "GET", "/v1/session")
 
-    def keys(self, tenant: str = "") -> list[answers.Key]:
+    @call
+    def keys(self, tenant: str = "") -> Operation[list[answers.Key]]:
         """Your API keys, without the keys themselves; a tenant's, or everyone's, for operators."""
-        return list(self.transport.answer(answers.KeyList, "GET", "/v1/keys", params={"tenant": tenant})["keys"])
+        return list(
+            (yield from self.transport.answering(answers.KeyList, "GET", "/v1/keys", params={"tenant": tenant}))["keys"]
+        )
 
-    def make_key(self, **fields: Any) -> answers.KeyMade:
+    @call
+    def make_key(self, /, **fields: Any) -> Operation[answers.KeyMade]:
         """A new API key; the answer has it as `key`, this once.
 
         Args:
             fields: `tenant`, `scope`, `label`, `expires_in_s`, `replaces`, `grace_s`, as `POST /v1/keys` takes them.
         """
         given = {name: value for name, value in fields.items() if value is not None}
-        return self.transport.answer(answers.KeyMade, "POST", "/v1/keys", body=given)
+        return self.transport.answering(answers.KeyMade, "POST", "/v1/keys", body=given)
 
-    def revoke_key(self, key: str) -> None:
+    @call
+    def revoke_key(self, key: str) -> Operation[None]:
         """Revoke a key, by its name.
 
         Raises:
             Conflict: It is the last operator's key.
         """
-        self.transport.request("DELETE", f"/v1/keys/{quoted(key)}")
+        yield from self.transport.requesting("DELETE", f"/v1/keys/{quoted(key)}")
 
-    def usage(self, first: str = "", last: str = "", tenant: str = "") -> answers.UsageReport:
+    @call
+    def usage(self, first: str = "", last: str = "", tenant: str = "") -> Operation[answers.UsageReport]:
         """What you had of slots and cores, by day (UTC); everyone, and what it adds up to, for operators.
 
         Args:
@@ -48,8 +54,9 @@ class AccountCalls:
             tenant: Only this tenant's (operators).
         """
         params = {name: value for name, value in (("from", first), ("to", last), ("tenant", tenant)) if value}
-        return self.transport.answer(answers.UsageReport, "GET", "/v1/usage", params=params)
+        return self.transport.answering(answers.UsageReport, "GET", "/v1/usage", params=params)
 
-    def quota(self) -> answers.QuotaAnswer:
+    @call
+    def quota(self) -> Operation[answers.QuotaAnswer]:
         """Your bounds, and how much of each is used."""
-        return self.transport.answer(answers.QuotaAnswer, "GET", "/v1/quota")
+        return self.transport.answering(answers.QuotaAnswer, "GET", "/v1/quota")

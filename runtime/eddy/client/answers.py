@@ -216,12 +216,12 @@ class DryRun(TypedDict):
 
 
 class ExpectedTimes(TypedDict):
-    """When a job should start and end. Of others it tells a place in the queue, and nothing more."""
+    """When a job should start and end. Of others it tells nothing but that: only an operator's place counts them."""
 
     at_s: float
     """Board time of the estimate; a second of wall time old at most, mostly."""
     position: int | None
-    """Place in its queue, from 1; null once it has started."""
+    """Place in its queue, from 1, among your own jobs; for an operator all. Null once started."""
     start_p50_s: float | None
     """Board time before which half of such jobs start; null once started."""
     start_p90_s: float | None

@@ -18,9 +18,11 @@ import numpy as np
 
 from eddy.client import answers
 from eddy.client.asked import asked
+from eddy.client.blob_calls import putting
+from eddy.client.calling import Blocking, Caller, call, call_as
 from eddy.client.job import Job
+from eddy.client.operations import Operation, T
 from eddy.client.sendable import submission_key
-from eddy.client.transport import T
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.gpu.image import Texels
 from eddy.gpu.launch import ImageArgument, Local, array_of
@@ -108,114 +110,6 @@ class KernelSource:
         raise InvalidRequest(message, field=f"arguments[{place}]")
 
 
-class Kernel(KernelSource):
-    """A kernel of a source, ready to launch; made by `Client.kernel`."""
-
-    def __init__(
-        self,
-        client: Session,
-        source: str,
-        name: str,
-        defines: Mapping[str, object] | None = None,
-        includes: Mapping[str, str] | None = None,
-        options: str = "",
-    ) -> None:
-        super().__init__(source, name, defines, includes, options)
-        self._client = client
-
-    def launch(
-        self,
-        global_size: int | Sequence[int],
-        *arguments: object,
-        local_size: int | Sequence[int] | None = None,
-        offset: int | Sequence[int] | None = None,
-        priority: int = 1,
-        deadline_s: float | None = None,
-        time_limit_s: float | None = None,
-        labels: Mapping[str, str] | None = None,
-        after: Iterable[int | Job] = (),
-        retries: int | Mapping[str, Any] | None = None,
-        end_late: bool = False,
-        min_progress: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> KernelJob:
-        """Submit a launch, without waiting for it; the server has it durably when this returns.
-
-        The arrays are copied now. Those the kernel may write are brought up to date by `KernelJob.wait`.
-
-        Args:
-            global_size: Work-items, by dimension.
-            arguments: In the kernel's order: arrays (or None) for pointers, `Local(bytes)` for `__local` ones, numbers,
-                tuples for vectors, numpy records (or bytes) for structures. An array that is given twice is one array
-                to the kernel too.
-            local_size: Work-group size; None for what suits the cluster.
-            offset: What `get_global_id` counts from.
-            priority: One of 1, 3, 9.
-            deadline_s: Board seconds after arrival by which it should end.
-            time_limit_s: Board seconds one slice may take; None for what the server allows.
-            labels: Name to value, for people and for `Client.jobs`.
-            after: Jobs that must succeed first; where one does not, this one fails.
-            retries: How often it is tried again after a fault it has no part in; or `{"max", "on"}`, with causes.
-            end_late: Whether it ends, as failed, where its deadline has passed.
-            min_progress: Part of its speed alone that it should keep beside others; None for what its tenant was
-                promised.
-            idempotency_key: Names this submission; None for a new one.
-
-        Raises:
-            CompilationFailed: The source was refused; the message is the compiler's.
-            InvalidRequest: An argument or size does not fit.
-        """
-        body = self.body(global_size, arguments, local_size, offset)
-        self._upload(arguments)
-        headers = {"Idempotency-Key": submission_key(idempotency_key)}
-        body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
-        body |= asked(labels, after, retries, end_late, min_progress)
-        return KernelJob(self._client, self._post(answers.Job, "/v1/jobs", body, headers), arguments)
-
-    def dry_run(
-        self,
-        global_size: int | Sequence[int],
-        *arguments: object,
-        local_size: int | Sequence[int] | None = None,
-        offset: int | Sequence[int] | None = None,
-        priority: int = 1,
-        deadline_s: float | None = None,
-        time_limit_s: float | None = None,
-    ) -> answers.DryRun:
-        """What a launch would cost and when it would run; it is compiled and its arrays are uploaded, no job is kept.
-
-        Args:
-            global_size: As in `launch`, like all the others.
-            arguments: In the kernel's order.
-            local_size: Work-group size.
-            offset: What `get_global_id` counts from.
-            priority: One of 1, 3, 9.
-            deadline_s: Board seconds after arrival by which it should end.
-            time_limit_s: Board seconds one slice may take.
-
-        Returns:
-            `slot_seconds`, `core_seconds`, `loads` and `estimate`; see `POST /v1/jobs?dry_run=true`.
-
-        Raises:
-            CompilationFailed: The source was refused; the message is the compiler's.
-            InvalidRequest: An argument or size does not fit.
-        """
-        body = self.body(global_size, arguments, local_size, offset)
-        self._upload(arguments)
-        body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
-        return self._post(answers.DryRun, "/v1/jobs?dry_run=true", body, {})
-
-    def _upload(self, arguments: Sequence[object]) -> None:
-        for array in map(array_of, arguments):
-            if array is not None:
-                self._client.put_blob(little(array).tobytes())
-
-    def _post(self, kind: type[T], path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> T:
-        # Compiling takes seconds, and its turn may have to come first.
-        transport, answer_s = self._client.transport, self._client.submit_timeout_s
-        return transport.answer(kind, "POST", path, body=body, headers=headers, answer_s=answer_s)
-
-
 class KernelJob(Job):
     """A launch on the server."""
 
@@ -264,6 +158,131 @@ class KernelJob(Job):
         """F, as the counters of this launch show it; None where they show nothing."""
         found = self._result().get("parallel_fraction")
         return None if found is None else float(found)
+
+
+def _handle_on_launch(kernel: Any, data: answers.Job, given: tuple[Any, ...]) -> KernelJob:
+    return KernelJob(kernel.client, data, given[1:])  # the first is the global size
+
+
+class LaunchCalls(Caller, KernelSource):
+    """A kernel of a source, and the calls that launch it."""
+
+    submit_timeout_s: float
+
+    @call_as(_handle_on_launch)
+    def launch(
+        self,
+        global_size: int | Sequence[int],
+        *arguments: object,
+        local_size: int | Sequence[int] | None = None,
+        offset: int | Sequence[int] | None = None,
+        priority: int = 1,
+        deadline_s: float | None = None,
+        time_limit_s: float | None = None,
+        labels: Mapping[str, str] | None = None,
+        after: Iterable[int | Job] = (),
+        retries: int | Mapping[str, Any] | None = None,
+        end_late: bool = False,
+        min_progress: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Operation[answers.Job]:
+        """Submit a launch, without waiting for it; the server has it durably when this returns.
+
+        The arrays are copied now. Those the kernel may write are brought up to date by `KernelJob.wait`.
+
+        Args:
+            global_size: Work-items, by dimension.
+            arguments: In the kernel's order: arrays (or None) for pointers, `Local(bytes)` for `__local` ones, numbers,
+                tuples for vectors, numpy records (or bytes) for structures. An array that is given twice is one array
+                to the kernel too.
+            local_size: Work-group size; None for what suits the cluster.
+            offset: What `get_global_id` counts from.
+            priority: One of 1, 3, 9.
+            deadline_s: Board seconds after arrival by which it should end.
+            time_limit_s: Board seconds one slice may take; None for what the server allows.
+            labels: Name to value, for people and for `Client.jobs`.
+            after: Jobs that must succeed first; where one does not, this one fails.
+            retries: How often it is tried again after a fault it has no part in; or `{"max", "on"}`, with causes.
+            end_late: Whether it ends, as failed, where its deadline has passed.
+            min_progress: Part of its speed alone that it should keep beside others; None for what its tenant was
+                promised.
+            idempotency_key: Names this submission; None for a new one.
+
+        Raises:
+            CompilationFailed: The source was refused; the message is the compiler's.
+            InvalidRequest: An argument or size does not fit.
+        """
+        body = yield from self._uploaded(global_size, arguments, local_size, offset)
+        headers = {"Idempotency-Key": submission_key(idempotency_key)}
+        body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
+        body |= asked(labels, after, retries, end_late, min_progress)
+        return (yield from self._posted(answers.Job, "/v1/jobs", body, headers))
+
+    @call
+    def dry_run(
+        self,
+        global_size: int | Sequence[int],
+        *arguments: object,
+        local_size: int | Sequence[int] | None = None,
+        offset: int | Sequence[int] | None = None,
+        priority: int = 1,
+        deadline_s: float | None = None,
+        time_limit_s: float | None = None,
+    ) -> Operation[answers.DryRun]:
+        """What a launch would cost and when it would run; it is compiled and its arrays are uploaded, no job is kept.
+
+        Args:
+            global_size: As in `launch`, like all the others.
+            arguments: In the kernel's order.
+            local_size: Work-group size.
+            offset: What `get_global_id` counts from.
+            priority: One of 1, 3, 9.
+            deadline_s: Board seconds after arrival by which it should end.
+            time_limit_s: Board seconds one slice may take.
+
+        Returns:
+            `slot_seconds`, `core_seconds`, `loads` and `estimate`; see `POST /v1/jobs?dry_run=true`.
+
+        Raises:
+            CompilationFailed: The source was refused; the message is the compiler's.
+            InvalidRequest: An argument or size does not fit.
+        """
+        body = yield from self._uploaded(global_size, arguments, local_size, offset)
+        body |= {"priority": priority, "deadline_s": deadline_s, "time_limit_s": time_limit_s}
+        return (yield from self._posted(answers.DryRun, "/v1/jobs?dry_run=true", body, {}))
+
+    def _uploaded(
+        self,
+        global_size: int | Sequence[int],
+        arguments: Sequence[object],
+        local_size: int | Sequence[int] | None,
+        offset: int | Sequence[int] | None,
+    ) -> Operation[dict[str, Any]]:
+        body = self.body(global_size, arguments, local_size, offset)
+        for array in map(array_of, arguments):
+            if array is not None:
+                yield from putting(self.transport, little(array).tobytes())
+        return body
+
+    def _posted(self, kind: type[T], path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Operation[T]:
+        # Compiling takes seconds, and its turn may have to come first.
+        return self.transport.answering(kind, "POST", path, body=body, headers=headers, answer_s=self.submit_timeout_s)
+
+
+class Kernel(Blocking, LaunchCalls):
+    """A kernel of a source, ready to launch; made by `Client.kernel`."""
+
+    def __init__(
+        self,
+        client: Session,
+        source: str,
+        name: str,
+        defines: Mapping[str, object] | None = None,
+        includes: Mapping[str, str] | None = None,
+        options: str = "",
+    ) -> None:
+        super().__init__(source, name, defines, includes, options)
+        self.client, self.transport, self.submit_timeout_s = client, client.transport, client.submit_timeout_s
 
 
 def little(array: Array) -> Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from eddy.client.transport import Transport
+from eddy.client.exchange import Exchange
+from eddy.client.operations import Operation, Pause
 from eddy.core.errors import Conflict, NotFound
 
 PART_BYTES = 8 << 20
@@ -11,11 +12,11 @@ MOST_SURPRISES = 8
 """Times the server may have something else than was thought before the upload is given up."""
 
 
-def put_in_parts(transport: Transport, sha256: str, data: bytes, part_bytes: int = PART_BYTES) -> None:
+def put_in_parts(exchange: Exchange, sha256: str, data: bytes, part_bytes: int = PART_BYTES) -> Operation[None]:
     """Send a blob part by part, from where an earlier upload of it broke off.
 
     Args:
-        transport: To the server.
+        exchange: With the server.
         sha256: The blob's name.
         data: Its bytes.
         part_bytes: Bytes of a part.
@@ -26,7 +27,7 @@ def put_in_parts(transport: Transport, sha256: str, data: bytes, part_bytes: int
     """
     address = f"/v1/blobs/{sha256}/upload"
     try:
-        offset = int(transport.request("HEAD", address).headers["Upload-Offset"])
+        offset = int((yield from exchange.requesting("HEAD", address)).headers["Upload-Offset"])
     except NotFound:
         offset = 0
     surprises, complete = 0, False
@@ -34,13 +35,13 @@ def put_in_parts(transport: Transport, sha256: str, data: bytes, part_bytes: int
         end = min(offset + part_bytes, len(data))
         headers = {"Upload-Offset": str(offset), "Upload-Complete": "?1" if end == len(data) else "?0"}
         try:
-            answer = transport.request("PATCH", address, content=data[offset:end], headers=headers)
+            answer = yield from exchange.requesting("PATCH", address, content=data[offset:end], headers=headers)
         except Conflict as conflict:
             # It has arrived although its answer was lost, or an earlier request still holds it.
             surprises += 1
             if surprises > MOST_SURPRISES:
                 raise
-            transport.pause(transport.pause_s(surprises))
+            yield Pause(exchange.pause_s(surprises))
             offset = int(conflict.details.get("offset", offset))
             continue
         complete = answer.status_code in (200, 201)

@@ -44,6 +44,3 @@ class Session(Protocol):
 
     def cancel_array(self, array: int) -> answers.Array:
         """Ask for the end of an array's jobs; answers the array object."""
-
-    def put_blob(self, data: bytes) -> str:
-        """Store bytes; answers their name."""

@@ -15,6 +15,8 @@
     ├── PackageRefused          an application package is not signed by anybody who is trusted
     ├── BoardFault              the hardware said no; always with a `cause`
     │   ├── ConfigurationFailed the configuration port reported an error
+    │   ├── BoardNotReady       something the board's adapter needs is not there, or not as it must be
+    │   │   └── ForeignDesign   somebody else's design is on the fabric
     │   ├── ModuleFault         a module hung, left its windows, or lost its clock
     │   └── MemoryExhausted     the board's arena has no room
     ├── BoardUnreachable        the privileged half is gone
@@ -120,6 +122,18 @@ class ConfigurationFailed(BoardFault):
     """The configuration port reported an error, or the slot does not hold what was loaded."""
 
     code = "configuration-failed"
+
+
+class BoardNotReady(BoardFault):
+    """Something the board's adapter needs is missing or unfit; `cause` names it, the message says how to mend it."""
+
+    code = "board-not-ready"
+
+
+class ForeignDesign(BoardNotReady):
+    """A design is on the fabric that Eddy did not load; no register was read, for that could stop the processor."""
+
+    code = "foreign-design"
 
 
 class ModuleFault(BoardFault):

@@ -31,7 +31,8 @@ class SlotDescription:
         index: Position on the board, from 0.
         region: The name `Overlay.pr_download` takes, e.g. ``"slot0"``.
         pool: Which decision owns it.
-        image_bytes: Size of every partial bitstream for it (images follow the region's area).
+        image_bytes: Size of the largest partial bitstream for it (images follow the region's area; compression makes
+            them differ).
         clk_hz: Highest clock its clocking-wizard output gives.
     """
 

@@ -21,6 +21,7 @@ def build(
     defines: Mapping[str, object] | None = None,
     includes: Mapping[str, str] | None = None,
     options: str = "",
+    owner: str = "",
 ) -> Program:
     """The program of a source with its headers.
 
@@ -31,6 +32,7 @@ def build(
         defines: Macros; they come before those of the options.
         includes: Headers by the names the source includes them by; there are no others.
         options: As `clBuildProgram` takes them: `-D`, `-I`, `-w`, `-Werror`, `-cl-...`.
+        owner: For whom; as `Compiler.compile` has it.
 
     Raises:
         InvalidRequest: A macro, header or option is not possible; the message names it.
@@ -40,12 +42,12 @@ def build(
     whole = Headers(includes or {}, asked.folders, MAX_SOURCE_BYTES).expanded(source)
     macros = {**asked.defines, **(defines or {})}
     try:
-        program = compiler.compile(whole, fpu=fpu, defines=macros)
+        program = compiler.compile(whole, fpu=fpu, defines=macros, owner=owner)
     except CompilationFailed as error:
         again = moved(whole, error.message)
         if again is None:
             raise
-        program = compiler.compile(again, fpu=fpu, defines=macros)
+        program = compiler.compile(again, fpu=fpu, defines=macros, owner=owner)
     if asked.warnings == "errors" and program.warnings:
         message = program.warnings.replace(": warning: ", ": error: ")
         raise CompilationFailed(message, diagnostics=diagnostics(message))

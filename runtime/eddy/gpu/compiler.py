@@ -62,13 +62,17 @@ class Compiler:
         self._cache_bytes = cache_bytes
         _sweep()
 
-    def compile(self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None) -> Program:
+    def compile(
+        self, source: str, *, fpu: bool = True, defines: Mapping[str, object] | None = None, owner: str = ""
+    ) -> Program:
         """The program of a source.
 
         Args:
             source: OpenCL C 1.2; messages call it `kernel.cl`.
             fpu: For cores with an FPU; otherwise with soft float, which gives the same bits.
             defines: Macros.
+            owner: For whom. What was compiled for others is not found: how long the answer takes would tell that
+                somebody has this very source.
 
         Raises:
             CompilationFailed: The compiler refused it, and the message is the compiler's; or its stack has no bound, or
@@ -83,21 +87,22 @@ class Compiler:
             message = f"The source has more than {MAX_SOURCE_BYTES} bytes."
             raise QuotaExceeded(message, limit=MAX_SOURCE_BYTES, asked=len(source.encode()))
         try:
-            return self._program(complete(source, defines or {}), fpu, False)
+            return self._program(complete(source, defines or {}), fpu, False, owner)
         except CompilationFailed as error:
             if not _NEEDS_DOUBLE.search(error.message):
                 raise
-        return self._program(complete(source, defines or {}, doubles=True), fpu, True)
+        return self._program(complete(source, defines or {}, doubles=True), fpu, True, owner)
 
-    def _program(self, text: bytes, fpu: bool, doubles: bool) -> Program:
+    def _program(self, text: bytes, fpu: bool, doubles: bool, owner: str) -> Program:
         """A program, compiled where it is not in the cache."""
         made_by = library.digest(fpu)
         digest = hashlib.sha256(made_by.encode() + text).hexdigest()
-        kept = self._kept(digest)
+        file = self.cache / f"{_kept_as(digest, owner)}.json"
+        kept = self._kept(file)
         if kept is None or kept.made_by != made_by:
             with os_errors(self.cache):
                 kept = self._compile(text, fpu, digest, doubles)
-            self._keep(kept)
+            self._keep(kept, file)
         return kept
 
     def _compile(self, text: bytes, fpu: bool, digest: str, doubles: bool) -> Program:
@@ -188,8 +193,7 @@ class Compiler:
             message, entries = "kernel.cl: error: the compiler broke down on this source", []
         raise CompilationFailed(message, diagnostics=entries)
 
-    def _kept(self, digest: str) -> Program | None:
-        file = self.cache / f"{digest}.json"
+    def _kept(self, file: Path) -> Program | None:
         try:
             if not stat.S_ISREG(file.lstat().st_mode):  # a named pipe would keep us waiting
                 return None
@@ -198,10 +202,10 @@ class Compiler:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def _keep(self, program: Program) -> None:
+    def _keep(self, program: Program, file: Path) -> None:
         """Put a program into the cache; where that cannot be done it is compiled again next time."""
         try:
-            write_private(self.cache / f"{program.digest}.json", program.to_json().encode())
+            write_private(file, program.to_json().encode())
         except StorageFailed as error:
             _log.warning("a compiled kernel is not kept: %s", error.message)
             return
@@ -220,6 +224,11 @@ class Compiler:
             room -= size
             if room < 0:
                 file.unlink(missing_ok=True)
+
+
+def _kept_as(digest: str, owner: str) -> str:
+    """What a program is kept as: each owner's under a name of its own."""
+    return hashlib.sha256(f"{owner}\n{digest}".encode()).hexdigest() if owner else digest
 
 
 def _lives(folder: Path) -> bool:

@@ -64,7 +64,7 @@ def executable() -> str:
         path = Path(folder) / "zig"
         if path.is_file():
             return str(path.resolve())
-    raise CompilerMissing("Kernels cannot be compiled here: install the compiler with: pip install 'eddy[serve]'")
+    raise CompilerMissing("Kernels cannot be compiled here: install the compiler with: pip install 'eddy[kernels]'")
 
 
 @functools.lru_cache(maxsize=1)

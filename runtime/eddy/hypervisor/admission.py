@@ -62,7 +62,7 @@ class Admission:
                 raise InvalidRequest(
                     f"A kernel job takes no {name}; its arguments say all.", field=name, allowed="none"
                 )
-        store.check_job_quota(request.tenant)
+        store.submissions.checks.check_quota(request.tenant, 0)
 
     def runnable(self, application: Application) -> str:
         """Why an application cannot run on this board; "" where it can."""
@@ -173,7 +173,7 @@ def _known(given: Mapping[str, object], field_name: str, known: Mapping[str, Buf
 
 def _blob(store: Store, tenant: str, sha256: str, size: int, place: str, spec: BufferSpec) -> None:
     """Check that a blob is there and has the size its buffer takes."""
-    actual = store.blob_bytes(tenant, sha256)
+    actual = store.blobs.size_bytes(tenant, sha256)
     if actual is None:
         raise InvalidRequest(
             f"{place}: no blob {sha256[:64]} of yours; upload it first, then submit",

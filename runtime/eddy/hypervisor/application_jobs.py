@@ -18,7 +18,7 @@ from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 from eddy.store.blobs import BlobFile
 from eddy.store.rows import StoredJob
-from eddy.store.submissions import Submission
+from eddy.store.submission import Submission
 
 Constants = Mapping[tuple[str, str], bytes]
 """What packages ship for constant buffers, by (application, buffer)."""

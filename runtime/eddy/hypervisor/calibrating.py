@@ -123,7 +123,7 @@ def _measured(
     watch = ProgressWatch(dict.fromkeys(kinds, ClusterMachine(parameters, law)))
     loop = PriceLoop(Entitlement(), kinds, settings=PriceSettings(quantum_s=1e-3), watch=watch)
     store = Store(":memory:")
-    store.put_tenant(TenantRecord(TENANT, key_hash=TENANT))
+    store.tenants.put(TenantRecord(TENANT, key_hash=TENANT))
     planner = KernelPlanner(modules, limits=KernelLimits(time_limit_s=1.0))
     engine = Engine(board, FirstComeFirstServed(), store, {}, modules, None, planner, price=loop)
     engine.start()
@@ -147,7 +147,7 @@ def _run(engine: Engine, store: Store, request: JobRequest) -> float:
     number = engine.intake.accept(request).id
     while not engine.idle:
         engine.step()
-    record = store.job(TENANT, number)
+    record = store.jobs.get(TENANT, number)
     if record.state is not JobState.SUCCEEDED:
         raise InvalidRequest(f"a calibrating kernel ended as {record.state.value}: {record.detail}", field="profile")
     assert record.started_s is not None
@@ -159,7 +159,7 @@ def _request(store: Store, stride: int, groups: int) -> JobRequest:
     def put(array: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> Buffer:
         data = array.tobytes()
         sha256 = hashlib.sha256(data).hexdigest()
-        store.put_blob(TENANT, sha256, data)
+        store.blobs.put(TENANT, sha256, data)
         return Buffer(sha256, array.dtype.str, array.shape)
 
     lines = ARRAY_BYTES // LINE_BYTES

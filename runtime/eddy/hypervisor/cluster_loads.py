@@ -88,7 +88,7 @@ class ClusterLoads:
 
     def wanted(self, slot: MachineSlot) -> str:
         """The module a slot holds once kernels that are bound to it have ended."""
-        wanted = self.loop.wanted.get(slot.index, "") or slot.module
+        wanted = self.loop.offers.wanted.get(slot.index, "") or slot.module
         if slot.index in self._fits.get(wanted, {}):
             return wanted
         return next((module for module in self.loop.kinds if slot.index in self._fits.get(module, {})), "")

@@ -10,30 +10,25 @@ kernel that is bound to it has ended.
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
-from functools import partial
 
 from eddy.board.port import Cause
 from eddy.core.counters import CoreCounters
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool
+from eddy.hypervisor.cluster_binding import ClusterBinding
 from eddy.hypervisor.cluster_loads import ClusterLoads
+from eddy.hypervisor.cluster_moves import ClusterMoves
+from eddy.hypervisor.cluster_trials import ClusterTrials
 from eddy.hypervisor.core_accounts import CoreAccount, Slice
-from eddy.hypervisor.job import BufferState, Job
+from eddy.hypervisor.job import Job
 from eddy.hypervisor.kernel_queues import KernelQueues, Progress
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import PriceLoop, SliceMeasured
-from eddy.hypervisor.messages import Free, LaunchSlice, SliceEnded, Spread, StopItem, item_name
+from eddy.hypervisor.messages import LaunchSlice, SliceEnded, StopItem, item_name
 from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.policy.price.turns import next_tenant
 
-AHEAD = 2
-"""Slices a tenant's kernels on a cluster should have left for each core before another kernel is bound to it."""
-STRANDED = 20
-"""Epochs a kernel waits for a core of a cluster its tenant has no share of, before it begins again on another."""
-MOST_RESTARTS = 3
-"""Times a kernel restarts because its slot failed, before its job fails."""
 OWN_FAULTS = frozenset(
     {
         *(Cause.TIME_LIMIT, Cause.ILLEGAL_INSTRUCTION, Cause.MISALIGNED_ACCESS, Cause.KERNEL_TRAP),
@@ -58,16 +53,16 @@ class SharedClusters:
         self._fits = state.pools[Pool.GPU].fits
         self.queues = KernelQueues(state.jobs, state.slots, self._indices, loop, self._fits)
         self.loads = ClusterLoads(state, loop, self.queues)
-        self._restarts: dict[int, int] = {}
-        self._looked = -1
-        """The epoch in which kernels were last looked through for those that are stranded."""
+        self.trials = ClusterTrials(loop, self.queues)
+        self.binding = ClusterBinding(state, loop, self.queues, self.loads, self.trials, self._indices)
+        self.moves = ClusterMoves(state, loop, self.queues, self.loads, self.binding)
         self._names = itertools.count()
         loop.attach({index: CoreAccount() for index in self._indices})
 
     @property
     def slots(self) -> list[MachineSlot]:
         """Of the `gpu` pool, by index."""
-        return [self.state.slots[index] for index in self._indices]
+        return self.binding.slots
 
     # What happened ------------------------------------------------------------------------------------------------
 
@@ -83,7 +78,7 @@ class SharedClusters:
         self.loads.leave(job)
         progress = self.queues.progress.get(job.spec.id)
         if progress is None or not progress.running:
-            self._let_go(job)
+            self.binding.let_go(job)
             return
         for index, account in self.loop.accounts.items():
             for each in account.running:
@@ -121,18 +116,28 @@ class SharedClusters:
         if good:
             measured = SliceMeasured(message.slot, progress.module, found.count, took_s, beside, message.counters)
             self._count(job, progress, found, measured, len(account.cores))
+        if progress.trial:
+            progress.tried_s += took_s
+            self.trials.ended(found.tenant, took_s)
         if job.ending is not None:
             if not progress.running:
-                self._let_go(job)
+                self.binding.let_go(job)
                 self.state.settle(job, message.at_s)
             return None
         if not good:
             self._went_wrong(job, progress, found, message)
         elif progress.again and not progress.running:
-            self._begin_again(job)
+            self.binding.begin_again(job)
         elif progress.done == progress.variant.groups:
-            self._let_go(job)
+            self.binding.let_go(job)
             return job
+        elif progress.trial and not self.trials.says_enough(took_s, progress.tried_s):
+            self.queues.has_more(progress.slot, job)
+        elif progress.trial:
+            self.state.note(
+                job, message.at_s, JobEventKind.RECOVERED, detail="measured on this cluster: it begins again"
+            )
+            self.binding.unbind(job)
         return None
 
     def _count(self, job: Job, progress: Progress, ended: Slice, measured: SliceMeasured, cores: int) -> None:
@@ -145,48 +150,19 @@ class SharedClusters:
             job.count(tuple(counters if core == ended.core else nothing for core in range(cores)))
 
     def _went_wrong(self, job: Job, progress: Progress, ended: Slice, message: SliceEnded) -> None:
-        number, slot = job.spec.id, self.state.slots[message.slot]
+        slot = self.state.slots[message.slot]
         if message.bounced:
             progress.back.append((ended.first, ended.count))
             self.queues.has_more(progress.slot, job)
             return
         detail = f"{message.cause.value} {message.detail}".strip()
         self.state.log(job, slot, message.at_s, JobEventKind.ITEM_FAILED, 0, message.started_s, detail)
-        if message.cause not in OWN_FAULTS and self._restarts.get(number, 0) < MOST_RESTARTS:
-            self._start_over(job)
+        if message.cause not in OWN_FAULTS and self.binding.may_restart(job):
+            self.binding.start_over(job)
             return
         job.failed_task, job.failed_item = 0, 0
         where = f"slice {ended.number}, slot {message.slot}, core {ended.core}: {message.detail}".rstrip(": ")
         self.state.end(job, JobState.FAILED, message.at_s, message.cause.value, where)
-
-    def _start_over(self, job: Job) -> None:
-        """A kernel begins again, once none of its slices runs on any cluster."""
-        progress = self.queues.progress[job.spec.id]
-        self.queues.forget(job)
-        progress.again = True
-        if not progress.running:
-            self._begin_again(job)
-
-    def _begin_again(self, job: Job, why: str = "its slot failed: it begins again") -> None:
-        """What a kernel did is gone: it begins again, with its arrays as they came."""
-        self._restarts[job.spec.id] = self._restarts.get(job.spec.id, 0) + 1
-        self.state.note(job, self.state.now_s, JobEventKind.RECOVERED, detail=why)
-        self._unbind(job)
-
-    def _unbind(self, job: Job) -> None:
-        """A kernel gives up its cluster, and with it what it did there; it is the first to get another."""
-        self.queues.returned(job)
-        job.held, job.cores = 0, ()
-        if self.state.memory.leave(job):
-            self.state.out.commands.append(Free(job.spec.id))
-        job.memory = BufferState.NONE
-        self.state.changed(job)
-
-    def _let_go(self, job: Job) -> None:
-        """A job has ended, or done its last work-group."""
-        self.queues.leave(job)
-        self._restarts.pop(job.spec.id, None)
-        job.held = 0
 
     def slice_named(self, slot: int, item: str) -> Slice | None:
         """What runs in a slot under the board's name for it."""
@@ -206,7 +182,7 @@ class SharedClusters:
         if slot.index not in self.loop.accounts or not self.loads.failed(slot, module, refused):
             return
         for number in [n for n, progress in self.queues.progress.items() if progress.slot == slot.index]:
-            self._start_over(self.state.jobs[number])
+            self.binding.start_over(self.state.jobs[number])
         for job in list(self.queues.unbound()):
             spread = job.spec.spread
             if spread is not None and not any(self.loads.hopeful(module) for module in spread.variants):
@@ -230,143 +206,22 @@ class SharedClusters:
         known = queues.waiting_s, queues.running, queues.reach
         self.loop.refresh(self.state.now_s, shared, self._fits, tenants, *known)
         if any(slot.drained for slot in self.slots):
-            self._move_off()
-        self._move_stranded()
-        self._bind()
+            self.moves.off_drained()
+        self.moves.off_stranded()
+        self.binding.bind()
         self.loads.begin(self.slots)
-        self.queues.hosts = frozenset(slot.index for slot in self.slots if self._is_host(slot))
+        self.queues.hosts = frozenset(slot.index for slot in self.slots if self.binding.is_host(slot))
         for slot in self.slots:
             self._hand_out(slot)
-
-    def _move_off(self) -> None:
-        """Kernels none of whose slices runs leave slots that are drained, as far as there is another for them.
-
-        They keep what they have done where it holds the same module, and begin again otherwise.
-        """
-        for number, progress in list(self.queues.progress.items()):
-            job = self.state.jobs[number]
-            if progress.running or job.ending is not None or not self.state.slots[progress.slot].drained:
-                continue
-            assert job.spec.spread is not None
-            variants, left = job.spec.spread.variants, partial(self.queues.left, tenant=job.spec.tenant)
-            there = [slot for slot in self.slots if not slot.drained and self.loads.target(slot) in variants]
-            same = [slot.index for slot in there if self.loads.target(slot) == progress.module]
-            if same:
-                self.queues.forget(job)
-                progress.slot = min(same, key=lambda index: (left(index), index))
-                self.queues.has_more(progress.slot, job)
-            elif there:
-                self._begin_again(job, "its slot is drained: it begins again on another cluster")
-
-    def _move_stranded(self) -> None:
-        """Kernels bound where their tenant has no share any more, and others take all there is, go where it has one:
-        at once if they have not begun, else after `STRANDED` epochs, because they begin again there."""
-        if self.loop.now is None or self.loop.now.number == self._looked:
-            return
-        self._looked = self.loop.now.number
-        self._move_to_idle()
-        for number, progress in list(self.queues.progress.items()):
-            job, account = self.state.jobs[number], self.loop.accounts[progress.slot]
-            stays = progress.running or progress.again or job.ending is not None or not progress.left
-            if stays or account.shares.get(job.spec.tenant, 0.0) > 0:
-                continue
-            rested_s = self.state.now_s - progress.rests_s
-            if progress.slices and rested_s < STRANDED * self.loop.settings.epoch_s:
-                continue
-            if set(self.queues.wants(progress.slot)) - {job.spec.tenant} and self._has_share_elsewhere(job):
-                if progress.slices:
-                    why = "its tenant's shares are elsewhere now: it begins again there"
-                    self.state.note(job, self.state.now_s, JobEventKind.RECOVERED, detail=why)
-                self._unbind(job)
-
-    def _move_to_idle(self) -> None:
-        """Kernels that had no core for an epoch, and have done little that is lost, go to clusters that stand idle."""
-        for job in self.queues.held_up(self.state.now_s, self.loop.settings.epoch_s):
-            assert job.spec.spread is not None
-            spread, taken = job.spec.spread, {each.slot for each in self.queues.progress.values()}
-            idle = [slot for slot in self.slots if slot.index not in taken and self._is_idle(slot)]
-            there = [slot for slot in idle if self.loads.target(slot) in spread.variants]
-            if there:
-                if self.queues.progress[job.spec.id].slices:
-                    why = "it waited for longer than it ever ran, and another cluster stood idle: it begins again there"
-                    self.state.note(job, self.state.now_s, JobEventKind.RECOVERED, detail=why)
-                self._unbind(job)
-                self._bind_to(job, max(there, key=lambda slot: self._whole_speed(spread, slot)))
-
-    def _whole_speed(self, spread: Spread, slot: MachineSlot) -> float:
-        module = self.loads.target(slot)
-        return self.loop.speed_on(spread, module, float(self.loop.kinds[module].cores))
-
-    def _is_idle(self, slot: MachineSlot) -> bool:
-        """Whether a cluster to which no kernel is bound may have one, and no kernel of others uses it."""
-        able = not slot.drained and not slot.failed_loads and slot.rests_until_s <= self.state.now_s
-        stays = self.loads.target(slot) == self.loads.wanted(slot)
-        used = self.loop.accounts[slot.index].running or self.queues.wants(slot.index)
-        return able and stays and not used
-
-    def _has_share_elsewhere(self, job: Job) -> bool:
-        """Whether there is a cluster for a kernel on which its tenant has a share."""
-        found = self._place(job)
-        return found is not None and self.loop.accounts[found.index].shares.get(job.spec.tenant, 0.0) > 0
-
-    def _bind(self) -> None:
-        """Bind kernels that wait to clusters, each tenant's oldest first, as long as few slices are left there."""
-        for line in self.queues.heads():
-            while (job := self.queues.head(line)) is not None and (slot := self._place(job)) is not None:
-                self._bind_to(job, slot)
-
-    def _place(self, job: Job) -> MachineSlot | None:
-        """The cluster on which a tenant has least to do for its share; one it has no share of, if it stands idle.
-
-        The first kernel of a tenant that has none on any cluster goes where the tenant's part by weight would get it
-        furthest: its shares follow it there, because they are of clusters its kernels reach (`KernelQueues.reach`).
-        Of a cluster nobody else has work on it has all: a tenant of next to no weight waits for none that is busy.
-        """
-        spread, tenant = job.spec.spread, job.spec.tenant
-        assert spread is not None
-        found: list[tuple[int, float, float, int]] = []
-        first = self.queues.idle(tenant)
-        for slot in self.slots:
-            module = self.loads.target(slot)
-            if module not in spread.variants or module != self.loads.wanted(slot):
-                continue
-            if slot.drained or slot.rests_until_s > self.state.now_s:
-                continue
-            cores, left = self.loop.kinds[module].cores, self.queues.left(slot.index, tenant)
-            if left >= AHEAD * cores:
-                continue
-            share = self.loop.accounts[slot.index].shares.get(tenant, 0.0)
-            idle = not self.queues.claimed(slot.index, tenant)
-            if first and (share > 0 or self.loop.price(slot.index) > 0):
-                # Where there are prices, its money follows it; other policies may keep its shares elsewhere.
-                found.append((0, -self.loop.entitled_speed(tenant, spread, module, idle), -share, slot.index))
-            elif share > 0:
-                found.append((1, (left + 1) / (cores if idle else share), 0.0, slot.index))
-            elif not left and not self.queues.wants(slot.index):
-                found.append((2, 0.0, 0.0, slot.index))
-        return self.state.slots[min(found)[3]] if found else None
-
-    def _bind_to(self, job: Job, slot: MachineSlot) -> None:
-        spec, module = job.spec, self.loads.target(slot)
-        assert spec.spread is not None
-        assert spec.kernel is not None
-        variant = spec.spread.variants[module]
-        kernel = replace(spec.kernel, module=module, groups=variant.groups, slice_groups=variant.groups)
-        job.spec = replace(spec, application=variant.application, kernel=kernel)
-        self.queues.bind(job, Progress(slot.index, module, variant, rests_s=self.state.now_s))
-        if job.memory is BufferState.NONE:
-            self.state.ask_for_memory(job)
-        self.state.changed(job)
-
-    def _is_host(self, slot: MachineSlot) -> bool:
-        """Whether a cluster may run kernels bound to others of its kind: not what is to be loaded again, or drained."""
-        return bool(slot.module) and not slot.drained and slot.module == self.loads.wanted(slot)
 
     def _hand_out(self, slot: MachineSlot) -> None:
         account = self.loop.accounts[slot.index]
         if slot.phase is Phase.LOADING or account.closing or slot.drained:
             return
         for core in account.free:
+            if (tried := next(self.trials.due(slot.index), None)) is not None:
+                self._start(slot, account, core, tried)
+                continue
             wants = self.queues.wants(slot.index)
             if not wants:
                 return
@@ -387,7 +242,7 @@ class SharedClusters:
         slot.meter.start(core, tenant, self.state.now_s)
         progress.slices += 1
         progress.running += 1
-        if not progress.left:
+        if progress.trial or not progress.left:
             self.queues.forget(job)
         if slot.phase is not Phase.RUNNING:
             slot.enter(Phase.RUNNING, self.state.now_s)

@@ -112,7 +112,7 @@ class Commands:
 
     def _allocate(self, spec: m.JobSpec) -> list[m.Input]:
         number = spec.id
-        content = self._work[number].contents(partial(self._store.blob_file, spec.tenant))
+        content = self._work[number].contents(partial(self._store.blobs.file, spec.tenant))
         try:
             self._buffers.allocate(number, needed(spec.application, spec.batch), content)
         except MemoryExhausted as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eddy.policy.price.turns import Claim, charged, in_force
@@ -134,11 +134,6 @@ class CoreAccount:
         self.delivered_s[ended.tenant] = self.delivered_s.get(ended.tenant, 0.0) + took_s
         self.cores[core] = None
         return ended
-
-    def forget(self, tenants: Iterable[str]) -> None:
-        """Tenants that are gone for good owe nothing and are owed nothing."""
-        for tenant in tenants:
-            self.lags.pop(tenant, None)
 
 
 def _every(held: Mapping[str, object], wants: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from eddy.core.applications import Application
 from eddy.core.fusion import forms
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool
-from eddy.hypervisor.job import BufferState, Graph, Job
+from eddy.hypervisor.application_graph import Graph
+from eddy.hypervisor.job import BufferState, Job
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.messages import Fetch, LaunchItem, Load, ScrubSlot
 from eddy.hypervisor.pools import PoolState
@@ -26,6 +28,8 @@ class Decisions:
     def __init__(self, state: MachineState) -> None:
         self.state = state
         self._dropped: tuple[object, ...] = ()
+        self._forms_taken = 0
+        """Jobs that took another form than that of their application, so far."""
 
     def launch_ready(self, waiting: Collection[int] = ()) -> None:
         """Start every item that may start, but in slots that are `waiting` for what is decided."""
@@ -58,10 +62,19 @@ class Decisions:
         for _ in range(2 * len(self.state.slots) + len(self.state.jobs) + 2):
             again = False
             for pool in self.state.port.in_turn(self.state.pools.values()):
-                again = self._ask_policy(pool) or again
+                again = self._ask_in_turn(pool) or again
             if not again:
                 return
             self.launch_ready()
+
+    def _ask_in_turn(self, pool: PoolState) -> bool:
+        """Ask a pool's policy, again where a job took another form: nothing was loaded for it yet, and it is the pool's
+        turn at the configuration port. Answers whether the world changed at once."""
+        again, asked_with = self._shape_for_residents(pool), -1
+        while self._forms_taken != asked_with:
+            asked_with = self._forms_taken
+            again = self._ask_policy(pool) or again
+        return again
 
     def _ask_policy(self, pool: PoolState) -> bool:
         """Let a pool's policy decide, and carry it out; answers whether that changed the world at once."""
@@ -165,17 +178,44 @@ class Decisions:
 
     def _change_form(self, job: Job, pool: PoolState) -> bool:
         """Before a job's first slot: choose the form in which it is run; answers whether it is another one."""
-        application = job.spec.application
-        if job.shaped or not self.state.residency.fuse or not application.fused:
+        if job.shaped or not self.state.residency.fuse or not job.spec.application.fused:
             return False
         job.shaped = True
-        form = best_form(forms(application), pool.look(job), self.view(pool.pool), pool.fits)
-        if form is application:
+        form = self._best_form(job, pool)
+        if form is job.spec.application:
             return False
+        self._take_form(job, form)
+        return True
+
+    def _best_form(self, job: Job, pool: PoolState) -> Application:
+        return best_form(forms(job.spec.application), pool.look(job), self.view(pool.pool), pool.fits)
+
+    def _take_form(self, job: Job, form: Application) -> None:
+        job.shaped = True
         job.take_form(form, Graph(form))
+        self._forms_taken += 1
         self.state.show_again(job)
         self.state.changed(job)
-        return True
+
+    def _shape_for_residents(self, pool: PoolState) -> bool:
+        """Have jobs that wait take the form for which a free slot holds a module, where they end first in it: a policy
+        sees the tasks of a job's form, and would load what is there already. Of jobs that are alike, the first in line.
+
+        Answers whether one did.
+        """
+        if not self.state.residency.fuse:
+            return False
+        there = {slot.module for index in pool.slots if (slot := self.state.slots[index]).phase is Phase.FREE}
+        before = self._forms_taken
+        for kind in pool.jobs(self.state.jobs).kinds.values() if there - {""} else ():
+            for shown in kind.front:
+                job = self.state.jobs[shown.id]
+                if job.shaped or not any(task.module in there for task in job.spec.application.fused):
+                    continue
+                form = self._best_form(job, pool)
+                if form is not job.spec.application and any(task.module in there for task in form.tasks):
+                    self._take_form(job, form)
+        return self._forms_taken != before
 
     def _scrub(self, slot: MachineSlot, job: Job) -> None:
         """Have the module that served another tenant scrubbed for a job; the configuration port has no part in it."""
@@ -188,7 +228,7 @@ class Decisions:
 
     def _objection(self, job: Job | None, slot: MachineSlot | None, task: int) -> str:
         """Why a task cannot be given a slot; "" where it can."""
-        if job is None or job.ending is not None or not 0 <= task < len(job.done):
+        if job is None or job.ending is not None or not 0 <= task < len(job.items.done):
             return "no such job or task"
         if slot is None or slot.phase is not Phase.FREE:
             return "the slot is not free"
@@ -198,7 +238,7 @@ class Decisions:
             return "the slot is drained"
         if job.slot_of[task] is not None:
             return "the task has a slot"
-        if job.done[task] == job.spec.batch:
+        if job.items.is_done(task):
             return "the task has no items left"
         if slot.index not in self.state.pools[job.spec.pool].fits.get(job.spec.application.tasks[task].module, {}):
             return "no image of the module for this slot"
@@ -210,7 +250,7 @@ class Decisions:
         slot.scrubs = module in self.state.scrubbed
         job.slot_of[task] = slot.index
         job.preempted = False
-        job.touch(task)
+        job.views.touch(task)
         self.state.show_again(job)
         if job.started_s is None:
             job.started_s = self.state.now_s

@@ -30,10 +30,6 @@ _HOW = {None: "is not on record any more", JobState.FAILED: "failed", JobState.C
 class States(Protocol):
     """What is asked of the store."""
 
-    @property
-    def numbers(self) -> Numbers:
-        """What jobs are told as."""
-
     def states(self, jobs: Collection[int]) -> Mapping[int, JobState]:
         """In which state jobs are; those there are not are left out."""
 
@@ -42,7 +38,8 @@ class Dependencies:
     """Jobs that are held back for others.
 
     Args:
-        store: Knows how the others ended, and what they are called.
+        jobs: Knows how the others ended.
+        numbers: How jobs are told.
         doing: Where it is said what a job waits for, by job.
 
     Attributes:
@@ -50,8 +47,8 @@ class Dependencies:
         failed: Messages of jobs that have waited in vain, and of those that end meanwhile.
     """
 
-    def __init__(self, store: States, doing: MutableMapping[int, str]) -> None:
-        self._store, self._doing = store, doing
+    def __init__(self, jobs: States, numbers: Numbers, doing: MutableMapping[int, str]) -> None:
+        self._jobs, self._numbers, self._doing = jobs, numbers, doing
         self._held: dict[int, m.Arrive] = {}
         self._left: dict[int, set[int]] = {}
         """By job that is held: those it still waits for."""
@@ -79,7 +76,7 @@ class Dependencies:
             return False
         if any(known.job.id == job.id for known in self.ready):
             return True  # it came twice, from the store and from whoever submitted it
-        states = self._store.states(job.asked.after)
+        states = self._jobs.states(job.asked.after)
         left = {number for number in job.asked.after if number in states and not states[number].is_final}
         self._held[job.id], self._left[job.id] = arrival, left
         for number in left:
@@ -117,7 +114,7 @@ class Dependencies:
     def _go_on(self, job: int, now_s: float) -> None:
         left = sorted(self._left[job])
         if left:
-            names = listed([self._store.numbers.job.told(each) for each in left])
+            names = listed([self._numbers.job.told(each) for each in left])
             self._doing[job] = f"waiting for {'job' if len(left) == 1 else 'jobs'} {names} to succeed"
             return
         arrival = self._taken(job, now_s)
@@ -130,7 +127,7 @@ class Dependencies:
             self.failed += [
                 arrival,
                 m.JobFault(
-                    job, CAUSE, f"job {self._store.numbers.job.told(number)}, which was to succeed first, {_HOW[state]}"
+                    job, CAUSE, f"job {self._numbers.job.told(number)}, which was to succeed first, {_HOW[state]}"
                 ),
             ]
 

@@ -28,29 +28,30 @@ from eddy.core.errors import (
     StorageFailed,
 )
 from eddy.core.faults import Fault
-from eddy.core.records import JobEvent, JobEventKind, JobRecord, SlotStatus
+from eddy.core.records import JobEvent, JobRecord, SlotStatus
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.admission import Admission
 from eddy.hypervisor.application_jobs import ApplicationJobs
 from eddy.hypervisor.buffers import JobBuffers
 from eddy.hypervisor.commands import Commands
-from eddy.hypervisor.deadlines import CAUSE as LATE
-from eddy.hypervisor.deadlines import Deadlines
 from eddy.hypervisor.dependencies import Dependencies
 from eddy.hypervisor.draining import QUARANTINED
 from eddy.hypervisor.forecast.keeper import EstimateKeeper
+from eddy.hypervisor.holding import Holding
 from eddy.hypervisor.intake import Intake
+from eddy.hypervisor.job_records import record_of, snapshot_of
 from eddy.hypervisor.keeping import Keeping, Spawn, at_once
 from eddy.hypervisor.kernel_jobs import KernelJobs, WholeClusters
 from eddy.hypervisor.kernels import KernelPlanner
+from eddy.hypervisor.lag_keeper import LagKeeper
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.market_loop import PriceLoop
-from eddy.hypervisor.metering import nanoseconds
 from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import DRAINED, recover
 from eddy.hypervisor.spread import CoreByCore
 from eddy.hypervisor.status import explain, offered, slot_statuses
+from eddy.hypervisor.time_accounts import TimeAccounts
 from eddy.hypervisor.translate import to_input
 from eddy.hypervisor.work import JobKind, JobMemory
 from eddy.packages.modules import ModuleManifest
@@ -59,14 +60,11 @@ from eddy.policy.dispatch.undecided import Undecided
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
 from eddy.store.rows import LOG, Commit, ItemOutput, ResultRow
-from eddy.store.usage import ACCOUNTED, UsageRow, day_of
 
 _log = logging.getLogger(__name__)
 FOREVER = float("inf")
 ROUNDED_S = 1e-9
 """Nearer than this to the time that was waited for, it has come: a sum with the board's offset is rounded."""
-ACCOUNT_S = 1.0
-"""Wall seconds between two times that use is written down."""
 
 
 class BoardRestarted(EddyError):
@@ -109,8 +107,9 @@ class Engine:
         price: PriceLoop | None = None,
     ) -> None:
         self.board, self.store, self.price = board, store, price
+        lags = LagKeeper(store)
         if price is not None:
-            price.restore(store.epochs())
+            price.restore(store.epochs.all(), lags.kept())
         by_slots: DispatchPolicy = gpu_policy or FirstComeFirstServed()
         policies = {Pool.PIPELINE: policy, Pool.GPU: by_slots if price is None else Undecided()}
         admission = Admission(applications, modules, constants or {})
@@ -122,8 +121,6 @@ class Engine:
         self.now_s = 0.0
         self.status: tuple[SlotStatus, ...] = ()
         self._computes = True
-        self._account_s = 0.0
-        """Wall time, as `time.monotonic` has it, at which the slots' time is written down again."""
         self.description: BoardDescription
         self.machine: Machine
         self.seen = -1
@@ -131,16 +128,17 @@ class Engine:
         self.offset_s = 0.0
         """Added to the board's time, so that ours goes on where the board restarted."""
         self.preparing = Preparing(board)
-        self.dependencies = Dependencies(store, self.preparing.doing)
+        self._told: set[int] = set()
+        """Jobs to which something happened that followers have not been told of."""
+        self._dependencies = Dependencies(store.jobs, store.numbers, self.preparing.doing)
+        self._holding = Holding(self.preparing, self._dependencies, self._note, self._told.add)
         self.estimates = EstimateKeeper(store)
-        self.deadlines = Deadlines()
+        self.accounts = TimeAccounts(store.usage, store.epochs, self.estimates, price, lags)
         self.keeping = Keeping(store, spawn, awaken)
         """Outputs read from the board, on their way to the disk."""
         self._commands = Commands(board, store, self.buffers, self.keeping, self.intake.work)
         self._rows: list[ResultRow] = []
         """Of outputs that are on disk, to be committed with the step that takes note of them."""
-        self._told: set[int] = set()
-        """Jobs to which something happened that followers have not been told of."""
 
     def start(self) -> None:
         """Recover what the store and the board hold; also after the board was lost.
@@ -150,9 +148,7 @@ class Engine:
         """
         intake = self.intake
         intake.clear()
-        self.preparing.clear()
-        self.dependencies.clear()
-        self.deadlines.clear()
+        self._holding.clear()
         self.keeping.clear()
         self._rows.clear()
         description, images = self.board.describe(), self.board.images()
@@ -168,8 +164,7 @@ class Engine:
         intake.work.update(found.work)  # in place: a submission may be waiting
         self.seen, self.now_s, self.offset_s = found.clock.seen, found.clock.now_s, found.clock.offset_s
         intake.drained = {index: slot.drained for index, slot in self.machine.slots.items() if slot.drained}
-        for job in self.machine.jobs.values():
-            self.deadlines.watch(job.spec)
+        self._holding.resume(job.spec for job in self.machine.jobs.values())
         self._run(self._let_in(found.inputs))
 
     @property
@@ -189,33 +184,12 @@ class Engine:
             BoardUnreachable: It does not.
         """
         self.board.now_s()
-        self.preparing.look()
+        self._holding.look()
         self.account()
 
     def account(self) -> None:
         """Write down whose the slots' time was, up to now."""
-        now_ns, day = nanoseconds(self.now_s), day_of(time.time())
-        slots = self.machine.slots.values()
-        rows = []
-        for slot in slots:
-            slot.meter.settle(now_ns)
-            rows += [
-                UsageRow(day, tenant, slot.index, unit.value, ns) for (unit, tenant), ns in slot.meter.take().items()
-            ]
-        self._account_s = time.monotonic() + ACCOUNT_S
-        if rows:
-            self.store.add_usage(rows, {ACCOUNTED: str(max([slot.meter.mark_ns for slot in slots], default=now_ns))})
-        self.keep_epochs()
-        self.estimates.keep()
-
-    def keep_epochs(self) -> None:
-        """Have the store keep the epochs of the market that ended; from any thread.
-
-        Raises:
-            StorageFailed: The disk refused.
-        """
-        if self.price is not None:
-            self.price.history.write(self.store.add_epochs)
+        self.accounts.write(self.now_s, self.machine.slots.values())
 
     @property
     def told(self) -> Collection[int]:
@@ -236,8 +210,7 @@ class Engine:
     @property
     def _pending(self) -> bool:
         """Whether there is something to do at once."""
-        held = self.preparing.released or self.dependencies.pending
-        return bool(self.intake.pending or held or self.keeping.ready)
+        return bool(self.intake.pending or self._holding.pending or self.keeping.ready)
 
     @property
     def stalled(self) -> tuple[int, ...]:
@@ -248,7 +221,7 @@ class Engine:
         """Board time at which there is something to do, come what may; while the machine has no job, its time may stand
         still."""
         wake_s = FOREVER if self.machine.wake_s is None else self.machine.wake_s
-        return min(wake_s, self.deadlines.next_s) if self.machine.jobs else FOREVER
+        return min(wake_s, self._holding.next_s) if self.machine.jobs else FOREVER
 
     def step(self, quantum_s: float = FOREVER) -> bool:
         """Wait for the next event, at most `quantum_s` board seconds, and deal with what happened.
@@ -260,7 +233,7 @@ class Engine:
             BoardUnreachable, BoardRestarted: Call `start` again.
             StorageFailed: Something cannot be kept; call `start` again.
         """
-        self.preparing.look()
+        self._holding.look()
         until_s = self.now_s if self._pending else min(self.now_s + quantum_s, self._wake_s())
         found = self.board.wait(until_s - self.offset_s, self.seen)
         events = sorted((e for e in found if e.seq > self.seen), key=lambda event: event.seq)
@@ -273,14 +246,14 @@ class Engine:
         self.buffers.sweep()
         if inputs or events:
             self._run(inputs)
-        if time.monotonic() >= self._account_s:
+        if self.accounts.due:
             self.account()
         return bool(inputs)
 
     def _inputs(self, events: list[BoardEvent]) -> list[m.Input]:
         inputs = [message for message in map(self._shifted, events) if message is not None]
         inputs += self._let_in(self.intake.take())
-        inputs += self._late()
+        inputs += self._holding.late(self.now_s)
         inputs += self._kept()
         if not inputs and self._wake_s() <= self.now_s:
             inputs.append(m.Wake())
@@ -295,61 +268,14 @@ class Engine:
         self._rows += [row for kept in found for row in kept.rows]
         return [kept.message for kept in found]
 
-    def _late(self) -> list[m.Input]:
-        """What ends jobs whose deadline has passed, held or not."""
-        inputs: list[m.Input] = []
-        for job, deadline_s in self.deadlines.due(self.now_s):
-            self._release(job)
-            why = f"it had not ended at its deadline, {deadline_s:g} s of board time"
-            inputs += [*self._released(), m.JobFault(job, LATE, why)]
-        return inputs
-
-    def _release(self, job: int) -> None:
-        """Hold a job no longer that is to end."""
-        self.dependencies.release(job, self.now_s)
-        self.preparing.release(job)
-
     def _let_in(self, messages: Iterable[m.Input]) -> list[m.Input]:
-        """What the machine is told now: jobs that wait for others, or for the board, are not in it; one that is to end
-        is."""
-        inputs: list[m.Input] = []
-        for message in messages:
-            if isinstance(message, m.Arrive):
-                if message.job.id in self.machine.jobs:
-                    continue
-                self._told.add(message.job.id)  # the log says that it came
-                self.deadlines.watch(message.job)
-                if self.hold(message):
-                    continue
-            if isinstance(message, m.Cancel):
-                self._release(message.job)
-            inputs += self._released()
-            inputs.append(message)
-        return inputs + self._released()
+        """What the machine is told now of what came."""
+        return self._holding.let_in(messages, self.machine.jobs, self.now_s)
 
-    def hold(self, arrival: m.Arrive) -> bool:
-        """Keep a job back while it waits for others, or for what the board makes; answers whether. Its event log says
-        so."""
-        if not (self.dependencies.holds(arrival, self.now_s) or self.preparing.holds(arrival)):
-            return False
-        job = arrival.job
-        detail = self.preparing.doing.get(job.id)
-        if detail:
-            note = JobEvent(0, job.id, job.tenant, self.now_s, JobEventKind.WAIT, detail=detail)
-            self.store.commit(Commit(events=(note,)))
-            self._told.add(job.id)
-        return True
-
-    def _released(self) -> list[m.Input]:
-        """Messages of jobs that are held no longer, in order."""
-        found: list[m.Input] = []
-        while self.dependencies.ready:
-            arrival = self.dependencies.ready.popleft()
-            found += [] if self.hold(arrival) else [arrival]
-        for waiting in (self.dependencies.failed, self.preparing.released):
-            found += waiting
-            waiting.clear()
-        return found
+    def _note(self, event: JobEvent) -> None:
+        """Keep an entry of the log of a job that is not in the machine."""
+        self.store.commit(Commit(events=(event,)))
+        self._told.add(event.job)
 
     def _shifted(self, event: BoardEvent) -> m.Input | None:
         """A board event as the machine's input, on our time axis, with what the cores of a cluster say of a fault."""
@@ -395,7 +321,7 @@ class Engine:
         if not (jobs or outcome.log or outcome.slots or kept):
             return  # slices came and went, or jobs came that wait
         commit = Commit(
-            jobs=tuple((_at_its_end(record), self.machine.job(record.id).snapshot()) for record in jobs),
+            jobs=tuple((_at_its_end(record), snapshot_of(self.machine.job(record.id))) for record in jobs),
             events=tuple(outcome.log),
             kept=kept,
             slots={index: self.machine.slots[index].snapshot() for index in sorted(outcome.slots)},
@@ -411,13 +337,13 @@ class Engine:
             self.keeping.settle()
         self._told.update(event.job for event in outcome.log)
         for number in outcome.ended:
-            self.dependencies.ended(number, self.machine.job(number).state, self.now_s)
+            self._dependencies.ended(number, self.machine.job(number).state, self.now_s)
             self.intake.work.pop(number, None)
             self.keeping.forget(number)
 
     def _changed(self, numbers: Collection[int]) -> list[JobRecord]:
         """Records of jobs to which something happened, but for those that are on disk just so since they came."""
-        records = [self.machine.job(number).record() for number in sorted(numbers)]
+        records = [record_of(self.machine.job(number)) for number in sorted(numbers)]
         return [record for record in records if self.intake.accepted.pop(record.id, None) != record]
 
     def _now_drained(self, slot: int, because: str) -> None:
@@ -434,7 +360,7 @@ class Engine:
             try:
                 text = self.intake.work[number].log(JobMemory(self.buffers, number))
                 if text:
-                    rows += self.store.write_results([ItemOutput(number, LOG, 0, text)], {})
+                    rows += self.store.outputs.write([ItemOutput(number, LOG, 0, text)], {})
             except (BoardUnreachable, StorageFailed):
                 raise
             except Exception as error:

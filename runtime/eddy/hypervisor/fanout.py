@@ -168,7 +168,7 @@ class Fanout:
                 self._due.clear()
                 try:
                     if last is None:  # what came before is for each to read
-                        last = await anyio.to_thread.run_sync(self._store.before_last, None, 0)
+                        last = await anyio.to_thread.run_sync(self._store.events.before_last, None, 0)
                         for follower in self._all():
                             follower.read_again()
                     last = await self._hand_on(last)
@@ -186,7 +186,7 @@ class Fanout:
     async def _hand_on(self, last: int) -> int:
         """Hand on everything after a sequence number; answers the last one."""
         while True:
-            events = await anyio.to_thread.run_sync(self._store.events, None, None, last, READ)
+            events = await anyio.to_thread.run_sync(self._store.events.of, None, None, last, READ)
             if events:
                 last = events[-1].seq
                 await self._tell_groups(events)

@@ -21,7 +21,7 @@ from eddy.hypervisor.recovery import DRAINED
 from eddy.hypervisor.work import JobKind, Work
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
-from eddy.store.submissions import Submission
+from eddy.store.submission import Submission
 
 
 class Running(Protocol):
@@ -107,7 +107,7 @@ class Intake:
             Conflict: The idempotency key was used for another request.
             QuotaExceeded: The tenant has too many jobs.
         """
-        known = self._store.known(request)
+        known = self._store.submissions.keys.known(request)
         made = None if known is not None or self.kind_of(request).quick else self.prepare(request)
         (outcome,) = [known] if known is not None else self.accept_all([(request, made)])
         if isinstance(outcome, Exception):
@@ -152,7 +152,7 @@ class Intake:
             return self._kept_as(work)
 
         with self._arrival_lock:
-            outcomes = self._store.write_jobs(submissions, self._running.now_s, check)
+            outcomes = self._store.submissions.write_jobs(submissions, self._running.now_s, check)
             for submission, outcome in zip(submissions, outcomes, strict=True):
                 if not isinstance(outcome, Exception) and outcome[1]:
                     self._arrived(made[id(submission)], outcome[0])
@@ -184,7 +184,7 @@ class Intake:
             return self._kept_as(work)
 
         with self._arrival_lock:
-            records, new = self._store.write_array(submissions, self._running.now_s, check)
+            records, new = self._store.arrays.write(submissions, self._running.now_s, check)
             for place, record in enumerate(records if new else ()):
                 work = made[place]
                 assert work is not None
@@ -209,7 +209,7 @@ class Intake:
             Conflict: It has ended already in another state.
         """
         with self._arrival_lock:
-            record = self._store.request_cancel(tenant, job)
+            record = self._store.jobs.request_cancel(tenant, job)
             self._inbox.append(m.Cancel(job, record.cancel_asked_unix_s))
         return record
 
@@ -221,7 +221,7 @@ class Intake:
             Conflict: All have ended.
         """
         with self._arrival_lock:
-            numbers = self._store.request_cancel_array(tenant, first)
+            numbers = self._store.arrays.request_cancel(tenant, first)
             self._inbox += [m.Cancel(job, time.time()) for job in numbers]
 
     # Slots and policies -------------------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ from eddy.store.rows import ItemOutput, ResultRow
 _log = logging.getLogger(__name__)
 MOST_BYTES = 64 << 20
 """Bytes of outputs that may wait for the disk; the engine waits with more."""
+Ends = dict[tuple[int, str], int]
+"""Where files end, in bytes, by job and output."""
 Spawn = Callable[[Callable[[], None]], object]
 """Has something called, now or in another thread, one call after the other."""
 
@@ -57,13 +59,17 @@ class Keeping:
         self._store, self._spawn, self._done = store, spawn, done
         self._changed = threading.Condition()
         self._waiting: deque[tuple[tuple[ItemOutput, ...], Collected]] = deque()
+        self._under_way: frozenset[int] = frozenset()
+        """Jobs whose outputs are being written now."""
         self._kept: deque[KeptOutputs] = deque()
         self._promised = False
         self._working = False
         self._bytes = 0
         self._failure: Exception | None = None
-        self._ends: dict[tuple[int, str], int] = {}
-        """Where files end whose last rows may not be committed yet."""
+        self._ends: dict[int, dict[str, int]] = {}
+        """By job and output, where files end whose last rows may not be committed yet; touched under the lock alone."""
+        self._ended: set[int] = set()
+        """Jobs that ended while outputs of theirs were still on their way."""
 
     def put(self, results: Sequence[ItemOutput], message: Collected) -> None:
         """Have outputs on disk, then the message among what `take` gives."""
@@ -96,8 +102,9 @@ class Keeping:
     def forget(self, job: int) -> None:
         """A job has ended: what it left is committed."""
         with self._changed:
-            for key in [key for key in self._ends if key[0] == job]:
-                del self._ends[key]
+            self._ends.pop(job, None)
+            if job in self._under_way or any(message.job == job for _, message in self._waiting):
+                self._ended.add(job)
 
     def clear(self) -> None:
         """Forget everything, once nothing is being written any more: store and board are recovered."""
@@ -108,6 +115,8 @@ class Keeping:
                 self._changed.wait()
             self._kept.clear()
             self._ends.clear()
+            self._ended.clear()
+            self._under_way = frozenset()
             self._failure, self._bytes = None, 0
 
     @property
@@ -138,8 +147,10 @@ class Keeping:
                     return
                 self._waiting.clear()
                 self._promised = False
+                self._under_way = frozenset(message.job for _, message in group)
+                ends = {(job, name): end for job in self._under_way for name, end in self._ends.get(job, {}).items()}
             try:
-                self._keep(group)
+                self._keep(group, ends)
                 if promised:
                     self._store.settle()
             except Exception as failure:
@@ -147,24 +158,33 @@ class Keeping:
                     self._failure = failure
                 self._done()
 
-    def _keep(self, group: Sequence[tuple[tuple[ItemOutput, ...], Collected]]) -> None:
+    def _keep(self, group: Sequence[tuple[tuple[ItemOutput, ...], Collected]], ends: Ends) -> None:
         if not group:
             return
         try:
-            rows = iter(self._store.write_results([result for results, _ in group for result in results], self._ends))
+            rows = iter(self._store.outputs.write([result for results, _ in group for result in results], ends))
             kept = [KeptOutputs(message, tuple(next(rows) for _ in results)) for results, message in group]
         except DamagedFile:
-            kept = [self._keep_one(results, message) for results, message in group]
+            kept = [self._keep_one(results, message, ends) for results, message in group]
         with self._changed:
+            self._remember(ends)
             self._kept += kept
             self._bytes -= sum(len(result.data) for results, _ in group for result in results)
             self._changed.notify_all()
         self._done()
 
-    def _keep_one(self, results: Sequence[ItemOutput], message: Collected) -> KeptOutputs:
+    def _remember(self, ends: Ends) -> None:
+        """Where files end now, but for jobs that ended meanwhile: nobody would ever ask for those to be forgotten."""
+        for (job, name), end in ends.items():
+            if job not in self._ended:
+                self._ends.setdefault(job, {})[name] = end
+        self._ended &= {message.job for _, message in self._waiting}
+        self._under_way = frozenset()
+
+    def _keep_one(self, results: Sequence[ItemOutput], message: Collected, ends: Ends) -> KeptOutputs:
         """The outputs of one item, or that they have no file to go to: whoever shares the group goes on."""
         try:
-            return KeptOutputs(message, tuple(self._store.write_results(results, self._ends)))
+            return KeptOutputs(message, tuple(self._store.outputs.write(results, ends)))
         except DamagedFile as damage:
             facts = {"job": self._store.numbers.job.told(message.job), "code": damage.code}
             _log.error("%s (%s)", damage.message, damage.path, extra=facts)

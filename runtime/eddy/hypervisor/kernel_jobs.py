@@ -25,7 +25,7 @@ from eddy.hypervisor.work import Fetch, JobMemory, Offer, Work
 from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 from eddy.store.rows import StoredJob
-from eddy.store.submissions import Submission
+from eddy.store.submission import Submission
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,4 +172,4 @@ class KernelJobs:
         """
         if stored.record.kernel is None:
             raise NotFound("what kernel it runs is not on record", field="kernel")
-        return self._plans.restore(stored.request, stored.record.kernel, store.program(stored.record.id))
+        return self._plans.restore(stored.request, stored.record.kernel, store.jobs.program(stored.record.id))

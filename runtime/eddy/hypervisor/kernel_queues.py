@@ -31,6 +31,8 @@ class Progress:
         back: Ranges that were given out and did not start: first and count.
         slices: Given out so far.
         running: Slices that run.
+        trial: It runs a slice of about a quantum here, to be measured, and begins again elsewhere (`cluster_trials`).
+        tried_s: Core-seconds its slices on trial took.
         again: Its slot failed: once none of its slices runs, it begins again.
         rests_s: Board time since which none of its slices runs, or it is bound.
     """
@@ -43,6 +45,8 @@ class Progress:
     back: list[tuple[int, int]] = field(default_factory=list)
     slices: int = 0
     running: int = 0
+    trial: bool = False
+    tried_s: float = 0.0
     again: bool = False
     rests_s: float = 0.0
 
@@ -146,7 +150,7 @@ class KernelQueues:
         found: dict[str, set[int]] = {}
         for number, progress in self.progress.items():
             tenant = self._jobs[number].spec.tenant
-            if tenant in open_:
+            if tenant in open_ or progress.trial:
                 continue
             slots = found.setdefault(tenant, set())
             slots.add(progress.slot)
@@ -163,8 +167,18 @@ class KernelQueues:
         return any(owner != tenant for owner in owners)
 
     def idle(self, tenant: str) -> bool:
-        """Whether a tenant has no kernel that is bound to a cluster."""
-        return all(self._jobs[number].spec.tenant != tenant for number in self.progress)
+        """Whether a tenant has no kernel that is bound to a cluster, other than on trial."""
+        bound = (number for number, progress in self.progress.items() if not progress.trial)
+        return all(self._jobs[number].spec.tenant != tenant for number in bound)
+
+    def tries(self, tenant: str) -> bool:
+        """Whether a tenant has a kernel on trial."""
+        return any(each.trial and self._jobs[number].spec.tenant == tenant for number, each in self.progress.items())
+
+    def on_trial(self, slot: int) -> Iterator[Job]:
+        """Kernels that can give out a slice on trial on a cluster, oldest first."""
+        bound = [number for number in self.bound(slot) if self.progress[number].trial]
+        return (self._jobs[number] for number in sorted(bound) if self._ready(number))
 
     def held_up(self, now_s: float, at_least_s: float) -> list[Job]:
         """Kernels that could run where they are bound and have had no core for so long, oldest first.

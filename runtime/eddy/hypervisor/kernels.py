@@ -98,7 +98,7 @@ class KernelPlanner:
             if isinstance(value, ArrayArgument):
                 _check_blob(store, request.tenant, value, f"kernel.arguments[{place}]")
         with _named_as_asked():
-            program = build(self._compiler, kernel.source, fpu=shape.fpu, **kernel.built_with())
+            program = self._built(request.tenant, kernel, shape.fpu)
             _check_kernel(kernel, program)
             packing = self._lay_out(kernel, program, shape)
         groups = packing.arrangement.groups
@@ -133,7 +133,7 @@ class KernelPlanner:
         plans: dict[str, Plan] = {}
         for module, shape in self.clusters().items():
             with _named_as_asked():
-                program = self._program(kernel, shape.fpu, programs)
+                program = self._program(request.tenant, kernel, shape.fpu, programs)
             plans[module] = self._spread(request, kernel, program, module, region)
         return plans
 
@@ -156,16 +156,19 @@ class KernelPlanner:
         found.sort(key=lambda module: module != record.module)
         return {module: self._spread(request, kernel, compiled, module, region) for module in found}
 
-    def _program(self, kernel: KernelRequest, fpu: bool, programs: dict[bool, Program]) -> Program:
+    def _program(self, tenant: str, kernel: KernelRequest, fpu: bool, programs: dict[bool, Program]) -> Program:
         """The program for clusters with or without floating point, compiled at most twice."""
         if True not in programs:
-            programs[True] = build(self._compiler, kernel.source, fpu=True, **kernel.built_with())
+            programs[True] = self._built(tenant, kernel, True)
             _check_kernel(kernel, programs[True])
         if fpu or not programs[True].fpu:
             return programs[True]
         if False not in programs:
-            programs[False] = build(self._compiler, kernel.source, fpu=False, **kernel.built_with())
+            programs[False] = self._built(tenant, kernel, False)
         return programs[False]
+
+    def _built(self, tenant: str, kernel: KernelRequest, fpu: bool) -> Program:
+        return build(self._compiler, kernel.source, fpu=fpu, owner=tenant, **kernel.built_with())
 
     def _spread(self, request: JobRequest, kernel: KernelRequest, program: Program, module: str, region: str) -> Plan:
         shape = cluster_shape(self._modules[module])
@@ -194,7 +197,7 @@ class KernelPlanner:
         kernel, compiled = KernelRequest.from_json(request.kernel or {}), kept(program)
         with _named_as_asked():
             if compiled is None:
-                compiled = build(self._compiler, kernel.source, fpu=shape.fpu, **kernel.built_with())
+                compiled = self._built(request.tenant, kernel, shape.fpu)
                 name = f"{REGION}-{compiled.made_by[:12]}"
             packing = self._lay_out(kernel, compiled, shape)
         if packing.arrangement.groups != record.groups:
@@ -324,7 +327,7 @@ def _extent(kernel: KernelRequest, place: int) -> object:
 
 
 def _check_blob(store: Store, tenant: str, value: ArrayArgument, place: str) -> None:
-    actual = store.blob_bytes(tenant, value.digest)
+    actual = store.blobs.size_bytes(tenant, value.digest)
     if actual is None:
         message = f"{place}: no blob {value.digest} of yours; upload it first, then submit"
         raise InvalidRequest(message, field=place, allowed="sha256 of an uploaded blob")

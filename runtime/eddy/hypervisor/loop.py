@@ -35,7 +35,8 @@ from eddy.hypervisor.work import JobKind, Work
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.store import Store
-from eddy.store.submissions import LAST_ID, Submission, draft
+from eddy.store.submission import Submission
+from eddy.store.submissions import LAST_ID, draft
 
 FEED = 500
 """Events of a feed that are read at once."""
@@ -58,8 +59,6 @@ class Hypervisor:
         price: Shares the cores of GPU clusters between tenants; None where kernels take whole slots.
         kinds: Further kinds of jobs, beside applications and kernels.
     """
-
-    price: PriceLoop | None = None
 
     def __init__(
         self,
@@ -113,7 +112,7 @@ class Hypervisor:
             await self._turning.run()
         finally:
             with contextlib.suppress(StorageFailed):
-                self._engine.keep_epochs()
+                self._engine.accounts.keep_epochs()
                 self._engine.estimates.keep(now=True)
             self._disk.shutdown()
 
@@ -131,7 +130,7 @@ class Hypervisor:
         await self._turning.ready.wait()
         if self._engine.intake.kind_of(request).quick:
             return await self._submissions.put((request, None))
-        known = await anyio.to_thread.run_sync(self._store.known, request)
+        known = await anyio.to_thread.run_sync(self._store.submissions.keys.known, request)
         if known is not None:
             return known
         async with self._compiling_for.setdefault(request.tenant, anyio.CapacityLimiter(1)):
@@ -151,7 +150,7 @@ class Hypervisor:
         intake = self._engine.intake
         works: list[Work | None] = [None] * len(requests)
         if not intake.kind_of(requests[0]).quick:
-            known = await anyio.to_thread.run_sync(self._store.known_array, list(map(Submission, requests)))
+            known = await anyio.to_thread.run_sync(self._store.arrays.known, list(map(Submission, requests)))
             if known is not None:
                 return known
             async with self._compiling_for.setdefault(requests[0].tenant, anyio.CapacityLimiter(1)):
@@ -207,7 +206,7 @@ class Hypervisor:
         """
         await self._turning.ready.wait()
         intake = self._engine.intake
-        await anyio.to_thread.run_sync(self._store.check_admission, request)
+        await anyio.to_thread.run_sync(self._store.submissions.check_admission, request)
         if intake.kind_of(request).quick:
             work = await anyio.to_thread.run_sync(intake.prepare, request)
         else:
@@ -312,7 +311,7 @@ class Hypervisor:
         """
         while True:
             changed = self.followers.next()
-            events = await anyio.to_thread.run_sync(self._store.events, tenant, None, after, FEED)
+            events = await anyio.to_thread.run_sync(self._store.events.of, tenant, None, after, FEED)
             for event in events:
                 after = event.seq
                 yield event
@@ -329,7 +328,7 @@ class Hypervisor:
         Raises:
             NotFound: No such job of this tenant.
         """
-        return await awaited(self.followers, partial(self._store.job, tenant, job), job, good, timeout_s, ending)
+        return await awaited(self.followers, partial(self._store.jobs.get, tenant, job), job, good, timeout_s, ending)
 
     async def follow(self, tenant: str, job: int, after: int = 0) -> AsyncGenerator[JobEvent, None]:
         """The events of a job with a sequence number above `after`, as they happen, until it has ended.
@@ -339,8 +338,8 @@ class Hypervisor:
         """
         while True:
             changed = self.followers.next_of(job)
-            final = (await anyio.to_thread.run_sync(self._store.job, tenant, job)).state.is_final
-            events = await anyio.to_thread.run_sync(self._store.events, tenant, job, after)
+            final = (await anyio.to_thread.run_sync(self._store.jobs.get, tenant, job)).state.is_final
+            events = await anyio.to_thread.run_sync(self._store.events.of, tenant, job, after)
             for event in events:
                 after = event.seq
                 yield event

@@ -19,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from eddy.core.slots import Pool
+from eddy.hypervisor.application_graph import Graph
 from eddy.hypervisor.clusters import SharedClusters
 from eddy.hypervisor.decisions import Decisions
-from eddy.hypervisor.job import Fits, Graph, Job
+from eddy.hypervisor.job import Job
+from eddy.hypervisor.job_views import Fits
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.messages import (

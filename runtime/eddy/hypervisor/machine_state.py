@@ -11,8 +11,9 @@ from typing import Protocol
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Pool
+from eddy.hypervisor.application_graph import Graph
 from eddy.hypervisor.config_port import ConfigurationPort
-from eddy.hypervisor.job import Graph, Job
+from eddy.hypervisor.job import Job
 from eddy.hypervisor.memory import MemoryQueue
 from eddy.hypervisor.messages import Allocate, Free, JobSpec, ReadAhead, SliceEnded, StepResult, StopItem
 from eddy.hypervisor.near_images import Near, NearImages
@@ -131,7 +132,7 @@ class MachineState:
                 self.clusters.loaded(slot)
             return
         job.slot_of[slot.task] = slot.index
-        job.touch(slot.task)
+        job.views.touch(slot.task)
         self.show_again(job)
         if slot.phase is Phase.LOADING:
             job.loading += 1
@@ -182,13 +183,13 @@ class MachineState:
         """Move a job to the state that follows from what it holds, and let go of it where that is final."""
         if job.again and not job.slots:
             self._begin_again(job, at_s)
-        before = job.state, job.bucket
+        before = job.state, job.times.bucket
         for state in job.advance(job.derive(), at_s):
             self.note(job, at_s, JobEventKind.STATE, state=state, detail=job.cause if state.is_final else "")
-        if before != (job.state, job.bucket):
+        if before != (job.state, job.times.bucket):
             self.changed(job)
             if not job.slots and not job.state.is_final:
-                self.note(job, at_s, JobEventKind.WAIT, detail=job.bucket)
+                self.note(job, at_s, JobEventKind.WAIT, detail=job.times.bucket)
         if job.state.is_final and job.spec.id in self.jobs:
             del self.jobs[job.spec.id]
             self.out.ended.append(job.spec.id)
@@ -235,7 +236,7 @@ class MachineState:
             job.preempted = True
         if slot.task is not None:
             job.slot_of[slot.task] = None
-            job.touch(slot.task)
+            job.views.touch(slot.task)
             self.show_again(job)
         slot.let_go(at_s)
         if not self.residency.reuse:

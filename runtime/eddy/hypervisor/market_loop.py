@@ -6,18 +6,18 @@ added to the history with what had been promised; the policy sees it and shares 
 
 from __future__ import annotations
 
-import itertools
 import logging
 import operator
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from eddy.core.counters import CoreCounters
+from eddy.hypervisor.configurations import ConfigurationOffers
 from eddy.hypervisor.core_accounts import CoreAccount
+from eddy.hypervisor.guarded_policy import GuardedPolicy
 from eddy.hypervisor.market_history import Epoch, EpochHistory
 from eddy.hypervisor.messages import Spread
 from eddy.hypervisor.progress_watch import EARLY, EpochProgress, ProgressWatch, TenantRunning, of_present
@@ -25,21 +25,16 @@ from eddy.hypervisor.slot import MachineSlot
 from eddy.hypervisor.tenant_estimates import ClusterKind, TenantEstimates
 from eddy.model.parallel_fraction import Activity
 from eddy.policy.price.view import (
-    ClusterView,
     Configuration,
     Floats,
-    PriceDecision,
     PricePolicy,
     PriceView,
     entitled,
-    unpriced,
 )
 
 _log = logging.getLogger(__name__)
 LEAST_PART = 0.05
 """PEs of a cluster by weight below which a kernel goes to one that stands idle instead, however slow."""
-MOST_CONFIGURATIONS = 32
-"""Alternatives a policy is shown; with more, those that change one slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,6 @@ class SliceMeasured:
     counters: CoreCounters | None = None
 
 
-@dataclass
 class PriceLoop:
     """The live side of a price policy.
 
@@ -92,26 +86,30 @@ class PriceLoop:
         least_of: Normalised progress a tenant was promised; 0 for none.
     """
 
-    policy: PricePolicy
-    kinds: Mapping[str, ClusterKind]
-    weight_of: Callable[[str], float] = lambda _: 1.0
-    settings: PriceSettings = field(default_factory=PriceSettings)
-    configurations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
-    watch: ProgressWatch = field(default_factory=ProgressWatch)
-    least_of: Callable[[str], float] = lambda _: 0.0
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        policy: PricePolicy,
+        kinds: Mapping[str, ClusterKind],
+        weight_of: Callable[[str], float] = lambda _: 1.0,
+        settings: PriceSettings | None = None,
+        configurations: Mapping[str, Mapping[int, str]] | None = None,
+        watch: ProgressWatch | None = None,
+        least_of: Callable[[str], float] = lambda _: 0.0,
+    ) -> None:
+        self.kinds, self.weight_of, self.least_of = kinds, weight_of, least_of
+        self.settings, self.watch = settings or PriceSettings(), watch or ProgressWatch()
+        self.decider = GuardedPolicy(policy)
         self.accounts: dict[int, CoreAccount] = {}
         self.estimates = TenantEstimates(self.kinds)
+        self.offers = ConfigurationOffers(self.kinds, configurations or {}, self.estimates, self.settings.configure_s)
         self.weights: dict[str, float] = {}
-        self.wanted: dict[int, str] = {}
-        """By slot: the module the configuration in force has there."""
         self.history = EpochHistory()
         self.now: Epoch | None = None
         self.next_s = 0.0
         self.life = 0
         """How often the hypervisor has recovered: tells its slices from those of earlier lives."""
-        self._memory = self.policy.initial()
+        self._lags: dict[int, Mapping[str, float]] = {}
+        """What was owed on each cluster when the machine began."""
         self._absent_s: dict[str, float] = {}
         self._waiting_s: Mapping[str, float] = {}
         self._reach: Mapping[str, frozenset[int]] = {}
@@ -121,42 +119,39 @@ class PriceLoop:
         self._work_s: dict[str, float] = {}
         self._before: dict[int, dict[str, float]] = {}
         self._counted: dict[tuple[str, int], tuple[int, ...]] = {}
-        self._next_policy: PricePolicy | None = None
-        self._switching = threading.Lock()
-        self._configured_s = 0.0
         self._number = 0
 
     def attach(self, accounts: dict[int, CoreAccount]) -> None:
-        """The machine begins: nothing runs."""
+        """The machine begins: nothing runs. What tenants owe and are owed stays."""
+        self._lags.update(self.lags())
+        for slot, account in accounts.items():
+            account.lags = dict(self._lags.get(slot, {}))
         self.accounts, self.now, self._absent_s = accounts, None, {}
         self._before, self.next_s = {}, 0.0
         self.watch.forget()
 
     def switch(self, policy: PricePolicy) -> None:
         """Another policy, from the next epoch on, which is due at once; from any thread."""
-        with self._switching:
-            self._next_policy = policy
+        self.decider.switch(policy)
         self.next_s = 0.0
-
-    def _exchange(self) -> None:
-        """Put the policy in force that was asked for meanwhile, if any."""
-        with self._switching:
-            asked, self._next_policy = self._next_policy, None
-        if asked is not None:
-            self.policy, self._memory = asked, asked.initial()
 
     @property
     def policy_name(self) -> str:
         """Of the policy in force, or about to be."""
-        return (self._next_policy or self.policy).name
+        return self.decider.name
 
     def shown(self) -> tuple[Epoch | None, tuple[Epoch, ...]]:
         """The epoch that lasts, and those that ended, oldest first; from any thread."""
         return self.now, self.history.ended()
 
-    def restore(self, epochs: Iterable[str]) -> None:
-        """Go on after the epochs an earlier life wrote (`EpochHistory.write`), oldest first."""
+    def lags(self) -> dict[int, Mapping[str, float]]:
+        """Core-seconds each tenant is due less those it had, by cluster."""
+        return {slot: dict(account.lags) for slot, account in self.accounts.items()}
+
+    def restore(self, epochs: Iterable[str], lags: Mapping[int, Mapping[str, float]]) -> None:
+        """Go on after the epochs an earlier life wrote (`EpochHistory.write`), oldest first, and what was owed."""
         self._number = max(self._number, self.history.restore(epochs))
+        self._lags.update(lags)
 
     # What happens -------------------------------------------------------------------------------------------------
 
@@ -231,10 +226,10 @@ class PriceLoop:
     def _begin(
         self, now_s: float, tenants: list[str], slots: tuple[MachineSlot, ...], fits: Mapping[str, Mapping[int, str]]
     ) -> None:
-        self._exchange()
+        self.decider.exchange()
         self.weights = {tenant: self.weight_of(tenant) for tenant in tenants}
-        modules = {slot.index: self._module(slot, fits) for slot in slots}
-        whole = self._configuration(tenants, {slot: module for slot, module in modules.items() if module})
+        modules = {slot.index: self.offers.module_of(slot, fits) for slot in slots}
+        whole = self.offers.configuration(tenants, {slot: module for slot, module in modules.items() if module})
         if not whole.clusters:
             return
         here = replace(whole, throughput=whole.throughput * self._reached(tenants, whole))
@@ -248,12 +243,12 @@ class PriceLoop:
             waiting_s=np.array([self._waiting_s.get(tenant, 0.0) for tenant in tenants]),
             delivered_s=_of_last(last, tenants, here),
             counters=tuple(tuple(self._activity(t, c.slot) for c in here.clusters) for t in tenants),
-            alternatives=self._alternatives(now_s, tenants, slots, modules, fits),
-            memory=self._memory,
+            alternatives=self.offers.alternatives(now_s, tenants, slots, modules, fits),
+            memory=self.decider.memory,
             whole=whole,
             **self._of_progress(tenants, here),
         )
-        name, decision = self._decide(view)
+        name, decision = self.decider.decide(view)
         slots_now = [cluster.slot for cluster in here.clusters]
         self._prices = dict(zip(slots_now, map(float, decision.prices), strict=True))
         for column, cluster in enumerate(here.clusters):
@@ -261,7 +256,7 @@ class PriceLoop:
             self.accounts[cluster.slot].shares = shares
         if decision.configuration:
             chosen = next(c for c in view.alternatives if c.name == decision.configuration)
-            self.wanted = {cluster.slot: cluster.module for cluster in chosen.clusters}
+            self.offers.wanted = {cluster.slot: cluster.module for cluster in chosen.clusters}
         nothing = np.zeros(here.throughput.shape)
         sure = np.array([[self.estimates.sure(t, c.module) for c in here.clusters] for t in tenants], np.float64)
         view = replace(view, memory=None)
@@ -297,26 +292,6 @@ class PriceLoop:
         """What so many cores of a cluster of a kind would do of a kernel, over one base PE."""
         fraction, _ = self.estimates.learned.fraction(spread.kernel, module)
         return self.estimates.speed_of(spread, module) * cores / max(cores * (1 - fraction) + fraction, 1.0)
-
-    def _decide(self, view: PriceView) -> tuple[str, PriceDecision]:
-        """The policy's decision; of one that fails, or whose shares cannot be given, the entitlement for this epoch.
-
-        What tenants run shapes what a policy is told; none of it may keep the others' kernels from running.
-        """
-        try:
-            decision = self.policy.decide(view)
-        except Exception:
-            _log.exception("price policy %s failed; epoch %d is shared by entitlement", self.policy.name, view.epoch)
-            return self._entitled(view)
-        if not _can_be_given(decision, view):
-            _log.error("price policy %s: shares that cannot be given in epoch %d", self.policy.name, view.epoch)
-            return self._entitled(view)
-        self._memory = decision.memory
-        return self.policy.name, decision
-
-    def _entitled(self, view: PriceView) -> tuple[str, PriceDecision]:
-        self._memory = self.policy.initial()
-        return "entitlement", PriceDecision(entitled(view), unpriced(view))
 
     def _end(self, now_s: float) -> None:
         """Close the epoch that lasts: what was delivered in it is history."""
@@ -375,74 +350,11 @@ class PriceLoop:
 
     # What is known ------------------------------------------------------------------------------------------------
 
-    def _module(self, slot: MachineSlot, fits: Mapping[str, Mapping[int, str]]) -> str:
-        """What a slot holds, or is going to hold."""
-        wanted = slot.module or self.wanted.get(slot.index, "")
-        if wanted in self.kinds and slot.index in fits.get(wanted, {}):
-            return wanted
-        return next((module for module in self.kinds if slot.index in fits.get(module, {})), "")
-
     def _clusters_changed(self, slots: tuple[MachineSlot, ...], fits: Mapping[str, Mapping[int, str]]) -> bool:
         if self.now is None:
             return True
         known = {cluster.slot: cluster.module for cluster in self.now.view.present.clusters}
-        return known != {slot.index: m for slot in slots if (m := self._module(slot, fits))}
-
-    def _configuration(
-        self, tenants: Iterable[str], modules: Mapping[int, str], change_s: float = 0.0
-    ) -> Configuration:
-        names = list(tenants)
-        clusters = tuple(ClusterView(slot, modules[slot], self.kinds[modules[slot]].cores) for slot in sorted(modules))
-        shape = len(names), len(clusters)
-        fraction = np.array([[self.estimates.fraction(t, c.module) for c in clusters] for t in names]).reshape(shape)
-        throughput = np.array([[self.estimates.throughput(t, c.module) for c in clusters] for t in names]).reshape(
-            shape
-        )
-        known = (each for each, held in self.configurations.items() if held == modules)
-        name = next(known, ", ".join(f"{cluster.slot}: {cluster.module}" for cluster in clusters))
-        return Configuration(name, clusters, fraction, throughput, change_s)
-
-    def _alternatives(
-        self,
-        now_s: float,
-        tenants: list[str],
-        slots: tuple[MachineSlot, ...],
-        modules: Mapping[int, str],
-        fits: Mapping[str, Mapping[int, str]],
-    ) -> tuple[Configuration, ...]:
-        """What else the slots could hold, now and then; nothing while a change is under way."""
-        wanted = {slot: self.wanted.get(slot, module) for slot, module in modules.items()}
-        # What no image is left for never comes: it is not waited for.
-        under_way = any(wanted[s] != module and s in fits.get(wanted[s], {}) for s, module in modules.items())
-        offered = self._offered(slots, modules, fits)
-        if under_way or now_s < self._configured_s or not offered:
-            return ()
-        self._configured_s = now_s + self.settings.configure_s
-        load_s = {slot.index: slot.load_s for slot in slots}
-        found = []
-        for picked in offered:
-            change_s = sum(load_s[slot] for slot, module in picked.items() if module != modules[slot])
-            found.append(self._configuration(tenants, picked, change_s))
-        return tuple(sorted(found, key=lambda each: (each.change_s, each.name)))
-
-    def _offered(
-        self, slots: tuple[MachineSlot, ...], modules: Mapping[int, str], fits: Mapping[str, Mapping[int, str]]
-    ) -> list[dict[int, str]]:
-        """What else the slots could hold: named configurations with all their images, or what images there are."""
-        if self.configurations:
-            indices = {slot.index for slot in slots}
-            named = (dict(held) for held in self.configurations.values() if set(held) == indices and held != modules)
-            return [h for h in named if all(m in self.kinds and s in fits.get(m, {}) for s, m in h.items())]
-        return _combinations({s.index: [m for m in self.kinds if s.index in fits.get(m, {})] for s in slots}, modules)
-
-
-def _can_be_given(decision: PriceDecision, view: PriceView) -> bool:
-    """Whether shares and prices are numbers, and nobody is promised what is not there."""
-    shares, capacity = decision.shares, view.present.capacity
-    if shares.shape != view.present.throughput.shape or decision.prices.shape != capacity.shape:
-        return False
-    whole = np.isfinite(shares).all() and np.isfinite(decision.prices).all()
-    return bool(whole and (shares >= 0).all() and (shares.sum(axis=0) <= capacity * (1 + 1e-6)).all())
+        return known != {slot.index: m for slot in slots if (m := self.offers.module_of(slot, fits))}
 
 
 def _of_last(last: Epoch | None, tenants: list[str], here: Configuration) -> Floats:
@@ -456,18 +368,6 @@ def _of_last(last: Epoch | None, tenants: list[str], here: Configuration) -> Flo
                 if tenant in row_of and cluster.slot in column_of:
                     found[row, column] = last.delivered_s[row_of[tenant], column_of[cluster.slot]]
     return found
-
-
-def _combinations(choices: Mapping[int, list[str]], now: Mapping[int, str]) -> list[dict[int, str]]:
-    """Modules by slot, other than now: all combinations where they are few, else changes of one slot."""
-    count = 1
-    for modules in choices.values():
-        count *= max(len(modules), 1)
-    if count <= MOST_CONFIGURATIONS:
-        every = itertools.product(*([(slot, m) for m in modules] for slot, modules in choices.items() if modules))
-        return [dict(picked) for picked in every if dict(picked) != now]
-    single = [{**now, slot: m} for slot, modules in choices.items() for m in modules if m != now.get(slot)]
-    return single[:MOST_CONFIGURATIONS]
 
 
 __all__ = ["ClusterKind", "Epoch", "PriceLoop", "PriceSettings", "entitled"]

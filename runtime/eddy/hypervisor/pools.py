@@ -8,7 +8,8 @@ from typing import Any
 
 from eddy.core.applications import Application
 from eddy.core.slots import Pool
-from eddy.hypervisor.job import Fits, Job
+from eddy.hypervisor.job import Job
+from eddy.hypervisor.job_views import Fits, task_view
 from eddy.policy.dispatch.job_view import JobView, Tasks
 from eddy.policy.dispatch.jobs import Jobs
 from eddy.policy.dispatch.view import Dispatch, DispatchPolicy, DispatchView, Observation
@@ -72,7 +73,7 @@ class PoolState:
         self.fits.get(module, {}).pop(slot, None)
         self._shapes.clear()
         for job in jobs:
-            job.touch_all()
+            job.views.touch_all()
             self.stale(job.spec.id)
 
     def jobs(self, known: Mapping[int, Job]) -> Jobs:
@@ -119,6 +120,6 @@ class PoolState:
         application = job.spec.application
         known = self._shapes.get(application.label)
         if known is None or known[0] is not application:
-            made = Tasks(job.task_view(task.id, self.fits, len(self.slots)) for task in application.tasks)
+            made = Tasks(task_view(job, task.id, self.fits, len(self.slots)) for task in application.tasks)
             known = self._shapes[application.label] = application, made
         return known[1]

@@ -47,6 +47,7 @@ from eddy.core.slots import Image, Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.buffers import JobBuffers, needed
 from eddy.hypervisor.job import Job
+from eddy.hypervisor.job_records import record_of, restored, snapshot_of
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.metering import nanoseconds
@@ -131,7 +132,9 @@ def recover(
     taken.adopt()
     modules = {image.sha256: image.module for image in images}
     usual = [e for e in events if e.cause is not Cause.BOARD_RESTARTED]
-    _adopt_slots(board, store.slot_snapshots(), state, usual, modules, machine, clock.now_s)
+    snapshots = store.slot_snapshots()
+    _adopt_slots(board, snapshots, state, usual, modules, machine, clock.now_s)
+    _keep_slots(store, snapshots, machine)
     _count_time(store, machine, clock.now_s)
     if len(usual) < len(events):
         clock = dataclasses.replace(clock, seen=max(event.seq for event in events))
@@ -222,7 +225,7 @@ class _Jobs:
 
     def adopt(self) -> None:
         """Recover all of them; what is to be noted goes into one transaction."""
-        for stored in self._store.unfinished():
+        for stored in self._store.jobs.unfinished():
             number = stored.record.id
             try:
                 self._adopt(stored)
@@ -233,7 +236,7 @@ class _Jobs:
                 self.work.pop(number, None)
                 self._give_up(stored, Cause.INTERNAL_ERROR.value, f"{type(error).__name__}: {error}")
         if self._notes:
-            jobs = tuple((job.record(), job.snapshot()) for job in self._begun_again)
+            jobs = tuple((record_of(job), snapshot_of(job)) for job in self._begun_again)
             self._store.commit(Commit(jobs=jobs, events=tuple(self._notes)))
 
     def _adopt(self, stored: StoredJob) -> None:
@@ -267,7 +270,7 @@ class _Jobs:
         if spec.needs_memory and not has_memory:
             self._buffers.free(spec.id)
         graph = self._machine.graph(spec)
-        job = Job.restore(spec, graph, stored.record, stored.snapshot, has_memory)
+        job = restored(spec, graph, stored.record, stored.snapshot, has_memory)
         self._machine.adopt_job(job)
         if spec.needs_memory and prepared and not has_memory:
             self._begun_again.append(job)
@@ -305,6 +308,22 @@ def _adopt_slots(
             known.forget_module()
         known.faulted = actual.phase is SlotPhase.FAULTED and known.phase is Phase.FREE
         machine.adopt_slot(known)
+
+
+def _keep_slots(store: Store, snapshots: Mapping[int, Mapping[str, Any]], machine: Machine) -> None:
+    """Write down the slots that are not as the store says.
+
+    Else a load that was taken for lost, and reaches the board late, would pass at the next recovery for one that still
+    goes on for its job, though the job has had its task in another slot since.
+    """
+    found = {index: machine.slots[index].snapshot() for index in snapshots if index in machine.slots}
+    changed = {index: now for index, now in found.items() if _whose(now) != _whose(snapshots[index])}
+    if changed:
+        store.commit(Commit(slots=changed))
+
+
+def _whose(snapshot: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(snapshot.get(name) for name in ("phase", "job", "task", "item"))
 
 
 def _reconcile(

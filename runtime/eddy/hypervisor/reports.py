@@ -102,13 +102,13 @@ class Reports:
             if job.ending is not None:
                 self.state.end(job, job.ending, self.state.now_s, job.cause, job.detail)
                 continue
-            for item in range(job.committed, job.finished):
+            for item in range(job.items.committed, job.items.finished):
                 self._finished(job, item, self.state.now_s)
 
     def _arrive(self, message: Arrive) -> None:
         job = Job(message.job, self.state.graph(message.job))
         if message.ready_s is not None:
-            job.ready(message.ready_s)
+            job.times.ready(message.ready_s)
         self.state.add(job)
         self.state.read_ahead(job)
 
@@ -118,8 +118,7 @@ class Reports:
             self.state.out.commands.append(Free(number))
             return
         if number in self.state.memory:
-            job.shown_s = max(job.arrival_s, self.state.pools[job.spec.pool].asked_s)
-            job.touch_all()
+            job.views.show(max(job.arrival_s, self.state.pools[job.spec.pool].asked_s))
         job.placed = True
         self.state.memory.grant(job)
         self.state.show_again(job)
@@ -206,7 +205,7 @@ class Reports:
             self.draining.load_ended(slot, "" if message.refused else message.cause)
             return
         task = slot.task
-        job.attempts[task] += 1
+        job.items.attempts[task] += 1
         self.state.log(
             job,
             slot,
@@ -220,7 +219,7 @@ class Reports:
         images = pool.fits.get(module, {})
         self.state.release(slot, job, message.at_s, JobEventKind.RELEASE)
         self.draining.load_ended(slot, "" if message.refused else message.cause)
-        hopeless = not images or job.attempts[task] >= MAX_LOAD_ATTEMPTS
+        hopeless = not images or job.items.attempts[task] >= MAX_LOAD_ATTEMPTS
         if job.ending is None and hopeless:
             job.failed_task = task
             where = f"task {self.state.task_name(job, task)}, slot {slot.index}: {message.detail}".rstrip(": ")
@@ -257,9 +256,9 @@ class Reports:
             self.state.end(
                 job, JobState.FAILED, message.at_s, message.cause.value, f"{where}: {message.detail}".rstrip(": ")
             )
-        elif job.done[task] == job.spec.batch:
+        elif job.items.is_done(task):
             self.state.release(slot, job, message.at_s, JobEventKind.RELEASE)
-            if job.finished == job.spec.batch:
+            if job.items.all_finished:
                 self.state.show_again(job)
                 self.state.settle(job, message.at_s)
         elif slot.leaving:
@@ -301,14 +300,14 @@ class Reports:
 
     def _stored(self, job: Job, item: int, at_s: float) -> None:
         """An item counts as done."""
-        job.committed = item + 1
+        job.items.committed = item + 1
         self.state.note(job, at_s, JobEventKind.RESULT, item=item)
         self.state.changed(job)
 
     def _collected(self, message: Collected) -> None:
         job = self.state.jobs.get(message.job)
-        if job is not None and message.item == job.committed:
+        if job is not None and message.item == job.items.committed:
             # While other items run, the log of the job has gone on; when all are finished, nothing of it did since.
-            at_s = message.at_s if job.finished == job.spec.batch else self.state.now_s
+            at_s = message.at_s if job.items.all_finished else self.state.now_s
             self._stored(job, message.item, at_s)
             self.state.settle(job, at_s)

@@ -25,7 +25,7 @@ from eddy.hypervisor.plan import Plan
 from eddy.hypervisor.work import Fetch, JobMemory
 from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.store import Store
-from eddy.store.submissions import Submission
+from eddy.store.submission import Submission
 
 REGION = "region:"
 """Begins the name of a kernel's one buffer; the module it is laid out for follows."""

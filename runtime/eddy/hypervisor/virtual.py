@@ -15,6 +15,7 @@ from eddy.core.errors import EddyError, ImageRefused
 from eddy.core.records import JobEvent, JobRecord
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
+from eddy.hypervisor.job_records import record_of
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.pools import PoolSlots
 from eddy.hypervisor.residency import LIVE, Residency
@@ -158,7 +159,7 @@ class _Driver:
             if self.watch is not None:
                 self.watch.after(self.machine, outcome)
             for number in outcome.ended:
-                self.jobs[number] = self.machine.job(number).record()
+                self.jobs[number] = record_of(self.machine.job(number))
             inputs = []
             for command in outcome.commands:
                 if isinstance(command, m.Load):

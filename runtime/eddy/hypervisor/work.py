@@ -21,7 +21,7 @@ from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 from eddy.store.blobs import BlobFile
 from eddy.store.rows import StoredJob
-from eddy.store.submissions import Submission
+from eddy.store.submission import Submission
 
 Fetch = Callable[[str], BlobFile]
 """Gives a blob of the job's tenant, by its SHA-256."""

@@ -35,7 +35,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         _SIZE,
         [*[_SIZE] * 2, *[_POINTER] * 5, _DOUBLE, *[_POINTER] * 2, _SIZE, *[_POINTER] * 4, _SIZE, *[_POINTER] * 3],
     ),
-    "eddy_settle": (None, [*[_SIZE] * 3, _DOUBLE, *[_POINTER] * 10]),
+    "eddy_settle": (None, [*[_SIZE] * 3, _DOUBLE, *[_POINTER] * 9]),
     "eddy_path_room": (_SIZE, [_SIZE] * 3),
     "eddy_follow": (_SIZE, [*[_SIZE] * 3, *[_POINTER] * 9, _SIZE, *[_POINTER] * 2]),
     "eddy_finish": (_SIZE, [*[_SIZE] * 3, *[_POINTER] * 9, _DOUBLE, *[_POINTER] * 2]),
@@ -212,15 +212,15 @@ def settle(
     shares: Array,
     straight: bool,
     kink: float,
-) -> tuple[Array, Array, tuple[float, float, float]]:
-    """Bids, utilities, and the three parts of the certificate: by (3.2), or by the deliverable utility (`straight`),
-    `kink` being how near to one PE, relatively, counts as one PE."""
+) -> tuple[Array, tuple[float, float, float]]:
+    """Utilities, and the three parts of the certificate: by (3.2), or by the deliverable utility (`straight`), `kink`
+    being how near to one PE, relatively, counts as one PE."""
     n, m = fraction.shape
-    bids, utilities, parts, room = np.empty((n, m)), np.empty(n), np.empty(3), np.empty(3 * m)
+    utilities, parts, room = np.empty(n), np.empty(3), np.empty(4 * m)
     LIBRARY.eddy_settle(
         *(n, m, int(straight), kink),
         *(_at(fraction), _at(throughput), _at(budgets), _at(capacity), _at(prices), _at(shares)),
-        *(_at(bids), _at(utilities), _at(parts), _at(room)),
+        *(_at(utilities), _at(parts), _at(room)),
     )
     optimality, clearing, budget = parts.tolist()
-    return bids, utilities, (optimality, clearing, budget)
+    return utilities, (optimality, clearing, budget)

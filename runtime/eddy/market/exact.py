@@ -4,8 +4,9 @@ In a smoothed market (`SmoothedDemand`) demand is a smooth function of prices. F
 prices Newton steps find, a path of equilibria leads to the market asked for as epsilon goes to 0. It may turn back
 on its way: with the deliverable utility a tenant that holds one PE of a cluster whatever it costs demands less of the
 others where this becomes dearer, so that demand does not obey the law of demand. So the path is followed by its own
-length, in log prices and log epsilon (Allgower and Georg, *Numerical Continuation Methods*, 1990, chapters 2 and 6),
-and not by epsilon. Digits are what budgets twelve orders of magnitude apart need; they are the stdlib's.
+length, in log prices, log epsilon and every tenant's log w (Allgower and Georg, *Numerical Continuation Methods*, 1990,
+chapters 2 and 6), and not by epsilon. Digits are what budgets twelve orders of magnitude apart need; they are the
+stdlib's.
 """
 
 from __future__ import annotations
@@ -24,10 +25,15 @@ MOST_ENTRIES = 1_000
 _DIGITS = 60
 _ENDS = tuple(Decimal(end).ln() for end in ("1e-12", "1e-16", "1e-20"))
 """Log epsilon where the answer may be good enough, tried in turn."""
-_MOST_LOOKS = 800
+_MOST_LOOKS, _MORE_LOOKS = 800, 40_000
+"""Looks at demand at most: so many, and the second over the market's entries, which make each look slow."""
 _NEAR, _SPENT, _POLISHED = Decimal("1e-3"), Decimal("1e-14"), Decimal("1e-19")
 _SHORTEST, _LONGEST = Decimal("1e-12"), Decimal(4)
-_FIRST_STEPS, _TURNS, _POLISHES = 200, 6, 30
+_FIRST_STEPS, _TURNS, _POLISHES = 200, 7, 30
+_ON = Decimal("1e-7"), Decimal("1e-3")
+"""How near to the path a place is on it, tried in turn. What is off may not show in demand where this is flat, and once
+epsilon is less it is too late to go back: demand is then steps. Where slopes are next to singular nothing is that near.
+"""
 _MOST_RISE = Decimal(3)
 """Most by which a log price changes in a step at the beginning."""
 
@@ -38,9 +44,15 @@ def exact(market: Market) -> Iterator[tuple[tuple[Array, Array], int]]:
     Args:
         market: Every cluster of it is wanted; of at most `MOST_ENTRIES`.
     """
+    for on in _ON:
+        yield from _ends_of(market, on)
+
+
+def _ends_of(market: Market, on: Decimal) -> Iterator[tuple[tuple[Array, Array], int]]:
+    """The same along one path, followed this nearly."""
     try:
         with _digits():
-            path = _Path(market)
+            path = _Path(market, on)
         for end in _ENDS:
             with _digits():
                 found = path.reach(end)
@@ -59,27 +71,55 @@ def _digits() -> Iterator[Context]:
 
 
 class _Path:
-    """A place on the path: log prices and log epsilon, the look at demand there, and the way it goes on."""
+    """A place on the path: log prices, log epsilon and log w of all tenants, the look at demand there, and the way on.
 
-    def __init__(self, market: Market) -> None:
-        self.demand = SmoothedDemand(market)
-        self.m = len(market.capacity)
-        self.shape = market.fraction.shape
-        self.place: Row = [price.ln() for price in self.demand.even_prices()] + [ZERO]
+    That every w suits prices is a condition like that clusters clear, and not solved for at each look: where a tenant
+    holds about one PE of all it wants, it spends what prices say, whatever its w. Prices just off the path would move
+    its w without bound, and steps could be no longer than epsilon.
+    """
+
+    def __init__(self, market: Market, on: Decimal) -> None:
+        self.demand, self.on = SmoothedDemand(market), on
+        self.n, self.m = self.shape = market.fraction.shape
+        prices, worths = self.demand.even()
+        self.place: Row = self._suited([each.ln() for each in [*prices, ONE, *worths]])
         self.look = self._look(self.place)
-        self.tangent: Row = [ZERO] * self.m + [-ONE]
+        self.tangent: Row = [ZERO] * self.m + [-ONE] + [ZERO] * self.n
         self.length = HALF
         self._begin()
 
-    def _look(self, place: Row, spent: Decimal = _SPENT) -> Look:
-        return self.demand.at([each.exp() for each in place[: self.m]], place[self.m].exp(), spent)
+    def _look(self, place: Row) -> Look:
+        prices, epsilon, worths = self._parts(place)
+        return self.demand.at(prices, worths, epsilon)
 
-    def _moved(self, place: Row, look: Look, move: Row) -> Row:
-        """Another place, and every tenant's w as it answers to the way there."""
-        for i, (answer, drifts) in enumerate(look.answers):
-            grows = sum((by * move[c] for c, by in answer), drifts * move[self.m])
-            self.demand.worths[i] *= max(min(grows, _LONGEST), -_LONGEST).exp()
-        return [a + b for a, b in zip(place, move, strict=True)]
+    def _parts(self, place: Row) -> tuple[Row, Decimal, Row]:
+        """Prices, epsilon and w."""
+        every = [each.exp() for each in place]
+        return every[: self.m], every[self.m], every[self.m + 1 :]
+
+    def _suited(self, place: Row) -> Row:
+        """The place with every w such that budgets are spent."""
+        prices, epsilon, worths = self._parts(place)
+        suit = [self.demand.worth(i, w, prices, epsilon, _SPENT).ln() for i, w in enumerate(worths)]
+        return [*place[: self.m + 1], *suit]
+
+    def _answered(self, look: Look, move: Row, mended: int) -> Row:
+        """A move of log prices and log epsilon, with how w answers it and, `mended` times, what is overspent."""
+        grows = [
+            sum((by * move[c] for c, by in answer), drifts * move[self.m] + mended * mends)
+            for answer, drifts, mends in look.answers
+        ]
+        return [*move, *grows]
+
+    def _across(self, look: Look, tangent: Row, right: Row, along: Decimal, mended: int) -> Row:
+        """The move that changes what is left by `right`, and goes by `along` in the direction of the tangent."""
+        border = tangent[: self.m + 1]
+        for (answer, drifts, mends), by_worth in zip(look.answers, tangent[self.m + 1 :], strict=True):
+            for c, by in answer:
+                border[c] += by_worth * by
+            border[self.m] += by_worth * drifts
+            along -= mended * by_worth * mends
+        return self._answered(look, solved([*look.slopes, border], [*right, along]), mended)
 
     def _begin(self) -> None:
         """Clear the smoothest market: Newton steps on log demand, shortened until they help."""
@@ -92,10 +132,11 @@ class _Path:
                 [x / (1 + z) for x in row[: self.m]] for row, z in zip(self.look.slopes, self.look.excess, strict=True)
             ]
             move = solved(slopes, [-each for each in logs])
-            part, worths = min(ONE, _MOST_RISE / max(map(abs, move))), self.demand.worths[:]
+            part = min(ONE, _MOST_RISE / max(map(abs, move)))
             while part > _SHORTEST:
-                self.demand.worths = worths[:]
-                place = self._moved(self.place, self.look, [part * each for each in move] + [ZERO])
+                whole = self._answered(self.look, [*(part * each for each in move), ZERO], 0)
+                bounded = [max(min(each, _LONGEST), -_LONGEST) for each in whole]
+                place = self._suited([a + b for a, b in zip(self.place, bounded, strict=True)])
                 look = self._look(place)
                 if max(abs((each + 1).ln()) for each in look.excess) < off * (1 - part / 10):
                     break
@@ -104,8 +145,9 @@ class _Path:
 
     def reach(self, end: Decimal) -> tuple[Array, Array] | None:
         """Shares and prices where log epsilon is at most `end`; None where the path is lost."""
+        most = _MOST_LOOKS + _MORE_LOOKS // (self.n * self.m)
         while self.place[self.m] > end:
-            if self.demand.looks > _MOST_LOOKS or not self._step():
+            if self.demand.looks > most or not self._step():
                 return None
         self._polish()
         shares = np.zeros(self.shape)
@@ -116,12 +158,10 @@ class _Path:
 
     def _step(self) -> bool:
         """One step along the path, as long as it can be; False where none can be made."""
-        border = [*self.look.slopes, self.tangent]
-        tangent = solved(border, [ZERO] * self.m + [ONE])
+        tangent = self._across(self.look, self.tangent, [ZERO] * self.m, ONE, 0)
         long = sum((each * each for each in tangent), ZERO).sqrt()
-        tangent, worths = [each / long for each in tangent], self.demand.worths[:]
+        tangent = [each / long for each in tangent]
         while self.length > _SHORTEST:
-            self.demand.worths = worths[:]
             found = self._corrected(tangent)
             if found is not None:
                 self.place, self.look, turns = found
@@ -137,34 +177,34 @@ class _Path:
         ahead = [self.length * each for each in tangent]
         falls = ahead[self.m]
         if -1 < falls / self.length < Decimal("-0.9"):
-            # Near the end prices go straight with epsilon, and not with its logarithm.
-            ahead = [each * (falls.exp() - 1) / falls for each in ahead[: self.m]] + [falls]
-        place, before = self._moved(self.place, self.look, ahead), None
+            # Near the end all goes straight with epsilon, and not with its logarithm.
+            part = (falls.exp() - 1) / falls
+            ahead = [falls if at == self.m else each * part for at, each in enumerate(ahead)]
+        place, before = [a + b for a, b in zip(self.place, ahead, strict=True)], None
         for turns in range(_TURNS):
             look = self._look(place)
             # What is left may be small and yet far from the path, where budgets are far apart: the way back says so.
-            back = solved([*look.slopes, tangent], [-each for each in look.excess] + [ZERO])
+            back = self._across(look, tangent, [-each for each in look.left], ZERO, 1)
             far = max(map(abs, back))
-            if look.off < min(_NEAR, self.length / 100) and far < _NEAR * self.length:
+            if look.off < min(self.on, self.length / 100) and far < self.on * self.length:
                 return place, look, turns
             if far > 2 * self.length or (before is not None and turns > 2 and look.off > before * HALF):
                 return None
             before = look.off
-            place = self._moved(place, look, back)
+            place = [a + b for a, b in zip(place, back, strict=True)]
         return None
 
     def _polish(self) -> None:
         """Newton steps at this epsilon, shortened until they help, until the clusters clear."""
-        self.look = self._look(self.place, _POLISHED)
         for _ in range(_POLISHES):
             if self.look.off < _POLISHED * 100:
                 return
-            move = solved([row[: self.m] for row in self.look.slopes], [-each for each in self.look.excess])
-            part, worths = ONE, self.demand.worths[:]
+            move = solved([row[: self.m] for row in self.look.slopes], [-each for each in self.look.left])
+            whole = self._answered(self.look, [*move, ZERO], 1)
+            part = ONE
             while part > _NEAR:
-                self.demand.worths = worths[:]
-                place = self._moved(self.place, self.look, [*(part * each for each in move), ZERO])
-                look = self._look(place, _POLISHED)
+                place = [a + part * b for a, b in zip(self.place, whole, strict=True)]
+                look = self._look(place)
                 if look.off < self.look.off * (1 - part / 10):
                     break
                 part *= HALF

@@ -37,6 +37,11 @@ class Market:
 
 def _array(value: npt.ArrayLike, name: str, dimensions: int) -> Array:
     """The argument as floats of the right rank."""
+    if isinstance(value, np.ndarray) and (value.dtype.kind == "c" or isinstance(value, np.ma.MaskedArray)):
+        # numpy would drop the imaginary part, or the mask, and solve another market.
+        what = "complex numbers" if value.dtype.kind == "c" else "a mask"
+        message = f"{name} has {what}; it must be an array of real numbers, none of them masked."
+        raise InvalidRequest(message, field=name, allowed="real numbers")
     try:
         found = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

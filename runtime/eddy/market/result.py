@@ -55,7 +55,6 @@ class Equilibrium:
     Attributes:
         prices: (m,), per PE; sum(capacity * prices) == 1. Zero for a cluster that nobody wants.
         shares: (n, m), in PEs; columns sum to capacity.
-        bids: (n, m), shares times prices; rows sum to the tenant's part of all weights.
         utilities: (n,), model utility of the shares.
         iterations: Evaluations of every tenant's demand at some prices (newton), or rounds of bids.
         certificate: How exact all this is; `residual` is its largest part.
@@ -66,13 +65,17 @@ class Equilibrium:
 
     prices: Array
     shares: Array
-    bids: Array
     utilities: Array
     iterations: int
     certificate: Certificate
     market: Market
     history: History | None = None
     kept: Array | compiled.WarmStart | None = field(default=None, repr=False)
+
+    @property
+    def bids(self) -> Array:
+        """Shares times prices, (n, m), multiplied when asked for; rows sum to the tenant's part of all weights."""
+        return self.shares * self.prices
 
     @property
     def residual(self) -> float:
@@ -104,15 +107,15 @@ def settled(
 ) -> Equilibrium:
     """The result with everything that follows from prices and shares."""
     if compiled.LIBRARY is not None:
-        bids, worth, parts = compiled.settle(
+        worth, parts = compiled.settle(
             *(market.fraction, market.throughput, market.budgets, market.capacity, prices),
             *(np.ascontiguousarray(shares), market.utility == "deliverable", KINK),
         )
         # The comparisons of the compiled kernel pass over what is not a number. Every share, of nothing too, is in its
-        # tenant's utility, which is none if one of them is none; bids, which are many, need not be looked at.
+        # tenant's utility, which is none if one of them is none.
         good = bool(np.isfinite(prices).all() and np.isfinite(worth).all())
         certificate = Certificate(*parts) if good else Certificate(math.nan, math.nan, math.nan)
     else:
-        bids, worth = shares * prices, utilities(market, shares)
-        certificate = certify(market, prices, shares, bids)
-    return Equilibrium(prices, shares, bids, worth, iterations, certificate, market, history, kept)
+        worth = utilities(market, shares)
+        certificate = certify(market, prices, shares, shares * prices)
+    return Equilibrium(prices, shares, worth, iterations, certificate, market, history, kept)

@@ -27,24 +27,28 @@ _BEND = 10
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Demand at some prices.
+    """Demand at some prices and some worths w of money.
 
     Attributes:
         excess: PEs demanded over PEs there are, less 1; (m,).
-        slopes: Its derivative by log prices and log epsilon, (m, m + 1).
+        over: What tenants spend over their budgets, less 1; (n,).
+        left: The excess that would be left, to first order, if every w were such that budgets are spent; (m,).
+        slopes: Its derivative by log prices and log epsilon, (m, m + 1), w answering.
         shares: Of each tenant: cluster and PEs.
-        answers: Of each tenant: how log w answers log prices, by cluster, and log epsilon.
+        answers: Of each tenant: how log w answers log prices, by cluster, log epsilon, and what is spent too much.
     """
 
     excess: Row
+    over: Row
+    left: Row
     slopes: list[Row]
     shares: list[list[tuple[int, Decimal]]]
-    answers: list[tuple[list[tuple[int, Decimal]], Decimal]]
+    answers: list[tuple[list[tuple[int, Decimal]], Decimal, Decimal]]
 
     @property
     def off(self) -> Decimal:
-        """The largest excess, either way."""
-        return max(map(abs, self.excess))
+        """The largest excess of a cluster or a tenant, either way."""
+        return max(max(map(abs, self.excess)), max(map(abs, self.over)))
 
 
 class SmoothedDemand:
@@ -54,7 +58,6 @@ class SmoothedDemand:
         market: Whose; every cluster of it is wanted.
 
     Attributes:
-        worths: w by tenant, where demand was looked at last: where the next look begins.
         looks: How often it was looked at.
     """
 
@@ -68,59 +71,49 @@ class SmoothedDemand:
         budgets = [Decimal(each) for each in market.budgets.tolist()]
         self.budgets = [each / sum(budgets) for each in budgets]
         self.deliverable = market.utility == "deliverable"
-        self.worths = [ONE] * len(budgets)
         self.looks = 0
 
-    def even_prices(self) -> Row:
-        """Prices if everybody spent alike on all it wants, as the first w suits."""
+    def even(self) -> tuple[Row, Row]:
+        """Prices if everybody spent alike on all it wants, and a w that is near what suits them, by tenant."""
         price = [ZERO] * len(self.capacity)
         for row, budget in zip(self.wants, self.budgets, strict=True):
             for c, _, _ in row:
                 price[c] += budget / len(row) / self.capacity[c]
-        self.worths = [min(price[c] / f for c, f, _ in row) for row in self.wants]
-        return price
+        return price, [min(price[c] / f for c, f, _ in row) for row in self.wants]
 
-    def at(self, price: Row, epsilon: Decimal, exact: Decimal) -> Look:
-        """Look at demand, budgets being spent to within `exact`, relatively."""
+    def at(self, price: Row, worths: Row, epsilon: Decimal) -> Look:
+        """Look at demand."""
         self.looks += 1
         m = len(self.capacity)
-        excess, slopes = [-ONE] * m, [[ZERO] * (m + 1) for _ in range(m)]
-        shares, answers = [], []
-        for i in range(len(self.budgets)):
-            bought, spends, fades = self._bought(i, price, epsilon, exact)
+        excess, left, slopes = [-ONE] * m, [-ONE] * m, [[ZERO] * (m + 1) for _ in range(m)]
+        overs, shares, answers = [], [], []
+        for i, w in enumerate(worths):
+            bought, over, spends, fades = self._bought(i, w, price, epsilon)
             answer = [(c, price[c] * (rises - x) / spends) for c, x, rises, _ in bought]
-            drifts = -fades / spends
+            drifts, mends = -fades / spends, -over / spends
             for c, x, rises, bends in bought:
                 there, row = self.capacity[c], slopes[c]
-                excess[c] += x / there
                 pull = rises / there
+                excess[c] += x / there
+                left[c] += x / there + pull * mends
                 row[c] -= pull
                 for other, by in answer:
                     row[other] += pull * by
                 row[m] += bends / there + pull * drifts
+            overs.append(over / self.budgets[i])
             shares.append([(c, x) for c, x, _, _ in bought])
-            answers.append((answer, drifts))
-        return Look(excess, slopes, shares, answers)
+            answers.append((answer, drifts, mends))
+        return Look(excess, overs, left, slopes, shares, answers)
 
-    def _bought(
-        self, i: int, price: Row, epsilon: Decimal, exact: Decimal
-    ) -> tuple[list[tuple[int, Decimal, Decimal, Decimal]], Decimal, Decimal]:
-        """What a tenant buys: cluster, PEs, and their derivatives by log w and log epsilon; and those of all it spends.
+    def worth(self, i: int, w: Decimal, price: Row, epsilon: Decimal, exact: Decimal) -> Decimal:
+        """The w, from this one on, at which a tenant spends its budget to within `exact`, relatively.
 
         What it spends grows with w: Newton steps between bounds that close in.
         """
-        budget, w = self.budgets[i], self.worths[i]
         low = high = ZERO
         for count in range(_MOST_TRIES):
-            spent = spends = fades = ZERO
-            bought = []
-            for c, f, fraction in self.wants[i]:
-                p = price[c]
-                x, rises, bends = self._piece(w * f / p, fraction, epsilon, self.capacity[c])
-                spent, spends, fades = spent + p * x, spends + p * rises, fades + p * bends
-                bought.append((c, x, rises, bends))
-            over = spent - budget
-            if abs(over) < exact * budget:
+            _, over, spends, _ = self._bought(i, w, price, epsilon)
+            if abs(over) < exact * self.budgets[i]:
                 break
             low, high = (low, w) if over > 0 else (w, high)
             step = -over / spends
@@ -128,8 +121,21 @@ class SmoothedDemand:
             if low and high and (count % 8 == 7 or not low < then < high):
                 then = (low * high).sqrt()
             w = then
-        self.worths[i] = w
-        return bought, spends, fades
+        return w
+
+    def _bought(
+        self, i: int, w: Decimal, price: Row, epsilon: Decimal
+    ) -> tuple[list[tuple[int, Decimal, Decimal, Decimal]], Decimal, Decimal, Decimal]:
+        """What a tenant buys (cluster, PEs, and their derivatives by log w and log epsilon), what it overspends, and
+        the derivatives of that."""
+        spent = spends = fades = ZERO
+        bought = []
+        for c, f, fraction in self.wants[i]:
+            p = price[c]
+            x, rises, bends = self._piece(w * f / p, fraction, epsilon, self.capacity[c])
+            spent, spends, fades = spent + p * x, spends + p * rises, fades + p * bends
+            bought.append((c, x, rises, bends))
+        return bought, spent - self.budgets[i], spends, fades
 
     def _piece(
         self, r: Decimal, fraction: Decimal, epsilon: Decimal, capacity: Decimal

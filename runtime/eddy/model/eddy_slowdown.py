@@ -14,13 +14,17 @@ from the load as in a queue. Alone, the same equations have one tenant, all core
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from eddy.model import queue_compiled
 from eddy.model.progress import ClusterEpoch, ProgressCurve, ran
 from eddy.model.slowdown import Sharing, predict
 
@@ -68,6 +72,11 @@ class _Tenant:
     supply: float
     instructions: float
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """As the compiled loops take them."""
+        return self.work, self.waiting, self.requests, self.idle_cycles, self.supply, self.instructions
+
 
 @dataclass(frozen=True, slots=True)
 class EddySlowdown:
@@ -88,9 +97,10 @@ class EddySlowdown:
         wait = self._wait_counted(shared, epoch)
         tenants = [self._tenant(each, epoch, wait, own=False) for each in shared]
         curves: list[ProgressCurve | None] = [None] * len(epoch.tenants)
-        had = np.array([each.cores for each in shared])
+        asked = [each if each is not None else _NOBODY for each in tenants]
+        speeds = _speeds_of_all(asked, [each.cores for each in shared], epoch.machine.cores, self.constants)
         for index, (sharing, tenant) in enumerate(zip(shared, tenants, strict=True)):
-            curves[present[index]] = self._curve(sharing, tenant, index, tenants, had, epoch, wait)
+            curves[present[index]] = self._curve(sharing, tenant, index, speeds, epoch, wait)
         return tuple(curves)
 
     def _curve(
@@ -98,31 +108,24 @@ class EddySlowdown:
         sharing: Sharing,
         tenant: _Tenant | None,
         index: int,
-        tenants: list[_Tenant | None],
-        had: Floats,
+        speeds: _Curves,
         epoch: ClusterEpoch,
         wait: float,
     ) -> ProgressCurve:
         cores = epoch.machine.cores
         most = cores if sharing.groups is None else max(min(cores, sharing.groups), 1)
-        counts = np.minimum(np.arange(cores + 1.0), most)
         own = self._tenant(sharing, epoch, wait, own=True)
         speed = sharing.instructions / sharing.cycles
         if tenant is None or own is None:
             alone = most * epoch.machine.instructions_per_cycle
             progress = min(speed / alone, 1.0)
-            return ProgressCurve(progress, tuple(np.minimum(progress / sharing.cores * counts, 1.0).tolist()))
-        alone = float(_speeds([own], np.array([[float(most)]]), self.constants)[0, 0])
+            each_core = progress / sharing.cores
+            return ProgressCurve(progress, tuple(min(each_core * min(n, most), 1.0) for n in range(cores + 1)))
+        alone, seen, modelled = speeds.of(index, most, own.numbers)
         progress = min(speed / alone, 1.0)
-        rest = np.delete(had, index)
-        left = np.outer(cores - counts, rest / rest.sum()) if rest.sum() > 0 else np.zeros((cores + 1, 0))
-        together = np.insert(left, index, counts, axis=1)
-        asked = [each if each is not None else _NOBODY for each in tenants]
-        speeds = _speeds(asked, np.vstack([together, had]), self.constants)[:, index]
-        modelled = speeds[:-1] / alone
-        seen = speeds[-1] / alone
-        curve = np.maximum.accumulate(np.minimum(modelled * (progress / seen if seen > 0 else 1.0), 1.0))
-        return ProgressCurve(progress, tuple(curve.tolist()), predict(sharing, epoch.machine, epoch.law).memory_bound)
+        factor = progress / seen if seen > 0 else 1 / alone
+        curve = accumulate((min(each * factor, 1.0) for each in modelled), max)
+        return ProgressCurve(progress, tuple(curve), predict(sharing, epoch.machine, epoch.law).memory_bound)
 
     def _tenant(self, sharing: Sharing, epoch: ClusterEpoch, wait: float, own: bool) -> _Tenant | None:
         """The tenant per read, with hits of its own tags or as they were; None where it read nothing."""
@@ -164,6 +167,38 @@ class EddySlowdown:
 
 
 _NOBODY = _Tenant(1.0, 1.0, 0.0, 0.0, 1.0, 1.0)
+
+
+class _Curves(Protocol):
+    """Speeds of tenants that share a cluster, by number of cores: alone, as all are, and on 0, 1, ... cores."""
+
+    def of(self, index: int, most: int, own: Sequence[float]) -> tuple[float, float, list[float]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _NumpyCurves:
+    """Where nothing compiled runs: as `queue_compiled.Curves`."""
+
+    tenants: list[_Tenant]
+    had: list[float]
+    cores: int
+    constants: QueueConstants
+
+    def of(self, index: int, most: int, own: Sequence[float]) -> tuple[float, float, list[float]]:
+        alone = float(_speeds([_Tenant(*own)], np.array([[float(most)]]), self.constants)[0, 0])
+        counts = np.minimum(np.arange(self.cores + 1.0), most)
+        rest = np.delete(np.array(self.had), index)
+        left = np.outer(self.cores - counts, rest / rest.sum() if rest.sum() > 0 else rest)
+        together = np.insert(left, index, counts, axis=1)
+        speeds = _speeds(self.tenants, np.vstack([together, self.had]), self.constants)[:, index]
+        return alone, float(speeds[-1]), list(speeds[:-1].tolist())
+
+
+def _speeds_of_all(tenants: list[_Tenant], had: list[float], cores: int, constants: QueueConstants) -> _Curves:
+    """Compiled where that runs and has room."""
+    if queue_compiled.LIBRARY is None or len(tenants) > queue_compiled.MOST_TENANTS:
+        return _NumpyCurves(tenants, had, cores, constants)
+    return queue_compiled.Curves([t.numbers for t in tenants], had, cores, constants.wait_cycles)
 
 
 def _idle(hit_rate: float, constants: QueueConstants) -> float:

@@ -11,30 +11,42 @@ from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
-from eddy.store.listing import Listing, microseconds
+from eddy.store.database import Database
+from eddy.store.listing import microseconds
+from eddy.store.numbers import Numbers
 from eddy.store.rows import dump_request, record_of, text_hash
-from eddy.store.submissions import Check, Group, Submission, Submissions, key_taken, new_record
+from eddy.store.submission import Submission
+from eddy.store.submissions import Check, Group, Submissions, new_record
 
 
-class Arrays(Listing, Submissions):
-    """The part of the store that keeps arrays."""
+class Arrays:
+    """Arrays of jobs.
 
-    def known_array(self, submissions: Sequence[Submission]) -> tuple[JobRecord, ...] | None:
+    Args:
+        db: Where their jobs are kept.
+        numbers: How jobs are told.
+        submissions: What takes their jobs in.
+    """
+
+    def __init__(self, db: Database, numbers: Numbers, submissions: Submissions) -> None:
+        self._db, self._numbers, self._submissions = db, numbers, submissions
+
+    def known(self, submissions: Sequence[Submission]) -> tuple[JobRecord, ...] | None:
         """The array that the idempotency key of these submissions already names, if any.
 
         Raises:
             Conflict: It was used for something else.
         """
         request = submissions[0].request
-        found = self._known(submissions[:1]).get((request.tenant, request.idempotency_key))
+        found = self._submissions.keys.of([request]).get((request.tenant, request.idempotency_key))
         if found is None:
             return None
         body, first = found
         if body != _body(submissions):
-            raise key_taken(request.idempotency_key, self.numbers.job.told(first.id))
-        return self.array(request.tenant, first.id)
+            raise self._submissions.keys.taken(request.idempotency_key, first)
+        return self.get(request.tenant, first.id)
 
-    def write_array(
+    def write(
         self, submissions: Sequence[Submission], arrival_s: float, check: Check = lambda each: each
     ) -> tuple[tuple[JobRecord, ...], bool]:
         """Accept an array; nobody is told of it before `settle` has returned.
@@ -54,13 +66,12 @@ class Arrays(Listing, Submissions):
         """
         request = submissions[0].request
         with self._db.transaction(wait=False) as db:
-            known = self.known_array(submissions)
+            known = self.known(submissions)
             if known is not None:
                 return known, False
-            group = Group(arrival_s, self._next_id(), {}, [], [])
+            group = Group(arrival_s, self._submissions.next_id(), {}, [], [])
             first = group.number
-            self._check_quota(request.tenant, len(submissions) - 1)
-            self._check_after(request)
+            self._submissions.checks.check(request, len(submissions) - 1)
             for index, submission in enumerate(submissions):
                 record = new_record(check(submission), group)
                 place = ArrayPlace(first, index, len(submissions))
@@ -70,10 +81,10 @@ class Arrays(Listing, Submissions):
                 group.number += 1
             if request.idempotency_key:
                 group.keys.append((request.tenant, request.idempotency_key, _body(submissions), first))
-            self._insert(db, group)
+            self._submissions.insert(db, group)
         return tuple(record for record, _, _ in group.added), True
 
-    def array(self, tenant: str, first: int) -> tuple[JobRecord, ...]:
+    def get(self, tenant: str, first: int) -> tuple[JobRecord, ...]:
         """The jobs of an array, in order.
 
         Raises:
@@ -86,10 +97,10 @@ class Arrays(Listing, Submissions):
         return tuple(sorted((record_of(row["id"], row["record"]) for row in rows), key=lambda record: record.id))
 
     def _no_array(self, first: int) -> NotFound:
-        told = self.numbers.job.told(first)
+        told = self._numbers.job.told(first)
         return NotFound(f"There is no array {told}.", field="array", asked=told)
 
-    def array_states(self, tenant: str, first: int) -> dict[JobState, int]:
+    def states(self, tenant: str, first: int) -> dict[JobState, int]:
         """How many jobs of an array are in which state.
 
         Raises:
@@ -101,7 +112,7 @@ class Arrays(Listing, Submissions):
             raise self._no_array(first)
         return found
 
-    def request_cancel_array(self, tenant: str, first: int) -> tuple[int, ...]:
+    def request_cancel(self, tenant: str, first: int) -> tuple[int, ...]:
         """Note durably that all jobs of an array shall end that have not; answers which.
 
         Raises:
@@ -109,10 +120,10 @@ class Arrays(Listing, Submissions):
             Conflict: All have ended, and none as cancelled.
         """
         with self._db.transaction() as db:
-            states = self.array_states(tenant, first)
+            states = self.states(tenant, first)
             if all(state.is_final for state in states) and JobState.CANCELLED not in states:
                 raise Conflict(
-                    f"All jobs of array {self.numbers.job.told(first)} have ended: there is nothing to cancel.",
+                    f"All jobs of array {self._numbers.job.told(first)} have ended: there is nothing to cancel.",
                     field="array",
                 )
             rows = self._db.rows("SELECT id FROM job WHERE array = ? AND tenant = ? AND final = 0", first, tenant)

@@ -21,6 +21,10 @@ from eddy.store.database import Database
 
 HEAD = "audit.head"
 """Name of the head's file, in the data folder."""
+EMPTIED = (
+    f"{HEAD} is missing and there is no entry: the log was emptied, unless this folder is of an older version and "
+    "nothing was ever noted in it"
+)
 START = "0" * 64
 """What the first entry is chained to."""
 _noting = threading.Lock()
@@ -60,12 +64,19 @@ class AuditEntry:
 
 
 class Audit:
-    """The log's part of the store."""
+    """The log.
 
-    _db: Database
-    _folder: Path
-    announce: Announce = staticmethod(lambda _number, _chain: None)
-    """Told of every new head; it raises nothing."""
+    Args:
+        db: Where it is kept.
+        folder: Where its head is kept.
+
+    Attributes:
+        announce: Told of every new head; it raises nothing.
+    """
+
+    def __init__(self, db: Database, folder: Path) -> None:
+        self._db, self._folder = db, folder
+        self.announce: Announce = lambda _number, _chain: None
 
     def announce_head(self) -> None:
         """Tell of the head there is: of a server that starts."""
@@ -73,12 +84,20 @@ class Audit:
         if row is not None:
             self.announce(row["seq"], row["chain"])
 
+    def begin(self, sign: Sign) -> None:
+        """Write the head of an empty log, on a folder's first start: without it, an emptied log would look like it."""
+        with _noting:
+            self._write_head(sign, 0, START)
+
+    def _write_head(self, sign: Sign, number: int, chain: str) -> None:
+        head = f"{number} {chain}"
+        write_private(self._folder / HEAD, f"{head} {sign(f'head {head}')}\n".encode())
+
     def note(self, sign: Sign, actor: str, key: str, action: str, facts: Mapping[str, Any]) -> AuditEntry:
         """Add an entry; it and the head are on disk when this returns."""
         with _noting:
             entry = self._add(sign, actor, key, action, facts)
-            head = f"{entry.seq} {entry.chain}"
-            write_private(self._folder.parent / HEAD, f"{head} {sign(f'head {head}')}\n".encode())
+            self._write_head(sign, entry.seq, entry.chain)
             self.announce(entry.seq, entry.chain)
         return entry
 
@@ -93,12 +112,12 @@ class Audit:
             db.execute("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?)", values)
         return AuditEntry(number, at_unix_s, actor, key, action, facts, chain)
 
-    def audit(self, after: int = 0, limit: int = 1 << 30) -> tuple[AuditEntry, ...]:
+    def entries(self, after: int = 0, limit: int = 1 << 30) -> tuple[AuditEntry, ...]:
         """Entries in order, after a number."""
         query = "SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"
         return tuple(load_entry(row) for row in self._db.rows(query, after, limit))
 
-    def audit_latest(self, count: int) -> tuple[AuditEntry, ...]:
+    def latest(self, count: int) -> tuple[AuditEntry, ...]:
         """The latest entries, in order."""
         query = "SELECT * FROM (SELECT * FROM audit ORDER BY seq DESC LIMIT ?) ORDER BY seq"
         return tuple(load_entry(row) for row in self._db.rows(query, count))
@@ -167,7 +186,7 @@ def verify(
 def _check_head(chains: Mapping[int, str], head: bytes | None, sign: Sign) -> list[str]:
     last = max(chains)
     if head is None:
-        return [f"{HEAD} is missing: entries may have been cut off at the end"] if last else []
+        return [f"{HEAD} is missing: entries may have been cut off at the end" if last else EMPTIED]
     parts = head.decode(errors="replace").split()
     if len(parts) != 3 or sign(f"head {parts[0]} {parts[1]}") != parts[2]:
         return [f"{HEAD} is not what was written"]

@@ -11,7 +11,7 @@ import stat
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,26 +99,26 @@ class BlobFile:
 
 
 class Blobs:
-    """The blob part of the store."""
+    """The blobs of all tenants: a file each, and a row that says it is whole.
 
-    _db: Database
-    _folder: Path
-    numbers: Numbers
-    _ledger: Ledger
-    _sizes: Sizes
-    _verified: Verified
-    _naming: threading.Lock
-    """Held while a file gets or loses its name, and its row: the two must not cross."""
+    Args:
+        db: Where the rows are.
+        folder: Where the files are.
+        numbers: How jobs are told.
+        quota: A tenant's bounds.
 
-    def quota(self, tenant: str) -> Quota:
-        """A tenant's bounds."""
-        raise NotImplementedError
+    Attributes:
+        ledger: Who keeps how many bytes; what else counts among them is booked in it too.
+    """
 
-    def _open_blobs(self, folder: Path) -> None:
-        self._folder = folder
-        self._naming, self._sizes, self._verified = threading.Lock(), Sizes(), Verified()
-        rows = self._db.rows("SELECT tenant, sum(bytes) AS n FROM blob GROUP BY tenant")
-        self._ledger = Ledger({row["tenant"]: row["n"] for row in rows})
+    def __init__(self, db: Database, folder: Path, numbers: Numbers, quota: Callable[[str], Quota]) -> None:
+        self.folder = folder
+        self._db, self._numbers, self._quota = db, numbers, quota
+        self._sizes, self._verified = Sizes(), Verified()
+        # Held while a file gets or loses its name, and its row: the two must not cross.
+        self._naming = threading.Lock()
+        rows = db.rows("SELECT tenant, sum(bytes) AS n FROM blob GROUP BY tenant")
+        self.ledger = Ledger({row["tenant"]: row["n"] for row in rows})
 
     # On the way in ------------------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Blobs:
         """
         return Upload(self, tenant, sha256, declared_bytes)
 
-    def put_blob(self, tenant: str, sha256: str, data: bytes) -> bool:
+    def put(self, tenant: str, sha256: str, data: bytes) -> bool:
         """Keep bytes under their hash; putting the same bytes again changes nothing.
 
         Returns:
@@ -146,13 +146,13 @@ class Blobs:
 
     def draft(self) -> files.Draft:
         """A file for bytes on their way in."""
-        return files.Draft(files.make_folder(self._folder / INCOMING))
+        return files.Draft(files.make_folder(self.folder / INCOMING))
 
     def room(self, tenant: str) -> int:
         """Bytes a tenant may still book."""
-        return self.quota(tenant).max_blob_bytes - self._ledger.of(tenant)
+        return self._quota(tenant).max_blob_bytes - self.ledger.of(tenant)
 
-    def blobs(self, tenant: str, after: str, limit: int) -> tuple[tuple[str, int], ...]:
+    def page(self, tenant: str, after: str, limit: int) -> tuple[tuple[str, int], ...]:
         """Hashes of a tenant's blobs, with their sizes, in order of the hashes.
 
         Args:
@@ -163,14 +163,14 @@ class Blobs:
         query = "SELECT sha256, bytes FROM blob WHERE tenant = ? AND sha256 > ? ORDER BY sha256 LIMIT ?"
         return tuple((row["sha256"], row["bytes"]) for row in self._db.rows(query, tenant, after, limit))
 
-    def all_blob_bytes(self, tenant: str) -> int:
+    def booked_bytes(self, tenant: str) -> int:
         """Bytes of blobs a tenant keeps, with those on their way."""
-        return self._ledger.of(tenant)
+        return self.ledger.of(tenant)
 
     @property
-    def blob_bytes_of_all(self) -> int:
+    def booked_bytes_of_all(self) -> int:
         """Bytes of blobs of all tenants, with those on their way."""
-        return self._ledger.total()
+        return self.ledger.total()
 
     def book(self, tenant: str, bytes: int) -> None:
         """Set bytes aside for a tenant.
@@ -178,15 +178,15 @@ class Blobs:
         Raises:
             QuotaExceeded: It may not keep as many.
         """
-        self._ledger.book(tenant, bytes, self.quota(tenant).max_blob_bytes)
+        self.ledger.book(tenant, bytes, self._quota(tenant).max_blob_bytes)
 
     def book_kept(self, tenant: str, bytes: int) -> None:
         """Set bytes aside that are there already, whatever the tenant may keep."""
-        self._ledger.book(tenant, bytes, sys.maxsize)
+        self.ledger.book(tenant, bytes, sys.maxsize)
 
     def unbook(self, tenant: str, bytes: int) -> None:
         """Give booked bytes back."""
-        self._ledger.release(tenant, bytes)
+        self.ledger.release(tenant, bytes)
 
     def keep(self, tenant: str, sha256: str, draft: Settled) -> bool:
         """Give a settled draft its name, then its row; answers whether the row is new."""
@@ -200,15 +200,15 @@ class Blobs:
                     done = db.execute("INSERT OR IGNORE INTO blob (tenant, sha256, bytes) VALUES (?, ?, ?)", values)
                     return done.rowcount > 0
             except BaseException:
-                if self.blob_bytes(tenant, sha256) is None:
+                if self.size_bytes(tenant, sha256) is None:
                     path.unlink()
                 raise
 
     # There --------------------------------------------------------------------------------------------------------
 
-    def has_blob(self, tenant: str, sha256: str) -> bool:
+    def has(self, tenant: str, sha256: str) -> bool:
         """Whether the tenant has uploaded these bytes, and they are still there; uploading what is not mends it."""
-        size = self.blob_bytes(tenant, sha256)
+        size = self.size_bytes(tenant, sha256)
         if size is None:
             return False
         with suppress(OSError):
@@ -216,7 +216,7 @@ class Blobs:
             return stat.S_ISREG(found.st_mode) and found.st_size == size
         return False
 
-    def blob_bytes(self, tenant: str, sha256: str) -> int | None:
+    def size_bytes(self, tenant: str, sha256: str) -> int | None:
         """Size of a blob, or None where there is none of that hash."""
         known = self._sizes.get(tenant, sha256)
         if known is not None:
@@ -228,18 +228,18 @@ class Blobs:
             self._sizes.put(tenant, sha256, int(rows[0]["bytes"]))
         return int(rows[0]["bytes"])
 
-    def blob_file(self, tenant: str, sha256: str) -> BlobFile:
+    def file(self, tenant: str, sha256: str) -> BlobFile:
         """Where the bytes of a blob lie, not yet verified.
 
         Raises:
             NotFound: This tenant has uploaded none of that hash.
         """
-        size = self.blob_bytes(tenant, sha256)
+        size = self.size_bytes(tenant, sha256)
         if size is None:
             raise NotFound(f"no blob {sha256} of tenant {tenant}: upload it first", field="sha256", asked=sha256)
         return BlobFile(self._blob_path(tenant, sha256), sha256, size)
 
-    def read_blob(self, file: BlobFile, begin: int, stop: int) -> Iterator[bytes]:
+    def read(self, file: BlobFile, begin: int, stop: int) -> Iterator[bytes]:
         """Bytes of a blob from `begin` up to `stop`, a piece at a time. All of it is verified first; for a part, unless
         it was and the file has not changed since.
 
@@ -251,16 +251,16 @@ class Blobs:
             self._verified.remember(file.path)
         return (piece for _, piece in file.pieces(begin, stop - begin))
 
-    def blob(self, tenant: str, sha256: str) -> bytes:
+    def get(self, tenant: str, sha256: str) -> bytes:
         """The bytes of a blob.
 
         Raises:
             NotFound: This tenant has uploaded none of that hash.
             DamagedFile: They are not what was uploaded.
         """
-        return b"".join(piece for _, piece in self.blob_file(tenant, sha256).verified())
+        return b"".join(piece for _, piece in self.file(tenant, sha256).verified())
 
-    def drop_blob(self, tenant: str, sha256: str) -> None:
+    def drop(self, tenant: str, sha256: str) -> None:
         """Forget a blob.
 
         Raises:
@@ -275,7 +275,7 @@ class Blobs:
                 query = "SELECT id FROM job WHERE tenant = ? AND final = 0 AND instr(request, ?) > 0"
                 used = self._db.row(query, tenant, f'"{sha256}"')
                 if used is not None:
-                    told = self.numbers.job.told(used["id"])
+                    told = self._numbers.job.told(used["id"])
                     raise Conflict(f"job {told} still needs blob {sha256}", field="sha256", job=told)
                 db.execute("DELETE FROM blob WHERE tenant = ? AND sha256 = ?", (tenant, sha256))
                 self._sizes.drop(tenant, sha256)
@@ -284,10 +284,10 @@ class Blobs:
                 path.unlink(missing_ok=True)
             except OSError as error:  # a folder, say: not ours to remove
                 _log.warning("%s, which nothing names any more, cannot be removed (%s)", path, error.strerror)
-        self._ledger.release(tenant, row["bytes"])
+        self.ledger.release(tenant, row["bytes"])
 
     def _blob_path(self, tenant: str, sha256: str) -> Path:
-        return self._folder / tenant_folder(tenant) / sha256
+        return self.folder / tenant_folder(tenant) / sha256
 
 
 class Sizes:

@@ -8,11 +8,16 @@ from eddy.store.database import Database
 
 
 class Epochs:
-    """The market's part of the store."""
+    """The epochs that are kept.
 
-    _db: Database
+    Args:
+        db: Where they are kept.
+    """
 
-    def add_epochs(self, rows: Sequence[tuple[int, str]], kept: Collection[int]) -> None:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def add(self, rows: Sequence[tuple[int, str]], kept: Collection[int]) -> None:
         """Keep epochs, and of all only some.
 
         They survive the end of this process; a loss of power may take the last ones back.
@@ -26,6 +31,6 @@ class Epochs:
             here = [int(number) for (number,) in db.execute("SELECT number FROM epoch")]
             db.executemany("DELETE FROM epoch WHERE number = ?", [(n,) for n in here if n not in kept])
 
-    def epochs(self) -> tuple[str, ...]:
+    def all(self) -> tuple[str, ...]:
         """What every epoch that is kept holds, oldest first."""
         return tuple(row["body"] for row in self._db.rows("SELECT body FROM epoch ORDER BY number"))

@@ -137,6 +137,7 @@ def database_of(path: Path) -> tuple[Path, Path]:
     """The data base and the secret of a folder that has been used, for who only reads.
 
     Raises:
+        InvalidRequest: It has never been used.
         StorageFailed: One is missing or damaged.
     """
     look(path)
@@ -147,12 +148,16 @@ def look(path: Path) -> None:
     """Look at the parts of a folder that has been used, without opening or changing any.
 
     Raises:
+        InvalidRequest: It has never been used.
         StorageFailed: One is missing or damaged.
     """
     database, secret, key = path / _DATABASE, path / _SECRET, path / _KEY
     others = [part.name for part in (secret, key) if part.exists()]
     if not database.exists():
         left = [part.name for part in _files(database)[1:] if part.exists()]
+        if not others + left:
+            message = f"{path} is no data folder of `eddy serve`: name the one it was started with (--data)."
+            raise InvalidRequest(message, field="data", asked=str(path))
         raise damaged(database, f"is missing beside {' and '.join(others + left)}", _BACKUP)
     with os_errors(path):
         check_file(database)

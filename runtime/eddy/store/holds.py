@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import sqlite3
 import sys
+from collections.abc import Callable
 
 from eddy.core.errors import Conflict
 from eddy.core.records import JobRecord
 from eddy.core.tenants import Quota
 from eddy.store.database import Database
+from eddy.store.jobs import JobTable
 from eddy.store.ledger import Ledger
 from eddy.store.numbers import Numbers
 from eddy.store.retention import require_outputs
@@ -20,23 +22,22 @@ TENANT, OPERATOR = "tenant", "operator"
 
 
 class Holds:
-    """The part of the store that holds outputs."""
+    """Which jobs' outputs are held.
 
-    _db: Database
-    _ledger: Ledger
-    numbers: Numbers
+    Args:
+        db: Where that is kept.
+        numbers: How jobs are told.
+        jobs: All jobs.
+        quota: A tenant's bounds.
+        ledger: Of the bytes tenants keep; what they hold is booked in it.
+    """
 
-    def job(self, tenant: str, job: int) -> JobRecord:
-        """One job."""
-        raise NotImplementedError
-
-    def quota(self, tenant: str) -> Quota:
-        """A tenant's bounds."""
-        raise NotImplementedError
-
-    def _open_holds(self) -> None:
-        for row in self._db.rows("SELECT tenant, sum(bytes) AS n FROM held GROUP BY tenant"):
-            self._ledger.book(row["tenant"], row["n"], sys.maxsize)
+    def __init__(
+        self, db: Database, numbers: Numbers, jobs: JobTable, quota: Callable[[str], Quota], ledger: Ledger
+    ) -> None:
+        self._db, self._numbers, self._jobs, self._quota, self._ledger = db, numbers, jobs, quota, ledger
+        for row in db.rows("SELECT tenant, sum(bytes) AS n FROM held GROUP BY tenant"):
+            ledger.book(row["tenant"], row["n"], sys.maxsize)
 
     def hold(self, tenant: str, job: int, by: str = TENANT) -> JobRecord:
         """Keep what a job left until it is let go; holding twice is holding.
@@ -55,21 +56,21 @@ class Holds:
         booked = 0
         try:
             with self._db.transaction() as db:
-                record = self.job(tenant, job)
+                record = self._jobs.get(tenant, job)
                 if not record.state.is_final:
-                    told = self.numbers.job.told(job)
+                    told = self._numbers.job.told(job)
                     raise Conflict(
                         f"job {told} is {record.state.value}: hold its outputs once it has ended",
                         field="job",
                         state=record.state.value,
                     )
-                require_outputs(record, self.numbers)
+                require_outputs(record, self._numbers)
                 if record.held_by in (by, OPERATOR):
                     return record
                 (size,) = self._db.rows("SELECT coalesce(sum(bytes), 0) AS n FROM result WHERE job = ?", job)
                 before = self._held_bytes(job)
                 if by == TENANT:
-                    self._ledger.book(tenant, size["n"], self.quota(tenant).max_blob_bytes)
+                    self._ledger.book(tenant, size["n"], self._quota(tenant).max_blob_bytes)
                     booked = size["n"]
                 values = job, tenant, size["n"] if by == TENANT else 0
                 db.execute("INSERT OR REPLACE INTO held (job, tenant, bytes) VALUES (?, ?, ?)", values)
@@ -88,9 +89,9 @@ class Holds:
             Conflict: An operator holds it, and a tenant asks.
         """
         with self._db.transaction() as db:
-            record = self.job(tenant, job)
+            record = self._jobs.get(tenant, job)
             if record.held_by == OPERATOR and by != OPERATOR:
-                told = self.numbers.job.told(job)
+                told = self._numbers.job.told(job)
                 raise Conflict(f"the operator holds the outputs of job {told}: ask the operator", field="job")
             before = self._held_bytes(job)
             db.execute("DELETE FROM held WHERE job = ?", (job,))

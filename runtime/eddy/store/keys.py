@@ -41,19 +41,21 @@ class Keyring:
 
 
 class Keys:
-    """The keys' part of the store; every request asks for one, so all are kept in memory as well."""
+    """The keys of all tenants; every request asks for one, so all are kept in memory as well.
 
-    _db: Database
-    _keyring: Keyring
+    Args:
+        db: Where they are kept.
+    """
 
-    def _read_keys(self) -> Keyring:
-        return Keyring(_key(row) for row in self._db.rows("SELECT * FROM api_key"))
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._keyring = Keyring(_key(row) for row in db.rows("SELECT * FROM api_key"))
 
-    def key_by_hash(self, key_hash: str) -> ApiKey | None:
+    def by_hash(self, key_hash: str) -> ApiKey | None:
         """The key of this hash, be it valid or not; None where there is none."""
         return self._keyring.by_hash.get(key_hash)
 
-    def key(self, key: str) -> ApiKey:
+    def get(self, key: str) -> ApiKey:
         """The key of this name.
 
         Raises:
@@ -64,16 +66,20 @@ class Keys:
             raise NotFound(f"There is no key {key}.", field="key", asked=key)
         return found
 
-    def keys(self, tenant: str | None = None) -> tuple[ApiKey, ...]:
+    def all(self, tenant: str | None = None) -> tuple[ApiKey, ...]:
         """Keys of a tenant, or of all, oldest first."""
         found = [key for key in list(self._keyring.by_id.values()) if tenant in (None, key.tenant)]
         return tuple(sorted(found, key=lambda key: (key.created_unix_s, key.id)))
 
-    def put_keys(self, *keys: ApiKey) -> None:
+    def put(self, *keys: ApiKey) -> None:
         """Add keys, or replace what is known of them; all or none."""
         with self._db.transaction() as db:
             write_keys(db, keys)
-            self._db.after_commit(lambda: self._keyring.put(*keys))
+            self._db.after_commit(lambda: self.known(*keys))
+
+    def known(self, *keys: ApiKey) -> None:
+        """Keys were written, in a transaction that is committed."""
+        self._keyring.put(*keys)
 
 
 def first_key(tenant: str, key_hash: str, scope: KeyScope) -> ApiKey:

@@ -8,13 +8,11 @@ one of them and leave out what does not fit the others.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
-from eddy.store.database import Database
-from eddy.store.rows import record_of
 
 INSERT_LABELS = "INSERT INTO label (tenant, name, value, submitted_us, job)"
 Place = tuple[int, int]
@@ -129,60 +127,3 @@ def label_rows(records: Iterable[JobRecord]) -> list[tuple[str, str, str, int, i
         for record in records
         for name, value in record.asked.labels.items()
     ]
-
-
-class Listing:
-    """The part of the store that lists jobs."""
-
-    _db: Database
-
-    def jobs_wanted(
-        self, wanted: Wanted, limit: int = 50, after: Place | None = None
-    ) -> tuple[tuple[JobRecord, Place], ...]:
-        """A page of a list: jobs, each with its place.
-
-        Args:
-            wanted: Which jobs, in which order.
-            limit: At most this many.
-            after: The last place of the page before.
-        """
-        query, values = listing(wanted, after, limit)
-        rows = self._db.rows(query, *values)
-        return tuple((record_of(row["id"], row["record"]), (row["place"], row["id"])) for row in rows)
-
-    def jobs(
-        self, tenant: str | None, state: JobState | None = None, limit: int = 50, after: int | None = None
-    ) -> tuple[JobRecord, ...]:
-        """Jobs, newest first.
-
-        Args:
-            tenant: Whose; None for everyone's (operators).
-            state: Only those in this state.
-            limit: At most this many.
-            after: Only those older than this job: the last id of the page before.
-        """
-        place: Place | None = None
-        if after is not None:
-            row = self._db.row("SELECT submitted_us FROM job WHERE id = ?", after)
-            if row is None:
-                return ()
-            place = int(row["submitted_us"]), after
-        return tuple(record for record, _ in self.jobs_wanted(Wanted(tenant, state), limit, place))
-
-    def states(self, jobs: Collection[int]) -> dict[int, JobState]:
-        """In which state jobs are, on disk or not yet; those there are not are left out."""
-        marks = ", ".join("?" * len(jobs))
-        rows = self._db.fresh_rows(f"SELECT id, state FROM job WHERE id IN ({marks})", *jobs)
-        return {row["id"]: JobState(row["state"]) for row in rows}
-
-    def missing(self, tenant: str, jobs: Sequence[int]) -> list[int]:
-        """Those of some ids that no job of a tenant has."""
-        marks = ", ".join("?" * len(jobs))
-        rows = self._db.rows(f"SELECT id FROM job WHERE tenant = ? AND id IN ({marks})", tenant, *jobs)
-        there = {row["id"] for row in rows}
-        return [job for job in jobs if job not in there]
-
-    def owner(self, job: int) -> str | None:
-        """Whose job it is; None where there is none of that id."""
-        row = self._db.row("SELECT tenant FROM job WHERE id = ?", job)
-        return None if row is None else str(row["tenant"])

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eddy.core.errors import Conflict, NotFound
-from eddy.core.records import JobRecord
 from eddy.files import os_errors, sync_folder
 from eddy.store import files
 from eddy.store.database import Database
+from eddy.store.jobs import JobTable
 from eddy.store.names import output_name
 from eddy.store.numbers import Numbers
 from eddy.store.retention import require_outputs
@@ -96,17 +96,20 @@ class OutputFile:
 
 
 class Outputs:
-    """The part of the store that keeps what jobs leave."""
+    """What jobs leave: a file an output, and rows that say what is in it.
 
-    _db: Database
-    _outputs: Path
-    numbers: Numbers
+    Args:
+        db: Where the rows are.
+        folder: Where the files are.
+        numbers: How jobs are told.
+        jobs: All jobs.
+    """
 
-    def job(self, tenant: str, job: int) -> JobRecord:
-        """One job."""
-        raise NotImplementedError
+    def __init__(self, db: Database, folder: Path, numbers: Numbers, jobs: JobTable) -> None:
+        self.folder = folder
+        self._db, self._numbers, self._jobs = db, numbers, jobs
 
-    def output_file(self, tenant: str, job: int, name: str) -> OutputFile:
+    def file(self, tenant: str, job: int, name: str) -> OutputFile:
         """Where an output buffer of every item lies, end to end.
 
         Raises:
@@ -114,10 +117,10 @@ class Outputs:
             OutputsCollected: It was removed to make room.
             Conflict: Not all items are done.
         """
-        record = self.job(tenant, job)
-        require_outputs(record, self.numbers)
+        record = self._jobs.get(tenant, job)
+        require_outputs(record, self._numbers)
         parts = self._parts(job, name)
-        told = self.numbers.job.told(job)
+        told = self._numbers.job.told(job)
         if record.items_done < record.batch:
             raise Conflict(
                 f"job {told} is {record.state.value}: {record.items_done} of {record.batch} items are done;"
@@ -126,7 +129,7 @@ class Outputs:
                 state=record.state.value,
             )
         if not parts:
-            allowed = self.outputs(job)
+            allowed = self.names(job)
             raise NotFound(
                 f"job {told} has no output {name!r}; it has: {', '.join(allowed)}",
                 field="name",
@@ -134,7 +137,7 @@ class Outputs:
             )
         return OutputFile(self._output_path(job, name), parts, self._called(job, name))
 
-    def output(self, tenant: str, job: int, name: str) -> bytes:
+    def read(self, tenant: str, job: int, name: str) -> bytes:
         """An output buffer of every item, end to end.
 
         Raises:
@@ -142,7 +145,7 @@ class Outputs:
             Conflict: Not all items are done.
             DamagedFile: The bytes are not those that were stored.
         """
-        return b"".join(self.output_file(tenant, job, name).verify().pieces())
+        return b"".join(self.file(tenant, job, name).verify().pieces())
 
     def log(self, tenant: str, job: int) -> str:
         """What a kernel job printed; "" where it printed nothing, or has not ended.
@@ -152,11 +155,11 @@ class Outputs:
             OutputsCollected: It was removed to make room.
             DamagedFile: The bytes are not those that were stored.
         """
-        require_outputs(self.job(tenant, job), self.numbers)
+        require_outputs(self._jobs.get(tenant, job), self._numbers)
         file = OutputFile(self._output_path(job, LOG), self._parts(job, LOG), self._called(job, LOG))
         return b"".join(file.verify().pieces()).decode(errors="replace")
 
-    def outputs(self, job: int) -> list[str]:
+    def names(self, job: int) -> list[str]:
         """Names of the outputs a job has left."""
         query = "SELECT DISTINCT name FROM result WHERE job = ? AND name <> ? ORDER BY name"
         return [row["name"] for row in self._db.rows(query, job, LOG)]
@@ -166,11 +169,9 @@ class Outputs:
         return tuple(Part(*row) for row in self._db.rows(query, job, name))
 
     def _output_path(self, job: int, name: str) -> Path:
-        return self._outputs / output_name(job, name)
+        return self.folder / output_name(job, name)
 
-    def write_results(
-        self, results: Sequence[ItemOutput], ends: MutableMapping[tuple[int, str], int]
-    ) -> list[ResultRow]:
+    def write(self, results: Sequence[ItemOutput], ends: MutableMapping[tuple[int, str], int]) -> list[ResultRow]:
         """Have the bytes of results on disk; answers the rows that name them, for a `Commit` to come.
 
         All are written, then all are synchronised: what a file system does for the first serves the others too.
@@ -186,13 +187,11 @@ class Outputs:
         """
         reached = dict(ends)
         with self._db.health.watched():
-            rows = self._write_results(results, reached)
+            rows = self._write(results, reached)
         ends.update(reached)
         return rows
 
-    def _write_results(
-        self, results: Sequence[ItemOutput], ends: MutableMapping[tuple[int, str], int]
-    ) -> list[ResultRow]:
+    def _write(self, results: Sequence[ItemOutput], ends: MutableMapping[tuple[int, str], int]) -> list[ResultRow]:
         found: list[ResultRow] = []
         for job in {result.job for result in results}:
             for key, end in self._ends(job).items():
@@ -219,8 +218,8 @@ class Outputs:
             for each in writes.values():
                 each.drop()
         if any(each.fresh for each in writes.values()):
-            with os_errors(self._outputs):
-                sync_folder(self._outputs)
+            with os_errors(self.folder):
+                sync_folder(self.folder)
         return found
 
     def _apart(self, key: tuple[int, str]) -> AbstractContextManager[None]:
@@ -229,14 +228,14 @@ class Outputs:
 
     def _called(self, job: int, name: str) -> str:
         """How a person calls an output."""
-        told = self.numbers.job.told(job)
+        told = self._numbers.job.told(job)
         return f"the log of job {told}" if name == LOG else f"output {name} of job {told}"
 
     def _open_part(self, path: Path, place: int) -> files.Written:
         """A file of an output, to be written on from a place; a new one is a draft until it is whole."""
         if place:
             return files.Extension(path, place)
-        return files.NewFile(files.Draft(files.make_folder(self._outputs)), path)
+        return files.NewFile(files.Draft(files.make_folder(self.folder)), path)
 
     def _ends(self, job: int) -> dict[tuple[int, str], int]:
         """Where the files of a job's outputs end, as far as rows go."""

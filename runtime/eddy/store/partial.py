@@ -71,19 +71,21 @@ class PartialBlob:
         os.close(self._file)
 
 
-class Partials(Blobs):
-    """The part of the store that keeps partial blobs."""
+class Partials:
+    """Blobs that have come in part.
 
-    _held: set[Path]
-    _holding: threading.Lock
+    Args:
+        blobs: What they become; their bytes are booked there.
+    """
 
-    def _open_partials(self) -> None:
-        self._held, self._holding = set(), threading.Lock()
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs, self._folder = blobs, blobs.folder / INCOMING
+        self._held, self._holding = set[Path](), threading.Lock()
         for tenant, _, path in self._partials():
-            self.book_kept(tenant, _size(path) or 0)
-        self.sweep_partials()
+            blobs.book_kept(tenant, _size(path) or 0)
+        self.sweep()
 
-    def partial_bytes(self, tenant: str, sha256: str) -> int | None:
+    def size_bytes(self, tenant: str, sha256: str) -> int | None:
         """How much of a blob has come; None where nothing has."""
         return _size(self._partial_path(tenant, sha256))
 
@@ -121,11 +123,11 @@ class Partials(Blobs):
         Raises:
             QuotaExceeded: The tenant may not keep as many; what came before stays.
         """
-        self.book(tenant, len(data))
+        self._blobs.book(tenant, len(data))
         try:
             partial.write(data)
         except BaseException:
-            self.unbook(tenant, len(data))
+            self._blobs.unbook(tenant, len(data))
             raise
 
     def complete(self, tenant: str, sha256: str, partial: PartialBlob) -> bool:
@@ -140,12 +142,12 @@ class Partials(Blobs):
             message = f"The {partial.size_bytes} bytes received have the sha256 {found}, not {sha256}: begin again"
             raise InvalidRequest(f"{message}, under their own hash.", field="sha256", asked=sha256, allowed=found)
         partial.settle()
-        new = self.keep(tenant, sha256, partial)
+        new = self._blobs.keep(tenant, sha256, partial)
         if not new:  # it was there already, and counts once
-            self.unbook(tenant, partial.size_bytes)
+            self._blobs.unbook(tenant, partial.size_bytes)
         return new
 
-    def drop_partial(self, tenant: str, sha256: str) -> None:
+    def drop(self, tenant: str, sha256: str) -> None:
         """Give a partial blob up.
 
         Raises:
@@ -158,7 +160,7 @@ class Partials(Blobs):
                 raise NotFound("Nothing of this blob is being uploaded.", field="sha256", asked=sha256)
             self._forget(tenant, path)
 
-    def sweep_partials(self) -> list[Path]:
+    def sweep(self) -> list[Path]:
         """Give up what nothing was added to for long; answers which."""
         gone = []
         for tenant, _, path in self._partials():
@@ -169,14 +171,14 @@ class Partials(Blobs):
         return gone
 
     def _check_count(self, tenant: str) -> None:
-        self.sweep_partials()
+        self.sweep()
         count = sum(1 for whose, _, _ in self._partials() if whose == tenant)
         if count >= MOST:
             message = f"tenant {tenant} has {count} blobs that are not whole yet: complete or delete some"
             raise QuotaExceeded(message, limit=MOST, asked=count + 1)
 
     def _partials(self) -> list[tuple[str, str, Path]]:
-        folder, found = self._folder / INCOMING, []
+        folder, found = self._folder, list[tuple[str, str, Path]]()
         if folder.is_dir():
             for path in sorted(folder.iterdir()):
                 name = _NAME.fullmatch(path.name)
@@ -185,13 +187,13 @@ class Partials(Blobs):
         return found
 
     def _partial_path(self, tenant: str, sha256: str) -> Path:
-        return self._folder / INCOMING / f"{quote(tenant, safe='').replace('.', '%2E')}.{sha256}.part"
+        return self._folder / f"{quote(tenant, safe='').replace('.', '%2E')}.{sha256}.part"
 
     def _forget(self, tenant: str, path: Path) -> None:
         size = _size(path) or 0
         with os_errors(path):
             path.unlink(missing_ok=True)
-        self.unbook(tenant, size)
+        self._blobs.unbook(tenant, size)
 
     @contextmanager
     def _alone(self, path: Path) -> Iterator[None]:

@@ -47,22 +47,28 @@ class Leaving:
 
 
 class Retention:
-    """The part of the store that gives disk back."""
+    """What outputs take of the disk, and gives it back.
 
-    _db: Database
-    _outputs: Path
-    _output_bytes: int
-    """Bytes of outputs and logs that rows name."""
+    Args:
+        db: Whose rows name them.
+        outputs: Their folder.
+    """
 
-    def _count_outputs(self) -> int:
+    def __init__(self, db: Database, outputs: Path) -> None:
+        self._db, self._outputs = db, outputs
+        self._output_bytes = self.counted_bytes()
+
+    def counted_bytes(self) -> int:
+        """Bytes of outputs and logs that rows name, counted now."""
         (row,) = self._db.rows("SELECT coalesce(sum(bytes), 0) AS bytes FROM result")
         return int(row["bytes"])
 
-    def _kept_outputs(self, results: Iterable[ResultRow]) -> None:
+    def note(self, results: Iterable[ResultRow]) -> None:
+        """Rows of outputs were written, in a transaction that is committed."""
         self._output_bytes += sum(row[4] for row in results)
 
     @property
-    def output_bytes(self) -> int:
+    def kept_bytes(self) -> int:
         """Bytes of outputs and logs on disk."""
         return self._output_bytes
 

@@ -6,31 +6,29 @@ nothing, when `commit` returns. Every query about jobs names the tenant, so that
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import logging
 import os
 import shutil
-import sqlite3
 import tempfile
-import time
 import weakref
 from pathlib import Path
 
-from eddy.core.errors import Conflict, NotFound, StorageDamaged, StorageFailed, StorageFull
+from eddy.core.errors import StorageFailed, StorageFull
 from eddy.core.faults import Fault
-from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobRecord, JobRequest
+from eddy.core.records import JobRecord
 from eddy.core.tenants import Quota
 from eddy.files import free_bytes
 from eddy.store.arrays import Arrays
 from eddy.store.audit import Audit
-from eddy.store.damage import give_up
+from eddy.store.blobs import Blobs
 from eddy.store.database import Database, insert
 from eddy.store.epochs import Epochs
-from eddy.store.faults import legible
+from eddy.store.events import Events
 from eddy.store.happened import Happened
 from eddy.store.holds import Holds
+from eddy.store.jobs import JobTable
+from eddy.store.keys import Keys
 from eddy.store.listing import microseconds
 from eddy.store.names import BLOBS, OUTPUTS
 from eddy.store.numbers import numbers_of
@@ -41,16 +39,12 @@ from eddy.store.rows import (
     INSERT_EVENTS,
     INSERT_RESULTS,
     Commit,
-    StoredJob,
     dump_record,
     event_values,
-    load_event,
-    load_request,
     load_snapshot,
-    record_of,
 )
+from eddy.store.submissions import Submissions
 from eddy.store.sweep import sweep
-from eddy.store.tally import Tally
 from eddy.store.tenants import Tenants
 from eddy.store.usage import Usage
 
@@ -59,13 +53,25 @@ _MEMORY = "/dev/shm"
 """A file system in memory, on Linux: what ``":memory:"`` keeps beside the rows need not touch a disk either."""
 
 
-class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Holds, Retention):
-    """Jobs, events, results, blobs and tenants.
+class Store:
+    """Everything that is kept, by parts over one data base; itself what one step of the hypervisor writes at once.
 
     Args:
         path: The SQLite file, created where missing; ``":memory:"`` for one that is gone with the process. Blobs and
             outputs are files in folders beside it.
         quota: What a tenant may use that has no bounds of its own.
+
+    Attributes:
+        numbers: How jobs are told.
+        happened: What was written since it was last asked.
+        keys, tenants: Who may ask, and within which bounds.
+        usage: What tenants used, by day.
+        audit: What operators did.
+        epochs: Of the market.
+        jobs, events: Jobs, and what happened to them.
+        submissions, arrays: What takes jobs in.
+        outputs, holds, retention: What jobs leave, what of it is held, and what goes to make room.
+        blobs, partials: Bytes that tenants sent, whole and in part.
     """
 
     def __init__(self, path: str | Path, quota: Quota | None = None) -> None:
@@ -73,21 +79,24 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Holds, Ret
         if str(path) == ":memory:":
             folder = Path(tempfile.mkdtemp(prefix="eddy-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._db = Database(path, folder)
-        self.numbers = numbers_of(self._db)
-        self._outputs = folder / OUTPUTS
+        self._db = db = Database(path, folder)
+        self.numbers = numbers_of(db)
         self.happened = Happened()
-        self._db.health.on_trouble = self._in_trouble
-        self._output_bytes = self._count_outputs()
-        self._open_blobs(folder / BLOBS)
-        self._open_holds()
-        self._open_partials()
-        self._default_quota = quota or Quota()
-        self._keyring = self._read_keys()
-        self._today = self._read_usage()
-        self._tenants_known = self._read_tenants()
-        jobs = self._db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
-        self._tally = Tally((row["id"], row["tenant"], row["state"]) for row in jobs)
+        db.health.on_trouble = self._in_trouble
+        self.keys = Keys(db)
+        self.tenants = Tenants(db, self.keys, quota or Quota())
+        self.usage = Usage(db)
+        self.audit = Audit(db, folder)
+        self.epochs = Epochs(db)
+        self.jobs = JobTable(db, self.numbers)
+        self.events = Events(db, self.jobs)
+        self.submissions = Submissions(db, self.numbers, self.jobs, self.tenants.quota, self.usage)
+        self.arrays = Arrays(db, self.numbers, self.submissions)
+        self.outputs = Outputs(db, folder / OUTPUTS, self.numbers, self.jobs)
+        self.retention = Retention(db, self.outputs.folder)
+        self.blobs = Blobs(db, folder / BLOBS, self.numbers, self.tenants.quota)
+        self.holds = Holds(db, self.numbers, self.jobs, self.tenants.quota, self.blobs.ledger)
+        self.partials = Partials(self.blobs)
 
     def _in_trouble(self, error: StorageFailed) -> None:
         self.happened.fault(Fault.FULL_DISK if isinstance(error, StorageFull) else Fault.STORAGE)
@@ -110,7 +119,7 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Holds, Ret
         """Bytes of the data base with its log, and those that are free where it lies; for one in memory, 0 and those
         of its folder."""
         files = [self._db.path, self._db.path.with_name(self._db.path.name + "-wal")]
-        return sum(file.stat().st_size for file in files if file.exists()), free_bytes(self._outputs)
+        return sum(file.stat().st_size for file in files if file.exists()), free_bytes(self.outputs.folder)
 
     def close(self) -> None:
         """Close the file."""
@@ -118,166 +127,22 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Holds, Ret
 
     def sweep(self) -> list[Path]:
         """Delete the files a crash left without a row; answers which. For who owns the folder, before it writes."""
-        return sweep(self._db, self._folder, self._outputs)
-
-    # Jobs ---------------------------------------------------------------------------------------------------------
-
-    def job(self, tenant: str, job: int) -> JobRecord:
-        """One job.
-
-        Raises:
-            NotFound: No such job of this tenant.
-        """
-        row = self._db.row("SELECT id, record FROM job WHERE id = ? AND tenant = ?", job, tenant)
-        if row is None:
-            raise self.no_job(job)
-        return record_of(row["id"], row["record"])
-
-    def no_job(self, job: int) -> NotFound:
-        """Why a job cannot be had; the same for one that is not there and for another tenant's."""
-        told = self.numbers.job.told(job)
-        return NotFound(f"there is no job {told}: `eddy jobs` lists yours", field="job", asked=told)
-
-    def request(self, tenant: str, job: int) -> JobRequest:
-        """What was asked for.
-
-        Raises:
-            NotFound: No such job of this tenant.
-        """
-        row = self._db.row("SELECT request FROM job WHERE id = ? AND tenant = ?", job, tenant)
-        if row is None:
-            raise self.no_job(job)
-        return load_request(row["request"])
-
-    def program(self, job: int) -> str:
-        """What the kernel of a job that has not ended was compiled to.
-
-        Raises:
-            NotFound: There is none: no kernel job, or it has ended.
-        """
-        row = self._db.row("SELECT body FROM program WHERE job = ?", job)
-        if row is None:
-            raise NotFound(f"no program of job {self.numbers.job.told(job)}", field="job")
-        return str(row["body"])
-
-    def under_way(self, tenant: str | None, limit: int) -> tuple[JobRecord, ...]:
-        """Jobs that have not ended, oldest first.
-
-        Args:
-            tenant: Whose; None for everyone's (operators).
-            limit: At most this many.
-        """
-        wanted = self._tally.oldest(tenant, limit)
-        marks = ", ".join("?" * len(wanted))
-        rows = self._db.rows(f"SELECT id, record FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
-        return tuple(record_of(row["id"], row["record"]) for row in rows)
-
-    def unfinished_by_tenant(self) -> dict[str, dict[str, int]]:
-        """How many jobs that have not ended each tenant has, by state; those that have none are left out."""
-        return self._tally.by_tenant()
-
-    def request_cancel(self, tenant: str, job: int) -> JobRecord:
-        """Note durably that a job shall end.
-
-        Raises:
-            NotFound: No such job of this tenant.
-            Conflict: It has ended, and not as cancelled.
-        """
-        with self._db.transaction() as db:
-            record = self.job(tenant, job)
-            if record.state.is_final and record.state is not JobState.CANCELLED:
-                raise Conflict(
-                    f"job {self.numbers.job.told(job)} has {record.state.value} already: there is nothing to cancel",
-                    field="job",
-                    state=record.state.value,
-                )
-            db.execute("UPDATE job SET cancel = ? WHERE id = ? AND cancel = 0", (microseconds(time.time()), job))
-            row = self._db.row("SELECT cancel FROM job WHERE id = ?", job)
-            asked_unix_s = cancel_unix_s(row["cancel"]) if row is not None else None
-            return dataclasses.replace(record, cancel_asked_unix_s=asked_unix_s)
-
-    def unfinished(self) -> tuple[StoredJob, ...]:
-        """Every job that has not ended, oldest first; what a restarted hypervisor recovers.
-
-        A job whose row is damaged ends as failed: it cannot go on, and must not keep the others from it.
-        """
-        try:
-            rows = self._db.rows(_UNFINISHED + " ORDER BY id")
-        except StorageDamaged:  # in which one, SQLite does not say
-            numbers = self._db.rows("SELECT id FROM job WHERE final = 0 ORDER BY id")
-            found = [self._legible(number["id"], None) for number in numbers]
-        else:
-            found = [self._legible(row["id"], row) for row in rows]
-        return tuple(job for job in found if job is not None)
-
-    def _legible(self, number: int, row: sqlite3.Row | None) -> StoredJob | None:
-        """A job from its row, read here where it is None; None for a job that was given up."""
-        try:
-            row = row or self._db.rows(_UNFINISHED + " AND id = ?", number)[0]
-            return _stored(row)
-        except StorageDamaged as error:
-            give_up(self._db, number, self.numbers.job.told(number), error.message)
-            self._tally.drop(number)
-            return None
-
-    # Events -------------------------------------------------------------------------------------------
-
-    def events(
-        self, tenant: str | None, job: int | None, after_seq: int = 0, limit: int = 10_000
-    ) -> tuple[JobEvent, ...]:
-        """The event log, in order.
-
-        Args:
-            tenant: Whose; None for everyone's (operators).
-            job: Of which job; None for all.
-            after_seq: Only later entries.
-            limit: At most this many.
-
-        Raises:
-            NotFound: No such job of this tenant.
-        """
-        where, values = ["seq > ?"], list[object]([after_seq])
-        if tenant is not None:
-            where.append("tenant = ?")
-            values.append(tenant)
-        if job is not None:
-            if tenant is not None:
-                self.job(tenant, job)
-            where.append("job = ?")
-            values.append(job)
-        query = f"SELECT * FROM event WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
-        return tuple(load_event(row) for row in self._db.rows(query, *values, limit))
-
-    def before_last(self, tenant: str | None, count: int) -> int:
-        """The sequence number after which there are so many entries of the log, as far as there are.
-
-        Args:
-            tenant: Whose; None for everyone's (operators).
-            count: Entries.
-        """
-        where, values = ("tenant = ?", [tenant]) if tenant is not None else ("1", [])
-        query = f"SELECT seq FROM event WHERE {where} ORDER BY seq DESC LIMIT 1 OFFSET ?"
-        if count == 0:
-            row = self._db.row("SELECT MAX(seq) AS seq FROM event")
-            return int(row["seq"] or 0) if row is not None else 0
-        row = self._db.row(query, *values, count)
-        return 0 if row is None else int(row["seq"])
-
-    def latest_in_slots(self, tenant: str | None, limit: int) -> tuple[JobEvent, ...]:
-        """The latest ends of loads and items, oldest first: those with a slot and a beginning, of the latest entries.
-
-        Args:
-            tenant: Whose; None for everyone's (operators).
-            limit: Of this many entries of the log.
-        """
-        where, values = ("tenant = ?", [tenant]) if tenant is not None else ("1", [])
-        query = (
-            f"SELECT * FROM (SELECT * FROM event WHERE {where} ORDER BY seq DESC LIMIT ?)"
-            " WHERE started_s IS NOT NULL AND slot IS NOT NULL ORDER BY seq"
-        )
-        return tuple(load_event(row) for row in self._db.rows(query, *values, limit))
+        return sweep(self._db, self.blobs.folder, self.outputs.folder)
 
     # What the hypervisor writes -----------------------------------------------------------------------------------
+
+    @property
+    def settling(self) -> bool:
+        """Whether something promised is on its way to the disk, so that who reads may have to wait for it."""
+        return self._db.settling
+
+    def settle(self) -> None:
+        """Return when everything that was promised is on disk.
+
+        Raises:
+            StorageFailed: The disk refused. What was written stands; whether it survives a loss of power is not known.
+        """
+        self._db.settle()
 
     def commit(self, commit: Commit, wait: bool = True) -> None:
         """Write one step's changes: all of them, or nothing; see `Commit.tells` for what they survive.
@@ -288,7 +153,7 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Holds, Ret
             commit: The changes.
             wait: Whether to wait for the disk; who does not calls `settle` soon. Whoever reads waits for himself.
         """
-        results = [*commit.kept, *(self.write_results(commit.results, {}) if commit.results else [])]
+        results = [*commit.kept, *(self.outputs.write(commit.results, {}) if commit.results else [])]
         with self._db.transaction(durable=commit.tells, wait=wait) as db:
             for record, snapshot in commit.jobs:
                 values = (record.state.value, int(record.state.is_final), dump_record(record), json.dumps(snapshot))
@@ -306,16 +171,16 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Holds, Ret
             insert(db, "INSERT OR REPLACE INTO slot (slot, snapshot)", slots)
             insert(db, "INSERT OR REPLACE INTO meta (key, value)", list(commit.meta.items()))
             self._db.after_commit(lambda: self._moved(commit))
-            self._db.after_commit(lambda: self._kept_outputs(results))
+            self._db.after_commit(lambda: self.retention.note(results))
 
     def _moved(self, commit: Commit) -> None:
         self.happened.note(commit.events, (record for record, _ in commit.jobs if record.state.is_final))
         for record, _ in commit.jobs:
             if record.state.is_final:
-                self._tally.drop(record.id)
+                self.jobs.tally.drop(record.id)
                 _say_end(record, self.numbers.job.told(record.id))
             else:
-                self._tally.note(record.id, record.tenant, record.state.value)
+                self.jobs.tally.note(record.id, record.tenant, record.state.value)
 
     def slot_snapshots(self) -> dict[int, dict[str, object]]:
         """What the hypervisor last wrote about each slot."""
@@ -332,26 +197,8 @@ class Store(Tenants, Usage, Audit, Epochs, Partials, Arrays, Outputs, Holds, Ret
         return str(row["value"]) if row is not None else default
 
 
-_UNFINISHED = "SELECT id, request, record, cancel, snapshot FROM job WHERE final = 0"
-
-
 def _say_end(record: JobRecord, told: int) -> None:
     if _log.isEnabledFor(logging.INFO):
         why = {"cause": record.cause} if record.cause else {}
         facts = {"job": told, "tenant": record.tenant, "state": record.state.value, **why}
         _log.info("job %d has ended", told, extra=facts)
-
-
-@legible("a job's row")
-def _stored(row: sqlite3.Row) -> StoredJob:
-    """What a restarted hypervisor recovers."""
-    record, snapshot = record_of(row["id"], row["record"]), json.loads(row["snapshot"])
-    cancel = bool(row["cancel"])
-    asked_unix_s = record.cancel_asked_unix_s or cancel_unix_s(row["cancel"])
-    record = dataclasses.replace(record, cancel_asked_unix_s=asked_unix_s if cancel else None)
-    return StoredJob(load_request(row["request"]), record, cancel, snapshot)
-
-
-def cancel_unix_s(column: int) -> float | None:
-    """When the end of a job was asked for, as its row has it in microseconds; 1 in those of older versions."""
-    return column / 1e6 if column > 1 else None

@@ -14,17 +14,20 @@ from eddy.store.faults import legible
 from eddy.store.keys import Keys, first_key, revoked, write_keys
 
 
-class Tenants(Keys):
-    """The tenant part of the store. Every request asks who it is from, so all tenants are kept in memory as well."""
+class Tenants:
+    """All tenants. Every request asks who it is from, so all are kept in memory as well.
 
-    _db: Database
-    _default_quota: Quota
-    _tenants_known: Known
+    Args:
+        db: Where they are kept.
+        keys: Their keys.
+        default_quota: What one may use that has no bounds of its own.
+    """
 
-    def _read_tenants(self) -> Known:
-        return Known(_tenant(row) for row in self._db.rows("SELECT * FROM tenant"))
+    def __init__(self, db: Database, keys: Keys, default_quota: Quota) -> None:
+        self._db, self._keys, self._default_quota = db, keys, default_quota
+        self._tenants_known = Known(_tenant(row) for row in db.rows("SELECT * FROM tenant"))
 
-    def put_tenant(self, tenant: TenantRecord) -> None:
+    def put(self, tenant: TenantRecord) -> None:
         """Add a tenant, or replace what is known of it."""
         quota = tenant.quota
         values = (tenant.id, tenant.key_hash, int(tenant.admin), quota.max_jobs, quota.max_blob_bytes)
@@ -41,16 +44,16 @@ class Tenants(Keys):
         had = "" if before is None else before.key_hash
         if had == tenant.key_hash:
             return ()
-        old = self.key_by_hash(had)
+        old = self._keys.by_hash(had)
         scope = KeyScope.OPERATOR if tenant.admin else KeyScope.TENANT
         new = (first_key(tenant.id, tenant.key_hash, scope),) if tenant.key_hash else ()
         return new if old is None else (*new, revoked(old, time.time()))
 
     def _known_now(self, tenant: TenantRecord, keys: Iterable[ApiKey]) -> None:
         self._tenants_known.put(tenant)
-        self._keyring.put(*keys)
+        self._keys.known(*keys)
 
-    def tenant(self, tenant: str) -> TenantRecord:
+    def get(self, tenant: str) -> TenantRecord:
         """One tenant.
 
         Raises:
@@ -61,18 +64,18 @@ class Tenants(Keys):
             raise NotFound(f"no tenant {tenant}", field="tenant", asked=tenant)
         return found
 
-    def tenant_by_key(self, key_hash: str) -> TenantRecord | None:
+    def by_key(self, key_hash: str) -> TenantRecord | None:
         """Whose API key has this hash and is valid, or None."""
-        key = self.key_by_hash(key_hash)
+        key = self._keys.by_hash(key_hash)
         return None if key is None or key.ended(time.time()) else self._tenants_known.by_name.get(key.tenant)
 
-    def tenants(self) -> tuple[TenantRecord, ...]:
+    def all(self) -> tuple[TenantRecord, ...]:
         """All tenants, by name."""
         known = self._tenants_known.by_name
         return tuple(known[name] for name in sorted(known))
 
     def quota(self, tenant: str) -> Quota:
-        """A tenant's bounds: its own, or the store's default."""
+        """A tenant's bounds: its own, or the default."""
         found = self._tenants_known.by_name.get(tenant)
         return self._default_quota if found is None else found.quota
 

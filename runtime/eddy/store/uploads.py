@@ -14,7 +14,7 @@ STEP_BYTES = 1 << 20
 class Shelf(Protocol):
     """Where blobs are kept, as an upload sees it; errors are those of `eddy.store.blobs.Blobs`."""
 
-    def has_blob(self, tenant: str, sha256: str) -> bool:
+    def has(self, tenant: str, sha256: str) -> bool:
         """Whether a tenant has it."""
 
     def draft(self) -> Draft:
@@ -54,7 +54,7 @@ class Upload:
     def __init__(self, blobs: Shelf, tenant: str, sha256: str, declared_bytes: int | None = None) -> None:
         self._blobs, self._tenant, self._sha256 = blobs, tenant, sha256
         self._booked = 0
-        self._known = blobs.has_blob(tenant, sha256)
+        self._known = blobs.has(tenant, sha256)
         """Already there: what comes replaces it, which mends a file that was damaged, and takes no more room."""
         if not self._known:
             self._book(declared_bytes or 0)

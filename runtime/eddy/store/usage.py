@@ -42,17 +42,22 @@ def day_of(unix_s: float) -> str:
 
 
 class Usage:
-    """The accounts' part of the store. What was used today is kept in memory as well, for bounds."""
+    """The accounts. What was used today is kept in memory as well, for bounds.
 
-    _db: Database
-    _today: Today
+    Args:
+        db: Where they are kept.
+    """
 
-    def _read_usage(self) -> Today:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._today = self._read_today()
+
+    def _read_today(self) -> Today:
         day = day_of(time.time())
         query = "SELECT tenant, unit, SUM(ns) AS ns FROM usage WHERE day = ? GROUP BY tenant, unit"
         return Today(day, Counter({(row["tenant"], row["unit"]): row["ns"] for row in self._db.rows(query, day)}))
 
-    def add_usage(self, rows: Iterable[UsageRow], values: Mapping[str, str]) -> None:
+    def add(self, rows: Iterable[UsageRow], values: Mapping[str, str]) -> None:
         """Add to the accounts, and keep values by name; both or neither.
 
         It survives the end of this process; a loss of power takes back what board time it was of, too.
@@ -67,7 +72,7 @@ class Usage:
             db.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", list(values.items()))
             self._db.after_commit(lambda: self._today.add(found))
 
-    def usage(self, tenant: str | None, first: str = "", last: str = "9999") -> tuple[UsageRow, ...]:
+    def rows(self, tenant: str | None, first: str = "", last: str = "9999") -> tuple[UsageRow, ...]:
         """Accounts, by day, tenant, slot and unit.
 
         Args:
@@ -80,12 +85,12 @@ class Usage:
         rows = self._db.rows(query, first, last, *values)
         return tuple(UsageRow(row["day"], row["tenant"], row["slot"], row["unit"], row["ns"]) for row in rows)
 
-    def used_today_s(self, tenant: str) -> tuple[float, float]:
+    def today_s(self, tenant: str) -> tuple[float, float]:
         """Seconds of slots and of cores a tenant had today."""
         slot, core = (self._today.of(tenant, unit) / 1e9 for unit, _, _ in BOUNDS)
         return slot, core
 
-    def _check_use(self, tenant: str, quota: Quota) -> None:
+    def check(self, tenant: str, quota: Quota) -> None:
         """Check that a tenant has not used up what it may in a day.
 
         Raises:

@@ -91,7 +91,7 @@ def read_trace(store: Store, applications: Mapping[str, Application]) -> Trace:
     Raises:
         InvalidRequest: Nothing in it succeeded, or a job's application is not known.
     """
-    every = store.jobs(None, limit=1 << 31)
+    every = store.jobs.page(None, limit=1 << 31)
     done = (record for record in every if record.state is JobState.SUCCEEDED and record.kind == APPLICATION)
     jobs = tuple(sorted(done, key=lambda record: record.id))
     if not jobs:
@@ -131,7 +131,7 @@ def read_trace(store: Store, applications: Mapping[str, Application]) -> Trace:
 
 def _events(store: Store) -> Iterable[JobEvent]:
     seq = 0
-    while page := store.events(None, None, after_seq=seq, limit=PAGE):
+    while page := store.events.of(None, None, after_seq=seq, limit=PAGE):
         yield from page
         seq = page[-1].seq
 

@@ -17,16 +17,24 @@ import numpy as np
 from eddy_sim.gpu.cluster_build import Shape, build_cluster
 from eddy_sim.gpu.elf import ElfProgram
 from eddy_sim.gpu.isa_model import RECORD, Records
+from eddy_sim.gpu.registers import (
+    CORE,
+    CORE_ARGUMENT,
+    CORE_CAUSE,
+    CORE_FAULT_PC,
+    CORE_FAULT_VALUE,
+    CORE_START,
+    CORE_STRIDE,
+    COUNTER,
+    COUNTER_STRIDE,
+    INTERRUPT_STATUS,
+    LAUNCH,
+    SNAPSHOT,
+)
 from eddy_sim.products import Progress, silent
 
 LATENCY = 20
 """Cycles between a request at the memory port and its answer, unless said otherwise."""
-
-STATUS, CORES, LAUNCH, HALT, SNAPSHOT = 0x08, 0x10, 0x20, 0x28, 0x34
-CORE, CORE_STRIDE = 0x100, 0x40
-CORE_START, CORE_ARGUMENT, CORE_CAUSE, CORE_FAULT_PC, CORE_FAULT_VALUE = 0x00, 0x04, 0x20, 0x24, 0x28
-COUNTER, COUNTER_STRIDE = 0x400, 8
-INTERRUPT_STATUS = 0x04
 
 COUNTERS = (
     *("cycles", "instructions", "loads", "stores", "fetch_misses", "data_hits", "data_misses"),

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from eddy_sim.gpu import isa_model
-from eddy_sim.gpu.cluster import CORE, CORE_START, CORE_STRIDE, LAUNCH, SimulatedCluster, Stop
+from eddy_sim.gpu.cluster import SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.elf import ElfProgram
 from eddy_sim.gpu.isa_model import Config, IsaModel, Records, describe
+from eddy_sim.gpu.registers import CORE, CORE_BASE, CORE_CONTEXT, CORE_START, CORE_STRIDE, LAUNCH
 
 CONTEXT = 6
-CORE_CONTEXT, CORE_BASE = 0x08, 0x10
 
 
 @dataclass(frozen=True, slots=True)

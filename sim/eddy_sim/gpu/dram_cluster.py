@@ -20,31 +20,32 @@ from eddy_sim import build, shims
 from eddy_sim.cxx import compile_shared, key
 from eddy_sim.dram import DramParameters, UserCounters
 from eddy_sim.filelist import read_filelist
-from eddy_sim.gpu.cluster import (
+from eddy_sim.gpu.cluster import COUNTERS, Fault
+from eddy_sim.gpu.cluster_build import CPP, FILELIST, TOP, Shape
+from eddy_sim.gpu.registers import (
     CORE,
     CORE_ARGUMENT,
+    CORE_BASE,
     CORE_CAUSE,
+    CORE_CONTEXT,
     CORE_FAULT_PC,
     CORE_FAULT_VALUE,
+    CORE_PLACE,
     CORE_START,
     CORE_STRIDE,
     COUNTER,
     COUNTER_STRIDE,
-    COUNTERS,
+    INTERRUPT_ENABLE,
     INTERRUPT_STATUS,
+    KEEP_COUNTERS,
     LAUNCH,
     SNAPSHOT,
     STATUS,
-    Fault,
 )
-from eddy_sim.gpu.cluster_build import CPP, FILELIST, TOP, Shape
 from eddy_sim.products import Progress, product, silent
 from eddy_sim.toolchain import VERILATOR_FLAGS, verilate
 
 SOURCE = CPP / "gpu_dram_harness.cpp"
-INTERRUPT_ENABLE = 0x30
-CORE_CONTEXT, CORE_INDEX, CORE_BASE = 0x08, 0x0C, 0x10
-KEEP_COUNTERS = 1 << 31
 PAGE_BYTES = 4096
 LINE_BYTES = 64
 ASKED = np.dtype([("cycle", "u8"), ("address", "u8"), ("bytes", "u8"), ("id", "u4"), ("write", "u4")])
@@ -125,7 +126,7 @@ class DramCluster:
         for place, core in enumerate(chosen):
             bank = CORE + core * CORE_STRIDE
             self.poke(bank + CORE_CONTEXT, context)
-            self.poke(bank + CORE_INDEX, (of or len(chosen)) << 8 | (index + place))
+            self.poke(bank + CORE_PLACE, (of or len(chosen)) << 8 | (index + place))
             self.poke(bank + CORE_BASE + 4 * (REGION_BASE >> 30), base // PAGE_BYTES)
 
     def start(self, pc: int, argument: int, cores: Iterable[int]) -> None:
@@ -184,9 +185,9 @@ class DramCluster:
         return np.frombuffer(ctypes.string_at(first.value or 0, count * ASKED.itemsize), ASKED)
 
 
-def digest(shape: Shape) -> str:
+def digest(shape: Shape, files: tuple[Path, ...] = ()) -> str:
     """Sixteen hex digits that stand for all the measurements depend on: RTL, memory model, harness, tools."""
-    texts = [path.read_bytes() for path in (*read_filelist(FILELIST), SOURCE)]
+    texts = [path.read_bytes() for path in (*(files or read_filelist(FILELIST)), SOURCE)]
     texts += [path.read_bytes() for path in (*sorted(build.CPP.glob("dram*")), build.CPP / "verilated_model.h")]
     found = hashlib.sha256(repr((shape, VERILATOR_FLAGS, key(shims.boundary_header()))).encode())
     for text in texts:
@@ -194,8 +195,13 @@ def digest(shape: Shape) -> str:
     return found.hexdigest()[:16]
 
 
-def build_dram_cluster(shape: Shape, progress: Progress = silent) -> Path:
+def build_dram_cluster(shape: Shape, progress: Progress = silent, *, files: tuple[Path, ...] = ()) -> Path:
     """The cluster and its harness as a shared object, built where missing.
+
+    Args:
+        shape: Parameters.
+        progress: Told what is being built.
+        files: RTL to use instead of the source tree's.
 
     Raises:
         InvalidRequest: No such cluster can be built.
@@ -205,7 +211,8 @@ def build_dram_cluster(shape: Shape, progress: Progress = silent) -> Path:
 
     def make(work: Path) -> None:
         generated = work / "verilated"
-        verilate(TOP, build.PREFIX, tuple(read_filelist(FILELIST)), shape.parameters(), generated)
+        sources = files or tuple(read_filelist(FILELIST))
+        verilate(TOP, build.PREFIX, sources, shape.parameters(), generated)
         header = (generated / f"{build.PREFIX}___024root.h").read_text(encoding="utf-8")
         normaliser = "#pragma once\n#include <cstddef>\n" + shims.normaliser(header, "")
         (work / "eddy_normalise.h").write_text(normaliser, encoding="utf-8")
@@ -217,7 +224,7 @@ def build_dram_cluster(shape: Shape, progress: Progress = silent) -> Path:
         runtime = build.verilator_runtime(progress)
         compile_shared([unit], work / "out", *includes, objects=[runtime], progress=progress)
 
-    return product(f"gpu_dram_{shape.name()}-{digest(shape)}.so", make, progress)
+    return product(f"gpu_dram_{shape.name()}-{digest(shape, files)}.so", make, progress)
 
 
 def _open(path: Path) -> ctypes.CDLL:

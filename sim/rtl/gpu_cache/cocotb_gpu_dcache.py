@@ -58,7 +58,7 @@ class Access:
 
     Of a fence: how many stores and reads were before it, and what the neighbour's bytes have been since. Of an atomic
     access: its operation and ordering, what it compares with, the lanes of each row it still has to lock, and what each
-    lane read.
+    lane read, and that its answer is there.
     """
 
     kind: int
@@ -78,6 +78,7 @@ class Access:
     compare: list[int] = field(default_factory=lambda: [0] * THREADS)
     rows: list[list[int]] = field(default_factory=list)
     old: dict[int, int] = field(default_factory=dict)
+    ended: bool = False
 
     @property
     def width(self) -> int:
@@ -145,6 +146,8 @@ class Bench:
         # Of the neighbour's bytes: all values since the last fence.
         self.seen: dict[int, set[int]] = {}
         self.request: Access | None = None
+        # Taken at the port behind an atomic access that has not ended.
+        self.behind: Access | None = None
         self.answers: dict[int, Access] = {}
         # Of each line its stores, numbered; and how many of them may have left.
         self.stores: defaultdict[int, list[tuple[int, dict[int, int]]]] = defaultdict(list)
@@ -508,6 +511,12 @@ class Bench:
     def look(self, failed: list[int], landed: bool) -> None:
         """What the next edge will see."""
         dut = self.dut
+        atomic = next((tag for tag, access in self.answers.items() if access.kind == ATOMIC and not access.ended), None)
+        if dut.rsp_valid_o.value and atomic == int(dut.rsp_tag_o.value):
+            self.answers[atomic].ended, atomic = True, None
+            if self.behind is not None:
+                self.taken(self.behind)
+                self.behind = None
         if dut.error_o.value:
             self.errors += 1
             assert int(dut.error_addr_o.value) in failed
@@ -533,7 +542,11 @@ class Bench:
             mask, last = int(dut.rsp_mask_o.value), bool(dut.rsp_last_o.value)
             self.answered(mask, int(dut.rsp_tag_o.value), last, values)
         if self.request is not None and dut.req_ready_o.value:
-            self.taken(self.request)
+            if atomic is None:
+                self.taken(self.request)
+            else:
+                assert self.behind is None, "one access waits at the port"
+                self.behind = self.request
             self.request = None
 
     async def quiet(self) -> None:

@@ -7,16 +7,17 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from eddy_sim.gpu import cluster as regs
+from eddy_sim.gpu import registers as regs
 from eddy_sim.gpu.assemble import program
-from eddy_sim.gpu.cluster import CORE, CORE_STRIDE, SimulatedCluster, Stop
+from eddy_sim.gpu.cluster import SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.programs import OUT, A, c_program
+from eddy_sim.gpu.registers import CORE, CORE_STRIDE
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_core")]
 
 TWO = Shape(2, 3, 3, fpu=False, icache_bytes=64, dcache_bytes=128, local_bytes=4096, starve_bound=17)
-LARGE = Shape(2, 16, 16, fpu=False, l2_bytes=1024, starve_bound=100)
+LARGE = Shape(2, 8, 8, fpu=False, l2_bytes=1024, starve_bound=100)
 PLACE = 0x0C
 TURNS = 4
 AMO = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from eddy_sim.gpu import cluster as regs
+from eddy_sim.gpu import registers as regs
 from eddy_sim.gpu.assemble import program
 from eddy_sim.gpu.cluster import SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from eddy_sim.gpu import cluster as regs
+from eddy_sim.gpu import registers as regs
 from eddy_sim.gpu.assemble import program
-from eddy_sim.gpu.cluster import CORE, CORE_STRIDE, SimulatedCluster, Stop
+from eddy_sim.gpu.cluster import SimulatedCluster, Stop
 from eddy_sim.gpu.cluster_build import Shape
 from eddy_sim.gpu.compare import config_of
 from eddy_sim.gpu.elf import ElfProgram
 from eddy_sim.gpu.isa_model import IsaModel
 from eddy_sim.gpu.programs import OUT
+from eddy_sim.gpu.registers import CORE, CORE_STRIDE
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_core")]
 

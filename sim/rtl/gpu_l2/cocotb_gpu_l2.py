@@ -1,8 +1,10 @@
 """The second-level cache of a cluster under random traffic of two cores, against the history of every word of memory.
 
-Below it a memory that answers late, in pieces, ids among each other, and refuses some lines to some contexts; beside it
+Below it a memory that answers late, in pieces, ids among each other, holds what is not taken, and refuses some lines to
+some contexts; beside it
 a host that changes memory. What is checked, word by word:
 
+- a reader's lines come in the order in which it asked for them, several of them being under way;
 - of lines that only cores write, a read brings a value that memory held between its request and its answer;
 - of lines the host writes, one that it held since the last flush of the line, or the last start of the context;
 - what memory refuses a context is refused, however often another context has read it, and whatever is cached;
@@ -23,10 +25,12 @@ from cocotb.triggers import FallingEdge, ReadOnly
 from eddy_sim.axi_fields import AX
 
 READERS, LINES, WORDS = 4, 24, 8
+EACH = 4
+"""Lines that a reader asks for before the first one has come."""
 BASE = 0x12_3456_7000
 HOST, PRIVATE = range(8, 14), {1: range(14, 18), 2: range(18, 22)}
 """Lines the host writes; lines that only one context may touch. The others belong to both cores."""
-CYCLES = int(os.environ.get("L2_CYCLES", "18000"))
+CYCLES = int(os.environ.get("L2_CYCLES", "24000"))
 
 
 def pack(fields: tuple[tuple[int, int], ...]) -> int:
@@ -106,25 +110,27 @@ class Below:
 class Bench:
     """All around the cache, one cycle at a time."""
 
-    def __init__(self, dut: Any, seed: int, stall: float) -> None:
-        self.dut, self.random, self.stall = dut, random.Random(seed), stall
+    def __init__(self, dut: Any, seed: int, stall: float, spread: float) -> None:
+        self.dut, self.random, self.stall, self.spread = dut, random.Random(seed), stall, spread
         self.now = 0
         self.history = [[[(0, self.random.getrandbits(64))] for _ in range(WORDS)] for _ in range(LINES)]
         self.context = [1, 2]
-        self.reads: dict[int, Read] = {}
+        self.reads: list[deque[Read]] = [deque() for _ in range(READERS)]
         self.ar: int | None = None
         self.writes: deque[Write] = deque()
         self.sending: Write | None = None
         self.aw_done, self.w_beat = True, 0
         self.expected_b: list[deque[bool]] = [deque(), deque()]
-        # Below: reads by id with what is left, writes whose address or data has come, answers.
-        self.below: dict[int, list[int]] = {}
+        # Below: reads by id with what is left, the oldest first; writes whose address or data has come, answers.
+        self.below: list[deque[list[int]]] = [deque() for _ in range(READERS)]
         self.below_aw: deque[int] = deque()
         self.below_w: list[tuple[int, int]] = []
         self.below_b: list[Below] = []
         self.whole = False
         self.focus = 0
         self.shown: tuple[int, int] | None = None
+        self.beat: tuple[tuple[int, int], ...] = ()
+        self.deepest = self.held_back = 0
         self.flushed = [0] * LINES
         self.started = {1: 0, 2: 0}
         self.flush: tuple[int, range] | None = None
@@ -145,7 +151,7 @@ class Bench:
         """Mostly one of two lines of a set, which change now and then."""
         if self.random.random() < 0.01:
             self.focus = self.random.randrange(LINES)
-        if self.random.random() < 0.3:
+        if self.random.random() < self.spread:
             return self.random.randrange(LINES)
         return (self.focus + self.random.choice((0, 0, 4))) % LINES
 
@@ -155,10 +161,10 @@ class Bench:
             line, word = rng.choice(HOST), rng.randrange(WORDS)
             self.history[line][word].append((self.now, rng.getrandbits(64)))
         reader = rng.randrange(READERS)
-        if self.ar is None and reader not in self.reads and rng.random() >= self.stall:
+        if self.ar is None and len(self.reads[reader]) < EACH and rng.random() >= self.stall:
             line, context = self.line(), self.context[reader // 2]
             since = max(self.started[context], self.flushed[line]) if line in HOST else self.now
-            self.reads[reader] = Read(line, context, self.now, min(since, self.now))
+            self.reads[reader].append(Read(line, context, self.now, min(since, self.now)))
             self.ar, self.asked = reader, self.asked + 1
         if self.sending is None and rng.random() < 0.15:
             self.draw_write()
@@ -193,7 +199,11 @@ class Bench:
         self.dut.forget_i.value = 0
         core = self.random.randrange(2)
         readers = {2 * core, 2 * core + 1}
-        if self.random.random() < 0.01 and not readers & set(self.reads) and not self.expected_b[core]:
+        if (
+            self.random.random() < 0.01
+            and not any(self.reads[reader] for reader in readers)
+            and not self.expected_b[core]
+        ):
             self.context[core] = self.random.choice((1, 2))
             self.started[self.context[core]] = self.now
             self.dut.forget_i.value = 1 << self.context[core]
@@ -203,7 +213,7 @@ class Bench:
     def upper(self) -> int:
         ar: dict[str, int] = {}
         if self.ar is not None:
-            read = self.reads[self.ar]
+            read = self.reads[self.ar][-1]
             ar = {"id": self.ar, "addr": BASE + 64 * read.line, "len": 7, "size": 3, "burst": 1, "user": read.context}
         aw: dict[str, int] = {}
         data, strobe, last, valid = 0, 0, 0, 0
@@ -220,16 +230,16 @@ class Bench:
 
     def lower(self) -> int:
         rng = self.random
-        self.shown = None
-        r = [(0, 4), (0, 64), (0, 2), (0, 1), (0, 1)]
-        ready = [key for key, read in self.below.items() if read[3] <= self.now]
-        if ready and rng.random() >= self.stall:
-            key = rng.choice(ready)
-            line, context, beat, _, *words = self.below[key]
-            refused = not self.may(line, context)
-            value = rng.getrandbits(64) if refused else words[beat]
-            r = [(key, 4), (value, 64), (2 if refused else 0, 2), (int(beat == 7), 1), (1, 1)]
-            self.shown = (key, beat)
+        if self.shown is None:
+            self.beat = ((0, 4), (0, 64), (0, 2), (0, 1), (0, 1))
+            ready = [key for key, reads in enumerate(self.below) if reads and reads[0][3] <= self.now]
+            if ready and rng.random() >= self.stall:
+                key = rng.choice(ready)
+                line, context, beat, _, *words = self.below[key][0]
+                refused = not self.may(line, context)
+                value = rng.getrandbits(64) if refused else words[beat]
+                self.beat = ((key, 4), (value, 64), (2 if refused else 0, 2), (int(beat == 7), 1), (1, 1))
+                self.shown = (key, beat)
         b = [(0, 4), (0, 2), (0, 1)]
         firsts = [k for k, it in enumerate(self.below_b) if not any(o.core == it.core for o in self.below_b[:k])]
         ready_b = [k for k in firsts if self.below_b[k].when <= self.now]
@@ -240,7 +250,7 @@ class Bench:
                 self.write_memory(write)
             b = [(write.core, 4), (0 if good else 2, 2), (1, 1)]
         self.go = [int(rng.random() >= self.stall) for _ in range(3)]
-        return pack(((self.go[0], 1), (self.go[1], 1), *b, (self.go[2], 1), *r))
+        return pack(((self.go[0], 1), (self.go[1], 1), *b, (self.go[2], 1), *self.beat))
 
     async def step(self) -> None:
         dut = self.dut
@@ -280,7 +290,8 @@ class Bench:
             self.answered(up)
 
     def answered(self, up: Answer) -> None:
-        read = self.reads[up.r_id]
+        assert self.reads[up.r_id], f"reader {up.r_id} has asked for nothing"
+        read = self.reads[up.r_id][0]
         assert (up.r_resp == 0) == self.may(read.line, read.context)
         if up.r_resp == 0:
             held = self.held(read.line, read.beat, read.since)
@@ -290,23 +301,29 @@ class Bench:
         assert up.r_last == (read.beat == 7)
         read.beat += 1
         if up.r_last:
-            del self.reads[up.r_id]
+            self.reads[up.r_id].popleft()
             self.done += 1
 
     def memory_side(self, down: Request) -> None:
         rng = self.random
-        if self.shown is not None:
+        if self.shown is not None and not down.r_ready:
+            self.held_back += 1
+        elif self.shown is not None:
             key, beat = self.shown
+            self.shown = None
             if beat == 7:
-                del self.below[key]
+                self.below[key].popleft()
             else:
-                self.below[key][2] += 1
+                self.below[key][0][2] += 1
         if down.ar_valid and self.go[2]:
             key, line, first, context = ax(down.ar)
-            assert key not in self.below
             assert first == 0
+            assert not any(read[0] == line for reads in self.below for read in reads), "a line is fetched once"
             words = [history[-1][1] for history in self.history[line]]
-            self.below[key] = [line, context, 0, self.now + rng.randrange(30), *words]
+            self.below[key].append(
+                [line, context, 0, self.now + rng.randrange(30 if self.spread < 0.5 else 120), *words]
+            )
+            self.deepest = max(self.deepest, len(self.below[key]))
         if down.aw_valid and self.go[0]:
             self.below_aw.append(down.aw)
         if down.w_valid and self.go[1]:
@@ -335,16 +352,20 @@ async def random_traffic_of_two_cores(dut: Any) -> None:
     for name in ("req", "rsp", "forget", "flush", "flush_first", "flush_last"):
         getattr(dut, f"{name}_i").value = 0
     Clock(dut.clk_i, 10, "ns").start()
-    for seed, stall in ((1, 0.0), (2, 0.3), (3, 0.6)):
+    deepest = held_back = 0
+    for seed, stall, spread in ((1, 0.0, 0.3), (2, 0.3, 0.3), (3, 0.6, 0.3), (4, 0.1, 0.9)):
         dut.rst_ni.value = 0
         for _ in range(3):
             await FallingEdge(dut.clk_i)
         dut.rst_ni.value = 1
-        bench = Bench(dut, seed, stall)
-        for _ in range(CYCLES // 3):
+        bench = Bench(dut, seed, stall, spread)
+        for _ in range(CYCLES // 4):
             await bench.step()
         assert bench.hits + bench.misses >= bench.done > 50
         assert bench.misses < bench.asked <= bench.hits + bench.misses + 1
-        assert bench.hits > 10
+        assert bench.hits > (10 if spread < 0.5 else 0)
         assert bench.refused > 8
         assert bench.flushes > 2
+        deepest, held_back = max(deepest, bench.deepest), held_back + bench.held_back
+    assert deepest == EACH
+    assert held_back > 50

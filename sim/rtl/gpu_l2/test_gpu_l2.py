@@ -16,7 +16,9 @@ pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_cache")]
 
 
 def run(filelist: Path) -> None:
-    Bench("gpu_l2", filelist, parameters={"Bytes": SIZE, "Readers": 4, "Writes": 3}).run("cocotb_gpu_l2", FOLDER)
+    Bench("gpu_l2", filelist, parameters={"Bytes": SIZE, "Readers": 4, "Lines": 6, "Each": 4, "Writes": 3}).run(
+        "cocotb_gpu_l2", FOLDER
+    )
 
 
 def test_random_traffic() -> None:
@@ -26,10 +28,24 @@ def test_random_traffic() -> None:
 MUTATIONS = [
     ("gpu_l2.sv", "entry1_q.owner == ax_q.user", "1'b1"),
     ("gpu_l2.sv", "|| write_conflict ||", "||"),
+    ("gpu_l2_fills.sv", "waits_q[start_id_i] != '0;", "1'b0;"),
+    ("gpu_l2_fills.sv", "if (busy[p] && keep_q[p]", "if (!parked_q[p] && busy[p] && keep_q[p]"),
+    ("gpu_l2_fills.sv", "|| (ends && beat_id_i == reader)", ""),
+    ("gpu_l2.sv", "!(state_q == Stream && rsp_i.r.id == ax_q.id)", "1'b1"),
 ]
 
 
-@pytest.mark.parametrize(("file", "old", "new"), MUTATIONS, ids=["any-context-hits", "reads-pass-writes"])
+NAMES = [
+    "any-context-hits",
+    "reads-pass-writes",
+    "hits-pass-misses",
+    "parked-lose-ways",
+    "turns-not-passed",
+    "mixed-up",
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new"), MUTATIONS, ids=NAMES)
 def test_mutations_are_found(file: str, old: str, new: str, tmp_path: Path) -> None:
     for path in read_filelist(FILELIST):
         text = path.read_text(encoding="utf-8")

@@ -38,7 +38,15 @@ from eddy.policy.dispatch.view import (
     SlotView,
     TaskView,
 )
-from unit.plain_dispatch.outlook import KEPT, Outlook, items_ready, look, modules_and_estimates, modules_to_come
+from unit.plain_dispatch.outlook import (
+    KEPT,
+    Outlook,
+    items_ready,
+    items_soon,
+    look,
+    modules_and_estimates,
+    modules_to_come,
+)
 
 WEIGHTS: Mapping[int, float] = {1: 1.0, 3: 1.2, 9: 4.0}
 """How many times shorter a job of each priority counts."""
@@ -118,9 +126,9 @@ class Eddy:
         memory: Memory = view.memory
         if not view.jobs:
             return Dispatch((), self._forget(memory, view))
-        round_ = Round(self, view, memory)
-        round_.play()
-        return Dispatch(tuple(round_.decisions), round_.memory(), view.now_s + self.interval_s)
+        allocation = SlotAllocation(self, view, memory)
+        allocation.play()
+        return Dispatch(tuple(allocation.decisions), allocation.memory(), view.now_s + self.interval_s)
 
     def _forget(self, memory: Memory, view: DispatchView) -> Memory:
         """What stays when no job is left."""
@@ -134,14 +142,14 @@ def _items(view: DispatchView) -> list[Item]:
     return [Item(o.application, o.task, o.module, o.estimate_s, o.duration_s) for o in view.observations]
 
 
-class Held(NamedTuple):
+class HeldSlot(NamedTuple):
     """A slot that could be taken from its job.
 
     Attributes:
         slot: The slot.
         job: Who has it.
         task: For what.
-        waits: Whether the task waits there for its predecessors.
+        waits: Whether the task waits there for its predecessors, longer than a load takes.
         value: What the slot counts for the job: the rank at which it would ask for it.
         wait_s: Seconds until it could be had, at most: those of the item that runs.
     """
@@ -154,7 +162,7 @@ class Held(NamedTuple):
     wait_s: float
 
 
-class Round:
+class SlotAllocation:
     """One decision in the making.
 
     Args:
@@ -170,8 +178,10 @@ class Round:
         self.port_busy = view.port_busy
         self.fetched = memory.fetched
         self.reuses = memory.reuses or any(slot.module and slot.job is None for slot in view.slots)
-        self.promised: list[int] = []
-        """Slots that tasks wait for."""
+        self.promised_s: dict[int, float] = {}
+        """By slot: seconds that tasks which wait for it will work there."""
+        self.lent: list[SlotView] = []
+        """Slots that are kept, and hold a module meanwhile."""
         self.kept = False
         """Whether a slot is kept for a task that waits for the port."""
         self.learned, predicted = memory.learned, memory.predicted
@@ -192,7 +202,7 @@ class Round:
         self.leaving = {slot: whose for slot, whose in memory.leaving.items() if holders.get(slot) == whose}
         self.coming = len(self.leaving)
         """Slots on their way back that nobody was promised yet."""
-        self.takeable: list[Held] | None = None
+        self.takeable: list[HeldSlot] | None = None
         """Slots that could be taken from their jobs; None where it must be recomputed."""
         self.settled = False
         """Whether no slot counts so little that whoever comes next in rank could take it."""
@@ -283,9 +293,14 @@ class Round:
     # Slots ----------------------------------------------------------------------------------------------------------
 
     def play(self) -> None:
-        """Offer slots to tasks in order of rank until no slot is left to give."""
+        """Offer slots to tasks in order of rank until no slot is left to give; then lend those that are kept."""
         if not self.free and self.port_busy:
             return
+        self._contest()
+        for slot in self.lent:
+            self._lend(slot)
+
+    def _contest(self) -> None:
         heap = []
         for number, outlook in self.outlooks.items():
             if outlook.ready:
@@ -317,7 +332,7 @@ class Round:
         if ready is not None:
             self._give(job, task, ready)
         elif fitting:
-            if self._join(job, task):
+            if self._join(outlook, task):
                 return True
             slot = fitting[0] if len(fitting) == 1 else self._least_wanted(fitting)
             if not self.port_busy:
@@ -333,24 +348,52 @@ class Round:
             return self._take(outlook, task, rank)
         return True
 
-    def _join(self, job: JobView, task: TaskView) -> bool:
+    def _join(self, outlook: Outlook, task: TaskView) -> bool:
         """Whether the task waits for a slot that another job of its tenant will soon give back, with its module."""
+        job = outlook.job
         found: list[tuple[float, int]] = []
         for slot in self.view.slots if self.reuses else ():
             other = next((o.job for o in self.outlooks.values() if o.job.id == slot.job), None)
             if other is None or other is job or (slot.module, slot.tenant) != (task.module, job.tenant):
                 continue
-            if slot.task is None or slot.index in (*self.promised, *self.leaving) or not fits(slot, task):
-                continue
-            if not (slot.loading or slot.running):
+            if slot.task is None or slot.index in self.leaving or not fits(slot, task):
                 continue
             own = other.tasks[slot.task]
             left = other.batch - own.items_done
-            wait_s = left * self.outlooks[other.id].latency_s[own.id] + (self.load_s if slot.loading else 0.0)
+            if not (slot.loading or slot.running or left):
+                continue
+            wait_s = self.promised_s.get(slot.index, 0.0)
+            wait_s += left * self.outlooks[other.id].latency_s[own.id] + (self.load_s if slot.loading else 0.0)
             if items_ready(other, own) >= left and wait_s < self.policy.joining * self.load_s:
                 found.append((wait_s, slot.index))
-        self.promised += [slot for _, slot in sorted(found)[:1]]
+        mine = job.batch - task.items_done
+        own_s = mine * outlook.latency_s[task.id] if items_ready(job, task) >= mine else math.inf
+        for _, slot_index in sorted(found)[:1]:
+            self.promised_s[slot_index] = self.promised_s.get(slot_index, 0.0) + own_s
         return bool(found)
+
+    def _lend(self, slot: SlotView) -> None:
+        """Give a kept slot to the first in rank who needs no load there and is done before a load would be."""
+        served = [(made.job, made.task) for made in self.decisions if isinstance(made, Configure)]
+        found = []
+        for outlook in self.outlooks.values():
+            job = outlook.job
+            for task in outlook.ready if job.tenant == slot.tenant and self._in_front(job) else ():
+                left = job.batch - task.items_done
+                soon = items_ready(job, task) >= left and left * outlook.latency_s[task.id] <= self.load_s
+                if soon and task.module == slot.module and fits(slot, task) and (job.id, task.id) not in served:
+                    found.append((self.rank(outlook, outlook.held), job.id, task.id))
+        for _, number, task_id in sorted(found)[:1]:
+            self.decisions.append(Configure(number, task_id, slot.index))
+
+    def _in_front(self, job: JobView) -> bool:
+        """Whether nobody precedes a job who is alike and has no larger batch; of those with deadlines everyone is."""
+
+        def kind(other: JobView) -> object:
+            return other.application, other.shape, other.priority, other.deadline_s is None, other.tenant, _waits(other)
+
+        alike = [other for other in self.view.jobs if kind(other) == kind(job) and other.batch <= job.batch]
+        return job.deadline_s is not None or not _waits(job) or all(other.age >= job.age for other in alike)
 
     def _endless(self) -> int:
         """How many slots are, or will by this decision be, at work on items nobody has the patience for.
@@ -374,6 +417,7 @@ class Round:
     def _keep(self, task: TaskView, slot: SlotView) -> None:
         """Keep a slot for a task that waits for the port; the first such task's image is read ahead."""
         self.free.remove(slot)
+        self.lent += [slot] * bool(slot.module)
         wanted = task.module, slot.index
         if not self.kept and self.fetched != wanted:
             self.fetched = wanted
@@ -435,18 +479,23 @@ class Round:
         self.takeable = None
         return True
 
-    def _held(self, slot: SlotView) -> Held | None:
+    def _held(self, slot: SlotView) -> HeldSlot | None:
         """A slot that could be taken from its job."""
         if slot.job is None or slot.task is None or slot.loading or slot.index in self.leaving:
             return None
         holder = self.outlooks.get(slot.job)
         if holder is None:
             return None
-        waits = not slot.running and items_ready(holder.job, holder.job.tasks[slot.task]) <= 0
+        waits = not slot.running and items_soon(holder.job, holder.job.tasks[slot.task], holder) <= 0
         held = self.held.get(slot.job, holder.held)
         value = self.rank(holder, max(held - 1, 0)) * (self.policy.idle if waits else 1.0)
         wait_s = self.predicted[holder.job.application][slot.task] if slot.running else 0.0
-        return Held(slot, slot.job, slot.task, waits, value, wait_s)
+        return HeldSlot(slot, slot.job, slot.task, waits, value, wait_s)
+
+
+def _waits(job: JobView) -> bool:
+    """Whether nothing was done for a job yet."""
+    return job.shown_s is None and not job.shape.begun
 
 
 def _stalled(job: JobView, number: int) -> bool:

@@ -46,6 +46,20 @@ def items_ready(job: JobView, task: TaskView) -> int:
     return min([job.tasks[p].items_done for p in task.predecessors], default=job.batch) - task.items_done
 
 
+def done_soon(job: JobView, latency_s: tuple[float, ...], within_s: float, task: TaskView) -> int:
+    """Items a task will have done after so many seconds in the slots that the job has."""
+    if task.slot is None or task.items_done >= job.batch:
+        return task.items_done
+    fed = min([done_soon(job, latency_s, within_s, job.tasks[p]) for p in task.predecessors], default=job.batch)
+    return min(fed, task.items_done + int(within_s / max(latency_s[task.id], 1e-9)))
+
+
+def items_soon(job: JobView, task: TaskView, outlook: Outlook) -> int:
+    """Items of a task that could be done one after another when a load has passed, as its outlook has it."""
+    soon = [done_soon(job, outlook.latency_s, outlook.load_s, job.tasks[p]) for p in task.predecessors]
+    return min(soon, default=job.batch) - task.items_done
+
+
 @fact
 def modules_to_come(job: JobView) -> frozenset[str]:
     """Modules of the tasks that have items left and no slot."""
@@ -84,6 +98,9 @@ def _look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: 
     early: list[TaskView] = []
     for task in tasks_to_place(job, pipelined):
         items = items_ready(job, task)
+        if pipelined and task.predecessors:
+            soon = [done_soon(job, latency_s, load_s, job.tasks[p]) for p in task.predecessors]
+            items = min(soon) - task.items_done
         enough = items + task.items_done >= job.batch or items * latency_s[task.id] >= 0.5 * load_s
         # Without items it would wait, however short a load is; what is taken for waiting must not ask as if it worked.
         (ready if enough and items > 0 else early).append(task)

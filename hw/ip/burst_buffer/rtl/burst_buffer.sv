@@ -3,7 +3,7 @@
 /// A write request goes on only when all its data is here; a read request only when there is room for all its data; an
 /// answer always finds room. So every channel toward memory moves at memory's own speed, whatever the slot does.
 ///
-/// At most `MaxOutstanding` writes may be under way (the firewall sees to it).
+/// At most `MaxOutstanding` writes may be under way (the firewall ensures it).
 module burst_buffer
   import eddy_pkg::*;
 #(

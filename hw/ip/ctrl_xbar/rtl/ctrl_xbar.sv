@@ -1,3 +1,5 @@
+`include "axi_ports.svh"
+
 /// Takes the CPU's register accesses and brings each to the one bank it is for.
 ///
 /// One access at a time; of a read and a write waiting together, they take turns. A bank sees `sel_o` for one cycle with
@@ -16,25 +18,7 @@ module ctrl_xbar
   /// Synchronous reset, active low.
   input  logic                rst_ni,
 
-  input  logic [23:0]         s_axil_awaddr,
-  input  logic [ 2:0]         s_axil_awprot,
-  input  logic                s_axil_awvalid,
-  output logic                s_axil_awready,
-  input  logic [31:0]         s_axil_wdata,
-  input  logic [ 3:0]         s_axil_wstrb,
-  input  logic                s_axil_wvalid,
-  output logic                s_axil_wready,
-  output logic [ 1:0]         s_axil_bresp,
-  output logic                s_axil_bvalid,
-  input  logic                s_axil_bready,
-  input  logic [23:0]         s_axil_araddr,
-  input  logic [ 2:0]         s_axil_arprot,
-  input  logic                s_axil_arvalid,
-  output logic                s_axil_arready,
-  output logic [31:0]         s_axil_rdata,
-  output logic [ 1:0]         s_axil_rresp,
-  output logic                s_axil_rvalid,
-  input  logic                s_axil_rready,
+  `AXIL_PORTS(s_axil, 24, input logic, output logic),
 
   /// Answer bad accesses SLVERR.
   input  logic                slverr_i,

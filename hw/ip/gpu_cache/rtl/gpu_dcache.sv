@@ -12,6 +12,8 @@
 ///
 /// An atomic access waits until no load is parked, and is alone until it has ended (gpu_dcache_amo): it holds the lock of
 /// its line among the cores of its memory context, and is answered whole, when memory has what it made.
+///
+/// One more access waits at the port, so that whether it is taken (`req_ready_o`) comes from a register.
 module gpu_dcache
   import gpu_pkg::*;
 #(
@@ -50,7 +52,7 @@ module gpu_dcache
   input  logic [TagWidth-1:0]      req_tag_i,
   input  logic [31:0]              req_addr_i [Threads],
   input  logic [31:0]              req_data_i [Threads],
-  /// Something that was refused may be taken now.
+  /// Something that was refused may be taken in the next cycle.
   output logic                     wake_o,
   output logic                     rsp_valid_o,
   input  logic                     rsp_ready_i,
@@ -125,11 +127,28 @@ module gpu_dcache
     logic [Threads-1:0]       left;
     logic [Threads-1:0][31:0] addr;
   } load_t;
+  typedef struct packed {
+    logic                     store;
+    logic                     fence;
+    logic                     amo;
+    logic [2:0]               size;
+    logic [Threads-1:0]       mask;
+    logic [TagWidth-1:0]      tag;
+    logic [Threads-1:0][31:0] addr;
+    logic [Threads-1:0][31:0] data;
+  } request_t;
 
   logic [AddrTag-1:0] tag0_ram [Sets];
   logic [AddrTag-1:0] tag1_ram [Sets];
   // Of the lines: which there are, which nobody has loaded from yet, which way goes next.
   logic [Sets-1:0] valid0_q, valid1_q, fresh0_q, fresh1_q, victim_q;
+
+  // The access that waits at the port.
+  request_t waiting_q;
+  logic waits_q;
+  logic [4:0] waiting_op_q;
+  logic [1:0] waiting_order_q;
+  logic [31:0] waiting_compare_q [Threads];
 
   // The access under way, and its row of this cycle (the address register of the memories).
   logic valid_q, store_q;
@@ -185,7 +204,9 @@ module gpu_dcache
   logic parked_ready, parked_full, parked_any;
   logic coming, room, spare, fills_any, whole, kept, good, fill_error, fill_way;
   logic [1:0] taken;
-  logic amo, amo_next_q, amo_drop, amo_ask, amo_flush, amo_read, amo_update, amo_store, amo_push, amo_served, amo_next_row;
+  request_t offered, request;
+  logic asks;
+  logic amo, amo_drop, amo_ask, amo_flush, amo_read, amo_update, amo_store, amo_push, amo_served, amo_next_row;
   logic amo_finish, amo_finish_drop, take_amo, rest_here, ready;
   logic [Threads-1:0] amo_read_lane, amo_lane, store_lanes;
   logic [31:0] amo_word, amo_value, amo_old;
@@ -228,10 +249,30 @@ module gpu_dcache
     end
   end
 
+  // The request to be taken next: the one that waits, else what is at the port. Atomic accesses always wait first.
+  always_comb begin
+    offered = '0;
+    if (req_valid_i) begin
+      offered.store = req_store_i;
+      offered.fence = req_fence_i;
+      offered.amo = req_amo_i;
+      offered.size = req_size_i;
+      offered.mask = req_mask_i;
+      offered.tag = req_tag_i;
+      for (int t = 0; t < int'(Threads); t++) begin
+        offered.addr[t] = req_addr_i[t];
+        offered.data[t] = req_data_i[t];
+      end
+    end
+  end
+
+  assign request = waits_q ? waiting_q : offered;
+  assign asks = waits_q || (req_valid_i && !req_amo_i);
+
   always_comb begin
     first_row = '0;
-    if (req_valid_i) begin
-      for (int t = int'(Threads) - 1; t >= 0; t--) if (req_mask_i[t]) first_row = req_addr_i[t][31:RowOffset];
+    if (asks) begin
+      for (int t = int'(Threads) - 1; t >= 0; t--) if (request.mask[t]) first_row = request.addr[t][31:RowOffset];
     end
   end
 
@@ -257,16 +298,16 @@ module gpu_dcache
 
   assign come_back = parked_ready && (!valid_q || finish);
   // An atomic access that has to wait for parked loads keeps others out meanwhile.
-  assign ready = (!valid_q || finish) && !fence_q;
-  assign req_ready_o = ready && (req_amo_i ? !parked_any : !amo_next_q && !parked_ready && !parked_full);
-  assign wake_o = ready && (amo_next_q ? !parked_any : !parked_ready && !parked_full);
-  assign take = req_valid_i && req_ready_o;
-  assign take_amo = take && req_amo_i;
+  assign ready = (!valid_q || finish) && !fence_q && (request.amo ? !parked_any : !parked_ready && !parked_full);
+  assign take = asks && ready;
+  assign take_amo = take && request.amo;
+  assign req_ready_o = !waits_q;
+  assign wake_o = !waits_q || ready;
   assign end_fence = fence_q && !valid_q && !parked_any && !fills_any && sb_empty && rsp_free;
 
   assign hit_event_o = serve_load;
   assign miss_event_o = ask;
-  assign idle_o = !valid_q && !rsp_valid_q && !fence_q && !parked_any && !fills_any && !ahead_q && !touched_q && sb_empty;
+  assign idle_o = !valid_q && !waits_q && !rsp_valid_q && !fence_q && !parked_any && !fills_any && !ahead_q && !touched_q && sb_empty;
   assign rsp_valid_o = rsp_valid_q;
   assign rsp_last_o = rsp_last_q;
   assign rsp_mask_o = rsp_mask_q;
@@ -345,8 +386,8 @@ module gpu_dcache
   end
 
   gpu_dcache_amo #(.Threads(Threads)) u_amo (
-    .clk_i, .rst_ni, .take_i(take_amo), .op_i(req_amo_op_i), .acquire_i(req_acquire_i), .release_i(req_release_i),
-    .compare_i(req_compare_i), .active_o(amo),
+    .clk_i, .rst_ni, .take_i(take_amo), .op_i(waiting_op_q), .acquire_i(waiting_order_q[1]),
+    .release_i(waiting_order_q[0]), .compare_i(waiting_compare_q), .active_o(amo),
     .local_i(local_hit), .hit_i(hit), .conflict_i(sb_conflict), .coming_i(coming), .stores_empty_i(sb_empty),
     .fills_any_i(fills_any), .fill_error_i(fill_error), .drop_o(amo_drop), .ask_o(amo_ask), .flush_o(amo_flush),
     .lock_o, .lock_grant_i,
@@ -386,6 +427,15 @@ module gpu_dcache
   );
 
   always_ff @(posedge clk_i) begin
+    if (req_valid_i && !waits_q && !take) waiting_q <= offered;
+    if (req_valid_i && !waits_q && req_amo_i) begin
+      waiting_op_q <= req_amo_op_i;
+      waiting_order_q <= {req_acquire_i, req_release_i};
+      for (int t = 0; t < int'(Threads); t++) waiting_compare_q[t] <= req_compare_i[t];
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
     if (ask || ask_ahead) begin
       if (way) tag1_ram[set] <= look_line[LineAddrWidth-1-:AddrTag];
       else tag0_ram[set] <= look_line[LineAddrWidth-1-:AddrTag];
@@ -398,7 +448,7 @@ module gpu_dcache
       fence_q <= 1'b0;
       ahead_q <= 1'b0;
       touched_q <= 1'b0;
-      amo_next_q <= 1'b0;
+      waits_q <= 1'b0;
       rsp_valid_q <= 1'b0;
       served_q <= '0;
       valid0_q <= '0;
@@ -462,8 +512,6 @@ module gpu_dcache
         rsp_mask_q <= amo_served ? served_q | amo_lane : served_q;
         rsp_tag_q <= access_q.tag;
       end
-      if (req_valid_i && req_amo_i) amo_next_q <= !req_ready_o;
-      if (drain_i || clear_i) amo_next_q <= 1'b0;
       if (ahead_done || drain_i) ahead_q <= 1'b0;
       if (touched_q) touched_q <= 1'b0;
       if (next_valid && !drain_i) begin
@@ -492,21 +540,20 @@ module gpu_dcache
         store_q <= 1'b0;
         access_q <= parked;
       end
+      if (waits_q ? take : req_valid_i) waits_q <= !waits_q && !take;
       if (take) begin
-        if (req_fence_i) begin
+        if (request.fence) begin
           fence_q <= 1'b1;
-          fence_tag_q <= req_tag_i;
+          fence_tag_q <= request.tag;
         end else begin
           valid_q <= 1'b1;
-          store_q <= req_store_i;
-          access_q.size <= req_size_i;
-          access_q.left <= req_mask_i;
-          access_q.tag <= req_tag_i;
+          store_q <= request.store;
+          access_q.size <= request.size;
+          access_q.left <= request.mask;
+          access_q.tag <= request.tag;
           access_q.row <= first_row;
-          for (int t = 0; t < int'(Threads); t++) begin
-            access_q.addr[t] <= req_addr_i[t];
-            data_q[t] <= req_data_i[t];
-          end
+          access_q.addr <= request.addr;
+          data_q <= request.data;
         end
       end
       if (end_fence) begin
@@ -534,6 +581,8 @@ module gpu_dcache
   ClearedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i |-> idle_o);
   NotAheadOfStores_A : assert property (@(posedge clk_i) disable iff (!rst_ni) ask || ask_ahead |-> !sb_conflict);
   NoStoreToALineOnItsWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) serve_store && !local_hit |-> !coming);
+  NobodyIsOvertaken_A : assert property (@(posedge clk_i) disable iff (!rst_ni) waits_q && !take |=> waits_q && $stable(waiting_q));
+  AtomicAccessesWait_A : assert property (@(posedge clk_i) disable iff (!rst_ni) take_amo |-> waits_q);
   AloneToTheEnd_A : assert property (@(posedge clk_i) disable iff (!rst_ni) amo |-> valid_q && !parked_any);
   OneWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) !(hit0 && hit1));
 `endif

@@ -1,7 +1,7 @@
 /// Atomic read-modify-write of a data cache: what happens to the lanes of an AMO, one after the other.
 ///
 /// Lines of memory: wait until nothing of the line is on its way in or out, take the line's lock, forget the copy here, read
-/// it anew, change it word by word through the cache and the store buffer, wait until memory has answered, give the
+/// it again, change it word by word through the cache and the store buffer, wait until memory has answered, give the
 /// lock back. So nobody who keeps to the lock sees the line in between, and the copy that stays is what memory holds.
 /// Local memory needs neither lock nor line. Three cycles a lane; lanes with one address in ascending order.
 ///

@@ -54,11 +54,31 @@ module gpu_bank
 
   typedef logic [CoreWidth-1:0] core_t;
 
+  /// Address bits within the registers of one core.
+  localparam int unsigned FieldWidth = $clog2(CoreStride);
+
+  typedef logic [FieldWidth-1:0] field_t;
+
   localparam logic [7:0] MapMajor = 8'd1;
   localparam logic [7:0] MapMinor = 8'd0;
 
   function automatic logic is_l2(logic [15:0] addr);
     return addr >= L2BaseLoOffset && addr <= L2CountHiOffset;
+  endfunction
+
+  /// Whether an address is among the registers of a core that there is.
+  function automatic logic is_core(logic [15:0] addr);
+    return addr >= CoreStartOffset && addr < CoreStartOffset + 16'(CoreStride * Cores);
+  endfunction
+
+  /// Whose of the cores' registers an address is.
+  function automatic core_t core_of(logic [15:0] addr);
+    return core_t'((addr - CoreStartOffset) >> FieldWidth);
+  endfunction
+
+  /// The place of a register of core 0 within the registers of any core.
+  function automatic field_t field_of(logic [15:0] offset);
+    return field_t'(offset - CoreStartOffset);
   endfunction
 
   // ---- Requests: address and data of a write are held as they come; reads and writes take turns by themselves.
@@ -138,15 +158,13 @@ module gpu_bank
   assign done_clear = (write && waddr_q == DoneOffset) ? Cores'(wdata_q & wmask) : '0;
   assign cluster_idles = running_q != '0 && running_i == '0;
 
-  logic core_window;
   core_t wcore, rcore;
-  logic [5:0] wfield, rfield;
+  field_t wfield, rfield;
 
-  assign core_window = waddr_q >= CoreStartOffset && waddr_q < CoreStartOffset + 16'(64 * Cores);
-  assign wcore = core_t'((waddr_q - CoreStartOffset) >> 6);
-  assign wfield = waddr_q[5:0];
-  assign rcore = core_t'((raddr - CoreStartOffset) >> 6);
-  assign rfield = raddr[5:0];
+  assign wcore = core_of(waddr_q);
+  assign wfield = field_of(waddr_q);
+  assign rcore = core_of(raddr);
+  assign rfield = field_of(raddr);
 
   function automatic logic [31:0] merged(logic [31:0] old);
     return (old & ~wmask) | (wdata_q & wmask);
@@ -222,13 +240,14 @@ module gpu_bank
           end
           default: ;
         endcase
-        if (core_window && !running_i[wcore]) begin
+        if (is_core(waddr_q) && !running_i[wcore]) begin
           unique case (wfield)
-            6'h00: start_pc_o[wcore] <= merged(start_pc_o[wcore]);
-            6'h04: start_arg_o[wcore] <= merged(start_arg_o[wcore]);
-            6'h08: if (wstrb_q[0]) context_o[wcore] <= wdata_q[ContextWidth-1:0];
-            6'h0c: {num_cores_o[wcore], core_id_o[wcore]} <= 16'(merged(32'({num_cores_o[wcore], core_id_o[wcore]})));
-            6'h10, 6'h14, 6'h18, 6'h1c:
+            field_of(CoreStartOffset): start_pc_o[wcore] <= merged(start_pc_o[wcore]);
+            field_of(CoreArgumentOffset): start_arg_o[wcore] <= merged(start_arg_o[wcore]);
+            field_of(CoreContextOffset): if (wstrb_q[0]) context_o[wcore] <= wdata_q[ContextWidth-1:0];
+            field_of(CorePlaceOffset):
+              {num_cores_o[wcore], core_id_o[wcore]} <= 16'(merged(32'({num_cores_o[wcore], core_id_o[wcore]})));
+            field_of(CoreBase0Offset), field_of(CoreBase1Offset), field_of(CoreBase2Offset), field_of(CoreBase3Offset):
               base_o[wcore][wfield[3:2]] <= 28'(merged(32'(base_o[wcore][wfield[3:2]])));
             default: ;
           endcase
@@ -278,16 +297,17 @@ module gpu_bank
             rdata = l2_rdata_i;
           end else if (raddr[15:8] == CounterLoOffset[15:8]) begin
             rdata = raddr[2] ? counter[63:32] : counter[31:0];
-          end else if (raddr >= CoreStartOffset && raddr < CoreStartOffset + 16'(64 * Cores)) begin
+          end else if (is_core(raddr)) begin
             unique case (rfield)
-              6'h00: rdata = start_pc_o[rcore];
-              6'h04: rdata = start_arg_o[rcore];
-              6'h08: rdata = 32'(context_o[rcore]);
-              6'h0c: rdata = {16'd0, num_cores_o[rcore], core_id_o[rcore]};
-              6'h10, 6'h14, 6'h18, 6'h1c: rdata = {4'd0, base_o[rcore][rfield[3:2]]};
-              6'h20: rdata = {fault_i[rcore], 26'd0, fault_cause_i[rcore]};
-              6'h24: rdata = fault_pc_i[rcore];
-              6'h28: rdata = fault_value_i[rcore];
+              field_of(CoreStartOffset): rdata = start_pc_o[rcore];
+              field_of(CoreArgumentOffset): rdata = start_arg_o[rcore];
+              field_of(CoreContextOffset): rdata = 32'(context_o[rcore]);
+              field_of(CorePlaceOffset): rdata = {16'd0, num_cores_o[rcore], core_id_o[rcore]};
+              field_of(CoreBase0Offset), field_of(CoreBase1Offset), field_of(CoreBase2Offset), field_of(CoreBase3Offset):
+                rdata = {4'd0, base_o[rcore][rfield[3:2]]};
+              field_of(CoreCauseOffset): rdata = {fault_i[rcore], 26'd0, fault_cause_i[rcore]};
+              field_of(CoreFaultPcOffset): rdata = fault_pc_i[rcore];
+              field_of(CoreFaultValueOffset): rdata = fault_value_i[rcore];
               default: ;
             endcase
           end

@@ -130,6 +130,9 @@ module gpu_cluster
 
   // ---- Cores
 
+  // Lines of data that a core may have on their way.
+  localparam int unsigned DataReads = 4;
+
   logic [2*Cores-1:0] rd_valid, rd_ready, rd_beat;
   logic [LineAddrWidth-1:0] rd_line [2*Cores];
   logic [63:0] rd_data;
@@ -152,8 +155,7 @@ module gpu_cluster
     gpu_core #(
       .Warps(Warps), .Threads(Threads), .Fpu(Fpu), .IcacheBytes(IcacheBytes), .DcacheBytes(DcacheBytes),
       .LocalBytes(LocalBytes),
-      // The second level answers a reader one line after the other.
-      .DataReads((L2Bytes > 0) ? 1 : 4), .StarveBound(StarveBound)
+      .DataReads(DataReads), .StarveBound(StarveBound)
     ) u_core (
       .clk_i, .rst_ni,
       .start_i(start[c]), .keep_counters_i(keep_counters), .stop_i(stop[c]),
@@ -202,7 +204,9 @@ module gpu_cluster
       for (int c = 0; c < int'(Cores); c++) if (start[c]) forget[ctx[c]] = 1'b1;
     end
 
-    gpu_l2 #(.Bytes(L2Bytes), .Readers(2 * Cores)) u_l2 (
+    gpu_l2 #(
+      .Bytes(L2Bytes), .Readers(2 * Cores), .Lines(DataReads * Cores), .Each(DataReads)
+    ) u_l2 (
       .clk_i, .rst_ni, .req_i(lines), .rsp_o(lines_answer), .req_o(axi), .rsp_i(axi_answer), .forget_i(forget),
       .flush_i(flush), .flush_first_i(flush_first), .flush_last_i(flush_last), .flush_busy_o(flush_busy),
       .hit_event_o(hit_event), .miss_event_o(miss_event)

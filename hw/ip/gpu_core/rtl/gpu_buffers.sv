@@ -16,10 +16,9 @@ module gpu_buffers
   input  needs_t               push_needs_i,
   input  ready_t               push_ready_i,
 
-  /// The first of this warp leaves; with `flush_i` whatever is behind it too.
-  input  logic                 pop_i,
-  input  logic                 flush_i,
-  input  logic [WarpWidth-1:0] pop_warp_i,
+  /// The first of these warps leaves; of those that are flushed whatever is behind it too.
+  input  logic [Warps-1:0]     pop_i,
+  input  logic [Warps-1:0]     flush_i,
 
   output logic [Warps-1:0]     valid_o,
   output logic [Warps-1:0]     full_o,
@@ -48,12 +47,10 @@ module gpu_buffers
   place_t place;
   assign place = place_t'({push_warp_i, head_q[push_warp_i] ^ one_q[push_warp_i]});
 
-  // Warps that get one, lose one, lose all; whose number changes.
-  logic [Warps-1:0] push, pop, flushed, moves;
+  // Warps that get one; whose number changes.
+  logic [Warps-1:0] push, moves;
   assign push = push_i ? Warps'(1) << push_warp_i : '0;
-  assign pop = pop_i ? Warps'(1) << pop_warp_i : '0;
-  assign flushed = flush_i ? pop : '0;
-  assign moves = push ^ pop;
+  assign moves = push ^ pop_i;
 
   always_ff @(posedge clk_i) begin
     if (push_i) begin
@@ -68,17 +65,18 @@ module gpu_buffers
       two_q <= '0;
       head_q <= '0;
     end else begin
-      head_q <= head_q ^ pop;
-      one_q <= ((one_q & ~moves) | (moves & (push | two_q))) & ~flushed;
-      two_q <= ((two_q & ~moves) | (moves & push & one_q)) & ~flushed;
+      head_q <= head_q ^ pop_i;
+      one_q <= ((one_q & ~moves) | (moves & (push | two_q))) & ~flush_i;
+      two_q <= ((two_q & ~moves) | (moves & push & one_q)) & ~flush_i;
     end
   end
 
 `ifndef SYNTHESIS
   RoomToPush_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> !two_q[push_warp_i]);
-  SomethingToPop_A : assert property (@(posedge clk_i) disable iff (!rst_ni) pop_i |-> one_q[pop_warp_i]);
+  SomethingToPop_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (pop_i & ~one_q) == '0);
+  FlushedArePopped_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (flush_i & ~pop_i) == '0);
   NothingComesBehindAFlush_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    pop_i && flush_i |-> !(push_i && push_warp_i == pop_warp_i));
+    push_i |-> !flush_i[push_warp_i]);
 `endif
 
 endmodule

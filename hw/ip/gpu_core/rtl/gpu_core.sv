@@ -2,8 +2,9 @@
 ///
 /// Stages: issue (`gpu_warps`: choose a warp, address the instruction cache), decode (`gpu_front`: instruction arrives,
 /// registers addressed), execute (`gpu_execute`: everything but memory, multiplication, division and floating point ends
-/// here), write back (`gpu_writeback`). What they hand over is declared in `gpu_pkg`; this file connects them. A warp issues
-/// again when its instruction has ended: every third cycle for simple ones, so three warps fill the pipeline.
+/// here, and a cycle later whatever changes where the lanes go), write back (`gpu_writeback`). What they hand over is
+/// declared in `gpu_pkg`; this file connects them. A warp issues again when its instruction has ended: every second cycle
+/// for most.
 ///
 /// Life of a kernel: `start_i` -> clear (registers, CSRs, caches, local memory) -> run -> drain (every store landed) ->
 /// `running_o` falls. A fault (bus error, or a trap without a handler) or `stop_i` ends it early, drained all the same.
@@ -125,17 +126,23 @@ module gpu_core
   depth_t issue_depth;
   waits_t waits;
   logic [Warps-1:0] valid, waiting, busy, busy_memory, placed, begins;
-  logic wait_fetch, place, pop, flush;
-  logic [WarpWidth-1:0] place_warp, pop_warp;
+  logic wait_fetch, place, flush;
+  logic [Warps-1:0] pop;
+  logic [WarpWidth-1:0] place_warp, flush_warp;
   logic [31:0] place_pc, begin_pc;
   logic execute_valid;
   execute_t execute;
+  logic ends, end_jumps, flow_valid;
+  logic [31:0] end_pc;
+  depth_t end_depth;
+  warp_t flow_warp;
+  logic [31:0] flow_pc;
   outcome_t outcome;
   logic [31:0] next_pc;
   logic [31:0] next_lane_pc [Threads];
   depth_t next_lane_depth [Threads];
   logic memory_ready, memory_wake, muldiv_ready, fpu_ready;
-  logic alone, stuck;
+  logic alone, flow_alone, stuck;
   logic [15:0] stuck_warps;
   lane_state_t lane_state;
   logic [31:0] lane_pc [Threads];
@@ -148,12 +155,13 @@ module gpu_core
     .issue_o(issue), .issue_warp_o(issue_warp), .issue_mask_o(issue_mask), .issue_depth_o(issue_depth),
     .busy_i(busy), .busy_memory_i(busy_memory), .wait_fetch_i(wait_fetch),
     .placed_o(placed), .place_o(place), .place_warp_o(place_warp), .place_pc_o(place_pc),
-    .begin_o(begins), .begin_pc_o(begin_pc), .pop_o(pop), .flush_o(flush), .pop_warp_o(pop_warp),
-    .exec_i(execute_valid), .exec_warp_i(execute.from.warp), .outcome_i(outcome),
+    .begin_o(begins), .begin_pc_o(begin_pc), .pop_o(pop), .flush_o(flush), .flush_warp_o(flush_warp),
+    .end_warp_i(execute.from.warp), .end_i(ends), .end_jump_i(end_jumps), .end_depth_i(end_depth), .alone_o(alone),
+    .exec_i(flow_valid), .exec_warp_i(flow_warp), .outcome_i(outcome),
     .lane_pc_i(next_lane_pc), .lane_depth_i(next_lane_depth),
     .memory_ready_i(memory_wake), .unit_ready_i(muldiv_ready && fpu_ready),
     .fence_i(done && done_tag.fence), .fence_warp_i(done_tag.warp),
-    .alone_o(alone), .state_o(lane_state), .lane_pc_o(lane_pc),
+    .exec_alone_o(flow_alone), .state_o(lane_state), .lane_pc_o(lane_pc),
     .active_o(active), .quiet_o(quiet),
     .global_bar_o(bar_o), .global_id_o(bar_id_o), .global_count_o(bar_count_o), .global_warps_o(bar_warps_o),
     .global_release_i(bar_release_i),
@@ -170,7 +178,8 @@ module gpu_core
     .clk_i, .rst_ni, .buffers_rst_ni(units_n), .forget_i(clear || (done && done_tag.fence_i)), .halt_i(halt),
     .placed_i(placed), .place_i(place), .place_warp_i(place_warp), .place_pc_i(place_pc),
     .begin_i(begins), .begin_pc_i(begin_pc),
-    .pop_i(pop), .flush_i(flush), .pop_warp_i(pop_warp), .next_pc_i(next_pc),
+    .pop_i(pop), .jump_i(end_jumps), .jump_warp_i(WarpWidth'(execute.from.warp)), .jump_pc_i(end_pc),
+    .flush_i(flush), .flush_warp_i(flush_warp), .next_pc_i(next_pc),
     .valid_o(valid), .needs_o(needs), .wait_o(wait_fetch),
     .issue_i(issue), .issue_warp_i(issue_warp), .issue_mask_i(issue_mask), .issue_depth_i(issue_depth),
     .execute_valid_o(execute_valid), .execute_o(execute),
@@ -238,14 +247,16 @@ module gpu_core
   logic [4:0] fpu_flags;
 
   gpu_execute #(.Warps(Warps), .Threads(Threads), .Fpu(Fpu), .LocalBase(LocalBase)) u_execute (
-    .clk_i,
+    .clk_i, .rst_ni(units_n),
     .clear_i(clear), .clear_row_i(WarpWidth'(clear_row)), .begin_i(begin_kernel), .start_arg_i, .halt_i(halt || overflow),
     .valid_i(execute_valid), .execute_i(execute), .rs1_i(rs1), .rs2_i(rs2),
     .memory_ready_i(memory_ready), .muldiv_ready_i(muldiv_ready), .fpu_ready_i(fpu_ready),
-    .alone_i(alone), .state_i(lane_state), .lane_pc_i(lane_pc), .active_i(active),
+    .alone_i(alone), .active_i(active), .flow_alone_i(flow_alone), .state_i(lane_state), .lane_pc_i(lane_pc),
     .core_id_i, .num_cores_i, .cap_i, .counter_index_o(csr_counter_index), .counter_i(csr_counter),
     .fflags_i(fpu_take), .fflags_warp_i(done_tag.warp), .fflags_value_i(fpu_flags),
-    .retire_o(retire), .outcome_o(outcome), .next_pc_o(next_pc), .lane_pc_o(next_lane_pc), .lane_depth_o(next_lane_depth),
+    .retire_o(retire), .end_o(ends), .end_jump_o(end_jumps), .end_pc_o(end_pc), .end_depth_o(end_depth),
+    .flow_valid_o(flow_valid), .flow_warp_o(flow_warp), .flow_pc_o(flow_pc),
+    .outcome_o(outcome), .next_pc_o(next_pc), .lane_pc_o(next_lane_pc), .lane_depth_o(next_lane_depth),
     .write_o(write), .result_o(result),
     .push_o(push), .entry_i(entry), .to_memory_o(to_memory), .to_muldiv_o(to_muldiv), .to_fpu_o(to_fpu), .tag_o(tag), .address_o(address),
     .rounding_o(rounding),
@@ -253,7 +264,7 @@ module gpu_core
     .trap_o(trap), .trap_cause_o(trap_cause), .trap_value_o(trap_value), .fatal_o(fatal), .fatal_value_o(fatal_value)
   );
 
-  assign replays = outcome.replay_memory || outcome.replay_unit || outcome.replay_spawn;
+  assign replays = flow_valid && (outcome.replay_memory || outcome.replay_unit || outcome.replay_spawn);
 
   // ---- Units that take their time
 
@@ -355,12 +366,12 @@ module gpu_core
 
   logic empty;
 
-  assign empty = !execute_valid && written && !front_busy && !memory_rsp && !muldiv_rsp && !fpu_rsp;
+  assign empty = !execute_valid && !flow_valid && written && !front_busy && !memory_rsp && !muldiv_rsp && !fpu_rsp;
 
   gpu_life #(.ClearCycles(ClearCycles)) u_life (
     .clk_i, .rst_ni, .start_i, .stop_i,
     .work_left_i(active != '0 || !quiet), .empty_i(empty), .drained_i(memory_idle),
-    .bar_i(retire && outcome.bar_write), .stuck_i(stuck || (bar_o && bar_stuck_i)), .stuck_warps_i(stuck_warps),
+    .bar_i(flow_valid && outcome.bar_write), .bar_pc_i(flow_pc), .stuck_i(stuck || (bar_o && bar_stuck_i)), .stuck_warps_i(stuck_warps),
     .overflow_i(overflow), .overflow_pc_i(overflow_pc), .overflow_value_i(overflow_value),
     .trap_i(fatal), .trap_cause_i(trap_cause), .trap_pc_i(execute.from.pc), .trap_value_i(fatal_value),
     .fetch_error_i(fetch_error), .fetch_addr_i(fetch_error_addr),
@@ -372,7 +383,7 @@ module gpu_core
   logic [CntReplays:CntLoads] events;
 
   gpu_events u_events (
-    .run_i(state == Run), .issue_i(issue), .pipe_i(execute_valid), .waits_i(waits), .quiet_i(quiet),
+    .run_i(state == Run), .issue_i(issue), .pipe_i(execute_valid || flow_valid), .waits_i(waits), .quiet_i(quiet),
     .retire_i(retire), .unit_i(execute.op.unit), .replay_i(replays),
     .fetch_line_i(ird_valid_o && ird_ready_i), .data_line_i(drd_valid_o && drd_ready_i),
     .write_line_i(wr_valid_o && wr_ready_i), .data_hit_i(memory_hit), .data_miss_i(memory_miss), .event_o(events)

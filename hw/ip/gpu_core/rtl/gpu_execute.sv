@@ -1,5 +1,8 @@
 /// The execute stage: integer work, CSRs, traps, and where the lanes go; memory, multiplication, division and floating point
-/// leave for their units from here. Combinational but for the CSRs.
+/// leave for their units from here.
+///
+/// An instruction whose lanes are all of its warp's and go on together, with the one behind or at a branch's target, ends
+/// here. Where anything else happens to them, `gpu_flow` works it out in the cycle after, from registers, and the warp waits.
 module gpu_execute
   import gpu_pkg::*;
 #(
@@ -10,6 +13,8 @@ module gpu_execute
   localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1
 ) (
   input  logic               clk_i,
+  /// Synchronous reset, active low: nothing is in the stage behind.
+  input  logic               rst_ni,
 
   // Life of a kernel
   /// CSRs back to zero: hold while `clear_row_i` counts through the warps.
@@ -32,9 +37,11 @@ module gpu_execute
   // Its warp
   /// The executing lanes are all the running lanes of the warp.
   input  logic               alone_i,
+  input  logic [Warps-1:0]   active_i,
+  // The warp of `flow_warp_o`
+  input  logic               flow_alone_i,
   input  lane_state_t        state_i,
   input  logic [31:0]        lane_pc_i [Threads],
-  input  logic [Warps-1:0]   active_i,
 
   // Facts that CSRs show
   input  logic [7:0]         core_id_i,
@@ -49,6 +56,15 @@ module gpu_execute
 
   // What it did
   output logic               retire_o,
+  /// The warp goes on with the instruction behind, or elsewhere, and that is all.
+  output logic               end_o,
+  output logic               end_jump_o,
+  output logic [31:0]        end_pc_o,
+  output depth_t             end_depth_o,
+  // What it did to the lanes otherwise, a cycle later
+  output logic               flow_valid_o,
+  output warp_t              flow_warp_o,
+  output logic [31:0]        flow_pc_o,
   output outcome_t           outcome_o,
   /// Where the lanes go on, where they do together.
   output logic [31:0]        next_pc_o,
@@ -165,43 +181,138 @@ module gpu_execute
   assign replay_memory = to_memory_o && !memory_ready_i;
   assign replay_unit = (to_muldiv_o && !muldiv_ready_i) || (to_fpu_o && !fpu_ready_i);
   // The warps to start must have ended: programs spawn again without waiting.
-  assign replay_spawn = (spawn_wanted & active_i) != '0;
+  assign replay_spawn = (spawn_wanted & (active_i | Warps'(outcome_o.spawn))) != '0;
   assign replay = replay_memory || replay_unit || replay_spawn;
   assign spawn = spawn_wanted != '0 && !replay_spawn;
   assign retire_o = go && !replay && trap == '0;
 
   assign push_o = retire_o && (unit inside {UnitLoad, UnitMulDiv, UnitFpu});
 
+  logic linked;
+
+  always_comb begin
+    end_o = 1'b0;
+    end_jump_o = 1'b0;
+    unique case (unit)
+      UnitAlu, UnitLane, UnitLoad, UnitStore, UnitMulDiv, UnitFpu, UnitCsr: end_o = retire_o && alone_i;
+      UnitBranch: begin
+        end_o = retire_o && alone_i && (taken == '0 || taken == mask);
+        end_jump_o = end_o && taken == mask;
+      end
+      UnitJal: begin
+        end_o = retire_o && alone_i;
+        end_jump_o = end_o;
+      end
+      default: ;
+    endcase
+  end
+
+  // Calls, by the link register, as in gpu_flow.
+  assign linked = unit == UnitJal && (execute_i.instr[11:7] inside {5'd1, 5'd5}) && execute_i.from.depth != '1;
+  assign end_pc_o = target;
+  assign end_depth_o = linked ? execute_i.from.depth + 1'b1 : execute_i.from.depth;
+
   // ---- Where the lanes go
+
+  typedef struct packed {
+    logic                     go;
+    logic                     retire;
+    logic                     replay_memory;
+    logic                     replay_unit;
+    logic                     replay_spawn;
+    logic                     spawn;
+    unit_e                    unit;
+    logic [2:0]               sub;
+    logic [4:0]               rd;
+    logic [4:0]               rs1;
+    logic [LaneWidth-1:0]     top_lane;
+    issued_t                  from;
+    mask_t                    taken;
+    mask_t                    trap;
+    mask_t                    odd;
+    logic [Warps-1:0]         spawn_wanted;
+    logic [31:0]              target;
+    logic [31:0]              scalar1;
+    logic [31:0]              scalar2;
+    logic [31:0]              mtvec;
+    logic [Threads-1:0][31:0] address;
+  } flow_t;
 
   logic [31:0] mtvec;
   logic [31:0] mepc [Threads];
+  logic [31:0] mepc_q [Threads];
+  logic [31:0] flow_address [Threads];
   depth_t mdepth [Threads];
+  depth_t mdepth_q [Threads];
+  flow_t flow_q;
+  logic flow_valid_q;
   logic uniform, next_sequential, bar_write;
   depth_t next_depth;
   mask_t lane_write, new_live, new_join, new_bar;
 
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) flow_valid_q <= 1'b0;
+    else flow_valid_q <= valid_i && !end_o;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (valid_i && !end_o) begin
+      flow_q.go <= go;
+      flow_q.retire <= retire_o;
+      flow_q.replay_memory <= replay_memory;
+      flow_q.replay_unit <= replay_unit;
+      flow_q.replay_spawn <= replay_spawn;
+      flow_q.spawn <= spawn;
+      flow_q.unit <= unit;
+      flow_q.sub <= sub;
+      flow_q.rd <= execute_i.instr[11:7];
+      flow_q.rs1 <= execute_i.instr[19:15];
+      flow_q.top_lane <= top_lane;
+      flow_q.from <= execute_i.from;
+      flow_q.taken <= taken;
+      flow_q.trap <= trap;
+      for (int t = 0; t < int'(Threads); t++) flow_q.odd[t] <= rs1_i[t][0];
+      flow_q.spawn_wanted <= spawn_wanted;
+      flow_q.target <= target;
+      flow_q.scalar1 <= scalar1;
+      flow_q.scalar2 <= scalar2;
+      flow_q.mtvec <= mtvec;
+      for (int t = 0; t < int'(Threads); t++) flow_q.address[t] <= address_o[t];
+    end
+    if (valid_i && unit == UnitSystem) begin
+      mepc_q <= mepc;
+      mdepth_q <= mdepth;
+    end
+  end
+
+  assign flow_valid_o = flow_valid_q;
+  assign flow_warp_o = flow_q.from.warp;
+  assign flow_pc_o = flow_q.from.pc;
+  always_comb for (int t = 0; t < int'(Threads); t++) flow_address[t] = flow_q.address[t];
+
   gpu_flow #(.Threads(Threads)) u_flow (
-    .go_i(go), .retire_i(retire_o), .replay_i(replay), .alone_i, .unit_i(unit), .sub_i(sub),
-    .pc_i(pc), .rd_i(execute_i.instr[11:7]), .rs1_number_i(execute_i.instr[19:15]), .depth_i(execute_i.from.depth),
-    .mask_i(mask), .taken_i(taken), .target_i(target), .address_i(address_o), .top_lane_i(top_lane),
-    .rs1_i, .scalar1_i(mask_t'(scalar1)), .scalar2_i(mask_t'(scalar2)), .live_i(mask_t'(state_i.live)),
-    .joined_i(mask_t'(state_i.join_wait)), .at_bar_i(mask_t'(state_i.bar_wait)), .lane_pc_i, .trap_i(trap),
-    .mtvec_i(mtvec), .mepc_i(mepc), .mdepth_i(mdepth), .uniform_o(uniform), .next_pc_o, .sequential_o(next_sequential),
+    .go_i(flow_valid_q && flow_q.go), .retire_i(flow_valid_q && flow_q.retire),
+    .replay_i(flow_q.replay_memory || flow_q.replay_unit || flow_q.replay_spawn), .alone_i(flow_alone_i),
+    .unit_i(flow_q.unit), .sub_i(flow_q.sub), .pc_i(flow_q.from.pc), .rd_i(flow_q.rd), .rs1_number_i(flow_q.rs1),
+    .depth_i(flow_q.from.depth), .mask_i(mask_t'(flow_q.from.mask)), .taken_i(flow_q.taken), .target_i(flow_q.target),
+    .address_i(flow_address), .top_lane_i(flow_q.top_lane), .odd_i(flow_q.odd),
+    .scalar1_i(mask_t'(flow_q.scalar1)), .scalar2_i(mask_t'(flow_q.scalar2)), .live_i(mask_t'(state_i.live)),
+    .joined_i(mask_t'(state_i.join_wait)), .at_bar_i(mask_t'(state_i.bar_wait)), .lane_pc_i, .trap_i(flow_q.trap),
+    .mtvec_i(flow_q.mtvec), .mepc_i(mepc_q), .mdepth_i(mdepth_q), .uniform_o(uniform), .next_pc_o, .sequential_o(next_sequential),
     .next_depth_o(next_depth), .next_lane_pc_o(lane_pc_o), .next_lane_depth_o(lane_depth_o),
     .lane_write_o(lane_write), .new_live_o(new_live), .new_join_o(new_join), .new_bar_o(new_bar),
     .bar_write_o(bar_write)
   );
 
   assign outcome_o = '{
-    replay_memory: replay_memory, replay_unit: replay_unit, replay_spawn: replay_spawn,
-    fence: retire_o && (unit inside {UnitFence, UnitAmo}),
+    replay_memory: flow_q.replay_memory, replay_unit: flow_q.replay_unit, replay_spawn: flow_q.replay_spawn,
+    fence: flow_q.retire && (flow_q.unit inside {UnitFence, UnitAmo}),
     uniform: uniform, sequential: next_sequential, depth: next_depth,
-    bar_write: bar_write, bar_global: scalar1[31], bar_id: scalar1[4:0],
-    bar_count: (scalar2[31:8] != '0) ? 8'hff : scalar2[7:0],
+    bar_write: bar_write, bar_global: flow_q.scalar1[31], bar_id: flow_q.scalar1[4:0],
+    bar_count: (flow_q.scalar2[31:8] != '0) ? 8'hff : flow_q.scalar2[7:0],
     write: lanes_t'(lane_write),
     state: '{live: lanes_t'(new_live), join_wait: lanes_t'(new_join), bar_wait: lanes_t'(new_bar)},
-    spawn: spawn ? 16'(spawn_wanted) : '0, spawn_pc: {scalar2[31:2], 2'b00}
+    spawn: flow_valid_q && flow_q.spawn ? 16'(flow_q.spawn_wanted) : '0, spawn_pc: {flow_q.scalar2[31:2], 2'b00}
   };
 
   // ---- CSRs
@@ -255,7 +366,9 @@ module gpu_execute
 `ifndef SYNTHESIS
   EndsInOneWay_A : assert property (@(posedge clk_i) disable iff (clear_i) $onehot0({retire_o, replay, trap != '0}));
   NobodyWaitsOrIsDead_A : assert property (@(posedge clk_i) disable iff (clear_i)
-    go |-> (mask & ~mask_t'(state_i.live & ~(state_i.join_wait | state_i.bar_wait))) == '0);
+    flow_valid_q |-> (mask_t'(flow_q.from.mask) & ~mask_t'(state_i.live & ~(state_i.join_wait | state_i.bar_wait))) == '0);
+  OneOfAWarp_A : assert property (@(posedge clk_i) disable iff (clear_i)
+    valid_i && flow_valid_q |-> execute_i.from.warp != flow_q.from.warp);
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (clear_i)
     go |-> execute_i.from.mask == lanes_t'(mask) && execute_i.from.warp == warp_t'(warp));
   FlagsOfThisCore_A : assert property (@(posedge clk_i) disable iff (clear_i)

@@ -24,7 +24,8 @@ module gpu_flow
   input  logic [31:0]             target_i,
   input  logic [31:0]             address_i [Threads],
   input  logic [LaneWidth-1:0]    top_lane_i,
-  input  logic [31:0]             rs1_i [Threads],
+  /// Bit 0 of the first operand.
+  input  logic [Threads-1:0]      odd_i,
   /// Scalar operands, as masks.
   input  logic [Threads-1:0]      scalar1_i,
   input  logic [Threads-1:0]      scalar2_i,
@@ -123,7 +124,7 @@ module gpu_flow
           automatic mask_t wanted, holds;
           wanted = scalar1_i;
           if (sub_i == WarpPred) begin
-            for (int t = 0; t < int'(Threads); t++) holds[t] = mask_i[t] && (rs1_i[t][0] ^ rd_i[0]);
+            for (int t = 0; t < int'(Threads); t++) holds[t] = mask_i[t] && (odd_i[t] ^ rd_i[0]);
             wanted = (holds != '0) ? holds : scalar2_i;
           end
           enabled = wanted & ~live_i;

@@ -29,10 +29,14 @@ module gpu_front
   input  logic [31:0]              place_pc_i,
   input  logic [Warps-1:0]         begin_i,
   input  logic [31:0]              begin_pc_i,
-  /// The first instruction of a warp has taken effect; it goes on elsewhere, at `next_pc_i` if nothing else is said later.
-  input  logic                     pop_i,
+  /// The first instructions of warps have taken effect; a warp jumps; another goes on elsewhere, at `next_pc_i` if nothing
+  /// else is said later.
+  input  logic [Warps-1:0]         pop_i,
+  input  logic                     jump_i,
+  input  logic [WarpWidth-1:0]     jump_warp_i,
+  input  logic [31:0]              jump_pc_i,
   input  logic                     flush_i,
-  input  logic [WarpWidth-1:0]     pop_warp_i,
+  input  logic [WarpWidth-1:0]     flush_warp_i,
   input  logic [31:0]              next_pc_i,
 
   // Issue
@@ -73,6 +77,9 @@ module gpu_front
   logic fetch, decode_q, hit, miss, cancel, push, line_busy;
   index_t fetch_warp, decode_warp_q, issue_warp;
   logic [31:0] decode_pc_q, instr;
+  logic [Warps-1:0] flushed;
+
+  assign flushed = (jump_i ? Warps'(1) << jump_warp_i : '0) | (flush_i ? Warps'(1) << flush_warp_i : '0);
 
   always_comb begin
     coming = decode_q ? Warps'(1) << decode_warp_q : '0;
@@ -91,7 +98,7 @@ module gpu_front
   );
 
   // What was fetched is not what comes next.
-  assign cancel = pop_i && flush_i && pop_warp_i == decode_warp_q;
+  assign cancel = flushed[decode_warp_q];
   assign miss = decode_q && !hit && !cancel;
   assign push = decode_q && hit && !cancel;
   assign busy_o = decode_q || line_busy;
@@ -104,7 +111,7 @@ module gpu_front
       later_q <= '0;
     end else begin
       // What misses is fetched again, and what is behind it.
-      decode_q <= fetch && !(miss && fetch_warp == decode_warp_q) && !(pop_i && flush_i && fetch_warp == pop_warp_i);
+      decode_q <= fetch && !(miss && fetch_warp == decode_warp_q) && !flushed[fetch_warp];
       if (!line_busy) line_q <= '0;
       later_q <= later_q & valid_o;
       if (miss) begin
@@ -121,7 +128,8 @@ module gpu_front
     end
     if (fetch) pc_q[fetch_warp] <= pc_q[fetch_warp] + 32'd4;
     if (miss) pc_q[decode_warp_q] <= decode_pc_q;
-    if (pop_i && flush_i) pc_q[pop_warp_i] <= next_pc_i;
+    if (jump_i) pc_q[jump_warp_i] <= jump_pc_i;
+    if (flush_i) pc_q[flush_warp_i] <= next_pc_i;
     if (place_i) pc_q[place_warp_i] <= place_pc_i;
     if (begin_i != '0) begin
       for (int w = 0; w < int'(Warps); w++) if (begin_i[w]) pc_q[w] <= begin_pc_i;
@@ -140,7 +148,7 @@ module gpu_front
     .clk_i, .rst_ni(buffers_rst_ni),
     .push_i(push), .push_warp_i(decode_warp_q), .push_needs_i(needs),
     .push_ready_i('{op: op, instr: instr, pc: decode_pc_q}),
-    .pop_i, .flush_i, .pop_warp_i,
+    .pop_i, .flush_i(flushed),
     .valid_o, .full_o(full), .needs_o, .read_warp_i(issue_warp), .first_o(first)
   );
 

@@ -26,8 +26,9 @@ module gpu_life
   input  logic [4:0]  trap_cause_i,
   input  logic [31:0] trap_pc_i,
   input  logic [31:0] trap_value_i,
-  // A barrier is come to, by the instruction at `trap_pc_i`; no warp will ever go on, and which wait at barriers
+  // A barrier is come to, by the instruction at `bar_pc_i`; no warp will ever go on, and which wait at barriers
   input  logic        bar_i,
+  input  logic [31:0] bar_pc_i,
   input  logic        stuck_i,
   input  logic [15:0] stuck_warps_i,
   // A stack pointer that left its stack, written by the instruction at `overflow_pc_i`
@@ -103,7 +104,7 @@ module gpu_life
       bar_pc_q <= '0;
     end else begin
       still_q <= (state_o == Run && stuck_i && !halt_o) ? still_q + 4'd1 : '0;
-      if (bar_i) bar_pc_q <= trap_pc_i;
+      if (bar_i) bar_pc_q <= bar_pc_i;
     end
   end
 

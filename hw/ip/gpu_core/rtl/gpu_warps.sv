@@ -2,7 +2,7 @@
 ///
 /// Every lane has a program counter and a call depth. The lanes of a warp that run together are its *group*
 /// (`gpu_group`). While the group is all the warp's runnable lanes (`alone_o`), its one program counter is all there is to
-/// keep; lanes' own counters are written when the group is not, and the group is chosen anew after every instruction (one
+/// keep; lanes' own counters are written when the group is not, and the group is chosen again after every instruction (one
 /// more cycle).
 module gpu_warps
   import gpu_pkg::*;
@@ -44,12 +44,18 @@ module gpu_warps
   output logic [31:0]           place_pc_o,
   output logic [Warps-1:0]      begin_o,
   output logic [31:0]           begin_pc_o,
-  /// The instruction in the execute stage leaves its warp's buffer, with whatever is behind it.
-  output logic                  pop_o,
+  /// Warps whose first instruction leaves their buffer; one of them loses whatever is behind it too, beside one that jumps.
+  output logic [Warps-1:0]      pop_o,
   output logic                  flush_o,
-  output logic [WarpWidth-1:0]  pop_warp_o,
+  output logic [WarpWidth-1:0]  flush_warp_o,
 
-  // An instruction leaves the execute stage.
+  // The instruction in the execute stage, and that all its warp does is to go on: with the one behind, or elsewhere.
+  input  warp_t                 end_warp_i,
+  input  logic                  end_i,
+  input  logic                  end_jump_i,
+  input  depth_t                end_depth_i,
+  output logic                  alone_o,
+  // An instruction leaves the stage behind that.
   input  logic                  exec_i,
   input  warp_t                 exec_warp_i,
   input  outcome_t              outcome_i,
@@ -63,8 +69,8 @@ module gpu_warps
   input  logic                  fence_i,
   input  warp_t                 fence_warp_i,
 
-  // What the execute stage looks up, by `exec_warp_i`.
-  output logic                  alone_o,
+  // By `exec_warp_i`: what it is about to change.
+  output logic                  exec_alone_o,
   output lane_state_t           state_o,
   output logic [31:0]           lane_pc_o [Threads],
 
@@ -93,6 +99,7 @@ module gpu_warps
   // One bit a warp.
   logic [Warps-1:0] active_q, flight_q, fence_q, replay_memory_q, replay_unit_q, replay_spawn_q;
   logic [Warps-1:0] select_q, alone_q, arrived;
+  logic died_q;
   // One entry a warp.
   logic [Warps-1:0][Threads-1:0] live_q, join_q, bar_q, favour_q, group_q;
   logic [Warps-1:0][DepthWidth-1:0] depth_q;
@@ -102,8 +109,9 @@ module gpu_warps
   logic [Threads-1:0][31:0] lane_pc_q [Warps];
   logic [Threads-1:0][DepthWidth-1:0] lane_depth_q [Warps];
 
-  index_t issue_warp, exec_warp, fence_warp;
+  index_t issue_warp, end_warp, exec_warp, fence_warp;
 
+  assign end_warp = index_t'(end_warp_i);
   assign exec_warp = index_t'(exec_warp_i);
   assign fence_warp = index_t'(fence_warp_i);
 
@@ -123,7 +131,8 @@ module gpu_warps
   assign issue_mask_o = lanes_t'(group_q[issue_warp]);
   assign issue_depth_o = depth_q[issue_warp];
 
-  assign alone_o = alone_q[exec_warp];
+  assign alone_o = alone_q[end_warp];
+  assign exec_alone_o = alone_q[exec_warp];
   assign state_o = '{
     live: lanes_t'(live_q[exec_warp]), join_wait: lanes_t'(join_q[exec_warp]), bar_wait: lanes_t'(bar_q[exec_warp])
   };
@@ -219,9 +228,9 @@ module gpu_warps
   assign place_pc_o = chosen_pc;
   assign begin_o = fresh;
   assign begin_pc_o = start_i ? start_pc_i : outcome_i.spawn_pc;
-  assign pop_o = ends;
-  assign flush_o = !(outcome_i.uniform && outcome_i.sequential) || outcome_i.fence;
-  assign pop_warp_o = exec_warp;
+  assign pop_o = (end_i ? Warps'(1) << end_warp : '0) | (ends ? Warps'(1) << exec_warp : '0);
+  assign flush_o = ends && (!(outcome_i.uniform && outcome_i.sequential) || outcome_i.fence);
+  assign flush_warp_o = exec_warp;
 
   // ---- Barriers
 
@@ -246,6 +255,7 @@ module gpu_warps
       replay_spawn_q <= '0;
       select_q <= '0;
       alone_q <= '0;
+      died_q <= 1'b0;
       for (int w = 0; w < int'(Warps); w++) begin
         live_q[w] <= '0;
         join_q[w] <= '0;
@@ -257,6 +267,8 @@ module gpu_warps
       if (unit_ready_i) replay_unit_q <= '0;
 
       if (issue_o) flight_q[issue_warp] <= 1'b1;
+      if (end_i) flight_q[end_warp] <= 1'b0;
+      if (end_jump_i) depth_q[end_warp] <= end_depth_i;
       if (exec_i) begin
         flight_q[exec_warp] <= 1'b0;
         if (outcome_i.fence) fence_q[exec_warp] <= 1'b1;
@@ -283,6 +295,10 @@ module gpu_warps
 
       if (fence_i) fence_q[fence_warp] <= 1'b0;
 
+      // Whoever found a warp alive that has ended by now looks again.
+      died_q <= choose_none && live_q[choose_warp] == '0;
+      if (died_q || (choose_none && live_q[choose_warp] == '0)) replay_spawn_q <= '0;
+
       if (choose) begin
         select_q[choose_warp] <= 1'b0;
         if (runnable != '0) begin
@@ -293,7 +309,6 @@ module gpu_warps
           if (expired || chosen == runnable) age_q[choose_warp] <= '0;
         end else if (live_q[choose_warp] == '0) begin
           active_q[choose_warp] <= 1'b0;
-          replay_spawn_q <= '0;
         end else if (!arrive) begin
           // Nobody is left who could come to where these lanes wait: their joins open.
           select_q[choose_warp] <= 1'b1;
@@ -327,7 +342,7 @@ module gpu_warps
 `ifndef SYNTHESIS
   OneStateAtATime_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (flight_q & (fence_q | select_q)) == '0);
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    (exec_i |-> exec_warp_i == warp_t'(exec_warp)) and
+    (end_i |-> end_warp_i == warp_t'(end_warp)) and (exec_i |-> exec_warp_i == warp_t'(exec_warp)) and
     (fence_i |-> fence_warp_i == warp_t'(fence_warp)));
   IssuedLanesLive_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     issue_o |-> group_q[issue_warp] != '0 && (group_q[issue_warp] & ~live_q[issue_warp]) == '0);

@@ -47,10 +47,11 @@ module gpu_fpu_div_lane
 
   /// One digit of weight `w`.
   function automatic step_t step(logic root, logic [27:0] rem, logic [25:0] q, logic [23:0] divisor, digit_t w);
-    logic [27:0] t, left;
+    logic [27:0] t;
+    logic [28:0] left;
     t = root ? {1'b0, q, 1'b0} | {2'b0, w} : {2'b0, divisor, 2'b0};
-    left = rem - t;
-    return rem >= t ? '{taken: 1'b1, rem: left << 1} : '{taken: 1'b0, rem: rem << 1};
+    left = {1'b0, rem} - {1'b0, t};
+    return left[28] ? '{taken: 1'b0, rem: rem << 1} : '{taken: 1'b1, rem: left[27:0] << 1};
   endfunction
 
   step_t first, second;

@@ -72,19 +72,23 @@ package gpu_fpu_prepare_pkg;
   /// formats, whatever leading zeros subnormal significands have; see docs/reference/blocks/gpu_fpu.md why it is exact.
   function automatic addend_t meet(logic negate, logic [31:0] a, logic [31:0] b, logic [31:0] c);
     logic product_sign, empty;
-    logic [9:0] product_exponent, addend_exponent, ahead;
+    logic [9:0] product_exponent, addend_exponent, factors, other, ahead, behind;
     addend_t m;
     product_sign = a[31] ^ b[31] ^ negate;
     empty = is_zero(a) || is_zero(b);
     product_exponent = {2'b0, exponent(a)} + {2'b0, exponent(b)} - 10'd126;
     addend_exponent = {2'b0, exponent(c)};
-    ahead = product_exponent - addend_exponent;
+    // How far the product is ahead of the addend, and the other way round, both at once.
+    factors = {2'b0, exponent(a)} + {2'b0, exponent(b)};
+    other = addend_exponent + 10'd126;
+    ahead = factors - other;
+    behind = other - factors;
     m.no_product = 1'b0;
     m.top = !empty && !ahead[9];
     m.sub = product_sign ^ c[31];
     m.sign = m.top ? product_sign : c[31];
     m.exponent = m.top ? product_exponent[8:0] : addend_exponent[8:0];
-    m.shift = clamp(ahead[9] ? -ahead : ahead);
+    m.shift = clamp(ahead[9] ? behind : ahead);
     m.value = {significand(c), 8'b0};
     return m;
   endfunction

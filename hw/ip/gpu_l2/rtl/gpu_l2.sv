@@ -2,11 +2,13 @@
 ///
 /// Two ways of lines of 64 bytes, physical addresses. A line belongs to the memory context that read it and answers that
 /// context alone. Reads keep what they bring; stores go through to memory and drop the line, whoever's it is, so what
-/// memory refuses is never seen and nothing here is dirty. Misses of different readers are on their way at once, and
-/// hits pass them.
+/// memory refuses is never seen and nothing here is dirty. Several misses are on their way at once. Hits pass those of
+/// other readers; one whose reader waits for an older line is parked until that has been answered, so that a reader's
+/// lines come in the order in which it asked.
 ///
-/// Contract with `req_i`: reads are whole aligned lines of eight beats, one a reader (id) at a time; writes stay within a
-/// line; read data and write answers are always taken.
+/// Contract with `req_i`: reads are whole aligned lines of eight beats, `Each` a reader (id) at most at a time; writes
+/// stay within a line; read data and write answers are always taken. Read data from memory may be made to wait, for as
+/// long as it takes to answer what is parked.
 module gpu_l2
   import eddy_pkg::*;
   import gpu_pkg::*;
@@ -15,6 +17,9 @@ module gpu_l2
   parameter int unsigned Bytes = 65536,
   /// Ids that read: 0 to Readers - 1.
   parameter int unsigned Readers = 2,
+  /// Lines that readers may wait for, on their way or parked, all together and each; a power of two, at least two.
+  parameter int unsigned Lines = 8,
+  parameter int unsigned Each = 4,
   /// Writes that may be on their way.
   parameter int unsigned Writes = 8,
   localparam int unsigned LineWidth = AddrWidth - LineOffset
@@ -71,27 +76,32 @@ module gpu_l2
   logic way_q, turn_q, walked_q;
   logic [2:0] beat_q;
 
-  // ---- What comes next: a line that has come, a walk's set in turn with others, a write or a read in turn.
+  // ---- What comes next: a line that has come, one that was parked, a walk's set in turn with others, a write or a read
+  // in turn.
 
-  logic ready, install, walk_begin, walk_wanted, walk_active, walk_step, marked;
+  logic ready, open, install, play, walk_begin, walk_wanted, walk_active, walk_step, marked;
   logic read_waits, read_conflict, write_conflict, writes_full, write_open_q;
   logic can_read, can_write, can_walk, take_read, take_write, take_walk;
   logic aw_valid_q, ar_valid_q;
   ax_t aw_q, ar_q;
   set_t walk_set;
   logic [2**ContextWidth-1:0] blocked;
-  logic install_valid, install_good, install_way;
+  logic install_valid, install_good, install_way, play_valid, play_way, full;
+  reader_t play_id;
+  set_t play_set;
   line_t install_line, ar_line, line;
   logic [ContextWidth-1:0] install_context;
 
   assign ar_line = req_i.ar.addr[AddrWidth-1:LineOffset];
   assign ready = state_q == Ready;
   assign install = ready && install_valid;
-  assign read_waits = blocked[req_i.ar.user] || read_conflict || write_conflict || ar_valid_q;
-  assign can_read = ready && !install_valid && req_i.ar_valid && !read_waits;
-  assign can_write = ready && !install_valid && req_i.aw_valid && !aw_valid_q && !write_open_q && !writes_full;
-  assign can_walk = ready && !install_valid && walk_active;
-  assign walk_begin = ready && !install_valid && walk_wanted;
+  assign play = ready && !install_valid && play_valid;
+  assign open = ready && !install_valid && !play_valid;
+  assign read_waits = blocked[req_i.ar.user] || read_conflict || write_conflict || full || ar_valid_q;
+  assign can_read = open && req_i.ar_valid && !read_waits;
+  assign can_write = open && req_i.aw_valid && !aw_valid_q && !write_open_q && !writes_full;
+  assign can_walk = open && walk_active;
+  assign walk_begin = open && walk_wanted;
   assign take_walk = can_walk && !(walked_q && (can_read || can_write));
   assign take_write = can_write && !take_walk && !(turn_q && can_read);
   assign take_read = can_read && !take_walk && !take_write;
@@ -111,7 +121,7 @@ module gpu_l2
 
   // ---- What the tags say
 
-  logic hit0, hit1, same0, same1, read_hit, read_miss;
+  logic hit0, hit1, same0, same1, read_hit, read_miss, behind, park;
   logic [1:0] drop, taken;
   logic keep, way, replace_q;
   line_t kept_line [2];
@@ -124,6 +134,7 @@ module gpu_l2
   assign hit1 = same1 && entry1_q.owner == ax_q.user;
   assign read_hit = state_q == Tags && kind_q == Read && (hit0 || hit1);
   assign read_miss = state_q == Tags && kind_q == Read && !hit0 && !hit1;
+  assign park = read_hit && behind;
   assign walk_step = state_q == Tags && kind_q == Walk;
   assign kept_line = '{{entry0_q.tag, set_q}, {entry1_q.tag, set_q}};
   assign kept_context = '{entry0_q.owner, entry1_q.owner};
@@ -182,22 +193,27 @@ module gpu_l2
 
   // ---- Lines on their way in, writes on their way out, what has to go
 
-  logic beat, beat_keep, beat_way;
+  logic beat, beat_wait, beat_keep, beat_way, word_valid_q;
+  logic [IdWidth-1:0] word_id_q;
   set_t beat_set;
   logic [2:0] beat_number;
 
-  assign beat = rsp_i.r_valid;
+  // Not between the words of an older line of its reader.
+  assign beat = rsp_i.r_valid && !beat_wait && !(state_q == Stream && rsp_i.r.id == ax_q.id) &&
+                !(word_valid_q && rsp_i.r.id == word_id_q);
 
-  gpu_l2_fills #(.Readers(Readers), .LineWidth(LineWidth), .SetWidth(SetWidth)) u_fills (
-    .clk_i, .rst_ni,
-    .start_i(read_miss), .start_id_i(reader_t'(ax_q.id)), .start_line_i(line), .start_context_i(ax_q.user),
-    .start_keep_i(keep), .start_way_i(way),
-    .beat_i(beat), .beat_id_i(reader_t'(rsp_i.r.id)), .beat_last_i(rsp_i.r.last), .beat_error_i(rsp_i.r.resp[1]),
+  gpu_l2_fills #(.Readers(Readers), .Lines(Lines), .Each(Each), .LineWidth(LineWidth), .SetWidth(SetWidth)) u_fills (
+    .clk_i, .rst_ni, .full_o(full),
+    .start_id_i(reader_t'(ax_q.id)), .start_behind_o(behind), .start_i(read_miss), .park_i(park),
+    .start_line_i(line), .start_context_i(ax_q.user), .start_keep_i(park || keep), .start_way_i(park ? hit1 : way),
+    .beat_id_i(reader_t'(rsp_i.r.id)), .beat_wait_o(beat_wait),
+    .beat_i(beat), .beat_last_i(rsp_i.r.last), .beat_error_i(rsp_i.r.resp[1]),
     .beat_keep_o(beat_keep), .beat_way_o(beat_way), .beat_set_o(beat_set), .beat_number_o(beat_number),
+    .play_valid_o(play_valid), .play_id_o(play_id), .play_way_o(play_way), .play_set_o(play_set), .play_i(play),
     .install_valid_o(install_valid), .install_good_o(install_good), .install_way_o(install_way),
     .install_line_o(install_line), .install_context_o(install_context), .install_i(install),
     .spoil_i(state_q == Tags && kind_q == Write), .spoil_line_i(line), .spoil_all_i(walk_begin),
-    .probe_i(req_i.ar_valid), .probe_id_i(reader_t'(req_i.ar.id)), .probe_line_i(ar_line), .conflict_o(read_conflict),
+    .probe_i(req_i.ar_valid), .probe_line_i(ar_line), .conflict_o(read_conflict),
     .set_i(set_q), .taken_o(taken)
   );
 
@@ -219,11 +235,10 @@ module gpu_l2
     if (beat && beat_keep) data_ram[{beat_way, beat_set, beat_number}] <= rsp_i.r.data;
   end
 
-  // ---- A line that is here, beat by beat; what comes from memory goes first.
+  // ---- A line that is here, beat by beat; what comes from memory for other readers goes first.
 
   logic [DataWidth-1:0] word_q;
-  logic word_valid_q, word_last_q, fetch;
-  logic [IdWidth-1:0] word_id_q;
+  logic word_last_q, fetch;
 
   assign fetch = state_q == Stream && (!word_valid_q || !beat);
 
@@ -258,6 +273,13 @@ module gpu_l2
       if (req_o.w_valid && rsp_i.w_ready && req_i.w.last) write_open_q <= 1'b0;
       unique case (state_q)
         Ready: begin
+          if (play) begin
+            state_q <= Stream;
+            set_q <= play_set;
+            way_q <= play_way;
+            beat_q <= '0;
+            ax_q.id <= IdWidth'(play_id);
+          end
           if (take_read || take_write || take_walk) begin
             state_q <= Tags;
             kind_q <= kind;
@@ -272,7 +294,7 @@ module gpu_l2
           beat_q <= '0;
           way_q <= hit1;
           if (read_hit) begin
-            state_q <= Stream;
+            if (!behind) state_q <= Stream;
             replace_q <= hit0;
           end
           if (read_miss) begin
@@ -308,6 +330,8 @@ module gpu_l2
     rsp_o.ar_ready = take_read;
     rsp_o.aw_ready = take_write;
     rsp_o.w_ready = rsp_i.w_ready && write_open_q;
+    rsp_o.r_valid = beat;
+    req_o.r_ready = beat;
     if (!beat && word_valid_q) begin
       rsp_o.r_valid = 1'b1;
       rsp_o.r = '{id: word_id_q, data: word_q, resp: RespOkay, last: word_last_q};
@@ -315,6 +339,8 @@ module gpu_l2
   end
 
 `ifndef SYNTHESIS
+  StaysWhileAnswered_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    state_q == Stream && beat && beat_keep |-> {beat_way, beat_set} != {way_q, set_q});
   WholeLines_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     req_i.ar_valid |-> req_i.ar.len == 8'd7 && req_i.ar.addr[LineOffset-1:0] == '0);
   AlwaysTaken_A : assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.r_ready && req_i.b_ready);

@@ -1,3 +1,5 @@
+`include "axi_ports.svh"
+
 /// From a manager port of the processing system (M_AXI_HPM, AXI4, 32 bits wide) to the shell's register window (AXI4-Lite).
 ///
 /// A burst becomes one access after the other, one read and one write at a time. Every beat of a burst that asks is an
@@ -10,56 +12,10 @@ module ps_hpm (
   input  logic rst_ni,
 
   // The processing system. Exclusive accesses are answered as plain ones are, so the manager knows that they were not.
-  input  logic [15:0] s_axi_awid,
-  input  logic [39:0] s_axi_awaddr,
-  input  logic [7:0] s_axi_awlen,
-  input  logic [2:0] s_axi_awsize,
-  input  logic [1:0] s_axi_awburst,
-  input  logic s_axi_awvalid,
-  output logic s_axi_awready,
-  input  logic [31:0] s_axi_wdata,
-  input  logic [3:0] s_axi_wstrb,
-  input  logic s_axi_wlast,
-  input  logic s_axi_wvalid,
-  output logic s_axi_wready,
-  output logic [15:0] s_axi_bid,
-  output logic [1:0] s_axi_bresp,
-  output logic s_axi_bvalid,
-  input  logic s_axi_bready,
-  input  logic [15:0] s_axi_arid,
-  input  logic [39:0] s_axi_araddr,
-  input  logic [7:0] s_axi_arlen,
-  input  logic [2:0] s_axi_arsize,
-  input  logic [1:0] s_axi_arburst,
-  input  logic s_axi_arvalid,
-  output logic s_axi_arready,
-  output logic [15:0] s_axi_rid,
-  output logic [31:0] s_axi_rdata,
-  output logic [1:0] s_axi_rresp,
-  output logic s_axi_rlast,
-  output logic s_axi_rvalid,
-  input  logic s_axi_rready,
+  `AXI_PORTS(s_axi, 16, 40, 32, input logic, output logic),
 
   // The shell.
-  output logic [23:0] m_axil_awaddr,
-  output logic [2:0] m_axil_awprot,
-  output logic m_axil_awvalid,
-  input  logic m_axil_awready,
-  output logic [31:0] m_axil_wdata,
-  output logic [3:0] m_axil_wstrb,
-  output logic m_axil_wvalid,
-  input  logic m_axil_wready,
-  input  logic [1:0] m_axil_bresp,
-  input  logic m_axil_bvalid,
-  output logic m_axil_bready,
-  output logic [23:0] m_axil_araddr,
-  output logic [2:0] m_axil_arprot,
-  output logic m_axil_arvalid,
-  input  logic m_axil_arready,
-  input  logic [31:0] m_axil_rdata,
-  input  logic [1:0] m_axil_rresp,
-  input  logic m_axil_rvalid,
-  output logic m_axil_rready
+  `AXIL_PORTS(m_axil, 24, output logic, input logic)
 );
 
   typedef struct packed {

@@ -4,7 +4,7 @@
 /// in the order of the requests. Requests are served in the order in which the crossbar hands them over.
 ///
 /// A read is kept where AxCACHE lets it be modified (bit 1) and allocated (bits 3:2), or bit k of `force_i` is set for
-/// slot k. One that may be modified and not allocated is fetched anew each time, line by line. One that may not be
+/// slot k. One that may be modified and not allocated is fetched again each time, line by line. One that may not be
 /// modified, or that AXI forbids, goes to memory as it is, alone. Errors reach whoever asked and are never kept.
 ///
 /// Write data and write answers go past this block (`m_axi_w*`, `m_axi_b*`); it only needs to see the answers. Whoever
@@ -94,7 +94,7 @@ module system_cache
   typedef logic [IndexWidth-1:0] index_t;
   typedef logic [BeatWidth:0] ptr_t;
 
-  // The read at the door, beat by beat.
+  // The read that waits to be looked up, beat by beat.
   logic plain, enters, leaves, last, step;
   line_t line;
   word_t word;

@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1/admin", tags=["operator"], route_class=JsonRoute,
 @router.get("/tenants", operation_id="list_tenants", response_model=TenantList, summary="List tenants")
 def list_tenants(context: Ctx, operator: Operator) -> TenantList:
     """Every tenant, by name, without keys."""
-    return TenantList(tenants=[tenant_answer(tenant) for tenant in context.store.tenants()])
+    return TenantList(tenants=[tenant_answer(tenant) for tenant in context.store.tenants.all()])
 
 
 @router.post(
@@ -49,7 +49,7 @@ def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operato
         if _exists(context, body.id):
             raise Conflict(f"A tenant {body.id!r} exists already; use another name.", field="id", asked=body.id)
         note(context, operator, "add-tenant", tenant=body.id, admin=body.admin)
-        context.store.put_tenant(tenant)
+        context.store.tenants.put(tenant)
     response.headers["Cache-Control"] = "no-store"
     return TenantWithKey(**tenant_answer(tenant).model_dump(), key=key)
 
@@ -63,7 +63,7 @@ def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operato
 )
 def show_tenant(tenant: _Name, context: Ctx, operator: Operator) -> Tenant:
     """Its bounds and attributes."""
-    return tenant_answer(context.store.tenant(tenant))
+    return tenant_answer(context.store.tenants.get(tenant))
 
 
 @router.patch(
@@ -79,7 +79,7 @@ def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Ope
     Progress is promised to all tenants together up to 1: 409 says how much is left.
     """
     with _adding:
-        known = context.store.tenant(tenant)
+        known = context.store.tenants.get(tenant)
         attributes = dict(known.attributes) if body.attributes is None else dict(body.attributes)
         if body.weight is not None:
             attributes["weight"] = body.weight
@@ -88,13 +88,13 @@ def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Ope
             attributes["min_progress"] = body.min_progress
         changed = replace(known, quota=body.quota.applied(known.quota), attributes=attributes)
         note(context, operator, "change-tenant", tenant=tenant, **body.model_dump(exclude_unset=True))
-        context.store.put_tenant(changed)
+        context.store.tenants.put(changed)
     return tenant_answer(changed)
 
 
 def _exists(context: Context, name: str) -> bool:
     try:
-        context.store.tenant(name)
+        context.store.tenants.get(name)
     except NotFound:
         return False
     return True

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio.to_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 
 from eddy.api.array_bodies import Array, ArraySubmission, array_answer, array_model, differing
-from eddy.api.bodies import JsonRoute
+from eddy.api.bodies import JsonRoute, with_body
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.leaving import while_connected
 from eddy.api.numbers import Decimal
@@ -68,18 +67,9 @@ async def submit(
 def routes(job: type[JobSubmission]) -> APIRouter:
     """The routes, where a job is submitted as `job` says."""
     every = APIRouter(route_class=JsonRoute)
-
-    async def submit_array(**values: Any) -> Array:
-        return await submit(**values)
-
-    # FastAPI reads the body's model from the signature, and it depends on the kinds of jobs.
-    signature, model = inspect.signature(submit, eval_str=True), array_model(job)
-    parameters = [p.replace(annotation=model) if name == "body" else p for name, p in signature.parameters.items()]
-    submit_array.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    submit_array.__doc__ = submit.__doc__
     every.add_api_route(
         router.prefix,
-        submit_array,
+        with_body(submit, array_model(job)),
         methods=["POST"],
         tags=list(router.tags),
         operation_id="submit_array",
@@ -120,7 +110,7 @@ async def _answer(context: Context, owner: str, array: int) -> Array:
     return array_answer(
         owner,
         context.store.numbers.job.told(array),
-        await read(context, partial(context.store.array_states, owner, array)),
+        await read(context, partial(context.store.arrays.states, owner, array)),
     )
 
 
@@ -132,7 +122,7 @@ async def _owner(context: Context, viewer: TenantRecord, array: int) -> str:
     """
     if not viewer.admin:
         return viewer.id
-    owner = await anyio.to_thread.run_sync(context.store.owner, array)
+    owner = await anyio.to_thread.run_sync(context.store.jobs.owner, array)
     if owner is None:
         told = context.store.numbers.job.told(array)
         raise NotFound(f"There is no array {told}.", field="array", asked=told)

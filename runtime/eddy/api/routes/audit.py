@@ -49,7 +49,7 @@ async def show_audit(
     context: Ctx, operator: Operator, after: _After = 0, limit: _Limit = 1000, last: _Last = None
 ) -> AuditPage:
     """What was changed, by whom, with which key; `eddy audit verify` checks the chain beside the data folder."""
-    latest, wanted = context.store.audit_latest, context.store.audit
+    latest, wanted = context.store.audit.latest, context.store.audit.entries
     found = await read(context, partial(wanted, after, limit) if last is None else partial(latest, last))
     return AuditPage(
         entries=[

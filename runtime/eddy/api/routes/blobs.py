@@ -49,7 +49,7 @@ async def put(sha256: Sha256, request: Request, response: Response, context: Ctx
     body = Body(request, limit)
     try:
         async with context.uploads.place(tenant.id, limit if declared is None else declared):
-            with context.store.upload(tenant.id, sha256, declared) as upload:
+            with context.store.blobs.upload(tenant.id, sha256, declared) as upload:
                 async for piece in body.pieces():
                     await context.uploads.on_disk(upload.write, piece)
                 new = await context.uploads.on_disk(upload.finish)
@@ -104,7 +104,7 @@ class Body:
 @router.get("", operation_id="list_blobs", response_model=BlobPage, summary="List blobs")
 async def list_blobs(context: Ctx, tenant: Caller, cursor: _Cursor = "", limit: _Limit = 500) -> BlobPage:
     """Your blobs, in order of their hashes; `next` is the cursor of the page after it."""
-    found = await read(context, partial(context.store.blobs, tenant.id, cursor, limit))
+    found = await read(context, partial(context.store.blobs.page, tenant.id, cursor, limit))
     blobs = [Blob(sha256=sha256, bytes=size) for sha256, size in found]
     return BlobPage(blobs=blobs, next=blobs[-1].sha256 if len(blobs) == limit else None)
 
@@ -125,9 +125,9 @@ async def fetch(
     if_range: IfRange = None,
 ) -> Response:
     """The bytes you stored under this hash."""
-    file = await context.uploads.on_disk(context.store.blob_file, tenant.id, sha256)
+    file = await context.uploads.on_disk(context.store.blobs.file, tenant.id, sha256)
     asked = PartAsked(if_none_match, range, if_range)
-    read = partial(context.store.read_blob, file)
+    read = partial(context.store.blobs.read, file)
     return await respond(context.uploads, asked, f'"{sha256}"', file.size_bytes, read, {})
 
 
@@ -141,9 +141,9 @@ async def fetch(
 )
 async def head(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
     """200 where it is there, 404 where it is not; saves sending it again."""
-    if not context.store.has_blob(tenant.id, sha256):
+    if not context.store.blobs.has(tenant.id, sha256):
         raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
-    size = context.store.blob_bytes(tenant.id, sha256)
+    size = context.store.blobs.size_bytes(tenant.id, sha256)
     return Response(
         headers={"ETag": f'"{sha256}"', "Accept-Ranges": "bytes", **({"Content-Length": str(size)} if size else {})}
     )
@@ -158,5 +158,5 @@ async def head(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
 )
 def delete(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
     """Forget a blob; refused while a job that has not ended needs it."""
-    context.store.drop_blob(tenant.id, sha256)
+    context.store.blobs.drop(tenant.id, sha256)
     return Response(status_code=204)

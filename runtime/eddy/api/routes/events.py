@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 import anyio.to_thread
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Query, Request
 
 from eddy.api import examples
 from eddy.api.context import Caller, Ctx
 from eddy.api.events import EventStream, Followed
+from eddy.api.following import following
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import stream
 
@@ -28,16 +29,21 @@ _Seen = Annotated[Decimal | None, Header(ge=0, le=(1 << 63) - 1, description="Th
     responses={200: stream("Events of your jobs; of everyone's, for the operator.", examples.EVENTS)},
 )
 async def events(
-    context: Ctx, viewer: Caller, last: _Last = 0, follow: _Follow = True, last_event_id: _Seen = None
+    http: Request,
+    context: Ctx,
+    viewer: Caller,
+    last: _Last = 0,
+    follow: _Follow = True,
+    last_event_id: _Seen = None,
 ) -> EventStream:
     """Server-sent events of all jobs, from now on, or after `Last-Event-ID`; one of kind `end` where it ends."""
     whose = None if viewer.admin else viewer.id
     if last_event_id is not None:
         after = context.store.numbers.event.meant(last_event_id)
     else:
-        after = await anyio.to_thread.run_sync(context.store.before_last, whose, last)
+        after = await anyio.to_thread.run_sync(context.store.events.before_last, whose, last)
     store = context.store
     followed = Followed(
-        whose, None, after, lambda seq, limit: store.events(whose, None, seq, limit), lambda: not follow
+        whose, None, after, lambda seq, limit: store.events.of(whose, None, seq, limit), lambda: not follow
     )
-    return EventStream(followed, context.fanout, context.settings.heartbeat_s, context.ending)
+    return following(context, http, followed)

@@ -42,17 +42,22 @@ async def explain(job: JobId, context: Ctx, viewer: Caller) -> Explained:
             standing = None if record.state.is_final else await context.hypervisor.stands(job)
             ideal = await _alone(context, record)
     number = context.store.numbers.job.told(job)
-    return explained(record, number, log, context.hypervisor.now_s(), taken, standing, ideal)
+    return explained(record, number, log, context.hypervisor.now_s(), taken, standing, ideal, viewer.admin)
 
 
 def _read(context: Context, viewer: TenantRecord, job: int) -> tuple[JobRecord, Sequence[JobEvent], list[Taken]]:
     store = context.store
     owner = owner_of(context, viewer, job)
-    record, log = store.job(owner, job), store.events(owner, job)
+    record, log = store.jobs.get(owner, job), store.events.of(owner, job)
     policy = context.hypervisor.policy
     taken = [
         taken_of(
-            event, store.events(None, None, event.seq, LOOKED_THROUGH), store.numbers, viewer.id, viewer.admin, policy
+            event,
+            store.events.of(None, None, event.seq, LOOKED_THROUGH),
+            store.numbers,
+            viewer.id,
+            viewer.admin,
+            policy,
         )
         for event in [e for e in log if e.what is JobEventKind.PREEMPT and e.slot is not None][-MOST_TAKEN:]
     ]

@@ -49,14 +49,14 @@ def _hold(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
     owner, by = _who(context, viewer, job)
     if by == OPERATOR:
         note(context, viewer, "hold-outputs", tenant=owner, job=context.store.numbers.job.told(job))
-    return context.store.hold(owner, job, by)
+    return context.store.holds.hold(owner, job, by)
 
 
 def _let_go(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
     owner, by = _who(context, viewer, job)
     if by == OPERATOR:
         note(context, viewer, "let-outputs-go", tenant=owner, job=context.store.numbers.job.told(job))
-    return context.store.let_go(owner, job, by)
+    return context.store.holds.let_go(owner, job, by)
 
 
 def _who(context: Context, viewer: TenantRecord, job: int) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, TypeVar
@@ -13,18 +12,19 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from eddy.api import examples, rendered
-from eddy.api.bodies import JsonRoute
+from eddy.api.bodies import JsonRoute, with_body
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.estimates import DryRun, dry_run_answer
 from eddy.api.events import EventStream, Followed
 from eddy.api.expected import estimates_of
+from eddy.api.following import following
 from eddy.api.job_filters import ListQuery, cursor_of
 from eddy.api.leaving import while_connected
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import LOCATION, content, refusals, stream
 from eddy.api.parts import IfNoneMatch, IfRange, PartAsked, Range, answers, respond
 from eddy.api.progress import check_asked, slowdown_of
-from eddy.api.quick import quick_route
+from eddy.api.quick import quick_list_route, quick_route
 from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
 from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission
@@ -61,11 +61,11 @@ def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
         NotFound: There is none of that id that the viewer may see.
     """
     if not viewer.admin:
-        context.store.job(viewer.id, job)
+        context.store.jobs.get(viewer.id, job)
         return viewer.id
-    found = context.store.owner(job)
+    found = context.store.jobs.owner(job)
     if found is None:
-        raise context.store.no_job(job)
+        raise context.store.jobs.not_found(job)
     return found
 
 
@@ -74,10 +74,11 @@ async def read(context: Context, call: Callable[[], T]) -> T:
     return await anyio.to_thread.run_sync(call) if context.store.settling else call()
 
 
-def answer(context: Context, record: JobRecord, estimate: JobEstimate | None = None) -> Job:
-    """The job object, with its output links."""
+def answer(context: Context, record: JobRecord, estimate: JobEstimate | None = None, everyone: bool = False) -> Job:
+    """The job object, with its output links; `everyone` as in `estimate_answer`."""
     doing = context.hypervisor.doing(record.id)
-    return job_answer(record, context.store.numbers, context.catalogue.applications, doing, context.kinds, estimate)
+    numbers, applications = context.store.numbers, context.catalogue.applications
+    return job_answer(record, numbers, applications, doing, context.kinds, estimate, everyone)
 
 
 def check_priority(tenant: TenantRecord, priority: int) -> None:
@@ -123,7 +124,8 @@ async def submit(
         found = await (while_connected(http, trial) if view.lingers else trial())
         application = context.catalogue.applications.get(request.application)
         return JSONResponse(
-            dry_run_answer(request, found, application).model_dump(mode="json"), headers={"Cache-Control": "no-store"}
+            dry_run_answer(request, found, application, tenant.admin).model_dump(mode="json"),
+            headers={"Cache-Control": "no-store"},
         )
     work = partial(context.hypervisor.submit, request)
     record = await (while_connected(http, work) if view.lingers else work())
@@ -131,21 +133,12 @@ async def submit(
     return answer(context, record)
 
 
-def routes(model: type[JobSubmission]) -> APIRouter:
-    """Every route, where a submission is as `model` says."""
+def quick(model: type[JobSubmission]) -> APIRouter:
+    """The routes that are asked most, where a submission is as `model` says."""
     every = APIRouter(route_class=quick_route(submit, model))
-
-    async def submit_job(**values: Any) -> Any:
-        return await submit(**values)
-
-    # FastAPI reads the body's model from the signature, and it depends on the kinds.
-    signature = inspect.signature(submit, eval_str=True)
-    parameters = [p.replace(annotation=model) if name == "body" else p for name, p in signature.parameters.items()]
-    submit_job.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    submit_job.__doc__ = submit.__doc__
     every.add_api_route(
         router.prefix,
-        submit_job,
+        with_body(submit, model),
         methods=["POST"],
         tags=list(router.tags),
         operation_id="submit_job",
@@ -158,11 +151,19 @@ def routes(model: type[JobSubmission]) -> APIRouter:
             **refusals(409, 429, 502),
         },
     )
-    every.include_router(router)
+    every.add_api_route(
+        router.prefix,
+        list_jobs,
+        methods=["GET"],
+        tags=list(router.tags),
+        operation_id="list_jobs",
+        response_model=JobPage,
+        summary="List jobs, newest first",
+        route_class_override=quick_list_route(list_jobs),
+    )
     return every
 
 
-@router.get("", operation_id="list_jobs", response_model=JobPage, summary="List jobs, newest first")
 async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: Caller) -> Response:
     """One page of your jobs; `next` is the cursor of the page after it, for the same filters and order."""
     if query.tenant is not None and not viewer.admin and query.tenant != viewer.id:
@@ -170,25 +171,27 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
     limit = query.limit or context.settings.page_size
     numbers = context.store.numbers
     wanted = query.wanted(query.tenant if viewer.admin else viewer.id, numbers)
-    found = await read(context, partial(context.store.jobs_wanted, wanted, limit + 1, query.after(numbers)))
+    found = await read(context, partial(context.store.jobs.wanted, wanted, limit + 1, query.after(numbers)))
     page = found[:limit]
     following = cursor_of(page[-1][1], numbers) if len(found) > limit else None
-    estimates = await estimates_of(context, [record for record, _ in page])
-    texts = [_text(context, record, estimates.get(record.id)) for record, _ in page]
+    offer = context.catalogue.now
+    known = [context.rendered.find(record, offer) for record, _ in page]
+    estimates = await estimates_of(context, [record for (record, _), text in zip(page, known, strict=True) if not text])
+    texts = [
+        text or _text(context, record, estimates.get(record.id), viewer.admin)
+        for (record, _), text in zip(page, known, strict=True)
+    ]
     return Response(
         rendered.page(texts, following), media_type="application/json", headers={"Cache-Control": "no-store"}
     )
 
 
-def _text(context: Context, record: JobRecord, estimate: JobEstimate | None) -> bytes:
-    """A job of a page; that of one that has ended may be known."""
-    offer, ended = context.catalogue.now, record.state.is_final
-    known = context.rendered.find(record, offer) if ended else None
-    if known is None:
-        known = rendered.text_of(answer(context, record, estimate))
-        if ended:
-            context.rendered.keep(record, offer, known)
-    return known
+def _text(context: Context, record: JobRecord, estimate: JobEstimate | None, everyone: bool) -> bytes:
+    """A job of a page; that of one that has ended is remembered."""
+    text = rendered.text_of(answer(context, record, estimate, everyone))
+    if record.state.is_final:
+        context.rendered.keep(record, context.catalogue.now, text)
+    return text
 
 
 @router.get("/{job}", operation_id="show_job", response_model=Job, summary="Show a job", responses=refusals(404))
@@ -197,7 +200,7 @@ async def show(
 ) -> Job:
     """One job: its state, its times by cause, its outputs; at once, or when it has ended (`wait`)."""
     if not wait:
-        record = await read(context, lambda: context.store.job(owner_of(context, viewer, job), job))
+        record = await read(context, lambda: context.store.jobs.get(owner_of(context, viewer, job), job))
     else:
         owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
 
@@ -207,7 +210,7 @@ async def show(
         call = partial(context.hypervisor.awaited, owner, job, good, wait, context.ending)
         record = await while_connected(http, call)
     estimates = await estimates_of(context, [record], need=job)
-    shown = answer(context, record, estimates.get(job))
+    shown = answer(context, record, estimates.get(job), viewer.admin)
     shown.slowdown = slowdown_of(context.store, context.hypervisor.price, record)
     return shown
 
@@ -252,6 +255,7 @@ def _has_ended(record: JobRecord) -> bool:
 )
 async def events(
     job: JobId,
+    http: Request,
     context: Ctx,
     viewer: Caller,
     last_event_id: Annotated[Decimal | None, Header(ge=0, le=_LARGEST_ID, description="The last event seen.")] = None,
@@ -259,17 +263,17 @@ async def events(
     """Server-sent events from the first, or after `Last-Event-ID`, until the job has ended; then one of kind `end`."""
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
     after = context.store.numbers.event.meant(last_event_id or 0)
-    record = await read(context, lambda: context.store.job(owner, job))
-    if record.state.is_final and not await read(context, lambda: context.store.events(owner, job, after, 1)):
+    record = await read(context, lambda: context.store.jobs.get(owner, job))
+    if record.state.is_final and not await read(context, lambda: context.store.events.of(owner, job, after, 1)):
         return Response(status_code=204)
     followed = Followed(
         owner,
         job,
         after,
-        lambda seq, limit: context.store.events(owner, job, seq, limit),
-        lambda: context.store.job(owner, job).state.is_final,
+        lambda seq, limit: context.store.events.of(owner, job, seq, limit),
+        lambda: context.store.jobs.get(owner, job).state.is_final,
     )
-    return EventStream(followed, context.fanout, context.settings.heartbeat_s, context.ending)
+    return following(context, http, followed)
 
 
 @router.get(
@@ -298,12 +302,12 @@ async def output(
 def _output(context: Context, viewer: TenantRecord, job: int, name: str) -> OutputFile:
     """The output's file, not read yet."""
     owner = owner_of(context, viewer, job)
-    record = context.store.job(owner, job)
+    record = context.store.jobs.get(owner, job)
     if record.state is not JobState.SUCCEEDED:
         told = context.store.numbers.job.told(job)
         message = f"Job {told} is {record.state.value}; outputs can be fetched once it has succeeded."
         raise Conflict(message, field="job", state=record.state.value)
-    return context.store.output_file(owner, job, name)
+    return context.store.outputs.file(owner, job, name)
 
 
 @router.get(
@@ -317,4 +321,4 @@ def log(job: JobId, context: Ctx, viewer: Caller) -> PlainTextResponse:
     """What a kernel job printed, in the order of work-items, also of one that failed; empty until it has ended, and for
     application jobs, which print nothing."""
     owner = owner_of(context, viewer, job)
-    return PlainTextResponse(context.store.log(owner, job), headers={"X-Content-Type-Options": "nosniff"})
+    return PlainTextResponse(context.store.outputs.log(owner, job), headers={"X-Content-Type-Options": "nosniff"})

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query, Response
 from eddy.api.audit import note
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Context, Ctx
-from eddy.api.keys import new_key
+from eddy.api.keys import key_in_use, new_key
 from eddy.api.openapi import Responses, refusals
 from eddy.api.problems import Forbidden
 from eddy.api.rendering import key_answer
@@ -36,7 +36,7 @@ async def list_keys(context: Ctx, viewer: Caller, tenant: _Whose = "") -> KeyLis
         raise Forbidden("You can list your own keys only.", field="tenant")
     whose = (tenant or None) if viewer.admin else viewer.id
     now = time.time()
-    return KeyList(keys=[key_answer(key, now) for key in context.store.keys(whose)])
+    return KeyList(keys=[key_answer(key, now) for key in context.store.keys.all(whose)])
 
 
 @router.post(
@@ -56,19 +56,20 @@ def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Call
         scope = KeyScope(body.scope) if body.scope else old.scope if old is not None else KeyScope.TENANT
         if scope is KeyScope.OPERATOR and not (owner.admin and viewer.admin):
             allowed = [KeyScope.TENANT.value, KeyScope.READ.value]
-            raise InvalidRequest(f"{owner.id} is no operator.", field="scope", allowed=allowed)
-        if sum(not key.ended(now) for key in context.store.keys(owner.id)) >= MOST_KEYS:
+            message = f"A key of this scope is an operator's, made with an operator's: {owner.id} gets none with yours."
+            raise InvalidRequest(message, field="scope", allowed=allowed)
+        if sum(not key.ended(now) for key in context.store.keys.all(owner.id)) >= MOST_KEYS:
             message = f"Tenant {owner.id} has {MOST_KEYS} keys that are good: revoke one first."
             raise QuotaExceeded(message, limit=MOST_KEYS, asked=MOST_KEYS + 1)
         secret = new_key()
-        expires = None if body.expires_in_s is None else now + body.expires_in_s
+        expires = _expiry(context, owner, None if body.expires_in_s is None else now + body.expires_in_s)
         label = body.label or (old.label if old is not None else "")
         made = ApiKey(new_key_id(), owner.id, context.hasher.hash(secret), scope, label, now, expires)
         ends = () if old is None else (revoked(old, now + body.grace_s),)
         _check_left(context, [*ends, made], now + body.grace_s)
         facts = {"tenant": owner.id, "scope": scope.value, "made": made.id, "replaces": body.replaces}
         note(context, viewer, "make-key", **facts, expires_unix_s=expires)
-        context.store.put_keys(made, *ends)
+        context.store.keys.put(made, *ends)
     response.headers["Cache-Control"] = "no-store"
     return KeyMade(**key_answer(made, now).model_dump(), key=secret)
 
@@ -87,7 +88,7 @@ def revoke_key(key: _KeyId, context: Ctx, viewer: Caller) -> Response:
         ended = revoked(_mine(context, viewer, key), time.time())
         _check_left(context, [ended], time.time())
         note(context, viewer, "revoke-key", tenant=ended.tenant, revoked=key)
-        context.store.put_keys(ended)
+        context.store.keys.put(ended)
     return Response(status_code=204)
 
 
@@ -97,7 +98,7 @@ def _mine(context: Context, viewer: TenantRecord, key: str) -> ApiKey:
     Raises:
         NotFound: There is none of that name; another tenant's does not show.
     """
-    found = context.store.key(key)
+    found = context.store.keys.get(key)
     if not viewer.admin and (found.tenant != viewer.id or found.scope is KeyScope.OPERATOR):
         raise NotFound(f"There is no key {key}.", field="key", asked=key)
     return found
@@ -110,7 +111,14 @@ def _owner(context: Context, viewer: TenantRecord, body: KeySubmission, old: Api
         raise InvalidRequest(f"Key {old.id} is of {old.tenant}.", field="tenant", allowed=[old.tenant])
     if not viewer.admin and name != viewer.id:
         raise Forbidden("You can make keys for yourself only.", field="tenant")
-    return context.store.tenant(name)
+    return context.store.tenants.get(name)
+
+
+def _expiry(context: Context, owner: TenantRecord, asked_unix_s: float | None) -> float | None:
+    """When a key ends: no later than the one of the same tenant it is made with, which would have no end otherwise."""
+    made_with = context.store.keys.get(key_in_use.get())
+    ends = [asked_unix_s, made_with.expires_unix_s if made_with.tenant == owner.id else None]
+    return min((each for each in ends if each is not None), default=None)
 
 
 def _check_left(context: Context, changed: list[ApiKey], at_unix_s: float) -> None:
@@ -119,6 +127,6 @@ def _check_left(context: Context, changed: list[ApiKey], at_unix_s: float) -> No
     Raises:
         Conflict: No operator's key would be left.
     """
-    after = {key.id: key for key in (*context.store.keys(), *changed)}.values()
+    after = {key.id: key for key in (*context.store.keys.all(), *changed)}.values()
     if not any(key.scope is KeyScope.OPERATOR and not key.ended(at_unix_s) for key in after):
         raise Conflict("This is the last operator's key: make another one first.", field="key")

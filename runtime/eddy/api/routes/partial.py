@@ -56,7 +56,7 @@ async def append(
     409 has the right `offset`. What is not completed is forgotten a day after the last byte.
     """
     store, disk = context.store, context.uploads.on_disk
-    size = store.blob_bytes(tenant.id, sha256) if store.has_blob(tenant.id, sha256) else None
+    size = store.blobs.size_bytes(tenant.id, sha256) if store.blobs.has(tenant.id, sha256) else None
     if size is not None:
         await drain(request.scope, request.receive)
         response.status_code = 200
@@ -70,11 +70,11 @@ async def append(
     try:
         async with context.uploads.place(tenant.id, limit if declared is None else declared):
             with ExitStack() as stack:
-                held = await disk(stack.enter_context, store.adding(tenant.id, sha256, upload_offset))
+                held = await disk(stack.enter_context, store.partials.adding(tenant.id, sha256, upload_offset))
                 async for piece in body.pieces():
-                    await disk(store.add, tenant.id, held, piece)
+                    await disk(store.partials.add, tenant.id, held, piece)
                 if upload_complete == "?1":
-                    new = await disk(partial(store.complete, tenant.id, sha256, held))
+                    new = await disk(partial(store.partials.complete, tenant.id, sha256, held))
                     response.status_code = 201 if new else 200
                     return Blob(sha256=sha256, bytes=held.size_bytes)
                 there = held.size_bytes
@@ -95,8 +95,8 @@ async def append(
 )
 async def offset(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
     """Where to go on with a blob, in `Upload-Offset`; 404 where nothing of it has come."""
-    whole = context.store.has_blob(tenant.id, sha256)
-    there = (context.store.blob_bytes if whole else context.store.partial_bytes)(tenant.id, sha256)
+    whole = context.store.blobs.has(tenant.id, sha256)
+    there = (context.store.blobs.size_bytes if whole else context.store.partials.size_bytes)(tenant.id, sha256)
     if there is None:
         raise NotFound("Nothing of this blob is being uploaded.", field="sha256", asked=sha256)
     headers = {"Upload-Offset": str(there), "Upload-Complete": "?1" if whole else "?0", "Cache-Control": "no-store"}
@@ -112,5 +112,5 @@ async def offset(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
 )
 def drop(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
     """Forget what has come of a blob that is not whole."""
-    context.store.drop_partial(tenant.id, sha256)
+    context.store.partials.drop(tenant.id, sha256)
     return Response(status_code=204)

@@ -1,4 +1,4 @@
-"""What needs no key: liveness, readiness, metrics, and the meaning of problem codes."""
+"""Liveness, readiness and the meaning of problem codes, which need no key; metrics, which need an operator's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from eddy.api.context import Ctx
+from eddy.api.context import Ctx, Operator
 from eddy.api.openapi import content, refusals
 from eddy.api.problems import KINDS, MEDIA_TYPE, respond
 from eddy.api.schemas import Health, ProblemKind
@@ -56,12 +56,13 @@ async def readyz(request: Request, response: Response, context: Ctx) -> Health |
     operation_id="metrics",
     summary="Metrics",
     response_class=Response,
-    responses={200: content("text/plain", "Prometheus text format.")},
+    responses={200: content("text/plain", "Prometheus text format."), **refusals(403)},
 )
-async def metrics(request: Request) -> Response:
+async def metrics(request: Request, _: Operator) -> Response:
     """Counters and gauges in the Prometheus text format; sums over tenants, never one tenant's.
 
-    It needs no key: what it shows is how busy the machine is, at a cost that does not grow with the number of jobs.
+    For operators, by a key that only reads, say: where there are two tenants, each could subtract its own from a sum.
+    It costs the same however many jobs there are.
     """
     body, media_type = request.app.state.metrics.render()
     return Response(body, headers={"Content-Type": media_type})

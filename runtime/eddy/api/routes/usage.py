@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from functools import partial
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from eddy.api.problems import Forbidden
 from eddy.api.rendering import tenant_answer
 from eddy.api.routes.jobs import read
 from eddy.api.schemas import Answer, TenantQuota
+from eddy.core.errors import InvalidRequest
 from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM
 
 router = APIRouter(prefix="/v1", tags=["usage"])
@@ -76,16 +78,32 @@ async def show_usage(
     """Your own accounts; everyone's and nobody's, for the operator: they add up to the board's time exactly."""
     if tenant and not viewer.admin and tenant != viewer.id:
         raise Forbidden("You can see your own use only.", field="tenant")
+    _check_days(first, last)
     if context.ready and not context.unavailable:
         await context.hypervisor.account()
     whose = (tenant or None) if viewer.admin else viewer.id
     return await read(context, partial(_report, context, whose, first, last or "9999", viewer.admin))
 
 
+def _check_days(first: str, last: str) -> None:
+    """See that these are days, in order, as far as they are given.
+
+    Raises:
+        InvalidRequest: They are not; an empty account would look as if nothing had been used.
+    """
+    for field, day in (("from", first), ("to", last)):
+        try:
+            date.fromisoformat(day or "2000-01-01")
+        except ValueError:
+            raise InvalidRequest(f"There is no day {day}.", field=field, asked=day) from None
+    if first and last and first > last:
+        raise InvalidRequest(f"The first day, {first}, is after the last, {last}.", field="from", asked=first)
+
+
 def _report(context: Context, whose: str | None, first: str, last: str, board: bool) -> UsageReport:
     store = context.store
     found: dict[tuple[str, str], dict[str, int]] = {}
-    for row in store.usage(whose, first, last):
+    for row in store.usage.rows(whose, first, last):
         found.setdefault((row.day, row.tenant), {"slot": 0, "shared": 0, "core": 0})[row.unit] += row.spent_ns
     entries = [
         UsageEntry(day=day, tenant=name, slot_ns=had["slot"], shared_ns=had["shared"], core_ns=had["core"])
@@ -108,15 +126,15 @@ async def show_quota(context: Ctx, viewer: Caller) -> QuotaAnswer:
 
 def _quota(context: Context, tenant: str) -> QuotaAnswer:
     store = context.store
-    record = store.tenant(tenant)
-    slot_s, core_s = store.used_today_s(tenant)
+    record = store.tenants.get(tenant)
+    slot_s, core_s = store.usage.today_s(tenant)
     weight = record.attributes.get("weight", 1.0)
     return QuotaAnswer(
         tenant=tenant,
         quota=tenant_answer(record).quota,
         weight=float(weight) if isinstance(weight, (int, float)) else 1.0,
-        jobs=sum(store.unfinished_by_tenant().get(tenant, {}).values()),
-        blob_bytes=store.all_blob_bytes(tenant),
+        jobs=sum(store.jobs.unfinished_by_tenant().get(tenant, {}).values()),
+        blob_bytes=store.blobs.booked_bytes(tenant),
         slot_s=slot_s,
         core_s=core_s,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from eddy.core.slots import Pool
 from eddy.hypervisor.clusters import SharedClusters
+from eddy.hypervisor.forecast.places import own_places
 from eddy.hypervisor.forecast.queue import QueuePicture
 from eddy.hypervisor.forecast.simulate import Expected, QueueForecast
 from eddy.hypervisor.job import Job
@@ -46,7 +47,8 @@ class CoresPicture:
             for number, (start_s, end_s) in times.items()
         }
         waiting = sorted((found[n].start_s, n) if n in found else (math.inf, n) for n in self._ids() if n not in begun)
-        return QueueForecast(now_s, found, tuple(number for _, number in waiting), 0)
+        order = tuple(number for _, number in waiting)
+        return QueueForecast(now_s, found, order, own_places(order, self.queue.view.jobs), 0)
 
     def with_kernel(self, spec: JobSpec, work_s: float | None, width: float) -> CoresPicture:
         """With a kernel more, the youngest."""

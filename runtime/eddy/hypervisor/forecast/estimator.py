@@ -55,7 +55,7 @@ class JobEstimate:
     Attributes:
         at_s: Board time at which it was estimated.
         position: Place in its queue, from 1; None once it has started.
-        queued: Jobs in that queue that have not started.
+        own_position: The same among the jobs of its tenant alone.
         start: When it starts; None once it has.
         end: When it ends.
         known: Whether items of its tasks were seen before.
@@ -63,7 +63,7 @@ class JobEstimate:
 
     at_s: float
     position: int | None
-    queued: int
+    own_position: int | None
     start: Expectation | None
     end: Expectation
     known: bool
@@ -201,7 +201,7 @@ class Estimator:
             end = self._range(queue, made, job, "rest" if start is None else "end")
             if start is not None:
                 end = Expectation(max(end.p50_s, start.p50_s), max(end.p90_s, start.p90_s))
-            found[number] = JobEstimate(made.now_s, place, len(made.order), start, end, known)
+            found[number] = JobEstimate(made.now_s, place, made.own.get(number), start, end, known)
         return found
 
     def curve_s(

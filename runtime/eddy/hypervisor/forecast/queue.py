@@ -53,6 +53,11 @@ class QueuePicture:
         changed = None if self.view.changed is None else self.view.changed | {job.id}
         return replace(self, view=replace(self.view, jobs=self.view.jobs.put(job), changed=changed))
 
+    def apart(self) -> QueuePicture:
+        """As if no module were used again without a load for another tenant than the one it served last."""
+        slots = tuple(replace(slot, scrubs=False) for slot in self.view.slots)
+        return replace(self, view=replace(self.view, slots=slots))
+
 
 def queue_of(machine: Machine, pool: Pool, now_s: float) -> QueuePicture:
     """A pool's queue as it is now; for the thread that steps the machine.

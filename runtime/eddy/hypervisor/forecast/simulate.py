@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from eddy.hypervisor.forecast.beyond import Beyond
 from eddy.hypervisor.forecast.fabric import GivenSlot, Seconds, SlotsAhead, standing
+from eddy.hypervisor.forecast.places import own_places
 from eddy.hypervisor.forecast.queue import QueuePicture
 from eddy.policy.dispatch.view import Configure, Dispatch, Preempt
 
@@ -50,6 +51,7 @@ class QueueForecast:
         now_s: Board time it was made at.
         jobs: By id.
         order: Jobs that have not started, in the order in which they are expected to.
+        own: Their places among their tenants' jobs alone, from 1.
         decisions: Times the policy was asked.
         given: Slots that are given, in order, as far as the policy was asked.
     """
@@ -57,6 +59,7 @@ class QueueForecast:
     now_s: float
     jobs: Mapping[int, Expected]
     order: tuple[int, ...]
+    own: Mapping[int, int]
     decisions: int
     given: tuple[GivenSlot, ...] = ()
 
@@ -213,4 +216,5 @@ class _Run:
             if not begun:
                 waiting.append((at_s, job.id))
         order = tuple(number for _, number in sorted(waiting))
-        return QueueForecast(start_s, found, order, self.asked, tuple(fabric.given))
+        own = own_places(order, self.queue.view.jobs)
+        return QueueForecast(start_s, found, order, own, self.asked, tuple(fabric.given))

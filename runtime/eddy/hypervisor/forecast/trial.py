@@ -50,7 +50,8 @@ def try_job(machine: Machine, now_s: float, spec: JobSpec) -> Callable[[Estimato
         cores = cores_of(machine.clusters, now_s).with_kernel(spec, core_s, width)
         return lambda known: JobTrial(now_s, spec.pool, 0.0, core_s, outlook(known, [cores]).of(spec.id))
     job = joining(machine, spec)
-    queue = queue_of(machine, spec.pool, now_s).with_job(job)
+    # What modules others have left would show in the loads, to whoever asks: they can be had without a job.
+    queue = queue_of(machine, spec.pool, now_s).apart().with_job(job)
 
     def work_out(estimator: Estimator) -> JobTrial:
         made = estimator.forecast(queue)

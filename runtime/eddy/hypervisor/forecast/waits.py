@@ -24,7 +24,7 @@ class WaitNow:
 
 
 def wait_of(queue: QueuePicture, made: QueueForecast, number: int, preempted: bool, lacks_memory: bool) -> WaitNow:
-    """Why a job waits.
+    """Why a job waits. Of the queue it tells what is its tenant's alone: how many others wait is theirs.
 
     Args:
         queue: It is in it.
@@ -52,10 +52,11 @@ def wait_of(queue: QueuePicture, made: QueueForecast, number: int, preempted: bo
         return WaitNow("preempted", f"The policy {queue.policy.name} took its slots, and gives them to others first.")
     if free and (queue.view.port_busy or queue.port_busy_s > 0):
         return WaitNow("load", "A slot is free, and the configuration port is busy with another load.")
-    place = made.position(number)
     if free:
         return WaitNow("slot", f"A slot is free, and the policy {queue.policy.name} keeps it for others.")
-    ahead = "it is the next to start" if place == 1 else f"{(place or 1) - 1} jobs should start before it"
+    own = made.own.get(number, 1) - 1
+    jobs = "1 job" if own == 1 else f"{own} jobs"
+    ahead = f"{jobs} of its tenant should start before it" if own else "no job of its tenant should start before it"
     drained = f" {_slots(len(queue.unseen))} drained or resting." if queue.unseen else ""
     return WaitNow("slot", f"All {len(usable)} slots that it fits in are taken; {ahead}.{drained}")
 

@@ -56,7 +56,7 @@ def standing_of(machine: Machine, now_s: float, number: int, doing: str) -> Answ
     if job.spec.spread is not None and machine.clusters is not None:
         shared, cores = _of_kernel(machine, number), cores_of(machine.clusters, now_s)
         return lambda estimator: JobStanding(now_s, shared, (), outlook(estimator, [cores]).of(number))
-    if job.ending is not None or job.finished == job.spec.batch:
+    if job.ending is not None or job.items.all_finished:
         wait = WaitNow("ending", "Its items are done or stopped; what it leaves is being kept.")
         return lambda _: JobStanding(now_s, wait)
     queue, preempted, lacks_memory = queue_of(machine, job.spec.pool, now_s), job.preempted, job.lacks_memory

@@ -11,6 +11,7 @@
 #include "shared.h"
 
 #define MARGIN 1.05   /* lists reach this far beyond the level */
+#define CLOSE 1.02    /* and those that a next market begins with, whose prices are known, no farther than this */
 #define ENOUGH 0.35   /* a step after which more than this part of the excess is left asks for new slopes */
 #define LONGEST 1.5   /* bound of a step of a log root price */
 #define MOST_STEPS 60
@@ -21,6 +22,7 @@
 
 typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
 typedef int64_t FourBits __attribute__((vector_size(32)));
+typedef uint64_t FourWords __attribute__((vector_size(32), aligned(8), may_alias));
 
 /* e^x for |x| <= LONGEST, to rounding. */
 static double exponential(double x) {
@@ -55,18 +57,36 @@ EXPORT Size eddy_scan(Size n, Size m, const uint64_t *restrict fraction, const u
   for (Size c = 0; c < m; ++c) column[c] = 0;
   for (Size i = 0; i < n; ++i) {
     const uint64_t *restrict F = fraction + i * m, *restrict f = speed + i * m;
-    uint64_t any = 0, wrong = 0, sum = 0;
-#pragma clang loop vectorize_width(4) interleave_count(2)
-    for (Size c = 0; c < m; ++c) {
-      uint64_t x = F[c], y = f[c], both = x + (y << 7 | y >> 57);
+    uint64_t some = 0, off = 0, mixed = 0;
+    FourWords any = {0}, wrong = {0}, near = {0}, sum = {0}, sums = {0};
+    Size c = 0;
+    for (; c + LANES <= m; c += LANES) {
+      const FourWords x = *(const FourWords *)(F + c), y = *(const FourWords *)(f + c);
       wrong |= (x - 1) | (one - x) | y | (largest - y);
-      steep |= limit - x;
+      near |= limit - x;
       any |= y;
-      column[c] |= y;
-      sum += (uint64_t)(uint32_t)(both + (uint64_t)c * 0x9e3779b1) * (uint32_t)((both >> 32) + (uint64_t)c);
+      *(FourWords *)(column + c) |= y;
+      sum += x;
+      sums += sum;
+      sum += y;
+      sums += sum;
     }
-    mark[i] = sum;
-    bad |= wrong >> 63 | (any == 0);
+    for (; c < m; ++c) {
+      const uint64_t x = F[c], y = f[c];
+      off |= (x - 1) | (one - x) | y | (largest - y);
+      steep |= limit - x;
+      some |= y;
+      column[c] |= y;
+      mixed = (mixed + x) * 0x9e3779b97f4a7c15 + y;
+    }
+    for (int k = 0; k < LANES; ++k) {
+      some |= any[k];
+      off |= wrong[k];
+      steep |= near[k];
+      mixed = (mixed + sum[k]) * 0x9e3779b97f4a7c15 + sums[k];
+    }
+    mark[i] = mixed;
+    bad |= off >> 63 | (some == 0);
   }
   *straight = (int64_t)(steep >> 63);
   return (Size)bad;
@@ -137,6 +157,16 @@ static Size within(const double *restrict square, Size m, double reach, int32_t 
   return count;
 }
 
+/* Fill a list up to a multiple of LANES with entries that nothing is spent on; its length then. */
+static Size filled(int32_t *restrict where, double *restrict threshold, double *restrict rise, Size count) {
+  for (; count % LANES; ++count) {
+    where[count] = where[0];
+    threshold[count] = NEVER;
+    rise[count] = 0;
+  }
+  return count;
+}
+
 /* Make tenant i's list at the present root prices, at the end of all lists. `guess` is the level over the lowest
    threshold expected; returns that found, or 0 where numbers end. Uses row[0 .. 3m). */
 static double make_list(Market *at, Size i, double guess) {
@@ -193,11 +223,7 @@ static double make_list(Market *at, Size i, double guess) {
       where[k] = where[0], threshold[k] = threshold[0], rise[k] = rise[0];
       where[0] = c, threshold[0] = h, rise[0] = r;
     }
-  for (; left % LANES; ++left) {
-    where[left] = where[0];
-    threshold[left] = NEVER;
-    rise[left] = 0;
-  }
+  left = filled(where, threshold, rise, left);
   at->first[i] = begin;
   at->count[i] = left;
   at->level[i] = level;
@@ -400,11 +426,14 @@ static Market placed(Size n, Size m, double *room, char *lists, Size space) {
 }
 
 /* How many doubles of room eddy_newton wants, and how many entries of lists, 20 bytes each. */
-EXPORT Size eddy_room(Size n, Size m) { return 7 * n + (MOST_CHORDS + 16) * m + 128; }
+EXPORT Size eddy_room(Size n, Size m) {
+  return 7 * n + (2 * MOST_CHORDS + 17) * m + MOST_CHORDS * (MOST_CHORDS + 2) + 128;
+}
 EXPORT Size eddy_space(Size n, Size m) { return (n + 4) * (m + 2 * LANES); }
 
-/* Copy lists to a place with `used` entries, one after another, and count their firsts from there. The sources are
-   those an eddy_newton left: its own of `space` entries, and the `old_used` it was given. */
+/* Copy lists to a place with `used` entries, one after another, and count their firsts from there, without what lies
+   beyond `made`. The sources are those an eddy_newton left: its own of `space` entries, and the `old_used` it was given.
+   */
 EXPORT void eddy_pack(Size n, Size m, double *room, char *lists, char *old_lists, Size old_used, char *packed,
                       Size used) {
   Market at = placed(n, m, room, lists, eddy_space(n, m)), old = placed(0, m, room, old_lists, old_used);
@@ -417,15 +446,50 @@ EXPORT void eddy_pack(Size n, Size m, double *room, char *lists, char *old_lists
     List list = list_of(&at, i);
     double *restrict threshold = to.threshold + next, *restrict rise = to.rise + next;
     int32_t *restrict where = to.where + next;
-#pragma clang loop vectorize_width(4) interleave_count(1)
-    for (Size k = 0; k < list.count; ++k) threshold[k] = list.threshold[k];
-#pragma clang loop vectorize_width(4) interleave_count(1)
-    for (Size k = 0; k < list.count; ++k) rise[k] = list.rise[k];
-#pragma clang loop vectorize_width(4) interleave_count(1)
-    for (Size k = 0; k < list.count; ++k) where[k] = list.where[k];
+    const double reach = MARGIN * at.made[i];
+    Size left = 0;
+    for (Size k = 0; k < list.count; ++k) {
+      threshold[left] = list.threshold[k];
+      rise[left] = list.rise[k];
+      where[left] = list.where[k];
+      left += k == 0 || list.threshold[k] * at.made_q[list.where[k]] <= reach;
+    }
+    left = filled(where, threshold, rise, left);
     at.first[i] = next;
-    next += list.count;
+    at.count[i] = left;
+    next += left;
   }
+}
+
+/* Correct a step by what the `count` steps before it showed of the slopes: by the slopes next to those of the factors that
+   would have foreseen all of them (Broyden's update foresees the last one). `old`: the steps; `wished`: what the factors
+   alone would have gone, one more, the last for this step; `corner`: room. Left as it is where that has no answer. */
+static void by_secants(double *restrict step, const double *restrict old, const double *restrict wished, Size count,
+                       Size m, double *restrict corner) {
+  double *restrict right = corner + count * count, most = 0;
+  Size swaps[MOST_CHORDS];
+  if (!count) return;
+  for (Size j = 0; j < count; ++j) {
+    const double *went = old + j * m;
+    double along = 0;
+    for (Size c = 0; c < m; ++c) along += went[c] * step[c];
+    right[j] = along;
+    for (Size k = 0; k < count; ++k) {
+      const double *shown = wished + k * m;
+      double sum = 0;
+      for (Size c = 0; c < m; ++c) sum += went[c] * (shown[c] - shown[m + c]);
+      corner[j * count + k] = sum;
+    }
+  }
+  if (factor(corner, swaps, count)) return;
+  solve(corner, swaps, right, count);
+  for (Size k = 0; k < count; ++k) {
+    if (!finite(right[k])) return;
+    most = larger(most, size_of(right[k]));
+  }
+  if (most > 2) return;
+  for (Size k = 0; k < count; ++k)
+    for (Size c = 0; c < m; ++c) step[c] += right[k] * (old[k * m + c] - (wished[k * m + c] - wished[(k + 1) * m + c]));
 }
 
 /* Newton steps from root prices q to demand within tol of capacity.
@@ -450,9 +514,10 @@ EXPORT Size eddy_newton(Size n, Size m, const double *fraction, const double *sp
   at.q = q;
   for (Size i = 0; i < n; ++i) at.mark[i] = mark[i];
   double *divisor = at.row + 4 * m + 64, *excess = divisor + m, *step = excess + m, *old = step + m;
+  double *wished = old + MOST_CHORDS * m, *corner = wished + (MOST_CHORDS + 1) * m;
   Size fresh = !known;
   Size chords = 0;
-  double before = ENDLESS, scale[MOST_CHORDS + 1];
+  double before = ENDLESS;
   int damped = 0;
   at.listed = old_n && keep_lists(&at, &before_at);
   for (int turn = 0; turn < MOST_STEPS; ++turn) {
@@ -466,14 +531,23 @@ EXPORT Size eddy_newton(Size n, Size m, const double *fraction, const double *sp
       excess[c] = logarithm(divisor[c] / capacity[c]);
     }
     if (off <= tol) {
+      double least = ENDLESS;
+      for (Size c = 0; c < m; ++c) {
+        least = smaller(least, q[c] / at.made_q[c]);
+        at.made_q[c] = q[c];
+      }
       *used = 0;
       for (Size i = 0; i < n; ++i) {
-        List list = list_of(&at, i);
+        const List list = list_of(&at, i);
+        const double lowest = at.lowest[i], level = at.level[i];
+        double *restrict row = shares + i * m;
+        /* Entries that fill up a list have its first cluster, and nothing of it. */
         for (Size k = 0; k < list.count; ++k) {
           Size c = list.where[k];
-          double above = list.threshold[k] * q[c] - at.lowest[i];
-          if (above < at.level[i]) shares[i * m + c] = list.rise[k] * at.over[c] * (at.level[i] - above);
+          double below = level - (list.threshold[k] * q[c] - lowest);
+          row[c] += list.rise[k] * at.over[c] * larger(below, 0);
         }
+        at.made[i] = smaller(least * at.made[i], CLOSE / MARGIN * (level + lowest));
         *used += list.count;
       }
       /* The next start from here is quick with slopes that are right here. */
@@ -489,24 +563,11 @@ EXPORT Size eddy_newton(Size n, Size m, const double *fraction, const double *sp
       known = 1;
       chords = 0;
     }
-    /* Broyden's update, kept as the steps taken: each answers for what the one before it left. */
     for (Size c = 0; c < m; ++c) step[c] = -excess[c];
     solve(factors, pivot, step, m);
-    for (Size j = 0; j + 1 < chords; ++j) {
-      double along = 0;
-      for (Size c = 0; c < m; ++c) along += old[j * m + c] * step[c];
-      along /= scale[j];
-      for (Size c = 0; c < m; ++c) step[c] += old[(j + 1) * m + c] * along;
-    }
-    if (chords) {
-      double along = 0;
-      const double *last = old + (chords - 1) * m;
-      for (Size c = 0; c < m; ++c) along += last[c] * step[c];
-      double left = 1 - along / scale[chords - 1];
-      if (size_of(left) > 0.1)
-        for (Size c = 0; c < m; ++c) step[c] /= left;
-    }
-    double longest = 0, square = 0;
+    for (Size c = 0; c < m; ++c) wished[chords * m + c] = step[c];
+    by_secants(step, old, wished, chords, m, corner);
+    double longest = 0;
     for (Size c = 0; c < m; ++c) longest = larger(longest, size_of(step[c]));
     if (!finite(longest)) return 0;
     double part = longest > LONGEST ? LONGEST / longest : 1;
@@ -514,38 +575,35 @@ EXPORT Size eddy_newton(Size n, Size m, const double *fraction, const double *sp
     for (Size c = 0; c < m; ++c) {
       step[c] *= part;
       old[chords * m + c] = step[c];
-      square += step[c] * step[c];
       q[c] *= exponential(step[c]);
     }
-    scale[chords++] = square;
+    chords += 1;
     before = off;
   }
   return 0;
 }
 
-/* The certificate of any shares (result.py says what its three parts are), bids, and utilities: by (3.2), or where
-   `straight` is 1 by the deliverable utility, `kink` being how near to one PE counts as one PE. `room` is 3 m doubles. */
-EXPORT void eddy_settle(Size n, Size m, Size straight, double kink, const double *restrict fraction,
-                        const double *restrict speed, const double *restrict budget,
-                        const double *restrict capacity, const double *restrict prices,
-                        const double *restrict shares, double *restrict bids, double *restrict utilities,
-                        double *restrict certificate, double *restrict room) {
-  double *restrict given = room, *restrict per = room + m, *restrict lost = room + 2 * m;
+/* The certificate of any shares (result.py says what its three parts are), and utilities: by (3.2), or where `straight`
+   is 1 by the deliverable utility, `kink` being how near to one PE counts as one PE. `room` is 4 m doubles. */
+static inline __attribute__((always_inline)) void settle(
+    Size n, Size m, const int straight, double kink, const double *restrict fraction, const double *restrict speed,
+    const double *restrict budget, const double *restrict capacity, const double *restrict prices,
+    const double *restrict shares, double *restrict utilities, double *restrict certificate, double *restrict room) {
+  double *restrict given = room, *restrict per = room + m, *restrict lost = room + 2 * m, *restrict b = room + 3 * m;
   double optimality = 0, clearing = 0, spent_off = 0;
-  const double least = straight ? 1 : 0, below = straight ? 1 - kink : -1, upto = straight ? 1 + kink : -1;
+  const double least = straight ? 1 : 0, below = 1 - kink, upto = 1 + kink;
   for (Size c = 0; c < m; ++c) {
     given[c] = 0;
     per[c] = prices[c] > 0 ? 1 / prices[c] : 0;
   }
   for (Size i = 0; i < n; ++i) {
     const double *F = fraction + i * m, *f = speed + i * m, *x = shares + i * m;
-    double *b = bids + i * m;
     double best = 0, spent = 0, sum = 0;
     for (Size c = 0; c < m; ++c) {
       double divisor = x[c] * (1 - F[c]) + F[c], part = 1 / divisor;
       double curved = f[c] * F[c] * part * part;
-      double more = (x[c] < below ? f[c] : curved) * per[c];
-      lost[c] = (x[c] <= upto ? f[c] : curved) * per[c];
+      double more = (straight && x[c] < below ? f[c] : curved) * per[c];
+      lost[c] = (straight && x[c] <= upto ? f[c] : curved) * per[c];
       sum += f[c] * x[c] * (divisor < least ? 1 : part);
       best = more > best ? more : best;
       b[c] = x[c] * prices[c];
@@ -566,4 +624,11 @@ EXPORT void eddy_settle(Size n, Size m, Size straight, double kink, const double
   certificate[0] = optimality;
   certificate[1] = clearing;
   certificate[2] = spent_off;
+}
+
+EXPORT void eddy_settle(Size n, Size m, Size straight, double kink, const double *fraction, const double *speed,
+                        const double *budget, const double *capacity, const double *prices, const double *shares,
+                        double *utilities, double *certificate, double *room) {
+  if (straight) settle(n, m, 1, kink, fraction, speed, budget, capacity, prices, shares, utilities, certificate, room);
+  else settle(n, m, 0, kink, fraction, speed, budget, capacity, prices, shares, utilities, certificate, room);
 }

@@ -25,10 +25,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eddy.policy.dispatch.allocation import SlotAllocation
 from eddy.policy.dispatch.forecast import items_of
 from eddy.policy.dispatch.memory import PolicyMemory
 from eddy.policy.dispatch.rank import Constants
-from eddy.policy.dispatch.round import Round
 from eddy.policy.dispatch.view import Dispatch, DispatchView
 
 
@@ -47,9 +47,9 @@ class Eddy(Constants):
         memory: PolicyMemory = view.memory
         if not len(view.jobs):
             return Dispatch((), self._forget(memory, view))
-        round_ = Round(self, view, memory)
-        round_.play()
-        return Dispatch(tuple(round_.decisions), round_.memory(), view.now_s + self.interval_s)
+        allocation = SlotAllocation(self, view, memory)
+        allocation.play()
+        return Dispatch(tuple(allocation.decisions), allocation.memory(), view.now_s + self.interval_s)
 
     def _forget(self, memory: PolicyMemory, view: DispatchView) -> PolicyMemory:
         """What stays when no job is left."""

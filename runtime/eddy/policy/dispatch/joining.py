@@ -7,6 +7,7 @@ saved serves everyone behind. So a task joins the job that works on its module, 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from math import inf
 
 from eddy.policy.dispatch.choice import fits, needs_no_load
 from eddy.policy.dispatch.job_view import JobView, TaskView
@@ -15,7 +16,7 @@ from eddy.policy.dispatch.view import DispatchView, SlotView
 
 
 class Joining:
-    """Slots that tasks wait for in one decision; each is promised once.
+    """Slots that tasks wait for in one decision; those who wait for the same one are served one after another.
 
     Args:
         view: The world.
@@ -35,10 +36,17 @@ class Joining:
     ) -> None:
         self._view, self._outlooks, self._leaving = view, outlooks, leaving
         self._load_s, self._most_s = load_s, most_s
-        self._promised: set[int] = set()
+        self._promised_s: dict[int, float] = {}
+        """By slot: seconds that those who wait for it will work there."""
 
-    def join(self, job: JobView, task: TaskView) -> bool:
-        """Whether the task will find its module in a slot soon; the slot that comes first is promised to it."""
+    def join(self, job: JobView, task: TaskView, latency_s: float) -> bool:
+        """Whether the task will find its module in a slot soon; the slot that comes first is promised to it.
+
+        Args:
+            job: Whose task.
+            task: It.
+            latency_s: Seconds one of its items takes.
+        """
         found = [
             (wait_s, slot.index)
             for slot in self._view.slots
@@ -48,17 +56,18 @@ class Joining:
         ]
         if not found:
             return False
-        self._promised.add(min(found)[1])
+        left = job.batch - task.items_done
+        own_s = left * latency_s if items_ready(job, task) >= left else inf
+        slot = min(found)[1]
+        self._promised_s[slot] = self._promised_s.get(slot, 0.0) + own_s
         return True
 
     def _wait_s(self, slot: SlotView, job: JobView, task: TaskView) -> float | None:
         """Seconds until a slot with the task's module is given back; None where it is not, or too late."""
         if slot.job is None or slot.task is None or slot.job == job.id:
             return None
-        if slot.index in self._promised or slot.index in self._leaving:
+        if slot.index in self._leaving:
             return None
-        if not (slot.loading or slot.running):
-            return None  # Nothing ends there, so nobody would be asked again: two jobs could wait for each other.
         holder = self._outlooks.get(slot.job)
         if holder is None or not needs_no_load(slot, job, task) or not fits(slot, task):
             return None
@@ -67,5 +76,8 @@ class Joining:
         left = other.batch - own.items_done
         if items_ready(other, own) < left:
             return None
-        wait_s = left * holder.latency_s[own.id] + (self._load_s if slot.loading else 0.0)
+        if not (slot.loading or slot.running or left):
+            return None  # Nothing ends there, so nobody would be asked again: two jobs could wait for each other.
+        wait_s = self._promised_s.get(slot.index, 0.0)
+        wait_s += left * holder.latency_s[own.id] + (self._load_s if slot.loading else 0.0)
         return wait_s if wait_s < self._most_s else None

@@ -52,6 +52,24 @@ def items_ready(job: JobView, task: TaskView) -> int:
     return min([job.tasks[p].items_done for p in task.predecessors], default=job.batch) - task.items_done
 
 
+def done_soon(job: JobView, latency_s: tuple[float, ...], within_s: float) -> list[int]:
+    """Items each task will have done after so many seconds in the slots that the job has, as far as is known."""
+    done = [task.items_done for task in job.tasks]
+    for task in incomplete_tasks(job):
+        if task.slot is not None:
+            fed = min([done[p] for p in task.predecessors], default=job.batch)
+            done[task.id] = min(fed, task.items_done + int(within_s / max(latency_s[task.id], 1e-9)))
+    return done
+
+
+def items_soon(job: JobView, task: TaskView, latency_s: tuple[float, ...], within_s: float) -> int:
+    """Items of a task that could be done one after another once so many seconds have passed."""
+    if not task.predecessors:
+        return job.batch - task.items_done
+    done = done_soon(job, latency_s, within_s)
+    return min(done[p] for p in task.predecessors) - task.items_done
+
+
 def stalled_tasks(job: JobView, pipelined: bool) -> frozenset[int]:
     """Incomplete tasks that cannot do their next item, none of whose predecessors, back to the first task, has a slot.
 
@@ -162,7 +180,7 @@ def _look(job: JobView, latency_s: tuple[float, ...], load_s: float, pipelined: 
     ready: list[TaskView] = []
     early: list[TaskView] = []
     for task in tasks_to_place(job, pipelined):
-        items = items_ready(job, task)
+        items = items_soon(job, task, latency_s, load_s) if pipelined else items_ready(job, task)
         enough = items + task.items_done >= job.batch or items * latency_s[task.id] >= 0.5 * load_s
         # Without items it would wait, however short a load is; what is taken for waiting must not ask as if it worked.
         (ready if enough and items > 0 else early).append(task)

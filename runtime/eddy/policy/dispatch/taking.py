@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from eddy.policy.dispatch.choice import can_start, fits
 from eddy.policy.dispatch.job_view import JobView, TaskView
-from eddy.policy.dispatch.outlook import Outlook, stalled_tasks
+from eddy.policy.dispatch.outlook import Outlook, items_soon, stalled_tasks
 from eddy.policy.dispatch.rank import Constants
 from eddy.policy.dispatch.view import DispatchView, SlotView
 
@@ -15,14 +15,14 @@ Rank = Callable[[JobView, Outlook, int], float]
 """The rank of a job's next slot when it has so many."""
 
 
-class Held(NamedTuple):
+class HeldSlot(NamedTuple):
     """A slot that could be taken from its job.
 
     Attributes:
         slot: The slot.
         job: Who has it.
         task: For what.
-        waits: Whether the task waits there for its predecessors.
+        waits: Whether the task waits there for its predecessors, longer than a load takes.
         value: What the slot counts for the job: the rank at which it would ask for it.
         wait_s: Seconds until it could be had, at most: those of the item that runs.
     """
@@ -66,7 +66,7 @@ class Takings:
         self.coming = len(self.leaving)
         self.settled = False
         self.held: dict[int, int] = {}
-        self._takeable: list[Held] | None = None
+        self._takeable: list[HeldSlot] | None = None
         """None where it must be recomputed."""
 
     def take(self, job: JobView, outlook: Outlook, task: TaskView, rank: float, *, at_once: bool = False) -> int | None:
@@ -103,7 +103,14 @@ class Takings:
         self._takeable = None
         return taken.slot.index
 
-    def _held(self, slot: SlotView) -> Held | None:
+    def _works(self, job: JobView, task: TaskView, outlook: Outlook) -> bool:
+        """Whether a task does an item in its slot, or will within a load: as it was asked for, so that slots in which
+        tasks wait for their predecessors do not change hands for ever."""
+        if not self._constants.pipelined:
+            return can_start(job, task, False)
+        return items_soon(job, task, outlook.latency_s, outlook.load_s) > 0
+
+    def _held(self, slot: SlotView) -> HeldSlot | None:
         """A slot that could be taken from its job."""
         if slot.job is None or slot.task is None or slot.loading or slot.index in self.leaving:
             return None
@@ -111,8 +118,8 @@ class Takings:
         if holder is None:
             return None
         job = self._view.jobs.job(slot.job)
-        waits = not slot.running and not can_start(job, job.tasks[slot.task], self._constants.pipelined)
+        waits = not slot.running and not self._works(job, job.tasks[slot.task], holder)
         held = self.held.get(slot.job, holder.held)
         value = self._rank(job, holder, max(held - 1, 0)) * (self._constants.idle if waits else 1.0)
         wait_s = holder.latency_s[slot.task] if slot.running else 0.0
-        return Held(slot, slot.job, slot.task, waits, value, wait_s)
+        return HeldSlot(slot, slot.job, slot.task, waits, value, wait_s)

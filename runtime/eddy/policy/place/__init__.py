@@ -9,6 +9,7 @@ from eddy.policy.place.default import default
 from eddy.policy.place.joint import joint, joint_bound
 from eddy.policy.place.ljf import ljf
 from eddy.policy.place.network import network
+from eddy.policy.place.prompt import prompt
 from eddy.policy.place.sjf import sjf
 from eddy.policy.place.successive_batches import waves
 
@@ -28,6 +29,7 @@ def _waves(instance: Instance) -> Placement:
 
 METHODS: Mapping[str, Callable[[Instance], Placement]] = {
     "default": default,
+    "prompt": prompt,
     "computation": _computation,
     "network": network,
     "joint": joint,

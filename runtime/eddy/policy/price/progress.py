@@ -65,8 +65,10 @@ def curves_of(view: PriceView, column: int, predictor: ProgressPredictor) -> Cur
 
 def cores_for(curve: ProgressCurve, progress: float) -> float:
     """Fewest cores that reach a progress, in parts of a core; as many as help at all where none do."""
-    reached = curve.by_cores
-    last = curve.most_cores
+    return _cores_of(curve.by_cores, curve.most_cores, progress)
+
+
+def _cores_of(reached: Sequence[float], last: int, progress: float) -> float:
     if progress >= reached[last]:
         return float(last)
     above = bisect_left(reached, progress)
@@ -88,10 +90,12 @@ def levelled(curves: Sequence[ProgressCurve], weights: Sequence[float], least: S
         cores: To be shared.
     """
     most = max(curve.by_cores[-1] / weight for curve, weight in zip(curves, weights, strict=True))
-    every = tuple(zip(curves, weights, least, strict=True))
+    # Looked for once: the search below asks some forty times.
+    ends = [curve.most_cores for curve in curves]
+    every = tuple(zip((curve.by_cores for curve in curves), ends, weights, least, strict=True))
 
     def at(level: float) -> list[float]:
-        return [max(cores_for(curve, level * weight), floor) for curve, weight, floor in every]
+        return [max(_cores_of(reached, last, level * weight), floor) for reached, last, weight, floor in every]
 
     shares = at(most)
     if sum(shares) > cores:

@@ -15,7 +15,8 @@ from eddy.board.model import ModelBoard
 from eddy.core.records import JobEvent, JobRecord
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
-from eddy.hypervisor.job import Fits
+from eddy.hypervisor.job_records import record_of
+from eddy.hypervisor.job_views import Fits
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.hypervisor.translate import fits, item_name, to_input
@@ -210,7 +211,7 @@ class _Loop:
         machine, load, starts = self.machine, None, iter(self.machine.starts)
         self.log += outcome.log
         for number in outcome.ended:
-            self.jobs[number] = machine.inner.job(number).record()
+            self.jobs[number] = record_of(machine.inner.job(number))
         for command in outcome.commands:
             if isinstance(command, m.LaunchItem):
                 self._pass(next(starts))

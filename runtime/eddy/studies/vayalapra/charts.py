@@ -103,5 +103,5 @@ def utilisation(path: Path, found: Results, mechanisms: tuple[str, ...] = MECHAN
         axis.set_title(f"user set {user_set}", fontsize=10)
         axis.set_ylim(0, 105)
     axes[0][0].set_ylabel("utilisation, %")
-    axes[0][0].legend(fontsize=7)
+    axes[0][0].legend(fontsize=7, loc="lower left")
     _save(figure, path)

@@ -1,6 +1,8 @@
 """User sets 1 to 3 of [000] live: the hypervisor itself on the model of `de10pro`, its clusters those of Table 5.3.
 
-Three tenants of weights 1, 4 and 1 always have kernels waiting. The engine shares the cores by a price policy, as on a
+Three tenants of weights 1, 4 and 1 always have kernels waiting, of each of their workloads as many: were the next one
+of whichever has ended, a tenant would run more of its quick kernels under one policy than under another, and speedups
+would compare what it ran, not how fast. The engine shares the cores by a price policy, as on a
 board; nothing is told to it but what it measures. What a slice takes is calibrated by the kept runs on the RTL: a
 work-group takes longer where its tenant runs on more cores of the cluster, as was measured on so many. What the cores
 count says the F of those runs. Tables 5.4 to 5.6 fix what a user runs on which cluster; here each of its workloads may
@@ -14,6 +16,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -43,13 +46,13 @@ GROUP_S = 2e-5
 """Seconds a work-group takes one core of the base cluster."""
 ITEMS = 8
 """Work-items of a work-group."""
-GROUPS = 6_000
+GROUPS = 1_500
 """Work-groups of a kernel."""
 QUANTUM_S = 1e-3
 EPOCHS = 20
 """Quanta of an epoch."""
-PENDING = 6
-"""Kernels of a workload that a user has waiting or running."""
+PENDING = 12
+"""Kernels that a user has waiting or running."""
 CYCLES = 1_000_000
 """What a slice counts: only how lanes take part in it matters."""
 INTEGER = "resnet50"
@@ -92,11 +95,11 @@ class CalibratedBoard(ModelBoard):
     """The model of `de10pro`, on which slices take what the RTL was measured to take, and count what it counted.
 
     Attributes:
-        done_s: By family, which is a job: seconds one core of the base cluster would have taken for what was done.
+        done_s: By owner and workload: seconds one core of the base cluster would have taken for what was done.
         owner: Whose job it is, by its number.
     """
 
-    done_s: dict[str, float]
+    done_s: dict[tuple[str, str], float]
     owner: dict[str, str]
     _times: dict[str, float]
     _running: dict[str, tuple[int, Cluster, Launch]]
@@ -144,8 +147,8 @@ class CalibratedBoard(ModelBoard):
             del self._times[event.item]
             assert launch.kernel is not None
             if event.kind is EventKind.ITEM_DONE:
-                done_s = launch.kernel.groups * GROUP_S
-                self.done_s[launch.kernel.family] = self.done_s.get(launch.kernel.family, 0.0) + done_s
+                whose = self.owner[launch.kernel.family], _workload(launch)
+                self.done_s[whose] = self.done_s.get(whose, 0.0) + launch.kernel.groups * GROUP_S
             counted = counters_of(fraction(_workload(launch), cluster), cluster.threads, CYCLES)
             self._cores[event.item] = CoreReport(launch.kernel.cores[0], counted)
         found = self._cores.get(event.item)
@@ -162,7 +165,7 @@ class LiveWindow:
 
     Attributes:
         seconds: Of board time.
-        speedup: What each got done, in cores of the base cluster, (n,).
+        done: By user and workload: what got done, in cores of the base cluster.
         had: Core-seconds over those of the window, (n, m).
         promised: Shares, averaged over the window, (n, m).
         price: Of a PE at its end, (m,).
@@ -170,11 +173,16 @@ class LiveWindow:
     """
 
     seconds: float
-    speedup: Floats
+    done: Mapping[tuple[str, str], float]
     had: Floats
     promised: Floats
     price: Floats
     busy: float
+
+    @property
+    def speedup(self) -> Floats:
+        """What each got done, in cores of the base cluster, (n,)."""
+        return np.array([sum(done for (who, _), done in self.done.items() if who == user) for user in USERS])
 
     @property
     def off(self) -> Floats:
@@ -212,30 +220,29 @@ class Live:
         profile, self.board, self.store = load_profile(PROFILE), CalibratedBoard.made(), Store(":memory:")
         weights = dict(zip(USERS, WEIGHTS, strict=True))
         for user in USERS:
-            self.store.put_tenant(TenantRecord(user, key_hash=user, attributes={"weight": weights[user]}))
+            self.store.tenants.put(TenantRecord(user, key_hash=user, attributes={"weight": weights[user]}))
         settings = PriceSettings(quantum_s, epoch_s=EPOCHS * quantum_s, configure_s=configure_s)
         named = {name: profile.configurations[name] for name in {begin, *choices}}
         self.loop = PriceLoop(policy, cluster_kinds(modules), weights.__getitem__, settings, named)
-        self.loop.wanted = dict(named[begin])
+        self.loop.offers.wanted = dict(named[begin])
         planner = KernelPlanner(modules, compiler or Compiler(), KernelLimits(time_limit_s=1.0))
-        workloads = {(user, kernel_of(w)) for user, own in zip(USERS, USER_SETS[user_set], strict=True) for w in own}
         self.engine = Engine(
             self.board, FirstComeFirstServed(), self.store, {}, modules, None, planner, price=self.loop
         )
         self._owner = self.board.owner
-        self._work = {key: _request(self.store, *key, groups) for key in sorted(workloads)}
+        self._work = {
+            user: cycle([_request(self.store, user, kernel_of(w), groups) for w in sorted(set(own))])
+            for user, own in zip(USERS, USER_SETS[user_set], strict=True)
+        }
         self.engine.start()
         self._top_up()
 
     def _top_up(self) -> None:
-        """Six kernels of every workload of every user wait or run, always: one for each cluster, and more to come."""
-        there: Counter[tuple[str, str]] = Counter()
-        for job in self.engine.machine.jobs.values():
-            assert job.spec.kernel is not None
-            there[job.spec.tenant, job.spec.kernel.name] += 1
-        for (user, kernel), request in self._work.items():
-            for _ in range(PENDING - there[user, kernel]):
-                self._owner[str(self.engine.intake.accept(request).id)] = user
+        """`PENDING` kernels of every user wait or run, always, its workloads in turn."""
+        there = Counter(job.spec.tenant for job in self.engine.machine.jobs.values())
+        for user, work in self._work.items():
+            for _ in range(PENDING - there[user]):
+                self._owner[str(self.engine.intake.accept(next(work)).id)] = user
         self.engine.step()
 
     def until(self, at_s: float) -> None:
@@ -248,13 +255,13 @@ class Live:
 
     def window(self, seconds: float) -> LiveWindow:
         """Go on for so long, the clusters staying what they are."""
-        began_s, done, had = self.engine.now_s, self._done(), self._had()
+        began_s, before, had = self.engine.now_s, dict(self.board.done_s), self._had()
         self.until(began_s + seconds)
         lasted_s, cores = self.engine.now_s - began_s, [account.cores for account in self._accounts()]
         share = (self._had() - had) / lasted_s
         return LiveWindow(
             lasted_s,
-            (self._done() - done) / lasted_s,
+            {which: (done_s - before.get(which, 0.0)) / lasted_s for which, done_s in self.board.done_s.items()},
             share,
             self._promised(began_s),
             np.array([self.loop.price(slot) for slot in sorted(self.loop.accounts)]),
@@ -269,12 +276,6 @@ class Live:
 
     def _accounts(self) -> list[CoreAccount]:
         return [self.loop.accounts[slot] for slot in sorted(self.loop.accounts)]
-
-    def _done(self) -> Floats:
-        sums = dict.fromkeys(USERS, 0.0)
-        for job, seconds in self.board.done_s.items():
-            sums[self._owner[job]] += seconds
-        return np.array([sums[user] for user in USERS])
 
     def _had(self) -> Floats:
         return np.array([[account.delivered_s.get(user, 0.0) for account in self._accounts()] for user in USERS])
@@ -300,7 +301,7 @@ def _request(store: Store, user: str, kernel: str, groups: int) -> JobRequest:
     source = SOURCE.replace("NAME", kernel).replace("TYPE", kind).replace("ONE", one)
     data = bytes(64)
     sha256 = hashlib.sha256(data).hexdigest()
-    store.put_blob(user, sha256, data)
+    store.blobs.put(user, sha256, data)
     arguments = (Buffer(sha256, "<u4" if kind == "uint" else "<f4", (16,)),)
     body = KernelRequest(source, kernel, (groups * ITEMS,), arguments, (ITEMS,)).to_json()
     return JobRequest(user, "", kernel=body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -209,8 +210,20 @@ def _utilisation(figure: str, mechanisms: tuple[str, ...], out: Path, found: Res
 
 
 def figure_5_7(out: Path, found: Results) -> list[Row]:
-    """Utilisation on the market."""
-    return _utilisation("5.7", ("market",), out, found)
+    """Utilisation on the market, and what became of the rest."""
+    return [
+        *_utilisation("5.7", ("market",), out, found),
+        *(_wasted(s, name, found) for s, name in product(USER_SETS, CONFIGURATIONS)),
+    ]
+
+
+def _wasted(user_set: str, name: str, found: Results) -> Row:
+    """What utilisation is short of 100 % by: cores that ran nothing, and cores that did less than one alone."""
+    one, cores = found[user_set, name, "market"], sum(cluster.cores for cluster in CONFIGURATIONS[name])
+    idle = 1 - float(one.given.sum()) / cores
+    by_user = ", ".join(f"{lost:.1%}" for lost in one.lost.sum(axis=1) / cores)
+    what = f"user set {user_set}, {name}: core-seconds idle; lost to users 1 to 3 by running on several cores at once"
+    return Row("5.7", what, UNSTATED, f"{abs(idle):.1%}; {by_user}")
 
 
 def figure_5_10(out: Path, found: Results) -> list[Row]:

@@ -71,6 +71,8 @@ class Outcome:
         promised: Model speedup of the shares, (n,), in cores of `BASE`.
         speedup: Measured in the window, (n,), in the same unit.
         given: Core-seconds over those of the window, (n, m): the shares as they were delivered.
+        lost: Core-seconds over those of the window without gain, because every one of a tenant's cores on a
+            cluster does less than one alone, (n, m).
         utilisation: Of all core-seconds, the part that one core alone would have needed for what was done.
         in_turns: The same if tenants took turns on whole clusters, as [000] 5.3 has it, for the same shares.
     """
@@ -80,6 +82,7 @@ class Outcome:
     promised: Floats
     speedup: Floats
     given: Floats
+    lost: Floats
     utilisation: float
     in_turns: float
 
@@ -118,7 +121,7 @@ def outcome(user_set: str, name: str, mechanism: str, window_s: float) -> Outcom
     promised = (rates * x / np.maximum(x * (1 - f) + f, 1.0)).sum(axis=1)
     cores = float(here.capacity.sum())
     speedup = (rates * done).sum(axis=1)
-    return Outcome(x, decision.prices, promised, speedup, given, float(done.sum()) / cores, turns / cores)
+    return Outcome(x, decision.prices, promised, speedup, given, given - done, float(done.sum()) / cores, turns / cores)
 
 
 def chosen(user_set: str) -> tuple[str, Mapping[str, float]]:

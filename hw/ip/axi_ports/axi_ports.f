@@ -1,0 +1,1 @@
+rtl/axi_ports.svh

@@ -1,0 +1,2 @@
+-f ../zynqmp/zynqmp.f
+rtl/kv260.sv

@@ -1,0 +1,2 @@
+-f ../zynqmp/zynqmp.f
+rtl/zcu104.sv

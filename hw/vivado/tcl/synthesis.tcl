@@ -1,0 +1,29 @@
+# Each part is synthesized once: the static part with slots as black boxes, every module out of context.
+proc make_slot_clock {part mhz} {
+  create_ip -name clk_wiz -vendor xilinx.com -library ip -version 6.0 -module_name slot_clock
+  set_property -dict [list CONFIG.PRIM_IN_FREQ $mhz CONFIG.PRIM_SOURCE No_buffer CONFIG.USE_DYN_RECONFIG true \
+    CONFIG.INTERFACE_SELECTION Enable_AXI CONFIG.CLKOUT1_REQUESTED_OUT_FREQ 100.000 CONFIG.USE_RESET false] [get_ips slot_clock]
+  generate_target all [get_ips slot_clock]
+  synth_ip [get_ips slot_clock]
+}
+
+proc synthesize_static {} {
+  global root board part shell_mhz static_list identity_of
+  create_project -in_memory -part $part
+  make_slot_clock $part $shell_mhz
+  set folders [read_list $root/$static_list]
+  synth_design -top $board -part $part -include_dirs $folders -verilog_define SYNTHESIS=1 -generic BuildHash=64'h$identity_of(static)
+  write_checkpoint -force static_synth.dcp
+  close_project
+}
+
+proc synthesize_module {name top list parameters} {
+  global root part identity_of
+  create_project -in_memory -part $part
+  set folders [read_list $root/$list]
+  set generics [list -generic BuildHash=64'h$identity_of($name)]
+  foreach parameter $parameters { lappend generics -generic $parameter }
+  synth_design -mode out_of_context -top $top -part $part -include_dirs $folders -verilog_define SYNTHESIS=1 {*}$generics
+  write_checkpoint -force modules/$name.dcp
+  close_project
+}

@@ -1,0 +1,31 @@
+"""The log of a process that serves HTTP: on standard error, whoever writes to it.
+
+As structlog begins it writes to standard output, with the values of all local variables: into the answer of `--json`,
+secrets among it, and into a pipe that nobody reads, which stops the process.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+from eddy import logs
+
+
+def configure(level: str, form: str) -> None:
+    """Have everything that is logged written so, as `eddy.logs.configure` has it, structlog's records among it."""
+    logs.configure(level, form)
+    threshold = getattr(logging, level.upper())
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            lambda _, __, values: logs.render(values, form),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(threshold),
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # as it is when something is said
+    )

@@ -1,0 +1,111 @@
+"""The kernel's FPGA manager on a Zynq UltraScale+: a bitstream goes in as a file below /lib/firmware.
+
+A write of the file's name to `firmware` comes back when the load has ended. The driver looks at two things, that the
+port was idle and that DONE is high, and DONE stays high during a partial load: a partial bitstream with a wrong CRC
+comes back **without** an error. Only the identity of what is in the slot says that a partial load was good.
+
+Ref: Linux `drivers/fpga/zynqmp-fpga.c`, Xilinx's `fpga-mgr.c` (sysfs `flags`, `firmware`).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+from array import array
+from pathlib import Path
+
+from eddy.core.errors import ConfigurationFailed, ImageRefused
+
+MANAGER = Path("/sys/class/fpga_manager/fpga0")
+FIRMWARE = Path("/lib/firmware")
+PARTIAL_NAME = "eddy-partial.bin"
+"""One file for every partial load: there is one configuration port, and nothing piles up."""
+_PARTIAL_FLAG = "1"
+_WRITE_STEP = "firmware"
+
+
+class FpgaManager:
+    """The configuration port as the kernel offers it.
+
+    Args:
+        manager: Its folder in sysfs.
+        firmware: Where the kernel looks for files.
+    """
+
+    def __init__(self, manager: Path = MANAGER, firmware: Path = FIRMWARE) -> None:
+        self._manager, self._firmware = manager, firmware
+
+    def state(self) -> str:
+        """What the kernel says of the fabric: `operating`, `unknown` after power-up, or where a load went wrong.
+
+        Raises:
+            ConfigurationFailed: There is no FPGA manager.
+        """
+        try:
+            return (self._manager / "state").read_text(encoding="ascii").strip()
+        except OSError as error:
+            raise ConfigurationFailed(
+                f"there is no FPGA manager at {self._manager} ({error.strerror}); boot a kernel with"
+                " CONFIG_FPGA_MGR_ZYNQMP_FPGA",
+                cause="fpga-manager",
+            ) from error
+
+    def load_partial(self, file: Path) -> None:
+        """Load a partial `.bit`; the rest of the fabric goes on. Nothing says whether its CRC was right.
+
+        Raises:
+            ConfigurationFailed: The kernel refused it; says at which step, and its errno.
+            ImageRefused: It is no `.bit` file.
+        """
+        binary = self._firmware / PARTIAL_NAME
+        try:
+            binary.write_bytes(to_binary(file.read_bytes()))
+            self._put("flags", _PARTIAL_FLAG)
+            self._put(_WRITE_STEP, PARTIAL_NAME)
+        except OSError as error:
+            name = errno.errorcode.get(error.errno or 0, "?")
+            raise ConfigurationFailed(
+                f"the kernel refused the load: {name} ({os.strerror(error.errno or 0)}), FPGA manager:"
+                f" {self.state()}; dmesg says more",
+                cause="configuration-error",
+                errno=error.errno,
+            ) from error
+        finally:
+            binary.unlink(missing_ok=True)
+
+    def _put(self, attribute: str, text: str) -> None:
+        # Not buffered: a buffered file writes again while it is closed after an error, which would be another load.
+        with (self._manager / attribute).open("wb", buffering=0) as file:
+            file.write(text.encode("ascii"))
+
+
+def to_binary(data: bytes) -> bytes:
+    """The payload of a `.bit` file as the FPGA manager takes it: without the header, each word's bytes reversed.
+
+    Raises:
+        ImageRefused: It is no `.bit` file, or cut short.
+    """
+    try:
+        body = data[_payload_offset(data) :]
+    except (struct.error, IndexError) as error:
+        raise ImageRefused(f"not a .bit file: its header cannot be read ({error})", field="file") from error
+    words = array("I", body)
+    words.byteswap()
+    return words.tobytes()
+
+
+def _payload_offset(data: bytes) -> int:
+    """Where the payload begins (Ref: the format as Vivado writes it, tags `a` to `e`)."""
+    at: int = 2 + struct.unpack_from(">H", data, 0)[0] + 2
+    while data[at : at + 1] != b"e":
+        if data[at : at + 1] not in (b"a", b"b", b"c", b"d"):
+            raise ImageRefused("not a .bit file: its header has a field that no tool writes", field="file")
+        (length,) = struct.unpack_from(">H", data, at + 1)
+        at += 3 + length
+    (promised,) = struct.unpack_from(">I", data, at + 1)
+    at += 5
+    if len(data) - at != promised or promised % 4:
+        there = len(data) - at
+        raise ImageRefused(f"the .bit file is cut short: {promised} bytes promised, {there} there", field="file")
+    return at

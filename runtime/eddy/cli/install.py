@@ -1,0 +1,188 @@
+"""`eddy install`: Eddy as two services of a board, upgraded and rolled back by a link, removed without a trace."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+import typer
+
+from eddy.cli.install_files import CURRENT, GROUP, PREVIOUS, UNITS, USER, below, files
+from eddy.cli.options import PROFILE, AsJson, option
+from eddy.cli.output import errors_in_one_line, print_json, say
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.files import os_errors
+
+DATA = ("var/lib/eddy", "var/lib/eddy-boardd", "var/cache/eddy", "run/eddy")
+"""Folders that the services make and fill."""
+BITSTREAMS, TRUSTED = PurePosixPath("lib/firmware/eddy"), PurePosixPath("etc/eddy/trusted-keys")
+"""Where boardd looks for a board's bitstreams, a folder a profile, and for the keys that may have signed them."""
+
+ROOT = Path("/")
+
+
+def install(
+    profile: Annotated[str, option("profile")] = PROFILE,
+    root: Annotated[Path, typer.Option("--root", help="Where the board's file system lies.")] = ROOT,
+    environment: Annotated[
+        Path | None, typer.Option("--environment", help="Virtual environment to run; by default this command's.")
+    ] = None,
+    bitstreams: Annotated[
+        Path | None, typer.Option("--bitstreams", help="Package of bitstreams, as the board's build made it.")
+    ] = None,
+    rollback: Annotated[bool, typer.Option("--rollback", help="Go back to the environment in use before.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take everything away but jobs and keys.")] = False,
+    purge: Annotated[bool, typer.Option("--purge", help="With --remove: jobs and keys, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Install Eddy's services on a board, or remove them."""
+    with errors_in_one_line(as_json):
+        if purge and not remove:
+            raise InvalidRequest("--purge goes with --remove: it deletes jobs and keys", field="purge")
+        live = root == ROOT
+        if live and os.geteuid() != 0:
+            raise InvalidRequest("only root may install services; say sudo eddy install", field="root")
+        with os_errors(root):
+            if remove:
+                uninstall(root, live, purge)
+            elif rollback:
+                swap_back(root)
+                _manage(live, ["systemctl", "try-restart", *UNITS])
+            else:
+                put_in_place(root, profile, environment or Path(sys.prefix), live, bitstreams)
+        if as_json:
+            in_use, before = _link(below(root, CURRENT)), _link(below(root, PREVIOUS))
+            print_json({"environment": in_use and str(in_use), "previous": before and str(before)})
+
+
+def put_in_place(root: Path, profile: str, environment: Path, live: bool, bitstreams: Path | None = None) -> None:
+    """Write the files, and put the environment in use; the one in use until now is kept to go back to.
+
+    Raises:
+        NotFound: No such profile, or the environment has no `eddy`.
+        InvalidRequest, ImageRefused: The package of bitstreams is not one for this board, or not as it was made.
+        StorageFailed: A file cannot be written.
+    """
+    from eddy.board.profile import load_profile
+
+    board = load_profile(profile)
+    if not (environment / "bin" / "eddy").is_file():
+        message = f"{environment} has no bin/eddy; pip install 'eddy[serve,board]' in it first"
+        raise NotFound(message, field="environment")
+    if bitstreams is not None:
+        _put_bitstreams(root, profile, bitstreams, board.requires_signature)
+    python = next(((environment / "lib").glob("python3.*")), None)
+    for each in files(profile, python.name if python else f"python3.{sys.version_info[1]}"):
+        target = below(root, each.path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _replace(target, each.text)
+    current, previous = below(root, CURRENT), below(root, PREVIOUS)
+    current.parent.mkdir(parents=True, exist_ok=True)
+    in_use = _link(current)
+    if in_use not in (None, environment):
+        _point(previous, in_use)
+    _point(current, environment)
+    _manage(live, ["systemd-sysusers", "eddy.conf"])
+    _manage(live, ["udevadm", "control", "--reload"])
+    _manage(live, ["systemctl", "daemon-reload"])
+    _manage(live, ["systemctl", "enable", *UNITS])
+    _manage(live, ["systemctl", "restart", *UNITS])
+    say(f"eddy: {environment} is in use; jobs go to /var/lib/eddy, logs to the journal (journalctl -u 'eddy-*')")
+
+
+def _put_bitstreams(root: Path, profile: str, package: Path, required: bool) -> None:
+    from eddy.board.package import checked, put
+    from eddy.trust import trusted
+
+    keys = below(root, TRUSTED)
+    names = checked(package, profile, trusted(keys if keys.is_dir() else None), required)
+    put(package, names, below(root, BITSTREAMS) / profile)
+
+
+def swap_back(root: Path) -> None:
+    """Put the environment before the one in use in its place, and the other way round.
+
+    Raises:
+        Conflict: There is none.
+    """
+    current, previous = below(root, CURRENT), below(root, PREVIOUS)
+    in_use, before = _link(current), _link(previous)
+    if in_use is None or before is None:
+        raise Conflict(
+            "there is no environment to go back to: nothing was upgraded since eddy install", field="rollback"
+        )
+    _point(current, before)
+    _point(previous, in_use)
+    say(f"eddy: {before} is in use again")
+
+
+def uninstall(root: Path, live: bool, purge: bool) -> None:
+    """Stop the services and take away what `put_in_place` wrote; with `purge` what they wrote, and their user."""
+    _manage(live, ["systemctl", "disable", "--now", *UNITS])
+    for each in files(""):
+        _unlink(root, below(root, each.path))
+    for link in (CURRENT, PREVIOUS):
+        _unlink(root, below(root, link))
+    shutil.rmtree(below(root, BITSTREAMS), ignore_errors=True)
+    _manage(live, ["systemctl", "daemon-reload"])
+    _manage(live, ["udevadm", "control", "--reload"])
+    if purge:
+        for folder in DATA:
+            shutil.rmtree(root / folder, ignore_errors=True)
+        _manage(live, ["userdel", USER])
+        _manage(live, ["groupdel", GROUP])
+    say("eddy: removed" + ("" if purge else "; jobs and keys stay in /var/lib/eddy, --purge deletes them, too"))
+
+
+def _replace(target: Path, text: str) -> None:
+    temporary = target.with_name(f".{target.name}.new")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.chmod(0o644)
+    temporary.replace(target)
+
+
+def _link(path: Path) -> Path | None:
+    return path.readlink() if path.is_symlink() else None
+
+
+def _point(link: Path, target: Path | None) -> None:
+    """Point a link somewhere, in one step: whoever starts a service sees the one or the other."""
+    assert target is not None
+    temporary = link.with_name(f".{link.name}.new")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target)
+    temporary.replace(link)
+
+
+def _unlink(root: Path, path: Path) -> None:
+    """Remove a file and the folders above it that are empty now; those every system has stay."""
+    path.unlink(missing_ok=True)
+    for folder in path.relative_to(root).parents:
+        name = folder.as_posix()
+        if name in _EVERYWHERE or not (root / folder).is_dir() or any((root / folder).iterdir()):
+            return
+        (root / folder).rmdir()
+
+
+_EVERYWHERE = frozenset(
+    {".", "etc", "etc/systemd", "etc/systemd/system", "etc/udev", "etc/udev/rules.d"}
+    | {"usr", "usr/lib", "usr/lib/sysusers.d", "opt"}
+)
+
+
+def _manage(live: bool, command: Sequence[str]) -> None:
+    """Tell the system, where it is this one; a tool that fails says why itself, and the rest goes on."""
+    if not live:
+        return
+    try:
+        done = subprocess.run(command, check=False)
+    except FileNotFoundError:
+        say(f"eddy: {command[0]} is not here; do what `{' '.join(command)}` would")
+        return
+    if done.returncode:
+        say(f"eddy: `{' '.join(command)}` failed with {done.returncode}")

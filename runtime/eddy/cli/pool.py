@@ -1,0 +1,233 @@
+"""`eddy pool`: a pool of boards on NATS JetStream."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from eddy import signals
+from eddy.cli.local import connect
+from eddy.cli.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, Url, default, option
+from eddy.cli.output import errors_in_one_line, print_json, say
+from eddy.cli.serve import bitstreams_folder, not_installed
+from eddy.core.errors import NotFound
+from eddy.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from eddy.pool.admission import PoolAdmission
+
+app = typer.Typer(help="A pool of boards: one head places jobs on many boards.", no_args_is_help=True)
+
+DATA = "~/.local/share/eddy-pool"
+Data = Annotated[
+    str, typer.Option("--data", help="Directory of the pool's NATS server, its keys and the operator's key.")
+]
+BoardName = Annotated[str, typer.Argument(metavar="BOARD", help="Its name, as `eddy pool boards` shows it.")]
+
+
+@app.command()
+def up(
+    data: Data = DATA,
+    host: Annotated[str, typer.Option("--host", help="Address NATS listens on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="TCP port NATS listens on; 0 chooses a free one.")] = 4222,
+    as_json: AsJsonReady = False,
+) -> None:
+    """Run a NATS server with JetStream on this machine, for a pool without a cluster of its own."""
+    with signals.caught(), errors_in_one_line(as_json):
+        _installed()
+        from eddy.pool.nats_server import NatsServer
+
+        with NatsServer(Path(data).expanduser(), host, port).running() as server:
+            if as_json:
+                head_file = str(server.admission.head_file)
+                print_json({"head_file": head_file, "host": host, "port": server.port})
+            else:
+                say(f"eddy: the pool's NATS server listens on {host}:{server.port}")
+                say("eddy: `eddy pool admit BOARD` writes the file that a board joins with")
+            while server.process.poll() is None:
+                time.sleep(0.2)
+        say(f"eddy: the NATS server ended; {server.folder / 'nats.log'} says why")
+        raise typer.Exit(1)
+
+
+@app.command()
+def admit(
+    board: Annotated[str, typer.Argument(metavar="BOARD", help="Its name in the pool.")],
+    data: Data = DATA,
+    host: Annotated[str, typer.Option("--host", help="Address of this machine as the board reaches it.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let a board in: make its key, and the file that it joins with. Where `eddy pool up` runs."""
+    with errors_in_one_line(as_json):
+        file = _admission(data).admit(board, host)
+    if as_json:
+        print_json({"board": board, "file": str(file)})
+    else:
+        say(f"{board} may join: copy {file} to it, and `eddy serve --pool` that file")
+
+
+@app.command()
+def revoke(board: BoardName, data: Data = DATA, as_json: AsJson = False) -> None:
+    """Let a board in no longer: its connections are cut at once. Where `eddy pool up` runs."""
+    with errors_in_one_line(as_json):
+        _admission(data).revoke(board)
+    if as_json:
+        print_json({"board": board})
+    else:
+        say(f"{board} is out; what it had is placed again as its lease ends")
+
+
+def _admission(data: str) -> PoolAdmission:
+    """Who is let in by the servers of a folder.
+
+    Raises:
+        NotFound: There is no pool there.
+    """
+    _installed()
+    from eddy.pool.admission import PoolAdmission
+
+    folder = Path(data).expanduser()
+    if not (folder / "users.json").exists():
+        message = f"There is no pool in {folder}: run this where `eddy pool up` runs, with its --data."
+        raise NotFound(message, field="data", asked=str(folder))
+    return PoolAdmission(folder)
+
+
+@app.command()
+def serve(
+    pool: Annotated[str, option("pool")] = default("pool"),
+    bitstreams: Annotated[str, option("bitstreams")] = default("bitstreams"),
+    name: Annotated[str, typer.Option("--name", help="Of this head; empty is host and process.")] = "",
+    policy: Annotated[str, typer.Option("--policy", help="Policy that places, as `eddy place --method`.")] = "prompt",
+    egress_bps: Annotated[float, typer.Option("--egress-bps", help="What the store may send in all (bits/s).")] = 1e9,
+    replicas: Annotated[int, typer.Option("--replicas", help="NATS servers that keep each bucket.")] = 1,
+    data: Data = DATA,
+    host: Annotated[str, option("host")] = default("host"),
+    port: Annotated[int, option("port")] = default("port"),
+    as_json: AsJsonReady = False,
+) -> None:
+    """Run a head: the HTTP API over the pool. Any number may run; one of them places jobs."""
+    with signals.caught(), errors_in_one_line(as_json):
+        _installed()
+        from eddy.api import log_lines
+        from eddy.pool.serving import Head, HeadSettings
+
+        log_lines.configure(str(SETTINGS["log_level"].value()), str(SETTINGS["log_format"].value()))
+        folder = Path(data).expanduser()
+        settings = HeadSettings(
+            pool=pool or str(folder / "head.json"),
+            bitstreams=bitstreams_folder(bitstreams),
+            key_file=folder / "operator.key",
+            name=name or f"{socket.gethostname()}-{time.time_ns():x}",
+            policy=policy,
+            egress_bps=egress_bps,
+            host=host,
+            port=port,
+            replicas=replicas,
+        )
+        head = Head(settings)
+
+        def ready() -> None:
+            if as_json:
+                print_json({"url": head.url, "operator_key_file": str(settings.key_file)})
+            else:
+                say(f"eddy: the pool's head serves on {head.url}")
+                say(f"eddy: the operator's key is in {settings.key_file}, where the first head ran")
+
+        with signals.calling(head.stop):
+            head.run(ready)
+        say("eddy: stopped; jobs go on, and wait for another head to be placed")
+
+
+@app.command()
+def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Which head leads, and how many jobs wait and run."""
+    found = _pool(url, key, as_json)
+    if as_json:
+        print_json(found)
+        return
+    present = sum(board["present"] for board in found["boards"])
+    print(f"{found['leader'] or 'no head'} places by {found['policy']}: {present} of {len(found['boards'])} boards "
+          f"present, {found['waiting']} jobs wait, {found['on_boards']} are on boards")  # fmt: skip
+
+
+@app.command()
+def boards(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """The boards of the pool."""
+    found = _pool(url, key, as_json)["boards"]
+    if as_json:
+        print_json(found)
+        return
+    for board in found:
+        state = "away" if not board["present"] else f"drained: {board['drained']}" if board["drained"] else "present"
+        link = f"{board['link_bps'] / 1e6:.0f} Mbit/s" if board["link_bps"] else "link not measured"
+        print(
+            f"{board['name']:16} {board['kind']:14} {len(board['running'])} of {board['width']} jobs, {link}, {state}"
+        )
+
+
+@app.command()
+def drain(
+    board: BoardName,
+    because: Annotated[str, typer.Option("--because", help="Why, for operators who see it later.")] = "drained",
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Give a board no more jobs; what it has ends there."""
+    _change(board, because, url, key, as_json)
+
+
+@app.command()
+def undrain(board: BoardName, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Give a board jobs again."""
+    _change(board, "", url, key, as_json)
+
+
+@app.command()
+def explain(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+    """Where a job is, what its placement was decided on, and where it has been."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found: dict[str, Any] = client.transport.json("GET", f"/v1/pool/jobs/{job}/explain")
+    if as_json:
+        print_json(found)
+        return
+    why = found["why"]
+    print(f"job {found['id']} is {found['state']}" + (f" on {found['board']}" if found["board"] else ""))
+    if why:
+        print(
+            f"placed by {why['policy']}: the batch was to end in {why['makespan_s']:.3g} s, "
+            f"at best {why['bound_s']:.3g} s"
+        )
+        for name, times in why["kinds"].items():
+            print(f"  {name}: would take {times['p50_s']:.3g} s (p50), {times['p90_s']:.3g} s (p90)")
+    for move in found["moves"]:
+        print(f"taken from {move['from']} with {move['done']} items committed: {move['because']}")
+
+
+def _change(board: str, because: str, url: str, key: str, as_json: bool) -> None:
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.transport.json("PUT", f"/v1/pool/boards/{board}", body={"because": because})
+    if as_json:
+        print_json(found)
+    else:
+        say(f"{found['name']}: " + (f"drained ({found['drained']})" if found["drained"] else "gets jobs"))
+
+
+def _pool(url: str, key: str, as_json: bool) -> dict[str, Any]:
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found: dict[str, Any] = client.transport.json("GET", "/v1/pool")
+        return found
+
+
+def _installed() -> None:
+    """Refuse to begin without the extra."""
+    try:
+        import nats  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ModuleNotFoundError as missing:
+        raise not_installed(missing, "pool") from missing

@@ -1,0 +1,149 @@
+"""Which cluster a kernel is bound to: where it gets memory, runs, and leaves or begins again.
+
+Each tenant's kernels wait in line for a cluster. One is bound where its tenant has least to do for its share, and keeps
+its cluster until it has ended, unless its slot fails or it is moved (`cluster_moves`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from eddy.core.records import JobEventKind
+from eddy.hypervisor.cluster_loads import ClusterLoads
+from eddy.hypervisor.cluster_trials import ClusterTrials
+from eddy.hypervisor.job import BufferState, Job
+from eddy.hypervisor.kernel_queues import KernelQueues, Progress
+from eddy.hypervisor.machine_state import MachineState
+from eddy.hypervisor.market_loop import PriceLoop
+from eddy.hypervisor.messages import Free
+from eddy.hypervisor.slot import MachineSlot, Phase
+
+AHEAD = 2
+"""Slices a tenant's kernels on a cluster should have left for each core before another kernel is bound to it."""
+MOST_RESTARTS = 3
+"""Times a kernel restarts because its slot failed, before its job fails."""
+
+
+class ClusterBinding:
+    """Binds kernels to clusters.
+
+    Args:
+        state: The machine's.
+        loop: What price decides, and what is known of kernels.
+        queues: Kernels that have not ended.
+        loads: What slots hold, and will.
+        trials: Kernels that are measured first.
+        indices: Of the slots of the `gpu` pool, in order.
+    """
+
+    def __init__(
+        self,
+        state: MachineState,
+        loop: PriceLoop,
+        queues: KernelQueues,
+        loads: ClusterLoads,
+        trials: ClusterTrials,
+        indices: Sequence[int],
+    ) -> None:
+        self._state, self._loop, self._queues, self._loads, self._trials = state, loop, queues, loads, trials
+        self._indices = indices
+        self._restarts: dict[int, int] = {}
+
+    @property
+    def slots(self) -> list[MachineSlot]:
+        """Of the `gpu` pool, by index."""
+        return [self._state.slots[index] for index in self._indices]
+
+    def may_restart(self, job: Job) -> bool:
+        """Whether a kernel has not begun again as often as it may."""
+        return self._restarts.get(job.spec.id, 0) < MOST_RESTARTS
+
+    def bind(self) -> None:
+        """Bind kernels that wait to clusters, each tenant's oldest first, as long as few slices are left there."""
+        for line in self._queues.heads():
+            while (job := self._queues.head(line)) is not None:
+                hosts = (slot for slot in self.slots if self.is_host(slot) and slot.phase is not Phase.LOADING)
+                if (tried := self._trials.place(job, hosts)) is not None:
+                    self.bind_to(job, tried, trial=True)
+                elif (slot := self.place(job)) is not None:
+                    self.bind_to(job, slot)
+                else:
+                    break
+
+    def place(self, job: Job) -> MachineSlot | None:
+        """The cluster on which a tenant has least to do for its share; one it has no share of, if it stands idle.
+
+        The first kernel of a tenant that has none on any cluster goes where the tenant's part by weight would get it
+        furthest: its shares follow it there, because they are of clusters its kernels reach (`KernelQueues.reach`).
+        Of a cluster nobody else has work on it has all: a tenant of next to no weight waits for none that is busy.
+        """
+        spread, tenant = job.spec.spread, job.spec.tenant
+        assert spread is not None
+        found: list[tuple[int, float, float, int]] = []
+        first = self._queues.idle(tenant)
+        for slot in self.slots:
+            module = self._loads.target(slot)
+            if module not in spread.variants or module != self._loads.wanted(slot):
+                continue
+            if slot.drained or slot.rests_until_s > self._state.now_s:
+                continue
+            cores, left = self._loop.kinds[module].cores, self._queues.left(slot.index, tenant)
+            if left >= AHEAD * cores:
+                continue
+            share = self._loop.accounts[slot.index].shares.get(tenant, 0.0)
+            idle = not self._queues.claimed(slot.index, tenant)
+            if first and (share > 0 or self._loop.price(slot.index) > 0):
+                # Where there are prices, its money follows it; other policies may keep its shares elsewhere.
+                found.append((0, -self._loop.entitled_speed(tenant, spread, module, idle), -share, slot.index))
+            elif share > 0:
+                found.append((1, (left + 1) / (cores if idle else share), 0.0, slot.index))
+            elif not left and not self._queues.wants(slot.index):
+                found.append((2, 0.0, 0.0, slot.index))
+        return self._state.slots[min(found)[3]] if found else None
+
+    def bind_to(self, job: Job, slot: MachineSlot, trial: bool = False) -> None:
+        """Bind a kernel to a cluster, with memory of its own where it has none; for a slice on trial, or to stay."""
+        spec, module = job.spec, self._loads.target(slot)
+        assert spec.spread is not None
+        assert spec.kernel is not None
+        variant = spec.spread.variants[module]
+        kernel = replace(spec.kernel, module=module, groups=variant.groups, slice_groups=variant.groups)
+        job.spec = replace(spec, application=variant.application, kernel=kernel)
+        self._queues.bind(job, Progress(slot.index, module, variant, trial=trial, rests_s=self._state.now_s))
+        if job.memory is BufferState.NONE:
+            self._state.ask_for_memory(job)
+        self._state.changed(job)
+
+    def is_host(self, slot: MachineSlot) -> bool:
+        """Whether a cluster may run kernels bound to others of its kind: not what is to be loaded again, or drained."""
+        return bool(slot.module) and not slot.drained and slot.module == self._loads.wanted(slot)
+
+    def start_over(self, job: Job) -> None:
+        """A kernel begins again, once none of its slices runs on any cluster."""
+        progress = self._queues.progress[job.spec.id]
+        self._queues.forget(job)
+        progress.again = True
+        if not progress.running:
+            self.begin_again(job)
+
+    def begin_again(self, job: Job, why: str = "its slot failed: it begins again") -> None:
+        """What a kernel did is gone: it begins again, with its arrays as they came."""
+        self._restarts[job.spec.id] = self._restarts.get(job.spec.id, 0) + 1
+        self._state.note(job, self._state.now_s, JobEventKind.RECOVERED, detail=why)
+        self.unbind(job)
+
+    def unbind(self, job: Job) -> None:
+        """A kernel gives up its cluster, and with it what it did there; it is the first to get another."""
+        self._queues.returned(job)
+        job.held, job.cores = 0, ()
+        if self._state.memory.leave(job):
+            self._state.out.commands.append(Free(job.spec.id))
+        job.memory = BufferState.NONE
+        self._state.changed(job)
+
+    def let_go(self, job: Job) -> None:
+        """A job has ended, or done its last work-group."""
+        self._queues.leave(job)
+        self._restarts.pop(job.spec.id, None)
+        job.held = 0

@@ -1,0 +1,227 @@
+"""One decision of `eddy` in the making: slots are offered to tasks in order of rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eddy.policy.dispatch.choice import fits, free_slots, resident
+from eddy.policy.dispatch.eviction import Eviction
+from eddy.policy.dispatch.forecast import Forecast
+from eddy.policy.dispatch.job_view import JobView, TaskView
+from eddy.policy.dispatch.joining import Joining
+from eddy.policy.dispatch.lending import borrower
+from eddy.policy.dispatch.memory import PolicyMemory
+from eddy.policy.dispatch.outlook import Outlook, items_ready
+from eddy.policy.dispatch.rank import Constants, Ranks
+from eddy.policy.dispatch.requests import KindQueue, RequestQueue, SlotRequest
+from eddy.policy.dispatch.taking import Takings
+from eddy.policy.dispatch.view import Configure, Decision, DispatchView, Preempt, Prefetch, SlotView
+
+READS = 1
+"""Images that are read at a time because they are needed, at most: who comes next shall not wait for more."""
+
+
+class SlotAllocation:
+    """One decision in the making.
+
+    Args:
+        constants: What is weighed with what.
+        view: The world.
+        memory: From the last call.
+    """
+
+    def __init__(self, constants: Constants, view: DispatchView, memory: PolicyMemory) -> None:
+        self.constants, self.view = constants, view
+        self.decisions: list[Decision] = []
+        self.free = free_slots(view)
+        self.port_busy = view.port_busy
+        self.fetched = memory.fetched
+        self.kept = False
+        """Whether a slot is kept for a task that waits for the port."""
+        self.lent: list[SlotView] = []
+        """Slots that are kept, and hold a module meanwhile."""
+        self.reading = sum(len(slot.coming) for slot in view.slots)
+        """Images that are being read because they are needed."""
+        self.reuses = memory.reuses or any(slot.module and slot.job is None for slot in view.slots)
+        self.forecast = Forecast(view, memory, constants.pipelined)
+        self.unshared = memory.unshared.with_arrivals(view.jobs, self.forecast.unshared_s)
+        self.outlooks = {job.id: self.forecast.look(job) for job in view.jobs.begun.values()}
+        """What lies before jobs: those that were begun, and others as they are given a slot."""
+        self.kinds = [(kind, self.forecast.look_at(kind)) for kind in view.jobs.kinds.values()]
+        """Jobs nothing was done for, and what lies before them."""
+        work_s = sum([outlook.work_s for outlook in self.outlooks.values()])
+        work_s += sum([kind.items * known.item_s + kind.jobs * known.loads_s for kind, known in self.kinds])
+        self.ranks = Ranks(constants, view.now_s, self.unshared, work_s / max(len(view.slots), 1))
+        self.rank = self.ranks.rank
+        self.eviction = Eviction(view, self.forecast, self.rank)
+        self.takings = Takings(constants, view, self.outlooks, self.rank, memory.leaving)
+        most_s = constants.joining * self.forecast.load_s
+        self.joining = Joining(view, self.outlooks, self.takings.leaving, self.forecast.load_s, most_s)
+
+    def memory(self) -> PolicyMemory:
+        """What to remember."""
+        forecast = self.forecast
+        return PolicyMemory(
+            forecast.learned,
+            forecast.predicted,
+            forecast.load_s,
+            self.takings.leaving,
+            self.fetched,
+            self.unshared,
+            self.reuses,
+        )
+
+    def _offers(self, outlook: Outlook, number: int) -> tuple[TaskView, float] | None:
+        """A job's task to be given a slot next, after `number` others, and by how much that slot counts less."""
+        ready = outlook.ready
+        if number < len(ready):
+            return ready[number], 1.0
+        number -= len(ready)
+        return (outlook.early[number], self.constants.idle) if number < len(outlook.early) else None
+
+    # Slots ----------------------------------------------------------------------------------------------------------
+
+    def play(self) -> None:
+        """Offer slots to tasks in order of rank until no slot is left to give; then lend those that are kept."""
+        if not self.free and self.port_busy:
+            return
+        self._serve_requests()
+        self._lend()
+
+    def _serve_requests(self) -> None:
+        queue = RequestQueue(self._requests(), self._kind_queues())
+        while self.free or not self.port_busy:
+            request = queue.next()
+            if request is None:
+                return
+            job, outlook = request.job, request.outlook
+            offer = self._offers(outlook, request.given)
+            assert offer is not None
+            if not self._serve(job, outlook, offer[0], request.rank):
+                if self.takings.settled and not self.free:
+                    return
+                queue.passed_over(request)
+                continue
+            self.outlooks[job.id] = outlook
+            held = self.takings.held[job.id] = self.takings.held.get(job.id, outlook.held) + 1
+            following = self._offers(outlook, request.given + 1)
+            rank = None if following is None else self.rank(job, outlook, held) * following[1]
+            queue.served(request, rank)
+
+    def _requests(self) -> Iterator[SlotRequest]:
+        """Of the jobs that were begun."""
+        for number, outlook in self.outlooks.items():
+            job = self.view.jobs.job(number)
+            if outlook.ready:
+                yield SlotRequest(self.rank(job, outlook, outlook.held), job, 0, outlook)
+            elif outlook.early:
+                yield SlotRequest(self.rank(job, outlook, outlook.held) * self.constants.idle, job, 0, outlook)
+
+    def _kind_queues(self) -> Iterator[KindQueue]:
+        """Of the jobs nothing was done for: each has a task that is ready."""
+        for kind, known in self.kinds:
+            yield KindQueue(kind, known, self.rank, self.ranks.outlasts)
+
+    def _serve(self, job: JobView, outlook: Outlook, task: TaskView, rank: float) -> bool:
+        """Give a task a slot, or keep one for it; answers whether it will have one.
+
+        If it has nothing for a job, it has nothing for one that is alike and comes later, before another is served.
+        """
+        if outlook.latency_s[task.id] > self.constants.patience_s and self._endless() >= len(self.view.slots) - 1 > 0:
+            return False
+        fitting = [slot for slot in self.free if fits(slot, task)]
+        ready = resident(fitting, job, task)
+        if ready is not None:
+            self._give(job, task, ready)
+        elif fitting:
+            if self.reuses and self.joining.join(job, task, outlook.latency_s[task.id]):
+                return True
+            near = [slot for slot in fitting if task.module in slot.near]
+            if self.view.reads_beside and not near:
+                return self._await_image(task, fitting)
+            near = near or fitting
+            slot = near[0] if len(near) == 1 else self.eviction.least_wanted(near)
+            if not self.port_busy:
+                self.port_busy = True
+                self._give(job, task, slot)
+            else:
+                self._keep(task, slot)
+        elif self.takings.coming:
+            # One is on its way, but another may be had at once.
+            if not self._take(job, outlook, task, rank, at_once=True):
+                self.takings.coming -= 1
+        else:
+            return self._take(job, outlook, task, rank)
+        return True
+
+    def _endless(self) -> int:
+        """How many slots are, or will by this decision be, at work on items nobody has the patience for.
+
+        Where such a task waits for its predecessors the slot does not count: they may be as long, and must get one.
+        """
+        count, patience_s = 0, self.constants.patience_s
+        for slot in self.view.slots:
+            holder = self.outlooks.get(slot.job) if slot.job is not None else None
+            if holder is None or slot.job is None or slot.task is None:
+                continue
+            if holder.latency_s[slot.task] > patience_s:
+                job = self.view.jobs.job(slot.job)
+                count += slot.running or items_ready(job, job.tasks[slot.task]) > 0
+        for decision in self.decisions:
+            if isinstance(decision, Configure):
+                count += self.outlooks[decision.job].latency_s[decision.task] > patience_s
+        return count
+
+    def _give(self, job: JobView, task: TaskView, slot: SlotView) -> None:
+        self.decisions.append(Configure(job.id, task.id, slot.index))
+        self.free.remove(slot)
+
+    def _keep(self, task: TaskView, slot: SlotView) -> None:
+        """Keep a slot for a task that waits for the port; the first such task's image is read ahead."""
+        self._set_aside(slot)
+        wanted = task.module, slot.index
+        if not self.kept and self.fetched != wanted:
+            self.fetched = wanted
+            self.decisions.append(Prefetch(*wanted))
+        self.kept = True
+
+    def _await_image(self, task: TaskView, slots: list[SlotView]) -> bool:
+        """Keep a slot for a task whose image is read for it, or begin that read; the port serves others meanwhile.
+
+        Answers whether it will have one: a few reads are under way at a time, see `READS`.
+        """
+        coming = [slot for slot in slots if task.module in slot.coming]
+        if coming:
+            self._set_aside(coming[0])
+            return True
+        if self.reading >= READS:
+            return False
+        self.reading += 1
+        slot = slots[0] if len(slots) == 1 else self.eviction.least_wanted(slots)
+        self._set_aside(slot)
+        self.decisions.append(Prefetch(task.module, slot.index))
+        return True
+
+    def _set_aside(self, slot: SlotView) -> None:
+        self.free.remove(slot)
+        if slot.module:
+            self.lent.append(slot)
+
+    def _lend(self) -> None:
+        """Give kept slots to those who need no load there and are done before a load would be."""
+        served = {(made.job, made.task) for made in self.decisions if isinstance(made, Configure)}
+        for slot in self.lent:
+            found = borrower(
+                self.view, self.outlooks, self.forecast.look, self.rank, slot, self.forecast.load_s, served
+            )
+            if found is not None:
+                job, task = found
+                self.decisions.append(Configure(job.id, task.id, slot.index))
+                served.add((job.id, task.id))
+
+    def _take(self, job: JobView, outlook: Outlook, task: TaskView, rank: float, *, at_once: bool = False) -> bool:
+        """Ask for a slot to be taken for a task, if one counts enough more for it."""
+        slot = self.takings.take(job, outlook, task, rank, at_once=at_once)
+        if slot is not None:
+            self.decisions.append(Preempt(slot))
+        return slot is not None

@@ -1,0 +1,189 @@
+"""Jobs nothing was done for, in order of rank, as far as somebody asks.
+
+Of one application and priority a job ranks before every other that is younger and has no smaller batch. So of a kind
+only a few can be next: the head of each line that is older than the heads of all lines with smaller batches. Where a
+rank has another reason (a long path, a deadline) the jobs concerned are looked at one by one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heappush
+from math import inf
+from typing import NamedTuple
+
+from eddy.policy.dispatch.job_view import JobView
+from eddy.policy.dispatch.kinds import JobClass
+from eddy.policy.dispatch.outlook import Outlook, Outlooks
+
+Rank = Callable[[JobView, Outlook], float]
+"""The rank of a job; grows with the work it has and falls with its age."""
+Ranked = tuple[float, int]
+"""A rank, and the id of the job that has it: the less, the sooner."""
+
+
+class SlotRequest(NamedTuple):
+    """One more slot for a job, at the rank it has for that.
+
+    Attributes:
+        rank: Its rank.
+        job: The job.
+        given: How many of its tasks were offered one before, in this decision.
+        outlook: What lies before it.
+        kind_queue: Who else is like it, where nothing was done for it before this decision.
+    """
+
+    rank: float
+    job: JobView
+    given: int
+    outlook: Outlook
+    kind_queue: KindQueue | None = None
+
+
+class KindQueue:
+    """The jobs of one kind, by rank.
+
+    Args:
+        kind: Whose.
+        known: What lies before its jobs.
+        rank: Of a job's first slot.
+        outlasts: Whether a job with this before it will end last whatever is done, so that its rank does not grow with
+            its work; if one does, so does every one with a larger batch.
+    """
+
+    def __init__(self, kind: JobClass, known: Outlooks, rank: Rank, outlasts: Callable[[Outlook], bool]) -> None:
+        self.kind, self._outlook, self._rank, self._outlasts = kind, known.of, rank, outlasts
+        self._passed: dict[int, int] = {}
+        """By batch: how many of the line are behind us."""
+        self._due: list[tuple[Ranked, JobView]] | None = None
+        """All of them by rank, where they have deadlines and somebody asked."""
+
+    def first(self, after: Ranked | None = None) -> tuple[Ranked, JobView] | None:
+        """The first job by rank of those that come after a rank, or None.
+
+        Args:
+            after: Not less than at the last call.
+        """
+        if self.kind.due:
+            return self._next_due(after)
+        best: tuple[Ranked, JobView] | None = None
+        for job in self._next_of_lines(after):
+            ranked = self._ranked(job)
+            if (after is None or ranked > after) and (best is None or ranked < best[0]):
+                best = ranked, job
+        return best
+
+    def bound(self) -> float:
+        """A rank that none of the kind's jobs is before; found without looking into its lines."""
+        kind = self.kind
+        if kind.due or self._outlasts(self._outlook(kind.largest)):
+            return -inf
+        return self._rank(kind.front[-1], self._outlook(kind.front[0]))
+
+    def _next_due(self, after: Ranked | None) -> tuple[Ranked, JobView] | None:
+        """The same where deadlines count: an older job may have more time."""
+        if self._due is None:
+            self._due = sorted([(self._ranked(job), job) for job in self.kind.every()], key=lambda entry: entry[0])
+        place = 0 if after is None else bisect_right(self._due, after, key=lambda entry: entry[0])
+        return self._due[place] if place < len(self._due) else None
+
+    def _ranked(self, job: JobView) -> Ranked:
+        return self._rank(job, self._outlook(job)), job.id
+
+    def _next_of_lines(self, after: Ranked | None) -> Iterator[JobView]:
+        """Those of whom one is the next."""
+        kind = self.kind
+        yield from kind.front if after is None else self._front(after)
+        if not self._outlasts(self._outlook(kind.largest)):
+            return
+        for batch in reversed(tuple(kind.lines)):
+            if not self._outlasts(self._outlook(kind.lines[batch].first())):
+                return
+            job = self._head(batch, after)
+            if job is not None:
+                yield job
+
+    def _front(self, after: Ranked) -> Iterator[JobView]:
+        """As the kind's front, of those that come after a rank."""
+        oldest: tuple[float, int] | None = None
+        for batch, line in self.kind.lines.items():
+            passed = self._passed.get(batch, 0)
+            # Behind one that has been passed are younger ones only.
+            if passed < len(line) and (oldest is None or line.at(passed).age < oldest):
+                job = self._head(batch, after)
+                if job is not None and (oldest is None or job.age < oldest):
+                    oldest = job.age
+                    yield job
+
+    def _head(self, batch: int, after: Ranked | None) -> JobView | None:
+        """The first one of a line that comes after a rank."""
+        line, low = self.kind.lines[batch], self._passed.get(batch, 0)
+        if after is None:
+            return line.first()
+        high, step = low, 1
+        while high < len(line) and self._ranked(line.at(high)) <= after:
+            low, high, step = high + 1, high + step, 2 * step
+        high = min(high, len(line))
+        while low < high:
+            middle = (low + high) // 2
+            if self._ranked(line.at(middle)) > after:
+                high = middle
+            else:
+                low = middle + 1
+        self._passed[batch] = low
+        return line.at(low) if low < len(line) else None
+
+    def request(self, after: Ranked | None = None) -> SlotRequest | None:
+        """The same as a request."""
+        found = self.first(after)
+        return None if found is None else SlotRequest(found[0][0], found[1], 0, self._outlook(found[1]), self)
+
+
+class RequestQueue:
+    """Jobs in order of rank, as far as somebody asks.
+
+    Of jobs nothing was done for, the first of each kind takes part. Where it is passed over, so would be all others of
+    its kind until somebody is served: they come back then, behind the request that was served.
+
+    Args:
+        requests: Of jobs that are unlike others.
+        kinds: The others, by kind.
+    """
+
+    def __init__(self, requests: Iterable[SlotRequest], kinds: Iterable[KindQueue]) -> None:
+        self._heap: list[tuple[float, int, int, SlotRequest | KindQueue]] = []
+        self._resting: list[KindQueue] = []
+        self._here: Ranked = (-inf, -1)
+        for request in requests:
+            self._push(request)
+        # Before all of the same rank: a kind is looked into only when it may be next.
+        self._heap += [(kind_queue.bound(), -1, place, kind_queue) for place, kind_queue in enumerate(kinds)]
+        heapify(self._heap)
+
+    def _push(self, request: SlotRequest | None) -> None:
+        if request is not None:
+            heappush(self._heap, (request.rank, request.job.id, request.given, request))
+
+    def next(self) -> SlotRequest | None:
+        """The request of the least rank, or None where none is left."""
+        while self._heap:
+            request = heappop(self._heap)[3]
+            if isinstance(request, SlotRequest):
+                self._here = max(self._here, (request.rank, request.job.id))
+                return request
+            self._push(request.request())
+        return None
+
+    def passed_over(self, request: SlotRequest) -> None:
+        """There was nothing for it."""
+        if request.kind_queue is not None:
+            self._resting.append(request.kind_queue)
+
+    def served(self, request: SlotRequest, rank: float | None) -> None:
+        """It will have a slot; it asks for its next one at `rank`, if it has a task for it."""
+        for kind_queue in (*self._resting, *(() if request.kind_queue is None else (request.kind_queue,))):
+            self._push(kind_queue.request(self._here))
+        self._resting.clear()
+        if rank is not None:
+            self._push(SlotRequest(rank, request.job, request.given + 1, request.outlook))

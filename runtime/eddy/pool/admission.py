@@ -1,0 +1,193 @@
+"""Which boards a pool's own NATS servers let in, and what each may say there: a folder, and the servers' configuration.
+
+A board may ask heads under its own name (`eddy.pool.gate`), renew its own lease, fetch from its own queue, fetch bytes
+by the name of a consumer that a head made for it, and write bytes under its own name. It cannot read a bucket, nor
+list anything. Tenants never speak to NATS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.files import write_private
+from eddy.pool.credentials import PoolAccess, UserKey, made_certificate
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MAX_PAYLOAD_BYTES = 8 << 20
+"""Largest message: the record of a job with many inputs is one."""
+
+
+def board_rights(board: str) -> dict[str, Any]:
+    """What a board may publish and subscribe to."""
+    return {
+        "publish": {
+            "allow": [
+                f"eddy.gate.{board}",
+                f"$KV.eddy_leases.{board}",
+                f"$O.eddy_blobs.C.{board}.*",
+                f"$JS.API.CONSUMER.MSG.NEXT.EDDY_WORK.board-{board}",
+                f"$JS.ACK.EDDY_WORK.board-{board}.>",
+                # A consumer's name is 128 random bits, told to one board; it can neither list nor make any.
+                "$JS.API.CONSUMER.MSG.NEXT.OBJ_eddy_blobs.*",
+            ]
+        },
+        "subscribe": {"allow": [f"_INBOX.{board}.>"]},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one server listens, and with whom it forms a cluster.
+
+    Attributes:
+        folder: Its configuration, data and log.
+        host: Address.
+        port: TCP port for boards and heads.
+        cluster_port: TCP port for other servers; 0 where there are none.
+        routes: `host:port` of the others, as this server reaches them.
+    """
+
+    folder: Path
+    host: str
+    port: int
+    cluster_port: int = 0
+    routes: tuple[str, ...] = ()
+
+
+class PoolAdmission:
+    """The pool's users.
+
+    Args:
+        folder: Keys and certificate; made where they are not there. `head.json` is what heads are given,
+            `boards/NAME.json` what a board is.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.head_file = folder / "head.json"
+        self._certificate, self._key, self._kept = folder / "server.pem", folder / "server.key", folder / "users.json"
+        if not self._certificate.exists():
+            made_certificate(self._certificate, self._key)
+        if not self._kept.exists():
+            head = UserKey()
+            PoolAccess("", "", head.seed, self._certificate.read_text()).write(self.head_file)
+            self._keep({"head": head.public, "boards": {}, "places": []})
+
+    @property
+    def boards(self) -> list[str]:
+        """Boards that are let in, by name."""
+        return sorted(self._read()["boards"])
+
+    def board_file(self, board: str) -> Path:
+        """What a board is given."""
+        return self.folder / "boards" / f"{board}.json"
+
+    def admit(self, board: str, host: str = "") -> Path:
+        """Let a board in; answers the file that it needs.
+
+        Args:
+            board: Its name in the pool.
+            host: Address at which it reaches the servers, where that is not the one they listen on.
+
+        Raises:
+            InvalidRequest: It cannot be named so.
+            Conflict: It is in already.
+        """
+        if not NAME.fullmatch(board) or board == "head":
+            raise InvalidRequest("A board's name has letters, digits, - and _.", field="board", asked=board)
+        kept = self._read()
+        if board in kept["boards"]:
+            message = f"{board} is admitted already, with {self.board_file(board)}. Revoke it first for a new key."
+            raise Conflict(message, board=board)
+        made = UserKey()
+        kept["boards"][board] = made.public
+        urls = ",".join(f"tls://{host or place['host']}:{place['port']}" for place in kept["places"])
+        PoolAccess(urls, board, made.seed, self._certificate.read_text()).write(self.board_file(board))
+        self._keep(kept)
+        self.apply()
+        return self.board_file(board)
+
+    def revoke(self, board: str) -> None:
+        """Let a board in no longer; its connections are cut at once, and its key is worth nothing.
+
+        Raises:
+            NotFound: It is not in.
+        """
+        kept = self._read()
+        if kept["boards"].pop(board, None) is None:
+            raise NotFound(f"No board {board!r} was admitted here.", field="board", asked=board)
+        self._keep(kept)
+        self.apply()
+        self.board_file(board).unlink(missing_ok=True)
+
+    def listens(self, place: Place) -> Path:
+        """Take note of a server of this pool; answers its configuration."""
+        kept = self._read()
+        entry = {
+            "folder": str(place.folder), "host": place.host, "port": place.port,
+            "cluster_port": place.cluster_port, "routes": list(place.routes),
+        }  # fmt: skip
+        kept["places"] = [each for each in kept["places"] if each["folder"] != entry["folder"]] + [entry]
+        self._keep(kept)
+        self._write(kept, place)
+        urls = ",".join(f"tls://{each['host']}:{each['port']}" for each in kept["places"])
+        head = PoolAccess.named(str(self.head_file))
+        PoolAccess(urls, "", head.seed, head.certificate).write(self.head_file)
+        return place.folder / "nats.conf"
+
+    def apply(self) -> None:
+        """Write every server's configuration again, and have those that run on this machine read it."""
+        kept = self._read()
+        for each in kept["places"]:
+            place = Place(**{**each, "folder": Path(each["folder"]), "routes": tuple(each["routes"])})
+            self._write(kept, place)
+            # A number in a file may be another process by now; the file goes when a server ends in order.
+            with contextlib.suppress(OSError, ValueError):
+                number = int((place.folder / "nats.pid").read_text())
+                if b"nats-server" in Path(f"/proc/{number}/cmdline").read_bytes():
+                    os.kill(number, signal.SIGHUP)
+
+    def _write(self, kept: Mapping[str, Any], place: Place) -> None:
+        write_private(place.folder / "nats.conf", self._text(kept, place).encode())
+
+    def _text(self, kept: Mapping[str, Any], place: Place) -> str:
+        users: list[dict[str, Any]] = [{"nkey": kept["head"]}]
+        for board, public in sorted(kept["boards"].items()):
+            users.append({"nkey": public, "permissions": board_rights(board)})
+        parts: dict[str, Any] = {
+            "server_name": place.folder.name,
+            "host": place.host,
+            "port": place.port,
+            "pid_file": str(place.folder / "nats.pid"),
+            "max_payload": MAX_PAYLOAD_BYTES,
+            "tls": {"cert_file": str(self._certificate), "key_file": str(self._key), "timeout": 10},
+            "authorization": {"users": users, "timeout": 10},
+            # Acknowledged means on the disk, here as on a single board.
+            "jetstream": {"store_dir": str(place.folder / "jetstream"), "sync_interval": "always"},
+        }
+        if place.cluster_port:
+            parts["cluster"] = {
+                "name": "eddy", "host": place.host, "port": place.cluster_port, "no_advertise": True,
+                "routes": [f"nats://{each}" for each in place.routes],
+                "tls": {
+                    "cert_file": str(self._certificate), "key_file": str(self._key), "ca_file": str(self._certificate),
+                    "verify": True, "timeout": 10,
+                },
+            }  # fmt: skip
+        return json.dumps(parts, indent=1)
+
+    def _read(self) -> dict[str, Any]:
+        return dict(json.loads(self._kept.read_text(encoding="utf-8")))
+
+    def _keep(self, kept: Mapping[str, Any]) -> None:
+        write_private(self._kept, json.dumps(kept, indent=1).encode())

@@ -1,0 +1,173 @@
+"""The pool's part beside `eddy serve`: joins its board to the pool, renews its lease, takes work, runs it.
+
+The board is used as a tenant would use it, through its own HTTP API in this process, so admission, quotas, shares and
+durability hold for the pool's jobs as for others. While the pool is away the board goes on with what it has; what it
+finished is committed once the pool is back, unless it was placed elsewhere meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+
+import structlog
+from nats.errors import TimeoutError as NatsTimeout
+
+from eddy.core.errors import EddyError
+from eddy.pool.asking import AskingBoard
+from eddy.pool.credentials import PoolAccess, PoolUnreachable
+from eddy.pool.link import AWAY, RENEW_S, connected
+from eddy.pool.local_board import LocalBoard
+from eddy.pool.placing import AHEAD
+from eddy.pool.records import Fenced, PoolBoard, PoolJob
+from eddy.pool.runner import JobRun, steadily
+
+_log = structlog.get_logger("eddy.pool")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """What `eddy serve --pool` is told.
+
+    Attributes:
+        pool: URL, or the file it is in.
+        name: Of the board, unique in the pool.
+        width: Jobs of the pool it runs at once; 0 for as many as it has slots.
+    """
+
+    pool: str
+    name: str
+    width: int = 0
+
+
+class Agent:
+    """One board's agent.
+
+    Args:
+        settings: Which pool, and the board's name in it.
+        board: The board.
+    """
+
+    def __init__(self, settings: AgentSettings, board: LocalBoard) -> None:
+        self._settings, self._board = settings, board
+        self._session = secrets.token_hex(8)
+        self._runs: dict[int, JobRun] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Be in the pool until cancelled; a pool that does not answer is tried again."""
+        while True:
+            try:
+                access = PoolAccess.named(self._settings.pool)
+                async with connected(access, f"board {self._settings.name}") as nats:
+                    await self._in_pool(AskingBoard(nats, self._settings.name))
+            except PoolUnreachable as away:
+                _log.warning("the pool does not answer; the board works on alone", reason=away.message)
+            except AWAY as failure:
+                _log.warning("the pool went away while joining", error=repr(failure))
+            await asyncio.sleep(RENEW_S)
+
+    async def _in_pool(self, pool: AskingBoard) -> None:
+        board = await pool.join(await self._described())
+        self._turn = asyncio.Semaphore(board.width)
+        _log.info("joined the pool", board=board.name, width=board.width)
+        loops = [asyncio.ensure_future(each(pool, board)) for each in (self._renew, self._take)]
+        try:
+            await self._resume(pool)
+            await asyncio.gather(*loops)
+        finally:
+            for task in (*loops, *self._tasks.values()):
+                task.cancel()
+            await asyncio.gather(*loops, *self._tasks.values(), return_exceptions=True)
+            with suppress(*AWAY):
+                await asyncio.wait_for(pool.give_up(), 2.0)
+
+    async def _described(self) -> PoolBoard:
+        facts = await self._board.facts()
+        return PoolBoard(
+            name=self._settings.name,
+            kind=facts.kind,
+            width=self._settings.width or facts.slots,
+            slots=facts.slots,
+            applications=facts.applications,
+            kernels=facts.kernels,
+            session=self._session,
+        )
+
+    async def _renew(self, pool: AskingBoard, board: PoolBoard) -> None:
+        while True:
+            with suppress(*AWAY):
+                now = replace(board, running=tuple(sorted(self._tasks)), link_bps=self._board.link_bps,
+                              modules=await self._board.modules(), load=await self._board.load())  # fmt: skip
+                await pool.renew(now)
+            await asyncio.sleep(RENEW_S)
+
+    async def _resume(self, pool: AskingBoard) -> None:
+        """Go on with what this board had when its agent ended."""
+        for number in await steadily(pool.mine):
+            await self._told(pool, number, None)
+
+    async def _told(self, pool: AskingBoard, number: int, token: int | None) -> None:
+        with suppress(Fenced):  # it was placed elsewhere since
+            self._begin(pool, await steadily(lambda: pool.job(number, token)))
+
+    async def _take(self, pool: AskingBoard, board: PoolBoard) -> None:
+        subscription = None
+        while True:
+            try:
+                if subscription is None:
+                    subscription = await pool.queue()
+                room = board.width + AHEAD - len(self._tasks)
+                if room <= 0:
+                    await asyncio.sleep(0.02)
+                    continue
+                for message in await subscription.fetch(room, timeout=1.0):
+                    told = json.loads(message.data)
+                    await self._told(pool, int(told["job"]), int(told["token"]))
+                    await message.ack()
+            except NatsTimeout:
+                pass
+            except AWAY as failure:
+                _log.debug("waiting for work failed", error=repr(failure))
+                subscription = None
+                await asyncio.sleep(0.25)
+
+    def _begin(self, pool: AskingBoard, job: PoolJob) -> None:
+        run = self._runs.get(job.id)
+        if run is not None and run.token >= job.token:
+            return  # it was told again
+        old = self._tasks.pop(job.id, None)
+        if old is not None:
+            old.cancel()
+        run = JobRun(pool, self._board, job, self._turn)
+        self._runs[job.id] = run
+        self._tasks[job.id] = task = asyncio.ensure_future(self._run(run))
+        task.add_done_callback(lambda done: self._forget(job.id, done))
+
+    def _forget(self, job: int, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(job) is task:
+            del self._tasks[job], self._runs[job]
+
+    async def _run(self, run: JobRun) -> None:
+        try:
+            await run.run()
+        except Fenced as gone:
+            _log.info("dropped a job", job=run.job.id, reason=gone.message)
+        except EddyError as error:
+            _log.error("a job of the pool stopped", job=run.job.id, code=error.code, error=error.message)
+
+
+@asynccontextmanager
+async def joined(settings: AgentSettings, board: LocalBoard) -> AsyncIterator[Agent]:
+    """An agent that runs while the block does (tests)."""
+    agent = Agent(settings, board)
+    task = asyncio.ensure_future(agent.run())
+    try:
+        yield agent
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,121 @@
+"""The pool as a board has it: requests to heads, its lease, its queue, and bytes it was told the names of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from nats.aio.client import Client as Nats
+from nats.errors import TimeoutError as NatsTimeout
+from nats.js import JetStreamContext
+
+from eddy.core.errors import Conflict, EddyError, NotFound
+from eddy.pool.blobs import Fetched, WaitingBlob, received, sent
+from eddy.pool.credentials import PoolUnreachable
+from eddy.pool.gate import GATE
+from eddy.pool.link import WORK
+from eddy.pool.records import Fenced, PoolBoard, PoolJob
+
+ANSWER_S = 5.0
+"""Wall seconds a head has to answer."""
+
+
+class AskingBoard:
+    """One board's view of the pool.
+
+    Args:
+        nats: Its connection.
+        board: Its name.
+    """
+
+    def __init__(self, nats: Nats, board: str) -> None:
+        self._nats, self.board = nats, board
+        self._js: JetStreamContext = nats.jetstream(timeout=5.0)
+
+    async def _ask(self, what: str, **details: Any) -> Any:
+        """An answer.
+
+        Raises:
+            Fenced: The job is not this board's, or not under this token.
+            EddyError: A head refused it otherwise.
+            NatsTimeout: No head, or no server, answers now.
+        """
+        body = json.dumps({"what": what, **details}).encode()
+        answer = json.loads((await self._nats.request(f"{GATE}.{self.board}", body, timeout=ANSWER_S)).data)
+        if "error" not in answer:
+            return answer["ok"]
+        code, message = answer["error"]["code"], answer["error"]["message"]
+        if code in (PoolUnreachable.code, Conflict.code):  # too many changed it at once: not this board's matter
+            raise NatsTimeout
+        if code in (Fenced.code, NotFound.code):
+            raise Fenced(message)
+        raise EddyError(message, cause=code)
+
+    async def join(self, board: PoolBoard) -> PoolBoard:
+        """Say what this board is; answers that, with why it is drained."""
+        return PoolBoard.decode(json.dumps(await self._ask("join", board=asdict(board))).encode())
+
+    async def renew(self, now: PoolBoard) -> None:
+        """Renew the lease."""
+        await self._js.publish(f"$KV.eddy_leases.{self.board}", now.encode())
+
+    async def give_up(self) -> None:
+        """End the lease: this board leaves."""
+        await self._js.publish(f"$KV.eddy_leases.{self.board}", headers={"KV-Operation": "DEL"})
+
+    async def queue(self) -> JetStreamContext.PullSubscription:
+        """Work for this board."""
+        return await self._js.pull_subscribe_bind(f"board-{self.board}", stream=WORK)
+
+    async def mine(self) -> list[int]:
+        """Numbers of jobs that are placed here and have not ended."""
+        return [int(number) for number in await self._ask("mine")]
+
+    async def job(self, number: int, token: int | None = None) -> PoolJob:
+        """A job that is placed here.
+
+        Raises:
+            Fenced: It is not, or not under this token.
+        """
+        return _job(await self._ask("job", job=number, **({} if token is None else {"token": token})))
+
+    async def taken_up(self, job: PoolJob) -> PoolJob:
+        """Say that it runs."""
+        return _job(await self._ask("taken-up", job=job.id, token=job.token))
+
+    async def committed(
+        self, job: PoolJob, part: Mapping[str, Any], took_s: float, kernel: Mapping[str, Any] | None
+    ) -> PoolJob:
+        """Commit a part: `first`, `items`, `outputs`, `computed` and `sent_bytes` of `eddy.pool.records.JobPart`."""
+        return _job(
+            await self._ask("committed", job=job.id, token=job.token, part=dict(part), took_s=took_s, kernel=kernel)
+        )
+
+    async def failed(self, job: PoolJob, error: Mapping[str, Any]) -> PoolJob:
+        """Say that it failed."""
+        return _job(await self._ask("failed", job=job.id, token=job.token, error=dict(error)))
+
+    async def fetch(self, job: PoolJob, sha256: str) -> Fetched:
+        """An input, at the rate the job was given."""
+        told = await self._ask("blob", job=job.id, token=job.token, sha256=sha256)
+        return await received(self._js, WaitingBlob(**told), sha256, job.bps)
+
+    async def put(self, job: PoolJob, data: bytes) -> str:
+        """Keep an output; answers its name."""
+        sha = hashlib.sha256(data).hexdigest()
+        about = {"job": job.id, "token": job.token, "sha256": sha}
+        if not await self._ask("has", **about):
+            pieces, count = await sent(self._js, self.board, data)
+            await self._ask("written", **about, pieces=pieces, bytes=len(data), count=count)
+        return sha
+
+    async def sent(self, job: PoolJob, size_bytes: int, took_s: float) -> None:
+        """Tell the job's followers of a transfer."""
+        await self._ask("sent", job=job.id, bytes=size_bytes, took_s=took_s, given_bps=job.bps)
+
+
+def _job(raw: Mapping[str, Any]) -> PoolJob:
+    return PoolJob.decode(json.dumps(raw).encode())

@@ -1,0 +1,178 @@
+"""Bytes by their hash, each tenant in a namespace of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from nats.js import JetStreamContext
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, ObjectInfo, ObjectMetaOptions
+from nats.js.errors import NotFoundError, ObjectNotFoundError
+
+from eddy.core.errors import EddyError, NotFound
+from eddy.pool.link import Link
+from eddy.pool.pace import TokenBucket
+
+PIECES = 4
+"""Pieces that a fetch asks for at once."""
+PIECE_BYTES = 128 * 1024
+PIECE_BITS = 8 * PIECE_BYTES
+STORE = "OBJ_eddy_blobs"
+
+
+class DamagedBlob(EddyError):
+    """What came is not what its name says."""
+
+    code = "file-damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Bytes, and how long their transfer took in wall seconds."""
+
+    data: bytes
+    took_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingBlob:
+    """Bytes that can be fetched by whoever knows the name of their consumer.
+
+    Attributes:
+        consumer: Its name; "" where there are no bytes.
+        size_bytes: How many there are.
+    """
+
+    consumer: str
+    size_bytes: int
+
+
+class PoolBlobs:
+    """The pool's bytes.
+
+    Args:
+        link: The pool.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    async def size(self, tenant: str, sha256: str) -> int | None:
+        """Bytes of a blob; None where it is not there."""
+        try:
+            return int((await self._link.blobs.get_info(f"{tenant}/{sha256}")).size or 0)
+        except (ObjectNotFoundError, NotFoundError):
+            return None
+
+    async def put(self, tenant: str, data: bytes, sha256: str = "") -> str:
+        """Keep bytes, unless they are there already; answers their name.
+
+        Raises:
+            DamagedBlob: They are not what `sha256` says.
+        """
+        name = hashlib.sha256(data).hexdigest()
+        if sha256 and name != sha256:
+            raise DamagedBlob(f"The bytes have sha256 {name}, not {sha256}.", asked=sha256)
+        if await self.size(tenant, name) is None:
+            await self._link.blobs.put(f"{tenant}/{name}", data)
+        return name
+
+    async def fetch(self, tenant: str, sha256: str) -> Fetched:
+        """The bytes of a blob.
+
+        Raises:
+            NotFound: It is not there.
+            DamagedBlob: What came is not what its name says.
+        """
+        waiting = await self.waiting(tenant, sha256)
+        return await received(self._link.js, waiting, sha256)
+
+    async def waiting(self, tenant: str, sha256: str) -> WaitingBlob:
+        """Have a blob wait under a name that nobody can guess, for whoever is told it; forgotten after a minute.
+
+        Raises:
+            NotFound: It is not there.
+        """
+        try:
+            info = await self._link.blobs.get_info(f"{tenant}/{sha256}")
+        except (ObjectNotFoundError, NotFoundError):
+            raise NotFound("There is no such blob.", field="sha256", asked=sha256) from None
+        if not info.size:
+            return WaitingBlob("", 0)
+        config = ConsumerConfig(
+            name=secrets.token_hex(16), ack_policy=AckPolicy.NONE, deliver_policy=DeliverPolicy.ALL,
+            filter_subject=f"$O.eddy_blobs.C.{info.nuid}", inactive_threshold=60, mem_storage=True, num_replicas=1,
+        )  # fmt: skip
+        made = await self._link.js.add_consumer(STORE, config)
+        return WaitingBlob(str(made.name), int(info.size))
+
+    async def written(self, tenant: str, sha256: str, pieces: str, size_bytes: int, count: int) -> None:
+        """Name what somebody wrote piece by piece (`sent`); what it really is, whoever fetches it checks.
+
+        Args:
+            tenant: Whose it is.
+            sha256: What it should be.
+            pieces: The last words of the subject of its pieces.
+            size_bytes: All of it.
+            count: Its pieces.
+        """
+        info = ObjectInfo(
+            name=f"{tenant}/{sha256}", bucket="eddy_blobs", nuid=pieces, size=size_bytes, chunks=count,
+            mtime=datetime.now(timezone.utc).isoformat(), digest=f"SHA-256={_digest(sha256)}",
+            options=ObjectMetaOptions(max_chunk_size=PIECE_BYTES),
+        )  # fmt: skip
+        entry = base64.urlsafe_b64encode(f"{tenant}/{sha256}".encode()).decode()
+        await self._link.js.publish(
+            f"$O.eddy_blobs.M.{entry}", json.dumps(info.as_dict()).encode(), headers={"Nats-Rollup": "sub"}
+        )
+
+
+def _digest(sha256: str) -> str:
+    return base64.urlsafe_b64encode(bytes.fromhex(sha256)).decode()
+
+
+async def received(js: JetStreamContext, waiting: WaitingBlob, sha256: str, bps: float = 0.0) -> Fetched:
+    """Fetch a blob that waits, at most at `bps` bits per second (0 for no bound).
+
+    The rate is kept by a token bucket: the store sends a piece only when it is asked for.
+
+    Raises:
+        DamagedBlob: What came is not what its name says.
+    """
+    began_s = time.monotonic()
+    data = bytearray()
+    if waiting.size_bytes:
+        await _pieces(js, waiting, bps, data)
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise DamagedBlob(f"The pool's copy of blob {sha256} is damaged; upload it again.", asked=sha256)
+    return Fetched(bytes(data), time.monotonic() - began_s)
+
+
+async def _pieces(js: JetStreamContext, waiting: WaitingBlob, bps: float, data: bytearray) -> None:
+    bucket = TokenBucket(bps, PIECE_BITS, time.monotonic())
+    bucket.level_bits = 0.0  # a transfer that began with a burst would be faster than its rate on the whole
+    asked = await js.pull_subscribe_bind(waiting.consumer, stream=STORE)
+    try:
+        while len(data) < waiting.size_bytes:
+            count = 1 if bps else PIECES
+            left_bits = 8 * (waiting.size_bytes - len(data))
+            await asyncio.sleep(bucket.wait_s(min(PIECE_BITS * count, left_bits), time.monotonic()))
+            for piece in await asked.fetch(count, timeout=5):
+                data += piece.data
+    finally:
+        await asked.unsubscribe()
+
+
+async def sent(js: JetStreamContext, board: str, data: bytes) -> tuple[str, int]:
+    """Write bytes under a board's own name; answers what they are called there, and how many pieces they are."""
+    pieces = f"{board}.{secrets.token_hex(16)}"
+    starts = range(0, len(data), PIECE_BYTES)
+    for first in starts:
+        await js.publish(f"$O.eddy_blobs.C.{pieces}", data[first : first + PIECE_BYTES])
+    return pieces, len(starts)

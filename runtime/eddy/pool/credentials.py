@@ -1,0 +1,157 @@
+"""Who may speak to the pool's NATS servers: a key pair for each board and for the heads, and the servers' certificate.
+
+Keys are NKeys: Ed25519, written as NATS writes them (base32 of kind, key and CRC-16). A server holds public keys only
+and asks for a signature over a number of its own, so nothing that opens the pool is ever sent.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime
+import ipaddress
+import json
+import ssl
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.x509.oid import NameOID
+
+from eddy.core.errors import EddyError
+from eddy.files import write_private
+
+SERVER_NAME = "eddy-pool"
+"""What the certificate names. Servers are known by this certificate, whatever address they are reached at."""
+CERTIFICATE_DAYS = 3650
+LOOPBACK = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+"""Servers of a cluster check each other by address; those of this package are on one machine."""
+_SEED, _USER = 18 << 3, 20 << 3
+
+
+class PoolUnreachable(EddyError):
+    """No server of the pool answers."""
+
+    code = "pool-unreachable"
+
+
+class UserKey:
+    """A user's key pair.
+
+    Args:
+        secret: 32 bytes; made at random where none are given.
+    """
+
+    def __init__(self, secret: bytes = b"") -> None:
+        self._key = Ed25519PrivateKey.from_private_bytes(secret) if secret else Ed25519PrivateKey.generate()
+
+    @classmethod
+    def from_seed(cls, seed: str) -> UserKey:
+        """The key pair of a seed.
+
+        Raises:
+            PoolUnreachable: It is none.
+        """
+        try:
+            raw = base64.b32decode(seed + "=" * (-len(seed) % 8))
+        except binascii.Error:
+            raw = b""
+        if len(raw) != 36 or raw[:2] != _seed_kind() or _written(raw[:-2]) != seed:
+            raise PoolUnreachable("The pool's file has a damaged key; have the board admitted again.")
+        return cls(raw[2:-2])
+
+    @property
+    def seed(self) -> str:
+        """The secret half, 58 characters from `SU`."""
+        raw = self._key.private_bytes(
+            serialization.Encoding.Raw, serialization.PrivateFormat.Raw, serialization.NoEncryption()
+        )
+        return _written(_seed_kind() + raw)
+
+    @property
+    def public(self) -> str:
+        """The public half, 56 characters from `U`."""
+        raw = self._key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+        return _written(bytes([_USER]) + raw)
+
+    def sign(self, nonce: str) -> bytes:
+        """A signature over a server's number, base64."""
+        return base64.b64encode(self._key.sign(nonce.encode()))
+
+
+def _seed_kind() -> bytes:
+    return bytes([_SEED | _USER >> 5, (_USER & 31) << 3])
+
+
+def _written(raw: bytes) -> str:
+    return base64.b32encode(raw + binascii.crc_hqx(raw, 0).to_bytes(2, "little")).decode().rstrip("=")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolAccess:
+    """How one board, or the heads, reach the pool.
+
+    Attributes:
+        urls: Of its servers, separated by commas.
+        name: Of the board; "" for heads, and for a cluster with users of its own.
+        seed: Of its key; "" where the URL says who it is.
+        certificate: Of the servers, PEM; "" without TLS, or where the system knows who signed it.
+    """
+
+    urls: str
+    name: str = ""
+    seed: str = ""
+    certificate: str = ""
+
+    @staticmethod
+    def named(pool: str) -> PoolAccess:
+        """From a URL, or from the file that `eddy pool up` or `eddy pool admit` wrote.
+
+        Raises:
+            PoolUnreachable: It is neither.
+        """
+        if "://" in pool:
+            return PoolAccess(pool)
+        try:
+            return PoolAccess(**json.loads(Path(pool).expanduser().read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as failure:
+            reason = failure.strerror if isinstance(failure, OSError) else "its content is something else"
+            message = f"{pool} is no URL, and no file that `eddy pool admit` wrote: {reason}."
+            raise PoolUnreachable(message, pool=pool) from failure
+
+    def write(self, path: Path) -> None:
+        """Write it for its owner alone to read."""
+        write_private(path, json.dumps(asdict(self), indent=1).encode())
+
+    def tls(self) -> ssl.SSLContext | None:
+        """What a connection trusts: this certificate and no other."""
+        return ssl.create_default_context(cadata=self.certificate) if self.certificate else None
+
+
+def made_certificate(certificate: Path, key: Path) -> None:
+    """Write a certificate of the servers, signed by itself, and its private key; both PEM."""
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
+    # Boards without a clock battery start in the past.
+    begins = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+    ends = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=CERTIFICATE_DAYS)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(ends)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME), LOOPBACK]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(private, hashes.SHA256())
+    )
+    secret = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    write_private(key, secret)
+    write_private(certificate, made.public_bytes(serialization.Encoding.PEM))

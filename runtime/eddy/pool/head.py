@@ -1,0 +1,296 @@
+"""The head: the API of a board over the pool. It keeps nothing; any number of heads may answer at once, and one leads.
+
+It answers what clients need to submit jobs, follow them and fetch outputs, and `/v1/pool` for operators. What it has
+not (arrays of jobs, dependencies, sessions, usage, the market, the dashboard) answers 404 or says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from nats.errors import TimeoutError as NatsTimeout
+from nats.js.api import ConsumerConfig, DeliverPolicy
+
+from eddy.api import problems
+from eddy.api.bodies import JsonRoute
+from eddy.api.events import HEARTBEAT, encode
+from eddy.api.numbers import Decimal
+from eddy.api.rendering import app_answer
+from eddy.api.submissions import JobSubmission
+from eddy.core.errors import InvalidRequest, NotFound
+from eddy.packages.catalogue import Catalogue
+from eddy.pool import operator_routes
+from eddy.pool.blobs import PoolBlobs
+from eddy.pool.credentials import PoolUnreachable
+from eddy.pool.gate import Gate
+from eddy.pool.head_parts import Caller, HeadParts, Parts
+from eddy.pool.lead import Lead
+from eddy.pool.link import AWAY, EVENTS, Link
+from eddy.pool.records import FINAL, SUCCEEDED, PoolJob
+from eddy.pool.shown import explained, job_shown
+from eddy.pool.table import PoolJobs
+from eddy.pool.tenants import PoolTenant, PoolTenants
+
+LOOK_S = 0.05
+"""Between two looks at a record that somebody waits for."""
+NOT_HERE = ("after", "deadline_s")
+"""Fields of a submission that a pool does not keep, and so refuses."""
+
+
+router = APIRouter(prefix="/v1", route_class=JsonRoute)
+Wait = Annotated[float, Query(ge=0, le=60)]
+
+
+def create_head(
+    link: Link,
+    lead: Lead,
+    catalogue: Catalogue,
+    max_blob_bytes: int = 256 << 20,
+    page_size: int = 50,
+    beside: Callable[[], Awaitable[None]] | None = None,
+) -> FastAPI:
+    """The application of one head; its lifespan runs `lead`.
+
+    Args:
+        link: The pool.
+        lead: This head's part in deciding.
+        catalogue: What can be run: the packages that boards have too.
+        max_blob_bytes: Largest blob.
+        page_size: Jobs in a page where the request names no limit.
+        beside: Awaited once it has started.
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        gate = Gate(link, lead.mirror.on_board)
+        running = [asyncio.ensure_future(each.run()) for each in (lead, gate)]
+        if beside is not None:
+            await beside()
+        try:
+            yield
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            with contextlib.suppress(*AWAY):
+                await asyncio.wait_for(lead.lease.give_up(), 2.0)
+
+    app = FastAPI(title="Eddy pool", version="1", lifespan=lifespan, redoc_url=None)
+    app.state.parts = HeadParts(
+        link, lead, catalogue, PoolJobs(link), PoolBlobs(link), PoolTenants(link), max_blob_bytes, page_size
+    )
+    problems.install(app)
+    for kind in AWAY:
+        app.add_exception_handler(kind, _away)
+    app.add_middleware(problems.Failures)
+    app.include_router(router)
+    app.include_router(operator_routes.router)
+    app.include_router(open_router)
+    return app
+
+
+async def _away(request: Request, failure: Exception) -> Response:
+    return problems.respond(request, PoolUnreachable.code, f"The pool's servers do not answer: {failure!r}. Try again.")
+
+
+open_router = APIRouter()
+
+
+@open_router.get("/healthz")
+async def healthz() -> Any:
+    """Whether this process answers."""
+    return {"status": "ok"}
+
+
+@open_router.get("/readyz")
+async def readyz(parts: Parts) -> Response:
+    """Whether jobs are taken: a server of the pool answers."""
+    ready = parts.link.connected
+    return JSONResponse({"status": "ok" if ready else "the pool is away"}, 200 if ready else 503)
+
+
+# -- applications -------------------------------------------------------------------------------------------------
+
+
+@router.get("/apps")
+async def list_apps(parts: Parts, caller: Caller) -> Any:
+    """Every application that boards of the pool may have."""
+    apps = sorted(parts.catalogue.applications.values(), key=lambda app: app.name)
+    return {"apps": [app_answer(app, parts.catalogue.shipped(app.name)) for app in apps]}
+
+
+@router.get("/apps/{name}")
+async def show_app(name: str, parts: Parts, caller: Caller) -> Any:
+    """One application."""
+    return app_answer(parts.catalogue.application(name), parts.catalogue.shipped(name))
+
+
+# -- blobs --------------------------------------------------------------------------------------------------------
+
+
+@router.put("/blobs/{sha256}", status_code=201)
+async def put_blob(sha256: str, request: Request, parts: Parts, caller: Caller) -> Any:
+    """Keep bytes under their sha256."""
+    data = bytearray()
+    async for piece in request.stream():
+        data += piece
+        if len(data) > parts.max_blob_bytes:
+            raise problems.BodyTooLarge(parts.max_blob_bytes)
+    name = await parts.blobs.put(caller.id, bytes(data), sha256)
+    return {"sha256": name, "bytes": len(data)}
+
+
+@router.head("/blobs/{sha256}")
+async def has_blob(sha256: str, parts: Parts, caller: Caller) -> Response:
+    """200 where it is there."""
+    if await parts.blobs.size(caller.id, sha256) is None:
+        raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
+    return Response()
+
+
+@router.get("/blobs/{sha256}")
+async def fetch_blob(sha256: str, parts: Parts, caller: Caller) -> Response:
+    """The bytes."""
+    return Response((await parts.blobs.fetch(caller.id, sha256)).data, media_type="application/octet-stream")
+
+
+# -- jobs ---------------------------------------------------------------------------------------------------------
+
+
+async def _visible(parts: HeadParts, caller: PoolTenant, number: int) -> PoolJob:
+    job = await parts.table.job(number)
+    if job.tenant != caller.id and not caller.admin:
+        raise NotFound(f"There is no job {number}.", field="job", asked=number)
+    return job
+
+
+@router.post("/jobs", status_code=202)
+async def submit(
+    body: JobSubmission,
+    response: Response,
+    parts: Parts,
+    caller: Caller,
+    idempotency_key: Annotated[str | None, Header()] = None,
+) -> Any:
+    """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job."""
+    request = body.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    for name in NOT_HERE:
+        if name in request:
+            raise InvalidRequest(f"A pool takes no {name} yet; leave it out.", field=name, allowed="leave it out")
+    if (body.application is None) == (body.kernel is None):
+        raise InvalidRequest("A job has exactly one of application and kernel.", field="application")
+    if body.application is not None:
+        parts.catalogue.application(body.application)
+    request |= {"priority": body.priority, "batch": body.batch}
+    job = PoolJob(0, caller.id, request, time.time())
+    for sha in job.blobs:
+        if await parts.blobs.size(caller.id, sha) is None:
+            raise InvalidRequest("A blob is missing; upload it first.", field="inputs", asked=sha)
+    kept = await parts.table.submit(caller.id, request, idempotency_key or "")
+    response.headers["Location"] = f"/v1/jobs/{kept.id}"
+    return job_shown(kept)
+
+
+@router.get("/jobs")
+async def list_jobs(
+    parts: Parts,
+    caller: Caller,
+    limit: Annotated[int | None, Query(ge=1, le=500)] = None,
+    cursor: Annotated[Decimal | None, Query(ge=1)] = None,
+    state: str | None = None,
+) -> Any:
+    """A page of jobs, newest first; every record of the pool is read for it."""
+    jobs = [job for job in await parts.table.all() if caller.admin or job.tenant == caller.id]
+    wanted = [job for job in reversed(jobs) if state in (None, job.state) and (cursor is None or job.id < cursor)]
+    size = limit or parts.page_size
+    page = wanted[:size]
+    return {"jobs": [job_shown(job) for job in page], "next": str(page[-1].id) if len(wanted) > size else None}
+
+
+@router.get("/jobs/{number}")
+async def show_job(
+    number: int,
+    parts: Parts,
+    caller: Caller,
+    wait: Wait = 0.0,
+    while_state: Annotated[str | None, Query(alias="while")] = None,
+) -> Any:
+    """The job object; with `wait` once it has ended, or is not in that state any more."""
+    job = await _visible(parts, caller, number)
+    deadline = time.monotonic() + wait
+    while not job.ended and time.monotonic() < deadline and while_state in (None, job.state):
+        await asyncio.sleep(LOOK_S)
+        job = await parts.table.job(number)
+    return job_shown(job)
+
+
+@router.delete("/jobs/{number}", status_code=202)
+async def cancel(number: int, parts: Parts, caller: Caller, wait: Wait = 0.0) -> Any:
+    """End a job; its board drops it within a second."""
+    await _visible(parts, caller, number)
+    return job_shown(await parts.table.change(number, lambda job: job.cancelled(time.time())))
+
+
+@router.get("/jobs/{number}/outputs/{name}")
+async def output(number: int, name: str, parts: Parts, caller: Caller) -> Response:
+    """An output of all items, end to end."""
+    job = await _visible(parts, caller, number)
+    if job.state != SUCCEEDED or name not in job.parts[0].outputs:
+        raise NotFound(f"Job {number} is {job.state} and has no output {name!r}.", field="name", asked=name)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for part in job.parts:
+            yield (await parts.blobs.fetch(job.tenant, part.outputs[name])).data
+
+    return StreamingResponse(pieces(), media_type="application/octet-stream")
+
+
+@router.get("/jobs/{number}/events")
+async def events(
+    number: int, parts: Parts, caller: Caller, last_event_id: Annotated[int | None, Header()] = None
+) -> Response:
+    """What happened to a job, as it happens."""
+    job = await _visible(parts, caller, number)
+    return StreamingResponse(_events(parts, job, last_event_id), media_type="text/event-stream")
+
+
+async def _events(parts: HeadParts, job: PoolJob, after: int | None) -> AsyncIterator[str]:
+    """The job's part of the stream of events, until its record says that it has ended and all was told."""
+    start = {"deliver_policy": DeliverPolicy.ALL} if after is None else {
+        "deliver_policy": DeliverPolicy.BY_START_SEQUENCE, "opt_start_seq": after + 1}  # fmt: skip
+    subject = f"eddy.events.{job.tenant}.{job.id}"
+    config = ConsumerConfig(**start, inactive_threshold=60, mem_storage=True)
+    following = await parts.link.js.subscribe(subject, stream=EVENTS, ordered_consumer=True, config=config)
+    silent_s = 0.0
+    try:
+        while True:
+            try:
+                message = await following.next_msg(timeout=0.5)
+            except NatsTimeout:
+                if (await parts.table.job(job.id)).ended:
+                    break
+                silent_s += 0.5
+                if silent_s >= 15:
+                    silent_s = 0.0
+                    yield HEARTBEAT
+                continue
+            data = json.loads(message.data)
+            yield encode(data.pop("kind"), {"job": job.id, **data}, message.metadata.sequence.stream)
+            if data.get("state") in FINAL:
+                break
+    finally:
+        await following.unsubscribe()
+    yield encode("end", {})
+
+
+@router.get("/pool/jobs/{number}/explain")
+async def explain(number: int, parts: Parts, caller: Caller) -> Any:
+    """Why a job is where it is, and where it has been."""
+    return explained(await _visible(parts, caller, number))

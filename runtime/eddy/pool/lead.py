@@ -1,0 +1,156 @@
+"""The leading head: takes jobs back from boards that are gone, and places those that wait.
+
+It has no state but the pool's. What it does twice, or what two heads do at once, changes nothing the second time: a
+record is changed from the revision it was read at, and a board takes a placement up once, under its token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import suppress
+
+import structlog
+
+from eddy.core.errors import EddyError
+from eddy.policy.place import METHODS
+from eddy.pool.blobs import PoolBlobs
+from eddy.pool.lease import LeaderLease
+from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
+from eddy.pool.mirror import Mirror
+from eddy.pool.placing import LINK_BPS, Give, PoolView, decide
+from eddy.pool.records import PLACED, QUEUED, Fenced, PoolJob
+from eddy.pool.table import PoolJobs
+
+GATHER_S = 0.05
+"""Wall seconds in which arrivals become one batch."""
+AGAIN_S = 2.0
+"""A placement that no board took up for so long is told again."""
+
+_log = structlog.get_logger("eddy.pool")
+
+
+class Lead:
+    """One head's part in deciding.
+
+    Args:
+        link: The pool.
+        name: Of this head.
+        policy: A name of `policy.place.METHODS`.
+        egress_bps: What the pool's store may send in all.
+    """
+
+    def __init__(self, link: Link, name: str, policy: str = "prompt", egress_bps: float = LINK_BPS) -> None:
+        self._link, self._table, self._blobs = link, PoolJobs(link), PoolBlobs(link)
+        self.lease, self.mirror = LeaderLease(link, name), Mirror(link, name)
+        self.policy, self._egress_bps = policy, egress_bps
+        self._sizes: dict[tuple[str, str], int] = {}
+        self._told: dict[tuple[int, int], float] = {}
+        self._led_s = float("inf")
+
+    async def run(self) -> None:
+        """Lead whenever the lease can be had, until cancelled."""
+        following = asyncio.ensure_future(self.mirror.run())
+        renewing = asyncio.ensure_future(self._renew())
+        try:
+            await self.mirror.whole.wait()
+            while True:
+                await self._turn()
+        finally:
+            following.cancel()
+            renewing.cancel()
+            await asyncio.gather(following, renewing, return_exceptions=True)
+
+    async def _renew(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            with suppress(*AWAY):
+                await asyncio.wait_for(self.mirror.beat(), RENEW_S)
+            held = await self.lease.renew()
+            self._led_s = min(self._led_s, loop.time()) if held else float("inf")
+            await asyncio.sleep(RENEW_S)
+
+    async def _turn(self) -> None:
+        try:
+            await asyncio.wait_for(self.mirror.changed.wait(), RENEW_S)
+            await asyncio.sleep(GATHER_S)
+        except asyncio.TimeoutError:
+            pass
+        self.mirror.changed.clear()
+        if not (self.lease.held and self._link.connected):
+            return
+        try:
+            await self._take_back()
+            await self._place()
+            await self._tell_again()
+        except AWAY as failure:
+            _log.warning("the pool is away", error=repr(failure))
+        except EddyError as error:
+            _log.error("placing failed", code=error.code, error=error.message)
+
+    async def _take_back(self) -> None:
+        """From boards whose lease is over; a head that has just begun gives every board a lease's time to be heard."""
+        if asyncio.get_running_loop().time() - self._led_s < LEASE_S:
+            return
+        for job in [*self.mirror.jobs.values()]:
+            if job.board and not self.mirror.alive(job.board):
+                await self._changed(job, lambda it: it.taken_back("its lease ended", self._table.now()))
+
+    async def _place(self) -> None:
+        jobs = sorted(self.mirror.jobs.values(), key=lambda job: job.id)
+        waiting = [job for job in jobs if job.state == QUEUED]
+        boards = self.mirror.present
+        if not waiting or not boards:
+            return
+        await self._measure(waiting)
+        there = {name: frozenset(has) for name, has in self.mirror.there.items()}
+        given = [job for job in jobs if job.board]
+        view = PoolView(waiting, given, boards, self.mirror.estimates, self._sizes, there, self._egress_bps)
+        gives = await asyncio.to_thread(decide, view, METHODS[self.policy])
+        for give in gives:
+            await self._give(self.mirror.jobs.get(give.job), give)
+
+    async def _give(self, job: PoolJob | None, give: Give) -> None:
+        if job is None or not self.lease.held:
+            return
+        changed = await self._changed(job, lambda it: it.placed(give.board, give.bps, give.why))
+        if changed is not None:
+            await self._tell(changed)
+
+    async def _changed(self, job: PoolJob, how: Callable[[PoolJob], PoolJob]) -> PoolJob | None:
+        """Change a job that must not have been changed since it was seen; None where it was."""
+
+        def unless_changed(now: PoolJob) -> PoolJob:
+            if now.token != job.token or now.board != job.board:
+                raise Fenced(f"Job {job.id} was placed by another.", job=job.id)
+            return how(now)
+
+        try:
+            changed = await self._table.change(job.id, unless_changed)
+        except Fenced:
+            return None
+        self.mirror.jobs[job.id] = changed  # the watch tells the same in a moment
+        return changed
+
+    async def _tell(self, job: PoolJob) -> None:
+        """Put a placement into its board's queue."""
+        self._told[job.id, job.token] = asyncio.get_running_loop().time()
+        body = json.dumps({"job": job.id, "token": job.token}).encode()
+        await self._link.js.publish(f"eddy.work.{job.board}", body)
+
+    async def _tell_again(self) -> None:
+        """Placements that nobody took up: the head that made them may have ended before it told the board."""
+        now_s = asyncio.get_running_loop().time()
+        placed = {(job.id, job.token): job for job in self.mirror.jobs.values() if job.state == PLACED}
+        self._told = {key: at for key, at in self._told.items() if key in placed}
+        for key, job in placed.items():
+            if now_s - self._told.setdefault(key, now_s) > AGAIN_S and self.mirror.alive(job.board):
+                await self._tell(job)
+
+    async def _measure(self, waiting: list[PoolJob]) -> None:
+        """Sizes of inputs that are not known yet."""
+        for job in waiting:
+            for sha in job.blobs:
+                if (job.tenant, sha) not in self._sizes:
+                    self._sizes[job.tenant, sha] = await self._blobs.size(job.tenant, sha) or 0

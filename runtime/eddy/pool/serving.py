@@ -1,0 +1,124 @@
+"""`eddy pool serve`: a head on a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from eddy.core.errors import Conflict, InvalidRequest
+from eddy.files import write_private
+from eddy.packages.catalogue import load_catalogue
+from eddy.policy.place import METHODS
+from eddy.pool.head import create_head
+from eddy.pool.lead import Lead
+from eddy.pool.link import Link, opened
+from eddy.pool.placing import LINK_BPS
+from eddy.pool.tenants import OPERATOR, PoolTenants
+
+
+@dataclass(frozen=True, slots=True)
+class HeadSettings:
+    """What `eddy pool serve` is told.
+
+    Attributes:
+        pool: URL, or the file it is in.
+        bitstreams: Directory of applications, as boards have it.
+        key_file: Where the operator's key is written by the first head of a pool.
+        name: Of this head.
+        policy: A name of `policy.place.METHODS`.
+        egress_bps: What the pool's store may send in all, bits per second.
+        host: Address to listen on.
+        port: TCP port; 0 for a free one.
+        replicas: Servers that keep each bucket, where this head makes it.
+    """
+
+    pool: str
+    bitstreams: Path
+    key_file: Path
+    name: str
+    policy: str = "prompt"
+    egress_bps: float = LINK_BPS
+    host: str = "127.0.0.1"
+    port: int = 8000
+    replicas: int = 1
+
+
+class Head:
+    """A head that is put together but not yet running.
+
+    Args:
+        settings: What to serve, and where.
+
+    Raises:
+        InvalidRequest: There is no such policy.
+        Conflict: The address is taken.
+    """
+
+    def __init__(self, settings: HeadSettings) -> None:
+        if settings.policy not in METHODS:
+            message = f"There is no policy {settings.policy!r} that places."
+            raise InvalidRequest(message, field="policy", allowed=sorted(METHODS))
+        self.settings = settings
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        # Named as TCP, because asyncio turns off the 40 ms of delay only where the socket says so.
+        self._socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._socket.bind((settings.host, settings.port))
+            self._socket.listen(1024)
+        except OSError as failure:
+            self._socket.close()
+            message = f"Cannot listen on {settings.host}:{settings.port} ({failure.strerror}); choose another --port."
+            raise Conflict(message, field="port", asked=settings.port) from failure
+        self.url = f"http://{settings.host}:{self._socket.getsockname()[1]}"
+        self._uvicorn: uvicorn.Server | None = None
+
+    def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Serve until `stop`; `ready` is called once jobs are taken.
+
+        Raises:
+            PoolUnreachable: No server of the pool answers.
+        """
+        with contextlib.closing(self._socket):
+            asyncio.run(self._serve(ready))
+
+    def stop(self) -> None:
+        """End; safe in a signal handler and from another thread."""
+        if self._uvicorn is not None:
+            self._uvicorn.should_exit = True
+
+    async def _serve(self, ready: Callable[[], None]) -> None:
+        it = self.settings
+        async with opened(it.pool, f"head {it.name}", replicas=it.replicas) as link:
+            await self._see_to_operator(link)
+            catalogue = load_catalogue(it.bitstreams)
+            lead = Lead(link, it.name, it.policy, it.egress_bps)
+
+            async def begun() -> None:
+                ready()
+
+            app = create_head(link, lead, catalogue, beside=begun)
+            config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3)
+            self._uvicorn = _Quiet(config)
+            await self._uvicorn.serve(sockets=[self._socket])
+
+    async def _see_to_operator(self, link: Link) -> None:
+        """The first head of a pool makes the operator's key; the others find it made."""
+        with contextlib.suppress(Conflict):
+            key = await PoolTenants(link).add(OPERATOR, admin=True)
+            write_private(self.settings.key_file, f"{key}\n".encode())
+
+
+class _Quiet(uvicorn.Server):
+    """uvicorn's loop, with the signals left to `eddy.signals`."""
+
+    @contextlib.contextmanager
+    def capture_signals(self):  # type: ignore[no-untyped-def]
+        """Leave the signals alone."""
+        yield

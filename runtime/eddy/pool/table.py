@@ -1,0 +1,113 @@
+"""Records of jobs in JetStream: made once, and changed only from the revision they were read at."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
+
+from eddy.core.errors import Conflict, NotFound
+from eddy.pool.link import Link
+from eddy.pool.records import PoolJob
+
+TRIES = 64
+"""Times a change is tried again because somebody else changed the record in between."""
+
+
+class PoolJobs:
+    """The pool's jobs.
+
+    Args:
+        link: The pool.
+        now: Wall time, seconds since 1970.
+    """
+
+    def __init__(self, link: Link, now: Callable[[], float] = time.time) -> None:
+        self._link, self.now = link, now
+
+    async def submit(self, tenant: str, request: Mapping[str, Any], idempotency_key: str = "") -> PoolJob:
+        """Accept a job; it is on the servers' disks when this returns. The same key and request name the same job.
+
+        Raises:
+            Conflict: The key was used for another request.
+        """
+        named = hashlib.sha256((idempotency_key or secrets.token_hex(16)).encode()).hexdigest()
+        entry = f"{tenant}.{named}"
+        digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest().encode()
+        try:
+            number = await self._link.submissions.create(entry, digest)
+        except KeyWrongLastSequenceError:
+            kept = await self._link.submissions.get(entry)
+            if kept.value != digest:
+                message = "This Idempotency-Key was used for another submission; use a new one."
+                raise Conflict(message, field="Idempotency-Key") from None
+            number = int(kept.revision or 0)
+        job = PoolJob(number, tenant, request, self.now())
+        try:
+            await self._link.jobs.create(str(number), job.encode())
+        except KeyWrongLastSequenceError:
+            return await self.job(number)
+        await self._link.tell(tenant, number, "state", state=job.state, at_unix_s=job.submitted_unix_s)
+        return job
+
+    async def job(self, number: int) -> PoolJob:
+        """A record.
+
+        Raises:
+            NotFound: There is none.
+        """
+        return (await self._read(number))[0]
+
+    async def _read(self, number: int) -> tuple[PoolJob, int]:
+        try:
+            entry = await self._link.jobs.get(str(number))
+        except KeyNotFoundError:
+            raise NotFound(f"There is no job {number}.", field="job", asked=number) from None
+        return PoolJob.decode(entry.value or b"{}"), int(entry.revision or 0)
+
+    async def change(self, number: int, how: Callable[[PoolJob], PoolJob]) -> PoolJob:
+        """Change a record, on what it is at that moment; tells its followers. `how` may be called several times.
+
+        Raises:
+            NotFound: There is none.
+            Fenced, Conflict: What `how` raises.
+        """
+        for tried in range(TRIES):
+            await asyncio.sleep(0.01 * max(tried - 2, 0))
+            job, revision = await self._read(number)
+            changed = how(job)
+            if changed == job:
+                return job
+            try:
+                await self._link.jobs.update(str(number), changed.encode(), last=revision)
+            except KeyWrongLastSequenceError:
+                continue
+            said = {"state": changed.state, "board": changed.board, "done": changed.done, "token": changed.token}
+            kind = "state" if changed.state != job.state else "part"
+            await self._link.tell(changed.tenant, number, kind, **said, at_unix_s=self.now())
+            return changed
+        raise Conflict(f"Job {number} is changed by too many at once; try again.", job=number)
+
+    async def all(self) -> list[PoolJob]:
+        """Every record there is, by number."""
+        return sorted([job async for job, _ in self.following() if job is not None], key=lambda job: job.id)
+
+    async def following(self, go_on: bool = False) -> Any:
+        """Every record, and with `go_on` every change from then on; None once those that were there are through."""
+        watch = await self._link.jobs.watchall()
+        try:
+            async for entry in watch:
+                if entry is None:
+                    if not go_on:
+                        return
+                    yield None, 0
+                elif entry.operation is None and entry.value:
+                    yield PoolJob.decode(entry.value), int(entry.revision or 0)
+        finally:
+            await watch.stop()  # type: ignore[no-untyped-call]

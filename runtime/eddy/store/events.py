@@ -1,0 +1,73 @@
+"""The event log: what happened to jobs, in order."""
+
+from __future__ import annotations
+
+from eddy.core.records import JobEvent
+from eddy.store.database import Database
+from eddy.store.jobs import JobTable
+from eddy.store.rows import load_event
+
+
+class Events:
+    """The log of what happened to jobs.
+
+    Args:
+        db: Where it is kept.
+        jobs: All jobs.
+    """
+
+    def __init__(self, db: Database, jobs: JobTable) -> None:
+        self._db, self._jobs = db, jobs
+
+    def of(self, tenant: str | None, job: int | None, after_seq: int = 0, limit: int = 10_000) -> tuple[JobEvent, ...]:
+        """The event log, in order.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            job: Of which job; None for all.
+            after_seq: Only later entries.
+            limit: At most this many.
+
+        Raises:
+            NotFound: No such job of this tenant.
+        """
+        where, values = ["seq > ?"], list[object]([after_seq])
+        if tenant is not None:
+            where.append("tenant = ?")
+            values.append(tenant)
+        if job is not None:
+            if tenant is not None:
+                self._jobs.get(tenant, job)
+            where.append("job = ?")
+            values.append(job)
+        query = f"SELECT * FROM event WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
+        return tuple(load_event(row) for row in self._db.rows(query, *values, limit))
+
+    def before_last(self, tenant: str | None, count: int) -> int:
+        """The sequence number after which there are so many entries of the log, as far as there are.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            count: Entries.
+        """
+        where, values = ("tenant = ?", [tenant]) if tenant is not None else ("1", [])
+        query = f"SELECT seq FROM event WHERE {where} ORDER BY seq DESC LIMIT 1 OFFSET ?"
+        if count == 0:
+            row = self._db.row("SELECT MAX(seq) AS seq FROM event")
+            return int(row["seq"] or 0) if row is not None else 0
+        row = self._db.row(query, *values, count)
+        return 0 if row is None else int(row["seq"])
+
+    def latest_in_slots(self, tenant: str | None, limit: int) -> tuple[JobEvent, ...]:
+        """The latest ends of loads and items, oldest first: those with a slot and a beginning, of the latest entries.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            limit: Of this many entries of the log.
+        """
+        where, values = ("tenant = ?", [tenant]) if tenant is not None else ("1", [])
+        query = (
+            f"SELECT * FROM (SELECT * FROM event WHERE {where} ORDER BY seq DESC LIMIT ?)"
+            " WHERE started_s IS NOT NULL AND slot IS NOT NULL ORDER BY seq"
+        )
+        return tuple(load_event(row) for row in self._db.rows(query, *values, limit))

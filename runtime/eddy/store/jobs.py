@@ -1,0 +1,208 @@
+"""Jobs: their records and requests, lists of them, and how many have not ended."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+import time
+from collections.abc import Collection, Sequence
+
+from eddy.core.errors import Conflict, NotFound, StorageDamaged
+from eddy.core.jobs import JobState
+from eddy.core.records import JobRecord, JobRequest
+from eddy.store.damage import give_up
+from eddy.store.database import Database
+from eddy.store.faults import legible
+from eddy.store.listing import Place, Wanted, listing, microseconds
+from eddy.store.numbers import Numbers
+from eddy.store.rows import StoredJob, load_request, record_of
+from eddy.store.tally import Tally
+
+
+class JobTable:
+    """All jobs. What one of them is asked for names the tenant, so that one tenant never sees another's.
+
+    Args:
+        db: Where they are kept.
+        numbers: How jobs are told.
+
+    Attributes:
+        tally: How many have not ended.
+    """
+
+    def __init__(self, db: Database, numbers: Numbers) -> None:
+        self._db, self._numbers = db, numbers
+        rows = db.rows("SELECT id, tenant, state FROM job WHERE final = 0")
+        self.tally = Tally((row["id"], row["tenant"], row["state"]) for row in rows)
+
+    def get(self, tenant: str, job: int) -> JobRecord:
+        """One job.
+
+        Raises:
+            NotFound: No such job of this tenant.
+        """
+        row = self._db.row("SELECT id, record FROM job WHERE id = ? AND tenant = ?", job, tenant)
+        if row is None:
+            raise self.not_found(job)
+        return record_of(row["id"], row["record"])
+
+    def not_found(self, job: int) -> NotFound:
+        """Why a job cannot be had; the same for one that is not there and for another tenant's."""
+        told = self._numbers.job.told(job)
+        return NotFound(f"there is no job {told}: `eddy jobs` lists yours", field="job", asked=told)
+
+    def request(self, tenant: str, job: int) -> JobRequest:
+        """What was asked for.
+
+        Raises:
+            NotFound: No such job of this tenant.
+        """
+        row = self._db.row("SELECT request FROM job WHERE id = ? AND tenant = ?", job, tenant)
+        if row is None:
+            raise self.not_found(job)
+        return load_request(row["request"])
+
+    def program(self, job: int) -> str:
+        """What the kernel of a job that has not ended was compiled to.
+
+        Raises:
+            NotFound: There is none: no kernel job, or it has ended.
+        """
+        row = self._db.row("SELECT body FROM program WHERE job = ?", job)
+        if row is None:
+            raise NotFound(f"no program of job {self._numbers.job.told(job)}", field="job")
+        return str(row["body"])
+
+    def under_way(self, tenant: str | None, limit: int) -> tuple[JobRecord, ...]:
+        """Jobs that have not ended, oldest first.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            limit: At most this many.
+        """
+        wanted = self.tally.oldest(tenant, limit)
+        marks = ", ".join("?" * len(wanted))
+        rows = self._db.rows(f"SELECT id, record FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
+        return tuple(record_of(row["id"], row["record"]) for row in rows)
+
+    def unfinished_by_tenant(self) -> dict[str, dict[str, int]]:
+        """How many jobs that have not ended each tenant has, by state; those that have none are left out."""
+        return self.tally.by_tenant()
+
+    def request_cancel(self, tenant: str, job: int) -> JobRecord:
+        """Note durably that a job shall end.
+
+        Raises:
+            NotFound: No such job of this tenant.
+            Conflict: It has ended, and not as cancelled.
+        """
+        with self._db.transaction() as db:
+            record = self.get(tenant, job)
+            if record.state.is_final and record.state is not JobState.CANCELLED:
+                raise Conflict(
+                    f"job {self._numbers.job.told(job)} has {record.state.value} already: there is nothing to cancel",
+                    field="job",
+                    state=record.state.value,
+                )
+            db.execute("UPDATE job SET cancel = ? WHERE id = ? AND cancel = 0", (microseconds(time.time()), job))
+            row = self._db.row("SELECT cancel FROM job WHERE id = ?", job)
+            asked_unix_s = cancel_unix_s(row["cancel"]) if row is not None else None
+            return dataclasses.replace(record, cancel_asked_unix_s=asked_unix_s)
+
+    def unfinished(self) -> tuple[StoredJob, ...]:
+        """Every job that has not ended, oldest first; what a restarted hypervisor recovers.
+
+        A job whose row is damaged ends as failed: it cannot go on, and must not keep the others from it.
+        """
+        try:
+            rows = self._db.rows(_UNFINISHED + " ORDER BY id")
+        except StorageDamaged:  # in which one, SQLite does not say
+            numbers = self._db.rows("SELECT id FROM job WHERE final = 0 ORDER BY id")
+            found = [self._legible(number["id"], None) for number in numbers]
+        else:
+            found = [self._legible(row["id"], row) for row in rows]
+        return tuple(job for job in found if job is not None)
+
+    def _legible(self, number: int, row: sqlite3.Row | None) -> StoredJob | None:
+        """A job from its row, read here where it is None; None for a job that was given up."""
+        try:
+            row = row or self._db.rows(_UNFINISHED + " AND id = ?", number)[0]
+            return _stored(row)
+        except StorageDamaged as error:
+            give_up(self._db, number, self._numbers.job.told(number), error.message)
+            self.tally.drop(number)
+            return None
+
+    def unfinished_by_state(self) -> dict[str, int]:
+        """Jobs that have not ended, by state; kept, not counted."""
+        return self.tally.states()
+
+    def wanted(
+        self, wanted: Wanted, limit: int = 50, after: Place | None = None
+    ) -> tuple[tuple[JobRecord, Place], ...]:
+        """A page of a list: jobs, each with its place.
+
+        Args:
+            wanted: Which jobs, in which order.
+            limit: At most this many.
+            after: The last place of the page before.
+        """
+        query, values = listing(wanted, after, limit)
+        rows = self._db.rows(query, *values)
+        return tuple((record_of(row["id"], row["record"]), (row["place"], row["id"])) for row in rows)
+
+    def page(
+        self, tenant: str | None, state: JobState | None = None, limit: int = 50, after: int | None = None
+    ) -> tuple[JobRecord, ...]:
+        """Jobs, newest first.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            state: Only those in this state.
+            limit: At most this many.
+            after: Only those older than this job: the last id of the page before.
+        """
+        place: Place | None = None
+        if after is not None:
+            row = self._db.row("SELECT submitted_us FROM job WHERE id = ?", after)
+            if row is None:
+                return ()
+            place = int(row["submitted_us"]), after
+        return tuple(record for record, _ in self.wanted(Wanted(tenant, state), limit, place))
+
+    def states(self, jobs: Collection[int]) -> dict[int, JobState]:
+        """In which state jobs are, on disk or not yet; those there are not are left out."""
+        marks = ", ".join("?" * len(jobs))
+        rows = self._db.fresh_rows(f"SELECT id, state FROM job WHERE id IN ({marks})", *jobs)
+        return {row["id"]: JobState(row["state"]) for row in rows}
+
+    def missing(self, tenant: str, jobs: Sequence[int]) -> list[int]:
+        """Those of some ids that no job of a tenant has."""
+        marks = ", ".join("?" * len(jobs))
+        rows = self._db.rows(f"SELECT id FROM job WHERE tenant = ? AND id IN ({marks})", tenant, *jobs)
+        there = {row["id"] for row in rows}
+        return [job for job in jobs if job not in there]
+
+    def owner(self, job: int) -> str | None:
+        """Whose job it is; None where there is none of that id."""
+        row = self._db.row("SELECT tenant FROM job WHERE id = ?", job)
+        return None if row is None else str(row["tenant"])
+
+
+_UNFINISHED = "SELECT id, request, record, cancel, snapshot FROM job WHERE final = 0"
+
+
+@legible("a job's row")
+def _stored(row: sqlite3.Row) -> StoredJob:
+    """What a restarted hypervisor recovers."""
+    record, snapshot = record_of(row["id"], row["record"]), json.loads(row["snapshot"])
+    cancel = bool(row["cancel"])
+    asked_unix_s = record.cancel_asked_unix_s or cancel_unix_s(row["cancel"])
+    record = dataclasses.replace(record, cancel_asked_unix_s=asked_unix_s if cancel else None)
+    return StoredJob(load_request(row["request"]), record, cancel, snapshot)
+
+
+def cancel_unix_s(column: int) -> float | None:
+    """When the end of a job was asked for, as its row has it in microseconds; 1 in those of older versions."""
+    return column / 1e6 if column > 1 else None

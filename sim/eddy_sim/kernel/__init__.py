@@ -1,0 +1,1 @@
+"""A faked kernel: what stock PYNQ asks of Linux on a Zynq UltraScale+ board, with the simulated shell behind it."""

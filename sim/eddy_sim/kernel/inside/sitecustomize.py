@@ -1,0 +1,5 @@
+"""Python imports this by itself when it starts on the faked kernel: the processor is the board's."""
+
+import platform
+
+platform.machine = lambda: "aarch64"

@@ -1,0 +1,147 @@
+"""A stream ends with the key or the session it was opened with; one tenant's leave connections to others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from eddy.api.connections import ConnectionLimits
+
+pytestmark = pytest.mark.anyio
+LONG_S = 60
+
+
+async def _feeds(server: Any, group: Any, who: str, count: int = 1, **more: Any) -> list[int]:
+    """Open feeds, and wait until the server holds them; in what is answered their statuses appear as they end."""
+    statuses: list[int] = []
+    standing = server.app.state.context.standing
+
+    async def follow() -> None:
+        async with server.client(who) as client:
+            statuses.append((await client.get("/v1/events", **more)).status_code)
+
+    def open_now() -> int:
+        return sum(len(streams) for streams in standing._open.values())
+
+    before = open_now()
+    for _ in range(count):
+        group.start_soon(follow)
+    with anyio.fail_after(LONG_S):
+        while open_now() + len(statuses) < before + count:
+            await anyio.sleep(0.002)
+    return statuses
+
+
+async def test_a_feed_ends_when_its_key_is_revoked_and_others_go_on(server: Any) -> None:
+    standing = server.app.state.context.standing
+    async with server.client("ada") as client:
+        made = (await client.post("/v1/keys", json={"label": "lost"})).json()
+    server.keys["lost"] = made["key"]
+    async with anyio.create_task_group() as group:
+        lost = await _feeds(server, group, "lost")
+        kept = await _feeds(server, group, "ada")
+        standing.look()
+        await anyio.sleep(0.02)
+        assert (lost, kept) == ([], [])
+        async with server.client("ada") as client:
+            assert (await client.delete(f"/v1/keys/{made['id']}")).status_code == 204
+        standing.look()
+        with anyio.fail_after(LONG_S):
+            while not lost:
+                await anyio.sleep(0.002)
+        assert (lost, kept) == ([200], [])
+        async with server.client("lost") as client:
+            assert (await client.get("/v1/events?follow=false")).status_code == 401
+        group.cancel_scope.cancel()
+
+
+async def test_a_feed_ends_when_its_key_expires(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    standing = server.app.state.context.standing
+    async with server.client("ada") as client:
+        made = (await client.post("/v1/keys", json={"expires_in_s": 1000})).json()
+    server.keys["short"] = made["key"]
+    async with anyio.create_task_group() as group:
+        short = await _feeds(server, group, "short")
+        standing.look()
+        await anyio.sleep(0.02)
+        assert short == []
+        monkeypatch.setattr(standing, "clock", lambda: made["expires_unix_s"] + 1)
+        standing.look()
+        with anyio.fail_after(LONG_S):
+            while not short:
+                await anyio.sleep(0.002)
+
+
+async def test_a_browsers_feed_ends_when_it_logs_out(server: Any) -> None:
+    standing = server.app.state.context.standing
+    async with server.client(None) as browser, anyio.create_task_group() as group:
+        said = (await browser.post("/v1/session", json={"key": server.keys["ada"]})).json()
+        statuses: list[int] = []
+
+        async def follow() -> None:
+            statuses.append((await browser.get("/v1/events")).status_code)
+
+        group.start_soon(follow)
+        with anyio.fail_after(LONG_S):
+            while not standing._open:
+                await anyio.sleep(0.002)
+            standing.look()
+            await anyio.sleep(0.02)
+            assert statuses == []
+            answer = await browser.delete("/v1/session", headers={"X-CSRF-Token": said["csrf_token"]})
+            assert answer.status_code == 204
+            standing.look()
+            while not statuses:
+                await anyio.sleep(0.002)
+
+
+async def test_a_tenant_holds_a_part_of_the_connections_and_operators_find_room(start: Any) -> None:
+    server = start(connections=ConnectionLimits(connections=16, connections_per_client=8))
+    held = server.app.state.context.held
+    assert (held.most_of_one, held.most_of_all) == (2, 12)
+    async with anyio.create_task_group() as group:
+        assert await _feeds(server, group, "ada", 2) == []
+        async with server.client("ada") as client:
+            refused = await client.get("/v1/jobs")
+            assert refused.status_code == 429
+            assert refused.json()["code"] == "rate-limited"
+            assert refused.json()["limit"] == 2
+            assert int(refused.headers["Retry-After"]) >= 1
+        for who in ("grace", "operator"):
+            async with server.client(who) as client:
+                assert (await client.get("/v1/jobs")).status_code == 200
+        group.cancel_scope.cancel()
+    async with server.client("ada") as client:
+        for _ in range(20):  # none of those that ended, or were refused, is counted any more
+            assert (await client.get("/v1/jobs")).status_code == 200
+            assert (await client.get("/v1/jobs/999")).status_code == 404
+
+
+async def test_all_tenants_together_leave_room_for_operators(start: Any) -> None:
+    server = start(connections=ConnectionLimits(connections=4, connections_per_client=8))
+    async with anyio.create_task_group() as group:
+        assert await _feeds(server, group, "ada", 2) == []
+        assert await _feeds(server, group, "grace", 1) == []
+        async with server.client("grace") as client:
+            assert (await client.get("/v1/jobs")).status_code == 429
+        async with server.client("operator") as client:
+            assert (await client.get("/v1/jobs")).status_code == 200
+        group.cancel_scope.cancel()
+
+
+async def test_a_key_made_with_one_that_expires_expires_no_later(server: Any) -> None:
+    async with server.client("ada") as client:
+        short = (await client.post("/v1/keys", json={"expires_in_s": 1000})).json()
+    server.keys["short"] = short["key"]
+    async with server.client("short") as client:
+        for asked in ({}, {"expires_in_s": 5000}):
+            made = (await client.post("/v1/keys", json=asked)).json()
+            assert made["expires_unix_s"] == short["expires_unix_s"]
+        sooner = (await client.post("/v1/keys", json={"expires_in_s": 10})).json()
+        assert sooner["expires_unix_s"] < short["expires_unix_s"]
+    async with server.client("operator") as client:
+        brief = (await client.post("/v1/keys", json={"expires_in_s": 1000, "scope": "operator"})).json()
+    server.keys["brief"] = brief["key"]
+    async with server.client("brief") as client:  # an operator gives tenants keys of their own
+        assert (await client.post("/v1/keys", json={"tenant": "ada"})).json()["expires_unix_s"] is None

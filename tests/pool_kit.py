@@ -1,0 +1,133 @@
+"""A whole pool for tests: a real NATS server, heads in threads, boards in processes that can be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from eddy.cli.serve import bitstreams_folder
+from eddy.client import Client
+from eddy.pool.admission import PoolAdmission
+from eddy.pool.nats_server import NatsServer
+from eddy.pool.serving import Head, HeadSettings
+
+
+class Servers(Protocol):
+    """What a pool needs of its NATS servers."""
+
+    admission: PoolAdmission
+
+    def running(self) -> contextlib.AbstractContextManager[Any]: ...
+
+    def kill(self) -> None: ...
+
+    def start(self) -> None: ...
+
+
+class Pool:
+    """What a test has of a pool.
+
+    Args:
+        folder: For everything that is kept.
+        nats: Servers that are not to be one in this folder.
+    """
+
+    def __init__(self, folder: Path, nats: Servers | None = None) -> None:
+        self.folder = folder
+        self.nats = nats or NatsServer(folder / "nats")
+        self.boards: dict[str, subprocess.Popen[bytes]] = {}
+        self.heads: list[tuple[Head, threading.Thread]] = []
+        self.failures: list[BaseException] = []
+        self.clients: list[Client] = []
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Pool]:
+        with self.nats.running():
+            try:
+                yield self
+            finally:
+                for client in self.clients:
+                    client.close()
+                for head, thread in self.heads:
+                    head.stop()
+                    thread.join(20)
+                for process in self.boards.values():
+                    process.kill()
+                    process.wait()
+
+    @property
+    def head_file(self) -> Path:
+        return self.nats.admission.head_file
+
+    @property
+    def key(self) -> str:
+        return (self.folder / "operator.key").read_text().strip()
+
+    def head(self, name: str, policy: str = "prompt") -> Head:
+        """A head in a thread, serving when this returns."""
+        settings = HeadSettings(
+            str(self.head_file), bitstreams_folder(""), self.folder / "operator.key", name, policy, port=0
+        )
+        head, ready = Head(settings), threading.Event()
+
+        def run() -> None:
+            try:
+                head.run(ready.set)
+            except BaseException as failure:
+                self.failures.append(failure)
+
+        thread = threading.Thread(target=run, name=f"head-{name}", daemon=True)
+        thread.start()
+        self.heads.append((head, thread))
+        assert ready.wait(120), self.failures
+        return head
+
+    def board(self, name: str, pace: float = 0.0, width: int = 2, wrapped: Sequence[str] = ("-m",)) -> None:
+        """A model board that computes, in a process; its agent joins in the background.
+
+        `wrapped` are arguments of Python that run the module named after them.
+        """
+        data, admission = self.folder / name, self.nats.admission
+        file = admission.board_file(name) if name in admission.boards else admission.admit(name)
+        command = [sys.executable, *wrapped, "eddy.cli.demo_pool_board", "--pool", str(file), "--name", name]
+        command += ["--data", str(data), "--pace", str(pace), "--width", str(width)]
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.boards[name] = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def kill(self, name: str) -> None:
+        """End a board at once."""
+        self.boards[name].kill()
+        self.boards.pop(name).wait()
+
+    def operator(self, head: Head) -> Client:
+        return self.client(head, self.key)
+
+    def client(self, head: Head, key: str) -> Client:
+        """A client that is closed at the end."""
+        return self.client_at(head.url, key)
+
+    def client_at(self, url: str, key: str) -> Client:
+        self.clients.append(Client(url, key))
+        return self.clients[-1]
+
+    def tenant(self, head: Head, name: str = "ada") -> Client:
+        """A new tenant's client."""
+        return self.client(head, self.operator(head).add_tenant(name)["key"])
+
+    def present(self, client: Client) -> set[str]:
+        """Boards whose lease holds."""
+        return {board["name"] for board in client.transport.json("GET", "/v1/pool")["boards"] if board["present"]}
+
+
+def until(done: Callable[[], object], timeout_s: float = 40.0) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + timeout_s
+    while not done():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)

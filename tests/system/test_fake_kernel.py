@@ -1,0 +1,244 @@
+"""What goes wrong on a real board, on a faked kernel: `eddy boardd --board pynq` as it ships, over stock PYNQ."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import hashlib
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from contract.fake_fabric import MARK
+from contract.harness import KernelRig, marking
+from contract.images import write_manifest
+from eddy.board.port import Cause, EventKind, SlotPhase
+from eddy.board.socket import SocketBoard
+from eddy_sim import bitfile
+from eddy_sim.kernel.board import unavailable
+
+pytestmark = [
+    pytest.mark.rtl,
+    pytest.mark.xdist_group("board-kernel"),
+    pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "it runs"),
+]
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[KernelRig]:
+    """A faked kernel that has just booted."""
+    rig = KernelRig(tmp_path)
+    yield rig
+    assert rig.machine.call("counts")["hung"] == "", "no access may go where nothing answers"
+    rig.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelRig]:
+    """A faked kernel with a boardd that stays up, for what needs no boot of its own."""
+    rig = KernelRig(tmp_path_factory.mktemp("shared"))
+    yield rig
+    assert rig.machine.call("counts")["hung"] == ""
+    rig.close()
+
+
+@pytest.fixture
+def board(shared: KernelRig) -> Iterator[SocketBoard]:
+    """The board of `shared`, with nothing on it."""
+    harness = shared.harness()
+    assert isinstance(harness.board, SocketBoard)
+    yield harness.board
+    harness.close()
+
+
+def refusal(rig: KernelRig, *options: str, xrt: bool = True) -> tuple[str, str]:
+    """Code and cause with which boardd does not start."""
+    done = rig.machine.run(rig.command(*options), xrt=xrt)
+    assert done.returncode != 0
+    said = json.loads(done.stderr.strip().splitlines()[-1])
+    return said["code"], said.get("cause", "")
+
+
+def full_loads(rig: KernelRig) -> int:
+    return sum(name == "eddy.bin" for name, _, _ in rig.machine.call("counts")["loads"])
+
+
+def test_no_xrt_in_the_environment(rig: KernelRig) -> None:
+    assert refusal(rig, xrt=False) == ("board-not-ready", "xrt")
+
+
+def test_no_driver_of_xrt(rig: KernelRig) -> None:
+    rig.machine.call("without_xrt")
+    assert refusal(rig) == ("board-not-ready", "xrt")
+
+
+def test_no_uio_file(rig: KernelRig) -> None:
+    rig.machine.call("without_uio")
+    assert refusal(rig) == ("board-not-ready", "interrupt")
+
+
+def test_memory_where_the_slots_do_not_reach(rig: KernelRig) -> None:
+    rig.machine.call("shift_memory", bytes=1 << 32)
+    assert refusal(rig) == ("board-not-ready", "memory-address")
+
+
+def test_a_refused_overlay(rig: KernelRig) -> None:
+    rig.machine.call("refuse", number=errno.EINVAL)
+    assert refusal(rig) == ("configuration-failed", "configuration-error")
+    before = full_loads(rig)
+    rig.start()
+    assert full_loads(rig) == before + 1, "the load that failed is not taken for one that ended"
+
+
+def test_a_foreign_design_at_boot(rig: KernelRig) -> None:
+    rig.machine.call("load_foreign", name="k26-starter-kits.bit.bin")
+    assert refusal(rig) == ("foreign-design", "foreign-design")
+    assert rig.machine.call("counts")["loads"] == []
+    rig.start("--take-fabric")
+    assert rig.machine.call("counts")["design"] == "eddy"
+
+
+def test_a_foreign_design_beside_a_record_of_ours(rig: KernelRig) -> None:
+    rig.start()
+    rig.stop(signal.SIGKILL)
+    rig.machine.call("load_foreign", name="kv260-smartcam.bit.bin")
+    assert refusal(rig) == ("foreign-design", "foreign-design")
+
+
+def cut_power(rig: KernelRig, keeps_record: bool) -> None:
+    rig.machine.call("cut_power")
+    if not keeps_record:
+        rig.socket.with_name("fabric.json").unlink()
+
+
+@pytest.mark.parametrize("keeps_record", [False, True])
+def test_a_reboot_with_and_without_a_stale_record(rig: KernelRig, keeps_record: bool) -> None:
+    rig.start()
+    rig.stop(signal.SIGKILL)
+    cut_power(rig, keeps_record)
+    rig.start()
+    assert full_loads(rig) == 2, "the fabric is empty after a reboot, whatever was written down"
+    rig.stop(signal.SIGKILL)
+    cut_power(rig, keeps_record)
+    rig.machine.call("load_foreign", name="k26-starter-kits.bit.bin")
+    assert refusal(rig) == ("foreign-design", "foreign-design")
+
+
+def test_an_end_between_the_load_and_its_record(rig: KernelRig) -> None:
+    rig.start()
+    rig.stop(signal.SIGKILL)
+    record = rig.socket.with_name("fabric.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "configured": False}))
+    rig.start()
+    assert full_loads(rig) == 2
+    assert json.loads(record.read_text())["configured"]
+
+
+def test_a_boardd_that_died_is_followed_by_one_that_configures_nothing(rig: KernelRig) -> None:
+    rig.start()
+    board = SocketBoard(rig.socket)
+    load(rig, board)
+    before_s = board.now_s()
+    board.release()
+    rig.stop(signal.SIGKILL)
+    rig.start()
+    board = SocketBoard(rig.socket)
+    assert full_loads(rig) == 1
+    assert board.now_s() >= before_s, "board time goes on"
+    assert [slot.phase for slot in board.state().slots] == [SlotPhase.EMPTY] * 2
+    board.release()
+
+
+def load(rig: KernelRig, board: SocketBoard, behaviour: str = "sound", slot: int = 0) -> tuple[EventKind, Cause, str]:
+    rig.machine.call("misload", slot=slot, behaviour=behaviour)
+    image = next(image for image in board.images() if image.slot == slot)
+    return ended(board, slot, image.sha256)
+
+
+def ended(board: SocketBoard, slot: int, image: str) -> tuple[EventKind, Cause, str]:
+    """Load an image; how that ended."""
+    board.load(slot, image)
+    events = board.wait(board.now_s() + 5.0)
+    board.wait(0.0, events[-1].seq)
+    return events[-1].kind, events[-1].cause, events[-1].detail
+
+
+def test_a_refused_partial_load_says_its_errno_and_costs_the_slot_alone(rig: KernelRig) -> None:
+    rig.start()
+    board = SocketBoard(rig.socket)
+    rig.machine.call("refuse", number=errno.ETIMEDOUT)
+    kind, cause, detail = load(rig, board)
+    assert (kind, cause) == (EventKind.CONFIGURATION_FAILED, Cause.CONFIGURATION_ERROR)
+    assert "ETIMEDOUT" in detail
+    assert board.state().slots[0].phase is SlotPhase.FAULTED
+    board.release()
+    rig.stop(signal.SIGKILL)
+    rig.start()
+    assert full_loads(rig) == 1, "one failed load does not make a restart configure everything"
+    board = SocketBoard(rig.socket)
+    assert load(rig, board)[0] is EventKind.CONFIGURED
+    board.release()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "cause"),
+    [
+        ("crc", Cause.IDENTITY_MISMATCH),
+        ("fails", Cause.CONFIGURATION_ERROR),
+        ("wrong-identity", Cause.IDENTITY_MISMATCH),
+    ],
+)
+def test_a_partial_load_that_failed_without_an_errno_is_caught(
+    shared: KernelRig, board: SocketBoard, behaviour: str, cause: Cause
+) -> None:
+    assert load(shared, board, behaviour)[:2] == (EventKind.CONFIGURATION_FAILED, cause)
+    assert board.state().slots[0].phase is SlotPhase.FAULTED
+    assert load(shared, board)[0] is EventKind.CONFIGURED
+
+
+def test_images_of_unequal_size_in_one_slot(shared: KernelRig, board: SocketBoard) -> None:
+    large = next(image for image in board.images() if image.slot == 0)
+    other = next(image for image in board.images() if image.slot == 0 and image.module != large.module)
+    file = shared.images / f"{other.module}__slot0.bit"
+    identity = bitfile.identity_of(bitfile.read_bit(file)[1])
+    small = bitfile.make(identity, 12000)
+    file.write_bytes(small)
+    changed = dataclasses.replace(other, bytes=12000, sha256=hashlib.sha256(small).hexdigest())
+    write_manifest(file, changed)
+    for image in (large, changed, large):
+        assert ended(board, 0, image.sha256)[0] is EventKind.CONFIGURED
+    loaded = [size for _, _, size in shared.machine.call("counts")["loads"][-3:]]
+    assert loaded == [large.bytes, 12000, large.bytes]
+
+
+def test_bytes_synced_follow_bytes_touched(shared: KernelRig, board: SocketBoard) -> None:
+    buffer = board.allocate(1 << 20, "job")
+    synced = []
+    for size in (100, 10_000, 1_000_000):
+        before = shared.machine.call("counts")["bytes_synced"]
+        board.write(buffer.id, 0, b"x" * size)
+        assert board.read(buffer.id, 0, size) == b"x" * size
+        synced.append(shared.machine.call("counts")["bytes_synced"] - before)
+    # A write drops and writes back the lines it touches, a read drops them: three times its bytes, in whole lines.
+    assert synced == [3 * -(-size // 64) * 64 for size in (100, 10_000, 1_000_000)]
+
+
+def test_no_xclbin_is_made_for_a_partial_load_and_nothing_is_left(shared: KernelRig, board: SocketBoard) -> None:
+    runs, xclbins = shared.machine.root / "xclbinutil.runs", shared.machine.call("counts")["xclbins"]
+    before = runs.read_text()
+    for _ in range(2):
+        assert load(shared, board)[0] is EventKind.CONFIGURED
+    assert runs.read_text() == before
+    assert shared.machine.call("counts")["xclbins"] == xclbins
+    assert shared.machine.run(["ls", "/lib/firmware"]).stdout.split() == ["eddy.bin"]
+
+
+def test_an_item_on_stock_pynq_marks_its_buffer(shared: KernelRig, board: SocketBoard) -> None:
+    load(shared, board)
+    buffer = board.allocate(64, "job")
+    board.launch(0, marking(buffer, limit_s=1.0))
+    events = board.wait(board.now_s() + 5.0)
+    assert [(event.kind, event.cause) for event in events] == [(EventKind.ITEM_DONE, Cause.NONE)]
+    assert board.read(buffer.id, 0, 8) == MARK

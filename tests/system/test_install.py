@@ -1,0 +1,163 @@
+"""`eddy install` in a folder: what it writes, going back, and that removal leaves the folder as it was."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from eddy.board.package import seal
+from eddy.cli.install_files import UNITS
+from eddy.notify import Notifier
+
+SCORES = {"eddy-boardd.service": 2.5, "eddy-serve.service": 1.9}
+
+
+def install(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "eddy", "install", "--root", str(root), *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The folders every system has, and some files of others."""
+    for folder in ("etc/systemd/system", "etc/udev/rules.d", "usr/lib/sysusers.d", "opt/other", "var/lib/other"):
+        (tmp_path / "root" / folder).mkdir(parents=True)
+    (tmp_path / "root/etc/udev/rules.d/60-other.rules").write_text("# somebody else's\n")
+    return tmp_path / "root"
+
+
+def environment(tmp_path: Path, name: str) -> Path:
+    folder = tmp_path / name
+    (folder / "bin").mkdir(parents=True)
+    (folder / "lib" / "python3.10").mkdir(parents=True)
+    (folder / "bin" / "eddy").write_text("#!/bin/sh\n")
+    (folder / "bin" / "eddy").chmod(0o755)
+    return folder
+
+
+def tree(root: Path) -> dict[str, str]:
+    """Every path below a folder, with its mode and what it holds."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        held = str(path.readlink()) if path.is_symlink() else path.read_text() if path.is_file() else ""
+        found[str(path.relative_to(root))] = f"{path.lstat().st_mode:o} {held}"
+    return found
+
+
+def test_removal_leaves_the_file_system_as_it_was(root: Path, tmp_path: Path) -> None:
+    before = tree(root)
+    done = install(root, "--profile=kv260", f"--environment={environment(tmp_path, 'one')}")
+    assert done.returncode == 0, done.stderr
+    new = set(tree(root)) - set(before)
+    assert {Path(name).name for name in new} >= {*UNITS, "eddy.conf", "70-eddy.rules", "current"}
+    assert "--profile kv260" in (root / "etc/systemd/system/eddy-serve.service").read_text()
+    (root / "var/lib/eddy").mkdir()
+    (root / "var/lib/eddy/eddy.db").write_text("jobs")
+    assert install(root, "--remove").returncode == 0
+    assert (root / "var/lib/eddy/eddy.db").read_text() == "jobs", "jobs stay unless they are to go"
+    assert install(root, "--remove", "--purge").returncode == 0
+    assert tree(root) == before
+
+
+def test_bitstreams_are_checked_put_where_boardd_looks_and_taken_away(root: Path, tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "eddy.bit").write_bytes(b"fabric")
+    seal(package, {"profile": "kv260", "part": "p", "shell": "s"}, None)
+    before = tree(root)
+    options = ("--profile=kv260", f"--environment={environment(tmp_path, 'one')}", f"--bitstreams={package}")
+    (package / "eddy.bit").write_bytes(b"other")
+    refused = install(root, *options)
+    assert refused.returncode != 0
+    assert "is damaged" in refused.stderr
+    assert tree(root) == before
+    (package / "eddy.bit").write_bytes(b"fabric")
+    assert install(root, *options).returncode == 0
+    assert (root / "lib/firmware/eddy/kv260/eddy.bit").read_bytes() == b"fabric"
+    assert install(root, "--remove").returncode == 0
+    assert {*tree(root)} - {*before} == {"lib", "lib/firmware"}
+
+
+def test_an_upgrade_and_the_way_back_are_a_link(root: Path, tmp_path: Path) -> None:
+    one, two = environment(tmp_path, "one"), environment(tmp_path, "two")
+    for folder in (one, two, two):
+        assert install(root, "--profile=tiny", f"--environment={folder}").returncode == 0
+    current = root / "opt/eddy/current"
+    assert current.readlink() == two
+    assert install(root, "--rollback").returncode == 0
+    assert current.readlink() == one
+    assert install(root, "--rollback").returncode == 0
+    assert current.readlink() == two
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--rollback"], "no environment to go back to"),
+        (["--purge"], "--purge goes with --remove"),
+        (["--profile=nothing"], "nothing"),
+        (["--profile=tiny", "--environment=/nowhere"], "no bin/eddy"),
+    ],
+)
+def test_what_cannot_be_done_says_why_and_writes_nothing(root: Path, options: list[str], said: str) -> None:
+    before = tree(root)
+    done = install(root, *options)
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert tree(root) == before
+
+
+needs_systemd = pytest.mark.skipif(
+    not shutil.which("systemd-analyze"), reason="systemd-analyze is not here (Debian package systemd)"
+)
+
+
+@needs_systemd
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_are_well_formed_and_hardened(root: Path, tmp_path: Path, unit: str) -> None:
+    assert install(root, "--profile=kv260", f"--environment={environment(tmp_path, 'one')}").returncode == 0
+    file = root / "etc/systemd/system" / unit
+    # The program lies below the root that is not this machine's: any program that is here stands for it.
+    shown = tmp_path / "units" / unit
+    shown.parent.mkdir()
+    shown.write_text(file.read_text().replace("/opt/eddy/current/bin/eddy", "/bin/true"))
+    verified = subprocess.run(["systemd-analyze", "verify", str(shown)], capture_output=True, text=True)
+    complaints = [line for line in verified.stderr.splitlines() if unit in line]
+    assert complaints == []
+    scored = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", str(shown)], capture_output=True, text=True
+    )
+    found = re.search(r"exposure level for \S+: ([0-9.]+)", scored.stdout)
+    assert found, scored.stdout + scored.stderr
+    assert float(found[1]) <= SCORES[unit]
+
+
+def test_the_service_manager_is_told_once_and_on_time(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(5)
+        said = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "3000000"}
+        notifier = Notifier(said)
+        assert said == {}, "no child of the service may speak for it"
+        assert notifier.interval_s == 1.0
+        notifier.tell("READY=1")
+        notifier.beat()
+        notifier.beat()
+        manager.setblocking(False)
+        heard = []
+        while True:
+            try:
+                heard.append(manager.recv(100))
+            except BlockingIOError:
+                break
+    assert heard == [b"READY=1", b"WATCHDOG=1"]
+    Notifier({}).tell("READY=1")
+    assert Notifier({"WATCHDOG_USEC": "3000000"}).interval_s is None
+    other = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "3000000", "WATCHDOG_PID": "1"}
+    assert Notifier(other).interval_s is None, "the watchdog is meant for another process"
+    Notifier(other).tell("READY=1")

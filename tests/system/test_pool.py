@@ -1,0 +1,235 @@
+"""A pool on a real NATS server: clients need not know; boards, heads and the server may be killed in mid-work."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from eddy.cli.demo_plan import Order, photograph
+from eddy.client import Client, Job
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, Unauthorized
+from eddy.pool.boards import change_board
+from eddy.pool.link import opened
+from eddy.pool.records import PoolBoard
+from pool_kit import Pool, until
+
+SLOW = 60.0
+"""Wall seconds a board second: an item of image compression takes some hundredths of a second then, a load a third."""
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[Pool]:
+    with Pool(tmp_path).running() as running:
+        yield running
+
+
+def check(job: Job, order: Order) -> None:
+    outputs = job.outputs
+    assert outputs.keys() == order.expected.keys()
+    for name, value in order.expected.items():
+        assert np.array_equal(outputs[name], value)
+
+
+def parts(client: Client, job: Job) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.transport.json("GET", f"/v1/pool/jobs/{job.id}/explain")["parts"]
+    return found
+
+
+def covered(found: list[dict[str, Any]]) -> list[int]:
+    return [item for part in found for item in range(part["first"], part["first"] + part["items"])]
+
+
+def test_the_client_needs_not_know(pool: Pool) -> None:
+    """Submit, follow, fetch; keys, other tenants' jobs, repeated submissions, blobs not sent again, cancelling."""
+    head = pool.head("a")
+    pool.board("b1", pace=SLOW)
+    ada, grace = pool.tenant(head), pool.tenant(head, "grace")
+    order = photograph("ada", 3, 0, 4)
+    assert ada.submit("image_compression", order.inputs, idempotency_key="k").id == ada.submit(
+        "image_compression", order.inputs, idempotency_key="k"
+    ).id  # fmt: skip
+    (one,) = ada.jobs()
+    job = ada.job(one["id"])
+    with pytest.raises(Conflict):
+        ada.submit("image_compression", photograph("ada", 3, 0, 2).inputs, idempotency_key="k")
+    job.wait(timeout_s=60)
+    check(job, order)
+    kinds = [event.kind for event in job.events()]
+    assert kinds[0] == "state"
+    assert kinds.count("sent") == 1
+    again = order.submit(ada)
+    again.wait(timeout_s=60)
+    check(again, order)
+    assert "sent" not in [event.kind for event in again.events()]
+    with pytest.raises(NotFound):
+        grace.job(job.id)
+    blob = hashlib.sha256(order.inputs["image"].tobytes()).hexdigest()
+    assert ada.blob(blob) == order.inputs["image"].tobytes()
+    with pytest.raises(NotFound):
+        grace.blob(blob)
+    with pytest.raises(Unauthorized):
+        pool.client(head, "eddy_nobody").jobs()
+    for name in ("a.b", "pool.ada", "é", "1a", "a" * 59):
+        with pytest.raises(InvalidRequest):
+            pool.tenant(head, name)
+    with pytest.raises(EddyError, match="operator"):
+        ada.transport.json("GET", "/v1/pool")
+    with pytest.raises(InvalidRequest, match="after"):
+        ada.submit("image_compression", order.inputs, after=[job.id])
+    long = photograph("ada", 3, 0, 15).submit(ada)
+    until(lambda: long.refresh().state == "running")
+    assert ada.cancel(long.id)["state"] == "cancelled"
+    last = photograph("ada", 3, 3, 5)
+    done = last.submit(ada)
+    done.wait(timeout_s=60)
+    check(done, last)
+
+
+def test_a_board_that_is_killed_loses_its_jobs_and_not_what_was_committed(pool: Pool) -> None:
+    head = pool.head("a")
+    operator = pool.operator(head)
+    pool.board("b1", pace=SLOW)
+    pool.board("b2", pace=SLOW)
+    until(lambda: pool.present(operator) == {"b1", "b2"})
+    ada = pool.tenant(head)
+    order = photograph("ada", 3, 0, 12)
+    jobs = [order.submit(ada) for _ in range(4)]
+    until(
+        lambda: any(0 < job.refresh().data["progress"]["done"] < 12 and job.data["state"] == "running" for job in jobs)
+    )
+    victim = next(job for job in jobs if 0 < job.data["progress"]["done"] < 12)
+    first = parts(ada, victim)
+    pool.kill(first[0]["board"])
+    for job in jobs:
+        job.wait(timeout_s=90)
+        check(job, order)
+        assert covered(parts(ada, job)) == list(range(12))
+    found = parts(ada, victim)
+    assert found[: len(first)] == first, "what was committed is not run again"
+    assert {part["board"] for part in found} == {"b1", "b2"}
+
+
+def test_another_head_leads_on_and_a_killed_server_forgets_nothing(pool: Pool) -> None:
+    """Two heads answer the same; the leader ends; the NATS server is killed in mid-work and comes back."""
+    first = pool.head("a")
+    second = pool.head("b")
+    operator = pool.operator(second)
+    pool.board("b1", pace=SLOW)
+    until(lambda: pool.present(operator) == {"b1"})
+    assert operator.transport.json("GET", "/v1/pool")["leader"] == "a"
+    ada = pool.tenant(second)
+    order = photograph("ada", 3, 0, 10)
+    one = order.submit(ada)
+    first.stop()
+    two = order.submit(ada)
+    until(lambda: operator.transport.json("GET", "/v1/pool")["leader"] == "b")
+    until(lambda: two.refresh().data["progress"]["done"] > 0)
+    pool.nats.kill()
+    pool.nats.start()
+    for job in (one, two):
+        job.wait(timeout_s=90)
+        check(job, order)
+        assert covered(parts(ada, job)) == list(range(10))
+    three = order.submit(ada)
+    three.wait(timeout_s=90)
+    check(three, order)
+    assert [job["id"] for job in ada.jobs()] == [three.id, two.id, one.id]
+
+
+def test_a_drained_board_gets_nothing_and_an_agent_that_comes_back_goes_on(pool: Pool) -> None:
+    head = pool.head("a")
+    operator = pool.operator(head)
+    pool.board("b1", pace=SLOW)
+    until(lambda: pool.present(operator) == {"b1"})
+    ada = pool.tenant(head)
+    operator.transport.json("PUT", "/v1/pool/boards/b1", body={"because": "mending"})
+    order = photograph("ada", 3, 0, 10)
+    job = order.submit(ada)
+    pool.board("b2", pace=SLOW)
+    until(lambda: job.refresh().data["progress"]["done"] > 0)
+    assert {part["board"] for part in parts(ada, job)} == {"b2"}
+    pool.kill("b2")
+    pool.board("b2", pace=SLOW)  # over the same data: its own store has what it did
+    job.wait(timeout_s=90)
+    check(job, order)
+    assert {part["board"] for part in parts(ada, job)} == {"b2"}
+    with pytest.raises(NotFound):
+        operator.transport.json("PUT", "/v1/pool/boards/nobody", body={"because": "x"})
+
+
+def test_the_operators_commands(pool: Pool) -> None:
+    """`eddy pool status | boards | drain | undrain | explain`, as they are typed."""
+    head = pool.head("a")
+    operator = pool.operator(head)
+    pool.board("b1")
+    until(lambda: pool.present(operator) == {"b1"})
+
+    def said(*arguments: str) -> str:
+        command = [sys.executable, "-m", "eddy", "pool", *arguments, "--url", head.url, "--key", pool.key]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert said("status").startswith("a places by prompt: 1 of 1 boards present, 0 jobs wait")
+    assert json.loads(said("drain", "b1", "--because", "mending", "--json"))["drained"] == "mending"
+    until(lambda: "drained: mending" in said("boards"))
+    said("undrain", "b1")
+    job = photograph("ada", 1, 0, 2).submit(pool.tenant(head))
+    job.wait(timeout_s=60)
+    text = said("explain", str(job.id))
+    assert text.startswith(f"job {job.id} is succeeded on b1\nplaced by prompt")
+    assert "p90" in text
+
+
+def test_what_is_wrong_in_a_request_is_refused_and_makes_nobody_an_operator(pool: Pool) -> None:
+    head = pool.head("a")
+    api = httpx.Client(base_url=head.url, headers={"Authorization": f"Bearer {pool.key}"})
+    wrong: tuple[tuple[str, str, Any], ...] = (
+        ("POST", "/v1/admin/tenants", {"id": "eve", "admin": "false"}),
+        ("POST", "/v1/admin/tenants", {"id": "eve", "operator": True}),
+        ("POST", "/v1/admin/tenants", {"id": "eve", "quota": {"max_jobs": 1}}),
+        ("POST", "/v1/admin/tenants", {"id": "e.ve"}),
+        ("PUT", "/v1/pool/boards/b1", {"because": None}),
+        ("PUT", "/v1/pool/boards/b1", {}),
+        ("GET", "/v1/jobs?cursor=abc", None),
+        ("GET", "/v1/jobs?cursor=-1", None),
+    )
+    with api:
+        for method, path, body in wrong:
+            answer = api.request(method, path, json=body)
+            assert (answer.status_code, answer.json()["code"]) == (422, "invalid-request"), (path, body, answer.text)
+        assert api.put("/v1/pool/boards/b1", json={"because": "mending"}).status_code == 404
+        assert [each["id"] for each in api.get("/v1/admin/tenants").json()["tenants"]] == ["operator"]
+        made = api.post("/v1/admin/tenants", json={"id": "eve", "admin": False, "quota": {}})
+        assert (made.status_code, made.json()["admin"]) == (201, False)
+
+
+def test_a_board_that_joins_again_does_not_lose_that_it_was_drained(pool: Pool) -> None:
+    """Both write the board's record, at the same time."""
+    said = PoolBoard("b1", "model kv260", 2, 4, (), False, "s1")
+
+    async def play() -> list[str]:
+        async with opened(str(pool.head_file), "test") as link:
+            await change_board(link, "b1", lambda _: said)
+
+            def joins(kept: PoolBoard | None) -> PoolBoard:
+                assert kept is not None
+                return replace(kept, session=f"{kept.session}+")
+
+            drains = [change_board(link, "b1", lambda kept: replace(kept or said, drained="mending"))]
+            await asyncio.gather(*(change_board(link, "b1", joins) for _ in range(5)), *drains)
+            kept = PoolBoard.decode((await link.boards.get("b1")).value or b"")
+            return [kept.drained, kept.session]
+
+    pool.head("a")
+    assert asyncio.run(play()) == ["mending", "s1+++++"]

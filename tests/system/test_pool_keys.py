@@ -1,0 +1,205 @@
+"""What a board may do on the pool's servers, tried against a real one: its own, nothing else, until revoked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import hashlib
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.pool.admission import PoolAdmission
+from eddy.pool.asking import AskingBoard
+from eddy.pool.blobs import PoolBlobs
+from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
+from eddy.pool.gate import Gate
+from eddy.pool.lead import Lead
+from eddy.pool.link import Link, connected, opened
+from eddy.pool.nats_server import NatsServer
+from eddy.pool.records import Fenced, PoolBoard, PoolJob
+from eddy.pool.table import PoolJobs
+from nats.aio.client import Client as Nats
+
+DATA = os.urandom(300_001)
+SHA = hashlib.sha256(DATA).hexdigest()
+
+
+class Boards:
+    """A server with boards b1 and b2, a head's gate, and a job of `ada` on b1."""
+
+    def __init__(self, server: NatsServer, link: Link, job: PoolJob) -> None:
+        self.server, self.link, self.job = server, link, job
+
+    @contextlib.asynccontextmanager
+    async def board(self, name: str, access: PoolAccess | None = None) -> AsyncIterator[tuple[Nats, AskingBoard]]:
+        given = access or PoolAccess.named(str(self.server.admission.board_file(name)))
+        async with connected(given, name) as nats:
+            yield nats, AskingBoard(nats, name)
+
+
+def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]]) -> None:
+    async def go() -> None:
+        async with opened(str(server.admission.head_file), "head") as link:
+            lead = Lead(link, "head")
+            running = [asyncio.ensure_future(each.run()) for each in (Gate(link, lead.mirror.on_board), lead)]
+            try:
+                await PoolBlobs(link).put("ada", DATA)
+                secret = await PoolBlobs(link).put("ada", b"of another job")
+                assert secret
+                table = PoolJobs(link)
+                job = await table.submit("ada", {"application": "a", "batch": 4, "inputs": {"x": [SHA]}})
+                job = await table.change(job.id, lambda it: it.placed("b1", 0.0, {}))
+                await what(Boards(server, link, job))
+            finally:
+                for task in running:
+                    task.cancel()
+                await asyncio.gather(*running, return_exceptions=True)
+
+    with NatsServer(folder).running() as server:
+        for name in ("b1", "b2"):
+            server.admission.admit(name)
+        asyncio.run(asyncio.wait_for(go(), 120))
+
+
+def test_a_board_may_say_nothing_but_its_own(tmp_path: Path) -> None:
+    """Each subject is tried with b2's own key; the server says that it is not allowed."""
+    forbidden = (
+        "eddy.gate.b1", "$KV.eddy_leases.b1", "$KV.eddy_leader.head", "$KV.eddy_jobs.1", "$KV.eddy_keys.x",
+        "eddy.work.b2", "eddy.events.ada.1", "$O.eddy_blobs.C.b1.x", "$O.eddy_blobs.M.x", "$JS.API.INFO",
+        "$JS.API.STREAM.LIST", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.KV_eddy_jobs",
+        "$JS.API.STREAM.MSG.GET.KV_eddy_jobs",
+        "$JS.API.DIRECT.GET.KV_eddy_jobs", "$JS.API.DIRECT.GET.KV_eddy_jobs.$KV.eddy_jobs.1",
+        "$JS.API.STREAM.DELETE.KV_eddy_jobs", "$JS.API.STREAM.PURGE.OBJ_eddy_blobs", "$JS.API.STREAM.CREATE.X",
+        "$JS.API.CONSUMER.CREATE.KV_eddy_jobs.x", "$JS.API.CONSUMER.DURABLE.CREATE.EDDY_WORK.x",
+        "$JS.API.CONSUMER.LIST.OBJ_eddy_blobs", "$JS.API.CONSUMER.NAMES.OBJ_eddy_blobs",
+        "$JS.API.CONSUMER.MSG.NEXT.EDDY_WORK.board-b1", "$JS.ACK.EDDY_WORK.board-b1.1.1.1.1.1", "_INBOX.b1.x",
+    )  # fmt: skip
+    heard = ("eddy.gate.b2", "eddy.work.>", "eddy.events.>", "$KV.>", "$O.>", "_INBOX.>", "_INBOX.b1.>", ">")
+
+    async def check(boards: Boards) -> None:
+        said: asyncio.Queue[str] = asyncio.Queue()
+
+        async def error(failure: Exception) -> None:
+            said.put_nowait(str(failure))
+
+        async with boards.board("b2") as (nats, _):
+            nats._error_cb = error
+            for subject in forbidden:
+                await nats.publish(subject, b"")
+                await nats.flush()
+                assert f'to "{subject.lower()}"' in (await asyncio.wait_for(said.get(), 30)).lower()
+            for subject in heard:
+                await nats.subscribe(subject)
+                await nats.flush()
+                assert f'to "{subject.lower()}"' in (await asyncio.wait_for(said.get(), 30)).lower()
+
+    with_boards(tmp_path, check)
+
+
+def test_heads_tell_a_board_of_its_own_jobs_alone(tmp_path: Path) -> None:
+    async def check(boards: Boards) -> None:
+        job = boards.job
+        facts = PoolBoard("b1", "k", 1, 1, ("a",), False, "s")
+        async with boards.board("b1") as (_, mine), boards.board("b2") as (_, other):
+            joined = await other.join(facts)
+            assert joined.name == "b2", "whatever it calls itself"
+            assert (await mine.join(facts)).drained == ""
+            await mine.renew(facts)
+            assert (await mine.mine(), await other.mine()) == ([job.id], [])
+            assert (await mine.fetch(job, SHA)).data == DATA
+            unnamed = hashlib.sha256(b"of another job").hexdigest()
+            with pytest.raises(Fenced):
+                await mine.fetch(job, unnamed)
+            part = {"first": 0, "items": 1, "outputs": {}}
+            for refused in (
+                other.job(job.id), other.fetch(job, SHA), other.taken_up(job), other.put(job, b"x"),
+                other.committed(job, part, 1.0, None), other.failed(job, {"code": "x"}), other.sent(job, 1, 1.0),
+            ):  # fmt: skip
+                with pytest.raises(Fenced):
+                    await refused
+            assert (await mine.taken_up(job)).state == "running"
+            name = await mine.put(job, DATA[::-1])
+            assert (await PoolBlobs(boards.link).fetch("ada", name)).data == DATA[::-1]
+            part["outputs"] = {"y": name}
+            once = await mine.committed(job, part, 2.0, None)
+            again = await mine.committed(job, part, 3.0, None)
+            assert once == again, "an answer that was lost is given again"
+            (kept,) = once.parts
+            assert kept.ended_unix_s - kept.started_unix_s == pytest.approx(2.0, abs=0.01)
+            with pytest.raises(Fenced):
+                await mine.committed(dataclasses.replace(job, token=job.token + 1), {**part, "first": 1}, 1.0, None)
+
+    with_boards(tmp_path, check)
+
+
+def test_a_revoked_key_is_worth_nothing(tmp_path: Path) -> None:
+    async def check(boards: Boards) -> None:
+        stolen = PoolAccess.named(str(boards.server.admission.board_file("b1")))
+        cut = asyncio.Event()
+
+        async def gone() -> None:
+            cut.set()
+
+        async with boards.board("b1") as (one, _), boards.board("b2") as (two, other):
+            one._disconnected_cb = gone
+            boards.server.admission.revoke("b1")
+            await asyncio.wait_for(cut.wait(), 30)
+            with pytest.raises(PoolUnreachable, match="does not let this key in"):
+                async with connected(stolen, "b1", patience_s=3.0):
+                    pass
+            assert await other.mine() == []
+            assert two.stats["reconnects"] == 0, "others notice nothing"
+        with pytest.raises(NotFound):
+            boards.server.admission.revoke("b1")
+        boards.server.admission.admit("b1")
+        async with boards.board("b1") as (_, again):
+            assert await again.mine() == [boards.job.id]
+
+    with_boards(tmp_path, check)
+
+
+def test_nobody_gets_in_without_key_and_certificate(tmp_path: Path) -> None:
+    async def check(boards: Boards) -> None:
+        good = PoolAccess.named(str(boards.server.admission.board_file("b1")))
+        other = PoolAdmission(tmp_path / "other")
+
+        async def kept_out(access: PoolAccess) -> None:
+            with pytest.raises(PoolUnreachable):
+                async with connected(access, "b1", patience_s=2.0):
+                    pass
+
+        await asyncio.gather(
+            kept_out(dataclasses.replace(good, seed="")),
+            kept_out(dataclasses.replace(good, seed=UserKey().seed)),
+            kept_out(dataclasses.replace(good, certificate=PoolAccess.named(str(other.head_file)).certificate)),
+            kept_out(dataclasses.replace(good, certificate="")),
+        )
+        async with connected(good, "b1"):
+            pass
+
+    with_boards(tmp_path, check)
+
+
+def test_keys_are_written_as_nats_writes_them(tmp_path: Path) -> None:
+    """That NATS reads them so, the tests above show; a damaged seed is told from a whole one."""
+    key = UserKey()
+    assert UserKey.from_seed(key.seed).public == key.public
+    assert (key.seed[:2], len(key.seed), key.public[0], len(key.public)) == ("SU", 58, "U", 56)
+    for damaged in (key.seed[:-1] + ("A" if key.seed[-1] != "A" else "B"), key.public, "x", ""):
+        with pytest.raises(PoolUnreachable, match="admitted again"):
+            UserKey.from_seed(damaged)
+    admission = PoolAdmission(tmp_path / "pool")
+    file = admission.admit("b1")
+    assert (file.stat().st_mode & 0o777, admission.head_file.stat().st_mode & 0o777) == (0o600, 0o600)
+    with pytest.raises(Conflict, match="already"):
+        admission.admit("b1")
+    for name in ("", "a.b", "*", ">", "a b"):
+        with pytest.raises(InvalidRequest):
+            admission.admit(name)
+    with pytest.raises(PoolUnreachable, match="no file"):
+        PoolAccess.named(str(tmp_path / "nothing"))
+    assert PoolAccess.named("nats://a,nats://b").seed == ""

@@ -1,0 +1,120 @@
+"""The pool's store on a real NATS server: bytes at a rate, records changed by one of many, leases, numbers of jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from eddy.core.errors import Conflict, NotFound
+from eddy.pool.blobs import DamagedBlob, PoolBlobs, received
+from eddy.pool.lease import LeaderLease
+from eddy.pool.link import Link, opened
+from eddy.pool.nats_server import NatsServer
+from eddy.pool.records import Fenced, JobPart
+from eddy.pool.table import PoolJobs
+
+REQUEST = {"application": "a", "batch": 8}
+
+
+def on_a_server(folder: Path, what: Callable[[Link], Awaitable[None]]) -> None:
+    async def go() -> None:
+        async with opened(str(server.admission.head_file), "test") as link:
+            await what(link)
+
+    with NatsServer(folder).running() as server:
+        asyncio.run(go())
+
+
+def test_a_blob_is_sent_no_faster_than_its_rate_and_each_tenant_has_its_own(tmp_path: Path) -> None:
+    async def check(link: Link) -> None:
+        blobs, data, bps = PoolBlobs(link), os.urandom(700_001), 8e6
+        name = await blobs.put("ada", data)
+        assert name == hashlib.sha256(data).hexdigest()
+        assert await blobs.put("ada", data) == name
+        assert (await blobs.fetch("ada", name)).data == data
+        paced = await received(link.js, await blobs.waiting("ada", name), name, bps)
+        assert paced.data == data
+        assert paced.took_s >= 0.98 * 8 * len(data) / bps
+        assert (await blobs.fetch("ada", await blobs.put("ada", b""))).data == b""
+        assert await blobs.size("grace", name) is None
+        with pytest.raises(NotFound):
+            await blobs.fetch("grace", name)
+        with pytest.raises(DamagedBlob):
+            await blobs.put("ada", b"other", name)
+
+    on_a_server(tmp_path, check)
+
+
+def test_of_many_who_commit_the_same_part_one_does(tmp_path: Path) -> None:
+    """Ten at once, under three tokens: the one in force wins once, and the others hear that they do not count."""
+
+    async def check(link: Link) -> None:
+        table = PoolJobs(link)
+        job = await table.submit("ada", REQUEST)
+        for board in ("b1", "b2"):
+            await table.change(job.id, lambda it, name=board: it.placed(name, 0.0, {}))  # type: ignore[misc]
+            await table.change(job.id, lambda it: it.taken_back("gone", 0.0))
+        now = await table.change(job.id, lambda it: it.placed("b3", 0.0, {}))
+
+        async def commit(token: int, who: int) -> bool:
+            part = JobPart(0, 3, {"y": f"sha{who}"}, f"b{who}", token, 0.0, 1.0)
+            try:
+                await table.change(job.id, lambda it: it.committed(part))
+            except Fenced:
+                return False
+            return True
+
+        tokens = [1, 3, now.token, 1, now.token, 3, now.token, 1, now.token, 3]
+        won = await asyncio.gather(*[commit(token, who) for who, token in enumerate(tokens)])
+        assert sum(won) == 1
+        assert tokens[won.index(True)] == now.token
+        kept = await table.job(job.id)
+        assert [part.outputs["y"] for part in kept.parts] == [f"sha{won.index(True)}"]
+
+    on_a_server(tmp_path, check)
+
+
+def test_a_submission_that_is_repeated_is_one_job(tmp_path: Path) -> None:
+    async def check(link: Link) -> None:
+        table = PoolJobs(link)
+        same = await asyncio.gather(*[table.submit("ada", REQUEST, "k") for _ in range(8)])
+        assert len({job.id for job in same}) == 1
+        other = await table.submit("grace", REQUEST, "k")
+        assert other.id > same[0].id
+        with pytest.raises(Conflict):
+            await table.submit("ada", {**REQUEST, "batch": 9}, "k")
+        assert [job.id for job in await table.all()] == [same[0].id, other.id]
+        with pytest.raises(NotFound):
+            await table.job(999)
+
+    on_a_server(tmp_path, check)
+
+
+def test_one_head_leads_and_another_when_it_gives_up(tmp_path: Path) -> None:
+    async def check(link: Link) -> None:
+        first, second = LeaderLease(link, "a"), LeaderLease(link, "b")
+        assert await first.renew()
+        assert not await second.renew()
+        assert await first.renew()
+        await first.give_up()
+        assert await second.renew()
+        assert not await first.renew()
+
+    on_a_server(tmp_path, check)
+
+
+def test_a_lease_that_cannot_be_renewed_ends_before_another_may_have_it(tmp_path: Path) -> None:
+    async def check(link: Link) -> None:
+        clock = [0.0]
+        lease = LeaderLease(link, "a", lambda: clock[0])
+        assert await lease.renew()
+        clock[0] = 3.9
+        assert lease.held
+        clock[0] = 4.1
+        assert not lease.held
+
+    on_a_server(tmp_path, check)

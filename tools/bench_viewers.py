@@ -1,0 +1,101 @@
+"""What viewers of the dashboard cost the server: each asks for the overview and the market once a second.
+
+`eddy serve` on the model board, whose slots are all drained, with more jobs under way than the page shows, so that
+estimates are asked for too. First nobody looks, then some do; the difference is theirs. With `--json`, one object on
+standard output. What the page costs the browser is not measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench_followers import drain
+from bench_service import prepare, submission
+from eddy.api.overview import JOBS
+from service_bench.clients import Connection, ask, request
+from service_bench.memory import spent_s
+from service_bench.servers import Running, eddy
+
+VIEWERS, PERIOD_S = 20, 1.0
+MOST = {"processor of a viewer, cores": 0.02}
+"""Goals."""
+
+
+async def view(server: Running, until_s: float, took_s: list[float]) -> None:
+    """One page that is seen until some time."""
+    connection = await Connection.open(server.port)
+    try:
+        while time.perf_counter() < until_s:
+            began_s = time.perf_counter()
+            for path in ("/v1/overview", "/v1/market"):
+                status, _ = await connection.ask(request("GET", path, server.key))
+                if status != 200 and path == "/v1/overview":
+                    raise SystemExit(f"{path} answered {status}")
+            took_s.append(time.perf_counter() - began_s)
+            await asyncio.sleep(PERIOD_S)
+    finally:
+        connection.close()
+
+
+async def look(server: Running, viewers: int, seconds: float) -> list[float]:
+    """So many, begun one after the other; answers what each look took, in wall time."""
+    took_s, until_s = list[float](), time.perf_counter() + seconds
+    tasks = []
+    for _ in range(viewers):
+        tasks.append(asyncio.create_task(view(server, until_s, took_s)))
+        await asyncio.sleep(PERIOD_S / viewers)
+    await asyncio.gather(*tasks)
+    return took_s
+
+
+def measure(server: Running, viewers: int, seconds: float) -> dict[str, float]:
+    """Processor time alone, and with viewers."""
+    make = submission(server.key)
+    for _ in range(JOBS + 10):
+        status, said = ask(server.port, make())
+        if status != 202:
+            raise SystemExit(f"a job was not taken: {status} {said!r}")
+    began_s = spent_s(server.process)
+    time.sleep(seconds)
+    alone_s = spent_s(server.process) - began_s
+    began_s = spent_s(server.process)
+    took_s = sorted(asyncio.run(look(server, viewers, seconds)))
+    with_s = spent_s(server.process) - began_s
+    return {
+        "viewers": float(viewers),
+        "looks": float(len(took_s)),
+        "bytes a look": float(len(ask(server.port, request("GET", "/v1/overview", server.key))[1])),
+        "processor ms a look": (with_s - alone_s) / len(took_s) * 1e3,
+        "processor of a viewer, cores": (with_s - alone_s) / len(took_s) / PERIOD_S,
+        "a look takes ms, median": took_s[len(took_s) // 2] * 1e3,
+    }
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--viewers", type=int, default=VIEWERS)
+    parser.add_argument("--seconds", type=float, default=12.0, help="of looking")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="eddy-bench-") as folder, eddy(Path(folder)) as server:
+        prepare(server)
+        drain(server)
+        found = measure(server, options.viewers, options.seconds)
+    if options.json:
+        json.dump(found, sys.stdout)
+        return 0
+    for what, value in found.items():
+        goal = f" (goal at most {MOST[what]:g}: {'met' if value <= MOST[what] else 'missed'})" if what in MOST else ""
+        print(f"{what}: {value:.4g}{goal}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

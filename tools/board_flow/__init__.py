@@ -1,0 +1,1 @@
+"""What a board's build is made of, derived from its floorplan (`hw/vivado/boards.yaml`) and the measured areas."""

@@ -1,0 +1,343 @@
+"""Break a pool at random, from a seed, and check that no job is lost, none counts twice, and every result is right.
+
+    python tools/pool_faults.py --events 30 --seed 1 --out out/pool_faults.json
+
+Three boards, two heads and three NATS servers, which keep everything three times. Every event comes while jobs run:
+
+- a board, a head or a NATS server is killed without a word and started again;
+- a board stands still for longer than its lease and then goes on, as if it had never been away; or a NATS server does;
+- a NATS server is cut off from everybody, or from the other servers alone;
+- a board's network becomes slow (1 Mbit/s, 100 ms);
+- a NATS server's disk is full; it is freed and the server started again. Without the right to mount a file system for
+  it (see `disks` in the summary) this event is left out;
+- the date jumps, on a board or a head, by up to a day. Servers of NATS share this machine's date.
+
+Beside the jobs that ran, one is submitted while it lasts; `recovery_s` is the wall time from the event until that job
+has succeeded. The exit code is 1 where a check failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from eddy.cli.demo_plan import Order, photograph
+from eddy.cli.demo_run import matches
+from eddy.client import Job
+from eddy.core.errors import EddyError
+from eddy.pool.link import LEASE_S
+from pool_kit import Pool
+from pool_network import SERVERS, Cluster, mend
+
+BOARDS, HEADS = ("b1", "b2", "b3"), ("h1", "h2")
+KINDS = (
+    "kill board", "kill head", "kill nats", "freeze board", "freeze nats", "cut nats off", "part nats", "slow link",
+    "full disk", "jump date",
+)  # fmt: skip
+SKEWED = """
+import runpy, sys, time
+real, path = time.time, sys.argv[1]
+def skewed():
+    with open(path) as file:
+        return real() + float(file.read() or 0)
+time.time = skewed
+sys.argv = sys.argv[2:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+"""Runs a module whose `time.time` is off by what a file says."""
+PACE = 15.0
+PATIENCE_S = 600.0
+T = TypeVar("T")
+
+
+def steadily(call: Callable[[], T]) -> T:
+    """Call until it is answered: heads and the NATS server are away now and then.
+
+    Raises:
+        EddyError: It was not within ten minutes.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return call()
+        except EddyError as error:
+            if time.monotonic() > deadline or error.details.get("status", 503) not in (503, 500):
+                raise
+            time.sleep(0.2)
+
+
+class Told(list[str]):
+    """What was wrong, said as it is found."""
+
+    def append(self, what: str) -> None:
+        """Take it down."""
+        print(f"     WRONG: {what}", flush=True)
+        super().append(what)
+
+
+class Run:
+    """One run.
+
+    Args:
+        folder: For what the pool keeps.
+        seed: Of all choices.
+    """
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.net = Cluster(folder / "net", (*BOARDS, *HEADS))
+        self.pool, self.chance = Pool(folder, self.net), random.Random(seed)
+        self.kinds = [kind for kind in KINDS if kind != "full disk" or all(self.net.disks)]
+        self.heads: dict[str, tuple[subprocess.Popen[bytes], str]] = {}
+        self.jobs: list[tuple[Job, Order]] = []
+        self.events: list[dict[str, Any]] = []
+        self.wrong: list[str] = Told()
+        self.submitted = 0
+        self.deck: list[str] = []
+        """Kinds of events to come: each once in a shuffled round."""
+
+    def head(self, name: str) -> None:
+        """Start a head, and again where it gives up because no server answers in time."""
+        while not self._started(name):
+            print(f"     {name} did not start and is started again", flush=True)
+
+    def _started(self, name: str) -> bool:
+        """Start a head in a process of its own, at the address it had before."""
+        port = self.heads[name][1].rsplit(":", 1)[-1] if name in self.heads else "0"
+        file = self.net.folder / f"{name}.json"
+        if not file.exists():
+            self.net.file(name, board=False)
+        command = [sys.executable, *self.dated(name), "eddy", "pool", "serve", "--json", "--name", name, "--port", port]
+        command += ["--pool", str(file), "--data", str(self.pool.folder), "--replicas", "3"]
+        with (self.pool.folder / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
+        assert process.stdout is not None
+        text = b""
+        while not text.rstrip().endswith(b"}"):
+            line = process.stdout.readline()
+            if not line:
+                process.wait()
+                process.stdout.close()
+                return False
+            text += line
+        self.heads[name] = (process, json.loads(text)["url"])
+        return True
+
+    def dated(self, name: str) -> tuple[str, ...]:
+        """Arguments of Python that run a module under somebody's own date."""
+        file = self.pool.folder / f"{name}.date"
+        if not file.exists():
+            file.write_text("0")
+        return ("-c", SKEWED, str(file))
+
+    def board(self, name: str) -> None:
+        """Start a board."""
+        if name not in self.net.admission.boards:
+            self.net.file(name, board=True)
+        self.pool.board(name, pace=PACE, wrapped=self.dated(name))
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """The pool, with its boards and heads, while the block runs."""
+        with self.pool.running():
+            try:
+                for name in HEADS:
+                    self.head(name)
+                for name in BOARDS:
+                    self.board(name)
+                self.clients = [self.pool.client_at(url, self.pool.key) for _, url in self.heads.values()]
+                while self.pool.present(self.clients[0]) != set(BOARDS):
+                    time.sleep(0.1)
+                key = self.clients[0].add_tenant("ada")["key"]
+                self.clients = [self.pool.client_at(url, key) for _, url in self.heads.values()]
+                yield
+            finally:
+                for process, _ in self.heads.values():
+                    process.kill()
+                    process.wait()
+                    assert process.stdout is not None
+                    process.stdout.close()
+
+    def submit(self) -> tuple[Job, Order]:
+        """One more job, through any head."""
+        first = self.chance.randrange(8)
+        order = photograph("ada", 1, first, first + self.chance.randint(2, 7))
+        self.submitted += 1
+        key, client = f"job-{self.submitted}", self.chance.choice(self.clients)
+        job = steadily(lambda: client.submit("image_compression", order.inputs, idempotency_key=key))
+        self.jobs.append((job, order))
+        return job, order
+
+    def break_something(self) -> None:
+        """One event, and what the pool makes of it."""
+        for _ in range(3):
+            self.submit()
+        time.sleep(self.chance.uniform(0.2, 2.0))
+        if not self.deck:
+            self.deck = self.chance.sample(self.kinds, len(self.kinds))
+        kind = self.deck.pop()
+        at_s = time.monotonic()
+        which, mend = self._break(kind)
+        mending = threading.Timer(self.chance.uniform(1.0, 8.0), mend)
+        mending.start()
+        probe, order = self.submit()
+        self.ended(probe, order)
+        recovery_s = time.monotonic() - at_s
+        mending.join()
+        self.events.append({"kind": kind, "which": which, "recovery_s": round(recovery_s, 2)})
+        print(f"{len(self.events):4} {kind:13} {which:5} {recovery_s:6.2f} s  {len(self.wrong)} wrong", flush=True)
+
+    def _break(self, kind: str) -> tuple[str, Callable[[], object]]:
+        """Break something; answers what, and how it is mended."""
+        what = kind.rsplit(" ", 1)[-1]
+        if what == "head":
+            return self._kill_head(self.chance.choice(HEADS))
+        if what in ("nats", "off", "disk"):
+            return self._break_server(kind, self.chance.choice(SERVERS))
+        if kind == "jump date":
+            name = self.chance.choice((*BOARDS, *HEADS))
+            (self.pool.folder / f"{name}.date").write_text(str(self.chance.uniform(-86400.0, 86400.0)))
+            return name, lambda: None
+        name = self.chance.choice(BOARDS)
+        if kind == "slow link":
+            ways = self.net.ways(name)
+            for way in ways:
+                way.bps, way.delay_s = 1e6, 0.1
+            return name, lambda: mend(ways)
+        if kind == "kill board":
+            self.pool.kill(name)
+            return name, lambda: self.board(name)
+        process = self.pool.boards[name]
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(LEASE_S)
+        return name, lambda: process.send_signal(signal.SIGCONT)
+
+    def _kill_head(self, name: str) -> tuple[str, Callable[[], object]]:
+        self.heads[name][0].kill()
+        self.heads[name][0].wait()
+        return name, lambda: self.head(name)
+
+    def _break_server(self, kind: str, name: str) -> tuple[str, Callable[[], object]]:
+        server = self.net.servers[name]
+        if kind == "kill nats":
+            server.kill()
+            return name, server.start
+        if kind == "freeze nats":
+            server.process.send_signal(signal.SIGSTOP)
+            return name, lambda: server.process.send_signal(signal.SIGCONT)
+        if kind == "full disk":
+            filler = self.net.fill(name)
+
+            def freed() -> None:
+                filler.unlink()
+                server.kill()
+                server.start()
+
+            return name, freed
+        ways = self.net.ways(name) if kind == "cut nats off" else self.net.between(name)
+        for way in ways:
+            way.cut = True
+        return name, lambda: mend(ways)
+
+    def ended(self, job: Job, order: Order) -> None:
+        """Wait for a job's end and check it."""
+        client = self.chance.choice(self.clients)
+        deadline = time.monotonic() + PATIENCE_S
+        while (shown := steadily(lambda: client.show(job.id)))["state"] not in ("succeeded", "failed", "cancelled"):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        if shown["state"] != "succeeded":
+            self.wrong.append(f"job {job.id} is {shown['state']}: {shown['error']}")
+            return
+        parts = steadily(lambda: client.transport.json("GET", f"/v1/pool/jobs/{job.id}/explain"))["parts"]
+        items = [item for part in parts for item in range(part["first"], part["first"] + part["items"])]
+        if items != list(range(order.batch)):
+            self.wrong.append(f"job {job.id} committed items {items}")
+        outputs = steadily(lambda: client.job(job.id).outputs)
+        if not matches(outputs, order.expected):
+            self.wrong.append(f"job {job.id} has a wrong result")
+
+    def summary(self) -> dict[str, Any]:
+        """Every job checked, and what recoveries took."""
+        for job, order in self.jobs:
+            self.ended(job, order)
+        listed = {job["id"] for job in steadily(lambda: self.clients[0].jobs())}
+        if listed != {job.id for job, _ in self.jobs} or len(listed) != self.submitted:
+            self.wrong.append(f"{self.submitted} jobs were accepted and {len(listed)} are listed")
+        took = {kind: [event["recovery_s"] for event in self.events if event["kind"] == kind] for kind in KINDS}
+        recovery = {
+            kind: {"events": len(each), "median_s": statistics.median(each), "worst_s": max(each)}
+            for kind, each in took.items()
+            if each
+        }
+        return {
+            "events": len(self.events),
+            "jobs": len(self.jobs),
+            "wrong": self.wrong,
+            "disks": self.net.disks,
+            "recovery": recovery,
+        }
+
+
+def draw(events: list[dict[str, Any]], path: Path) -> None:
+    """Every recovery as a point, kinds of events downwards, wall seconds to the right."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    kinds = [kind for kind in KINDS if any(event["kind"] == kind for event in events)]
+    figure = Figure(figsize=(7, 0.6 + 0.34 * len(kinds)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    for row, kind in enumerate(kinds):
+        took = [event["recovery_s"] for event in events if event["kind"] == kind]
+        axes.plot(took, [row] * len(took), "|", color="#0072B2", markersize=9)
+        axes.plot(statistics.median(took), row, "D", color="#D55E00", markersize=5)
+    axes.set_yticks(range(len(kinds)), kinds)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_xlabel("wall seconds until a job submitted at the event has succeeded; diamond: median")
+    figure.savefig(path, dpi=110)
+
+
+def main() -> int:
+    """Run, print the summary as JSON, and write it with every event."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="begin no event after so many")
+    parser.add_argument("--keep", type=Path, help="folder for what the pool keeps, its logs too")
+    parser.add_argument("--out", type=Path, default=Path("out/pool_faults.json"))
+    parser.add_argument("--picture", type=Path, help="draw the recovery times")
+    given = parser.parse_args()
+    began_s = time.monotonic()
+    with contextlib.ExitStack() as kept:
+        folder = str(given.keep or kept.enter_context(tempfile.TemporaryDirectory(prefix="eddy-pool-")))
+        run = Run(Path(folder), given.seed)
+        with run.running():
+            while len(run.events) < given.events and time.monotonic() - began_s < given.seconds:
+                run.break_something()
+            found = {"seed": given.seed, **run.summary()}
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(json.dumps({**found, "each": run.events}, indent=2) + "\n")
+    if given.picture:
+        draw(run.events, given.picture)
+    print(json.dumps(found, indent=2))
+    return 1 if run.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

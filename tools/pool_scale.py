@@ -1,0 +1,226 @@
+"""The head's decision over many boards in virtual time: what it costs, and how busy it keeps them.
+
+    python tools/pool_scale.py plan  --boards 1500 --jobs 1000
+    python tools/pool_scale.py batch --boards 20 --jobs 10000
+
+`plan` times one decision for jobs that have just arrived, in processor time of this process (least of several), and
+says how far the plan may be from the best there is. `batch` runs jobs to their end: records, estimates, decision and
+parts are the code of a live pool; boards, links and the store are numbers. A decision takes the processor time that it
+took here; what a placement and a commit take (5 ms and 20 ms) is assumed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import random
+import resource
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from eddy.policy.place import METHODS
+from eddy.pool.estimates import Estimates
+from eddy.pool.lead import GATHER_S
+from eddy.pool.placing import PoolView, decide, instance_of
+from eddy.pool.records import JobPart, PoolBoard, PoolJob
+from eddy.pool.runner import PART_S
+
+WORKS, KINDS = 12, 5
+
+
+class World:
+    """Boards of five kinds and jobs of twelve applications.
+
+    Args:
+        boards: How many.
+        jobs: How many.
+        width: Jobs a board runs at once.
+        job_s: A job's mean time on a mean board, seconds.
+        size_bytes: Of a job's input.
+        seed: Of everything.
+    """
+
+    def __init__(self, boards: int, jobs: int, width: int, job_s: float, size_bytes: int, seed: int) -> None:
+        chance = random.Random(seed)
+        least_s, most_s = job_s / 16, job_s / 4
+        works = tuple(f"work-{i}" for i in range(WORKS))
+        self.item_s = {(work, f"kind-{k}"): chance.uniform(least_s, most_s) for work in works for k in range(KINDS)}
+        self.boards = [
+            PoolBoard(f"b{i:05}", f"kind-{i % KINDS}", width, 4, works, True, "s", link_bps=1e9) for i in range(boards)
+        ]
+        self.jobs = {
+            n: PoolJob(n, f"t{n % 10}", self._request(chance.choice(works), chance.randint(1, 15), n), 0.0)
+            for n in range(1, jobs + 1)
+        }
+        self.sizes = {(job.tenant, sha): size_bytes for job in self.jobs.values() for sha in job.blobs}
+        self.estimates = Estimates()
+
+    @staticmethod
+    def _request(work: str, items: int, number: int) -> dict[str, Any]:
+        return {"application": work, "batch": items, "inputs": {"x": [f"sha-{number}"]}}
+
+    def know(self) -> None:
+        """Have all times be known."""
+        for (work, kind), item_s in self.item_s.items():
+            parts = tuple(JobPart(i, 1, {}, kind, 1, 0.0, item_s) for i in range(3))
+            self.estimates.learn(PoolJob(0, "t", self._request(work, 3, 0), 0.0, parts=parts), {kind: kind})
+            self.estimates.seen.clear()
+
+    def view(self, waiting: list[PoolJob], given: list[PoolJob]) -> PoolView:
+        """What the head sees."""
+        return PoolView(waiting, given, self.boards, self.estimates, self.sizes, {}, 1e11)
+
+
+def plan(world: World, policy: str, runs: int) -> dict[str, Any]:
+    """One decision for everything."""
+    world.know()
+    view = world.view([*world.jobs.values()], [])
+    took, gives = [], 0
+    for _ in range(runs):
+        began = time.process_time()
+        gives = len(decide(view, METHODS[policy]))
+        took.append(time.process_time() - began)
+    placement = METHODS[policy](instance_of(view, view.waiting, view.boards))
+    return {
+        "decision_ms": round(1e3 * min(took), 1),
+        "worst_ms": round(1e3 * max(took), 1),
+        "over_bound": placement.makespan_s / placement.lower_bound_s - 1,
+        "given_at_once": gives,
+    }
+
+
+class Batch:
+    """Jobs run to their end, in virtual time.
+
+    Args:
+        world: Boards and jobs.
+        policy: Which places.
+        place_s: A placement, in which the head does nothing else.
+        commit_s: A part's commit, in which its accelerator waits.
+    """
+
+    def __init__(self, world: World, policy: str, place_s: float, commit_s: float) -> None:
+        self.world, self.policy, self.place_s, self.commit_s = world, policy, place_s, commit_s
+        self.waiting, self.given = dict(world.jobs), dict[int, PoolJob]()
+        self.queues: dict[str, deque[int]] = {board.name: deque() for board in world.boards}
+        self.free = {board.name: board.width for board in world.boards}
+        self.kinds = {board.name: board.kind for board in world.boards}
+        self.now_s = self.busy_s = self.planning_s = 0.0
+        self.decisions = self.ended = 0
+        self.events: list[tuple[float, int, Callable[[], None]]] = []
+        self.planned = False
+
+    def at(self, when_s: float, what: Callable[[], None]) -> None:
+        """Have something happen."""
+        heapq.heappush(self.events, (when_s, len(self.events) + self.decisions, what))
+
+    def changed(self) -> None:
+        """Have the head decide, once it has gathered what arrives."""
+        if not self.planned and self.waiting:
+            self.planned = True
+            self.at(self.now_s + GATHER_S, self.decide)
+
+    def decide(self) -> None:
+        """One decision, and the placements it makes one after another."""
+        began = time.process_time()
+        view = self.world.view([*self.waiting.values()], [*self.given.values()])
+        gives = decide(view, METHODS[self.policy])
+        took_s = time.process_time() - began
+        self.planning_s += took_s
+        self.decisions += 1
+        when_s = self.now_s + took_s
+        for give in gives:
+            when_s += self.place_s
+            job = self.waiting.pop(give.job).placed(give.board, give.bps, give.why)
+            self.given[job.id] = job
+            sent_s = 8 * sum(self.world.sizes[job.tenant, sha] for sha in job.blobs) / 1e9
+            self.at(when_s + sent_s, lambda job=job: self.arrived(job))  # type: ignore[misc]
+        self.planned = False
+        if gives:
+            self.changed()
+
+    def arrived(self, job: PoolJob) -> None:
+        """A job's inputs are on its board."""
+        self.queues[job.board].append(job.id)
+        self.begin(job.board)
+
+    def begin(self, board: str) -> None:
+        """Start what there is room for."""
+        while self.free[board] and self.queues[board]:
+            self.free[board] -= 1
+            number = self.queues[board].popleft()
+            self.given[number] = self.given[number].taken_up(self.given[number].token, self.now_s)
+            self.part(number, 1)
+
+    def part(self, number: int, items: int) -> None:
+        """The next part of a job."""
+        job = self.given[number]
+        items = min(items, job.batch - job.done)
+        took_s = items * self.world.item_s[job.work, self.kinds[job.board]]
+        self.busy_s += took_s
+        self.at(self.now_s + took_s + self.commit_s, lambda: self.committed(number, items, took_s))
+
+    def committed(self, number: int, items: int, took_s: float) -> None:
+        """A part has ended."""
+        job = self.given[number]
+        part = JobPart(job.done, items, {}, job.board, job.token, self.now_s - took_s, self.now_s)
+        job = self.given[number] = job.committed(part)
+        self.world.estimates.learn(job, self.kinds)
+        if not job.ended:
+            self.part(number, 2 * items if took_s < PART_S else items)
+            return
+        del self.given[number]
+        self.ended += 1
+        self.free[job.board] += 1
+        self.begin(job.board)
+        self.changed()
+
+    def run(self) -> dict[str, Any]:
+        """All of them."""
+        self.changed()
+        while self.events:
+            self.now_s, _, what = heapq.heappop(self.events)
+            what()
+        places = sum(board.width for board in self.world.boards)
+        return {
+            "ended": self.ended,
+            "makespan_s": round(self.now_s, 1),
+            "busy": round(self.busy_s / (places * self.now_s), 4),
+            "decisions": self.decisions,
+            "decision_ms": round(1e3 * self.planning_s / max(self.decisions, 1), 1),
+            "head_busy": round((self.planning_s + self.ended * self.place_s) / self.now_s, 3),
+            "placements_per_s": round(self.ended / self.now_s, 1),
+        }
+
+
+def main() -> int:
+    """Print what was found as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("plan", "batch"))
+    parser.add_argument("--boards", type=int, default=1500)
+    parser.add_argument("--jobs", type=int, default=1000)
+    parser.add_argument("--width", type=int, default=1)
+    parser.add_argument("--job-s", type=float, default=4.0)
+    parser.add_argument("--size-bytes", type=int, default=100_000)
+    parser.add_argument("--policy", choices=sorted(METHODS), default="prompt")
+    parser.add_argument("--place-s", type=float, default=0.005, help="what the head takes for a placement")
+    parser.add_argument("--commit-s", type=float, default=0.02, help="what a part waits for its commit")
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    world = World(given.boards, given.jobs, given.width, given.job_s, given.size_bytes, given.seed)
+    if given.what == "plan":
+        found = plan(world, given.policy, given.runs)
+    else:
+        found = Batch(world, given.policy, given.place_s, given.commit_s).run()
+    found["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(json.dumps({"boards": given.boards, "jobs": given.jobs, **found}, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
