@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -133,11 +134,12 @@ class Mirror:
                 self.changed.set()
 
     async def _jobs(self) -> None:
-        async for job, _ in self._table.following(go_on=True):
-            if job is None:
-                self.whole.set()
-            else:
-                self._take(job)
+        async with contextlib.aclosing(self._table.following()) as following:
+            async for job in following:
+                if job is None:
+                    self.whole.set()
+                else:
+                    self._take(job)
 
     def _take(self, job: PoolJob) -> None:
         self.estimates.learn(job, {name: board.kind for name, board in self.boards.items()})

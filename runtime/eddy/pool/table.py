@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.link import Link
+from eddy.pool.reading import entries
 from eddy.pool.records import PoolJob
 
 TRIES = 64
@@ -95,19 +97,24 @@ class PoolJobs:
         raise Conflict(f"Job {number} is changed by too many at once; try again.", job=number)
 
     async def all(self) -> list[PoolJob]:
-        """Every record there is, by number."""
-        return sorted([job async for job, _ in self.following() if job is not None], key=lambda job: job.id)
+        """Every record there is, by number.
 
-    async def following(self, go_on: bool = False) -> Any:
-        """Every record, and with `go_on` every change from then on; None once those that were there are through."""
-        watch = await self._link.jobs.watchall()
-        try:
-            async for entry in watch:
+        Raises:
+            TimeoutError: The servers did not tell them all.
+        """
+        found = []
+        async with contextlib.aclosing(self.following()) as following:
+            async for job in following:
+                if job is None:
+                    break
+                found.append(job)
+        return sorted(found, key=lambda job: job.id)
+
+    async def following(self) -> AsyncGenerator[PoolJob | None, None]:
+        """Every record, and every change from then on; None once those that were there are through."""
+        async with contextlib.aclosing(entries(self._link.jobs)) as told:
+            async for entry in told:
                 if entry is None:
-                    if not go_on:
-                        return
-                    yield None, 0
+                    yield None
                 elif entry.operation is None and entry.value:
-                    yield PoolJob.decode(entry.value), int(entry.revision or 0)
-        finally:
-            await watch.stop()  # type: ignore[no-untyped-call]
+                    yield PoolJob.decode(entry.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import secrets
@@ -11,6 +12,7 @@ from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eddy.core.errors import Conflict, Unauthorized
 from eddy.pool.link import Link
+from eddy.pool.reading import entries
 
 PREFIX = "eddy_"
 """What every key begins with, as on a board."""
@@ -74,9 +76,14 @@ class PoolTenants:
 
     async def all(self) -> list[PoolTenant]:
         """Every tenant, by name."""
-        names = [key for key in await self._link.keys.keys() if key.startswith("tenant.")]
-        found = [json.loads((await self._link.keys.get(name)).value or b"{}") for name in sorted(names)]
-        return [PoolTenant(**each) for each in found]
+        found: dict[str, PoolTenant] = {}
+        async with contextlib.aclosing(entries(self._link.keys)) as told:
+            async for entry in told:
+                if entry is None:
+                    break
+                if entry.key.startswith("tenant.") and entry.operation is None:
+                    found[entry.key] = PoolTenant(**json.loads(entry.value or b"{}"))
+        return [found[key] for key in sorted(found)]
 
 
 def _hash(key: str) -> str:
