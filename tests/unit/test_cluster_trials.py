@@ -8,12 +8,12 @@ from typing import cast
 import pytest
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
-from eddy.hypervisor import cluster_trials, tenant_estimates
+from eddy.hypervisor import tenant_estimates
 from eddy.hypervisor.cluster_trials import ClusterTrials
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.kernel_queues import KernelQueues
 from eddy.hypervisor.market_loop import SliceMeasured
-from eddy.policy.price import POLICIES
+from eddy.policy.price import POLICIES, kernel_places
 from eddy.policy.price.view import Floats
 from eddy.studies.vayalapra import live as studied
 from eddy.studies.vayalapra.clusters import Cluster
@@ -47,7 +47,7 @@ def test_after_the_trial_the_guess_matters_no_more(monkeypatch: pytest.MonkeyPat
 
 
 def test_without_trials_the_guess_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_trials, "MOST", 0.0)
+    monkeypatch.setattr(kernel_places, "TRIAL_PART", 0.0)
     _, low = settled(0.001, monkeypatch)
     assert low[1, 2:].sum() < 0.1
 
@@ -104,9 +104,9 @@ def test_what_a_tenant_had_long_ago_does_not_pay_for_one_trial_after_another() -
     while took_s < 1.0 and trials.place(job, slots) is not None:
         trials.ended("a", quantum_s)
         took_s += quantum_s
-    assert took_s == pytest.approx(cluster_trials.SAVED * quantum_s)
-    loop.accounts[1].delivered_s["a"] += 2 * quantum_s / cluster_trials.MOST
+    assert took_s == pytest.approx(kernel_places.SAVED_QUANTA * quantum_s)
+    loop.accounts[1].delivered_s["a"] += 2 * quantum_s / kernel_places.TRIAL_PART
     assert trials.place(job, slots) is slots[1], "what it has from now on does"
     trials.ended("a", 0.5)
-    loop.accounts[1].delivered_s["a"] += 0.4 / cluster_trials.MOST
+    loop.accounts[1].delivered_s["a"] += 0.4 / kernel_places.TRIAL_PART
     assert trials.place(job, slots) is None, "a work-group that took half a second is paid for first"

@@ -1,6 +1,6 @@
 """Which cluster a kernel is bound to: where it gets memory, runs, and leaves or begins again.
 
-Each tenant's kernels wait in line for a cluster. One is bound where its tenant has least to do for its share, and keeps
+Each tenant's kernels wait in line for a cluster. `policy.price.kernel_places` says which one a kernel gets. It keeps
 its cluster until it has ended, unless its slot fails or it is moved (`cluster_moves`).
 """
 
@@ -16,11 +16,10 @@ from eddy.hypervisor.job import BufferState, Job
 from eddy.hypervisor.kernel_queues import KernelQueues, Progress
 from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import PriceLoop
-from eddy.hypervisor.messages import Free
+from eddy.hypervisor.messages import Free, Spread
 from eddy.hypervisor.slot import MachineSlot, Phase
+from eddy.policy.price.kernel_places import ClusterOffer, choose_cluster
 
-AHEAD = 2
-"""Slices a tenant's kernels on a cluster should have left for each core before another kernel is bound to it."""
 MOST_RESTARTS = 3
 """Times a kernel restarts because its slot failed, before its job fails."""
 
@@ -72,35 +71,32 @@ class ClusterBinding:
                     break
 
     def place(self, job: Job) -> MachineSlot | None:
-        """The cluster on which a tenant has least to do for its share; one it has no share of, if it stands idle.
-
-        The first kernel of a tenant that has none on any cluster goes where the tenant's part by weight would get it
-        furthest: its shares follow it there, because they are of clusters its kernels reach (`KernelQueues.reach`).
-        Of a cluster nobody else has work on it has all: a tenant of next to no weight waits for none that is busy.
-        """
+        """The cluster that `choose_cluster` takes among those a kernel may be bound to; None where it is to wait."""
         spread, tenant = job.spec.spread, job.spec.tenant
         assert spread is not None
-        found: list[tuple[int, float, float, int]] = []
         first = self._queues.idle(tenant)
-        for slot in self.slots:
-            module = self._loads.target(slot)
-            if module not in spread.variants or module != self._loads.wanted(slot):
-                continue
-            if slot.drained or slot.rests_until_s > self._state.now_s:
-                continue
-            cores, left = self._loop.kinds[module].cores, self._queues.left(slot.index, tenant)
-            if left >= AHEAD * cores:
-                continue
-            share = self._loop.accounts[slot.index].shares.get(tenant, 0.0)
-            idle = not self._queues.claimed(slot.index, tenant)
-            if first and (share > 0 or self._loop.price(slot.index) > 0):
-                # Where there are prices, its money follows it; other policies may keep its shares elsewhere.
-                found.append((0, -self._loop.entitled_speed(tenant, spread, module, idle), -share, slot.index))
-            elif share > 0:
-                found.append((1, (left + 1) / (cores if idle else share), 0.0, slot.index))
-            elif not left and not self._queues.wants(slot.index):
-                found.append((2, 0.0, 0.0, slot.index))
-        return self._state.slots[min(found)[3]] if found else None
+        offers = (self._offer(slot, spread, tenant, first) for slot in self.slots if self._is_open(slot, spread))
+        chosen = choose_cluster(offers, first)
+        return None if chosen is None else self._state.slots[chosen]
+
+    def _is_open(self, slot: MachineSlot, spread: Spread) -> bool:
+        module = self._loads.target(slot)
+        able = not slot.drained and slot.rests_until_s <= self._state.now_s
+        return able and module in spread.variants and module == self._loads.wanted(slot)
+
+    def _offer(self, slot: MachineSlot, spread: Spread, tenant: str, first: bool) -> ClusterOffer:
+        module, alone = self._loads.target(slot), not self._queues.claimed(slot.index, tenant)
+        share = self._loop.accounts[slot.index].shares.get(tenant, 0.0)
+        return ClusterOffer(
+            slot.index,
+            self._loop.kinds[module].cores,
+            self._queues.left(slot.index, tenant),
+            share,
+            self._loop.price(slot.index),
+            alone,
+            wanted=share <= 0 and bool(self._queues.wants(slot.index)),
+            speed=self._loop.entitled_speed(tenant, spread, module, alone) if first else 0.0,
+        )
 
     def bind_to(self, job: Job, slot: MachineSlot, trial: bool = False) -> None:
         """Bind a kernel to a cluster, with memory of its own where it has none; for a slice on trial, or to stay."""

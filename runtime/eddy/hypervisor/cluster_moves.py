@@ -13,9 +13,7 @@ from eddy.hypervisor.machine_state import MachineState
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.messages import Spread
 from eddy.hypervisor.slot import MachineSlot
-
-STRANDED = 20
-"""Epochs a kernel waits for a core of a cluster its tenant has no share of, before it begins again on another."""
+from eddy.policy.price.kernel_places import is_stranded
 
 
 class ClusterMoves:
@@ -58,20 +56,19 @@ class ClusterMoves:
 
     def off_stranded(self) -> None:
         """Kernels bound where their tenant has no share any more, and others take all there is, go where it has one:
-        at once if they have not begun, else after `STRANDED` epochs, because they begin again there."""
+        at once if they have not begun, else after some epochs, because they begin again there (`is_stranded`)."""
         if self._loop.now is None or self._loop.now.number == self._looked:
             return
         self._looked = self._loop.now.number
         self._to_idle()
         for number, progress in list(self._queues.progress.items()):
             job, account = self._state.jobs[number], self._loop.accounts[progress.slot]
-            stays = progress.running or progress.again or progress.trial or job.ending is not None or not progress.left
-            if stays or account.shares.get(job.spec.tenant, 0.0) > 0:
+            if progress.running or progress.again or progress.trial or job.ending is not None or not progress.left:
                 continue
-            rested_s = self._state.now_s - progress.rests_s
-            if progress.slices and rested_s < STRANDED * self._loop.settings.epoch_s:
-                continue
-            if set(self._queues.wants(progress.slot)) - {job.spec.tenant} and self._has_share_elsewhere(job):
+            share = account.shares.get(job.spec.tenant, 0.0)
+            others_want = bool(set(self._queues.wants(progress.slot)) - {job.spec.tenant})
+            rested = (self._state.now_s - progress.rests_s) / self._loop.settings.epoch_s
+            if is_stranded(share, others_want, progress.slices > 0, rested) and self._has_share_elsewhere(job):
                 if progress.slices:
                     why = "its tenant's shares are elsewhere now: it begins again there"
                     self._state.note(job, self._state.now_s, JobEventKind.RECOVERED, detail=why)

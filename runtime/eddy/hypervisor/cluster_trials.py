@@ -14,15 +14,7 @@ from eddy.hypervisor.job import Job
 from eddy.hypervisor.kernel_queues import KernelQueues
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.slot import MachineSlot
-
-MOST = 0.01
-"""Part of a tenant's core-seconds that its trials may have taken before another begins, whatever it submits."""
-SAVED = 8.0
-"""Quanta of trials that a tenant may have saved up at most: what it had long ago gives it no core today."""
-LONG = 0.5
-"""Quanta that a slice takes which says how fast a kernel is; what a shorter one takes is mostly its start."""
-ENOUGH = 2.0
-"""Quanta after which a trial ends though no slice was long: work-groups or a time limit can keep every slice short."""
+from eddy.policy.price.kernel_places import affords_trial, trial_ends, tried
 
 
 class ClusterTrials:
@@ -36,7 +28,7 @@ class ClusterTrials:
     def __init__(self, loop: PriceLoop, queues: KernelQueues) -> None:
         self._loop, self._queues = loop, queues
         self._took_s: dict[str, float] = {}
-        """By tenant: what its trials took, and what it saved up beyond `SAVED`."""
+        """By tenant: what its trials took, as `tried` counts it."""
 
     def place(self, job: Job, slots: Iterable[MachineSlot]) -> MachineSlot | None:
         """The cluster a kernel that has not begun is to be tried on first; None for none.
@@ -59,19 +51,18 @@ class ClusterTrials:
 
     def ended(self, tenant: str, took_s: float) -> None:
         """A slice on trial ended."""
-        saved_s = SAVED * self._loop.settings.quantum_s
-        spent_s = max(self._took_s.get(tenant, 0.0), self._allowed_s(tenant) - saved_s)
-        self._took_s[tenant] = spent_s + took_s
+        before_s, quantum_s = self._took_s.get(tenant, 0.0), self._loop.settings.quantum_s
+        self._took_s[tenant] = tried(before_s, self._delivered_s(tenant), quantum_s, took_s)
 
     def says_enough(self, took_s: float, whole_s: float) -> bool:
         """Whether a slice that took so long ends the trial, of which all slices took so long together."""
-        quantum_s = self._loop.settings.quantum_s
-        return took_s >= LONG * quantum_s or whole_s >= ENOUGH * quantum_s
+        return trial_ends(took_s, whole_s, self._loop.settings.quantum_s)
 
-    def _allowed_s(self, tenant: str) -> float:
-        """What the trials of a tenant may have taken."""
-        return MOST * sum(account.delivered_s.get(tenant, 0.0) for account in self._loop.accounts.values())
+    def _delivered_s(self, tenant: str) -> float:
+        """Core-seconds that a tenant had."""
+        return sum(account.delivered_s.get(tenant, 0.0) for account in self._loop.accounts.values())
 
     def _affords(self, tenant: str) -> bool:
         """Whether no kernel of a tenant is on trial, and its trials took little of what it had."""
-        return not self._queues.tries(tenant) and self._took_s.get(tenant, 0.0) < self._allowed_s(tenant)
+        spent_s = self._took_s.get(tenant, 0.0)
+        return not self._queues.tries(tenant) and affords_trial(spent_s, self._delivered_s(tenant))
