@@ -55,6 +55,12 @@ class Wanted:
     job: int | None = None
 
 
+def environment() -> dict[str, str]:
+    """As where Eddy is installed: what was compiled once is kept, or every start would compile all modules again."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": str(TESTS)}
+
+
 def spent_s(process: int) -> float:
     """Processor seconds a process has taken."""
     fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
@@ -64,8 +70,36 @@ def spent_s(process: int) -> float:
 def imports_s() -> float:
     """Wall seconds a process takes that only imports what every such server is made of: how fast the machine is now."""
     began_s = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import fastapi, uvicorn, numpy"], check=True)
+    subprocess.run([sys.executable, "-c", "import fastapi, uvicorn, numpy"], check=True, env=environment())
     return time.perf_counter() - began_s
+
+
+def waited_for_a_core_s(process: int) -> float:
+    """Seconds in which the main thread of a process could have computed, and no core was free."""
+    return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start after a crash, or the first one.
+
+    Attributes:
+        halves: What was started.
+        back_s: Wall seconds until the server said it was ready to take jobs, and its board answered.
+        spent_s: Processor seconds of both halves.
+        waited_s: Wall seconds of these in which a main thread that could have computed had no core: what neighbours
+            took, and each half of the other.
+    """
+
+    halves: str
+    back_s: float
+    spent_s: float
+    waited_s: float
+
+    @property
+    def alone_s(self) -> float:
+        """Wall seconds it would have taken had there always been a core."""
+        return self.back_s - self.waited_s
 
 
 @dataclass(slots=True)
@@ -75,8 +109,7 @@ class Rig:
     folder: Path
     draw: random.Random
     wanted: list[Wanted] = field(default_factory=list)
-    back_s: list[float] = field(default_factory=list)
-    spent_s: list[float] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
     imports_s: list[float] = field(default_factory=list)
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     url: str = ""
@@ -92,7 +125,7 @@ class Rig:
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(TESTS)},
+            env=environment(),
         )
         errors.close()
         self.processes[which] = process
@@ -111,12 +144,21 @@ class Rig:
         began_s, missing = time.perf_counter(), [each for each in ("boardd", "serve") if each not in self.processes]
         for which in missing:
             self.start(which)
+        waited_s = 0.0
         for which in missing:
             said = self.said(which)
             self.url, self.key = said.get("url", self.url), said.get("key", self.key)
+            waited_s = waited_for_a_core_s(self.processes[which].pid)  # of the half that was there last
         if missing:
-            self.back_s.append(time.perf_counter() - began_s)
-            self.spent_s.append(sum(spent_s(self.processes[which].pid) for which in missing))
+            self.ready()
+            cost_s = sum(spent_s(self.processes[which].pid) for which in missing)
+            self.starts.append(Start("+".join(missing), time.perf_counter() - began_s, cost_s, waited_s))
+
+    def ready(self) -> None:
+        """Return when jobs are taken: a server that was not killed has to notice that its board is back."""
+        with httpx.Client(base_url=self.url, timeout=30) as client:
+            while client.get("/readyz").status_code != 200:
+                time.sleep(0.01)
 
     def kill(self, which: str) -> None:
         """Kill one half or both."""
@@ -241,11 +283,31 @@ def run(folder: Path, crashes: int, seed: int, say: Any = lambda _: None) -> Rig
             which = rig.one_crash()
             if number % 10 == 0:
                 rig.imports_s.append(imports_s())
-            say(f"{number + 1:>3}  {which:<8}{sum(each.job is not None for each in rig.wanted)} jobs acknowledged")
+            last = rig.starts[-1]
+            say(
+                f"{number + 1:>3}  {last.halves} back after {last.back_s:.2f} s, {last.waited_s:.2f} s of it without"
+                f" a core; {which} killed, {sum(each.job is not None for each in rig.wanted)} jobs acknowledged"
+            )
         rig.finish()
     finally:
         rig.clear()
     return rig
+
+
+def told(rig: Rig) -> list[str]:
+    """How long it took until jobs were taken again, and what that was spent on."""
+    back, alone = sorted(each.back_s for each in rig.starts), sorted(each.alone_s for each in rig.starts)
+    cost = sorted(each.spent_s for each in rig.starts)
+    beside_s = statistics.median(rig.imports_s)
+    longest = max(rig.starts, key=lambda each: each.back_s)
+    return [
+        f"jobs taken again after {statistics.median(back):.1f} s (median), {back[-1]:.1f} s (longest: {longest.halves},"
+        f" of which {longest.waited_s:.1f} s waiting for a core); goal {BACK_S:g} s on a quiet machine",
+        f"had there always been a core: {statistics.median(alone):.1f} s (median), {alone[-1]:.1f} s (longest)",
+        f"that is {statistics.median(back) / beside_s:.1f} times (median) what a process takes that only imports"
+        f" fastapi, uvicorn and numpy, {beside_s:.2f} s between these crashes; it cost"
+        f" {statistics.median(cost):.2f} s of processor time (median), {cost[-1]:.2f} s (most)",
+    ]
 
 
 def main() -> int:
@@ -258,18 +320,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="eddy-crashes-") as name:
         rig = run(Path(name), options.crashes, options.seed, lambda text: print(text, flush=True))
     kernels = sum(each.output == "y" for each in rig.wanted)
-    back = sorted(rig.back_s)
     print(
         f"{options.crashes} crashes: {len(rig.wanted)} jobs ({kernels} kernels), none lost, none twice, each with the"
-        f" right outputs; jobs taken again after {statistics.median(back):.1f} s (median), {back[-1]:.1f} s (longest;"
-        f" goal {BACK_S:g} s on a quiet machine)"
+        " right outputs"
     )
-    beside_s = statistics.median(rig.imports_s)
-    print(
-        f"that is {statistics.median(back) / beside_s:.1f} times (median) what a process takes that only imports"
-        f" fastapi, uvicorn and numpy, {beside_s:.2f} s between these crashes; it cost"
-        f" {statistics.median(rig.spent_s):.2f} s of processor time"
-    )
+    for line in told(rig):
+        print(line)
     return 0
 
 
