@@ -19,6 +19,8 @@ from typing import Any
 TEXT, JSON = "text", "json"
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """Name of the request under way, in its tasks and threads; "" outside of one."""
+REQUEST_ID_HEADER = "x-request-id"
+"""Under which answers have it."""
 _KEY = re.compile(r"eddy_[A-Za-z0-9_-]{16,}")
 _BEARER = re.compile(r"(?i)\b(bearer) +[^\s\"',]+")
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}

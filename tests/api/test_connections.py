@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 import threading
 import time
@@ -171,8 +173,12 @@ def test_what_is_not_http_is_a_problem_too(port: int) -> None:
     with connect(port) as connection:
         connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
         answer = everything(connection)
-    assert answer.startswith(b"HTTP/1.1 400")
-    assert b'"bad-request"' in answer
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400")
+    assert re.search(rb"\r\nx-request-id: [0-9a-f]{16}(\r\n|$)", head.lower())
+    problem = json.loads(body)
+    assert problem["code"] == "bad-request"
+    assert "RFC 9112" in problem["detail"]
 
 
 def test_a_kept_alive_connection_goes_on_serving(port: int) -> None:

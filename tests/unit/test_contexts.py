@@ -134,13 +134,29 @@ def test_columns_and_formats(capsys: pytest.CaptureFixture[str], monkeypatch: py
     assert float(values["age"]) == 90.5
     job_list.show_list([JOB, JOB], ["id", "error"], "json")
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [{"id": 17, "error": ""}] * 2
-    job_list.show_list([JOB], job_list.usual([JOB, {**JOB, "tenant": "grace"}]), "table")
+    job_list.show_list([JOB], job_list.usual([JOB, {**JOB, "tenant": "grace"}], 80), "table")
     table = capsys.readouterr().out
     assert max(map(len, table.splitlines())) <= 80
     assert "ada" in table
     assert "90 s" in table
     assert "…" not in table
     assert "tenant" not in job_list.usual([JOB])
+
+
+def test_a_list_leaves_out_what_a_narrow_terminal_would_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: NOW)
+    wide = {**JOB, "id": 123_456_789_012, "application": "image_compression", "state": "reconfiguring"}
+    several = [wide, {**wide, "tenant": "observatory"}]
+    for jobs in ([wide], several):
+        shown = job_list.usual(jobs, 80)
+        job_list.show_list(jobs, shown, "table")
+        table = capsys.readouterr().out
+        assert max(map(len, table.splitlines())) <= 80
+        assert "…" not in table
+        assert {"id", "application", "state", "age"} <= set(shown)
+    assert job_list.usual([wide]) == job_list.usual([wide], 200) == list(job_list.USUAL)
     assert run("jobs", "--columns", "id,colour").exit_code == 2
     assert run("jobs", "--format", "xml").exit_code == 2
 

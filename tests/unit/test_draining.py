@@ -196,6 +196,9 @@ def test_every_policy_does_without_drained_slots_and_goes_on_when_they_are_back(
     job = engine.intake.accept(request(store, batch=2))
     run(engine)
     assert engine.stalled == (job.id,)
+    assert engine.stalled_because == (
+        "every slot of pool pipeline is drained (all of them); `eddy undrain 0` brings one back"
+    )
     engine.intake.drain(1, "")
     run(engine)
     assert store.jobs.get(TENANT, job.id).state is JobState.SUCCEEDED

@@ -74,6 +74,20 @@ def test_a_frame_shows_what_the_server_said() -> None:
     assert [line.style for line in frame(Seen(URL, overview(2)), chosen=("job", 2)) if line.job == 2] == ["chosen"]
 
 
+def test_names_are_whole_where_they_fit_and_show_that_they_were_cut() -> None:
+    name = "image_compression"
+    long = job(123_456_789_012, "running", application=name, tenant="operator")
+    slot = {**examples.SLOT, "slot": 0, "module": name, "tenant": "operator", "job": long["id"]}
+    state = {**overview(0), "jobs": [long], "ended": [], "slots": [slot], "counts": {"running": 1}}
+    rows = [line.text for line in frame(Seen(URL, state))]
+    assert sum(name in row for row in rows) == 2
+    slot["module"] = long["application"] = "a" * 60
+    narrow, wide = ([line.text for line in frame(Seen(URL, state), width)] for width in (COLUMNS, 160))
+    assert max(map(len, narrow)) <= COLUMNS
+    assert sum("a…" in row for row in narrow) == 2
+    assert sum("a" * 60 in row for row in wide) == 2
+
+
 class FakeClient:
     """A server that says what a test wants."""
 
@@ -178,5 +192,12 @@ async def test_the_keys_of_the_screen() -> None:
         await settled(screen, pilot)
         assert client.dispatch == "eddy"
         assert "policy: eddy" in seen_on(screen, "#keys")
+        await pilot.press("question_mark")
+        page = seen_on(screen, "#frame")
+        assert all(f"{key:<10}" in page for key in ("enter", "c", "d", "s", "p", "q"))
+        assert max(map(len, page.splitlines())) <= COLUMNS
+        assert len(page.splitlines()) < LINES
+        await pilot.press("escape")
+        assert "3 jobs under way" in seen_on(screen, "#frame")
         await pilot.press("q")
     assert screen.return_code == 0

@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import json
 import logging
+import secrets
 import struct
 import termios
 from collections.abc import Callable, Iterator
@@ -26,9 +27,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from eddy.api.corked import Corked
 from eddy.api.events import DIRECT
 from eddy.api.problems import KINDS, MEDIA_TYPE, document
+from eddy.logs import REQUEST_ID_HEADER
 
 LOOK_S = 1.0
 """Most wall seconds between two looks at every connection."""
+NOT_HTTP = "What arrived is no request in HTTP/1.1: send one as RFC 9112 has it, and HTTPS only to a server with TLS."
 READ_PATIENCE = 3
 """Times the patience in which an answer must be read on: a receiver tells of what it read in large steps."""
 
@@ -251,13 +254,16 @@ class GuardedProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """What uvicorn answers to what is not HTTP, as a problem."""
-        self._answer("bad-request", msg)
+        self._answer("bad-request", NOT_HTTP)
         self.transport.close()
 
     def _answer(self, code: str, detail: str) -> None:
         path = self.scope["path"] if self._busy else "/"
         body = json.dumps(document(code, detail, path)).encode()
-        headers = [("content-type", MEDIA_TYPE), ("content-length", str(len(body))), ("connection", "close")]
+        headers = [
+            *(("content-type", MEDIA_TYPE), ("content-length", str(len(body))), ("connection", "close")),
+            (REQUEST_ID_HEADER, secrets.token_hex(8)),
+        ]
         if KINDS[code].status == 503:
             headers.append(("retry-after", "1"))
         try:

@@ -11,9 +11,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eddy.api import in_flight
 from eddy.api.keys import caller_in_use, key_in_use
-from eddy.logs import request_id
+from eddy.logs import REQUEST_ID_HEADER, request_id
 
-HEADER = b"x-request-id"
+HEADER = REQUEST_ID_HEADER.encode()
 _FIT = re.compile(rb"[A-Za-z0-9._:/+=~-]{1,64}")
 """What is taken over from a client: nothing that could break a line of the log, or pass for another field."""
 _QUIET = ("/healthz", "/readyz", "/metrics")

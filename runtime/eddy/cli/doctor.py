@@ -180,7 +180,13 @@ def _memory() -> Diagnosis:
 
 def _disk() -> Diagnosis:
     free = shutil.disk_usage(".").free
-    return Diagnosis("disk", free > DISK_BYTES, f"{free / GIB:.1f} GiB free here", "models and packages need 2 GiB")
+    advice = "models and packages need 2 GiB: make room here, or build elsewhere with EDDY_BUILD_DIR"
+    return Diagnosis("disk", free > DISK_BYTES, f"{_room(free)} free in {Path.cwd()}", advice)
+
+
+def _room(free: int) -> str:
+    """Bytes for people: a disk with 30 MiB left is no disk with 0.0 GiB."""
+    return f"{free / GIB:.1f} GiB" if free >= GIB else f"{free / (1 << 20):.0f} MiB"
 
 
 def _data(data: str) -> Iterator[Diagnosis]:
@@ -194,7 +200,11 @@ def _data(data: str) -> Iterator[Diagnosis]:
     ok = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
     yield Diagnosis("data", ok, str(folder), f"{there} cannot be written; set EDDY_DATA, or give --data")
     free = free_bytes(folder)
-    yield Diagnosis("data room", free > DATA_BYTES, f"{free / GIB:.1f} GiB free there", f"make room below {there}")
+    advice = (
+        f"a server takes no jobs on a full disk: make room on the file system of {there}, have the server keep less"
+        " (--max-output-bytes), or name another folder with --data"
+    )
+    yield Diagnosis("data room", free > DATA_BYTES, f"{_room(free)} free in {there}", advice)
     for check, fine, found, advice in findings(folder):
         yield Diagnosis(check, fine, found, advice)
 

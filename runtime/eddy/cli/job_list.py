@@ -43,6 +43,8 @@ COLUMNS: Mapping[str, Column] = {
     )
 }
 USUAL = ("id", "application", "state", "items", "age", "waiting", "reconfiguring", "running")
+SPARED = ("reconfiguring", "waiting", "items", "running")
+"""What a narrow terminal does without, first to last."""
 
 
 def known_columns(text: str) -> str:
@@ -53,11 +55,28 @@ def known_columns(text: str) -> str:
     return text
 
 
-def usual(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns of a list; with tenants where there are several."""
-    if len({job["tenant"] for job in jobs}) < 2:
-        return list(USUAL)
-    return ["id", "tenant", *(name for name in USUAL if name not in ("id", "reconfiguring"))]
+def usual(jobs: Sequence[Mapping[str, Any]], width: int | None = None) -> list[str]:
+    """The columns of a list, with tenants where there are several.
+
+    Args:
+        jobs: What is listed.
+        width: Of the table that has them; what can be spared is left out where it would not fit, for a time that is cut
+            tells nothing. None for other forms.
+    """
+    several = len({job["tenant"] for job in jobs}) > 1
+    names = ["id", *(["tenant"] if several else []), *USUAL[1:]]
+    rows = [_row(job) for job in jobs]
+    spared = list(SPARED)
+    while spared and width is not None and _needed(names, rows) > width:
+        names = [name for name in names if name != spared[0]]
+        del spared[0]
+    return names
+
+
+def _needed(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> int:
+    """Characters a table of these columns takes, two of them between columns."""
+    widths = [max(len(COLUMNS[name].title), *(len(str(row.get(name) or "-")) for row in rows), 0) for name in names]
+    return sum(widths) + 2 * len(names)
 
 
 def show_list(jobs: Sequence[Mapping[str, Any]], columns: Sequence[str], form: str) -> None:

@@ -35,7 +35,7 @@ from eddy.cli.job_filters import (
 from eddy.cli.job_list import FORMATS, follow_list, known_columns, show_list, usual
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url, one_of
-from eddy.cli.output import errors_in_one_line, print_json, say, seconds
+from eddy.cli.output import errors_in_one_line, print_json, say, seconds, table_width
 from eddy.core.jobs import PRIORITIES, JobState
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def jobs(
             submitted_before=moment(before),
             sort=sort,
         )
-        chosen = columns.split(",") if columns else usual(found)
+        chosen = columns.split(",") if columns else usual(found, table_width() if form == "table" else None)
         if as_json:
             print_json({"jobs": found})
         elif not found and not watch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -66,14 +67,16 @@ def _callback(setting: Setting) -> Callable[..., Any] | None:
     return configuration.use if setting.name == configuration.NAME else _check(setting)
 
 
-def option(name: str, is_eager: bool = False) -> Any:
+def option(name: str, is_eager: bool = False, allowed: Sequence[Any] = ()) -> Any:
     """The option of a setting: its flag, its environment variable, its help and its allowed values.
 
     Args:
         name: Of the setting.
         is_eager: Whether it is read before all others.
+        allowed: Those of its values that this command takes; empty where it takes all.
     """
     setting = SETTINGS[name]
+    setting = replace(setting, allowed=tuple(allowed)) if allowed else setting
     return typer.Option(
         setting.flag,
         envvar=setting.environment,

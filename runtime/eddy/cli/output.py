@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
+import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -170,13 +171,18 @@ def _digits(number: float) -> int:
     return 2 if abs(number) < 10 else 1 if abs(number) < 100 else 0
 
 
+def table_width() -> int:
+    """Columns a table has: the terminal's, or 80 off a terminal."""
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+
+
 def table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
     """Print rows as a table no wider than the terminal, and never wider than 80 columns off a terminal."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 80, highlight=False)
+    console = Console(width=table_width(), highlight=False)
     drawn = Table(
         title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )

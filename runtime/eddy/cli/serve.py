@@ -221,8 +221,12 @@ def _announce(server: Server, as_json: bool) -> None:
     say(f"  export EDDY_KEY={f'$(cat {server.key_file})' if server.key_file.exists() else '...'}")
 
 
+BOARDS = ("rtl", "pynq")
+"""What `boardd` serves: boards with hardware, or its simulation, behind them."""
+
+
 def boardd(
-    board: Board = BOARD,
+    board: Annotated[str, option("board", allowed=BOARDS)] = BOARD,
     socket: Annotated[str, option("socket")] = default("socket"),
     profile: Profile = PROFILE,
     images: Annotated[Path | None, typer.Option("--images", help="Folder of the overlay and its images.")] = None,
@@ -239,9 +243,6 @@ def boardd(
 ) -> None:
     """Run the privileged half: it alone owns the board (rtl or pynq), and listens on a UNIX socket."""
     with signals.caught(), errors_in_one_line(as_json):
-        if board == "model":
-            message = "boardd serves boards with hardware, or its simulation, behind them."
-            raise InvalidRequest(message, field="board", allowed=["rtl", "pynq"])
         try:
             from eddy.board import boardd as daemon
         except ModuleNotFoundError as missing:

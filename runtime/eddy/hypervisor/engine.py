@@ -50,7 +50,7 @@ from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.preparing import Preparing
 from eddy.hypervisor.recovery import DRAINED, recover
 from eddy.hypervisor.spread import CoreByCore
-from eddy.hypervisor.status import explain, offered, slot_statuses
+from eddy.hypervisor.status import explain, offered, slot_statuses, stall
 from eddy.hypervisor.time_accounts import TimeAccounts
 from eddy.hypervisor.translate import to_input
 from eddy.hypervisor.work import JobKind, JobMemory
@@ -216,6 +216,11 @@ class Engine:
     def stalled(self) -> tuple[int, ...]:
         """Jobs that are left while nothing will happen: the policy gives them no slot. Empty where all is well."""
         return tuple(self.machine.jobs) if self.idle and not self.keeping.busy else ()
+
+    @property
+    def stalled_because(self) -> str:
+        """Why nothing happens to the jobs that are left, for the log."""
+        return stall(self.machine)
 
     def _wake_s(self) -> float:
         """Board time at which there is something to do, come what may; while the machine has no job, its time may stand

@@ -113,7 +113,7 @@ class Turning:
         stalled = self._engine.stalled
         if stalled:
             told = [self._store.numbers.job.told(job) for job in stalled[:10]]
-            _log.warning("stalled: the policy gives %d jobs no slot, %s first", len(stalled), told)
+            _log.warning("stalled: %d jobs get no slot, %s first: %s", len(stalled), told, self._engine.stalled_because)
         while self._engine.idle:
             woken = False
             with anyio.move_on_after(LOOK_S if self._engine.preparing.waiting else PROBE_S):

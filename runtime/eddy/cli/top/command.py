@@ -23,7 +23,7 @@ def top(
     key: Key = KEY,
     as_json: AsJson = False,
 ) -> None:
-    """Watch slots, clusters, tenants and jobs. Arrows choose a job, Enter shows it, c cancels it, q quits."""
+    """Watch slots, clusters, tenants and jobs. Arrows choose a job, Enter shows it, c cancels it, ? helps, q quits."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         if as_json:
             print_json(client.overview())

@@ -65,9 +65,9 @@ def frame(seen: Seen, columns: int = COLUMNS, lines: int = LINES, chosen: Chosen
     if seen.overview is None:
         return _fit([Line(f"eddy top  {seen.url}", "title"), Line(f"no answer: {seen.problem}", "bad")], columns, lines)
     state = seen.overview
-    fixed = [*_title(seen, state), *_slots(state), *_market(seen.market), *_tenants(state)]
+    fixed = [*_title(seen, state), *_slots(state, columns), *_market(seen.market, columns), *_tenants(state)]
     left = max(lines - len(fixed), 3)
-    found = [*fixed, *_jobs(state, left)]
+    found = [*fixed, *_jobs(state, left, columns)]
     marked = [replace(line, style="chosen") if line.about and line.about == chosen else line for line in found]
     return _fit(marked, columns, lines)
 
@@ -89,28 +89,31 @@ def _title(seen: Seen, state: Mapping[str, Any]) -> list[Line]:
     return [Line(first, "title"), second if state["ready"] else Line(f"not ready: {state['detail']}", "bad"), *third]
 
 
-def _slots(state: Mapping[str, Any]) -> list[Line]:
-    lines = [Line(_row(_SLOT, ("SLOT", "POOL", "PHASE", "SINCE", "MODULE", "TENANT", "JOB", "ITEM")), "head")]
+def _slots(state: Mapping[str, Any], columns: int) -> list[Line]:
+    rows = [("SLOT", "POOL", "PHASE", "SINCE", "MODULE", "TENANT", "JOB", "ITEM")]
     for slot in state["slots"]:
         since = seconds(state["now_s"] - slot["since_s"])
         values = (slot["slot"], slot["pool"], phase_of(slot), since, slot["module"], slot["tenant"])
-        text = _row(_SLOT, (*values, slot["job"], slot["item"]))
+        rows.append((*values, slot["job"], slot["item"]))
+    head, *texts = _table(_SLOT, rows, columns)
+    lines = [Line(head, "head")]
+    for slot, text in zip(state["slots"], texts, strict=True):
         bad = slot["phase"] in ("faulted", "unknown") or slot["drained"]
         lines.append(Line(text, "bad" if bad else "plain", slot=slot["slot"]))
     return lines
 
 
-def _market(market: Mapping[str, Any] | None) -> list[Line]:
+def _market(market: Mapping[str, Any] | None, columns: int) -> list[Line]:
     if not market or not market["clusters"]:
         return []
     mine = {share["slot"]: share for share in (market.get("me") or {}).get("shares", [])}
-    lines = [Line(_row(_CLUSTER, ("SLOT", "CLUSTER", "CORES", "PRICE", "MY CORES", "CORE-SECONDS")), "head")]
+    rows = [("SLOT", "CLUSTER", "CORES", "PRICE", "MY CORES", "CORE-SECONDS")]
     for cluster in market["clusters"]:
         share = mine.get(cluster["slot"], {})
         values = (cluster["slot"], cluster["module"], cluster["cores"], _number(cluster["price"]))
-        text = _row(_CLUSTER, (*values, _number(share.get("pes")), _number(share.get("core_seconds"))))
-        lines.append(Line(text))
-    return lines
+        rows.append((*values, _number(share.get("pes")), _number(share.get("core_seconds"))))
+    head, *texts = _table(_CLUSTER, rows, columns)
+    return [Line(head, "head"), *map(Line, texts)]
 
 
 def _tenants(state: Mapping[str, Any], most: int = 4) -> list[Line]:
@@ -124,27 +127,28 @@ def _tenants(state: Mapping[str, Any], most: int = 4) -> list[Line]:
     return lines + ([Line(f"and {len(loads) - most} more tenants")] if len(loads) > most else [])
 
 
-def _jobs(state: Mapping[str, Any], room: int) -> list[Line]:
+def _jobs(state: Mapping[str, Any], room: int, columns: int) -> list[Line]:
     """Jobs under way, then those that ended, as many as there is room for."""
-    head = Line(
-        _row(_JOB, ("JOB", "TENANT", "APPLICATION", "STATE", "ITEMS", "WAITING", "RUNNING", "RESPONSE")), "head"
-    )
     found = [*state["jobs"], *state["ended"]]
     shown = found[: room - 1] if len(found) < room else found[: room - 2]
-    lines = [head, *(_job(entry) for entry in shown)]
+    rows = [("JOB", "TENANT", "APPLICATION", "STATE", "ITEMS", "WAITING", "RUNNING", "RESPONSE"), *map(_job, shown)]
+    head, *texts = _table(_JOB, rows, columns)
+    lines = [Line(head, "head")]
+    lines += [
+        Line(text, "bad" if entry["error"] else "plain", entry["id"]) for entry, text in zip(shown, texts, strict=True)
+    ]
     hidden = sum(state["counts"].values()) - sum(entry in shown for entry in state["jobs"])
     if len(found) > len(shown) and hidden > 0:
         lines.append(Line(f"and {hidden} more under way"))
     return lines
 
 
-def _job(entry: Mapping[str, Any]) -> Line:
+def _job(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     progress, error = entry["progress"], entry["error"]
     what = f"{entry['state']}{': ' + error['cause'] if error else ''}"
     times = (seconds(entry["waiting_s"]), seconds(entry["running_s"]), _ends(entry))
     items = f"{progress['done']}/{progress['total']}"
-    text = _row(_JOB, (entry["id"], entry["tenant"], entry["application"], what, items, *times))
-    return Line(text, "bad" if error else "plain", entry["id"])
+    return (entry["id"], entry["tenant"], entry["application"], what, items, *times)
 
 
 def _ends(entry: Mapping[str, Any]) -> str:
@@ -158,12 +162,34 @@ def _ends(entry: Mapping[str, Any]) -> str:
 _SLOT = ((4, ">"), (8, "<"), (8, "<"), (8, ">"), (16, "<"), (12, "<"), (12, ">"), (5, ">"))
 _CLUSTER = ((4, ">"), (22, "<"), (6, ">"), (10, ">"), (10, ">"), (14, ">"))
 _JOB = ((12, ">"), (8, "<"), (13, "<"), (12, "<"), (6, ">"), (7, ">"), (7, ">"), (8, ">"))
-"""Widths of columns, and on which side each is aligned."""
+"""Widths of columns, and on which side each is aligned. Numbers keep theirs where there is room, so that they stand
+still from one look to the next; texts, on the left, share what is left by what they need."""
 
 
-def _row(columns: Sequence[tuple[int, str]], values: Sequence[Any]) -> str:
-    shown = [_BLANK if value is None or value == "" else str(value) for value in values]
-    return " ".join(f"{text[:width]:{side}{width}}" for (width, side), text in zip(columns, shown, strict=True))
+def _table(columns: Sequence[tuple[int, str]], rows: Sequence[Sequence[Any]], width: int) -> list[str]:
+    """Rows, the first being the head, as lines at most as wide as a terminal."""
+    shown = [[_BLANK if value is None or value == "" else str(value) for value in row] for row in rows]
+    needed = [max(len(row[place]) for row in shown) for place in range(len(columns))]
+    texts = sorted((place for place, (_, side) in enumerate(columns) if side == "<"), key=needed.__getitem__)
+    widths = [usual for usual, _ in columns]
+    room = max(width, COLUMNS) - (len(columns) - 1) - sum(usual for usual, side in columns if side == ">")
+    for place, (usual, side) in enumerate(columns):
+        short = sum(needed[text] for text in texts) - room
+        if side == ">" and short > 0:  # a column of numbers gives what it does not use
+            given = min(short, max(usual - needed[place], 0))
+            widths[place], room = usual - given, room + given
+    for done, place in enumerate(texts):  # what the narrower ones did not need, the wider ones have
+        widths[place] = min(needed[place], room // (len(texts) - done))
+        room -= widths[place]
+    return [
+        " ".join(f"{_cut(text, most):{side}{most}}" for text, most, (_, side) in zip(row, widths, columns, strict=True))
+        for row in shown
+    ]
+
+
+def _cut(text: str, most: int) -> str:
+    """A text that fits; one that had to be cut shows it."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _number(value: Any) -> str:

@@ -19,7 +19,25 @@ if TYPE_CHECKING:
     from eddy.client import Client
 
 STYLES = {"title": "bold", "head": "bold dim", "plain": "", "bad": "red", "chosen": "reverse"}
-HELP = "up/down choose  enter show  c cancel  d drain  s policy  p price  q quit"
+HELP = "up/down choose  enter show  c cancel  d drain  s policy  p price  q quit  ? help"
+KEYS = (
+    ("up, down", "choose a slot or a job"),
+    ("enter", "show the chosen job: its times by cause, why it failed"),
+    ("c", "cancel the chosen job; a second press confirms"),
+    ("d", "operators: drain the chosen slot (press twice), or bring it back"),
+    ("s", "operators: the next dispatch policy; a second press confirms"),
+    ("p", "operators: the next price policy"),
+    ("?", "this page"),
+    ("escape", "back; keeps what was asked about"),
+    ("q", "quit"),
+)
+"""What each key does."""
+COLUMNS_MEAN = (
+    "Times are the board's. SINCE: how long a slot has done what it does.",
+    "WAITING, RUNNING: what a job's life was spent on so far.",
+    "RESPONSE: from arrival to end; <T says that it should end within T,",
+    "as nine in ten such jobs do. PRICE: of a core. MY CORES: your share.",
+)
 
 
 class Screen(App[None]):
@@ -42,6 +60,7 @@ class Screen(App[None]):
         Binding("d", "drain", "Drain a slot, or bring it back"),
         Binding("s", "switch", "Switch policy"),
         Binding("p", "price", "Price policy"),
+        Binding("question_mark", "help", "Help"),
     ]
     ENABLE_COMMAND_PALETTE = False
 
@@ -123,6 +142,11 @@ class Screen(App[None]):
     def _open(self, lines: list[str]) -> None:
         self._details = lines
         self._draw()
+
+    def action_help(self) -> None:
+        """What the keys do and the columns mean, until Escape."""
+        keys = [f"{key:<10}{does}" for key, does in KEYS]
+        self._open(["KEYS", *keys, "", "COLUMNS", *COLUMNS_MEAN, "", "escape goes back"])
 
     def action_close(self) -> None:
         """Back to the frame."""

@@ -28,6 +28,7 @@ function draw(state, market) {
   at("slots").replaceChildren(slots(state));
   at("slots").parentElement.classList.toggle("wide", state.operator);
   at("operate-section").hidden = !state.operator;
+  at("metrics").hidden = !state.operator;
   if (state.operator) policies(at("operate"), state, market, refresh);
   at("jobs").replaceChildren(list(state.jobs, state.operator, "No job is under way.", refresh, true));
   at("ended").replaceChildren(list(state.ended, state.operator, "No job has ended yet.", refresh));
