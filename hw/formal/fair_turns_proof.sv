@@ -18,9 +18,10 @@ module fair_turns_proof #(
   typedef logic signed [11:0] amount_t;
 
   logic [SlotWidth-1:0] slot, mine, other;
+  logic [NumSlots-1:0] chosen;
 
   fair_turns #(.NumSlots(NumSlots), .Quantum(16)) dut (
-    .clk_i, .rst_ni, .ask_i, .cost_i, .take_i, .slot_o(slot)
+    .clk_i, .rst_ni, .ask_i, .cost_i, .take_i, .slot_o(slot), .chosen_o(chosen)
   );
 
   logic started_q = 1'b0;
@@ -40,7 +41,11 @@ module fair_turns_proof #(
     assign credit[i] = amount_t'(dut.credit_q[i]);
     always_comb CostIsBounded_M : assume (!ask_i[i] || (cost_i[i] >= 5'd1 && cost_i[i] <= 5'd16));
     always_ff @(posedge clk_i) begin
-      if (rst_ni) CreditIsBounded_A : assert (credit[i] > -Quantum && credit[i] <= Quantum);
+      if (rst_ni) begin
+        CreditIsBounded_A : assert (credit[i] > -Quantum && credit[i] <= Quantum);
+        AbleIsCredit_A : assert (dut.able_q[i] == (credit[i] > 0));
+        if (i > 0) FromTheLastOn_A : assert (dut.from_q[i] || !dut.from_q[i > 0 ? i - 1 : 0]);
+      end
     end
   end
 
@@ -54,12 +59,12 @@ module fair_turns_proof #(
 
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      LastExists_A : assert (int'(dut.last_q) < int'(NumSlots));
+      LastExists_A : assert (dut.from_q[NumSlots-1]);
       AheadIsCounted_A : assert (ahead_q >= 0);
       // Credits say who is ahead; a round gives mine no less than the other.
       CreditsTell_A : assert (ahead_q + credit[other] - credit[mine] <= 2 * Quantum - 1);
       NoneIsFarAhead_A : assert (ahead_q <= 4 * Quantum - 2);
-      if (take_i) OneWhoAsksIsChosen_A : assert (ask_i[slot]);
+      if (take_i) OneWhoAsksIsChosen_A : assert (ask_i[slot] && chosen == NumSlots'(1) << slot);
     end
   end
 

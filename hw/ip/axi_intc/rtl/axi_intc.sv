@@ -24,11 +24,13 @@ module axi_intc
   output logic [31:0] rdata_o
 );
 
-  logic [31:0] level_q, software_q, ier_q, rdata_q, rdata_d, isr, pending;
+  logic [31:0] level_q, software_q, ier_q, rdata_q, rdata_d, isr, pending, lowest;
   logic me_q, hie_q, irq_q, ack_q, err_q, err_d;
 
   assign isr = level_q | software_q;
   assign pending = isr & ier_q;
+  // By a carry chain: a search in turn would be as deep as there are inputs.
+  assign lowest = pending & -pending;
 
   always_comb begin
     rdata_d = '0;
@@ -39,8 +41,8 @@ module axi_intc
         IprOffset: rdata_d = pending;
         IerOffset: rdata_d = ier_q;
         IvrOffset: begin
-          rdata_d = '1;
-          for (int i = 31; i >= 0; i--) if (pending[i]) rdata_d = 32'(i);
+          rdata_d = pending == '0 ? '1 : '0;
+          for (int i = 0; i < 32; i++) if (lowest[i]) rdata_d |= 32'(i);
         end
         MerOffset: rdata_d = {30'd0, hie_q, me_q};
         IarOffset, SieOffset, CieOffset: rdata_d = '0;

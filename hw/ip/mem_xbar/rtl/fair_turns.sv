@@ -18,7 +18,9 @@ module fair_turns #(
   input  logic [NumSlots-1:0][$clog2(Quantum):0]    cost_i,
   /// The request chosen is taken in this cycle.
   input  logic                                      take_i,
-  output logic [(NumSlots > 1 ? $clog2(NumSlots) : 1)-1:0] slot_o
+  output logic [(NumSlots > 1 ? $clog2(NumSlots) : 1)-1:0] slot_o,
+  /// The same, a bit a slot; none where nobody asks.
+  output logic [NumSlots-1:0]                       chosen_o
 );
 
   if (Quantum < 2 || (Quantum & (Quantum - 1)) != 0) begin : gen_check_quantum
@@ -33,50 +35,63 @@ module fair_turns #(
 
   credit_t credit_q [NumSlots];
   credit_t credit_d [NumSlots];
-  slot_t last_q, chosen;
-  mask_t rich;
+  // Those with credit; the one that went last, and all after it.
+  mask_t able_q, able_d, from_q;
+  mask_t rich, chosen;
   logic new_round;
 
+  // The one that went last goes on where it can; else the first after it, going round. A new round is told while both
+  // answers are found.
   always_comb begin
-    rich = '0;
-    for (int i = 0; i < int'(NumSlots); i++) rich[i] = ask_i[i] && credit_q[i] > 0;
+    rich = ask_i & able_q;
     new_round = rich == '0;
-    if (new_round) rich = ask_i;
-    // The first after the one who went last, going round; but that one goes on where it can.
-    chosen = last_q;
-    for (int i = int'(NumSlots) - 1; i >= 0; i--) if (rich[i]) chosen = slot_t'(i);
-    for (int i = int'(NumSlots) - 1; i >= 0; i--) if (rich[i] && slot_t'(i) > last_q) chosen = slot_t'(i);
-    if (rich[last_q]) chosen = last_q;
+    chosen = new_round ? first(ask_i, from_q) : first(rich, from_q);
   end
+
+  // Two copies, the first without those before the last one, are one number: its lowest bit comes by a carry chain.
+  function automatic mask_t first(mask_t mask, mask_t from);
+    logic [2*NumSlots-1:0] twice, lowest;
+    twice = {mask, mask & from};
+    lowest = twice & -twice;
+    return lowest[2*NumSlots-1:NumSlots] | lowest[NumSlots-1:0];
+  endfunction
 
   always_comb begin
     for (int i = 0; i < int'(NumSlots); i++) begin
       credit_d[i] = credit_q[i];
-      if (new_round) credit_d[i] = credit_q[i] > 0 ? credit_t'(Quantum) : credit_q[i] + credit_t'(Quantum);
-      if (slot_t'(i) == chosen) credit_d[i] = credit_d[i] - credit_t'({1'b0, cost_i[i]});
+      if (new_round) credit_d[i] = able_q[i] ? credit_t'(Quantum) : credit_q[i] + credit_t'(Quantum);
+      if (chosen[i]) credit_d[i] = credit_d[i] - credit_t'({1'b0, cost_i[i]});
+      able_d[i] = credit_d[i] > 0;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      last_q <= '0;
+      from_q <= '1;
+      able_q <= '0;
       for (int i = 0; i < int'(NumSlots); i++) credit_q[i] <= '0;
     end else if (take_i) begin
-      last_q <= chosen;
+      from_q <= -chosen;
+      able_q <= able_d;
       credit_q <= credit_d;
     end
   end
 
-  assign slot_o = chosen;
+  always_comb begin
+    slot_o = '0;
+    for (int i = 0; i < int'(NumSlots); i++) if (chosen[i]) slot_o |= slot_t'(i);
+  end
+
+  assign chosen_o = chosen;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni && take_i) begin
       OneWhoAsks_A :
-      assert (ask_i[chosen])
-      else $error("fair_turns: someone who does not ask was chosen");
+      assert ((ask_i & chosen) != '0 && (chosen & (chosen - mask_t'(1))) == '0)
+      else $error("fair_turns: someone who does not ask was chosen, or more than one");
       CostIsBounded_A :
-      assert (cost_i[chosen] != '0 && int'(cost_i[chosen]) <= int'(Quantum))
+      assert (cost_i[slot_o] != '0 && int'(cost_i[slot_o]) <= int'(Quantum))
       else $error("fair_turns: a request costs nothing, or more than a round gives");
     end
   end

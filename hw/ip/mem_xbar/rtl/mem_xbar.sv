@@ -74,16 +74,23 @@ module mem_xbar
   typedef logic [BeatsWidth-1:0] beats_t;
   typedef logic [ReadsWidth-1:0] reads_t;
 
-  function automatic cost_t cost(logic [3:0] len, page_t page, page_t last_page);
-    logic [5:0] beats;
-    beats = 6'(len) + 6'd1 + (page != last_page ? 6'(PageBeats) : 6'd1);
-    return beats > 6'(Quantum) ? cost_t'(Quantum) : cost_t'(beats);
+  typedef cost_t [1:0][15:0] costs_t;
+
+  /// What a request costs, by whether it leaves the page, and its length: a table, so that synthesis finds one LUT a bit.
+  function automatic costs_t costs();
+    for (int len = 0; len < 16; len++) begin
+      costs[0][len] = cost_t'(len + 2 > int'(Quantum) ? int'(Quantum) : len + 2);
+      costs[1][len] = cost_t'(len + 1 + int'(PageBeats) > int'(Quantum) ? int'(Quantum) : len + 1 + int'(PageBeats));
+    end
   endfunction
+
+  localparam costs_t Costs = costs();
 
   // Requests.
   ax_t aw_q, ar_q;
   slot_t aw_slot_q, ar_slot_q, aw_next, ar_next;
   logic aw_valid_q, ar_valid_q, aw_take, ar_take;
+  logic [NumSlots-1:0] aw_chosen, ar_chosen;
   cost_t [NumSlots-1:0] aw_cost, ar_cost;
   page_t aw_page [NumSlots];
   page_t ar_page [NumSlots];
@@ -114,9 +121,9 @@ module mem_xbar
 
   for (genvar i = 0; i < NumSlots; i++) begin : gen_costs
     assign aw_page[i] = slot_aw_i[i].addr[AddrWidth-1:12];
-    assign aw_cost[i] = slot_aw_valid_i[i] ? cost(slot_aw_i[i].len[3:0], aw_page[i], aw_page_q[i]) : '0;
+    assign aw_cost[i] = slot_aw_valid_i[i] ? Costs[aw_page[i] != aw_page_q[i]][slot_aw_i[i].len[3:0]] : '0;
     assign ar_page[i] = slot_ar_i[i].addr[AddrWidth-1:12];
-    assign ar_cost[i] = slot_ar_valid_i[i] ? cost(slot_ar_i[i].len[3:0], ar_page[i], ar_page_q[i]) : '0;
+    assign ar_cost[i] = slot_ar_valid_i[i] ? Costs[ar_page[i] != ar_page_q[i]][slot_ar_i[i].len[3:0]] : '0;
   end
 
   fair_turns #(
@@ -128,7 +135,8 @@ module mem_xbar
     .ask_i(slot_aw_valid_i),
     .cost_i(aw_cost),
     .take_i(aw_take),
-    .slot_o(aw_next)
+    .slot_o(aw_next),
+    .chosen_o(aw_chosen)
   );
 
   fair_turns #(
@@ -140,7 +148,8 @@ module mem_xbar
     .ask_i(slot_ar_valid_i),
     .cost_i(ar_cost),
     .take_i(ar_take),
-    .slot_o(ar_next)
+    .slot_o(ar_next),
+    .chosen_o(ar_chosen)
   );
 
   assign aw_take = slot_aw_valid_i != '0 && (!aw_valid_q || aw_ready_i) && writes_q != (IndexWidth + 1)'(MaxWrites)
@@ -150,8 +159,9 @@ module mem_xbar
   assign b_take = b_valid_i && b_ready_o;
   assign r_take = r_valid_i && r_ready_o;
   assign b_slot = slot_t'(b_slot_i);
-  assign aw_beats = aw_take ? beats_t'(slot_aw_i[aw_next].len[3:0]) + beats_t'(1) : '0;
-  assign ar_beats = ar_take ? beats_t'(slot_ar_i[ar_next].len[3:0]) + beats_t'(1) : '0;
+  // Of a length, beats are one more: those that go and those that come each add one as they are taken together.
+  assign aw_beats = aw_take ? beats_t'(slot_aw_i[aw_next].len[3:0]) : '0;
+  assign ar_beats = ar_take ? beats_t'(slot_ar_i[ar_next].len[3:0]) : '0;
   assign b_beats = b_take ? beats_t'(write_len_q[{b_slot, len_out_q[b_slot]}]) + beats_t'(1) : '0;
 
   always_ff @(posedge clk_i) begin
@@ -167,13 +177,17 @@ module mem_xbar
         ar_page_q[i] <= '0;
       end
     end else begin
-      if (aw_take) aw_page_q[aw_next] <= aw_page[aw_next];
-      if (ar_take) ar_page_q[ar_next] <= ar_page[ar_next];
       if (aw_take != b_take) writes_q <= aw_take ? writes_q + (IndexWidth + 1)'(1) : writes_q - (IndexWidth + 1)'(1);
       if (ar_take != (r_take && r_last_i)) reads_q <= ar_take ? reads_q + reads_t'(1) : reads_q - reads_t'(1);
-      if (ar_take || r_take) read_beats_q <= read_beats_q + ar_beats - beats_t'(r_take);
-      if (aw_take || b_take) write_beats_q <= write_beats_q + aw_beats - b_beats;
-      if (aw_take) len_in_q[aw_next] <= len_in_q[aw_next] + IndexWidth'(1);
+      if (ar_take || r_take) read_beats_q <= (read_beats_q + beats_t'(ar_take) - beats_t'(r_take)) + ar_beats;
+      if (aw_take || b_take) write_beats_q <= (write_beats_q + beats_t'(aw_take) - b_beats) + aw_beats;
+      for (int i = 0; i < NumSlots; i++) begin
+        if (aw_take && aw_chosen[i]) begin
+          aw_page_q[i] <= aw_page[i];
+          len_in_q[i] <= len_in_q[i] + IndexWidth'(1);
+        end
+        if (ar_take && ar_chosen[i]) ar_page_q[i] <= ar_page[i];
+      end
       if (b_take) len_out_q[b_slot] <= len_out_q[b_slot] + IndexWidth'(1);
     end
   end
@@ -232,8 +246,8 @@ module mem_xbar
   end
 
   for (genvar i = 0; i < NumSlots; i++) begin : gen_answers
-    assign slot_aw_ready_o[i] = aw_take && aw_next == slot_t'(i);
-    assign slot_ar_ready_o[i] = ar_take && ar_next == slot_t'(i);
+    assign slot_aw_ready_o[i] = aw_take && aw_chosen[i];
+    assign slot_ar_ready_o[i] = ar_take && ar_chosen[i];
     assign slot_w_ready_o[i] = w_take && w_slot == slot_t'(i);
     assign slot_b_valid_o[i] = b_valid_i && b_ready_o && b_slot_i == 4'(i);
     assign slot_r_valid_o[i] = r_valid_i && r_ready_o && r_slot_i == 4'(i);
