@@ -33,7 +33,7 @@ from xml.etree import ElementTree
 from eddy.core.errors import EddyError
 
 from eddy_sim.bench_process import simulate
-from eddy_sim.cxx import TARGET_FLAGS, cxx_library, key
+from eddy_sim.cxx import TARGET_FLAGS, cxx_library, key, precompiled
 from eddy_sim.filelist import read_filelist, tool_arguments
 from eddy_sim.toolchain import BuildFailed, verilator_root, versions
 
@@ -162,24 +162,22 @@ class Bench:
             work,
         )
         libraries, share = _cocotb_folders()
-        objects = _runtime()
-        for source in _as_one(CPP / "bench_main.cpp", model):
-            objects.append(source.with_suffix(".o"))
-            headers = (f"-I{model}", f"-I{share / 'lib' / 'verilator'}")
-            _run([*_compiler(), *headers, "-c", str(source), "-o", str(objects[-1])], f"compiling {self.top}", work)
+        unit = _as_one(CPP / "bench_main.cpp", model)
+        objects = [_runtime(), unit.with_suffix(".o")]
+        headers = (f"-I{model}", f"-I{share / 'lib' / 'verilator'}", *precompiled("verilated_vpi.h", COMPILE_FLAGS))
+        _run([*_compiler(), *headers, "-c", str(unit), "-o", str(objects[-1])], f"compiling {self.top}", work)
         libraries_found = (f"-L{libraries}", "-lcocotbvpi_verilator", f"-Wl,-rpath,{libraries}")
         linked = (*map(str, objects), str(cxx_library()), "-lunwind", *libraries_found, "-o", str(output))
         _run([sys.executable, "-m", "ziglang", "c++", *LINK_FLAGS, *linked], f"linking {self.top}", work)
         shutil.rmtree(model)
 
 
-def _as_one(main: Path, model: Path) -> list[Path]:
-    """All of a model's C++ as one unit: most of the time goes into Verilator's headers, which are then read once."""
-    parts = sorted(model.glob("*.cpp"))
-    apart = [part for part in parts if part.name.endswith("__Dpi.cpp")]
+def _as_one(main: Path, model: Path) -> Path:
+    """All of a model's C++ as one unit; without its exports to C, of which no block has any."""
+    parts = [part for part in sorted(model.glob("*.cpp")) if not part.name.endswith("__Dpi.cpp")]
     unit = model / "unit.cpp"
-    unit.write_text("".join(f'#include "{part}"\n' for part in (main, *parts) if part not in apart), encoding="utf-8")
-    return [unit, *apart]
+    unit.write_text("".join(f'#include "{part}"\n' for part in (main, *parts)), encoding="utf-8")
+    return unit
 
 
 def _failures(results: Path) -> int:
@@ -214,15 +212,16 @@ def _cocotb_folders() -> tuple[Path, Path]:
     return Path(config.libs_dir), Path(config.share_dir)
 
 
-def _runtime() -> list[Path]:
-    """Verilator's own runtime, compiled once for all benches."""
+def _runtime() -> Path:
+    """Verilator's own runtime, compiled once for all benches, as one unit."""
     include = verilator_root() / "include"
 
     def make(output: Path) -> None:
-        _run([*_compiler(), "-c", str(include / f"{output.stem}.cpp"), "-o", str(output)], output.stem, output.parent)
+        unit = output.with_suffix(".cpp")
+        unit.write_text("".join(f'#include "{include / name}"\n' for name in RUNTIME_SOURCES), encoding="utf-8")
+        _run([*_compiler(), "-c", str(unit), "-o", str(output)], "compiling the runtime", output.parent)
 
-    folder = build_folder() / "runtime"
-    return [_product(folder / _hash(name) / f"{Path(name).stem}.o", make) for name in RUNTIME_SOURCES]
+    return _product(build_folder() / "runtime" / _hash(*RUNTIME_SOURCES) / "runtime.o", make)
 
 
 def _texts(files: Sequence[Path]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from eddy.core.errors import NotFound
 from eddy.packages.fields import load_yaml
 
 from eddy_sim import products, shims
-from eddy_sim.cxx import compile_objects, compile_shared, key
+from eddy_sim.cxx import compile_objects, compile_shared, key, verilated_headers
 from eddy_sim.filelist import read_filelist
 from eddy_sim.products import Progress, build_folder, product, silent
 from eddy_sim.toolchain import (
@@ -273,7 +273,7 @@ def _compile_model(rtl: _Rtl, shim: str, copies: str, work: Path, progress: Prog
     unit = work / "unit.cpp"
     parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
     unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, CPP / shim)), encoding="utf-8")
-    includes = (f"-I{work}", f"-I{generated}", f"-I{CPP}")
+    includes = (f"-I{work}", f"-I{generated}", f"-I{CPP}", *verilated_headers(progress=progress))
     compile_shared([unit], work / "out", *includes, *flags, objects=[runtime], progress=progress)
 
 

@@ -1,5 +1,8 @@
 """Compiles and links C++ with the clang of the `ziglang` wheel, against a C++ library of its own.
 
+A small model is compiled in less time than Verilator's headers are read. They are read once for each set of flags, and
+kept as a precompiled header.
+
 `zig c++` would build all of libc++ from source, optimised, before its first link: half of what a first start takes.
 Models need a third of it, and nothing of it where they spend their time. So that third is compiled once, not optimised,
 into an archive, and everything is linked against that.
@@ -71,6 +74,43 @@ def compile_objects(sources: Iterable[Path], folder: Path, *flags: str) -> list[
     return objects
 
 
+def verilated_headers(optimisation: str = "-O3", progress: Progress = silent) -> tuple[str, str]:
+    """Flags of `compile_shared` for a unit that starts with Verilator's headers: they need not be read again.
+
+    Args:
+        optimisation: The `-O` flag with which the unit is compiled.
+        progress: Told what is being built.
+
+    Raises:
+        BuildFailed: The compiler refused; the message holds what it said.
+    """
+    return precompiled("verilated.h", (*COMPILE_FLAGS, optimisation), progress)
+
+
+def precompiled(header: str, flags: Sequence[str], progress: Progress = silent) -> tuple[str, str]:
+    """Flags that give the compiler one of Verilator's headers, and what it includes, as read before.
+
+    Args:
+        header: Name of the header; its unit must include it, or what it includes, before anything else.
+        flags: What the unit is compiled with.
+        progress: Told what is being built.
+
+    Raises:
+        BuildFailed: The compiler refused; the message holds what it said.
+    """
+    include = verilator_root() / "include"
+    library = package_folder("ziglang") / "lib" / "libcxx" / "include" / "__config"
+    # The compiler refuses what it read from files that were replaced since, though they have the same text.
+    found = [f"{path} {path.stat().st_mtime_ns}" for path in (include / header, library)]
+
+    def make(work: Path) -> None:
+        headers = (f"-I{include}", f"-I{include / 'vltstd'}", "-include", "verilated_dpi.h")
+        command = ["c++", *flags, *headers, "-x", "c++-header", str(include / header), "-o", str(work / "out")]
+        _zig(command, f"reading {header}", work)
+
+    return "-include-pch", str(product(f"headers-{key(header, *flags, *found)}.pch", make, progress))
+
+
 def compile_shared(
     sources: Iterable[Path], output: Path, *flags: str, objects: Iterable[Path] = (), progress: Progress = silent
 ) -> None:
@@ -116,4 +156,12 @@ def _zig(arguments: Sequence[str], what: str, folder: Path) -> None:
     run([sys.executable, "-m", "ziglang", *arguments], what, {"ZIG_LOCAL_CACHE_DIR": str(folder / ".zig-cache")})
 
 
-__all__ = ["BuildFailed", "compile_objects", "compile_shared", "cxx_library", "key"]
+__all__ = [
+    "BuildFailed",
+    "compile_objects",
+    "compile_shared",
+    "cxx_library",
+    "key",
+    "precompiled",
+    "verilated_headers",
+]

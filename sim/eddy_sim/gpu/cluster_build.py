@@ -12,7 +12,7 @@ from pathlib import Path
 from eddy.core.errors import InvalidRequest
 
 from eddy_sim import build, shims
-from eddy_sim.cxx import compile_shared, key
+from eddy_sim.cxx import compile_shared, key, verilated_headers
 from eddy_sim.filelist import read_filelist, tool_arguments
 from eddy_sim.products import ROOT, Progress, product, silent
 from eddy_sim.toolchain import (
@@ -137,7 +137,7 @@ def build_cluster(
     def make(work: Path) -> None:
         define = work / "define.sv"
         define.write_text(TRACE_DEFINE if trace else "", encoding="utf-8")
-        _compile(shape, (define, *sources), work, progress, *(() if optimise else ("-O1",)), checked=trace)
+        _compile(shape, (define, *sources), work, progress, "-O3" if optimise else "-O0", checked=trace)
 
     return product(f"gpu_{shape.name()}-{digest.hexdigest()[:16]}.so", make, progress)
 
@@ -156,7 +156,7 @@ def _verilate_checked(shape: Shape, sources: tuple[Path, ...], out: Path) -> Non
 
 
 def _compile(
-    shape: Shape, sources: tuple[Path, ...], work: Path, progress: Progress, *flags: str, checked: bool = False
+    shape: Shape, sources: tuple[Path, ...], work: Path, progress: Progress, optimisation: str, *, checked: bool
 ) -> None:
     generated = work / "verilated"
     if checked:
@@ -172,4 +172,5 @@ def _compile(
     unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, CPP / HARNESS[0])), encoding="utf-8")
     includes = (f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-I{CPP}")
     runtime = build.verilator_runtime(progress)
+    flags = (optimisation, *verilated_headers(optimisation, progress))
     compile_shared([unit], work / "out", *includes, *flags, objects=[runtime], progress=progress)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from eddy.gpu.layout import REGION_BASE
 
 from eddy_sim import build, shims
-from eddy_sim.cxx import compile_shared, key
+from eddy_sim.cxx import compile_shared, key, verilated_headers
 from eddy_sim.dram import DramParameters, UserCounters
 from eddy_sim.filelist import read_filelist
 from eddy_sim.gpu.cluster import COUNTERS, Fault
@@ -220,7 +220,7 @@ def build_dram_cluster(shape: Shape, progress: Progress = silent, *, files: tupl
         parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
         unit = work / "unit.cpp"
         unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, SOURCE)), encoding="utf-8")
-        includes = (f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-I{CPP}")
+        includes = (f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-I{CPP}", *verilated_headers(progress=progress))
         runtime = build.verilator_runtime(progress)
         compile_shared([unit], work / "out", *includes, objects=[runtime], progress=progress)
 

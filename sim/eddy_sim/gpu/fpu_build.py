@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from eddy.core.errors import EddyError
 
-from eddy_sim.cxx import compile_shared
+from eddy_sim.build import verilator_runtime
+from eddy_sim.cxx import compile_shared, verilated_headers
 from eddy_sim.filelist import read_filelist, tool_arguments
 from eddy_sim.gpu.softfloat import Flags, FloatAnswer, Op, Words
 from eddy_sim.products import ROOT, product, silent
-from eddy_sim.toolchain import RUNTIME_SOURCES, BuildFailed, verilator_root, versions
+from eddy_sim.toolchain import BuildFailed, verilator_root, versions
 
 CPP = Path(__file__).resolve().parent / "cpp"
 FILELIST = ROOT / "hw" / "ip" / "gpu_fpu" / "gpu_fpu.f"
@@ -154,11 +155,11 @@ def build_fpu(lanes: int = 4, sources: list[Path] | None = None, optimise: bool 
         generated = work / "verilated"
         _verilate(files, lanes, generated)
         unit = work / "unit.cpp"
-        runtime = [verilator_root() / "include" / source for source in RUNTIME_SOURCES]
         parts = [part for part in sorted(generated.glob("*.cpp")) if not part.name.endswith("__Dpi.cpp")]
-        unit.write_text("".join(f'#include "{part}"\n' for part in (*runtime, *parts, harness)), encoding="utf-8")
-        flags = (f"-DFPU_LANES={lanes}", f"-DFPU_TAG_BITS={TAG_BITS}", *(() if optimise else ("-O0",)))
-        compile_shared([unit], work / "out", f"-I{generated}", *flags)
+        unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, harness)), encoding="utf-8")
+        optimisation = "-O3" if optimise else "-O0"
+        flags = (optimisation, *verilated_headers(optimisation), f"-DFPU_LANES={lanes}", f"-DFPU_TAG_BITS={TAG_BITS}")
+        compile_shared([unit], work / "out", f"-I{generated}", *flags, objects=[verilator_runtime(silent)])
 
     return Fpu(product(name, make, silent), lanes)
 

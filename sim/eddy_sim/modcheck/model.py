@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from eddy_sim import build, shims
 from eddy_sim.boundary import SLOT_DOWN, SLOT_UP, Signal
-from eddy_sim.cxx import compile_shared
+from eddy_sim.cxx import compile_shared, verilated_headers
 from eddy_sim.products import Progress, product, silent
 from eddy_sim.toolchain import VERILATOR_FLAGS, verilate
 
@@ -76,7 +76,8 @@ def build_checked(manifest: Path, progress: Progress = silent) -> tuple[Path, in
         parts = [file for file in sorted(generated.glob("*.cpp")) if not file.name.endswith("__Dpi.cpp")]
         unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, build.CPP / SHIM)), encoding="utf-8")
         grows = bool(GROWS.search(headers))
-        flags = ("-O1", f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-DEDDY_COPIES={int(not grows)}")
+        read = verilated_headers("-O1", progress)
+        flags = ("-O1", *read, f"-I{work}", f"-I{generated}", f"-I{build.CPP}", f"-DEDDY_COPIES={int(not grows)}")
         runtime = build.verilator_runtime(progress)
         compile_shared([unit], work / "out", *flags, objects=[runtime], progress=progress)
 
