@@ -42,6 +42,7 @@ from eddy.packages.applications import parse_application
 from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
 from eddy.packages.manifests import parse_module_manifest
 from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
 from eddy.store.numbers import Numbers
 from eddy.store.rows import Commit, ItemOutput
@@ -93,6 +94,7 @@ class ScriptedHypervisor(Hypervisor):
         self.made: dict[int, str] = {}
         self.computing = True
         self.dispatch = "fcfs"
+        self.priced = ""
         self.followers = Followers()
         self.price = None
         self.queues: tuple[tuple[QueuePicture, QueueForecast], ...] = ()
@@ -111,6 +113,10 @@ class ScriptedHypervisor(Hypervisor):
     def policy(self) -> str:
         return self.dispatch
 
+    @property
+    def price_policy(self) -> str:
+        return self.priced
+
     async def drain(self, slot: int, because: str) -> None:
         known = [status.slot for status in self.statuses]
         if slot not in known:
@@ -121,6 +127,9 @@ class ScriptedHypervisor(Hypervisor):
 
     async def switch(self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE) -> None:
         self.dispatch = policy.name
+
+    async def switch_price(self, policy: PricePolicy) -> None:
+        self.priced = policy.name
 
     def doing(self, job: int) -> str:
         return self.made.get(job, "")

@@ -97,7 +97,7 @@ async def test_who_has_no_work_sees_prices_and_no_shares(server: Any) -> None:
 
 
 async def test_the_operator_changes_the_policy_and_nobody_else_does(server: Any) -> None:
-    server.hypervisor.price = loop = live_loop()
+    server.hypervisor.price = live_loop()
     async with server.client() as client:
         refused = await client.put("/v1/admin/price", json={"policy": "entitlement"})
     assert refused.status_code == 403
@@ -108,9 +108,6 @@ async def test_the_operator_changes_the_policy_and_nobody_else_does(server: Any)
         changed = await client.put("/v1/admin/price", json={"policy": "entitlement"})
         assert changed.json()["policy"] == "entitlement"
         assert (await client.get("/v1/admin/price")).json() == changed.json()
-    loop.refresh(0.21, [MachineSlot(2, 1e-3, module="gpu_4c")], FITS, {"ada", "bob"})
-    assert loop.now is not None
-    assert loop.now.policy == "entitlement", "at once, not when the epoch was due"
 
 
 async def test_without_price_there_is_no_market(server: Any) -> None:

@@ -171,7 +171,12 @@ def test_another_configuration_is_loaded_slot_by_slot_once_what_runs_there_has_e
         engine.step()
         if not switched and engine.now_s > 8e-3:
             assert held[-1] == (SLOW.module, SLOW.module)
-            engine.price.switch(POLICIES["market"]())
+            engine.intake.switch_price(POLICIES["market"]())
+            assert engine.price.policy_name == "entitlement", "until the engine takes it from its inbox"
+            engine.step()
+            assert engine.price.policy_name == "market"
+            assert engine.price.now is not None
+            assert engine.price.now.policy == "market", "at once, not when the epoch is due"
             switched = True
         status = {slot.slot: slot for slot in engine.status}
         now = (status[1].module, status[2].module)
@@ -213,7 +218,7 @@ def test_a_kernel_whose_tenant_has_no_share_of_its_cluster_any_more_gets_on_else
     tenants(store, a=1, b=1)
     engine = engine_over(board, store, MODULES, settings=PriceSettings(epoch_s=0.5e-3))
     assert engine.price is not None
-    engine.price.switch(Moving(5e-3))
+    engine.intake.switch_price(Moving(5e-3))
     engine.start()
     engine.intake.accept(step_request(store, "a", 1, 384))
     for salt in range(2, 18):

@@ -40,7 +40,7 @@ def test_nobody_of_user_set_3_gets_less_than_its_entitlement_where_clusters_diff
     """All run the same kernel: what the policy knows of clusters' speeds and F is what their cores measured, alone."""
     live = Live("3", POLICIES["entitlement"](), "CFG3", (), QUANTUM_S, groups=3000, compiler=compiler())
     live.until(0.4)
-    live.loop.switch(POLICIES["market"]())
+    live.engine.intake.switch_price(POLICIES["market"]())
     live.until(0.6)
     part = np.array(WEIGHTS) / sum(WEIGHTS)
     fair = np.zeros(len(WEIGHTS))
@@ -57,7 +57,7 @@ def test_two_workloads_of_a_user_get_on_alike_and_nobody_gets_less_than_its_enti
     for policy in ("entitlement", "market"):
         live = Live("2", POLICIES["entitlement"](), "CFG3", (), 2 * QUANTUM_S, compiler=compiler())
         live.until(0.3)
-        live.loop.switch(POLICIES[policy]())
+        live.engine.intake.switch_price(POLICIES[policy]())
         live.until(0.5)
         found[policy] = live.window(2.0)
     for window in found.values():
@@ -78,7 +78,7 @@ def test_user_set_1_finds_its_configuration_and_who_needs_no_fpu_leaves_them_to_
     live = Live("1", POLICIES["entitlement"](), "CFG3", tuple(CONFIGURATIONS), QUANTUM_S, 0.1, 1500, compiler())
     live.until(0.3)
     assert live.configuration == "CFG3"
-    live.loop.switch(POLICIES["market"]())
+    live.engine.intake.switch_price(POLICIES["market"]())
     while live.configuration != "CFG2":
         live.until(live.engine.now_s + 0.1)
         assert live.engine.now_s < 4

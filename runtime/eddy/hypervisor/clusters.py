@@ -28,6 +28,7 @@ from eddy.hypervisor.market_loop import PriceLoop, SliceMeasured
 from eddy.hypervisor.messages import LaunchSlice, SliceEnded, StopItem, item_name
 from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.policy.price.turns import next_tenant
+from eddy.policy.price.view import PricePolicy
 
 OWN_FAULTS = frozenset(
     {
@@ -188,6 +189,10 @@ class SharedClusters:
             if spread is not None and not any(self.loads.hopeful(module) for module in spread.variants):
                 why = "no slot could be loaded with a cluster that runs it"
                 self.state.end(job, JobState.FAILED, self.state.now_s, "image-refused", why)
+
+    def switch(self, policy: PricePolicy) -> None:
+        """Another policy shares the cores, from now on."""
+        self.loop.switch(policy)
 
     @property
     def wake_s(self) -> float | None:

@@ -116,7 +116,8 @@ class Engine:
         planner = kernels or KernelPlanner(modules)
         plans = WholeClusters(planner) if price is None else CoreByCore(planner)
         compiled = KernelJobs(planner, plans, admission, modules)
-        self.intake = Intake(store, (*kinds, compiled, ApplicationJobs(admission)), policies, self)
+        priced = None if price is None else price.decider.policy
+        self.intake = Intake(store, (*kinds, compiled, ApplicationJobs(admission)), policies, self, priced)
         self.buffers = JobBuffers(board)
         self.now_s = 0.0
         self.status: tuple[SlotStatus, ...] = ()
@@ -154,6 +155,8 @@ class Engine:
         description, images = self.board.describe(), self.board.images()
         if self.price is not None:
             self.price.watch.read = self.board.sharing
+            if intake.price is not None:  # what was asked for last may have been in the inbox
+                self.price.switch(intake.price)
         offer = offered(description, images)
         for kind in intake.kinds:
             kind.offered(offer)

@@ -1,9 +1,8 @@
-"""The price policy in force: exchanged between two epochs, and one that fails keeps nobody's kernels from running."""
+"""The price policy in force: one that fails keeps nobody's kernels from running."""
 
 from __future__ import annotations
 
 import logging
-import threading
 from typing import Any
 
 import numpy as np
@@ -25,26 +24,17 @@ class GuardedPolicy:
 
     def __init__(self, policy: PricePolicy) -> None:
         self._policy = policy
-        self._next: PricePolicy | None = None
-        self._switching = threading.Lock()
         self.memory: Any = policy.initial()
 
     @property
-    def name(self) -> str:
-        """Of the policy in force, or about to be."""
-        return (self._next or self._policy).name
+    def policy(self) -> PricePolicy:
+        """In force."""
+        return self._policy
 
     def switch(self, policy: PricePolicy) -> None:
-        """Another policy, once `exchange` is called; from any thread."""
-        with self._switching:
-            self._next = policy
-
-    def exchange(self) -> None:
-        """Put the policy in force that was asked for meanwhile, if any."""
-        with self._switching:
-            asked, self._next = self._next, None
-        if asked is not None:
-            self._policy, self.memory = asked, asked.initial()
+        """Put another policy in force, which remembers nothing; the one that is in force goes on as it was."""
+        if policy is not self._policy:
+            self._policy, self.memory = policy, policy.initial()
 
     def decide(self, view: PriceView) -> tuple[str, PriceDecision]:
         """The policy's decision; of one that fails, or whose shares cannot be given, the entitlement for this epoch.

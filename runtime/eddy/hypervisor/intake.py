@@ -20,6 +20,7 @@ from eddy.hypervisor import messages as m
 from eddy.hypervisor.recovery import DRAINED
 from eddy.hypervisor.work import JobKind, Work
 from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
 from eddy.store.submission import Submission
 
@@ -60,6 +61,7 @@ class Intake:
         kinds: Of jobs; the first one that takes a request makes its work.
         policies: Who gives slots to jobs, by pool.
         running: Who takes in what came.
+        price: Who shares the cores of clusters between tenants; None where kernels take whole slots.
 
     Attributes:
         work: Of every job that has not ended.
@@ -68,9 +70,14 @@ class Intake:
     """
 
     def __init__(
-        self, store: Store, kinds: Sequence[JobKind], policies: dict[Pool, DispatchPolicy], running: Running
+        self,
+        store: Store,
+        kinds: Sequence[JobKind],
+        policies: dict[Pool, DispatchPolicy],
+        running: Running,
+        price: PricePolicy | None = None,
     ) -> None:
-        self.kinds, self.policies = tuple(kinds), policies
+        self.kinds, self.policies, self.price = tuple(kinds), policies, price
         self.work: dict[int, Work] = {}
         self.drained: dict[int, str] = {}
         self.accepted: dict[int, JobRecord] = {}
@@ -251,3 +258,9 @@ class Intake:
         with self._arrival_lock:
             self.policies[pool] = policy
             self._inbox.append(m.Switch(pool, policy))
+
+    def switch_price(self, policy: PricePolicy) -> None:
+        """Have another policy share the cores of clusters, from the next step on. The caller keeps it durably."""
+        with self._arrival_lock:
+            self.price = policy
+            self._inbox.append(m.SwitchPrice(policy))

@@ -34,6 +34,7 @@ from eddy.hypervisor.waiting import run_abandonable
 from eddy.hypervisor.work import JobKind, Work
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
 from eddy.store.submission import Submission
 from eddy.store.submissions import LAST_ID, draft
@@ -247,6 +248,12 @@ class Hypervisor:
         await anyio.to_thread.run_sync(self._engine.intake.switch, pool, policy)
         self._turning.awaken()
 
+    async def switch_price(self, policy: PricePolicy) -> None:
+        """Have another policy share the cores of clusters; kernels that run go on."""
+        await self._turning.ready.wait()
+        await anyio.to_thread.run_sync(self._engine.intake.switch_price, policy)
+        self._turning.awaken()
+
     async def account(self) -> None:
         """Have the use of slots and cores written down up to now; where the board is away, up to when it went."""
         await self._turning.ready.wait()
@@ -296,6 +303,12 @@ class Hypervisor:
     def policy(self) -> str:
         """Name of the dispatch policy of the pipeline slots."""
         return self._engine.intake.policies[Pool.PIPELINE].name
+
+    @property
+    def price_policy(self) -> str:
+        """Name of the policy that shares the cores of clusters, or is about to; "" where kernels take whole slots."""
+        asked = self._engine.intake.price
+        return asked.name if asked is not None else ""
 
     def now_s(self) -> float:
         """Board time as last seen."""

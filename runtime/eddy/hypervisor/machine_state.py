@@ -20,6 +20,7 @@ from eddy.hypervisor.near_images import Near, NearImages
 from eddy.hypervisor.pools import PoolState
 from eddy.hypervisor.residency import LIVE, Residency
 from eddy.hypervisor.slot import MachineSlot, Phase
+from eddy.policy.price.view import PricePolicy
 
 AHEAD = 4
 """Images of a module that are read ahead for a job, for as many slots."""
@@ -42,6 +43,9 @@ class Cores(Protocol):
 
     def ended(self, message: SliceEnded) -> Job | None:
         """A slice ended; the job whose last one it was."""
+
+    def switch(self, policy: PricePolicy) -> None:
+        """Another policy shares the cores, from now on."""
 
 
 class MachineState:

@@ -131,14 +131,14 @@ class PriceLoop:
         self.watch.forget()
 
     def switch(self, policy: PricePolicy) -> None:
-        """Another policy, from the next epoch on, which is due at once; from any thread."""
+        """Another policy, from the next epoch on, which is due at once; other threads ask the engine's intake."""
         self.decider.switch(policy)
         self.next_s = 0.0
 
     @property
     def policy_name(self) -> str:
-        """Of the policy in force, or about to be."""
-        return self.decider.name
+        """Of the policy in force."""
+        return self.decider.policy.name
 
     def shown(self) -> tuple[Epoch | None, tuple[Epoch, ...]]:
         """The epoch that lasts, and those that ended, oldest first; from any thread."""
@@ -226,7 +226,6 @@ class PriceLoop:
     def _begin(
         self, now_s: float, tenants: list[str], slots: tuple[MachineSlot, ...], fits: Mapping[str, Mapping[int, str]]
     ) -> None:
-        self.decider.exchange()
         self.weights = {tenant: self.weight_of(tenant) for tenant in tenants}
         modules = {slot.index: self.offers.module_of(slot, fits) for slot in slots}
         whole = self.offers.configuration(tenants, {slot: module for slot, module in modules.items() if module})

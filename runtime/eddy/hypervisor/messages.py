@@ -14,6 +14,7 @@ from eddy.hypervisor.job_spec import Spread as Spread
 from eddy.hypervisor.job_spec import Variant as Variant
 from eddy.hypervisor.job_spec import item_name as item_name
 from eddy.policy.dispatch.view import DispatchPolicy
+from eddy.policy.price.view import PricePolicy
 
 # Inputs ---------------------------------------------------------------------------------------------------------------
 
@@ -148,6 +149,13 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchPrice:
+    """Another policy shares the cores of clusters from the next epoch on, which is due at once."""
+
+    policy: PricePolicy
+
+
+@dataclass(frozen=True, slots=True)
 class Resume:
     """First input after a recovery: jobs that were ending continue to end."""
 
@@ -167,6 +175,7 @@ Input = (
     | Drain
     | Undrain
     | Switch
+    | SwitchPrice
     | Wake
 )
 

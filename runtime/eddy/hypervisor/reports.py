@@ -25,6 +25,7 @@ from eddy.hypervisor.messages import (
     Resume,
     SliceEnded,
     Switch,
+    SwitchPrice,
     Undrain,
     Wake,
 )
@@ -70,7 +71,7 @@ class Reports:
             self._cancel(message)
         elif isinstance(message, Resume):
             self._resume()
-        elif isinstance(message, (Drain, Undrain, Switch)):
+        elif isinstance(message, (Drain, Undrain, Switch, SwitchPrice)):
             self._asked(message)
         elif isinstance(message, Wake):
             for pool in self.state.pools.values():
@@ -87,10 +88,13 @@ class Reports:
         elif job.again:  # it would not have ended
             job.again, job.ending, job.cause, job.detail = False, JobState.CANCELLED, "", ""
 
-    def _asked(self, message: Drain | Undrain | Switch) -> None:
+    def _asked(self, message: Drain | Undrain | Switch | SwitchPrice) -> None:
         """What the operator asked for."""
         if isinstance(message, Switch):
             self.state.pools[message.pool].switch(message.policy)
+        elif isinstance(message, SwitchPrice):
+            if self.state.clusters is not None:
+                self.state.clusters.switch(message.policy)
         elif isinstance(message, Drain):
             self.draining.drain(self.state.slots[message.slot], message.because)
         else:

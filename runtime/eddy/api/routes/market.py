@@ -60,7 +60,8 @@ def explain(context: Ctx, viewer: Caller) -> MarketExplanation:
 @admin.get("/price", operation_id="show_price_policy", response_model=PriceInForce, summary="The price policy")
 async def show_price(context: Ctx, operator: Operator) -> PriceInForce:
     """Which one is in force, and which there are."""
-    return PriceInForce(policy=_loop(context).policy_name, allowed=sorted(POLICIES))
+    _loop(context)
+    return _in_force(context.hypervisor.price_policy)
 
 
 @admin.put(
@@ -77,7 +78,12 @@ async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> 
     if body.policy in BY_PROGRESS and not loop.watch.machines:
         message = f"{body.policy} goes by progress, which is not measured here: {UNCALIBRATED}."
         raise Conflict(message, field="policy", asked=body.policy)
-    await noted(context, operator, "set-price-policy", policy=body.policy, before=loop.policy_name)
+    context.require_running()
+    await noted(context, operator, "set-price-policy", policy=body.policy, before=context.hypervisor.price_policy)
     await anyio.to_thread.run_sync(put_in_force, context.store, body.policy, PRICE)
-    loop.switch(POLICIES[body.policy]())
-    return PriceInForce(policy=loop.policy_name, allowed=sorted(POLICIES))
+    await context.hypervisor.switch_price(POLICIES[body.policy]())
+    return _in_force(body.policy)
+
+
+def _in_force(name: str) -> PriceInForce:
+    return PriceInForce(policy=name, allowed=sorted(POLICIES))

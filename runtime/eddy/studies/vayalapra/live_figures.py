@@ -26,7 +26,7 @@ def windows(user_set: str, name: str, seconds: float) -> dict[str, LiveWindow]:
     for policy in ("market", "entitlement"):
         live = Live(user_set, POLICIES["entitlement"](), name, quantum_s=QUANTUM_S)
         live.until(LEARNING_S)
-        live.loop.switch(POLICIES[policy]())
+        live.engine.intake.switch_price(POLICIES[policy]())
         live.until(2 * LEARNING_S)
         found[policy] = live.window(seconds)
     return found
@@ -44,7 +44,7 @@ def found_live(user_set: str, begin: str) -> tuple[str, float]:
     )
     live.until(LEARNING_S)
     began_s = came_s = live.engine.now_s
-    live.loop.switch(POLICIES["market"]())
+    live.engine.intake.switch_price(POLICIES["market"]())
     held = live.configuration
     while live.engine.now_s < began_s + MOST_S:
         live.until(live.engine.now_s + LOOK_S / 4)
