@@ -45,6 +45,7 @@ class Pool:
         self.heads: list[tuple[Head, threading.Thread]] = []
         self.failures: list[BaseException] = []
         self.clients: list[Client] = []
+        self.keys: dict[str, str] = {}
 
     @contextlib.contextmanager
     def running(self) -> Iterator[Pool]:
@@ -88,7 +89,14 @@ class Pool:
         assert ready.wait(120), self.failures
         return head
 
-    def board(self, name: str, pace: float = 0.0, width: int = 2, wrapped: Sequence[str] = ("-m",)) -> None:
+    def board(
+        self,
+        name: str,
+        pace: float = 0.0,
+        width: int = 2,
+        wrapped: Sequence[str] = ("-m",),
+        profile: str = "kv260",
+    ) -> None:
         """A model board that computes, in a process; its agent joins in the background.
 
         `wrapped` are arguments of Python that run the module named after them.
@@ -97,6 +105,7 @@ class Pool:
         file = admission.board_file(name) if name in admission.boards else admission.admit(name)
         command = [sys.executable, *wrapped, "eddy.cli.demo_pool_board", "--pool", str(file), "--name", name]
         command += ["--data", str(data), "--pace", str(pace), "--width", str(width)]
+        command += ["--profile", profile]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.boards[name] = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
@@ -118,11 +127,16 @@ class Pool:
 
     def tenant(self, head: Head, name: str = "ada") -> Client:
         """A new tenant's client."""
-        return self.client(head, self.operator(head).add_tenant(name)["key"])
+        self.keys[name] = str(self.operator(head).add_tenant(name)["key"])
+        return self.client(head, self.keys[name])
 
     def present(self, client: Client) -> set[str]:
         """Boards whose lease holds."""
         return {board["name"] for board in client.transport.json("GET", "/v1/pool")["boards"] if board["present"]}
+
+    def drained(self, client: Client) -> set[str]:
+        """Boards that get nothing more."""
+        return {board["name"] for board in client.transport.json("GET", "/v1/pool")["boards"] if board["drained"]}
 
 
 def until(done: Callable[[], object], timeout_s: float = 40.0) -> None:

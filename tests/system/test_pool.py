@@ -16,12 +16,15 @@ import httpx
 import numpy as np
 import pytest
 from eddy.cli.demo_plan import Order, photograph
+from eddy.cli.main import app
 from eddy.client import Client, Job
-from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, Unauthorized
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized
 from eddy.pool.boards import change_board
 from eddy.pool.link import opened
 from eddy.pool.records import PoolBoard
+from kernel_kit import STEP, step_arrays
 from pool_kit import Pool, until
+from typer.testing import CliRunner
 
 SLOW = 60.0
 """Wall seconds a board second: an item of image compression takes some hundredths of a second then, a load a third."""
@@ -197,7 +200,11 @@ def test_what_is_wrong_in_a_request_is_refused_and_makes_nobody_an_operator(pool
     wrong: tuple[tuple[str, str, Any], ...] = (
         ("POST", "/v1/admin/tenants", {"id": "eve", "admin": "false"}),
         ("POST", "/v1/admin/tenants", {"id": "eve", "operator": True}),
-        ("POST", "/v1/admin/tenants", {"id": "eve", "quota": {"max_jobs": 1}}),
+        ("POST", "/v1/admin/tenants", {"id": "eve", "quota": {"max_jobs": "1"}}),
+        ("POST", "/v1/admin/tenants", {"id": "eve", "quota": {"max_blob_bytes": 1}}),
+        ("POST", "/v1/admin/tenants", {"id": "eve", "attributes": {"weight": 0}}),
+        ("PATCH", "/v1/admin/tenants/operator", {"weight": True}),
+        ("PATCH", "/v1/admin/tenants/operator", {"min_progress": 0.5}),
         ("POST", "/v1/admin/tenants", {"id": "e.ve"}),
         ("PUT", "/v1/pool/boards/b1", {"because": None}),
         ("PUT", "/v1/pool/boards/b1", {}),
@@ -212,6 +219,67 @@ def test_what_is_wrong_in_a_request_is_refused_and_makes_nobody_an_operator(pool
         assert [each["id"] for each in api.get("/v1/admin/tenants").json()["tenants"]] == ["operator"]
         made = api.post("/v1/admin/tenants", json={"id": "eve", "admin": False, "quota": {}})
         assert (made.status_code, made.json()["admin"]) == (201, False)
+        assert api.patch("/v1/admin/tenants/nobody", json={"weight": 2.0}).status_code == 404
+
+
+def test_bounds_over_the_pool(pool: Pool) -> None:
+    """One job at a time, of any board; what was accepted already is answered again."""
+    head = pool.head("a")
+    operator = pool.operator(head)
+    ada, order = pool.tenant(head), photograph("ada", 1, 0, 1)
+    changed = operator.change_tenant("ada", weight=2.5, max_jobs=1, max_priority=3)
+    assert (changed["quota"]["max_jobs"], changed["attributes"]) == (1, {"weight": 2.5})
+    assert [each["id"] for each in operator.tenants()] == ["ada", "operator"]
+    one = ada.submit("image_compression", order.inputs, idempotency_key="k")
+    until(lambda: operator.transport.json("GET", "/v1/pool")["waiting"] == 1)
+    with pytest.raises(QuotaExceeded, match="the bound is 1"):
+        order.submit(ada)
+    assert ada.submit("image_compression", order.inputs, idempotency_key="k").id == one.id
+    ada.cancel(one.id)
+    until(lambda: operator.transport.json("GET", "/v1/pool")["waiting"] == 0)
+    with pytest.raises(InvalidRequest, match="at most 3"):
+        ada.submit("image_compression", order.inputs, priority=9)
+    assert order.submit(ada).data["state"] == "queued"
+
+
+def test_a_tenant_on_two_boards_has_no_more_than_one_on_one(pool: Pool) -> None:
+    """Ada has kernels on both boards and grace on one: grace gets that one, because ada has the other."""
+    head = pool.head("a")
+    operator = pool.operator(head)
+    for name in ("b1", "b2"):
+        pool.board(name, pace=20.0, profile="zcu104")
+    until(lambda: pool.present(operator) == {"b1", "b2"}, 90)
+    ada, grace = pool.tenant(head), pool.tenant(head, "grace")
+
+    def drained(name: str, because: str) -> None:
+        operator.transport.json("PUT", f"/v1/pool/boards/{name}", body={"because": because})
+
+    def kernel(client: Client) -> Job:
+        y, x = step_arrays(1 << 19)  # for about a minute of those that share a board
+        return client.kernel(STEP, "step").launch(1 << 19, y, x, 40)
+
+    def pes(client: Client) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for share in client.market()["me"]["shares"]:
+            found[share["board"]] = found.get(share["board"], 0.0) + share["pes"]
+        return found
+
+    drained("b2", "for the test")
+    until(lambda: pool.drained(operator) == {"b2"})
+    kernel(grace), kernel(ada)
+    until(lambda: pes(ada) == pytest.approx({"b1": 1.0}) and pes(grace) == pytest.approx({"b1": 1.0}))
+    drained("b1", "for the test")
+    drained("b2", "")
+    until(lambda: pool.drained(operator) == {"b1"})
+    kernel(ada)
+    until(lambda: pes(ada).get("b2") == pytest.approx(2.0) and pes(ada)["b1"] < 0.2 and pes(grace)["b1"] > 1.8)
+    me = ada.market()["me"]
+    assert me["weight"] == 1.0
+    assert sum(each["weight"] for each in me["boards"]) == pytest.approx(1.0, rel=0.1)
+    assert {cluster["board"] for cluster in grace.market()["clusters"]} == {"b1", "b2"}
+    run = CliRunner().invoke(app, ["market", "--url", head.url, "--key", pool.keys["ada"]])
+    assert run.exit_code == 0, run.output
+    assert "b2" in run.stdout
 
 
 def test_a_board_that_joins_again_does_not_lose_that_it_was_drained(pool: Pool) -> None:

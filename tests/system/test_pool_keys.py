@@ -21,6 +21,7 @@ from eddy.pool.lead import Lead
 from eddy.pool.link import Link, connected, opened
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.records import Fenced, PoolBoard, PoolJob
+from eddy.pool.rounds import WeightRounds
 from eddy.pool.table import PoolJobs
 from nats.aio.client import Client as Nats
 
@@ -45,7 +46,8 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]]) -> None
     async def go() -> None:
         async with opened(str(server.admission.head_file), "head") as link:
             lead = Lead(link, "head")
-            running = [asyncio.ensure_future(each.run()) for each in (Gate(link, lead.mirror.on_board), lead)]
+            gate = Gate(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights)
+            running = [asyncio.ensure_future(each.run()) for each in (gate, lead)]
             try:
                 await PoolBlobs(link).put("ada", DATA)
                 secret = await PoolBlobs(link).put("ada", b"of another job")
@@ -96,6 +98,49 @@ def test_a_board_may_say_nothing_but_its_own(tmp_path: Path) -> None:
                 await nats.subscribe(subject)
                 await nats.flush()
                 assert f'to "{subject.lower()}"' in (await asyncio.wait_for(said.get(), 30)).lower()
+
+    with_boards(tmp_path, check)
+
+
+ME = {
+    **dict.fromkeys(("modelled_speedup", "delivered_over_promised", "measured_speedup", "memory_share"), None),
+    **dict.fromkeys(("predicted_progress", "promised_progress", "parallel_fraction"), None),
+    **{"weight": 1.0, "entitlement": 1.0, "promised_speedup": 1.0, "parallel_fraction_from": "assumed"},
+    "shares": [
+        {"slot": 0, "pes": 1.0, "core_seconds": 0.0, "bid": 1.0, "parallel_fraction": 0.8, "throughput": 1.0,
+         "assumed": True}
+    ],
+}  # fmt: skip
+
+
+def test_a_report_counts_for_tenants_that_have_a_job_on_that_board(tmp_path: Path) -> None:
+    """Whatever b2 says of itself, of b1 or of tenants it has no job of; what cannot be read is left out."""
+
+    def said(name: str, *tenants: str) -> PoolBoard:
+        market = {
+            **{"epoch": 1, "at_s": 0.0, "price_policy": "market", "own": 0.0},
+            "clusters": [{"slot": 0, "module": "gpu", "cores": 4, "price": 0.25}],
+            "tenants": {each: {"me": ME, "had": 1.0, "promised": 1.0} for each in tenants},
+        }
+        return PoolBoard(name, "k", 1, 1, ("a",), False, "s", market=market)
+
+    async def check(boards: Boards) -> None:
+        async with boards.board("b1") as (_, mine), boards.board("b2") as (other_nats, other):
+            await mine.renew(said("b1", "ada", "grace"))
+            await other.renew(said("b1", "ada", "grace"))
+            deadline = asyncio.get_running_loop().time() + 20
+            while not (found := await mine.weights()):
+                assert asyncio.get_running_loop().time() < deadline
+                await asyncio.sleep(0.1)
+            assert found == {"ada": pytest.approx(1.0)}, "all of its weight, as it has a job here alone"
+            assert await other.weights() == {}
+            wrong = said("b2", "ada")
+            for data in (b"{", b"[]", b"1", dataclasses.replace(wrong, market={"tenants": 3}).encode()):
+                await other_nats.publish("$KV.eddy_leases.b2", data)
+            await mine.renew(said("b1", "grace"))
+            while await mine.weights():
+                assert asyncio.get_running_loop().time() < deadline
+                await asyncio.sleep(0.1)
 
     with_boards(tmp_path, check)
 

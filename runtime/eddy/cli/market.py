@@ -16,6 +16,8 @@ from eddy.core.errors import NotFound
 
 app = typer.Typer(help="Prices of the GPU clusters, and your shares of them.", invoke_without_command=True)
 
+_BOARD = Column("Board", "board")
+"""In a pool, whose boards each have a slot 0."""
 _CLUSTERS = (
     Column("Slot", "slot", right=True),
     Column("Module", "module"),
@@ -38,14 +40,20 @@ def market(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJs
     if as_json:
         print_json(found)
         return
-    mine = {share["slot"]: share for share in found["me"]["shares"]}
-    rows = [_row(cluster, mine.get(cluster["slot"], {})) for cluster in found["clusters"]]
-    table(f"epoch {found['epoch']} since {found['at_s']:.6f} s, {found['price_policy']}", _CLUSTERS, rows)
+    mine = {_place(share): share for share in found["me"]["shares"]}
+    rows = [_row(cluster, mine.get(_place(cluster), {})) for cluster in found["clusters"]]
+    columns = (_BOARD, *_CLUSTERS) if any("board" in row for row in rows) else _CLUSTERS
+    table(f"epoch {found['epoch']} since {found['at_s']:.6f} s, {found['price_policy']}", columns, rows)
     print("\n".join(_me(found["me"])))
 
 
+def _place(entry: Mapping[str, Any]) -> tuple[str, int]:
+    """Board, "" where there is one only, and slot."""
+    return str(entry.get("board", "")), int(entry["slot"])
+
+
 def _row(cluster: Mapping[str, Any], share: Mapping[str, Any]) -> dict[str, Any]:
-    numbers = {"price": cluster["price"], **{k: v for k, v in share.items() if k != "slot"}}
+    numbers = {"price": cluster["price"], **{k: v for k, v in share.items() if k not in cluster}}
     return {**cluster, **{name: f"{value:.4f}" for name, value in numbers.items()}}
 
 

@@ -102,8 +102,11 @@ class Agent:
         while True:
             with suppress(*AWAY):
                 now = replace(board, running=tuple(sorted(self._tasks)), link_bps=self._board.link_bps,
-                              modules=await self._board.modules(), load=await self._board.load())  # fmt: skip
+                              modules=await self._board.modules(), load=await self._board.load(),
+                              market=await self._board.market())  # fmt: skip
                 await pool.renew(now)
+                if now.market.get("tenants"):
+                    await self._board.weigh(await pool.weights())
             await asyncio.sleep(RENEW_S)
 
     async def _resume(self, pool: AskingBoard) -> None:

@@ -74,6 +74,10 @@ class AskingBoard:
         """Numbers of jobs that are placed here and have not ended."""
         return [int(number) for number in await self._ask("mine")]
 
+    async def weights(self) -> dict[str, float]:
+        """What tenants of the pool with kernels here weigh here."""
+        return {str(name): float(weight) for name, weight in (await self._ask("weights")).items()}
+
     async def job(self, number: int, token: int | None = None) -> PoolJob:
         """A job that is placed here.
 

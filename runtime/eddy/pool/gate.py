@@ -37,10 +37,16 @@ class Gate:
     Args:
         link: The pool.
         on_board: Numbers of the jobs on a board that have not ended.
+        weights: Of tenants that have kernels on a board, there.
     """
 
-    def __init__(self, link: Link, on_board: Callable[[str], Awaitable[list[int]]]) -> None:
-        self._link, self._on_board = link, on_board
+    def __init__(
+        self,
+        link: Link,
+        on_board: Callable[[str], Awaitable[list[int]]],
+        weights: Callable[[str], Awaitable[Mapping[str, float]]],
+    ) -> None:
+        self._link, self._on_board, self._weights = link, on_board, weights
         self._table, self._blobs = PoolJobs(link), PoolBlobs(link)
         self._answering: set[asyncio.Task[None]] = set()
         self._ways: Mapping[str, Callable[[str, Ask], Awaitable[Any]]] = {
@@ -54,6 +60,7 @@ class Gate:
             "has": self._has,
             "written": self._written,
             "sent": self._sent,
+            "weights": self._of_tenants,
         }
 
     async def run(self) -> None:
@@ -99,6 +106,10 @@ class Gate:
 
     async def _mine(self, board: str, _: Ask) -> Any:
         return await self._on_board(board)
+
+    async def _of_tenants(self, board: str, _: Ask) -> Any:
+        """A board names the tenants itself, in its report; it hears nothing of others."""
+        return dict(await self._weights(board))
 
     async def _job(self, board: str, ask: Ask) -> Any:
         return asdict(await self._own(board, ask))

@@ -26,14 +26,16 @@ from eddy.api.rendering import app_answer
 from eddy.api.submissions import JobSubmission
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.packages.catalogue import Catalogue
-from eddy.pool import operator_routes
+from eddy.pool import market_routes, operator_routes
 from eddy.pool.blobs import PoolBlobs
+from eddy.pool.bounds import Bounds
 from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.gate import Gate
 from eddy.pool.head_parts import Caller, HeadParts, Parts
 from eddy.pool.lead import Lead
 from eddy.pool.link import AWAY, EVENTS, Link
 from eddy.pool.records import FINAL, SUCCEEDED, PoolJob
+from eddy.pool.rounds import WeightRounds
 from eddy.pool.shown import explained, job_shown
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenants import PoolTenant, PoolTenants
@@ -67,9 +69,11 @@ def create_head(
         beside: Awaited once it has started.
     """
 
+    rounds = WeightRounds(lead.mirror)
+
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        gate = Gate(link, lead.mirror.on_board)
+        gate = Gate(link, lead.mirror.on_board, rounds.weights)
         running = [asyncio.ensure_future(each.run()) for each in (lead, gate)]
         if beside is not None:
             await beside()
@@ -84,7 +88,16 @@ def create_head(
 
     app = FastAPI(title="Eddy pool", version="1", lifespan=lifespan, redoc_url=None)
     app.state.parts = HeadParts(
-        link, lead, catalogue, PoolJobs(link), PoolBlobs(link), PoolTenants(link), max_blob_bytes, page_size
+        link,
+        lead,
+        catalogue,
+        PoolJobs(link),
+        PoolBlobs(link),
+        PoolTenants(link),
+        rounds,
+        Bounds(lead.mirror.jobs),
+        max_blob_bytes,
+        page_size,
     )
     problems.install(app)
     for kind in AWAY:
@@ -92,6 +105,7 @@ def create_head(
     app.add_middleware(problems.Failures)
     app.include_router(router)
     app.include_router(operator_routes.router)
+    app.include_router(market_routes.router)
     app.include_router(open_router)
     return app
 
@@ -193,7 +207,12 @@ async def submit(
     for sha in job.blobs:
         if await parts.blobs.size(caller.id, sha) is None:
             raise InvalidRequest("A blob is missing; upload it first.", field="inputs", asked=sha)
-    kept = await parts.table.submit(caller.id, request, idempotency_key or "")
+    key = idempotency_key or ""
+    if key and await parts.table.known(caller.id, key):  # it was accepted; a bound refuses nothing of that
+        kept = await parts.table.submit(caller.id, request, key)
+    else:
+        with parts.bounds.within(await parts.tenants.get(caller.id), body.priority):
+            kept = await parts.table.submit(caller.id, request, key)
     response.headers["Location"] = f"/v1/jobs/{kept.id}"
     return job_shown(kept)
 

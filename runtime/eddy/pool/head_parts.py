@@ -12,8 +12,10 @@ from eddy.api.problems import Forbidden
 from eddy.core.errors import Unauthorized
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.blobs import PoolBlobs
+from eddy.pool.bounds import Bounds
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link
+from eddy.pool.rounds import WeightRounds
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenants import PoolTenant, PoolTenants
 
@@ -28,6 +30,8 @@ class HeadParts:
     table: PoolJobs
     blobs: PoolBlobs
     tenants: PoolTenants
+    rounds: WeightRounds
+    bounds: Bounds
     max_blob_bytes: int
     page_size: int
 

@@ -106,7 +106,8 @@ class Lead:
         await self._measure(waiting)
         there = {name: frozenset(has) for name, has in self.mirror.there.items()}
         given = [job for job in jobs if job.board]
-        view = PoolView(waiting, given, boards, self.mirror.estimates, self._sizes, there, self._egress_bps)
+        weights = self.mirror.weights
+        view = PoolView(waiting, given, boards, self.mirror.estimates, self._sizes, there, self._egress_bps, weights)
         gives = await asyncio.to_thread(decide, view, METHODS[self.policy])
         for give in gives:
             await self._give(self.mirror.jobs.get(give.job), give)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ import httpx
 
 from eddy.client.async_client import AsyncClient
 from eddy.core.errors import Conflict, EddyError, NotFound
+from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.pool.records import PoolJob
 
 MEASURED_BYTES = 64 * 1024
@@ -23,6 +24,10 @@ NAMED = "pool.{}"
 of the same name, who may be somebody else."""
 KEY_LABEL = "pool"
 """What its tenants' keys are called on a board."""
+EPOCHS = 500
+"""Epochs of which one report tells, at most: the latest."""
+NOTICED = 0.02
+"""Relative difference of a weight from which on it is set: each change is a line in the board's audit log."""
 PASSED_ON = ("application", "priority", "time_limit_s", "kernel", "min_progress", "retries")
 """Fields of a submission a board is given as they are."""
 
@@ -52,6 +57,10 @@ class LocalBoard:
         self._clients: dict[str, AsyncClient] = {}
         self._making = asyncio.Lock()
         self._rates: deque[float] = deque(maxlen=16)
+        self._own: set[str] = set()
+        self._weights: dict[str, float] = {}
+        self._epochs: dict[str, int] = {}
+        self._uses: dict[str, dict[str, float]] = {}
 
     def _as(self, key: str) -> AsyncClient:
         transport = httpx.ASGITransport(app=self._app, raise_app_exceptions=False)
@@ -71,11 +80,70 @@ class LocalBoard:
 
     async def load(self) -> int:
         """Jobs that have not ended, its own and the pool's; counts to 500."""
-        found = 0
-        for state in ("queued", "running"):
-            page = await self._operator.transport.json("GET", "/v1/jobs", params={"state": state, "limit": 500})
-            found += len(page["jobs"])
-        return found
+        found = [job for state in ("queued", "running") for job in await self._jobs(state)]
+        mine = {str(job["tenant"]) for job in found if job["kind"] == "kernel"}
+        self._own = {name for name in mine if not name.startswith(NAMED.format(""))}
+        return len(found)
+
+    async def _jobs(self, state: str) -> list[dict[str, Any]]:
+        page = await self._operator.transport.json("GET", "/v1/jobs", params={"state": state, "limit": 500})
+        return list(page["jobs"])
+
+    async def market(self) -> dict[str, Any]:
+        """What its market says to each tenant of the pool that has work there; empty where there is none.
+
+        `clusters`, `epoch`, `at_s` and `price_policy` are those of `GET /v1/market`. `own` is the weight of the board's
+        own tenants with kernels, all together. By tenant: `me`, of `GET /v1/market`, and the cores it `had` and was
+        `promised`, on average over the epochs that ended since this was last asked; where none has,
+        as last told.
+        """
+        found: dict[str, Any] = {}
+        tenants = {}
+        for tenant, client in [*self._clients.items()]:
+            try:
+                now = await client.transport.json("GET", "/v1/market")
+            except NotFound:
+                return {}
+            found = now
+            if now["me"]["shares"]:
+                tenants[tenant] = {"me": now["me"], **await self._had(tenant, client)}
+            else:
+                self._uses.pop(tenant, None)
+        if not found:
+            return {}
+        del found["me"]
+        return {**found, "tenants": tenants, "own": await self._own_weight() if tenants else 0.0}
+
+    async def _had(self, tenant: str, client: AsyncClient) -> dict[str, float]:
+        params = {"after": self._epochs.get(tenant, -1), "limit": EPOCHS}
+        epochs = (await client.transport.json("GET", "/v1/market/history", params=params))["epochs"]
+        if epochs:
+            self._epochs[tenant] = int(epochs[-1]["epoch"])
+        length_s = sum(epoch["ended_s"] - epoch["at_s"] for epoch in epochs)
+        if length_s <= 0:
+            return self._uses.get(tenant, {"had": 0.0, "promised": 0.0})
+        had_s = sum(share["core_seconds"] for epoch in epochs for share in epoch["me"]["shares"])
+        due_s = sum(
+            share["pes"] * (epoch["ended_s"] - epoch["at_s"]) for epoch in epochs for share in epoch["me"]["shares"]
+        )
+        self._uses[tenant] = {"had": had_s / length_s, "promised": due_s / length_s}
+        return self._uses[tenant]
+
+    async def _own_weight(self) -> float:
+        """Of the board's own tenants with kernels."""
+        if not self._own:
+            return 0.0
+        known = (await self._operator.transport.json("GET", "/v1/admin/tenants"))["tenants"]
+        return sum(float(each["attributes"].get("weight", 1.0)) for each in known if each["id"] in self._own)
+
+    async def weigh(self, weights: Mapping[str, float]) -> None:
+        """Set what tenants of the pool weigh here; differences that nobody would notice are left."""
+        for tenant, asked in weights.items():
+            weight = min(max(asked, LEAST_WEIGHT), MOST_WEIGHT)
+            if tenant in self._clients and abs(weight - self._weights.get(tenant, 0.0)) > NOTICED * weight:
+                path = f"/v1/admin/tenants/{NAMED.format(tenant)}"
+                await self._operator.transport.json("PATCH", path, body={"weight": weight})
+                self._weights[tenant] = weight
 
     @property
     def link_bps(self) -> float:

@@ -8,13 +8,18 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import structlog
+
 from eddy.pool.estimates import Estimates
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
 from eddy.pool.records import PoolBoard, PoolJob
+from eddy.pool.reports import lease_read
 from eddy.pool.table import PoolJobs
+from eddy.pool.tenants import PoolTenant, PoolTenants
 
 BEATS = "head."
 """Entries of heads in the bucket of leases; a board's name has no dot."""
+_log = structlog.get_logger("eddy.pool")
 MOST_S = 2 * RENEW_S
 """What the time between two beats counts at most."""
 
@@ -51,6 +56,7 @@ class Mirror:
         jobs: Those that have not ended, by number.
         boards: Every board that ever joined, by name, as it last said.
         estimates: What their parts say of times.
+        tenants: Tenants of the pool, by name.
         there: Blobs that boards were sent, by board.
         changed: Set when something a decision depends on has changed.
         whole: Set once everything that was there has been read.
@@ -63,9 +69,11 @@ class Mirror:
         self.boards: dict[str, PoolBoard] = {}
         self._heard: dict[str, float] = {}
         self.estimates = Estimates()
+        self.tenants: dict[str, PoolTenant] = {}
         self.there: dict[str, set[tuple[str, str]]] = {}
         self.changed = asyncio.Event()
         self.whole = asyncio.Event()
+        self._follows = (self._boards, self._leases, self._jobs, self._tenants)
 
     def alive(self, name: str) -> bool:
         """Whether a board's lease holds."""
@@ -89,7 +97,7 @@ class Mirror:
         """Follow the pool until cancelled; begins again where the pool was away."""
         while True:
             connection = self._link.reconnects
-            tasks = [asyncio.ensure_future(each()) for each in (self._boards, self._leases, self._jobs)]
+            tasks = [asyncio.ensure_future(each()) for each in self._follows]
             try:
                 # A server that was away has forgotten who watched.
                 while connection == self._link.reconnects:
@@ -120,18 +128,23 @@ class Mirror:
                 if entry.key == self._beat:
                     self.heard.beat()
             elif entry is not None and entry.operation is None and entry.value:
-                board = PoolBoard.decode(entry.value)
-                before = self.boards.get(board.name)
-                if before is not None and before.session != board.session:
-                    self.there.pop(board.name, None)  # its disk may be another; what it has, it is not sent again
-                drained = before.drained if before is not None else board.drained
-                self.boards[board.name] = replace(board, drained=drained)
-                if not self.alive(board.name) or (before is not None and before.running != board.running):
-                    self.changed.set()
-                self._heard[board.name] = self.heard.s
+                try:
+                    self._renewed(lease_read(entry.key, entry.value))
+                except ValueError as wrong:
+                    _log.warning("a board's lease cannot be read", board=entry.key, error=str(wrong))
             elif entry is not None and entry.operation is not None:
                 self._heard.pop(entry.key, None)
                 self.changed.set()
+
+    def _renewed(self, board: PoolBoard) -> None:
+        before = self.boards.get(board.name)
+        if before is not None and before.session != board.session:
+            self.there.pop(board.name, None)  # its disk may be another; what it has, it is not sent again
+        drained = before.drained if before is not None else board.drained
+        self.boards[board.name] = replace(board, drained=drained)
+        if not self.alive(board.name) or (before is not None and before.running != board.running):
+            self.changed.set()
+        self._heard[board.name] = self.heard.s
 
     async def _jobs(self) -> None:
         async with contextlib.aclosing(self._table.following()) as following:
@@ -140,6 +153,18 @@ class Mirror:
                     self.whole.set()
                 else:
                     self._take(job)
+
+    async def _tenants(self) -> None:
+        async with contextlib.aclosing(PoolTenants(self._link).following()) as following:
+            async for tenant in following:
+                if tenant is not None:
+                    self.tenants[tenant.id] = tenant
+                    self.changed.set()
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Of tenants, by name."""
+        return {name: tenant.weight for name, tenant in self.tenants.items()}
 
     def _take(self, job: PoolJob) -> None:
         self.estimates.learn(job, {name: board.kind for name, board in self.boards.items()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
@@ -12,16 +12,34 @@ from nats.js.errors import KeyNotFoundError
 from pydantic import Field
 
 from eddy.api.bodies import JsonRoute
-from eddy.api.submissions import Request
+from eddy.api.numbers import Whole
+from eddy.api.submissions import QuotaSubmission, Request
 from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.pool.boards import change_board
 from eddy.pool.head_parts import Operator, Parts
 from eddy.pool.lead import Lead
 from eddy.pool.records import PoolBoard
+from eddy.pool.tenants import PoolTenant
 
 TENANT = re.compile("[A-Za-z][A-Za-z0-9_-]{0,57}")
 """Names of tenants: a board's (`pool.` before them) without the dot, which parts subjects of NATS."""
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
+
+
+class PoolAttributes(Request):
+    """What a pool knows of a tenant beside its bounds."""
+
+    weight: float = Field(
+        default=1.0, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="What it is entitled to over the pool."
+    )
+
+
+class PoolQuota(Request):
+    """Bounds of a tenant over the pool; what is left out has none. A board's other bounds are set on the board."""
+
+    max_jobs: Whole | None = Field(default=None, ge=1, le=1 << 20, description="Jobs that have not ended, at once.")
+    max_priority: Literal[1, 3, 9] = Field(default=9, description="Highest priority of its jobs.")
 
 
 class PoolTenantSubmission(Request):
@@ -29,8 +47,17 @@ class PoolTenantSubmission(Request):
 
     id: str = Field(description="Its name: letters, digits, `_` and `-`, a letter first.")
     admin: bool = Field(default=False, description="Whether it may do what the operator may.")
-    quota: dict[str, Any] = Field(default_factory=dict, max_length=0, description="Empty: a pool has no bounds yet.")
-    attributes: dict[str, Any] = Field(default_factory=dict, max_length=0, description="Empty: nor any weights.")
+    quota: PoolQuota = Field(default_factory=PoolQuota, description="Its bounds.")
+    attributes: PoolAttributes = Field(default_factory=PoolAttributes, description="Its weight.")
+
+
+class PoolTenantChange(Request):
+    """What changes of a tenant; what is left out stays."""
+
+    quota: PoolQuota | None = Field(default=None, description="Bounds; those left out stay.")
+    weight: float | None = Field(
+        default=None, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="What it is entitled to over the pool; null stays."
+    )
 
 
 class BoardChange(Request):
@@ -45,16 +72,40 @@ async def add_tenant(parts: Parts, operator: Operator, body: PoolTenantSubmissio
     if not TENANT.fullmatch(body.id):
         allowed = "letters, digits, - and _, a letter first, at most 58 characters"
         raise InvalidRequest("id: a tenant of a pool is named otherwise.", field="id", allowed=allowed)
-    key = await parts.tenants.add(body.id, body.admin)
-    answer = {"id": body.id, "admin": body.admin, "quota": {}, "attributes": {}, "key": key}
-    return JSONResponse(answer, 201, headers={"Cache-Control": "no-store"})
+    tenant = PoolTenant(body.id, body.admin, body.attributes.weight, body.quota.max_jobs, body.quota.max_priority)
+    key = await parts.tenants.add(tenant)
+    return JSONResponse({**_tenant(tenant), "key": key}, 201, headers={"Cache-Control": "no-store"})
 
 
 @router.get("/admin/tenants")
 async def list_tenants(parts: Parts, operator: Operator) -> Any:
     """Every tenant, by name."""
+    return {"tenants": [_tenant(each) for each in await parts.tenants.all()]}
+
+
+@router.get("/admin/tenants/{name}")
+async def show_tenant(name: str, parts: Parts, operator: Operator) -> Any:
+    """Its bounds and weight."""
+    return _tenant(await parts.tenants.get(name))
+
+
+@router.patch("/admin/tenants/{name}")
+async def change_tenant(name: str, parts: Parts, operator: Operator, body: PoolTenantChange) -> Any:
+    """Bounds hold from the next submission on; a weight within some rounds of weights, a second each."""
+    what: dict[str, Any] = {} if body.quota is None else body.quota.model_dump(exclude_unset=True)
+    if body.weight is not None:
+        what["weight"] = body.weight
+    return _tenant(await parts.tenants.change(name, **what))
+
+
+def _tenant(tenant: PoolTenant) -> dict[str, Any]:
+    """As a board shows one; null for what has no bound over the pool."""
+    bounds = {"max_jobs": tenant.max_jobs, "max_priority": tenant.max_priority}
     return {
-        "tenants": [{**dataclasses.asdict(each), "quota": {}, "attributes": {}} for each in await parts.tenants.all()]
+        "id": tenant.id,
+        "admin": tenant.admin,
+        "quota": {**dict.fromkeys(QuotaSubmission.model_fields), **bounds},
+        "attributes": {"weight": tenant.weight},
     }
 
 

@@ -7,8 +7,10 @@ rate it was told, and every board receives at the rate of its link, as measured.
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,7 @@ class PoolView:
         sizes: Bytes of each blob, by (tenant, sha256).
         there: Blobs that a board has already, by board; (tenant, sha256).
         egress_bps: What the pool's store can send in all.
+        weights: Of tenants in the pool, by name; 1 where a name is missing.
     """
 
     waiting: Sequence[PoolJob]
@@ -51,6 +54,7 @@ class PoolView:
     sizes: Mapping[tuple[str, str], int]
     there: Mapping[str, frozenset[tuple[str, str]]]
     egress_bps: float = LINK_BPS
+    weights: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,8 @@ def decide(view: PoolView, method: Method) -> list[Give]:
     """What to give to whom now: of the whole plan, what boards have room for.
 
     A board has room for the jobs it runs at once and `AHEAD` more. The rest of the plan is made again at the next
-    decision, with what is known then.
+    decision, with what is known then. Which tenants' jobs get the room goes by weight (`by_weight`), which board each
+    gets by the policy.
     """
     boards = [board for board in view.boards if not board.drained]
     room = {board.name: board.width + AHEAD for board in boards}
@@ -145,7 +150,33 @@ def decide(view: PoolView, method: Method) -> list[Give]:
         return []
     ways = {(board.applications, board.kernels): board for board in boards}.values()
     jobs = [job for job in view.waiting if any(board.runs(job) for board in ways)]
-    jobs = sorted(jobs, key=lambda job: (-_priority(job), job.id))[: max(HORIZON, AT_LEAST * len(room))]
+    jobs = by_weight(jobs, view.given, view.weights)[: max(HORIZON, AT_LEAST * len(room))]
+    if len({job.tenant for job in jobs}) == 1:
+        return _planned(view, jobs, boards, room, method)
+    # With several tenants, those whose turn it is go first, and the rest gets what they leave.
+    turn = sum(left for left in room.values() if left > 0)
+    gives = _planned(view, jobs[:turn], boards, room, method, elsewhere=True)
+    if any(left > 0 for left in room.values()):
+        on = {give.job: give.board for give in gives}
+        placed = [replace(job, board=on[job.id]) for job in jobs[:turn] if job.id in on]
+        view = replace(view, given=[*view.given, *placed])
+        gives += _planned(view, jobs[turn:], boards, room, method)
+    return gives
+
+
+def _planned(
+    view: PoolView,
+    jobs: Sequence[PoolJob],
+    boards: Sequence[PoolBoard],
+    room: dict[str, int],
+    method: Method,
+    elsewhere: bool = False,
+) -> list[Give]:
+    """Of the plan of some jobs, what boards have room for; `room` is what is left then.
+
+    Args:
+        elsewhere: Give a job that was planned for a board without room to one of the same kind that has some.
+    """
     if not jobs:
         return []
     instance = instance_of(view, jobs, boards)
@@ -158,10 +189,40 @@ def decide(view: PoolView, method: Method) -> list[Give]:
     order = sorted(range(len(jobs)), key=lambda i: (-_priority(jobs[i]), float(placement.start_s[i]), jobs[i].id))
     for i in order:
         board = boards[int(instance.host_of[placement.host[i]])]
+        if elsewhere and room[board.name] <= 0:
+            alike = (b for b in boards if b.kind == board.kind and room[b.name] > 0 and b.runs(jobs[i]))
+            board = next(alike, board)
         if room[board.name] > 0:
             room[board.name] -= 1
             gives.append(Give(jobs[i].id, board.name, rates.get(i, 0.0), _why(jobs[i], times(jobs[i]), placement, i)))
     return gives
+
+
+def by_weight(jobs: Sequence[PoolJob], given: Sequence[PoolJob], weights: Mapping[str, float]) -> list[PoolJob]:
+    """Waiting jobs in the order in which they are planned: by priority, and of a priority each from the tenant that has
+    the least jobs on boards for its weight, these included; of a tenant by number.
+
+    So of a pool that is full, tenants have places in proportion to their weights, whatever number of jobs each has
+    waiting and of boards each reaches.
+    """
+    has = Counter(job.tenant for job in given)
+    queues: dict[tuple[int, str], deque[PoolJob]] = {}
+    for job in sorted(jobs, key=lambda job: job.id):
+        queues.setdefault((-_priority(job), job.tenant), deque()).append(job)
+    found = []
+    for level in sorted({level for level, _ in queues}):
+        turns = [((has[name] + 1) / weights.get(name, 1.0), name) for at, name in queues if at == level]
+        heapq.heapify(turns)
+        while turns:
+            _, name = turns[0]
+            queue = queues[level, name]
+            found.append(queue.popleft())
+            has[name] += 1
+            if queue:
+                heapq.heapreplace(turns, ((has[name] + 1) / weights.get(name, 1.0), name))
+            else:
+                heapq.heappop(turns)
+    return found
 
 
 def _priority(job: PoolJob) -> int:

@@ -238,6 +238,7 @@ class PoolBoard:
         running: Jobs of the pool it works on.
         link_bps: Rate of its transfers as measured; 0 before the first.
         load: Jobs of its own and of the pool that have not ended.
+        market: What it tells of its GPU cores (`eddy.pool.local_board.LocalBoard.market`); empty where it shares none.
     """
 
     name: str
@@ -252,6 +253,7 @@ class PoolBoard:
     running: tuple[int, ...] = ()
     link_bps: float = 0.0
     load: int = 0
+    market: Mapping[str, Any] = field(default_factory=dict)
 
     def runs(self, job: PoolJob) -> bool:
         """Whether it can run a job."""

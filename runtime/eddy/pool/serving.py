@@ -19,7 +19,7 @@ from eddy.pool.head import create_head
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link, opened
 from eddy.pool.placing import LINK_BPS
-from eddy.pool.tenants import OPERATOR, PoolTenants
+from eddy.pool.tenants import OPERATOR, PoolTenant, PoolTenants
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Head:
     async def _see_to_operator(self, link: Link) -> None:
         """The first head of a pool makes the operator's key; the others find it made."""
         with contextlib.suppress(Conflict):
-            key = await PoolTenants(link).add(OPERATOR, admin=True)
+            key = await PoolTenants(link).add(PoolTenant(OPERATOR, admin=True))
             write_private(self.settings.key_file, f"{key}\n".encode())
 
 

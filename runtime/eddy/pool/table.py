@@ -39,8 +39,7 @@ class PoolJobs:
         Raises:
             Conflict: The key was used for another request.
         """
-        named = hashlib.sha256((idempotency_key or secrets.token_hex(16)).encode()).hexdigest()
-        entry = f"{tenant}.{named}"
+        entry = _entry(tenant, idempotency_key or secrets.token_hex(16))
         digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest().encode()
         try:
             number = await self._link.submissions.create(entry, digest)
@@ -57,6 +56,14 @@ class PoolJobs:
             return await self.job(number)
         await self._link.tell(tenant, number, "state", state=job.state, at_unix_s=job.submitted_unix_s)
         return job
+
+    async def known(self, tenant: str, idempotency_key: str) -> bool:
+        """Whether a tenant has used a key."""
+        try:
+            await self._link.submissions.get(_entry(tenant, idempotency_key))
+        except KeyNotFoundError:
+            return False
+        return True
 
     async def job(self, number: int) -> PoolJob:
         """A record.
@@ -118,3 +125,8 @@ class PoolJobs:
                     yield None
                 elif entry.operation is None and entry.value:
                     yield PoolJob.decode(entry.value)
+
+
+def _entry(tenant: str, idempotency_key: str) -> str:
+    """What a submission is named by."""
+    return f"{tenant}.{hashlib.sha256(idempotency_key.encode()).hexdigest()}"

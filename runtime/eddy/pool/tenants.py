@@ -6,17 +6,22 @@ import contextlib
 import hashlib
 import json
 import secrets
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncGenerator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
-from eddy.core.errors import Conflict, Unauthorized
+from eddy.core.errors import Conflict, NotFound, Unauthorized
+from eddy.core.jobs import PRIORITIES
 from eddy.pool.link import Link
 from eddy.pool.reading import entries
 
 PREFIX = "eddy_"
 """What every key begins with, as on a board."""
 OPERATOR = "operator"
+TENANT = "tenant."
+"""What entries of tenants begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +31,25 @@ class PoolTenant:
     Attributes:
         id: Name.
         admin: Whether it is the operator.
+        weight: What it is entitled to over the whole pool, relative to the others.
+        max_jobs: Jobs that have not ended, at once; None for any number.
+        max_priority: Highest priority of its jobs.
     """
 
     id: str
     admin: bool = False
+    weight: float = 1.0
+    max_jobs: int | None = None
+    max_priority: int = PRIORITIES[-1]
+
+    @staticmethod
+    def decode(data: bytes | None) -> PoolTenant:
+        """As JetStream keeps it."""
+        return PoolTenant(**json.loads(data or b"{}"))
+
+    def encode(self) -> bytes:
+        """What `decode` reads."""
+        return json.dumps(asdict(self)).encode()
 
 
 class PoolTenants:
@@ -42,28 +62,58 @@ class PoolTenants:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    async def add(self, name: str, admin: bool = False) -> str:
+    async def add(self, tenant: PoolTenant) -> str:
         """Add a tenant; answers its key, which is kept nowhere.
 
         Raises:
             Conflict: There is one of that name.
         """
-        tenant = PoolTenant(name, admin)
         try:
-            await self._link.keys.create(f"tenant.{name}", json.dumps(asdict(tenant)).encode())
+            await self._link.keys.create(f"{TENANT}{tenant.id}", tenant.encode())
         except KeyWrongLastSequenceError:
-            message = f"A tenant {name!r} exists already; use another name."
-            raise Conflict(message, field="id", asked=name) from None
+            message = f"A tenant {tenant.id!r} exists already; use another name."
+            raise Conflict(message, field="id", asked=tenant.id) from None
         return await self.make_key(tenant)
+
+    async def get(self, name: str) -> PoolTenant:
+        """A tenant.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return (await self._read(name))[0]
+
+    async def _read(self, name: str) -> tuple[PoolTenant, int]:
+        try:
+            entry = await self._link.keys.get(f"{TENANT}{name}")
+        except KeyNotFoundError:
+            raise NotFound(f"The pool has no tenant {name!r}.", field="tenant", asked=name) from None
+        return PoolTenant.decode(entry.value), int(entry.revision or 0)
+
+    async def change(self, name: str, **what: Any) -> PoolTenant:
+        """Change fields of a tenant.
+
+        Raises:
+            NotFound: There is none of that name.
+            Conflict: Another changed it at the same time.
+        """
+        kept, revision = await self._read(name)
+        changed = replace(kept, **what)
+        try:
+            await self._link.keys.update(f"{TENANT}{name}", changed.encode(), last=revision)
+        except KeyWrongLastSequenceError:
+            message = f"The tenant {name!r} is changed by another at this moment; try again."
+            raise Conflict(message, field="tenant", asked=name) from None
+        return changed
 
     async def make_key(self, tenant: PoolTenant) -> str:
         """A further key of a tenant."""
         key = PREFIX + secrets.token_urlsafe(32)
-        await self._link.keys.put(f"key.{_hash(key)}", json.dumps(asdict(tenant)).encode())
+        await self._link.keys.put(f"key.{_hash(key)}", tenant.encode())
         return key
 
     async def of_key(self, key: str) -> PoolTenant:
-        """Whose key it is.
+        """Whose key it is; name and `admin` are sure, bounds and weight are those of when the key was made.
 
         Raises:
             Unauthorized: Nobody's.
@@ -72,18 +122,26 @@ class PoolTenants:
             entry = await self._link.keys.get(f"key.{_hash(key)}")
         except KeyNotFoundError:
             raise Unauthorized("This key is not one of the pool's.") from None
-        return PoolTenant(**json.loads(entry.value or b"{}"))
+        return PoolTenant.decode(entry.value)
 
     async def all(self) -> list[PoolTenant]:
         """Every tenant, by name."""
         found: dict[str, PoolTenant] = {}
+        async with contextlib.aclosing(self.following()) as following:
+            async for tenant in following:
+                if tenant is None:
+                    break
+                found[tenant.id] = tenant
+        return [found[key] for key in sorted(found)]
+
+    async def following(self) -> AsyncGenerator[PoolTenant | None, None]:
+        """Every tenant, and every change from then on; None once those that were there are through."""
         async with contextlib.aclosing(entries(self._link.keys)) as told:
             async for entry in told:
                 if entry is None:
-                    break
-                if entry.key.startswith("tenant.") and entry.operation is None:
-                    found[entry.key] = PoolTenant(**json.loads(entry.value or b"{}"))
-        return [found[key] for key in sorted(found)]
+                    yield None
+                elif entry.key.startswith(TENANT) and entry.operation is None:
+                    yield PoolTenant.decode(entry.value)
 
 
 def _hash(key: str) -> str:
