@@ -282,6 +282,41 @@ def test_a_tenant_on_two_boards_has_no_more_than_one_on_one(pool: Pool) -> None:
     assert "b2" in run.stdout
 
 
+def test_numbers_tell_nothing_of_what_others_do(pool: Pool) -> None:
+    """Of jobs and events; two heads tell the same, and pages of a list are in order of submission all the same."""
+    first, second = pool.head("a"), pool.head("b")
+    ada, grace = pool.tenant(first), pool.tenant(first, "grace")
+    order = photograph("ada", 1, 0, 1)
+    mine = [order.submit(client).id for client in (ada, grace, ada, ada)]
+    assert all(len(str(number)) == 12 for number in mine)
+    assert mine != sorted(mine)
+    del mine[1]
+    there = pool.client(second, pool.keys["ada"])
+    assert [there.job(number).data["id"] for number in mine] == mine
+    pages = []
+    cursor = ""
+    for _ in mine:
+        page = there.transport.json("GET", f"/v1/jobs?limit=1{cursor}")
+        pages += [job["id"] for job in page["jobs"]]
+        cursor = f"&cursor={page['next']}"
+    assert pages == mine[::-1]
+    assert page["next"] is None
+    job = there.job(mine[0])
+    assert there.cancel(mine[0])["id"] == mine[0]
+    with pytest.raises(Conflict, match=str(mine[0])):
+        ada.cancel(mine[0])
+    told = [*job.events()]
+    assert {event.data["job"] for event in told if event.kind == "state"} == {mine[0]}
+    assert all(len(str(event.id)) == 15 for event in told if event.kind == "state")
+    for number in range(1, 8):
+        with pytest.raises(NotFound, match=f"no job {number}"):
+            ada.job(number)
+        with pytest.raises(InvalidRequest):
+            ada.transport.json("GET", f"/v1/jobs/-{number}")
+        with pytest.raises(InvalidRequest, match="cursor"):
+            ada.transport.json("GET", f"/v1/jobs?cursor={number}")
+
+
 def test_a_board_that_joins_again_does_not_lose_that_it_was_drained(pool: Pool) -> None:
     """Both write the board's record, at the same time."""
     said = PoolBoard("b1", "model kv260", 2, 4, (), False, "s1")

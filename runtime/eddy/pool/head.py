@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import ConsumerConfig, DeliverPolicy
@@ -23,8 +23,9 @@ from eddy.api.bodies import JsonRoute
 from eddy.api.events import HEARTBEAT, encode
 from eddy.api.numbers import Decimal
 from eddy.api.rendering import app_answer
+from eddy.api.schemas import Job
 from eddy.api.submissions import JobSubmission
-from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.packages.catalogue import Catalogue
 from eddy.pool import market_routes, operator_routes
 from eddy.pool.blobs import PoolBlobs
@@ -39,6 +40,7 @@ from eddy.pool.rounds import WeightRounds
 from eddy.pool.shown import explained, job_shown
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenants import PoolTenant, PoolTenants
+from eddy.store.numbers import Numbers
 
 LOOK_S = 0.05
 """Between two looks at a record that somebody waits for."""
@@ -48,12 +50,14 @@ NOT_HERE = ("after", "deadline_s")
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
 Wait = Annotated[float, Query(ge=0, le=60)]
+Number = Annotated[Decimal, Path(ge=1, description="Of a job, as it was told.")]
 
 
 def create_head(
     link: Link,
     lead: Lead,
     catalogue: Catalogue,
+    numbers: Numbers,
     max_blob_bytes: int = 256 << 20,
     page_size: int = 50,
     beside: Callable[[], Awaitable[None]] | None = None,
@@ -64,6 +68,7 @@ def create_head(
         link: The pool.
         lead: This head's part in deciding.
         catalogue: What can be run: the packages that boards have too.
+        numbers: How jobs and events are told (`eddy.pool.naming`).
         max_blob_bytes: Largest blob.
         page_size: Jobs in a page where the request names no limit.
         beside: Awaited once it has started.
@@ -96,6 +101,7 @@ def create_head(
         PoolTenants(link),
         rounds,
         Bounds(lead.mirror.jobs),
+        numbers,
         max_blob_bytes,
         page_size,
     )
@@ -179,10 +185,20 @@ async def fetch_blob(sha256: str, parts: Parts, caller: Caller) -> Response:
 
 
 async def _visible(parts: HeadParts, caller: PoolTenant, number: int) -> PoolJob:
-    job = await parts.table.job(number)
-    if job.tenant != caller.id and not caller.admin:
-        raise NotFound(f"There is no job {number}.", field="job", asked=number)
-    return job
+    """The job that was told as a number, which the caller may see.
+
+    Raises:
+        NotFound: There is none.
+    """
+    with contextlib.suppress(NotFound):
+        job = await parts.table.job(parts.numbers.job.meant(number))
+        if job.tenant == caller.id or caller.admin:
+            return job
+    raise NotFound(f"There is no job {number}.", field="job", asked=number)
+
+
+def _shown(parts: HeadParts, job: PoolJob) -> Job:
+    return job_shown(job, parts.numbers.job.told(job.id))
 
 
 @router.post("/jobs", status_code=202)
@@ -213,8 +229,9 @@ async def submit(
     else:
         with parts.bounds.within(await parts.tenants.get(caller.id), body.priority):
             kept = await parts.table.submit(caller.id, request, key)
-    response.headers["Location"] = f"/v1/jobs/{kept.id}"
-    return job_shown(kept)
+    shown = _shown(parts, kept)
+    response.headers["Location"] = shown.links["self"]
+    return shown
 
 
 @router.get("/jobs")
@@ -226,16 +243,20 @@ async def list_jobs(
     state: str | None = None,
 ) -> Any:
     """A page of jobs, newest first; every record of the pool is read for it."""
+    before = None if cursor is None else parts.numbers.job.meant(cursor)
+    if before is not None and before < 0:
+        raise InvalidRequest("This cursor was never given; begin without one.", field="cursor", asked=cursor)
     jobs = [job for job in await parts.table.all() if caller.admin or job.tenant == caller.id]
-    wanted = [job for job in reversed(jobs) if state in (None, job.state) and (cursor is None or job.id < cursor)]
+    wanted = [job for job in reversed(jobs) if state in (None, job.state) and (before is None or job.id < before)]
     size = limit or parts.page_size
     page = wanted[:size]
-    return {"jobs": [job_shown(job) for job in page], "next": str(page[-1].id) if len(wanted) > size else None}
+    shown = [_shown(parts, job) for job in page]
+    return {"jobs": shown, "next": str(shown[-1].id) if len(wanted) > size else None}
 
 
 @router.get("/jobs/{number}")
 async def show_job(
-    number: int,
+    number: Number,
     parts: Parts,
     caller: Caller,
     wait: Wait = 0.0,
@@ -246,19 +267,25 @@ async def show_job(
     deadline = time.monotonic() + wait
     while not job.ended and time.monotonic() < deadline and while_state in (None, job.state):
         await asyncio.sleep(LOOK_S)
-        job = await parts.table.job(number)
-    return job_shown(job)
+        job = await parts.table.job(job.id)
+    return _shown(parts, job)
 
 
 @router.delete("/jobs/{number}", status_code=202)
-async def cancel(number: int, parts: Parts, caller: Caller, wait: Wait = 0.0) -> Any:
+async def cancel(number: Number, parts: Parts, caller: Caller, wait: Wait = 0.0) -> Any:
     """End a job; its board drops it within a second."""
-    await _visible(parts, caller, number)
-    return job_shown(await parts.table.change(number, lambda job: job.cancelled(time.time())))
+
+    def cancelled(job: PoolJob) -> PoolJob:
+        if job.ended:
+            raise Conflict(f"Job {number} has ended already: {job.state}.", job=number)
+        return job.cancelled(time.time())
+
+    visible = await _visible(parts, caller, number)
+    return _shown(parts, await parts.table.change(visible.id, cancelled))
 
 
 @router.get("/jobs/{number}/outputs/{name}")
-async def output(number: int, name: str, parts: Parts, caller: Caller) -> Response:
+async def output(number: Number, name: str, parts: Parts, caller: Caller) -> Response:
     """An output of all items, end to end."""
     job = await _visible(parts, caller, number)
     if job.state != SUCCEEDED or name not in job.parts[0].outputs:
@@ -273,16 +300,18 @@ async def output(number: int, name: str, parts: Parts, caller: Caller) -> Respon
 
 @router.get("/jobs/{number}/events")
 async def events(
-    number: int, parts: Parts, caller: Caller, last_event_id: Annotated[int | None, Header()] = None
+    number: Number, parts: Parts, caller: Caller, last_event_id: Annotated[int | None, Header()] = None
 ) -> Response:
     """What happened to a job, as it happens."""
     job = await _visible(parts, caller, number)
     return StreamingResponse(_events(parts, job, last_event_id), media_type="text/event-stream")
 
 
-async def _events(parts: HeadParts, job: PoolJob, after: int | None) -> AsyncIterator[str]:
+async def _events(parts: HeadParts, job: PoolJob, last: int | None) -> AsyncIterator[str]:
     """The job's part of the stream of events, until its record says that it has ended and all was told."""
-    start = {"deliver_policy": DeliverPolicy.ALL} if after is None else {
+    number = parts.numbers.job.told(job.id)
+    after = -1 if last is None else parts.numbers.event.meant(last)
+    start = {"deliver_policy": DeliverPolicy.ALL} if after < 0 else {
         "deliver_policy": DeliverPolicy.BY_START_SEQUENCE, "opt_start_seq": after + 1}  # fmt: skip
     subject = f"eddy.events.{job.tenant}.{job.id}"
     config = ConsumerConfig(**start, inactive_threshold=60, mem_storage=True)
@@ -301,7 +330,8 @@ async def _events(parts: HeadParts, job: PoolJob, after: int | None) -> AsyncIte
                     yield HEARTBEAT
                 continue
             data = json.loads(message.data)
-            yield encode(data.pop("kind"), {"job": job.id, **data}, message.metadata.sequence.stream)
+            event = parts.numbers.event.told(message.metadata.sequence.stream)
+            yield encode(data.pop("kind"), {"job": number, **data}, event)
             if data.get("state") in FINAL:
                 break
     finally:
@@ -310,6 +340,6 @@ async def _events(parts: HeadParts, job: PoolJob, after: int | None) -> AsyncIte
 
 
 @router.get("/pool/jobs/{number}/explain")
-async def explain(number: int, parts: Parts, caller: Caller) -> Any:
+async def explain(number: Number, parts: Parts, caller: Caller) -> Any:
     """Why a job is where it is, and where it has been."""
-    return explained(await _visible(parts, caller, number))
+    return explained(await _visible(parts, caller, number), number)

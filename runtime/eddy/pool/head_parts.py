@@ -18,6 +18,7 @@ from eddy.pool.link import Link
 from eddy.pool.rounds import WeightRounds
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenants import PoolTenant, PoolTenants
+from eddy.store.numbers import Numbers
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class HeadParts:
     tenants: PoolTenants
     rounds: WeightRounds
     bounds: Bounds
+    numbers: Numbers
     max_blob_bytes: int
     page_size: int
 

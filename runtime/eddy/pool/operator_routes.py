@@ -17,8 +17,7 @@ from eddy.api.submissions import QuotaSubmission, Request
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.pool.boards import change_board
-from eddy.pool.head_parts import Operator, Parts
-from eddy.pool.lead import Lead
+from eddy.pool.head_parts import HeadParts, Operator, Parts
 from eddy.pool.records import PoolBoard
 from eddy.pool.tenants import PoolTenant
 
@@ -121,14 +120,15 @@ async def pool_status(parts: Parts, operator: Operator) -> Any:
         "leader": leader,
         "leads": parts.lead.lease.held,
         "policy": parts.lead.policy,
-        "boards": [_board(parts.lead, board) for _, board in sorted(parts.lead.mirror.boards.items())],
+        "boards": [_board(parts, board) for _, board in sorted(parts.lead.mirror.boards.items())],
         "waiting": sum(not job.board for job in jobs),
         "on_boards": sum(bool(job.board) for job in jobs),
     }
 
 
-def _board(lead: Lead, board: PoolBoard) -> dict[str, Any]:
-    return {**dataclasses.asdict(board), "present": lead.mirror.alive(board.name)}
+def _board(parts: HeadParts, board: PoolBoard) -> dict[str, Any]:
+    running = [parts.numbers.job.told(number) for number in board.running]
+    return {**dataclasses.asdict(board), "running": running, "present": parts.lead.mirror.alive(board.name)}
 
 
 @router.put("/pool/boards/{name}")
@@ -141,4 +141,4 @@ async def drain_board(name: str, parts: Parts, operator: Operator, body: BoardCh
         return dataclasses.replace(kept, drained=body.because)
 
     changed = await change_board(parts.link, name, drained)
-    return {**dataclasses.asdict(changed), "present": parts.lead.mirror.alive(name)}
+    return _board(parts, changed)

@@ -20,7 +20,7 @@ class WeightRounds:
         clock: Seconds that never jump.
 
     Attributes:
-        number: WeightRounds so far.
+        number: Rounds so far.
         at_s: When the last one was, seconds since this head began.
     """
 

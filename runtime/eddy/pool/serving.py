@@ -18,6 +18,7 @@ from eddy.policy.place import METHODS
 from eddy.pool.head import create_head
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link, opened
+from eddy.pool.naming import numbers_of
 from eddy.pool.placing import LINK_BPS
 from eddy.pool.tenants import OPERATOR, PoolTenant, PoolTenants
 
@@ -103,7 +104,7 @@ class Head:
             async def begun() -> None:
                 ready()
 
-            app = create_head(link, lead, catalogue, beside=begun)
+            app = create_head(link, lead, catalogue, await numbers_of(link), beside=begun)
             config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3)
             self._uvicorn = _Quiet(config)
             await self._uvicorn.serve(sockets=[self._socket])

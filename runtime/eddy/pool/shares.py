@@ -107,7 +107,7 @@ def market_over(
         boards: Their reports, by name.
         tenant: Who asks.
         weight: Its weight in the pool.
-        epoch: WeightRounds in which this head has worked weights out.
+        epoch: Rounds in which this head has worked weights out.
         at_s: When the last of them was, seconds since this head began.
     """
     told = [(name, market) for name, market in sorted(boards.items()) if market.get("clusters")]

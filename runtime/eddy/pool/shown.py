@@ -10,9 +10,10 @@ from eddy.core.jobs import JobState
 from eddy.pool.records import CANCELLED, SUCCEEDED, PoolJob
 
 
-def job_shown(job: PoolJob) -> Job:
-    """The job object. Its times are wall seconds since its arrival at the pool: boards have clocks of their own."""
-    here = f"/v1/jobs/{job.id}"
+def job_shown(job: PoolJob, number: int) -> Job:
+    """The job object, under the number it is told as. Its times are wall seconds since its arrival at the pool: boards
+    have clocks of their own."""
+    here = f"/v1/jobs/{number}"
     since = job.submitted_unix_s
     started, ended = job.started_unix_s, job.ended_unix_s
     names = job.parts[0].outputs if job.state == SUCCEEDED else {}
@@ -21,7 +22,7 @@ def job_shown(job: PoolJob) -> Job:
     asked = job.cancel_asked_unix_s
     cancelled = job.state == CANCELLED
     return Job(
-        id=job.id,
+        id=number,
         tenant=job.tenant,
         kind="kernel" if job.request.get("kernel") else "application",
         application=job.work,
@@ -65,10 +66,10 @@ def job_shown(job: PoolJob) -> Job:
     )
 
 
-def explained(job: PoolJob) -> dict[str, Any]:
+def explained(job: PoolJob, number: int) -> dict[str, Any]:
     """Why a job is where it is: `why` its last placement was decided on, and `moves` it made."""
     return {
-        "id": job.id,
+        "id": number,
         "state": job.state,
         "board": job.board,
         "token": job.token,

@@ -101,7 +101,7 @@ class PoolJobs:
             kind = "state" if changed.state != job.state else "part"
             await self._link.tell(changed.tenant, number, kind, **said, at_unix_s=self.now())
             return changed
-        raise Conflict(f"Job {number} is changed by too many at once; try again.", job=number)
+        raise Conflict("The job is changed by too many at once; try again.")
 
     async def all(self) -> list[PoolJob]:
         """Every record there is, by number.

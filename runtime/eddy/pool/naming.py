@@ -1,0 +1,36 @@
+"""What a pool's jobs and events are called outside: counts would tell each tenant how much others do (decision 60)."""
+
+from __future__ import annotations
+
+import json
+import secrets
+
+from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
+
+from eddy.core.numbering import Numbering
+from eddy.pool.link import EVENTS, Link
+from eddy.store.numbers import EVENT_DIGITS, JOB_DIGITS, Numbers
+
+ENTRY = "numbering"
+"""In the bucket of keys, which heads alone may read."""
+
+
+async def numbers_of(link: Link) -> Numbers:
+    """How all heads of a pool tell its counts; made by the first. What was told before stays as it was told."""
+    try:
+        return _read((await link.keys.get(ENTRY)).value)
+    except KeyNotFoundError:
+        jobs = (await link.submissions.status()).stream_info.state.last_seq
+        events = (await link.js.stream_info(EVENTS)).state.last_seq
+        made = json.dumps({"key": secrets.token_hex(32), "job": int(jobs) + 1, "event": int(events) + 1}).encode()
+    try:
+        await link.keys.create(ENTRY, made)
+    except KeyWrongLastSequenceError:  # of two heads that begin at once, the first one's holds
+        made = (await link.keys.get(ENTRY)).value or b"{}"
+    return _read(made)
+
+
+def _read(data: bytes | None) -> Numbers:
+    kept = json.loads(data or b"{}")
+    key = bytes.fromhex(kept["key"])
+    return Numbers(Numbering(key, JOB_DIGITS, kept["job"]), Numbering(key, EVENT_DIGITS, kept["event"]))
