@@ -35,6 +35,12 @@ def _save(figure: Any, path: Path) -> None:
     plt.close(figure)
 
 
+def _name_colours(figure: Any, axis: Any) -> None:
+    """The legend below the panels, where it covers nothing."""
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=len(labels))
+
+
 def convergence(path: Path, prices: NDArray[np.float64], epsilon: NDArray[np.float64]) -> None:
     """Prices and the largest change of one, by iteration (Figure 5.3)."""
     figure, axes = _plots(1, 2, 4.2, 3.2)
@@ -66,7 +72,7 @@ def speedups_and_shares(path: Path, found: Mapping[str, Outcome]) -> None:
         axes[1][k].set_xlabel("cluster")
     axes[0][0].set_ylabel("speedup, measured")
     axes[1][0].set_ylabel("PEs")
-    axes[1][0].legend(fontsize=8)
+    _name_colours(figure, axes[1][0])
     _save(figure, path)
 
 
@@ -83,9 +89,10 @@ def beside_the_market(path: Path, found: Results, mechanism: str) -> None:
                 ratio = found[user_set, name, "market"].speedup[i] / value
                 axis.annotate(f"{ratio:.2f}", (x, value), ha="center", va="bottom", fontsize=7, color="red")
         axis.set_xticks(range(len(names)), names)
+        axis.margins(y=0.1)
         axis.set_title(f"user set {user_set}", fontsize=10)
     axes[0][0].set_ylabel(f"speedup, {NAMES[mechanism]}")
-    axes[0][0].legend(fontsize=8)
+    _name_colours(figure, axes[0][0])
     _save(figure, path)
 
 
@@ -103,5 +110,5 @@ def utilisation(path: Path, found: Results, mechanisms: tuple[str, ...] = MECHAN
         axis.set_title(f"user set {user_set}", fontsize=10)
         axis.set_ylim(0, 105)
     axes[0][0].set_ylabel("utilisation, %")
-    axes[0][0].legend(fontsize=7, loc="lower left")
+    _name_colours(figure, axes[0][0])
     _save(figure, path)
