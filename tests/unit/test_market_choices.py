@@ -41,6 +41,7 @@ GOOD: dict[str, Any] = {
         ("weights", [1.0, 2.0, 3.0], "parallel_fraction has shape (2, 2)"),
         ("weights", [[1.0, 2.0]], "weights has shape (1, 2)"),
         ("weights", ["a", "b"], "weights must be an array of numbers"),
+        ("weights", [10**400, 1], "weights must be an array of numbers"),
         ("weights", np.array([1, 4 + 1j]), "weights has complex numbers"),
         ("throughput", np.ones((2, 2)).view(np.ma.MaskedArray), "throughput has a mask"),
         ("capacity", [4.0, 0.0], "capacity[1] is 0.0"),

@@ -38,6 +38,8 @@ OWN_FAULTS = frozenset(
     }
 )
 """Causes that only the kernel itself can have brought about; with any other, its neighbours may be innocent."""
+SLACK_QUANTA = 4.0
+"""Quanta of a core that a tenant may be owed or owe before it gets more or fewer cores than its share says."""
 
 
 class SharedClusters:
@@ -221,6 +223,7 @@ class SharedClusters:
 
     def _hand_out(self, slot: MachineSlot) -> None:
         account = self.loop.accounts[slot.index]
+        account.present(self.state.now_s, self.queues.having_work(slot.index))
         if slot.phase is Phase.LOADING or account.closing or slot.drained:
             return
         for core in account.free:
@@ -231,7 +234,7 @@ class SharedClusters:
             if not wants:
                 return
             claims = account.claims(self.state.now_s, wants, self.loop.weights)
-            tenant = next_tenant(claims, len(account.cores))
+            tenant = next_tenant(claims, len(account.cores), SLACK_QUANTA * self.loop.settings.quantum_s)
             if tenant is None:
                 return
             self._start(slot, account, core, next(self.queues.ready(slot.index, tenant)))

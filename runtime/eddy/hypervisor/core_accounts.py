@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
-from eddy.policy.price.turns import Claim, charged, in_force
+from eddy.policy.price.turns import Claim, charged, in_force, settled
 
 
 @dataclass(slots=True)
@@ -45,12 +45,14 @@ class CoreAccount:
         shares: Cores promised, by tenant.
         lags: Core-seconds due less those had, by tenant.
         delivered_s: Core-seconds had, by tenant, since ever, of slices that have ended.
+        came: Of tenants that run or have work here: board time since which, and `delivered_s` then.
     """
 
     cores: list[Slice | None] = field(default_factory=list)
     shares: Mapping[str, float] = field(default_factory=dict)
     lags: dict[str, float] = field(default_factory=dict)
     delivered_s: dict[str, float] = field(default_factory=dict)
+    came: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def running(self) -> list[Slice]:
@@ -85,20 +87,28 @@ class CoreAccount:
             for tenant, wanted in _every(held, wants)
         ]
         shares = in_force(plain, len(self.cores))
-        under_way_s, total = sum(map(sum, held.values())), sum(shares.values()) or 1.0
-        return [
-            Claim(
-                claim.tenant,
-                claim.share,
-                claim.weight,
-                claim.running,
-                claim.wants,
-                self.lags.get(claim.tenant, 0.0)
-                + under_way_s * shares[claim.tenant] / total
-                - sum(held.get(claim.tenant, ())),
-            )
-            for claim in plain
-        ]
+        lags = self.lags
+        for each in running:
+            lags = charged(lags, shares, each.tenant, now_s - each.started_s, self._there_s(now_s))
+        return [replace(claim, lag_s=lags.get(claim.tenant, 0.0)) for claim in plain]
+
+    def present(self, now_s: float, having_work: Collection[str]) -> None:
+        """Take down who runs or has work here; who has left is owed no more than it used.
+
+        Args:
+            now_s: Board time.
+            having_work: Tenants with work-groups that this cluster may run.
+        """
+        there = {*having_work, *(each.tenant for each in self.running)}
+        for tenant in there - self.came.keys():
+            self.came[tenant] = (now_s, self.delivered_s.get(tenant, 0.0))
+        for tenant in sorted(self.came.keys() - there):
+            _, before_s = self.came.pop(tenant)
+            self.lags = settled(self.lags, tenant, self.delivered_s.get(tenant, 0.0) - before_s)
+
+    def _there_s(self, now_s: float) -> dict[str, float]:
+        """By tenant: since it came."""
+        return {tenant: max(now_s - since_s, 0.0) for tenant, (since_s, _) in self.came.items()}
 
     def held_s(self, tenant: str, now_s: float) -> float:
         """Core-seconds a tenant had, those of slices that run up to a time included."""
@@ -120,7 +130,7 @@ class CoreAccount:
         return min(max(had_s / took_s, 1.0), float(len(self.cores)))
 
     def end(self, core: int, took_s: float, wants: Mapping[str, int], weights: Mapping[str, float]) -> Slice:
-        """A core is free again; its tenant is charged what the slice took."""
+        """A core is free again; its tenant is charged what the slice took and others wanted."""
         ended = self.cores[core]
         assert ended is not None
         held: dict[str, int] = {}
@@ -130,7 +140,8 @@ class CoreAccount:
             Claim(tenant, self.shares.get(tenant, 0.0), weights.get(tenant, 1.0), held.get(tenant, 0), wanted)
             for tenant, wanted in _every(held, wants)
         ]
-        self.lags = charged(self.lags, in_force(claims, len(self.cores)), ended.tenant, took_s)
+        there_s = self._there_s(ended.started_s + took_s)
+        self.lags = charged(self.lags, in_force(claims, len(self.cores)), ended.tenant, took_s, there_s)
         self.delivered_s[ended.tenant] = self.delivered_s.get(ended.tenant, 0.0) + took_s
         self.cores[core] = None
         return ended

@@ -297,11 +297,14 @@ class KernelQueues:
         """Slices a tenant's kernels have left on a cluster."""
         return sum(self._slices(number) for number in self._bound[slot].get(tenant, ()))
 
+    def having_work(self, slot: int) -> set[str]:
+        """Tenants with work-groups to give out that a cluster may run, now or when it is ready for them."""
+        return set(self._bound[slot]) if slot not in self.hosts else set().union(*self._bound.values())
+
     def wants(self, slot: int) -> dict[str, int]:
         """By tenant: slices it could start on a cluster now, if cores were free."""
         most, wants = len(self._loop.accounts[slot].cores), {}
-        tenants = self._bound[slot] if slot not in self.hosts else set().union(*self._bound.values())
-        for tenant in sorted(tenants):
+        for tenant in sorted(self.having_work(slot)):
             count = 0
             for job in self.ready(slot, tenant):
                 count += self._slices(job.spec.id)

@@ -44,7 +44,7 @@ def _array(value: npt.ArrayLike, name: str, dimensions: int) -> Array:
         raise InvalidRequest(message, field=name, allowed="real numbers")
     try:
         found = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidRequest(f"{name} must be an array of numbers.", field=name, allowed="numbers") from error
     if found.ndim != dimensions:
         shape = "(tenants, clusters)" if dimensions == 2 else "one number each"
@@ -118,7 +118,7 @@ def examined(
 def _looked_at(fraction: Array, speed: Array) -> Scan:
     """What `scan` tells, in numpy; refuses what is out of range, with a sentence that says what and where."""
     _bounded(fraction, "parallel_fraction", 0.0, 1.0, True, "above 0 and at most 1")
-    _bounded(speed, "throughput", 0.0, _LARGEST, False, "0 or more, and finite")
+    _bounded(speed, "throughput", 0.0, _LARGEST, False, "0 or more, up to 1e100")
     best = speed.max(axis=1)
     if not best.min() > 0:
         idle = int(np.argmin(best))

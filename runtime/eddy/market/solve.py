@@ -78,7 +78,7 @@ def equilibrium(
         most_rounds: Proportional response gives up after so many, with the residual reached.
         history: Keep prices by iteration (proportional response).
         in_digits: Where Newton's method does not reach `tol` in double precision, follow a path in 60 digits, which
-            takes up to seconds; in markets of up to 1,000 tenants times clusters. False: the nearest there is, at once.
+            takes up to minutes; in markets of up to 1,000 tenants times clusters. False: the nearest there is, at once.
 
     Raises:
         InvalidRequest: An argument is refused; the sentence and `details["field"]` name it.

@@ -6,8 +6,10 @@ moment, and *lag*, the core-seconds it was due less those it had, decides which.
 whatever anybody said it would take: a kernel that spins, or whose estimate is wrong, uses up its own tenant's time.
 
 What a tenant leaves idle goes to the others at once, in proportion to their shares of that cluster: all pay the same
-price for it, so this is in proportion to what they spend there. Nobody owes anything for time that nobody else wanted.
-Who has no share of a cluster runs on it only while it would stand idle.
+price for it, so this is in proportion to what they spend there. Nobody owes anything for time that nobody else wanted,
+and nobody is due time before it wanted any, or more than it used when it wants no more: ideal sharing, in which all run
+at once at the speed of their shares, would have ended its work earlier and given it nothing since. Who has no share of
+a cluster runs on it only while it would stand idle.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from dataclasses import dataclass
 
 _EXACT = 1e-9
 """Shares this near to a whole number of cores are that number."""
+REPAID_S = 1.0
+"""Seconds of one core: a tenant with so much more lag than is left alone counts as having a share of one core more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +84,15 @@ def _divide(given: dict[str, float], asked: Mapping[str, tuple[float, int]], lef
     return left
 
 
-def next_tenant(claims: Sequence[Claim], cores: int) -> str | None:
+def next_tenant(claims: Sequence[Claim], cores: int, slack_s: float = math.inf) -> str | None:
     """Who gets a core that is free: whoever has fewer than floor(x), else fewer than ceil(x), the largest lag first.
+
+    Where x is a whole number that alone would never repay a lag, so a lag beyond the slack adds to x or takes from it.
 
     Args:
         claims: Of one cluster, one a tenant, those that run on it and those that want to.
         cores: The cluster has so many.
+        slack_s: Lags up to this change no x, core-seconds: what cutting time into slices brings about by itself.
 
     Returns:
         The tenant; None where nobody can use it.
@@ -93,7 +100,8 @@ def next_tenant(claims: Sequence[Claim], cores: int) -> str | None:
     shares = in_force(claims, cores)
 
     def rank(claim: Claim) -> tuple[int, float, str]:
-        share = shares[claim.tenant]
+        beyond_s = math.copysign(max(abs(claim.lag_s) - slack_s, 0.0), claim.lag_s)
+        share = shares[claim.tenant] + beyond_s / REPAID_S
         if claim.running < math.floor(share + _EXACT):
             place = 0
         else:
@@ -104,19 +112,58 @@ def next_tenant(claims: Sequence[Claim], cores: int) -> str | None:
     return min(wanting, key=rank).tenant if wanting else None
 
 
-def charged(lags: Mapping[str, float], shares: Mapping[str, float], tenant: str, seconds: float) -> dict[str, float]:
-    """Lags after one core ran for a tenant: it had that time, and each was due its part of it.
+def due(shares: Mapping[str, float], seconds: float, there_s: Mapping[str, float]) -> dict[str, float]:
+    """What tenants were due of the time that one core ran.
+
+    Args:
+        shares: In force meanwhile (`in_force`).
+        seconds: For so long it ran.
+        there_s: For how much of that a tenant ran or wanted to; all of it where it is not named.
+    """
+    total = sum(shares.values())
+    if total <= 0:
+        return {}
+    return {name: share / total * min(there_s.get(name, seconds), seconds) for name, share in shares.items()}
+
+
+def charged(
+    lags: Mapping[str, float],
+    shares: Mapping[str, float],
+    tenant: str,
+    seconds: float,
+    there_s: Mapping[str, float] | None = None,
+) -> dict[str, float]:
+    """Lags after one core ran for a tenant: each was due its part of that time, and it had all of it.
 
     Args:
         lags: By tenant, before.
         shares: In force meanwhile (`in_force`).
         tenant: Who ran.
         seconds: For how long.
+        there_s: As `due` takes it.
     """
     after = dict(lags)
-    total = sum(shares.values())
-    if total > 0:
-        for name, share in shares.items():
-            after[name] = after.get(name, 0.0) + seconds * share / total
-        after[tenant] = after.get(tenant, 0.0) - seconds
+    parts = due(shares, seconds, there_s or {})
+    for name, part in parts.items():
+        after[name] = after.get(name, 0.0) + part
+    if parts:
+        after[tenant] = after.get(tenant, 0.0) - sum(parts.values())
+    return after
+
+
+def settled(lags: Mapping[str, float], tenant: str, used_s: float) -> dict[str, float]:
+    """Lags after a tenant runs and wants nothing any more: what it is owed beyond what it used is not owed any more.
+
+    Args:
+        lags: By tenant, before.
+        tenant: Who has left.
+        used_s: Core-seconds it had since it came.
+    """
+    surplus_s = lags.get(tenant, 0.0) - used_s
+    owing_s = -sum(lag for lag in lags.values() if lag < 0)
+    if surplus_s <= 0 or owing_s <= 0:
+        return dict(lags)
+    kept = 1 - min(surplus_s / owing_s, 1.0)
+    after = {name: lag * kept if lag < 0 else lag for name, lag in lags.items()}
+    after[tenant] = used_s
     return after
