@@ -95,10 +95,8 @@ class ImageMemory(Generic[K]):
         self._pass(now_s)
         new = [image for image in dict.fromkeys(images) if image not in self._held]
         new = [image for image in new if self._size_bytes(image) <= self._left]
-        self._ahead = OrderedDict(
-            [(image, self._ahead.get(image, self._read_s(image))) for image in new]
-            + [(image, left_s) for image, left_s in self._ahead.items() if image not in set(new)]
-        )
+        first = OrderedDict((image, self._ahead.get(image, self._read_s(image))) for image in new)
+        self._ahead = OrderedDict([*first.items(), *(each for each in self._ahead.items() if each[0] not in first)])
         return tuple(new)
 
     def _pass(self, now_s: float) -> None:

@@ -120,6 +120,9 @@ class Engine:
         self.intake = Intake(store, (*kinds, compiled, ApplicationJobs(admission)), policies, self, priced)
         self.buffers = JobBuffers(board)
         self.now_s = 0.0
+        self._stood = False
+        """Whether the last step was for what came, and the board's time, which may pass only where it is waited for,
+        stood still: then the next one waits, whatever has come. Or a crowd that submits would hold all work up."""
         self.status: tuple[SlotStatus, ...] = ()
         self._computes = True
         self.description: BoardDescription
@@ -242,7 +245,8 @@ class Engine:
             StorageFailed: Something cannot be kept; call `start` again.
         """
         self._holding.look()
-        until_s = self.now_s if self._pending else min(self.now_s + quantum_s, self._wake_s())
+        before_s, waits = self.now_s, not self._pending or (self._stood and self.machine.busy)
+        until_s = min(before_s + quantum_s, self._wake_s()) if waits else before_s
         found = self.board.wait(until_s - self.offset_s, self.seen)
         events = sorted((e for e in found if e.seq > self.seen), key=lambda event: event.seq)
         if any(event.cause is Cause.BOARD_RESTARTED for event in events):
@@ -250,6 +254,7 @@ class Engine:
         self.now_s = self.board.now_s() + self.offset_s
         if 0 < until_s - self.now_s < ROUNDED_S:
             self.now_s = until_s
+        self._stood = not waits and self.now_s <= before_s
         inputs = self._inputs(events)
         self.buffers.sweep()
         if inputs or events:
