@@ -15,6 +15,7 @@ from eddy.api import openapi, problems
 from eddy.api.clock_watch import JumpWatch, watch_clock
 from eddy.api.context import ApiSettings, Context
 from eddy.api.ending import Ending
+from eddy.api.gauges import Figures
 from eddy.api.keys import KeyHasher
 from eddy.api.kinds import VIEWS, KindView, views_with
 from eddy.api.limits import BodyLimit
@@ -118,7 +119,7 @@ def create_app(
 
     app = FastAPIOffline(title="Eddy", version="1", description=DESCRIPTION, lifespan=lifespan, redoc_url=None)
     app.state.context = context
-    app.state.metrics = Metrics(context)
+    app.state.metrics = Metrics(Figures(context))
     problems.install(app)
     quick, *others = routers(context.kinds)
     app.router.routes[:0] = quick.routes  # the application's own: one that is included is searched twice for a request

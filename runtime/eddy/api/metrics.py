@@ -6,18 +6,20 @@ import time
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from eddy.api.context import Context
-from eddy.api.gauges import Figures
 
 
 class Metrics:
-    """The registry of one server."""
+    """The registry of one server.
 
-    def __init__(self, context: Context) -> None:
+    Args:
+        figures: What is read at each scrape.
+    """
+
+    def __init__(self, figures: Collector) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(Figures(context))
+        self._registry.register(figures)
         labels = ["method", "route", "status"]
         self.requests = Counter("eddy_http_requests", "Answered requests.", labels, registry=self._registry)
         self.latency = Histogram(

@@ -189,6 +189,27 @@ def undrain(board: BoardName, url: Url = URL, key: Key = KEY, as_json: AsJson = 
 
 
 @app.command()
+def rebalance(
+    running: Annotated[
+        bool, typer.Option("--running", help="Running jobs too, where another board would end them sooner.")
+    ] = False,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Take jobs that wait on boards where others have a place free; they are placed again at once."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.transport.json("POST", "/v1/pool/rebalance", body={"running": running})
+    if as_json:
+        print_json(found)
+        return
+    for each in found["taken"]:
+        print(f"job {each['job']} is taken from {each['from']}: {each['because']}")
+    if not found["taken"]:
+        say("no job would end sooner on another board")
+
+
+@app.command()
 def explain(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """Where a job is, what its placement was decided on, and where it has been."""
     with errors_in_one_line(as_json), connect(url, key) as client:

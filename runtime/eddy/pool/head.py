@@ -1,7 +1,7 @@
 """The head: the API of a board over the pool. It keeps nothing; any number of heads may answer at once, and one leads.
 
 It answers what clients need to submit jobs, follow them and fetch outputs, and `/v1/pool` for operators. What it has
-not (arrays of jobs, dependencies, sessions, usage, the market, the dashboard) answers 404 or says so.
+not (arrays of jobs, sessions, usage, the dashboard) answers 404 or says so.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from nats.js.api import ConsumerConfig, DeliverPolicy
 from eddy.api import problems
 from eddy.api.bodies import JsonRoute
 from eddy.api.events import HEARTBEAT, encode
+from eddy.api.metrics import Measured, Metrics
 from eddy.api.numbers import Decimal
 from eddy.api.rendering import app_answer
 from eddy.api.schemas import Job
@@ -31,8 +32,9 @@ from eddy.pool import market_routes, operator_routes
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
 from eddy.pool.credentials import PoolUnreachable
+from eddy.pool.figures import PoolFigures
 from eddy.pool.gate import Gate
-from eddy.pool.head_parts import Caller, HeadParts, Parts
+from eddy.pool.head_parts import Caller, HeadParts, Operator, Parts
 from eddy.pool.lead import Lead
 from eddy.pool.link import AWAY, EVENTS, Link
 from eddy.pool.records import FINAL, SUCCEEDED, PoolJob
@@ -44,8 +46,6 @@ from eddy.store.numbers import Numbers
 
 LOOK_S = 0.05
 """Between two looks at a record that somebody waits for."""
-NOT_HERE = ("after", "deadline_s")
-"""Fields of a submission that a pool does not keep, and so refuses."""
 
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
@@ -75,6 +75,7 @@ def create_head(
     """
 
     rounds = WeightRounds(lead.mirror)
+    metrics = Metrics(PoolFigures(link, lead, rounds))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -102,6 +103,7 @@ def create_head(
         rounds,
         Bounds(lead.mirror.jobs),
         numbers,
+        metrics,
         max_blob_bytes,
         page_size,
     )
@@ -109,6 +111,7 @@ def create_head(
     for kind in AWAY:
         app.add_exception_handler(kind, _away)
     app.add_middleware(problems.Failures)
+    app.add_middleware(Measured, metrics=metrics)
     app.include_router(router)
     app.include_router(operator_routes.router)
     app.include_router(market_routes.router)
@@ -134,6 +137,21 @@ async def readyz(parts: Parts) -> Response:
     """Whether jobs are taken: a server of the pool answers."""
     ready = parts.link.connected
     return JSONResponse({"status": "ok" if ready else "the pool is away"}, 200 if ready else 503)
+
+
+@open_router.get("/metrics")
+async def show_metrics(parts: Parts, operator: Operator) -> Response:
+    """The pool and this head, in the Prometheus text format; sums over tenants."""
+    body, media_type = parts.metrics.render()
+    return Response(body, headers={"Content-Type": media_type})
+
+
+@router.api_route("/arrays", methods=["GET", "POST"], include_in_schema=False)
+@router.api_route("/arrays/{rest:path}", methods=["GET", "POST", "DELETE"], include_in_schema=False)
+async def arrays(caller: Caller, rest: str = "") -> Any:
+    """A board has arrays of jobs."""
+    message = "A pool has no arrays of jobs; submit each job on its own, or the array to a board."
+    raise NotFound(message, field="array", allowed="POST /v1/jobs")
 
 
 # -- applications -------------------------------------------------------------------------------------------------
@@ -197,8 +215,21 @@ async def _visible(parts: HeadParts, caller: PoolTenant, number: int) -> PoolJob
     raise NotFound(f"There is no job {number}.", field="job", asked=number)
 
 
+async def _own(parts: HeadParts, caller: PoolTenant, number: int) -> int:
+    """What a caller's job that was told as a number is called inside.
+
+    Raises:
+        InvalidRequest: It has none such.
+    """
+    with contextlib.suppress(NotFound):
+        job = await _visible(parts, caller, number)
+        if job.tenant == caller.id:
+            return job.id
+    raise InvalidRequest(f"after: you have no job {number}.", field="after", asked=number)
+
+
 def _shown(parts: HeadParts, job: PoolJob) -> Job:
-    return job_shown(job, parts.numbers.job.told(job.id))
+    return job_shown(job, parts.numbers.job.told)
 
 
 @router.post("/jobs", status_code=202)
@@ -211,9 +242,8 @@ async def submit(
 ) -> Any:
     """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job."""
     request = body.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    for name in NOT_HERE:
-        if name in request:
-            raise InvalidRequest(f"A pool takes no {name} yet; leave it out.", field=name, allowed="leave it out")
+    if body.after:
+        request["after"] = [await _own(parts, caller, number) for number in dict.fromkeys(body.after)]
     if (body.application is None) == (body.kernel is None):
         raise InvalidRequest("A job has exactly one of application and kernel.", field="application")
     if body.application is not None:

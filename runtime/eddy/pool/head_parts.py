@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from eddy.api.metrics import Metrics
 from eddy.api.problems import Forbidden
 from eddy.core.errors import Unauthorized
 from eddy.packages.catalogue import Catalogue
@@ -34,6 +35,7 @@ class HeadParts:
     rounds: WeightRounds
     bounds: Bounds
     numbers: Numbers
+    metrics: Metrics
     max_blob_bytes: int
     page_size: int
 

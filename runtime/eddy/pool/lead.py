@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import structlog
@@ -16,11 +17,12 @@ import structlog
 from eddy.core.errors import EddyError
 from eddy.policy.place import METHODS
 from eddy.pool.blobs import PoolBlobs
+from eddy.pool.holding_back import Standing, standing
 from eddy.pool.lease import LeaderLease
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
 from eddy.pool.mirror import Mirror
 from eddy.pool.placing import LINK_BPS, Give, PoolView, decide
-from eddy.pool.records import PLACED, QUEUED, Fenced, PoolJob
+from eddy.pool.records import PLACED, Fenced, PoolJob
 from eddy.pool.table import PoolJobs
 
 GATHER_S = 0.05
@@ -39,6 +41,10 @@ class Lead:
         name: Of this head.
         policy: A name of `policy.place.METHODS`.
         egress_bps: What the pool's store may send in all.
+
+    Attributes:
+        decisions: How often it has decided.
+        deciding_s: Wall seconds that took in all.
     """
 
     def __init__(self, link: Link, name: str, policy: str = "prompt", egress_bps: float = LINK_BPS) -> None:
@@ -48,6 +54,7 @@ class Lead:
         self._sizes: dict[tuple[str, str], int] = {}
         self._told: dict[tuple[int, int], float] = {}
         self._led_s = float("inf")
+        self.decisions, self.deciding_s = 0, 0.0
 
     async def run(self) -> None:
         """Lead whenever the lease can be had, until cancelled."""
@@ -82,6 +89,7 @@ class Lead:
             return
         try:
             await self._take_back()
+            await self._end()
             await self._place()
             await self._tell_again()
         except AWAY as failure:
@@ -97,18 +105,34 @@ class Lead:
             if job.board and not self.mirror.alive(job.board):
                 await self._changed(job, lambda it: it.taken_back("its lease ended", self._table.now()))
 
-    async def _place(self) -> None:
+    async def _end(self) -> None:
+        """Jobs that are too late, or that come after one that failed."""
+        for job, error in self._standing().failing:
+            await self._changed(job, lambda it, error=error: it.stopped(error, self._table.now()))  # type: ignore[misc]
+
+    def _standing(self) -> Standing:
         jobs = sorted(self.mirror.jobs.values(), key=lambda job: job.id)
-        waiting = [job for job in jobs if job.state == QUEUED]
-        boards = self.mirror.present
-        if not waiting or not boards:
-            return
+        return standing((job for job in jobs if not job.ended), self.mirror.failed, self._table.now())
+
+    async def view(self) -> PoolView:
+        """The pool as a decision sees it now."""
+        waiting = self._standing().ready
         await self._measure(waiting)
-        there = {name: frozenset(has) for name, has in self.mirror.there.items()}
-        given = [job for job in jobs if job.board]
-        weights = self.mirror.weights
-        view = PoolView(waiting, given, boards, self.mirror.estimates, self._sizes, there, self._egress_bps, weights)
+        mirror = self.mirror
+        there = {name: frozenset(has) for name, has in mirror.there.items()}
+        given = [job for job in sorted(mirror.jobs.values(), key=lambda job: job.id) if job.board and not job.ended]
+        return PoolView(
+            waiting, given, mirror.present, mirror.estimates, self._sizes, there, self._egress_bps, mirror.weights
+        )
+
+    async def _place(self) -> None:
+        view = await self.view()
+        if not view.waiting or not view.boards:
+            return
+        began_s = time.monotonic()
         gives = await asyncio.to_thread(decide, view, METHODS[self.policy])
+        self.decisions += 1
+        self.deciding_s += time.monotonic() - began_s
         for give in gives:
             await self._give(self.mirror.jobs.get(give.job), give)
 
@@ -149,7 +173,7 @@ class Lead:
             if now_s - self._told.setdefault(key, now_s) > AGAIN_S and self.mirror.alive(job.board):
                 await self._tell(job)
 
-    async def _measure(self, waiting: list[PoolJob]) -> None:
+    async def _measure(self, waiting: Iterable[PoolJob]) -> None:
         """Sizes of inputs that are not known yet."""
         for job in waiting:
             for sha in job.blobs:

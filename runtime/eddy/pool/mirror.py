@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 
 from eddy.pool.estimates import Estimates
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
-from eddy.pool.records import PoolBoard, PoolJob
+from eddy.pool.records import SUCCEEDED, PoolBoard, PoolJob
 from eddy.pool.reports import lease_read
 from eddy.pool.table import PoolJobs
 from eddy.pool.tenants import PoolTenant, PoolTenants
@@ -44,6 +45,33 @@ class HeardTime:
         self._last_s = now_s
 
 
+@dataclass
+class PoolSeen:
+    """What a head has seen happen.
+
+    Attributes:
+        ended: Jobs, by the state they ended in.
+        items: Committed.
+        moves: Jobs taken back from boards.
+        sent_bytes: Inputs sent for what was committed.
+    """
+
+    ended: Counter[str] = field(default_factory=Counter)
+    items: int = 0
+    moves: int = 0
+    sent_bytes: int = 0
+
+    def take(self, before: PoolJob | None, now: PoolJob) -> None:
+        """A record changed; nothing is counted twice where one is told again."""
+        if before is None:
+            return
+        self.items += max(now.done - before.done, 0)
+        self.moves += max(len(now.moves) - len(before.moves), 0)
+        self.sent_bytes += sum(part.sent_bytes for part in now.parts[len(before.parts) :])
+        if now.ended and not before.ended:
+            self.ended[now.state] += 1
+
+
 class Mirror:
     """The pool as this process sees it. A head that has just started knows the same after one read of the buckets.
 
@@ -58,6 +86,8 @@ class Mirror:
         estimates: What their parts say of times.
         tenants: Tenants of the pool, by name.
         there: Blobs that boards were sent, by board.
+        failed: Jobs that have ended without success.
+        seen: What has happened since everything that was there was read.
         changed: Set when something a decision depends on has changed.
         whole: Set once everything that was there has been read.
     """
@@ -71,6 +101,8 @@ class Mirror:
         self.estimates = Estimates()
         self.tenants: dict[str, PoolTenant] = {}
         self.there: dict[str, set[tuple[str, str]]] = {}
+        self.failed: set[int] = set()
+        self.seen = PoolSeen()
         self.changed = asyncio.Event()
         self.whole = asyncio.Event()
         self._follows = (self._boards, self._leases, self._jobs, self._tenants)
@@ -170,8 +202,12 @@ class Mirror:
         self.estimates.learn(job, {name: board.kind for name, board in self.boards.items()})
         for part in job.parts[-1:]:
             self.there.setdefault(part.board, set()).update((job.tenant, sha) for sha in job.blobs)
+        if self.whole.is_set():
+            self.seen.take(self.jobs.get(job.id), job)
         if job.ended:
             self.jobs.pop(job.id, None)
+            if job.state != SUCCEEDED:
+                self.failed.add(job.id)
         else:
             self.jobs[job.id] = job
         self.changed.set()

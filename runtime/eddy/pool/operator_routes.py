@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
+import time
 from typing import Any, Literal
 
 from fastapi import APIRouter
@@ -18,7 +20,8 @@ from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.pool.boards import change_board
 from eddy.pool.head_parts import HeadParts, Operator, Parts
-from eddy.pool.records import PoolBoard
+from eddy.pool.moving import to_move
+from eddy.pool.records import Fenced, PoolBoard, PoolJob
 from eddy.pool.tenants import PoolTenant
 
 TENANT = re.compile("[A-Za-z][A-Za-z0-9_-]{0,57}")
@@ -63,6 +66,12 @@ class BoardChange(Request):
     """What changes of a board."""
 
     because: str = Field(max_length=200, description="Why it gets nothing more; empty gives it work again.")
+
+
+class Rebalancing(Request):
+    """What may be taken from boards."""
+
+    running: bool = Field(default=False, description="Running jobs too, where that pays.")
 
 
 @router.post("/admin/tenants", status_code=201)
@@ -129,6 +138,25 @@ async def pool_status(parts: Parts, operator: Operator) -> Any:
 def _board(parts: HeadParts, board: PoolBoard) -> dict[str, Any]:
     running = [parts.numbers.job.told(number) for number in board.running]
     return {**dataclasses.asdict(board), "running": running, "present": parts.lead.mirror.alive(board.name)}
+
+
+@router.post("/pool/rebalance")
+async def rebalance(parts: Parts, operator: Operator, body: Rebalancing) -> Any:
+    """Take jobs from boards where others would sooner end them; they are placed again at once, by the head that
+    leads. What they have committed stays."""
+    taken = []
+    for each in to_move(await parts.lead.view(), body.running):
+        job, because = each.job, each.because
+
+        def back(now: PoolJob, seen: PoolJob = job, why: str = because) -> PoolJob:
+            if (now.token, now.state) != (seen.token, seen.state):
+                raise Fenced("It has gone on meanwhile.")
+            return now.taken_back(why, time.time())
+
+        with contextlib.suppress(Fenced):
+            await parts.table.change(job.id, back)
+            taken.append({"job": parts.numbers.job.told(job.id), "from": job.board, "because": because})
+    return {"taken": taken}
 
 
 @router.put("/pool/boards/{name}")

@@ -110,6 +110,21 @@ class PoolJob:
         return 1 if self.request.get("kernel") else int(self.request.get("batch", 1))
 
     @property
+    def after(self) -> tuple[int, ...]:
+        """Jobs that must succeed first."""
+        return tuple(self.request.get("after", ()))
+
+    @property
+    def deadline_s(self) -> float | None:
+        """Wall seconds after arrival by which it should end, if any."""
+        return self.request.get("deadline_s")
+
+    @property
+    def late_end(self) -> bool:
+        """Whether it is ended once its deadline has passed."""
+        return self.request.get("late") == "end"
+
+    @property
     def done(self) -> int:
         """Items committed."""
         return sum(part.items for part in self.parts)
@@ -190,6 +205,16 @@ class PoolJob:
         """
         self._check(token)
         return replace(self, state=FAILED, error=error, ended_unix_s=at_unix_s)
+
+    def stopped(self, error: Mapping[str, Any], at_unix_s: float) -> PoolJob:
+        """The same, failed for a reason that is not its board's; a board that runs it drops it.
+
+        Raises:
+            Conflict: It has ended already.
+        """
+        if self.ended:
+            raise Conflict(f"Job {self.id} has ended already: {self.state}.", job=self.id)
+        return replace(self, state=FAILED, token=self.token + 1, error=error, ended_unix_s=at_unix_s)
 
     def cancelled(self, at_unix_s: float) -> PoolJob:
         """The same, ended because that was asked for.

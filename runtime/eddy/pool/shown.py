@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -10,9 +11,10 @@ from eddy.core.jobs import JobState
 from eddy.pool.records import CANCELLED, SUCCEEDED, PoolJob
 
 
-def job_shown(job: PoolJob, number: int) -> Job:
-    """The job object, under the number it is told as. Its times are wall seconds since its arrival at the pool: boards
-    have clocks of their own."""
+def job_shown(job: PoolJob, told: Callable[[int], int]) -> Job:
+    """The job object, with numbers of jobs as they are told. Its times are wall seconds since its arrival at the pool:
+    boards have clocks of their own."""
+    number = told(job.id)
     here = f"/v1/jobs/{number}"
     since = job.submitted_unix_s
     started, ended = job.started_unix_s, job.ended_unix_s
@@ -31,7 +33,7 @@ def job_shown(job: PoolJob, number: int) -> Job:
         state=JobState(job.state),
         submitted_unix_s=since,
         arrival_s=0.0,
-        deadline_s=None,
+        deadline_s=job.deadline_s,
         started_s=None if started is None else started - since,
         ended_s=None if ended is None else ended - since,
         response_s=None if ended is None else ended - since,
@@ -49,10 +51,10 @@ def job_shown(job: PoolJob, number: int) -> Job:
         computed=all(part.computed for part in job.parts),
         form="",
         labels=dict(job.request.get("labels", {})),
-        after=[],
+        after=[told(each) for each in job.after],
         retries=None,
         retried=len(job.moves),
-        late="continue",
+        late="end" if job.late_end else "continue",
         cancellation=None
         if asked is None
         else Cancellation(

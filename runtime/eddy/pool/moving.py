@@ -1,0 +1,75 @@
+"""Which jobs an operator's `rebalance` takes from their boards: a function of what a head knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from eddy.pool.estimates import Estimates
+from eddy.pool.placing import LINK_BPS, PoolView, left_s
+from eddy.pool.records import RUNNING, PoolBoard, PoolJob
+
+PAYS = 0.8
+"""A running job is taken only where it would take less than this part of its time elsewhere, with sending."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """A job to be taken from its board."""
+
+    job: PoolJob
+    because: str
+
+
+def to_move(view: PoolView, running: bool) -> list[TakenBack]:
+    """Jobs that wait on a board while another that can run them has a place free, and all that wait on drained boards.
+
+    Args:
+        view: The pool; `waiting` counts against free places, as the head gives them to those first.
+        running: Running jobs too, where a board with a free place would have done sooner; what they committed stays.
+    """
+    boards = {board.name: board for board in view.boards}
+    has = Counter(job.board for job in view.given)
+    free = {name: max(board.width - has[name], 0) for name, board in boards.items() if not board.drained}
+    for job in view.waiting:
+        _take_place(free, boards, job, view.estimates)
+    found = []
+    runs = {job.id for job in view.given if job.state == RUNNING}
+    for job in sorted(view.given, key=lambda job: job.id, reverse=True):
+        here = boards.get(job.board)
+        if here is None or job.id in runs:
+            continue
+        if here.drained:
+            found.append(TakenBack(job, f"{here.name} is drained"))
+        elif has[here.name] > here.width and (place := _take_place(free, boards, job, view.estimates)):
+            found.append(TakenBack(job, f"{place} has a place free"))
+            has[here.name] -= 1
+    for job in sorted(view.given, key=lambda job: job.id) if running else ():
+        here = boards.get(job.board)
+        if here is not None and job.id in runs:
+            least_s = PAYS * left_s(job, here, view.estimates)
+            if place := _take_place(free, boards, job, view.estimates, least_s - _sending_s(view, job)):
+                found.append(TakenBack(job, f"{place} would end it sooner"))
+    return found
+
+
+def _take_place(
+    free: dict[str, int],
+    boards: Mapping[str, PoolBoard],
+    job: PoolJob,
+    estimates: Estimates,
+    within_s: float = float("inf"),
+) -> str:
+    """The board with a free place where a job ends soonest, in less than so long; its place is taken then. Or ""."""
+    times = [(left_s(job, boards[name], estimates), name) for name, places in free.items() if places > 0]
+    took_s, name = min(times, default=(float("inf"), ""))
+    if not took_s < within_s:
+        return ""
+    free[name] -= 1
+    return name
+
+
+def _sending_s(view: PoolView, job: PoolJob) -> float:
+    """Seconds to send a job's inputs again, all of them."""
+    return 8.0 * sum(view.sizes.get((job.tenant, sha), 0) for sha in job.blobs) / min(view.egress_bps, LINK_BPS)
