@@ -137,6 +137,51 @@ def setters(tree: ast.AST) -> set[str]:
     return found
 
 
+def stated(tree: ast.AST) -> set[str]:
+    """States of jobs that are written down as such: the state, and the function."""
+    found = set()
+    for function in functions(tree):
+        for node in ast.walk(function):
+            named = [(k.arg, k.value) for k in node.keywords] if isinstance(node, ast.Call) else []
+            if isinstance(node, ast.Dict):
+                pairs = zip(node.keys, node.values, strict=True)
+                named = [(str(key.value), value) for key, value in pairs if isinstance(key, ast.Constant)]
+            values = (ast.unparse(value) for name, value in named if name == "state")
+            found |= {f"{value} in {function.name}" for value in values if value.startswith("JobState.")}
+    return found
+
+
+def test_a_state_that_is_written_down_is_seen() -> None:
+    text = 'def f():\n    g(state=JobState.FAILED)\n    x = {"state": JobState.QUEUED, **y}\n    h(state=job.state)\n'
+    assert stated(ast.parse(text)) == {"JobState.FAILED in f", "JobState.QUEUED in f"}
+
+
+def test_a_job_begins_queued_and_a_record_fails_along_the_table() -> None:
+    parsed = trees(["runtime/eddy/core", "runtime/eddy/hypervisor", "runtime/eddy/store"])
+    found = {path.split("/", 2)[2]: names for path, tree in parsed.items() if (names := stated(tree))}
+    assert found == {
+        "core/records.py": {"JobState.FAILED in failed"},
+        "store/submissions.py": {"JobState.QUEUED in new_record"},
+    }
+
+
+READING = {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint"}
+"""Built-in functions through which a pure function would reach what is around it; import-linter sees to modules."""
+
+
+def reached(tree: ast.AST) -> set[str]:
+    """Calls of such functions."""
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return {call.id for call in calls if isinstance(call, ast.Name) and call.id in READING}
+
+
+def test_policies_reach_nothing_by_built_in_functions() -> None:
+    parsed = trees(["runtime/eddy/policy", "runtime/eddy/core", "runtime/eddy/market", "runtime/eddy/model"])
+    assert len(parsed) > 100
+    assert {path: names for path, tree in parsed.items() if (names := reached(tree))} == {}
+    assert reached(ast.parse("def f():\n    return open('x').read() + opened(x.open())\n")) == {"open"}
+
+
 def test_the_state_of_a_job_is_set_only_along_the_table_and_where_it_is_recovered() -> None:
     parsed = trees(["runtime/eddy/hypervisor"])
     found = {path.rsplit("/", 1)[1]: names for path, tree in parsed.items() if (names := setters(tree))}

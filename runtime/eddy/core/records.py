@@ -6,6 +6,7 @@ Every time here is in board seconds, unless its name says `unix`. For a job, ``w
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 
 from eddy.core.asked import NOTHING, Asked
 from eddy.core.counters import CoreCounters
-from eddy.core.jobs import JobState
+from eddy.core.jobs import TRANSITIONS, JobState
 
 APPLICATION = "application"
 """Kind of a job that runs a packaged application over a batch."""
@@ -201,6 +202,16 @@ class JobRecord:
     def response_s(self) -> float | None:
         """Time from arrival to end, or None while it has not ended ([004] section 2.2.1)."""
         return None if self.ended_s is None else self.ended_s - self.arrival_s
+
+    def failed(self, at_s: float, cause: str, detail: str) -> JobRecord:
+        """The record of a job that failed where it was, at a board time; along the transition table.
+
+        Raises:
+            ValueError: The job had ended.
+        """
+        if JobState.FAILED not in TRANSITIONS[self.state]:
+            raise ValueError(f"a job that has {self.state.value} cannot fail")
+        return dataclasses.replace(self, state=JobState.FAILED, ended_s=at_s, cause=cause, detail=detail)
 
     @property
     def waited_s(self) -> float:

@@ -41,7 +41,6 @@ from eddy.board.port import (
 )
 from eddy.core.errors import BoardUnreachable, EddyError, StorageDamaged, StorageFailed
 from eddy.core.fusion import in_form
-from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Image, Pool
 from eddy.hypervisor import messages as m
@@ -279,9 +278,8 @@ class _Jobs:
 
     def _give_up(self, stored: StoredJob, cause: str, why: str) -> None:
         """End a job that cannot run any more."""
-        ended = {"state": JobState.FAILED, "ended_s": self._now_s, "cause": cause, "detail": why}
-        record = dataclasses.replace(stored.record, **ended)  # type: ignore[arg-type]
-        note = JobEvent(0, record.id, record.tenant, self._now_s, JobEventKind.STATE, JobState.FAILED, detail=why)
+        record = stored.record.failed(self._now_s, cause, why)
+        note = JobEvent(0, record.id, record.tenant, self._now_s, JobEventKind.STATE, record.state, detail=why)
         self._store.commit(Commit(jobs=((record, stored.snapshot),), events=(note,)))
 
 
