@@ -1,0 +1,36 @@
+"""The counters of a core, by themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from eddy_sim.bench import Bench, BenchFailed
+
+FOLDER = Path(__file__).parent
+RTL = Path(__file__).resolve().parents[3] / "hw" / "ip" / "gpu_core" / "rtl"
+SOURCE = RTL / "gpu_counters.sv"
+
+pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("gpu_core")]
+
+
+def run_counters(threads: int, source: Path, folder: Path) -> None:
+    filelist = folder / "gpu_counters.f"
+    filelist.write_text(f"{RTL / 'gpu_pkg.sv'}\n{source}\n", encoding="utf-8")
+    bench = Bench("gpu_counters", filelist, parameters={"Threads": threads})
+    bench.run("cocotb_gpu_counters", FOLDER, environment={"COUNTER_THREADS": str(threads)})
+
+
+@pytest.mark.parametrize("threads", [1, 16])
+def test_counters_agree_with_integers(threads: int, tmp_path: Path) -> None:
+    run_counters(threads, SOURCE, tmp_path)
+
+
+def test_a_snapshot_of_the_next_cycle_is_found(tmp_path: Path) -> None:
+    text = SOURCE.read_text(encoding="utf-8")
+    assert text.count("else if (snapshot_i) shadow_q <= count_q;") == 1
+    mutant = tmp_path / SOURCE.name
+    late = "else if (snapshot_i) shadow_q <= count_q + 64'(up[i]);"
+    mutant.write_text(text.replace("else if (snapshot_i) shadow_q <= count_q;", late), encoding="utf-8")
+    with pytest.raises(BenchFailed):
+        run_counters(1, mutant, tmp_path)
