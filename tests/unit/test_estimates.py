@@ -53,6 +53,22 @@ def test_weights_count() -> None:
     assert weighted_quantile([1.0, 2.0], [1.0, 1.0], 2.0) == 2.0
 
 
+def test_what_short_waits_are_wrong_by_is_not_multiplied_onto_long_ones() -> None:
+    calibration, rng = Calibration(UNIT_S), random.Random(3)
+    for _ in range(200):
+        expected_s, late_s = rng.uniform(0.0, 0.2), rng.choice((0.0, 0.0, 4.0))
+        calibration.learn(circumstances(expected_s), expected_s, expected_s + late_s, {})
+    short = calibration.quantile_s(circumstances(0.1), 0.1, 0.9)
+    assert short == pytest.approx(4.1, rel=0.2)
+    # Of the same length by the square root of 1,000: 4 s * 32, where the ratio would say 2,000 s.
+    assert 101.0 < calibration.quantile_s(circumstances(100.0), 100.0, 0.9) < 300.0
+    # And what long waits are wrong by is what short ones are, in parts.
+    calibration = Calibration(UNIT_S)
+    for _ in range(50):
+        calibration.learn(circumstances(100.0), 100.0, 150.0, {})
+    assert calibration.quantile_s(circumstances(1.0), 1.0, 0.9) == pytest.approx(1.1 * 150.1 / 100.1 - UNIT_S)
+
+
 @pytest.mark.parametrize(("bias", "sigma"), [(0.0, 0.3), (1.0, 0.8), (-1.5, 0.1)])
 def test_nine_in_ten_stay_below_whatever_forecasts_are_wrong_by(bias: float, sigma: float) -> None:
     calibration, rng = Calibration(UNIT_S), random.Random(5)

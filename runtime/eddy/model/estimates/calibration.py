@@ -5,8 +5,10 @@ it was wrong by is measured when a job starts or ends: its *score* is the logari
 one, both with `unit_s` added, about what a load takes, so that waits far below it count as none. The quantiles of
 scores in like circumstances, applied to a new forecast, are the quantiles of its wait: conformal prediction, split by
 time, with weights for likeness (Tibshirani, Barber, Candes and Ramdas 2019) and for age, so that what was long ago is
-forgotten slowly. Because jobs are not exchangeable, the level asked for is corrected by how often quantiles held of
-late under the same policy (Gibbs and Candes 2021).
+forgotten slowly. Where a score comes from a shorter wait, the error it stands for counts as growing with the square
+root of the wait's length: a long wait is the sum of many parts, whose errors make up for each other, and twenty times a
+wait of a second says nothing of a wait of a minute. Because jobs are not exchangeable, the level asked for is corrected
+by how often quantiles held of late under the same policy (Gibbs and Candes 2021).
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ FADE = 0.995
 """What a score counts for, for each one that came after it."""
 LIKE_POLICY, LIKE_PRIORITY, LIKE_STEP = 0.02, 0.4, 0.25
 """What a score counts for from under another policy; for another priority; for each step between sizes."""
+STEP = 4.0
+"""Ratio between two sizes of waits."""
+GROWS = 0.5
+"""Power of its length with which the error of a wait grows, where a longer one is judged by it."""
 LEAST_LIKE = 1e-6
 """What counts for less is left out."""
 FARTHEST = 0.97
@@ -53,7 +59,7 @@ class Circumstances:
         what: What is forecast.
         policy: Name of the policy that decides.
         priority: Of the job.
-        wait: Size of the expected wait, in steps of a factor of four of `unit_s`; 0 for next to none.
+        wait: Size of the expected wait, in steps of a factor of `STEP` of `unit_s`; 0 for next to none.
         load: Size of the queue, in steps of a factor of two of the number of slots.
         known: Whether items of the job's tasks were seen before.
     """
@@ -82,7 +88,7 @@ class Circumstances:
             known: Whether items of the job's tasks were seen before.
         """
         ratio = wait_s / unit_s
-        wait = 0 if ratio < 0.01 else 1 + min(max(round(math.log(ratio, 4)) + 1, 0), 7)
+        wait = 0 if ratio < 0.01 else 1 + min(max(round(math.log(ratio, STEP)) + 1, 0), 7)
         load = min(max(round(math.log2((jobs + 1) / (slots + 1))) + 2, 0), 8)
         return cls(what, policy, priority, wait, load, known)
 
@@ -174,7 +180,7 @@ class Calibration:
                     like = alike[other] = circumstances.likeness(other)
                 weight = like * FADE ** (last - place)
                 if weight > LEAST_LIKE:
-                    pairs.append((score, weight))
+                    pairs.append((_carried(score, circumstances.wait - other.wait), weight))
             pairs.sort()
             found = self._known[circumstances] = [score for score, _ in pairs], [weight for _, weight in pairs]
         return found
@@ -224,6 +230,14 @@ class Calibration:
         for what, policy, *by in kept.get("corrections", ()):
             made._corrections[what, policy] = _Correction(dict(zip(LEVELS, by, strict=True)))
         return made
+
+
+def _carried(score: float, steps: int) -> float:
+    """A score as it counts for a wait that is so many steps longer; one of a longer wait, or one that came sooner than
+    expected, counts as it is."""
+    if steps <= 0 or score <= 0.0:
+        return score
+    return math.log1p(math.expm1(score) * STEP ** ((GROWS - 1.0) * steps))
 
 
 def scores_of(rows: Iterable[list[Any]]) -> list[tuple[Circumstances, float]]:
