@@ -39,8 +39,19 @@ def settled(guess: float, monkeypatch: pytest.MonkeyPatch) -> tuple[Live, Floats
     return live, live.window(0.5).had
 
 
-def test_after_the_trial_the_guess_matters_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, low = settled(0.001, monkeypatch)
+@pytest.fixture(scope="module")
+def tried() -> tuple[Live, Floats]:
+    """With the low guess; a run takes seconds, so that its tests share it."""
+    with pytest.MonkeyPatch.context() as patched:
+        return settled(0.001, patched)
+
+
+SHARED = pytest.mark.xdist_group("cluster trials")
+
+
+@SHARED
+def test_after_the_trial_the_guess_matters_no_more(tried: tuple[Live, Floats], monkeypatch: pytest.MonkeyPatch) -> None:
+    _, low = tried
     _, high = settled(1.0, monkeypatch)
     assert low[1, 2:].sum() > 4, "the fast clusters are found, though they were taken for slow ones"
     assert low == pytest.approx(high, abs=0.25)
@@ -52,14 +63,15 @@ def test_without_trials_the_guess_stays(monkeypatch: pytest.MonkeyPatch) -> None
     assert low[1, 2:].sum() < 0.1
 
 
-def test_trials_are_few_and_their_kernels_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    live, _ = settled(0.001, monkeypatch)
-    tried = {
+@SHARED
+def test_trials_are_few_and_their_kernels_go_on(tried: tuple[Live, Floats]) -> None:
+    live, _ = tried
+    trials = {
         user: [event.job for event in live.store.events.of(user, None) if event.what is JobEventKind.RECOVERED]
         for user in studied.USERS
     }
-    assert 1 <= max(map(len, tried.values())) <= 2, "of three kinds, one is where a tenant's only kernel ran first"
-    for user, jobs in tried.items():
+    assert 1 <= max(map(len, trials.values())) <= 2, "of three kinds, one is where a tenant's only kernel ran first"
+    for user, jobs in trials.items():
         ended = {live.store.jobs.get(user, job).state for job in jobs}
         assert ended <= {JobState.SUCCEEDED, JobState.RUNNING, JobState.QUEUED}
         assert all(live.loop.estimates.sure(user, status.module) for status in live.engine.status)
