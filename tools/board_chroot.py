@@ -81,9 +81,9 @@ def resolve(report: Report, folder: Path) -> None:
             found = wheels.download(extras, BOARD_PYTHON, folder / "-".join(extras))
             if found.bytes > ceiling:
                 raise Failed(f"{found.bytes / MB:.0f} MB unpacked, the ceiling is {ceiling / MB:.0f}")
-            without = f", without {' '.join(wheels.SOURCE_ONLY)}: source alone" if "board" in extras else ""
+            built = f"; {' '.join(wheels.PURE)} built from source, and pynq to be" if "board" in extras else ""
             sizes = f"{found.packed_bytes / MB:.0f} MB, unpacked {found.bytes / MB:.0f} MB of {ceiling / MB:.0f}"
-            return f"{found.count} wheels and no source{without}; {sizes}"
+            return f"{found.count} wheels{built}; {sizes}"
 
         report.attempt(name, step)
 

@@ -154,10 +154,10 @@ class Cluster:
     def fill(self, name: str) -> Path:
         """Leave a server's disk no room; answers the file that takes it."""
         filler = self.folder / name / "filler"
-        with filler.open("wb") as file, contextlib.suppress(OSError):
+        # Unbuffered, as what is left in a buffer would be written, and fail, where the file is closed.
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(1 << 16))
-                file.flush()
         return filler
 
 

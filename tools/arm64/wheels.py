@@ -14,8 +14,10 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE_ONLY = ("pynq",)
-"""Releases that exist as source alone; PYNQ's images have it, or it is built without its native parts."""
+SOURCE_ONLY = ("pynq", "pynqmetadata", "pynqutils")
+"""Releases that exist as source alone. PYNQ's images have them; or pynq is built without its native parts, and the
+other two, which have none, anywhere. There are wheels of earlier releases of these, which pynq 4.0 does not import."""
+PURE = SOURCE_ONLY[1:]
 GLIBC = range(17, 36)
 """Minor releases of glibc 2 whose wheels a PYNQ image takes: Ubuntu 22.04 has 2.35."""
 _SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "runtime", "drivers", "sim", "bitstreams")
@@ -41,11 +43,22 @@ class Wheels:
 def requirements(extras: tuple[str, ...]) -> list[str]:
     """What Eddy with some extras needs, in pip's words, and what the packages without a wheel need in their turn."""
     wanted = [Requirement(line) for line in metadata.requires("eddy") or ()]
-    chosen = [each for each in wanted if each.marker is None or any(each.marker.evaluate({"extra": e}) for e in extras)]
-    found = [_plain(each) for each in chosen if each.name not in SOURCE_ONLY]
-    for name in {each.name for each in chosen} & set(SOURCE_ONLY):
-        found += [_plain(each) for each in map(Requirement, metadata.requires(name) or ()) if each.marker is None]
-    return sorted(set(found))
+    left = [each for each in wanted if each.marker is None or any(each.marker.evaluate({"extra": e}) for e in extras)]
+    found, seen = set(), set()
+    while left:
+        each = left.pop()
+        if each.name not in SOURCE_ONLY:
+            found.add(_plain(each))
+        elif each.name not in seen:
+            seen.add(each.name)
+            needs = map(Requirement, metadata.requires(each.name) or ())
+            left += [need for need in needs if need.marker is None]
+    return sorted(found)
+
+
+def pure(folder: Path) -> None:
+    """Build wheels of the releases that are source alone and have no native parts, as this environment has them."""
+    _pip("wheel", "-q", "--no-deps", "-w", str(folder), *(f"{name}=={metadata.version(name)}" for name in PURE))
 
 
 def _plain(requirement: Requirement) -> str:
@@ -53,7 +66,7 @@ def _plain(requirement: Requirement) -> str:
 
 
 def download(extras: tuple[str, ...], python: str, folder: Path) -> Wheels:
-    """Download wheels for aarch64.
+    """Download wheels for aarch64, and build those of `PURE` where they are needed.
 
     Args:
         extras: Of Eddy.
@@ -68,6 +81,8 @@ def download(extras: tuple[str, ...], python: str, folder: Path) -> Wheels:
     platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in GLIBC] + ["--platform=manylinux2014_aarch64"]
     target = [*platforms, f"--python-version={python}", "--implementation=cp", "--only-binary=:all:"]
     _pip("download", "-q", "-c", str(ROOT / "tools/constraints.txt"), "-d", str(folder), *target, *requirements(extras))
+    if "board" in extras:
+        pure(folder)
     return sizes(folder)
 
 
