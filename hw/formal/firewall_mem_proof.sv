@@ -15,7 +15,8 @@ module firewall_mem_proof
   parameter int unsigned MaxOutstanding = 4,
   parameter int unsigned TimeoutWidth = 3,
   /// Beside whole bursts and responses in time: 0 what is asked of memory; 1 nothing; 2 write data in time;
-  /// 3 memory that changes hands, while the windows change as they like.
+  /// 3 memory that changes hands, while the windows change as they like; and legality told in bytes, which 0 takes for
+  /// granted.
   parameter int unsigned Claims = 0,
   /// Cycles memory may keep a write beat waiting.
   parameter int unsigned Latency = 2
@@ -182,6 +183,31 @@ module firewall_mem_proof
     // The last byte lies in the first byte's page.
     return (((ax.addr & ~(bytes - 1)) + ((AddrWidth'(ax.len) + 1) << ax.size) - 1) >> 12) == ax.addr >> 12;
   endfunction
+
+  // Legality is found in beats; told in bytes, its consequences are easier to show: claims 3 prove that it is the same.
+  function automatic logic legal_in_bytes(ax_t ax);
+    logic [PageBits-1:0] mask;
+    logic [PageBits:0] first, bytes;
+    mask = (PageBits'(1) << ax.size) - PageBits'(1);
+    first = {1'b0, ax.addr[PageBits-1:0] & ~mask};
+    bytes = (PageBits + 1)'({1'b0, ax.len} + 9'd1) << ax.size;
+    if (ax.size > 3'd3) return 1'b0;
+    unique case (ax.burst)
+      BurstFixed: return ax.len < 8'd16;
+      BurstIncr: return first + bytes <= (PageBits + 1)'(1) << PageBits;
+      BurstWrap: return (ax.len inside {8'd1, 8'd3, 8'd7, 8'd15}) && (ax.addr[PageBits-1:0] & mask) == '0;
+      default: return 1'b0;
+    endcase
+  endfunction
+  logic read_same, write_same;
+  assign read_same = dut.u_read.u_admit.allowed == (slot_req_i.ar_valid && legal_in_bytes(slot_req_i.ar));
+  assign write_same = dut.u_write.u_admit.allowed == (slot_req_i.aw_valid && legal_in_bytes(slot_req_i.aw));
+  always_comb begin
+    if (Claims == 0) LegalityIsThatInBytes_M : assume (read_same && write_same);
+  end
+  always_ff @(posedge clk_i) begin
+    if (Claims == 3) LegalityIsThatInBytes_A : assert (read_same && write_same);
+  end
 
   always_ff @(posedge clk_i) begin
     if (rst_ni && Claims == 0) begin

@@ -108,8 +108,9 @@ class Boundary:
         bus = AxiBus.from_prefix(self.dut, "mem_axi")
         return AxiRam(bus, self.dut.clk_i, self.dut.rst_ni, reset_active_level=False, size=RAM_BYTES)
 
-    def cause(self) -> str:
-        """Name of the fault kept."""
+    async def cause(self) -> str:
+        """Name of the fault kept, of all that happened before this cycle: it is told one cycle later."""
+        await RisingEdge(self.dut.clk_i)
         return CAUSES[int(self.dut.cause_o.value)]
 
     async def until(self, condition: Callable[[], bool], cycles: int) -> int:

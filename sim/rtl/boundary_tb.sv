@@ -423,7 +423,10 @@ module boundary_tb
   end
 
   if (Block == 1 || Block == 4) begin : gen_cdc
-    axil_cdc u_ctrl (
+    axil_cdc #(
+      // As in `slot_path`.
+      .Depth(Block == 4 ? 1 : 8)
+    ) u_ctrl (
       .src_clk_i(clk_i),
       .src_rst_ni(path_rst_n),
       .src_req_i(fw_ctrl_req),

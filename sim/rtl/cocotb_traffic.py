@@ -21,4 +21,4 @@ async def registers_and_memory_at_once(dut: Any, rate: float) -> None:
     dut.mem_timeout_i.value = 60_000
     dut.ctrl_timeout_i.value = 60_000
     await both_ways(bench, seed=3, rate=rate)
-    assert bench.cause() == "none"
+    assert await bench.cause() == "none"

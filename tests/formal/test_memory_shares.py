@@ -17,8 +17,16 @@ PROOFS = {
 }
 MUTATIONS = [
     ("owed-split", Mutation("answered early", "burst_split.sv", "rsp_i.b_valid && b_last", "rsp_i.b_valid")),
-    ("bucket", Mutation("narrow beats are cheap", "regulator.sv", "<< $clog2(StrbWidth)", "<< ax.size")),
-    ("bucket", Mutation("reads are free", "regulator.sv", "if (admit) tokens_d", "if (admit && write) tokens_d")),
+    (
+        "bucket",
+        Mutation(
+            "narrow beats are cheap",
+            "regulator.sv",
+            "-= (beats_t'(ax.len) + beats_t'(1))",
+            "-= (beats_t'(ax.len) + beats_t'(1)) >> (3'd3 - ax.size)",
+        ),
+    ),
+    ("bucket", Mutation("reads are free", "regulator.sv", "if (admit && enable_i)", "if (admit && enable_i && write)")),
     ("turns of three", Mutation("all cost the same", "fair_turns.sv", "credit_t'({1'b0, cost_i[i]})", "credit_t'(1)")),
 ]
 

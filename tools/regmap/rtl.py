@@ -121,14 +121,20 @@ def _declarations(own: list[RegSpec]) -> list[str]:
 
 
 def _region_selects(spec: MapSpec, bits: int) -> list[str]:
-    lines = []
-    for region in spec.regions:
-        last = region.offset + region.size - 1
-        lines.append(
-            f"  assign {region.name}_sel_o = sel_i && addr_i >= {bits}'h{region.offset:x}"
-            f" && addr_i <= {bits}'h{last:x};"
-        )
-    return lines
+    return [
+        f"  assign {region.name}_sel_o = sel_i && ({' || '.join(_aligned(region.offset, region.size, bits))});"
+        for region in spec.regions
+    ]
+
+
+def _aligned(offset: int, size: int, bits: int) -> list[str]:
+    """A region as aligned powers of two: their upper bits are looked at alone; comparing with a bound takes a chain."""
+    tests = []
+    while size > 0:
+        low = min((offset & -offset or 1 << bits).bit_length(), size.bit_length()) - 1
+        tests.append(f"addr_i[{bits - 1}:{low}] == {bits - low}'h{offset >> low:x}")
+        offset, size = offset + (1 << low), size - (1 << low)
+    return tests
 
 
 def _read(spec: MapSpec, own: list[RegSpec], bits: int) -> list[str]:

@@ -1,4 +1,6 @@
 -f ../eddy_pkg/eddy_pkg.f
 rtl/skid.sv
+rtl/stage.sv
 rtl/axi_skid.sv
 rtl/axil_skid.sv
+rtl/axil_stage.sv

@@ -108,8 +108,8 @@ module slot_ctrl_regs (
   logic ack_q, err_q, err_d;
   logic [31:0] rdata_q, rdata_d;
 
-  assign window_sel_o = sel_i && addr_i >= 16'h100 && addr_i <= 16'h1ff;
-  assign counter_sel_o = sel_i && addr_i >= 16'h200 && addr_i <= 16'h24f;
+  assign window_sel_o = sel_i && (addr_i[15:8] == 8'h1);
+  assign counter_sel_o = sel_i && (addr_i[15:6] == 10'h8 || addr_i[15:4] == 12'h24);
 
   always_comb begin
     rdata_d = '0;

@@ -91,7 +91,7 @@ async def it_holds_exactly_its_depth(dut: Any) -> None:
 @cocotb.test()
 async def a_reset_of_both_sides_empties_it(dut: Any) -> None:
     await start(dut)
-    await with_timeout(cocotb.start_soon(push(dut, [1, 2], 1.0)), 1, "ms")
+    await with_timeout(cocotb.start_soon(push(dut, [1, 2][: int(dut.Depth.value)], 1.0)), 1, "ms")
     await ClockCycles(dut.dst_clk_i, 6)
     assert dut.valid_o.value == 1
     dut.src_rst_ni.value = 0

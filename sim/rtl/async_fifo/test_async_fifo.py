@@ -18,6 +18,7 @@ def test_async_fifo(periods_ps: str) -> None:
 
 
 @pytest.mark.rtl
-def test_smallest_fifo() -> None:
-    bench = Bench("async_fifo", ROOT / "hw/ip/async_fifo/async_fifo.f", parameters={"Width": 8, "Depth": 2})
+@pytest.mark.parametrize("depth", [1, 2])
+def test_smallest_fifos(depth: int) -> None:
+    bench = Bench("async_fifo", ROOT / "hw/ip/async_fifo/async_fifo.f", parameters={"Width": 8, "Depth": depth})
     bench.run("cocotb_async_fifo", HERE)

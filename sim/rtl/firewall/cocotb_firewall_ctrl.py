@@ -32,7 +32,7 @@ async def a_dead_module_reads_poison_within_the_bound(dut: Any) -> None:
     word, resp, cycles = await timed_read(cpu, 0x1234)
     assert (word, resp) == (0xDEAD1234, 0)
     assert TIMEOUT <= cycles <= TIMEOUT + 10
-    assert bench.cause() == "control-timeout"
+    assert await bench.cause() == "control-timeout"
     assert int(dut.fault_addr_o.value) == 0x1234
     # The next one does not wait again: the first is still with the module.
     word, _, cycles = await timed_read(cpu, 0x20)
@@ -73,7 +73,7 @@ async def a_closed_path_refuses_at_once(dut: Any) -> None:
     word, resp, cycles = await timed_read(cpu, 0x30)
     assert (word, resp) == (0xDEAD0030, 0)
     assert cycles <= 10
-    assert bench.cause() == "control-refused"
+    assert await bench.cause() == "control-refused"
     assert dut.slot_axil_arvalid.value == 0
     dut.slverr_i.value = 1
     assert (await timed_read(cpu, 0x30))[1] == SLVERR
@@ -91,7 +91,7 @@ async def closing_answers_what_is_under_way(dut: Any) -> None:
     word, _, cycles = await reading
     assert word == 0xDEAD0050
     assert cycles <= 30
-    assert bench.cause() == "control-refused"
+    assert await bench.cause() == "control-refused"
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -102,7 +102,7 @@ async def a_module_cannot_cause_a_bus_error(dut: Any) -> None:
     dut.slot_axil_rresp.value = 3
     word, resp, _ = await timed_read(cpu, 0x60)
     assert (word, resp) == (0xDEAD0060, 0)
-    assert bench.cause() == "control-refused"
+    assert await bench.cause() == "control-refused"
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -118,7 +118,7 @@ async def a_path_reset_forgets_late_accesses_and_clear_the_fault(dut: Any) -> No
     dut.clear_path_i.value = 0
     await ClockCycles(dut.clk_i, 2)
     assert dut.ctrl_idle_o.value == 1
-    assert bench.cause() == "none"
+    assert await bench.cause() == "none"
     bench.module_registers()
     await cpu.write_dword(0x70, 77)
     assert await cpu.read_dword(0x70) == 77

@@ -141,13 +141,35 @@ async def windows_hold_per_page_direction_and_context(dut: Any) -> None:
         else:
             resp = (await beats(dut))[-1]
         assert resp == (OKAY if cause == "none" else SLVERR)
-        assert bench.cause() == cause
+        assert await bench.cause() == cause
         if cause != "none":
             assert int(dut.fault_addr_o.value) == address
             assert int(dut.fault_context_o.value) == context
         assert dut.isolated_o.value == 0
         await clear(dut)
     assert watch.addresses == [address for _, address, _, cause in cases if cause == "none"]
+
+
+async def clear_later(dut: Any, cycles: int) -> None:
+    await ClockCycles(dut.clk_i, cycles)
+    dut.clear_i.value = 1
+    await RisingEdge(dut.clk_i)
+    dut.clear_i.value = 0
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(later=[-1, 0, 1, 2, 3])
+async def a_clear_forgets_what_was_before_it_alone(dut: Any, later: int) -> None:
+    """Clear that many cycles after the one in which a burst is refused."""
+    bench, _ = await start(dut)
+    await RisingEdge(dut.clk_i)
+    clearing = cocotb.start_soon(clear_later(dut, 2 + later))
+    await ClockCycles(dut.clk_i, 2)
+    await request(dut, "ar", 0x2000, burst=3)
+    assert await beats(dut) == [SLVERR]
+    await clearing
+    await RisingEdge(dut.clk_i)
+    assert await bench.cause() == ("illegal-burst" if later <= 0 else "none")
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
@@ -167,7 +189,7 @@ async def every_burst_is_judged_as_the_specification_does(dut: Any) -> None:
         got = await beats(dut)
         assert len(got) == length + 1
         assert set(got) == {OKAY if good else SLVERR}, (hex(address), length, size, burst)
-        assert bench.cause() == ("none" if good else "illegal-burst")
+        assert await bench.cause() == ("none" if good else "illegal-burst")
         await clear(dut)
     assert 30 < allowed < 120, "the mix must hold both kinds"
 
@@ -181,7 +203,7 @@ async def stalled_write_data_is_made_up_without_writing(dut: Any) -> None:
     await data(dut, 3, last=99)
     cycles = await bench.until(lambda: dut.mem_idle_o.value == 1 and dut.isolated_o.value == 1, TIMEOUT + 40)
     assert cycles >= TIMEOUT - 5
-    assert bench.cause() == "write-stalled"
+    assert await bench.cause() == "write-stalled"
     assert int(dut.fault_addr_o.value) == 0x2000
     assert [last for _, last in watch.lasts] == [0] * 7 + [1]
     assert [strb for strb, _ in watch.lasts] == [0xFF] * 3 + [0] * 5
@@ -201,7 +223,7 @@ async def a_last_in_the_wrong_beat_isolates(dut: Any, last: int) -> None:
     await request(dut, "aw", 0x2000, 3)
     sending = cocotb.start_soon(data(dut, 4, last=last))
     await bench.until(lambda: dut.mem_idle_o.value == 1 and dut.isolated_o.value == 1, 60)
-    assert bench.cause() == "illegal-burst"
+    assert await bench.cause() == "illegal-burst"
     assert [last for _, last in watch.lasts] == [0, 0, 0, 1]
     sending.cancel()
 
@@ -215,7 +237,7 @@ async def responses_that_are_not_taken_are_sunk(dut: Any, channel: str) -> None:
         await data(dut, 4)
     await bench.until(lambda: dut.isolated_o.value == 1, TIMEOUT + 40)
     await bench.until(lambda: dut.mem_idle_o.value == 1, 20)
-    assert bench.cause() == "response-stalled"
+    assert await bench.cause() == "response-stalled"
     assert dut.slot_axi_bvalid.value == 0
     assert dut.slot_axi_rvalid.value == 0
 
@@ -237,7 +259,7 @@ async def quiescing_finishes_what_is_under_way_and_starts_nothing(dut: Any) -> N
     assert watch.addresses == [0x2000]
     dut.quiesce_i.value = 0
     await bench.until(lambda: len(watch.addresses) == 2, 20)
-    assert bench.cause() == "none"
+    assert await bench.cause() == "none"
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -266,7 +288,7 @@ async def memory_taken_away_is_reached_no_more_once_drained(dut: Any, how: str) 
     for _ in range(20):
         await RisingEdge(dut.clk_i)
         assert (dut.mem_idle_o.value, dut.mem_drained_o.value) == (0, 1)
-    assert bench.cause() == "write-outside-window"
+    assert await bench.cause() == "write-outside-window"
     assert watch.addresses == [0x2000, 0x3000]
     await data(dut, 4)
     assert await answer(dut) == SLVERR
@@ -296,7 +318,7 @@ async def a_forced_close_finishes_bursts_and_leaks_nothing_to_the_next_module(du
         assert dut.slot_axi_rvalid.value == 0
     dut.slot_axi_rready.value = 0
     assert dut.mem_idle_o.value == 1
-    assert bench.cause() == "none"
+    assert await bench.cause() == "none"
     await request(dut, "ar", 0x2000, 1)
     assert await beats(dut) == [OKAY, OKAY]
 
@@ -314,4 +336,4 @@ async def outstanding_bursts_are_bounded(dut: Any) -> None:
     dut.slot_axi_arvalid.value = 1
     await ClockCycles(dut.clk_i, 40)
     assert len(watch.addresses) == int(dut.MaxOutstanding.value)
-    assert bench.cause() == "none"
+    assert await bench.cause() == "none"

@@ -3,7 +3,7 @@
 /// A gate (control path, memory path, interrupt) follows its `_open_i` after the synchroniser, two to three cycles late.
 /// While it is closed nothing from the slot crosses: no valid, no ready, no interrupt, whatever the slot drives; and the
 /// slot sees an idle bus: every valid and ready low, every payload zero. Toward the slot and toward the fabric every
-/// output is a flop.
+/// output is a flop. A channel of the control path takes a word every other cycle at most.
 ///
 /// Traffic in flight when a gate closes: words inside the decoupler are dropped, handshakes already done stay done, and
 /// nothing tells either side. So a gate is closed once the firewall reports the path idle, or by force, and then the
@@ -74,7 +74,7 @@ module decoupler
     irq_q <= slot_irq_i && irq_open && rst_ni;
   end
 
-  axil_skid u_ctrl (
+  axil_stage u_ctrl (
     .clk_i,
     .rst_ni(ctrl_open && rst_ni),
     .req_i(ctrl_req_i),

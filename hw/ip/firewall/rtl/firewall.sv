@@ -6,7 +6,7 @@
 /// - no byte outside an enabled window of the request's context is read or written;
 /// - every burst given to memory is finished: write data that does not come is made up with strobes low, responses that
 ///   are not taken are dropped; the slot can hold one burst up for `mem_timeout_i` cycles in all.
-/// The first thing that goes wrong is kept in `fault_o` until `clear_i`.
+/// The first thing that goes wrong is kept in `fault_o`, from the second cycle after it on, until `clear_i`.
 ///
 /// See `firewall_ctrl` and `firewall_mem` for what happens in each case. Settings are levels from flops on `clk_i`;
 /// timeouts may change while the path they belong to is idle, windows at any time: what was admitted goes on.

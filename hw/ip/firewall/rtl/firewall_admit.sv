@@ -33,7 +33,7 @@ module firewall_admit
   output logic                     admit_o,
   output logic                     legal_o,
   /// Why not, in that cycle.
-  output fault_t                   fault_o,
+  output cause_e                   cause_o,
   /// A burst is being refused and nothing else is under way, so it may be answered; its id and length.
   output logic                     answer_refused_o,
   output logic    [   IdWidth-1:0] refused_id_o,
@@ -67,25 +67,24 @@ module firewall_admit
     if (valid_i) allowed = burst_is_legal(ax_i.addr[PageBits-1:0], ax_i.len, ax_i.size, ax_i.burst);
   end
 
+  // Looked for while it is found whether AXI allows it; the two meet in the end.
   assign lookup_o = '{
-    look: allowed && !revoke_i,
+    look: valid_i,
     taken: admit_o,
     page: ax_i.addr[AddrWidth-1:PageBits],
     context_id: ax_i.user
   };
-  assign known = !lookup_o.look || lookup_i.hit || lookup_i.miss;
+  assign known = !allowed || (revoke_i || lookup_i.hit || lookup_i.miss);
 
-  assign ready_o = !block_i && !refusing_q && (!valid_q || ready_i) && count_q != count_t'(MaxOutstanding) && known;
+  assign ready_o = (!block_i && !refusing_q && (!valid_q || ready_i) && count_q != count_t'(MaxOutstanding)) && known;
   assign admit_o = valid_i && ready_o;
   assign legal_o = allowed && lookup_i.hit && !revoke_i;
 
   always_comb begin
-    fault_o = '{cause: CauseNone, addr: '0, context_id: '0};
+    cause_o = CauseNone;
     if (admit_o && !legal_o) begin
-      fault_o.addr = ax_i.addr;
-      fault_o.context_id = ax_i.user;
-      if (!allowed) fault_o.cause = CauseIllegalBurst;
-      else fault_o.cause = Write ? CauseWriteOutsideWindow : CauseReadOutsideWindow;
+      if (!allowed) cause_o = CauseIllegalBurst;
+      else cause_o = Write ? CauseWriteOutsideWindow : CauseReadOutsideWindow;
     end
   end
 

@@ -1,7 +1,7 @@
 /// The CPU's way to a slot's registers: every request is answered within a bound, whatever the slot does.
 ///
 /// An answer that fails - too late, path closed, or an error the module answered itself - reads 0xDEAD and the offset,
-/// with OKAY, or with SLVERR where `slverr_i` is set, and raises a fault for one cycle. A request is forwarded two
+/// with OKAY, or with SLVERR where `slverr_i` is set, and raises a fault for one cycle, the next. A request is forwarded two
 /// cycles after it is complete, and answered at most `timeout_i` + 4 cycles after. Reads and writes do not wait for each
 /// other. What the slot says unasked is dropped.
 module firewall_ctrl
@@ -165,14 +165,17 @@ module firewall_ctrl
     slot_req_o.r_ready = 1'b1;
   end
 
-  always_comb begin
-    fault_o = '{cause: CauseNone, addr: '0, context_id: '0};
-    if (write_timeout || write_refuse || (write_answer && slot_rsp_i.b_resp[1])) begin
-      fault_o.cause = write_timeout ? CauseControlTimeout : CauseControlRefused;
-      fault_o.addr = AddrWidth'(aw_q.addr);
+  // Told with the next cycle, as those of the memory path are.
+  always_ff @(posedge clk_i) begin
+    fault_o <= '{cause: CauseNone, addr: '0, context_id: '0};
+    if (!rst_ni) begin
+      // Nothing happened.
+    end else if (write_timeout || write_refuse || (write_answer && slot_rsp_i.b_resp[1])) begin
+      fault_o.cause <= write_timeout ? CauseControlTimeout : CauseControlRefused;
+      fault_o.addr <= AddrWidth'(aw_q.addr);
     end else if (read_timeout || read_refuse || (read_answer && slot_rsp_i.r.resp[1])) begin
-      fault_o.cause = read_timeout ? CauseControlTimeout : CauseControlRefused;
-      fault_o.addr = AddrWidth'(ar_q.addr);
+      fault_o.cause <= read_timeout ? CauseControlTimeout : CauseControlRefused;
+      fault_o.addr <= AddrWidth'(ar_q.addr);
     end
   end
 

@@ -5,9 +5,10 @@ module firewall_fault
   input  logic   clk_i,
   /// Synchronous reset, active low.
   input  logic   rst_ni,
-  /// Forget the fault. One that happens in the same cycle is kept: it is after, not before.
+  /// Forget the fault. One that happens in the same cycle is kept, though it is told with the next: it is after, not
+  /// before.
   input  logic   clear_i,
-  /// A fault in the cycle it happens; else with `cause` `CauseNone`.
+  /// A fault, one cycle after it happens; else with `cause` `CauseNone`.
   input  fault_t first_i,
   input  fault_t second_i,
   output fault_t fault_o
@@ -16,8 +17,8 @@ module firewall_fault
   fault_t fault_q;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) fault_q <= '{cause: CauseNone, addr: '0, context_id: '0};
-    else if (fault_q.cause == CauseNone || clear_i) begin
+    if (!rst_ni || clear_i) fault_q <= '{cause: CauseNone, addr: '0, context_id: '0};
+    else if (fault_q.cause == CauseNone) begin
       fault_q <= first_i.cause != CauseNone ? first_i : second_i;
     end
   end

@@ -37,7 +37,7 @@ module firewall_mem
   output logic                         idle_o,
   output logic                         drained_o,
   output logic                         isolated_o,
-  /// The fault of this cycle; else with `cause` `CauseNone`.
+  /// The fault of the cycle before; else with `cause` `CauseNone`.
   output fault_t                       fault_o,
   input  axi_req_t                     slot_req_i,
   output axi_rsp_t                     slot_rsp_o,

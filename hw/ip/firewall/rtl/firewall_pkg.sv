@@ -51,6 +51,12 @@ package firewall_pkg;
     logic [ContextWidth-1:0] context_id;
   } fault_t;
 
+  /// Whose fault it is.
+  typedef struct packed {
+    logic [AddrWidth-1:0]    addr;
+    logic [ContextWidth-1:0] context_id;
+  } blamed_t;
+
   /// Read data of a register access that failed: 0xDEAD, then the offset.
   function automatic logic [CtrlDataWidth-1:0] poison(logic [CtrlAddrWidth-1:0] addr);
     return {16'hDEAD, addr};
@@ -61,23 +67,17 @@ package firewall_pkg;
   /// Ref: IHI 0022, A3.4.1 "Address structure".
   function automatic logic burst_is_legal(logic [PageBits-1:0] addr, logic [7:0] len, logic [2:0] size,
                                           logic [1:0] burst);
-    logic [PageBits-1:0] mask;
-    logic [PageBits:0] first, bytes;
-    mask = (PageBits'(1) << size) - PageBits'(1);
-    first = {1'b0, addr & ~mask};
-    bytes = (PageBits + 1)'({1'b0, len} + 9'd1) << size;
-    if (size > 3'($clog2(StrbWidth))) return 1'b0;
-    unique case (burst)
-      // At most 16 beats, all in the container of the first.
-      BurstFixed: return len < 8'd16;
-      BurstIncr: return first + bytes <= (PageBits + 1)'(1) << PageBits;
-      // 2, 4, 8 or 16 beats from an aligned address; wraps within a container aligned to its own size.
-      BurstWrap: begin
-        return (len == 8'd1 || len == 8'd3 || len == 8'd7 || len == 8'd15)
-            && (addr & mask) == '0;
-      end
-      default: return 1'b0;
-    endcase
+    logic [PageBits-1:0] mask, after;
+    logic in_page, wraps;
+    mask = (PageBits'(1) << size[1:0]) - PageBits'(1);
+    // Beats of the page behind the first. Counted in beats, nothing is added before it is compared.
+    after = ~addr >> size[1:0];
+    in_page = after[PageBits-1:8] != '0 || len <= after[7:0];
+    // 2, 4, 8 or 16 beats from an aligned address; wraps within a container aligned to its own size.
+    wraps = (len == 8'd1 || len == 8'd3 || len == 8'd7 || len == 8'd15) && (addr & mask) == '0;
+    // FIXED: at most 16 beats, all in the container of the first.
+    return size <= 3'($clog2(StrbWidth))
+        && ((burst == BurstIncr && in_page) || (burst == BurstFixed && len < 8'd16) || (burst == BurstWrap && wraps));
   endfunction
 
 endpackage

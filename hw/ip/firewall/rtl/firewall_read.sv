@@ -20,7 +20,7 @@ module firewall_read
   input  logic                         revoke_i,
   output logic                         idle_o,
   output logic                         drained_o,
-  /// The fault of this cycle, and whether it leaves the slot's streams out of step.
+  /// The fault of the cycle before; and whether one of this cycle leaves the slot's streams out of step.
   output fault_t                       fault_o,
   output logic                         isolate_o,
   /// From the slot.
@@ -44,7 +44,7 @@ module firewall_read
   logic [7:0] refused_len, refused_beat_q;
   logic [TimeoutWidth-1:0] r_stall_q;
   r_t refused_r;
-  fault_t refusal;
+  cause_e refusal;
 
   firewall_admit #(
     .MaxOutstanding(MaxOutstanding),
@@ -64,7 +64,7 @@ module firewall_read
     .ax_o(ar_o),
     .admit_o(unused_admit),
     .legal_o(unused_legal),
-    .fault_o(refusal),
+    .cause_o(refusal),
     .answer_refused_o(answer_refused),
     .refused_id_o(refused_id),
     .refused_len_o(refused_len),
@@ -94,9 +94,14 @@ module firewall_read
 
   assign isolate_o = r_late;
 
-  always_comb begin
-    fault_o = refusal;
-    if (r_late) fault_o = '{cause: CauseResponseStalled, addr: ar_o.addr, context_id: ar_o.user};
+  // Told with the next cycle, as in `firewall_write`.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) fault_o <= '0;
+    else begin
+      fault_o.cause <= r_late ? CauseResponseStalled : refusal;
+      if (r_late) {fault_o.addr, fault_o.context_id} <= {ar_o.addr, ar_o.user};
+      else if (ar_valid_i) {fault_o.addr, fault_o.context_id} <= {ar_i.addr, ar_i.user};
+    end
   end
 
 endmodule

@@ -21,7 +21,7 @@ module firewall_write
   input  logic                         revoke_i,
   output logic                         idle_o,
   output logic                         drained_o,
-  /// The fault of this cycle, and whether it leaves the slot's streams out of step.
+  /// The fault of the cycle before; and whether one of this cycle leaves the slot's streams out of step.
   output fault_t                       fault_o,
   output logic                         isolate_o,
   /// From the slot.
@@ -72,7 +72,8 @@ module firewall_write
   logic admit, legal, answer_refused, finish;
   logic [IdWidth-1:0] refused_id;
   logic [7:0] unused_len;
-  fault_t refusal;
+  cause_e refusal, cause_d;
+  blamed_t blamed;
 
   logic w_free, w_step, w_last, w_wrong_last, w_late, b_late, b_local;
 
@@ -94,7 +95,7 @@ module firewall_write
     .ax_o(aw_o),
     .admit_o(admit),
     .legal_o(legal),
-    .fault_o(refusal),
+    .cause_o(refusal),
     .answer_refused_o(answer_refused),
     .refused_id_o(refused_id),
     .refused_len_o(unused_len),
@@ -167,11 +168,26 @@ module firewall_write
 
   assign isolate_o = w_wrong_last || w_late || b_late;
 
+  // Told with the next cycle. Where nothing else went wrong the address is that of the request that is offered: known
+  // before it is found whether it is refused.
   always_comb begin
-    fault_o = refusal;
-    if (w_wrong_last) fault_o = '{cause: CauseIllegalBurst, addr: head.addr, context_id: head.context_id};
-    else if (w_late) fault_o = '{cause: CauseWriteStalled, addr: head.addr, context_id: head.context_id};
-    else if (b_late) fault_o = '{cause: CauseResponseStalled, addr: aw_o.addr, context_id: aw_o.user};
+    cause_d = refusal;
+    blamed = '{addr: aw_i.addr, context_id: aw_i.user};
+    if (w_wrong_last || w_late) begin
+      cause_d = w_wrong_last ? CauseIllegalBurst : CauseWriteStalled;
+      blamed = '{addr: head.addr, context_id: head.context_id};
+    end else if (b_late) begin
+      cause_d = CauseResponseStalled;
+      blamed = '{addr: aw_o.addr, context_id: aw_o.user};
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) fault_o <= '0;
+    else begin
+      fault_o.cause <= cause_d;
+      if (aw_valid_i || isolate_o) {fault_o.addr, fault_o.context_id} <= blamed;
+    end
   end
 
 endmodule

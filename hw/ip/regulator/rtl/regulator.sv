@@ -40,20 +40,33 @@ module regulator
 );
 
   localparam int unsigned FractionBits = 16;
-  localparam int unsigned TokenWidth = 20 + FractionBits;
-  /// The longest burst: 256 beats of 8 bytes.
-  localparam logic [19:0] LeastBurst = 20'd2048;
+  localparam int unsigned WholeWidth = 20;
+  localparam int unsigned TokenWidth = WholeWidth + FractionBits;
+  /// Bits of a byte's number within a beat.
+  localparam int unsigned BeatBits = $clog2(StrbWidth);
+  /// The longest burst, 256 beats of 8 bytes, is a power of two.
+  localparam int unsigned LeastBits = 8 + BeatBits;
 
   typedef logic [TokenWidth-1:0] tokens_t;
+  typedef logic [WholeWidth-1:0] whole_t;
+  /// Tokens that pay for a beat.
+  typedef logic [WholeWidth-BeatBits-1:0] beats_t;
 
-  tokens_t tokens_q, tokens_d, full, cost;
+  tokens_t tokens_q, tokens_d;
   logic [TokenWidth:0] filled;
-  logic [11:0] bytes, used;
-  logic aw_valid_q, ar_valid_q, write_turn_q;
+  whole_t full;
+  beats_t beats_held;
+  logic [11:0] bytes;
+  logic aw_valid_q, ar_valid_q, write_turn_q, over;
   ax_t aw_q, ar_q, ax;
-  logic aw_can, ar_can, write, enough, admit;
+  logic aw_can, ar_can, aw_paid, ar_paid, write, enough, admit;
 
-  assign full = {(burst_i > LeastBurst ? burst_i : LeastBurst), {FractionBits{1'b0}}};
+  // The larger of the two, without a comparison.
+  always_comb begin
+    full = burst_i;
+    if (burst_i[WholeWidth-1:LeastBits] == '0) full = whole_t'(1) << LeastBits;
+  end
+
   assign aw_can = req_i.aw_valid && (!aw_valid_q || rsp_i.aw_ready);
   assign ar_can = req_i.ar_valid && (!ar_valid_q || rsp_i.ar_ready);
 
@@ -61,37 +74,38 @@ module regulator
     write = 1'b0;
     admit = 1'b0;
     enough = 1'b0;
+    aw_paid = 1'b0;
+    ar_paid = 1'b0;
     bytes = '0;
-    used = '0;
-    cost = '0;
     ax = '0;
     if (aw_can || ar_can) begin
       write = aw_can && (write_turn_q || !ar_can);
       ax = write ? req_i.aw : req_i.ar;
       bytes = (12'(ax.len) + 12'd1) << ax.size;
-      used = (12'(ax.len) + 12'd1) << $clog2(StrbWidth);
-      cost = tokens_t'(used) << FractionBits;
-      enough = !enable_i || tokens_q >= cost;
+      // Beats are one more than `len`; parts of a beat pay for nothing. Both are compared while it is found whose turn it is.
+      aw_paid = !enable_i || beats_held > beats_t'(req_i.aw.len);
+      ar_paid = !enable_i || beats_held > beats_t'(req_i.ar.len);
+      enough = write ? aw_paid : ar_paid;
       admit = enough;
     end
   end
 
+  assign beats_held = tokens_q[TokenWidth-1:FractionBits+BeatBits];
+
   always_comb begin
-    filled = {1'b0, tokens_q};
-    tokens_d = tokens_q;
-    if (!enable_i) begin
-      tokens_d = full;
-    end else if (tokens_q != full || admit) begin
-      filled = {1'b0, tokens_q} + (TokenWidth + 1)'(rate_i);
-      tokens_d = (filled > {1'b0, full} ? full : filled[TokenWidth-1:0]);
-      // What was admitted was there before the refill, so this does not go below zero.
-      if (admit) tokens_d = tokens_d - cost;
+    filled = {1'b0, tokens_q} + (TokenWidth + 1)'(rate_i);
+    // Full to the byte is full, whatever fraction is beside it.
+    over = !enable_i || filled[TokenWidth:FractionBits] >= (WholeWidth + 1)'(full);
+    tokens_d = over ? {full, {FractionBits{1'b0}}} : filled[TokenWidth-1:0];
+    // What was admitted was there before the refill, so this does not go below zero.
+    if (admit && enable_i) begin
+      tokens_d[TokenWidth-1:FractionBits+BeatBits] -= (beats_t'(ax.len) + beats_t'(1));
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) tokens_q <= '0;
-    else if (tokens_d != tokens_q) tokens_q <= tokens_d;
+    else tokens_q <= tokens_d;
   end
 
   always_ff @(posedge clk_i) begin
@@ -146,7 +160,7 @@ module regulator
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       AdmittedWithinTokens_A :
-      assert (!admit || !enable_i || cost <= tokens_q)
+      assert (!admit || !enable_i || beats_held > beats_t'(ax.len))
       else $error("regulator: a burst was admitted without tokens");
     end
   end

@@ -81,7 +81,7 @@ module slot_ctrl
   end
 
   logic sel, held_q;
-  logic window_sel, clock_check, clock_busy, clock_alive, clock_lost, clock_lost_q, clock_first_q;
+  logic clock_check, clock_busy, clock_alive, clock_lost, clock_told_q, clock_lost_q, clock_first_q;
   logic [15:0] clock_timeout;
   logic [7:0] fault_enable;
   logic [8:1] causes;
@@ -113,9 +113,12 @@ module slot_ctrl
     .ack_o,
     .err_o,
     .rdata_o,
-    .window_sel_o(window_sel),
+    // What follows is told without what the other holds back.
+    // verilator lint_off PINCONNECTEMPTY
+    .window_sel_o(),
     .window_rdata_i(window_rdata_i),
-    .counter_sel_o,
+    .counter_sel_o(),
+    // verilator lint_on PINCONNECTEMPTY
     .counter_rdata_i,
     .control_open_control_o(open_control_o),
     .control_open_memory_o(open_memory_o),
@@ -173,7 +176,10 @@ module slot_ctrl
   assign counter_word_o = 5'(addr_i[6:2]);
 
   // Windows: 16 bytes each; a word is written whole.
-  assign window_sel_o = window_sel;
+  assign window_sel_o = (sel_i || held_q) && windows_ready_i
+      && addr_i[15:8] == slot_ctrl_regs_pkg::WindowBaseOffset[15:8];
+  assign counter_sel_o = (sel_i || held_q) && !monitor_busy_i
+      && addr_i[15:9] == slot_ctrl_regs_pkg::CounterLoOffset[15:9];
   assign window_index_o = addr_i[7:4];
   assign window_word_o = addr_i[3:2];
 
@@ -189,11 +195,17 @@ module slot_ctrl
     .lost_o(clock_lost)
   );
 
+  // A cycle later, as the firewall tells its faults: so that which came first is known.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || fault_clear_o) clock_told_q <= 1'b0;
+    else clock_told_q <= clock_lost;
+  end
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni || fault_clear_o) begin
       clock_lost_q <= 1'b0;
       clock_first_q <= 1'b0;
-    end else if (clock_lost && !clock_lost_q) begin
+    end else if (clock_told_q && !clock_lost_q) begin
       clock_lost_q <= 1'b1;
       clock_first_q <= fault_i.cause == CauseNone;
     end

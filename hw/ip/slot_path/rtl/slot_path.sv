@@ -51,6 +51,9 @@ module slot_path
   output logic         wake_o
 );
 
+  /// Non-secure data, unprivileged: AxPROT of whatever a slot asks of memory.
+  localparam logic [2:0] ProtData = 3'b010;
+
   // Settings and reports of the control bank.
   logic run, open_control, open_memory, open_interrupt, fence, quiesce, revoke, slverr, fault_clear, regulate;
   logic [15:0] control_timeout, memory_timeout;
@@ -83,7 +86,7 @@ module slot_path
   // Control path: bridge, firewall, crossing, decoupler. Memory path the other way.
   lite_req_t cpu_req, guarded_req, crossed_req;
   lite_rsp_t cpu_rsp, guarded_rsp, crossed_rsp;
-  axi_req_t gate_req, shell_req, checked_req, regulated_req, ready_req;
+  axi_req_t plain_req, gate_req, shell_req, checked_req, regulated_req, ready_req;
   axi_rsp_t gate_rsp, shell_rsp, checked_rsp, regulated_rsp, ready_rsp;
 
   slot_ctrl u_slot_ctrl (
@@ -210,7 +213,10 @@ module slot_path
     .mem_rsp_i(checked_rsp)
   );
 
-  axil_cdc u_ctrl_cdc (
+  // One access of each direction is under way at a time.
+  axil_cdc #(
+    .Depth(1)
+  ) u_ctrl_cdc (
     .src_clk_i(clk_i),
     .src_rst_ni(path_rst_n),
     .src_req_i(guarded_req),
@@ -232,6 +238,15 @@ module slot_path
     .dst_rsp_i(shell_rsp)
   );
 
+  // What a module says of protection and urgency goes no further.
+  always_comb begin
+    plain_req = slot_mem_req_i;
+    plain_req.aw.prot = ProtData;
+    plain_req.aw.qos = '0;
+    plain_req.ar.prot = ProtData;
+    plain_req.ar.qos = '0;
+  end
+
   decoupler u_decoupler (
     .clk_i(slot_clk_i),
     .rst_ni(far_rst_n),
@@ -248,7 +263,7 @@ module slot_path
     .ctrl_rsp_o(crossed_rsp),
     .slot_ctrl_req_o,
     .slot_ctrl_rsp_i,
-    .slot_mem_req_i,
+    .slot_mem_req_i(plain_req),
     .slot_mem_rsp_o,
     .mem_req_o(gate_req),
     .mem_rsp_i(gate_rsp),
