@@ -1,7 +1,8 @@
 /// Control and status registers: one set a warp, what a trap leaves in every lane, the constants, and the window on the
 /// counters.
 ///
-/// Reads are combinational for the instruction in the execute stage. docs/reference/gpu-csrs.md lists them.
+/// Reads are combinational for the instruction in the execute stage. docs/reference/gpu-csrs.md lists them. Which accesses are
+/// legal is the decoder's; of others nothing is shown here.
 module gpu_csr
   import gpu_pkg::*;
 #(
@@ -30,7 +31,6 @@ module gpu_csr
   input  logic [31:0]          lane_operand_i [Threads],
   /// The write takes place (no trap).
   input  logic                 commit_i,
-  output logic                 illegal_o,
   output logic [31:0]          value_o [Threads],
 
   // Facts
@@ -76,7 +76,7 @@ module gpu_csr
   logic [7:0] class_q;
 
   logic [31:0] common, written;
-  logic known, by_lane, hart, trap_state, window;
+  logic by_lane, hart, trap_state;
   logic [5:0] window_index;
 
   assign mtvec_o = mtvec_q[warp_i];
@@ -90,7 +90,6 @@ module gpu_csr
   end
 
   // Counter window: 0xB03 to 0xB1F show a class's counters from the first on.
-  assign window = addr_i[11:8] == 4'hb && addr_i[6:5] == '0;
   always_comb begin
     window_index = 6'h3f;
     if (addr_i[4:0] == 5'd0) window_index = 6'(CntCycles);
@@ -101,16 +100,15 @@ module gpu_csr
   assign counter_index_o = window_index;
 
   always_comb begin
-    known = 1'b1;
     by_lane = 1'b0;
     hart = 1'b0;
     trap_state = 1'b0;
     common = '0;
     if (access_i) begin
       unique case (addr_i)
-        12'h001: begin common = {27'd0, fcsr_q[warp_i][4:0]}; known = Fpu; end
-        12'h002: begin common = {29'd0, fcsr_q[warp_i][7:5]}; known = Fpu; end
-        12'h003: begin common = {24'd0, fcsr_q[warp_i]}; known = Fpu; end
+        12'h001: common = {27'd0, fcsr_q[warp_i][4:0]};
+        12'h002: common = {29'd0, fcsr_q[warp_i][7:5]};
+        12'h003: common = {24'd0, fcsr_q[warp_i]};
         12'h300: common = Fpu ? 32'h8000_7800 : 32'h0000_1800;
         12'h301: common = 32'h4000_1100 | (Fpu ? 32'h20 : 32'h0);
         12'h304, 12'h344, 12'hf11, 12'hf12, 12'hf13, 12'hf15: common = '0;
@@ -132,15 +130,10 @@ module gpu_csr
         12'hf14: hart = 1'b1;
         12'hc00, 12'hc02: common = counter_i[31:0];
         12'hc80, 12'hc82: common = counter_i[63:32];
-        default: begin
-          known = window && addr_i[4:0] != 5'd1;
-          common = addr_i[7] ? counter_i[63:32] : counter_i[31:0];
-        end
+        default: common = addr_i[7] ? counter_i[63:32] : counter_i[31:0];
       endcase
     end
   end
-
-  assign illegal_o = access_i && (!known || (writes_i && addr_i[11:10] == 2'b11));
 
   always_comb begin
     for (int t = 0; t < int'(Threads); t++) begin

@@ -28,6 +28,27 @@ module gpu_decode
   assign imm_u = {instr_i[31:12], 12'd0};
   assign imm_j = {{12{instr_i[31]}}, instr_i[19:12], instr_i[20], instr_i[30:21], 1'b0};
 
+  // Whether there is a control and status register of this number, and whether the instruction may do with it what it asks.
+  logic csr_known, csr_writes;
+
+  always_comb begin
+    csr_writes = funct3[1:0] == 2'd1 || rs1 != '0;
+    csr_known = 1'b0;
+    if (instr_i[6:0] == 7'h73) begin
+      unique case (imm_i[11:0])
+        12'h001, 12'h002, 12'h003: csr_known = Fpu;
+        12'h300, 12'h301, 12'h304, 12'h305, 12'h340, 12'h341, 12'h342, 12'h343, 12'h344: csr_known = 1'b1;
+        12'h7c0, 12'h7c1, 12'h7c2: csr_known = 1'b1;
+        12'hc00, 12'hc02, 12'hc80, 12'hc82: csr_known = 1'b1;
+        12'hcc0, 12'hcc1, 12'hcc2, 12'hcc3, 12'hcc4: csr_known = 1'b1;
+        12'hf11, 12'hf12, 12'hf13, 12'hf14, 12'hf15: csr_known = 1'b1;
+        12'hfc0, 12'hfc1, 12'hfc2, 12'hfc3, 12'hfd0: csr_known = 1'b1;
+        // The window on the counters.
+        default: csr_known = imm_i[11:8] == 4'hb && imm_i[6:5] == '0 && imm_i[4:0] != 5'd1;
+      endcase
+    end
+  end
+
   always_comb begin
     op_o = '0;
     needs_o = '0;
@@ -114,7 +135,7 @@ module gpu_decode
       end
       7'h73: begin
         if (funct3[1:0] != '0) begin
-          op_o.unit = UnitCsr;
+          if (csr_known && !(csr_writes && imm_i[11:10] == 2'b11)) op_o.unit = UnitCsr;
           if (funct3[2]) needs_o.reads.rs1 = '0;
           op_o.rd_we = rd != '0;
         end else if (funct3 == '0 && rd == '0 && rs1 == '0) begin

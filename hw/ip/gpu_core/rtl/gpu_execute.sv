@@ -144,7 +144,7 @@ module gpu_execute
 
   // ---- Traps
 
-  logic csr_illegal, rm_bad;
+  logic rm_bad;
   logic [2:0] frm;
   logic [31:0] target;
   mask_t trap;
@@ -155,7 +155,7 @@ module gpu_execute
 
   gpu_trap #(.Threads(Threads)) u_trap (
     .go_i(go), .unit_i(unit), .sub_i(sub), .instr_i(execute_i.instr), .mask_i(mask), .taken_i(taken),
-    .target_i(target), .address_i(address_o), .csr_illegal_i(csr_illegal), .rm_bad_i(rm_bad), .trap_o(trap),
+    .target_i(target), .address_i(address_o), .rm_bad_i(rm_bad), .trap_o(trap),
     .trap_cause_o, .trap_value_o, .trap_top_o(fatal_value_o)
   );
 
@@ -329,7 +329,7 @@ module gpu_execute
     .clear_i, .clear_warp_i(clear_row_i), .start_i(begin_i), .start_arg_i,
     .access_i(go && unit == UnitCsr), .addr_i(execute_i.op.imm[11:0]), .warp_i(warp), .writes_i(csr_writes),
     .op_i(sub[1:0]), .operand_i(sub[2] ? {27'd0, execute_i.instr[19:15]} : scalar1), .lane_operand_i(csr_operand),
-    .commit_i(retire_o), .illegal_o(csr_illegal), .value_o(csr_value),
+    .commit_i(retire_o), .value_o(csr_value),
     .core_id_i, .num_cores_i, .cap_i, .active_i, .mask_i(mask), .counter_index_o, .counter_i,
     .trap_i((mtvec != '0) ? trap : '0), .trap_pc_i(pc), .trap_cause_i(trap_cause_o),
     .trap_value_i(trap_value_o), .trap_depth_i(execute_i.from.depth),

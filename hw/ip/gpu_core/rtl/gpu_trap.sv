@@ -12,7 +12,6 @@ module gpu_trap
   input  logic [Threads-1:0]      taken_i,
   input  logic [31:0]             target_i,
   input  logic [31:0]             address_i [Threads],
-  input  logic                    csr_illegal_i,
   input  logic                    rm_bad_i,
   output logic [Threads-1:0]      trap_o,
   output logic [4:0]              trap_cause_o,
@@ -44,10 +43,6 @@ module gpu_trap
       unique case (unit_i)
         UnitIllegal: begin
           trap_o = mask_i;
-          trap_common = instr_i;
-        end
-        UnitCsr: begin
-          if (csr_illegal_i) trap_o = mask_i;
           trap_common = instr_i;
         end
         UnitFpu: begin
