@@ -41,6 +41,8 @@ from eddy.store.submissions import LAST_ID, draft
 
 FEED = 500
 """Events of a feed that are read at once."""
+SWITCHED_S = 5.0
+"""Wall seconds within which another price policy is in force, while the board is there."""
 COMPILATIONS = 2
 """Kernels that are compiled at the same time; more submissions wait for their turn, the others do not."""
 
@@ -249,10 +251,14 @@ class Hypervisor:
         self._turning.awaken()
 
     async def switch_price(self, policy: PricePolicy) -> None:
-        """Have another policy share the cores of clusters; kernels that run go on."""
+        """Have another policy share the cores of clusters, and wait until it does; kernels that run go on."""
         await self._turning.ready.wait()
-        await anyio.to_thread.run_sync(self._engine.intake.switch_price, policy)
+        intake, price = self._engine.intake, self._engine.price
+        await anyio.to_thread.run_sync(intake.switch_price, policy)
         self._turning.awaken()
+        with anyio.move_on_after(SWITCHED_S):  # longer only where the board went away, or somebody switched again
+            while price is not None and intake.price is policy and price.policy_name != policy.name:
+                await anyio.sleep(0.002)
 
     async def account(self) -> None:
         """Have the use of slots and cores written down up to now; where the board is away, up to when it went."""
