@@ -27,7 +27,7 @@ MUTATIONS = [
         ),
     ),
     ("bucket", Mutation("reads are free", "regulator.sv", "if (admit && enable_i)", "if (admit && enable_i && write)")),
-    ("turns of three", Mutation("all cost the same", "fair_turns.sv", "credit_t'({1'b0, cost_i[i]})", "credit_t'(1)")),
+    ("turns of three", Mutation("all cost the same", "fair_turns.sv", "credit_t'({1'b0, cost})", "credit_t'(1)")),
 ]
 
 

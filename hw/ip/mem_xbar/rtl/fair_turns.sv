@@ -34,9 +34,8 @@ module fair_turns #(
   typedef logic signed [$clog2(Quantum)+1:0] credit_t;
 
   credit_t credit_q [NumSlots];
-  credit_t credit_d [NumSlots];
   // Those with credit; the one that went last, and all after it.
-  mask_t able_q, able_d, from_q;
+  mask_t able_q, from_q;
   mask_t rich, chosen;
   logic new_round;
 
@@ -45,6 +44,11 @@ module fair_turns #(
   always_comb begin
     rich = ask_i & able_q;
     new_round = rich == '0;
+    chosen = '0;
+`ifndef SYNTHESIS
+    // The first of nothing is nothing: simulation need not look for it in every cycle in which nobody asks.
+    if (ask_i != '0)
+`endif
     chosen = new_round ? first(ask_i, from_q) : first(rich, from_q);
   end
 
@@ -56,14 +60,12 @@ module fair_turns #(
     return lowest[2*NumSlots-1:NumSlots] | lowest[NumSlots-1:0];
   endfunction
 
-  always_comb begin
-    for (int i = 0; i < int'(NumSlots); i++) begin
-      credit_d[i] = credit_q[i];
-      if (new_round) credit_d[i] = able_q[i] ? credit_t'(Quantum) : credit_q[i] + credit_t'(Quantum);
-      if (chosen[i]) credit_d[i] = credit_d[i] - credit_t'({1'b0, cost_i[i]});
-      able_d[i] = credit_d[i] > 0;
-    end
-  end
+  // What a slot has left after a request; looked at only where one is taken.
+  function automatic credit_t left(credit_t credit, logic able, logic spends, logic [$clog2(Quantum):0] cost);
+    left = credit;
+    if (new_round) left = able ? credit_t'(Quantum) : credit + credit_t'(Quantum);
+    if (spends) left = left - credit_t'({1'b0, cost});
+  endfunction
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -72,8 +74,10 @@ module fair_turns #(
       for (int i = 0; i < int'(NumSlots); i++) credit_q[i] <= '0;
     end else if (take_i) begin
       from_q <= -chosen;
-      able_q <= able_d;
-      credit_q <= credit_d;
+      for (int i = 0; i < int'(NumSlots); i++) begin
+        credit_q[i] <= left(credit_q[i], able_q[i], chosen[i], cost_i[i]);
+        able_q[i] <= left(credit_q[i], able_q[i], chosen[i], cost_i[i]) > 0;
+      end
     end
   end
 

@@ -181,12 +181,16 @@ module mem_xbar
       if (ar_take != (r_take && r_last_i)) reads_q <= ar_take ? reads_q + reads_t'(1) : reads_q - reads_t'(1);
       if (ar_take || r_take) read_beats_q <= (read_beats_q + beats_t'(ar_take) - beats_t'(r_take)) + ar_beats;
       if (aw_take || b_take) write_beats_q <= (write_beats_q + beats_t'(aw_take) - b_beats) + aw_beats;
-      for (int i = 0; i < NumSlots; i++) begin
-        if (aw_take && aw_chosen[i]) begin
-          aw_page_q[i] <= aw_page[i];
-          len_in_q[i] <= len_in_q[i] + IndexWidth'(1);
+      if (aw_take) begin
+        for (int i = 0; i < NumSlots; i++) begin
+          if (aw_chosen[i]) begin
+            aw_page_q[i] <= aw_page[i];
+            len_in_q[i] <= len_in_q[i] + IndexWidth'(1);
+          end
         end
-        if (ar_take && ar_chosen[i]) ar_page_q[i] <= ar_page[i];
+      end
+      if (ar_take) begin
+        for (int i = 0; i < NumSlots; i++) if (ar_chosen[i]) ar_page_q[i] <= ar_page[i];
       end
       if (b_take) len_out_q[b_slot] <= len_out_q[b_slot] + IndexWidth'(1);
     end
