@@ -15,6 +15,7 @@ from eddy.board.profile import Profile
 from eddy.core.errors import ConfigurationFailed, EddyError, InvalidRequest
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleManifest
+from eddy_drivers.regs.icap_engine import Cause
 
 from eddy_sim import bitfile, build
 
@@ -30,6 +31,24 @@ class LoadRefused(ConfigurationFailed, OSError):
     def __init__(self, number: int, message: str, **details: Any) -> None:
         super().__init__(message, cause="configuration-error", **details)
         self.errno, self.strerror = number, message
+
+
+def port_failure(kind: str, region: str, cause: Cause) -> LoadRefused:
+    """Why a load failed at the port: an engine names the cause, the processor's port does not.
+
+    Args:
+        kind: Of the port, as the profile says.
+        region: The slot's.
+        cause: What an engine found.
+    """
+    if kind != "icap":
+        return LoadRefused(errno.EIO, f"the configuration port reported an error while loading {region}")
+    name = cause.name.lower()
+    return LoadRefused(
+        errno.EIO,
+        f"the configuration engine ended the load of {region}: {name} (docs/reference/registers/icap_engine.md)",
+        engine=name,
+    )
 
 
 def read_image(path: Path, profile: Profile) -> tuple[bitfile.Identity, bytes]:

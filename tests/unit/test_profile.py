@@ -79,3 +79,26 @@ def test_configurations_name_a_module_for_every_slot_of_the_gpu_pool() -> None:
             parse_profile("x", data | {"configurations": {"CFG1": wrong}})
     with pytest.raises(InvalidRequest):
         parse_profile("x", data | {"configurations": {"CFG1": "gpu_1c4w4t"}})
+
+
+def test_an_engines_rate_follows_from_its_words_and_the_clock() -> None:
+    data = good()
+    engine = {"kind": "icap", "words_per_cycle": 1, "storage_bytes_per_s": 1e7, "source": "here"}
+    assert parse_profile("x", {**data, "configuration": engine}).configuration.bytes_per_s == 4e8
+    twice = {**data, "shell_hz": 2e8, "configuration": engine}
+    assert parse_profile("x", twice).configuration.bytes_per_s == 8e8
+
+
+@pytest.mark.parametrize(
+    "change", [{"kind": "icap"}, {"words_per_cycle": 1}, {"kind": "icap", "words_per_cycle": 1, "bytes_per_s": 1.0}]
+)
+def test_a_rate_is_stated_or_derived_and_not_both(change: dict[str, Any]) -> None:
+    data = good()
+    with pytest.raises(InvalidRequest, match="states"):
+        parse_profile("x", {**data, "configuration": {**data["configuration"], **change}})
+
+
+def test_a_profile_that_extends_another_may_have_an_engine_instead_of_its_port() -> None:
+    port = load_profile("kv260_icap").configuration
+    assert (port.kind, port.words_per_cycle, port.bytes_per_s) == ("icap", 1, 4e8)
+    assert load_profile("kv260").configuration.words_per_cycle == 0

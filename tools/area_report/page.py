@@ -69,7 +69,8 @@ What a profile with `cache_bytes` has between the crossbar and memory; the shell
 """,
     "ps": """## Toward the processing system
 
-The adapters between the shell and the ports of a Zynq UltraScale+, once a board.
+The adapters between the shell and the ports of a Zynq UltraScale+, and the engine of its configuration port, once a
+board.
 """,
     "module": """## Reconfigurable modules
 

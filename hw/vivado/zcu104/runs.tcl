@@ -21,13 +21,14 @@ module image_front image_front hw/ip/image_front/image_front.f {}
 module knn_init knn_init hw/ip/knn_init/knn_init.f {}
 module knn_predict knn_predict hw/ip/knn_predict/knn_predict.f {}
 module knn_search knn_search hw/ip/knn_search/knn_search.f {}
+module knn_whole knn_whole hw/ip/knn_whole/knn_whole.f {}
 module level_shift level_shift hw/ip/level_shift/level_shift.f {}
 module quantize quantize hw/ip/quantize/quantize.f {}
 module reconstruct reconstruct hw/ip/reconstruct/reconstruct.f {}
 module render_cull render_cull hw/ip/render_cull/render_cull.f {}
 module render_project render_project hw/ip/render_project/render_project.f {}
 module render_rasterise render_rasterise hw/ip/render_rasterise/render_rasterise.f {}
-slot 0 {u_zynqmp/gen_slots[0].u_slot} 100.000000 {conv_pool dct dense dequantize flow_calc flow_gradient_weight flow_gradient_xy flow_gradient_z flow_outer_product flow_read_input flow_tensor_weight idct image_back image_front knn_init knn_predict knn_search level_shift quantize reconstruct render_cull render_project render_rasterise}
-slot 1 {u_zynqmp/gen_slots[1].u_slot} 100.000000 {conv_pool dct dense dequantize flow_calc flow_gradient_weight flow_gradient_xy flow_gradient_z flow_outer_product flow_read_input flow_tensor_weight idct image_back image_front knn_init knn_predict knn_search level_shift quantize reconstruct render_cull render_project render_rasterise}
-slot 2 {u_zynqmp/gen_slots[2].u_slot} 100.000000 {conv_pool dct dense dequantize flow_calc flow_gradient_weight flow_gradient_xy flow_gradient_z flow_outer_product flow_read_input flow_tensor_weight gpu_1c4w4t idct image_back image_front knn_init knn_predict knn_search level_shift quantize reconstruct render_cull render_project render_rasterise}
-slot 3 {u_zynqmp/gen_slots[3].u_slot} 100.000000 {conv_pool dct dense dequantize flow_calc flow_gradient_weight flow_gradient_xy flow_gradient_z flow_outer_product flow_read_input flow_tensor_weight gpu_1c4w4t idct image_back image_front knn_init knn_predict knn_search level_shift quantize reconstruct render_cull render_project render_rasterise}
+slot 0 {u_zynqmp/gen_slots[0].u_slot} 100.000000 {conv_pool dct dense dequantize flow_calc flow_gradient_weight flow_gradient_xy flow_gradient_z flow_outer_product flow_read_input flow_tensor_weight idct image_back image_front knn_init knn_predict knn_search knn_whole level_shift quantize reconstruct render_cull render_project render_rasterise}
+slot 1 {u_zynqmp/gen_slots[1].u_slot} 100.000000 {conv_pool dct dense dequantize flow_calc flow_gradient_weight flow_gradient_xy flow_gradient_z flow_outer_product flow_read_input flow_tensor_weight idct image_back image_front knn_init knn_predict knn_search knn_whole level_shift quantize reconstruct render_cull render_project render_rasterise}
+slot 2 {u_zynqmp/gen_slots[2].u_slot} 100.000000 {conv_pool dct dense dequantize flow_calc flow_gradient_weight flow_gradient_xy flow_gradient_z flow_outer_product flow_read_input flow_tensor_weight gpu_1c4w4t idct image_back image_front knn_init knn_predict knn_search knn_whole level_shift quantize reconstruct render_cull render_project render_rasterise}
+slot 3 {u_zynqmp/gen_slots[3].u_slot} 100.000000 {conv_pool dct dense dequantize flow_calc flow_gradient_weight flow_gradient_xy flow_gradient_z flow_outer_product flow_read_input flow_tensor_weight gpu_1c4w4t idct image_back image_front knn_init knn_predict knn_search knn_whole level_shift quantize reconstruct render_cull render_project render_rasterise}

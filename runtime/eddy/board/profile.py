@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from eddy.board.measured import WORD_BYTES, with_measured
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.slots import Pool, SlotDescription
 
@@ -23,12 +25,14 @@ class PortRates:
     """How partial bitstreams get in.
 
     Attributes:
-        kind: ``pcap``: the processor's port; ``icap``: the shell's own engine (`hw/ip/icap_dma`), which reads the image
-            from memory.
-        bytes_per_s: Rate at which the port takes an image.
+        kind: ``pcap``: the processor's port; ``icap``: the fabric's own engine (`hw/ip/icap_engine`), which reads the
+            image from memory.
+        bytes_per_s: Rate at which the port takes an image; of an engine that of its words at the shell's clock.
         storage_bytes_per_s: Rate of reading an image that is not in memory yet.
         source: Where the figures come from.
         image_cache_bytes: Memory for images that were read, so that they need no read again.
+        words_per_cycle: Words of 32 bits that an engine writes in a cycle of the shell's clock, as its bench measures
+            it; 0 of other ports.
     """
 
     kind: str
@@ -36,6 +40,7 @@ class PortRates:
     storage_bytes_per_s: float
     source: str
     image_cache_bytes: int = 64 << 20
+    words_per_cycle: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +142,12 @@ def profile_names() -> tuple[str, ...]:
     return tuple(sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".yaml")))
 
 
-def load_profile(name: str) -> Profile:
+def load_profile(name: str, measured: Path | None = None) -> Profile:
     """Read a profile by name.
+
+    Args:
+        name: Its name.
+        measured: Folder of values measured on this board, which replace planned ones (`eddy.board.measured`).
 
     Raises:
         NotFound: There is none of that name; says which there are.
@@ -150,7 +159,7 @@ def load_profile(name: str) -> Profile:
             field="profile",
             allowed=profile_names(),
         )
-    return parse_profile(name, _read(name))
+    return parse_profile(name, with_measured(_read(name), name, measured))
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -160,7 +169,10 @@ def _read(name: str) -> dict[str, Any]:
     if "extends" not in data:
         return data
     base = _read(str(data.pop("extends")))
-    return {**base, **data, "configuration": {**base["configuration"], **data.get("configuration", {})}}
+    port = {**base["configuration"], **data.get("configuration", {})}
+    if "words_per_cycle" in data.get("configuration", {}):
+        port.pop("bytes_per_s", None)
+    return {**base, **data, "configuration": port}
 
 
 def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
@@ -176,7 +188,7 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
             part=str(data["part"]),
             shell_hz=float(data["shell_hz"]),
             slots=tuple(_slot(index, slot) for index, slot in enumerate(data["slots"])),
-            configuration=PortRates(**data["configuration"]),
+            configuration=_port(data["configuration"], float(data["shell_hz"])),
             dram=Dram(**data["dram"]),
             arena=ArenaRange(**data["arena"]),
             memory_share=float(data["memory_share"]),
@@ -195,6 +207,16 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
         raise InvalidRequest(f"profile {name}: {error}", field="profile") from error
     _check(profile)
     return profile
+
+
+def _port(data: Mapping[str, Any], shell_hz: float) -> PortRates:
+    """The configuration port: an engine's rate follows from its words a cycle, any other's is stated."""
+    engine = data["kind"] == "icap"
+    stated, derived = ("words_per_cycle", "bytes_per_s") if engine else ("bytes_per_s", "words_per_cycle")
+    if stated not in data or derived in data:
+        raise ValueError(f"a configuration port of kind {data['kind']} states {stated}, and no {derived}")
+    rate = data["words_per_cycle"] * WORD_BYTES * shell_hz if engine else data["bytes_per_s"]
+    return PortRates(**{**data, "bytes_per_s": rate})
 
 
 def _slot(index: int, data: Mapping[str, Any]) -> SlotDescription:

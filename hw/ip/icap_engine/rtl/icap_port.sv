@@ -1,0 +1,183 @@
+/// Writes words to the fabric's configuration port (ICAPE3), and says how it went.
+///
+/// A load opens the port when AVAIL is high, writes exactly the words it was told of, a word a cycle at most, and has ended
+/// when PRDONE has fallen and risen again. Pauses are cycles without CSIB. RDWRB changes only while CSIB is high, except in
+/// the abort sequence of UG570 ("SelectMAP ABORT"): RDWRB rises while CSIB is low, for four cycles, after which the device is
+/// out of any packet and waits for a synchronisation word. It is what ends a load that did not go well. At rest CSIB and RDWRB
+/// are high. Each byte's bits go the other way round (UG570, "Parallel Bus Bit Order"). All outputs to the port are flops.
+///
+/// AVAIL that falls during a load is an error: a word is on its way by then, and nothing says whether it was taken. What is
+/// left to do is to close: the port is somebody else's.
+module icap_port (
+  input  logic        clk_i,
+  /// Synchronous reset, active low.
+  input  logic        rst_ni,
+
+  /// Pulse: begin, where `rest_o`. Rehearse: take the words and leave the port alone.
+  input  logic        start_i,
+  input  logic        rehearse_i,
+  input  logic [23:0] words_i,
+  /// Pulse: end the load.
+  input  logic        stop_i,
+
+  input  logic [31:0] word_i,
+  input  logic        word_valid_i,
+  output logic        word_ready_o,
+
+  output logic        csib_o,
+  output logic        rdwrb_o,
+  output logic [31:0] i_o,
+  input  logic [31:0] o_i,
+  input  logic        avail_i,
+  input  logic        prdone_i,
+  input  logic        prerror_i,
+
+  /// Nothing is under way.
+  output logic        rest_o,
+  /// Levels of a load: it waits for the port; for words; for the device's end; that was reached.
+  output logic        waits_o,
+  output logic        writes_o,
+  output logic        settles_o,
+  output logic        good_o,
+  /// AVAIL fell; the device reports an error.
+  output logic        lost_o,
+  output logic        error_o,
+  /// Words that were not written yet.
+  output logic [23:0] left_o,
+  /// Pulse: a word goes to the port; which.
+  output logic        wrote_o,
+  /// O[7:4] at the end of the last abort sequence.
+  output logic [3:0]  said_o
+);
+
+  typedef enum logic [2:0] {Rest, Wait, Open, Write, Settle, Close, Abort} state_e;
+
+  state_e state_q;
+  logic rehearse_q, csib_q, rdwrb_q, fell_q, prdone_q, prerror_q, prerror_was_q, avail_q;
+  logic [31:0] i_q;
+  logic [23:0] left_q;
+  logic [2:0] abort_q;
+  logic [3:0] said_q;
+  logic take, under_way;
+
+  function automatic logic [31:0] swapped(input logic [31:0] word);
+    for (int b = 0; b < 4; b++) for (int k = 0; k < 8; k++) swapped[8*b+k] = word[8*b+7-k];
+  endfunction
+
+  assign word_ready_o = state_q == Write && left_q != '0 && !stop_i;
+  assign take = word_ready_o && word_valid_i;
+  assign under_way = !rehearse_q && (state_q == Write || state_q == Settle);
+
+  always_ff @(posedge clk_i) begin
+    prdone_q <= prdone_i;
+    avail_q <= avail_i;
+    prerror_q <= prerror_i;
+    prerror_was_q <= prerror_q;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= Rest;
+      csib_q <= 1'b1;
+      rdwrb_q <= 1'b1;
+      rehearse_q <= 1'b0;
+      left_q <= '0;
+      abort_q <= '0;
+      said_q <= '0;
+      fell_q <= 1'b0;
+    end else begin
+      csib_q <= 1'b1;
+      unique case (state_q)
+        Rest: begin
+          rdwrb_q <= 1'b1;
+          if (start_i) begin
+            rehearse_q <= rehearse_i;
+            left_q <= words_i;
+            fell_q <= 1'b0;
+            state_q <= rehearse_i ? Write : Wait;
+          end
+        end
+        Wait: begin
+          if (stop_i) state_q <= Rest;
+          else if (avail_q) state_q <= Open;
+        end
+        Open: begin
+          rdwrb_q <= 1'b0;
+          state_q <= stop_i ? Close : Write;
+        end
+        Write: begin
+          if (take) begin
+            csib_q <= rehearse_q;
+            left_q <= left_q - 24'd1;
+          end
+          if (!prdone_q) fell_q <= 1'b1;
+          if (stop_i) state_q <= rehearse_q ? Rest : avail_q ? Abort : Close;
+          else if (left_q == '0) state_q <= Settle;
+        end
+        Settle: begin
+          if (!prdone_q) fell_q <= 1'b1;
+          if (stop_i) state_q <= rehearse_q ? Rest : good_o || !avail_q ? Close : Abort;
+        end
+        // CSIB is high in the cycle before RDWRB rises, and in that one.
+        Close: begin
+          rdwrb_q <= 1'b1;
+          state_q <= Rest;
+        end
+        Abort: begin
+          // First a cycle of CSIB low as in a write, of a word that means nothing (UG570: a dummy word); then RDWRB rises.
+          csib_q <= abort_q == 3'd5;
+          rdwrb_q <= abort_q != '0;
+          abort_q <= abort_q + 3'd1;
+          if (abort_q == 3'd5) begin
+            abort_q <= '0;
+            said_q <= o_i[7:4];
+            state_q <= Rest;
+          end
+        end
+        default: state_q <= Rest;
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (take) i_q <= swapped(word_i);
+    else if (state_q == Abort) i_q <= '1;
+  end
+
+  assign csib_o = csib_q;
+  assign rdwrb_o = rdwrb_q;
+  assign i_o = i_q;
+  assign rest_o = state_q == Rest;
+  assign waits_o = state_q == Wait;
+  assign writes_o = state_q == Write;
+  assign settles_o = state_q == Settle;
+  assign good_o = state_q == Settle && (rehearse_q || (fell_q && prdone_q && !prerror_q));
+  assign lost_o = under_way && !avail_q;
+  // An error of an earlier load stays until this one is seen to be under way.
+  assign error_o = under_way && prerror_q && (fell_q || !prerror_was_q);
+  assign left_o = left_q;
+  assign wrote_o = take;
+  assign said_o = said_q;
+
+  logic unused;
+  assign unused = ^{o_i[31:8], o_i[3:0]};
+
+`ifndef SYNTHESIS
+  logic rdwrb_before_q, csib_before_q;
+  logic [2:0] abort_before_q;
+  always_ff @(posedge clk_i) begin
+    rdwrb_before_q <= rdwrb_q;
+    csib_before_q <= csib_q;
+    abort_before_q <= abort_q;
+    if (rst_ni) begin
+      DirectionChangesClosedOrToAbort_A :
+      assert (rdwrb_q == rdwrb_before_q || (csib_q && csib_before_q) || abort_before_q != '0)
+      else $error("icap_port: RDWRB changed while CSIB was low");
+      RestIsClosed_A :
+      assert (state_q != Wait || (csib_q && rdwrb_q))
+      else $error("icap_port: a load begins at an open port");
+    end
+  end
+`endif
+
+endmodule

@@ -1,0 +1,31 @@
+"""What the configuration engine reads and writes: proved, and shown to be worth something by mistakes."""
+
+from __future__ import annotations
+
+import pytest
+from eddy_sim.prove import ROOT, Mutation, Proof
+
+# The first proof compiles the tools, which takes both cores a minute: two workers would do it twice.
+pytestmark = [pytest.mark.formal, pytest.mark.xdist_group("proofs")]
+
+ENGINE = ROOT / "hw/ip/icap_engine/icap_engine.f"
+READER = Proof("icap_reader_proof", ENGINE, depth=2, own_assertions=False)
+PORT = Proof("icap_port_proof", ENGINE, depth=3, own_assertions=False)
+MISTAKES = [
+    (READER, Mutation("last page missed", "icap_reader.sv", "page <= last_page_i", "page <= last_page_i + 28'd1")),
+    (READER, Mutation("no room", "icap_reader.sv", "words_q <= words_q - 24'd1", "words_q <= words_q")),
+    (READER, Mutation("request withdrawn", "icap_reader.sv", "if (ar_ready_i) ar_valid_q", "if (stop_i) ar_valid_q")),
+    (PORT, Mutation("a word too many", "icap_port.sv", "state_q == Write && left_q != '0", "state_q == Write")),
+    (PORT, Mutation("abort without a word", "icap_port.sv", "rdwrb_q <= abort_q != '0", "rdwrb_q <= 1'b1")),
+    (PORT, Mutation("bits as they are", "icap_port.sv", "word[8*b+7-k]", "word[8*b+k]")),
+]
+
+
+@pytest.mark.parametrize("proof", [READER, PORT], ids=lambda proof: proof.top)
+def test_every_claim_holds(proof: Proof) -> None:
+    proof.prove()
+
+
+@pytest.mark.parametrize(("proof", "mistake"), MISTAKES, ids=[mistake.name for _, mistake in MISTAKES])
+def test_a_mistake_is_found(proof: Proof, mistake: Mutation) -> None:
+    assert proof.refute(mistake)
