@@ -19,7 +19,7 @@ from eddy.board.factory import open_device
 from eddy.board.port import BoardPort
 from eddy.board.profile import load_profile
 from eddy.core.jobs import JobState
-from eddy.core.records import JobRequest
+from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor.market_loop import PriceSettings
 from eddy.packages.catalogue import load_catalogue
@@ -82,7 +82,7 @@ def test_two_tenants_have_sixteen_cores_at_work_at_once(board: BoardPort) -> Non
         y, x = step_arrays(items, salt)
         arguments = (buffer(store, tenant, y), buffer(store, tenant, x), TURNS)
         engine.intake.accept(
-            JobRequest(tenant, "", kernel=KernelRequest(SOURCE, "step", (items,), arguments).to_json())
+            JobRequest(tenant, "", kind=KERNEL, body=KernelRequest(SOURCE, "step", (items,), arguments).to_json())
         )
     most, both = 0, set[int]()
     while not engine.idle:

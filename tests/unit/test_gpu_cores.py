@@ -43,7 +43,7 @@ def test_slices_on_single_cores_do_what_the_whole_launch_does(
     y = np.zeros(int(np.prod(size)), "u4")
     arguments = [extent(y), *([Local(64)] if kernel == "turned" else [])]
     arrangement = arrange(SHAPE, program, kernel, size, arguments, local_size=local)
-    packing = Packing(SHAPE, program, kernel, arrangement, arguments, by_core=True)
+    packing = Packing(SHAPE, program, kernel, arrangement, arguments, sliced_on=1)
 
     def region() -> bytearray:
         memory = bytearray(packing.bytes)
@@ -72,7 +72,7 @@ def test_cores_share_neither_stacks_nor_blocks() -> None:
     program = compiler().compile(SOURCE, fpu=True)
     arguments = [extent(np.zeros(64, "u4"))]
     arrangement = arrange(SHAPE, program, "plain", (64,), arguments)
-    packing = Packing(SHAPE, program, "plain", arrangement, arguments, by_core=True)
+    packing = Packing(SHAPE, program, "plain", arrangement, arguments, sliced_on=1)
     blocks = [packing.core_block(core, 0, 1) for core in range(SHAPE.cores)]
     ends = [at + len(data) for at, data in blocks]
     assert all(end <= at for end, (at, _) in zip(ends, blocks[1:], strict=False))

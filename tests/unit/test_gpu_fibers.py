@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.core.errors import ModuleFault, QuotaExceeded
-from eddy.gpu.fibers import kept_registers
+from eddy.gpu.fibers import MAX_WAYS, kept_registers, ways_of_keeping
 from eddy.gpu.launch import Local, launch
 from eddy.gpu.shape import ClusterShape
 from unit.fiber_programs import random_program
@@ -178,3 +178,79 @@ def test_a_fault_in_a_large_group_says_where() -> None:
 def test_registers_are_found_by_every_name_they_have() -> None:
     text = "\tsw\ts3, 0(a0)\n\tmv\tfp, x27\n\tfadd.s\tfs11, fa0, f8\n\taddi\tx9, t6, 1\n\tlw t0, 4(s0)\n"
     assert kept_registers(text) == ("s0", "s1", "s3", "s11", "fs0", "fs11")
+
+
+def test_what_a_fiber_keeps_is_what_its_kernel_has_on_its_ways_to_a_barrier() -> None:
+    text = """
+f:
+\tmv\ts5, a0
+\tmv\ts6, a0
+\tmv\ts7, a0
+\tcall\teddy_barrier
+\t.section\t.text.leaf,"ax",@progbits
+leaf:
+\tmv\ts9, a0
+eddy_call_a:
+\tmv\ts0, a0
+\tcall\tf
+\tcall\tleaf
+\t.section\t.text.eddy_call_b,"ax",@progbits
+eddy_call_b:
+\tmv\ts1, s2
+\tfmv.s\tfs3, fs4
+\ttail\teddy_barrier
+"""
+    ways, chosen = ways_of_keeping(text, ["eddy_call_a", "eddy_call_b"])
+    assert [ways[k] for k in chosen] == [("s0", "s5", "s6", "s7"), ("s1", "s2", "fs3", "fs4")]
+    many = "".join(f"g{k}:\n\tmv\ts{k}, s{k // 2}\n\tcall\teddy_barrier\n" for k in range(12))
+    ways, chosen = ways_of_keeping(many, [f"g{k}" for k in range(12)])
+    assert len(ways) == MAX_WAYS
+    assert all({f"s{k}", f"s{k // 2}"} <= set(ways[chosen[k]]) for k in range(12))
+    assert ways_of_keeping(text, []) == ((), ())
+
+
+@pytest.mark.parametrize("fpu", [True, False])
+def test_kernels_of_one_file_keep_what_each_of_them_needs(fpu: bool) -> None:
+    """A small kernel beside large ones is as fast as alone; and each finds its registers again."""
+    small = """
+    kernel void small(global float *a, local float *l) {
+      uint t = get_local_id(0), n = get_local_size(0);
+      l[t] = a[get_global_id(0)];
+      for (uint s = n / 2; s > 0; s /= 2) { barrier(CLK_LOCAL_MEM_FENCE); if (t < s) l[t] += l[t + s]; }
+      barrier(CLK_LOCAL_MEM_FENCE);
+      a[get_global_id(0)] = l[0];
+    }
+    """
+    names = "bcdefghk"
+    large = "".join(
+        f"""
+    kernel void large{k}(global float *a, local float *l) {{
+      uint t = get_local_id(0), n = get_local_size(0);
+      float {", ".join(f"{name} = a[get_global_id(0)] * {j + k}" for j, name in enumerate(names[: 3 + k]))};
+      for (uint s = 0; s < 3; s++) {{
+        l[t] = {" + ".join(names[: 3 + k])};
+        barrier(CLK_LOCAL_MEM_FENCE);
+        {" ".join(f"{name} += l[(t + {j + 1}) % n];" for j, name in enumerate(names[: 3 + k]))}
+        barrier(CLK_LOCAL_MEM_FENCE);
+      }}
+      a[get_global_id(0)] = {" + ".join(names[: 3 + k])};
+    }}"""
+        for k in range(6)
+    )
+    program = compiled(small + large, fpu)
+    assert program.kernel("small").switch_words == compiled(small, fpu).kernel("small").switch_words
+    assert program.kernel("small").switch_words < program.kernel("large5").switch_words
+    shape = ClusterShape(1, 2, 4, fpu)
+    for k in (-1, *range(6)):
+        a = np.arange(64, dtype="f4")
+        before = a.copy()
+        name = "small" if k < 0 else f"large{k}"
+        launch(cluster(shape), program, name, (64,), [a, Local(128)], local_size=(32,))
+        wanted = []
+        for part in before.reshape(2, 32):
+            values = [part * (j + k) for j in range(3 + k)]
+            for _ in range(3 * (k >= 0)):
+                shared = sum(values)
+                values = [value + np.roll(shared, -(j + 1)) for j, value in enumerate(values)]
+            wanted.append(sum(values) if k >= 0 else np.full(32, part.sum()))
+        np.testing.assert_allclose(a, np.concatenate(wanted), rtol=1e-5)

@@ -8,7 +8,7 @@ import json
 import pytest
 from cores_kit import manifest
 from eddy.core.errors import Conflict
-from eddy.core.records import JobRequest
+from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu import library
 from eddy.gpu.request import KernelRequest
 from eddy.gpu.toolchain import CompilerMissing
@@ -19,7 +19,7 @@ from unit.gpu_kit import compiler
 
 HARD, SOFT = manifest(2), manifest(2, fpu=False)
 SOURCE = "kernel void twice(global float *y) { y[get_global_id(0)] *= 2.0f; }"
-REQUEST = JobRequest("ada", "", kernel=KernelRequest(SOURCE, "twice", (64,), (None,)).to_json())
+REQUEST = JobRequest("ada", "", kind=KERNEL, body=KernelRequest(SOURCE, "twice", (64,), (None,)).to_json())
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from eddy.core.errors import CompilationFailed, InvalidRequest, QuotaExceeded
 from eddy.gpu import build_options
@@ -14,6 +15,7 @@ from eddy.gpu.launch import launch
 from eddy.gpu.request import KernelRequest
 from unit.gpu_kit import cluster, compiler
 
+Floats = npt.NDArray[np.float32]
 MAIN = """#include "shared/types.h" // the types
 /* #include "absent.h" */
 constant char text[] = "\\
@@ -119,6 +121,61 @@ def test_headers_in_conditions_are_the_compilers_matter() -> None:
     assert run(source, "", includes={"broken.h": "#error broken\n", "fine.h": "#define FINE 5"})[0] == 5
     text = Headers({"fine.h": "int x;"}).expanded('#include "fine.h" /* two\nlines */\nint y;\n')
     assert text == '\n# 1 "fine.h"\nint x;\n# 1 "kernel.cl"\n /* two\nlines */\nint y;\n'
+
+
+def test_ways_out_of_the_folder_of_the_source_end_in_it() -> None:
+    source = '#include "./../main.h"\n#include "deep/c.h"\nkernel void f(global float *o) { o[0] = A + B + C; }'
+    headers = {
+        "main.h": "#define A 1\n#include <other.h>\n",
+        "other.h": "#define B 2\n",
+        "deep/c.h": '#include "../../x.h"',
+    }
+    assert run(source, "-I ./../ -I /usr/include", includes={**headers, "x.h": "#define C 4"})[0] == 7
+
+
+def test_marks_of_byte_order_are_passed_over() -> None:
+    source = '\ufeff#include "a.h"\nkernel void f(global float *o) { o[0] = A; }'
+    assert run(source, "", includes={"a.h": "\ufeff#define A 1\n"})[0] == 1
+
+
+def test_inline_functions_are_there_also_where_they_are_called() -> None:
+    """C99 leaves an inline function without `static` undefined wherever the optimizer does not put it in place."""
+    body = "(float x) { for (int i = 0; i < 9; i++) x = x * 3 - i; return x + get_global_id(0); }\n"
+    kinds = ("inline", "extern inline", "__inline__", "static inline", "__attribute__((noinline)) inline")
+    functions = "".join(f"{kind} float g{k}{body}" for k, kind in enumerate(kinds))
+    calls = "; ".join(f"a[i] -= g{k}(a[i]) - g{k}(a[i] - 1)" for k in range(len(kinds)))
+    source = f"{functions}kernel void f(global float *a) {{ uint i = get_global_id(0); {calls}; a[i] = g0(a[i]); }}"
+    a = np.arange(4, dtype="f4")
+    wanted: Floats = a.copy()
+
+    def g(x: Floats) -> Floats:
+        for i in range(9):
+            x = (x * 3 - i).astype("f4")
+        return (x + np.arange(4)).astype("f4")
+
+    for _ in kinds:
+        wanted = np.subtract(wanted, g(wanted) - g(np.subtract(wanted, 1)), dtype="f4")
+    assert run(source, "", includes={}) == [float(value) for value in g(wanted)]
+
+
+def test_sources_only_for_double_are_compiled_with_it() -> None:
+    """Programs that do nothing, or give up, where `cl_khr_fp64` is not defined."""
+    guard = "#if defined(cl_amd_fp64) || defined(cl_khr_fp64)\n"
+    error = "#ifdef cl_khr_fp64\n#else\n#error double is needed\n#endif\n"
+    kernel = "kernel void f(global float *a) { REAL x = 0.1; a[0] = x == 0.1f; }\n"
+    for real, exact in (("double", 0), ("float", 1)):
+        for source in (f"{guard}{kernel}#endif\n", error + kernel):
+            assert run(source, f"-D REAL={real}", includes={})[0] == exact
+    message = refused(f"{guard}kernel void f(global float *a) {{ a[0] = nothing; }}\n#endif\n", {}).message
+    assert message.startswith("kernel.cl:2:41: error: use of undeclared identifier 'nothing'")
+
+
+def test_constants_of_mathematics_have_the_precision_of_literals() -> None:
+    source = "kernel void f(global float *a) { REAL x = M_PI; a[0] = x == M_PI_F; a[1] = 2 * M_SQRT1_2; }"
+    assert run(source, "-D REAL=float", includes={})[:2] == [1, np.float32(np.sqrt(2))]
+    assert run(source, "-D REAL=double", includes={})[:2] == [0, np.float32(np.sqrt(2))]
+    own = "#define M_PI 3\nkernel void f(global float *a) { a[0] = M_PI + M_PI_2; }"
+    assert run(own, "-Werror", includes={})[0] == np.float32(3) + np.float32(np.pi / 2)
 
 
 def test_options_are_those_of_opencl() -> None:

@@ -8,7 +8,7 @@ from types import FrameType
 
 import pytest
 from eddy.core.errors import InvalidRequest
-from eddy.core.records import JobRequest
+from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor.kernels import KernelPlanner, available
 from eddy.store import Store
@@ -38,7 +38,7 @@ def asked(kernel: str = "add") -> JobRequest:
         "global_size": [8],
         "arguments": [{"local": 64}, {"value": 3}],
     }
-    return JobRequest("ada", "", kernel=KernelRequest.from_json(request).to_json())
+    return JobRequest("ada", "", kind=KERNEL, body=KernelRequest.from_json(request).to_json())
 
 
 def test_each_value_is_made_once_from_the_one_before(planner: KernelPlanner, tmp_path: Path) -> None:

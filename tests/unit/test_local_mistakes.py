@@ -113,7 +113,7 @@ def test_an_environment_variable_of_the_wrong_type_is_said(monkeypatch: pytest.M
 
 
 def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
-    (tmp_path / "k.cl").write_bytes(b"kernel void k() { /* \xff */ }")
+    (tmp_path / "k.cl").write_bytes(b"kernel void k() { /* \xff\x00 */ }")
     (tmp_path / "empty.npy").touch()
     for arguments, says in (
         (["kernel", str(tmp_path / "k.cl"), "-g", "1"], "UTF-8"),

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from eddy.client.kernel import KernelJob
 
 _KERNEL = re.compile(r"\b(?:__)?kernel\s+void\s+(\w+)\s*\(")
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+"""What no text has; from 0x80 on, some code pages have letters and quotes."""
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 _STEERS = re.compile(r"\r(?!\n)|[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]")
 ARGUMENTS = "FILE.npy, zeros:f4:1024, a number, 1,2,3,4 for a vector, local:BYTES or null"
@@ -65,10 +67,10 @@ def kernel(
 ) -> None:
     """Submit an OpenCL C kernel, and wait for it; arrays it wrote go to --out."""
     with errors_in_one_line(as_json):
-        source = _source(file)
+        source = read_source(file)
         values = [argument(place, text) for place, text in enumerate(arguments or [])]
         with connect(url, key) as client:
-            includes = {header_name(path, file): _source(path) for path in headers or []}
+            includes = {header_name(path, file): read_source(path) for path in headers or []}
             made = client.kernel(
                 source, name or only_kernel(source), macros(defines or []), includes=includes, options=options
             )
@@ -119,14 +121,19 @@ def header_name(header: Path, source: Path) -> str:
     return below.relative_to(folder).as_posix() if below.is_relative_to(folder) else header.name
 
 
-def _source(file: Path) -> str:
+def read_source(file: Path) -> str:
+    """A file's text: UTF-8, otherwise byte for byte Latin-1, as older programs have in their comments."""
     try:
-        return file.read_text(encoding="utf-8")
+        data = file.read_bytes()
     except OSError as failure:
         raise InvalidRequest(f"{file} cannot be read: {failure.strerror}.", field="source") from failure
+    try:
+        return data.decode("utf-8")
     except UnicodeDecodeError as failure:
-        message = f"{file} is not text in UTF-8 (byte {failure.start})."
-        raise InvalidRequest(message, field="source") from failure
+        if _BINARY.search(data):
+            message = f"{file} is neither text in UTF-8 (byte {failure.start}) nor in Latin-1."
+            raise InvalidRequest(message, field="source") from failure
+        return data.decode("latin-1")
 
 
 def _tell(job: KernelJob, files: dict[str, str], as_json: bool) -> None:

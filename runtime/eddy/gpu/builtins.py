@@ -21,6 +21,8 @@ MODES = ("rte", "rtz", "rtp", "rtn")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SPLICE = re.compile(r"\\[ \t]*\r?\n")
 _PASTES = re.compile(r"##|%:%:|\?\?=\?\?=")
+_OWN = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(M_\w+)", re.M)
+"""A constant of mathematics that a source defines itself; defined here too, every compilation would warn of it."""
 _HEAD = "//@"
 
 
@@ -87,7 +89,8 @@ def text_for(source: str) -> str:
     """The sections a source needs, in their order."""
     known = sections()
     joined = _SPLICE.sub("", source)
-    waiting = list(known) if _PASTES.search(joined) else list(set(_WORD.findall(joined)) & known.keys())
+    named = set(known) if _PASTES.search(joined) else set(_WORD.findall(joined)) & known.keys()
+    waiting = list(named.difference(_OWN.findall(joined)))
     needed: dict[int, str] = {}
     while waiting:
         section = known[waiting.pop()]

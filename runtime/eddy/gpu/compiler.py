@@ -23,8 +23,8 @@ from eddy.core.errors import CompilationFailed, QuotaExceeded, StorageFailed
 from eddy.files import os_errors, write_private
 from eddy.gpu import library, sandbox, toolchain
 from eddy.gpu.confine import NOBODY
-from eddy.gpu.fibers import kept_registers, switch_code, switch_words, with_barriers
-from eddy.gpu.item_parameter import threaded
+from eddy.gpu.fibers import switch_code, switch_words, ways_of_keeping, with_barriers
+from eddy.gpu.item_parameter import STUB, threaded
 from eddy.gpu.prelude import complete
 from eddy.gpu.program import Program, local_bytes, symbols
 from eddy.gpu.sandbox import Limits, ProcessEnd
@@ -43,6 +43,8 @@ _OUT_OF_MEMORY = (b"LLVM ERROR: out of memory", b"std::bad_alloc")
 """What clang and lld say as they end by a signal because they were refused memory."""
 _NEEDS_DOUBLE = re.compile(r"use of type '[^']*double\d*[^']*' requires cl_khr_fp64|unknown type name 'double\d+'")
 """How a source is refused that uses `double`, which only then is put before it."""
+_ASKS_FOR_DOUBLE = re.compile(r"^[ \t]*#[ \t]*(?:el)?if[^\n]*\bcl_(?:khr|amd)_fp64\b", re.M)
+"""Such a source may have nothing else (`#if defined(cl_khr_fp64)` around the whole of it), or end in an `#error`."""
 _PRINTS = re.compile(r"@(?:printf|eddy_printf64)\(")
 _NOISE = re.compile(r"^(zig|clang|lld|ld\.lld): (warning|note): .*\n?", re.M)
 
@@ -86,12 +88,17 @@ class Compiler:
         if len(source.encode()) > MAX_SOURCE_BYTES:
             message = f"The source has more than {MAX_SOURCE_BYTES} bytes."
             raise QuotaExceeded(message, limit=MAX_SOURCE_BYTES, asked=len(source.encode()))
-        try:
-            return self._program(complete(source, defines or {}), fpu, False, owner)
-        except CompilationFailed as error:
-            if not _NEEDS_DOUBLE.search(error.message):
-                raise
-        return self._program(complete(source, defines or {}, doubles=True), fpu, True, owner)
+        macros = defines or {}
+        # With float literals, first without `cl_khr_fp64`, then with it where the source asks and is refused without.
+        for given in (macros, {"cl_khr_fp64": 1, **macros}):
+            try:
+                return self._program(complete(source, given), fpu, False, owner)
+            except CompilationFailed as error:
+                if _NEEDS_DOUBLE.search(error.message):
+                    break
+                if given is not macros or not _ASKS_FOR_DOUBLE.search(source):
+                    raise
+        return self._program(complete(source, macros, doubles=True), fpu, True, owner)
 
     def _program(self, text: bytes, fpu: bool, doubles: bool, owner: str) -> Program:
         """A program, compiled where it is not in the cache."""
@@ -117,17 +124,17 @@ class Compiler:
         whole = self._step((*asked, "-w"), text + stubs(kernels).encode()).output
         module = threaded(whole.decode(errors="replace"))
         generated = self._step((*code, "-w", "-x", "ir", "-S", "-o", "-", "-"), module.encode()).output.decode()
-        kept = kept_registers(generated) if any(kernel.waits for kernel in kernels.values()) else ()
+        waiting = [name for name, kernel in kernels.items() if kernel.waits]
+        ways, chosen = ways_of_keeping(generated, [f"{STUB}{name}" for name in waiting])
         assembler = (*code[: 2 + len(toolchain.machine(fpu))], "-x", "assembler", "-c", "-o", "-", "-")
         early = any(kernel.early for kernel in kernels.values())
-        assembly = with_barriers(without_saves(generated), early) + switch_code(kept)
+        assembly = with_barriers(without_saves(generated), early) + switch_code(ways or ((),))
         objects = {"kernel.o": self._step(assembler, assembly.encode()).output}
         elf = self._link(objects, fpu)
         at = symbols(elf)
-        words = switch_words(kept)
-        placed = {
-            name: replace(kernel, stub=at[f"eddy_call_{name}"], switch_words=words) for name, kernel in kernels.items()
-        }
+        placed = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}
+        for name, way in zip(waiting, chosen, strict=True):
+            placed[name] = replace(placed[name], switch_words=switch_words(ways[way]), switch_way=way)
         # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
         placed = with_stacks(placed, elf, lambda: self._with_lines(asked, text))
         said, made_by = _clean(read.message), library.digest(fpu)

@@ -60,9 +60,12 @@ class Headers:
         return _Expansion(self).text(source, name, ()) if self.files else source
 
     def found(self, asked: str, includer: str) -> str | None:
-        """The header an include names: beside the file it is in, in one of the folders, or as it is."""
+        """The header an include names: beside the file it is in, in one of the folders, or as it is.
+
+        A way out of the folder of the source (`"./../main.h"`, `-I ..`) ends in it: there is nothing above.
+        """
         folders = (posixpath.dirname(includer), *self.folders, "")
-        candidates = (posixpath.normpath(posixpath.join(folder, asked)).lstrip("/") for folder in folders)
+        candidates = (_inside(posixpath.normpath(posixpath.join(folder, asked))) for folder in folders)
         return next((name for name in candidates if name in self.files), None)
 
 
@@ -74,6 +77,7 @@ class _Expansion:
         self._numbers = {name: number for number, name in enumerate(headers.files)}
 
     def text(self, source: str, name: str, outer: tuple[str, ...]) -> str:
+        source = source.removeprefix("\ufeff")
         self._bytes += len(source.encode())
         if self._bytes > self._headers.most:
             message = f"The source and its headers have more than {self._headers.most} bytes."
@@ -103,6 +107,12 @@ class _Expansion:
             guard = f"EDDY_ONCE_{self._numbers[name]}"
             return f'\n#ifndef {guard}\n#define {guard}\n# 1 "{name}"\n{_ONCE.sub("", inner)}\n#endif'
         return f'\n# 1 "{name}"\n{inner}'
+
+
+def _inside(path: str) -> str:
+    while path.startswith(("/", "../")):
+        path = path.removeprefix("/").removeprefix("../")
+    return path
 
 
 def _guarded(text: str) -> bool:

@@ -16,6 +16,8 @@ READS = "eddy_first_id"
 """The function that stands for the address of the first global id."""
 STUB = "eddy_call_"
 _DEFINED = re.compile(r"^define [^@\n]*@([\w.$]+)\(")
+_OWN = re.compile(r"^define (?:available_externally )?dso_local (?!hidden |protected )")
+"""A function that others could have; one that is `extern inline` has no other definition either."""
 _CALLED = re.compile(r"^\s+(?:%[\w.\"$-]+ = )?(?:tail |musttail |notail )?call [^@\n\"]*?@([\w.$]+)\(")
 _READ = re.compile(rf"^(\s+%[\w.$-]+ = )(?:tail )?call [^@\n\"]*@{READS}\(\).*$")
 _CONSTANT = re.compile(r"^(attributes #\d+ = \{ )convergent (.*\bmemory\(none\).*)$", re.M)
@@ -69,7 +71,7 @@ def _definition(line: str, defined: re.Match[str], needs: bool) -> str:
         return line
     if needs:
         line = _with(line, defined.end(), _PARAMETER)
-    return re.sub(r"^define dso_local (?!hidden |protected )", "define internal ", line)
+    return _OWN.sub("define internal ", line)
 
 
 def _instruction(line: str, needing: set[str], at: str) -> str:

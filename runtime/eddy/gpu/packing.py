@@ -86,8 +86,8 @@ class Packing:
         arguments: As `arrange` had them: `Extent` or None for pointers, `Local` for `__local` ones, numbers, sequences
             for vectors.
         stack_bytes: Stack of each lane, at least; the kernel's need counts where it is more.
-        by_core: Whether there is room for slices that run on one core each, side by side (`core_block`).
-        clusters: Clusters of this shape whose cores may work on the region at once; more than 1 with `by_core` alone.
+        sliced_on: Clusters of this shape whose cores run slices of their own, side by side (`core_block`); 0 where one
+            slice at a time has one whole cluster.
 
     Attributes:
         arrangement: As given.
@@ -109,12 +109,12 @@ class Packing:
         arguments: Sequence[object],
         *,
         stack_bytes: int = 0,
-        by_core: bool = False,
-        clusters: int = 1,
+        sliced_on: int = 0,
     ) -> None:
         found, self.arrangement = program.kernel(kernel), arrangement
         self._goes_along = found.goes_along
         self._shape, self._image = shape, program.image()
+        clusters = max(sliced_on, 1)
         self._cores, self._harts = shape.cores * clusters, shape.harts * clusters
         offsets = found.offsets()
         size = max((at + a.size for at, a in zip(offsets, found.arguments, strict=True)), default=0)
@@ -133,7 +133,7 @@ class Packing:
         stacks = self._take(self.stack_bytes)
         rows = self._rows(found, program, fibers)
         self._log_base = self._take(self._harts * LOG_BYTES) if program.prints else 0
-        self._core_blocks = self._take(self._cores * _BLOCK_BYTES) if by_core else 0
+        self._core_blocks = self._take(shape.cores * sliced_on * _BLOCK_BYTES)
         self.bytes = self._end - REGION_BASE
         if self.bytes > MAX_REGION_BYTES:
             message = (
@@ -160,6 +160,7 @@ class Packing:
         context = rows_bytes(shape.lanes, context_words(fibers))
         stride = rows_bytes(shape.lanes, kernel.switch_words) if fibers else 0
         words = {"rounds": top, "context_rows": context_words(fibers) * ROW_BYTES, "fiber_stride": stride}
+        words["fiber_way"] = kernel.switch_way
         for name, size in (("context", context), ("fiber", stride * arrangement.lane_items)):
             local = 0 < size <= top - end
             top -= size if local else 0

@@ -57,6 +57,6 @@ def complete(source: str, defines: Mapping[str, object], doubles: bool = False) 
     """
     macros = definitions(defines)
     functions = builtins.text_for(macros + source + (f"\n{DOUBLES}" if doubles else ""))
-    source = _SAMPLER.sub(r"__constant sampler_t", source)
+    source = _SAMPLER.sub(r"__constant sampler_t", source.removeprefix("\ufeff"))
     text = f'# 1 "opencl.h"\n{base()}{functions}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
     return text.encode()

@@ -86,6 +86,7 @@ class Kernel:
         placed: Whether it looks at how work-items form work-groups.
         early: Whether work-items may return before a barrier, in it or another kernel of the program.
         switch_words: Words a work-item keeps while another runs in its lane.
+        switch_way: Which of the program's ways of keeping them is its own.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Kernel:
     placed: bool = False
     early: bool = False
     switch_words: int = 0
+    switch_way: int = 0
 
     @property
     def goes_along(self) -> bool:

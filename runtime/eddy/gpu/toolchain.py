@@ -30,6 +30,8 @@ CODE = (
 )
 OPENCL = (
     *("-x", "cl", "-cl-std=CL1.2", "-cl-no-stdinc"),
+    # In C99 an inline function that is called and not inlined is undefined; programs expect it to be there.
+    "-fgnu89-inline",
     *("-cl-kernel-arg-info", "-fno-color-diagnostics", "-ferror-limit=20", "-fno-crash-diagnostics"),
     *("-Xclang", "-disable-pragma-debug-crash", "-Wno-builtin-macro-redefined", "-Wno-unused-function"),
     # What would tell when and where a kernel was compiled, and make compilations differ.

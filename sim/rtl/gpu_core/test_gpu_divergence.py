@@ -200,6 +200,30 @@ def test_a_lock_taken_lane_by_lane_does_not_hang() -> None:
     assert int.from_bytes(cluster.read(OUT + 132, 4), "little") == 321
 
 
+def test_locks_pass_from_lane_to_lane_long_before_the_bound() -> None:
+    """Eight atomic accesses of those that spin, not 4,096 instructions, let the lane with the lock go on."""
+    cluster, _ = run(
+        f"""static u32 swap(volatile u32 *at, u32 value) {{
+  u32 old;
+  __asm__ volatile(".insn r 0x2f, 2, 4, %0, %1, %2" : "=r"(old) : "r"(at), "r"(value) : "memory");
+  return old;
+}}
+void kernel(u32 hart) {{
+  {OUTPUT}
+  for (u32 k = 0; k < 3; k++) {{
+    while (swap(&out[32 + (k & 1)], 1)) {{ }}
+    __asm__ volatile("fence" ::: "memory");
+    out[40 + (k & 1)] += hart;
+    __asm__ volatile("fence" ::: "memory");
+    swap(&out[32 + (k & 1)], 0);
+  }}
+}}""",
+        "-O2",
+    )
+    assert np.frombuffer(cluster.read(OUT + 160, 8), np.uint32).tolist() == [240, 120]
+    assert cluster.cycles < 100_000
+
+
 def test_barriers_across_cores() -> None:
     """Bit 31 of the id: both cores' warps meet, eight times, at uneven speeds."""
     elf = c_program(

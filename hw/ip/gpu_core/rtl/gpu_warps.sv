@@ -92,6 +92,8 @@ module gpu_warps
 );
 
   localparam int unsigned AgeWidth = $clog2(StarveBound + 1);
+  // Of an atomic access or a fence: in a loop that others wait for, it is mostly a wait for one of them.
+  localparam int unsigned LongTurn = StarveBound < 8 ? 1 : StarveBound / 8;
 
   typedef logic [Threads-1:0] mask_t;
   typedef logic [WarpWidth-1:0] index_t;
@@ -211,6 +213,18 @@ module gpu_warps
     end
   end
 
+  // The instructions its groups have executed while others waited.
+  logic [AgeWidth-1:0] older;
+
+  always_comb begin
+    older = AgeWidth'(StarveBound);
+    if (outcome_i.fence) begin
+      if (age_q[exec_warp] < AgeWidth'(StarveBound - LongTurn)) older = age_q[exec_warp] + AgeWidth'(LongTurn);
+    end else if (age_q[exec_warp] != AgeWidth'(StarveBound)) begin
+      older = age_q[exec_warp] + 1'b1;
+    end
+  end
+
   // Warps that begin, with their lane 0: the first of a kernel, and those an instruction starts.
   logic [Warps-1:0] fresh;
 
@@ -286,7 +300,7 @@ module gpu_warps
             live_q[exec_warp] <= mask_t'(outcome_i.state.live);
             join_q[exec_warp] <= mask_t'(outcome_i.state.join_wait);
             bar_q[exec_warp] <= mask_t'(outcome_i.state.bar_wait);
-            if (age_q[exec_warp] != AgeWidth'(StarveBound)) age_q[exec_warp] <= age_q[exec_warp] + 1'b1;
+            age_q[exec_warp] <= older;
             lane_pc_q[exec_warp] <= lane_pc_d;
             lane_depth_q[exec_warp] <= lane_depth_d;
           end

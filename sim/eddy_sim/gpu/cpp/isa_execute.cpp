@@ -105,7 +105,9 @@ void Execution::run() {
     my_.lane[t].depth = next_depth_[t];
   }
   if (!uniform || apart) {
-    if (my_.age < core_.config_.starve_bound) my_.age++;
+    const uint32_t bound = core_.config_.starve_bound, opcode = instr_ & 0x7f;
+    const bool memory = !trapped_ && (opcode == 0x2f || opcode == 0x0f);
+    my_.age = std::min(bound, my_.age + (memory ? std::max(bound / 8, 1u) : 1u));
     my_.choose = true;
   }
   if (trapped_) return;
