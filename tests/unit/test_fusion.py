@@ -12,13 +12,14 @@ from eddy.core.fusion import forms, in_form
 from eddy.core.slots import Pool
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.application_graph import Graph
-from eddy.hypervisor.job import Job
+from eddy.hypervisor.job import BufferState, Job
 from eddy.hypervisor.job_records import record_of, restored, snapshot_of
 from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.residency import Residency
+from eddy.hypervisor.residency import LIVE, Residency, no_fused_task
 from eddy.packages.applications import load_application, parse_application
 from eddy.packages.fuse import fuse, read_stage
 from eddy.policy.dispatch import POLICIES
+from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView
 from eddy.store.rows import dump_record, load_record
 from eddy.studies.judge.sequences import recorded
 from eddy.studies.levers.fused import fused_workload
@@ -93,8 +94,8 @@ def test_what_no_module_can_cover_is_refused(fused: dict[str, object], says: str
         parse_application(package(**fused))
 
 
-def machine(fits: dict[str, dict[int, str]], fuse: bool = True) -> Machine:
-    return Machine({0: 1.0, 1: 1.0}, POLICIES["fcfs"](pipelined=True), fits, residency=Residency(fuse=fuse))
+def machine(fits: dict[str, dict[int, str]], residency: Residency = LIVE) -> Machine:
+    return Machine({0: 1.0, 1: 1.0}, POLICIES["fcfs"](pipelined=True), fits, residency=residency)
 
 
 def loads(made: Machine) -> list[str]:
@@ -112,11 +113,14 @@ def test_a_job_takes_the_form_in_which_it_ends_earliest() -> None:
     assert not made.jobs
 
 
-@pytest.mark.parametrize(("fits", "fuse"), [({k: v for k, v in FITS.items() if k != "z"}, True), (FITS, False)])
+@pytest.mark.parametrize(
+    ("fits", "residency"),
+    [({k: v for k, v in FITS.items() if k != "z"}, LIVE), (FITS, Residency(fused=no_fused_task))],
+)
 def test_it_keeps_its_tasks_without_an_image_or_on_a_machine_that_does_not_fuse(
-    fits: dict[str, dict[int, str]], fuse: bool
+    fits: dict[str, dict[int, str]], residency: Residency
 ) -> None:
-    made = machine(fits, fuse)
+    made = machine(fits, residency)
     assert loads(made) == ["x0"]
     assert record_of(made.jobs[1]).form == ""
 
@@ -137,6 +141,47 @@ def test_a_job_that_waits_takes_the_form_whose_module_is_free() -> None:
     made.step(0.0, [m.Arrive(m.JobSpec(1, "a", BOTH, 2))])
     assert record_of(made.jobs[1]).form == "both"
     assert made.slots[0].job == 1
+
+
+class Unfused:
+    """A policy that gives slot 0 to the oldest job whose tasks are not fused; counts how often it is asked."""
+
+    name = "unfused"
+    pipelined = True
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def initial(self) -> None:
+        return None
+
+    def decide(self, view: DispatchView) -> Dispatch:
+        self.asked += 1
+        job = next((job for job in view.jobs if len(job.tasks) == 2), None)
+        return Dispatch(() if job is None or view.slots[0].loading else (Configure(job.id, 0, 0),))
+
+
+def crowd(made: Machine, count: int, memory: bool = False) -> None:
+    made.step(0.0, [m.Arrive(m.JobSpec(i, "ab"[i % 2], BOTH, 2, 1, i * 1e-6, None, memory)) for i in range(count)])
+
+
+def test_jobs_that_are_alike_take_a_form_at_once_where_they_are_many() -> None:
+    policy = Unfused()
+    made = Machine({0: 1.0, 1: 1.0}, policy, FITS, residency=LIVE)
+    crowd(made, 400)
+    assert {record_of(job).form for job in made.jobs.values()} == {"both"}
+    assert policy.asked <= 10
+
+
+def test_a_slot_promised_to_a_job_that_waits_for_memory_shapes_no_others() -> None:
+    policy = POLICIES["eddy"]()
+    # Loads short enough that nobody waits for the one slot that holds the module instead.
+    made = Machine({0: 1e-3, 1: 1e-3}, policy, FITS, residency=LIVE, scrubbed=("z",))
+    made.slots[0].module, made.slots[0].tenant, made.slots[0].scrubs = "z", "a", True
+    crowd(made, 400, memory=True)
+    asked = [job for job in made.jobs.values() if job.memory is BufferState.ASKED]
+    shaped = [job for job in made.jobs.values() if job.spec.application.form]
+    assert 1 <= len(asked) <= len(shaped) <= 8
 
 
 def test_a_form_is_kept_over_a_restart() -> None:
