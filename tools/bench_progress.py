@@ -12,6 +12,7 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 from eddy.model.contention import KernelBehaviour, share_cluster
@@ -38,11 +39,13 @@ def view(policy: PricePolicy) -> PriceView:
     """A second epoch: all have run with even shares, and progressed very differently."""
     run = share_cluster(KERNELS, [CORES / TENANTS] * TENANTS, MACHINE, LAW)
     here = Configuration("here", (ClusterView(0, "gpu", CORES),), np.full((TENANTS, 1), 0.9), np.ones((TENANTS, 1)))
+    # With a memory of every kernel alone there is most to do.
+    known = [replace(s, alone_cycles=p * s.cycles) for s, p in zip(run.sharing, run.progress, strict=True)]
     names, nothing = tuple(f"t{i}" for i in range(TENANTS)), np.zeros((TENANTS, 1))
     first = PriceView(
         *(0.0, 0, names, np.ones(TENANTS), here, np.full(TENANTS, np.inf), nothing),
         memory=policy.initial(),
-        sharing=tuple((each,) for each in run.sharing),
+        sharing=tuple((each,) for each in known),
         machines=(ClusterMachine(MACHINE, LAW),),
         kernels=(("k",),) * TENANTS,
         least_progress=(0.5, 0.0, 0.0, 0.0),

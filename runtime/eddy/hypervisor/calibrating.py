@@ -15,7 +15,7 @@ from eddy.board.port import BoardPort
 from eddy.core.counters import ContextCounters
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState
-from eddy.core.records import JobRequest
+from eddy.core.records import KERNEL, JobRequest
 from eddy.core.tenants import TenantRecord
 from eddy.gpu.request import Buffer, KernelRequest
 from eddy.hypervisor.calibration import (
@@ -167,4 +167,4 @@ def _request(store: Store, stride: int, groups: int) -> JobRequest:
     arguments = (*arrays, stride, lines, lines.bit_length() - 1)
     source = f"#define STEPS {STEPS}u\n{SOURCE}"
     body = KernelRequest(source, "stride", (groups * ITEMS,), arguments, local_size=(ITEMS,)).to_json()
-    return JobRequest(TENANT, "", kernel=body)
+    return JobRequest(TENANT, "", kind=KERNEL, body=body)

@@ -12,7 +12,7 @@ counters count like some slices' worth of such evidence.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from eddy.core.counters import CoreCounters
 from eddy.model.parallel_fraction import Activity
@@ -27,7 +27,13 @@ STEP = 4.0
 """Most by which a slice grows or shrinks at once: what the first ones take is mostly their start."""
 KNOWN = 4096
 """Kernels of which something is known; the one that was asked for longest ago is forgotten first."""
-_LEAST_FRACTION, _LEAST_S = 1e-3, 1e-9
+ALONE_SLICES = 8
+"""Slices alone from which on a kernel's speed alone is known: the first ones are mostly their start."""
+ALONE_KEPT_S = 1000.0
+"""Core-seconds beside others after which a speed alone is forgotten, where the kernel was not alone again."""
+_LEAST_FRACTION = 1e-3
+LEAST_S = 1e-9
+"""Of a slice, where a clock is too coarse."""
 
 
 @dataclass
@@ -40,6 +46,7 @@ class LearnedKernel:
             core-seconds, fading.
         lanes: CYCLE_THREAD_X, fading.
         slice_groups: Work-groups the next slice should have; 0 before the first has ended.
+        alone: What it did while nothing else ran.
     """
 
     seconds: float = 0.0
@@ -50,6 +57,7 @@ class LearnedKernel:
     products: float = 0.0
     lanes: tuple[float, ...] = ()
     slice_groups: float = 0.0
+    alone: AloneRuns = field(default_factory=lambda: AloneRuns())
 
     def take(
         self, groups: int, seconds: float, counters: CoreCounters | None, quantum_s: float, cores: float = 1.0
@@ -64,7 +72,7 @@ class LearnedKernel:
             cores: Its tenant had on this cluster meanwhile, on average: 1 or more.
         """
         # A clock that is too coarse for a slice does not make it free.
-        seconds = max(seconds, _LEAST_S)
+        seconds = max(seconds, LEAST_S)
         fade = math.exp(-seconds / FADE_S)
         self.seconds, self.groups = self.seconds * fade + seconds, self.groups * fade + groups
         self.slices, self.beside = self.slices * fade + 1, self.beside * fade + groups * cores
@@ -105,6 +113,45 @@ class LearnedKernel:
         if len(self.lanes) < 2 or not any(self.lanes):
             return None
         return Activity((tuple(round(count) for count in self.lanes),)).fraction
+
+
+@dataclass
+class AloneRuns:
+    """A kernel while nothing else ran on the board, with as many cores as it could use: what progress is compared with.
+
+    Attributes:
+        seconds, groups: Time that passed (not core-seconds), and work-groups done in it, fading.
+        slices: Since it was last forgotten.
+        beside_s: Core-seconds it ran beside others since it was last alone.
+    """
+
+    seconds: float = 0.0
+    groups: float = 0.0
+    slices: int = 0
+    beside_s: float = 0.0
+
+    def take(self, groups: int, seconds: float, cores: float) -> None:
+        """A slice ended that was alone.
+
+        Args:
+            groups: Work-groups it did.
+            seconds: It took.
+            cores: Its tenant had meanwhile, on average: so much of the time that passed is not this slice's.
+        """
+        fade = math.exp(-seconds / FADE_S)
+        self.seconds, self.groups = self.seconds * fade + seconds / cores, self.groups * fade + groups
+        self.slices, self.beside_s = self.slices + 1, 0.0
+
+    def passed(self, seconds: float) -> None:
+        """A slice ended that was not; forgets what is too old."""
+        self.beside_s += seconds
+        if self.beside_s > ALONE_KEPT_S:
+            self.seconds, self.groups, self.slices = 0.0, 0.0, 0
+
+    @property
+    def group_s(self) -> float | None:
+        """Seconds a work-group takes alone on all cores; None where that is not known."""
+        return self.seconds / self.groups if self.slices >= ALONE_SLICES and self.groups else None
 
 
 class Learned:

@@ -19,13 +19,15 @@ class TenantProgress:
     """One tenant in one epoch.
 
     Attributes:
-        progress: Predicted normalised progress, the clusters by core-seconds it had there.
+        progress: Normalised progress, measured or predicted, the clusters by core-seconds it had there.
+        measured: Whether it was measured on all of them.
         cores: It had on average, on all clusters.
         memory_share: Its part of what went to and from memory from its clusters; 0 where nothing did.
         others: Parts of the other tenants, the largest first, without their names.
     """
 
     progress: float
+    measured: bool
     cores: float
     memory_share: float
     others: tuple[float, ...]
@@ -46,9 +48,9 @@ def progress_in(epoch: Epoch, tenant: str) -> TenantProgress | None:
     parts = moved / total if total > 0 else np.zeros(len(moved))
     others = tuple(sorted((float(p) for i, p in enumerate(parts) if i != row and p > 0), reverse=True))
     cores = float(had_s.sum()) / (epoch.ended_s - epoch.at_s)
-    return TenantProgress(
-        float(np.average(epoch.progress[row][known], weights=weights)), cores, float(parts[row]), others
-    )
+    mean = float(np.average(epoch.progress[row][known], weights=weights))
+    sure = epoch.progress_measured is not None and bool(epoch.progress_measured[row][known].all())
+    return TenantProgress(mean, sure, cores, float(parts[row]), others)
 
 
 def progress_of_job(
@@ -81,6 +83,7 @@ def progress_of_job(
                 "ended_s": epoch.ended_s,
                 "price_policy": epoch.policy,
                 "progress": each.progress,
+                "measured": each.measured,
                 "cores": each.cores,
                 "memory_share": each.memory_share,
             }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from eddy.core.counters import ContextCounters, SharingCounters
+from eddy.model.known_alone import KnownAlone, measured
 from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressPredictor
 from eddy.model.slowdown import Sharing
 from eddy.policy.price.view import ClusterMachine, ClusterView, Floats
@@ -45,11 +46,13 @@ class EpochProgress:
         sharing: What was counted; None where a tenant ran nothing.
         progress: Predicted normalised progress, (n, m); NaN where nothing was counted.
         traffic_bytes: Moved to and from memory, (n, m).
+        measured: Where progress is not a prediction but was measured, by kernels' speed alone, (n, m).
     """
 
     sharing: Rows = ()
     progress: Floats = field(default_factory=lambda: np.full((0, 0), np.nan))
     traffic_bytes: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    measured: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 @dataclass
@@ -64,7 +67,7 @@ class ProgressWatch:
 
     machines: Mapping[str, ClusterMachine] = field(default_factory=dict)
     read: Callable[[int], SharingCounters] | None = None
-    predictor: ProgressPredictor = field(default_factory=HsmPredictor)
+    predictor: ProgressPredictor = field(default_factory=lambda: KnownAlone(HsmPredictor()))
 
     def __post_init__(self) -> None:
         self._before: dict[int, SharingCounters] = {}
@@ -85,7 +88,11 @@ class ProgressWatch:
         self._before = {}
 
     def end(
-        self, tenants: Sequence[str], clusters: Sequence[ClusterView], groups: Mapping[str, int] | None = None
+        self,
+        tenants: Sequence[str],
+        clusters: Sequence[ClusterView],
+        groups: Mapping[str, int] | None = None,
+        alone_s: Mapping[tuple[str, int], float] | None = None,
     ) -> EpochProgress | None:
         """The epoch ends now; None where nothing is counted.
 
@@ -93,12 +100,13 @@ class ProgressWatch:
             tenants: Of the epoch.
             clusters: Of the epoch.
             groups: Work-groups of what each tenant runs, where those may be fewer than cores.
+            alone_s: By tenant and slot, seconds that what it did takes alone; not of those of whom that is not known.
         """
         if self.read is None or not self.machines:
             return None
         n, m = len(tenants), len(clusters)
         columns: list[list[Sharing | None]] = []
-        progress, traffic = np.full((n, m), np.nan), np.zeros((n, m))
+        progress, traffic, known = np.full((n, m), np.nan), np.zeros((n, m)), np.zeros((n, m))
         for column, cluster in enumerate(clusters):
             now = self.read(cluster.slot)
             before = self._before.get(cluster.slot, now)
@@ -106,7 +114,12 @@ class ProgressWatch:
             cycles = (now.at_s - before.at_s) * now.clk_hz
             counted = [now.of(tenant).minus(before.of(tenant)) for tenant in tenants]
             rows = [
-                _sharing(each, cycles, (groups or {}).get(tenant))
+                _sharing(
+                    each,
+                    cycles,
+                    (groups or {}).get(tenant),
+                    (alone_s or {}).get((tenant, cluster.slot), 0.0) * now.clk_hz,
+                )
                 for tenant, each in zip(tenants, counted, strict=True)
             ]
             columns.append(rows)
@@ -115,10 +128,11 @@ class ProgressWatch:
             if machine is not None:
                 curves = self.predictor.predict(ClusterEpoch(machine.cores, machine.law, tuple(rows)))
                 progress[:, column] = [np.nan if curve is None else curve.progress for curve in curves]
-        return EpochProgress(tuple(zip(*columns, strict=True)), progress, traffic)
+                known[:, column] = [each is not None and measured(each) is not None for each in rows]
+        return EpochProgress(tuple(zip(*columns, strict=True)), progress, traffic, known)
 
 
-def _sharing(counted: ContextCounters, cycles: float, groups: int | None) -> Sharing | None:
+def _sharing(counted: ContextCounters, cycles: float, groups: int | None, alone_cycles: float) -> Sharing | None:
     if cycles <= 0 or counted.core_cycles <= 0:
         return None
     return Sharing(
@@ -131,6 +145,7 @@ def _sharing(counted: ContextCounters, cycles: float, groups: int | None) -> Sha
         counted.cache_hits,
         counted.cache_misses,
         counted.stall_cycles,
+        alone_cycles=alone_cycles,
     )
 
 

@@ -98,6 +98,8 @@ class Sharing:
         own_cache_hits: Hits in the shared cache it would have had with nobody else there, from auxiliary tags ([001]
             4.1); 0 where there are none.
         read_cycles: From asking to data, summed over its reads; 0 where that is not counted.
+        alone_cycles: That the work-groups it finished take alone on all cores, by earlier runs alone; 0 where some of
+            them were never seen alone.
     """
 
     cycles: float
@@ -113,6 +115,7 @@ class Sharing:
     own_row_hits: float = 0.0
     own_cache_hits: float = 0.0
     read_cycles: float = 0.0
+    alone_cycles: float = 0.0
 
     @property
     def hit_rate(self) -> float:

@@ -76,7 +76,7 @@ class Rounds:
 
     Attributes:
         left: The workload's buffers, as the launches of the first round that ended so far left them.
-        groups: Work-groups of the launches packed so far; after the first round, of a round.
+        groups: Work-groups of each launch packed so far.
     """
 
     def __init__(self, workload: Workload, program: Program, shape: ClusterShape) -> None:
@@ -86,7 +86,7 @@ class Rounds:
         self.left = {name: array.copy() for name, array in workload.buffers.items()}
         self._packing: Packing | None = None
         self._arrays: Mapping[Any, npt.NDArray[Any]] = {}
-        self.groups = 0
+        self.groups: list[int] = []
         self._checked = False
 
     @property
@@ -113,7 +113,7 @@ class Rounds:
         for at, data in (*packing.fixed(), *placed, packing.block(0, made.groups)):
             image[at : at + len(data)] = np.frombuffer(data, np.uint8)
         self._packing, self._arrays = packing, arrays
-        self.groups += made.groups
+        self.groups.append(made.groups)
         return image, packing.block_address
 
     def ended(self, step: int, region: npt.NDArray[np.uint8]) -> None:
@@ -144,6 +144,7 @@ class ClusterTenant:
 
     Attributes:
         marks: What it had counted at its start, and at the end of each round.
+        ends: Cycle in which each launch ended.
     """
 
     def __init__(self, machine: DramCluster, number: int, work: Rounds, cores: Sequence[int]) -> None:
@@ -154,6 +155,7 @@ class ClusterTenant:
         machine.own(self.cores, number, self._base)
         self._before = {core: machine.counters(core, READ) for core in self.cores}
         self.marks: list[Counted] = []
+        self.ends: list[int] = []
 
     def start(self) -> None:
         """Launch the next kernel."""
@@ -173,11 +175,12 @@ class ClusterTenant:
         faults = [fault for fault in self._machine.faults() if fault.core in self.cores]
         if faults:
             raise Stuck(f"{self.work.workload.name} was stopped: {faults[0]}")
+        self.ends.append(self._machine.cycles)
         length = len(self.work.image(self._step)[0])
         self.work.ended(self._step, self._machine.memory[self._base : self._base + length])
         self._step = (self._step + 1) % self.work.steps
         if self._step == 0:
-            self._groups += self.work.groups
+            self._groups += sum(self.work.groups)
             self.marks.append(self.counted())
         self.start()
 
@@ -204,10 +207,12 @@ class TenantRun:
     Attributes:
         marks: At its start, and at the end of each round.
         epochs: Between the ends of epochs.
+        ends: Cycle in which each launch ended.
     """
 
     marks: tuple[Counted, ...]
     epochs: tuple[Counted, ...]
+    ends: tuple[int, ...] = ()
 
     @property
     def whole(self) -> Counted:
@@ -264,5 +269,5 @@ def play(
     found = []
     for samples, tenant in zip(sampled, tenants, strict=True):
         epochs = tuple(after.minus(before) for before, after in pairwise(samples))
-        found.append(TenantRun(tuple(tenant.marks), epochs))
+        found.append(TenantRun(tuple(tenant.marks), epochs, tuple(tenant.ends)))
     return tuple(found)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eddy.policy.price import PREDICTORS
-from eddy.studies.hsm import figures, measured, replay
+from eddy.studies.hsm import figures, measured, remembered, replay
 from eddy.studies.hsm.kernels import MEMORY_BOUND
 from eddy.studies.hsm.mixes import (
     EVEN,
@@ -67,8 +67,9 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
     outcomes = run_all(tasks, scale, seed, Bar(len(tasks), say))
     rows = private(out, world, curves, outcomes)
     on_rtl, rtl = measured.rows(out)
+    known, memory = remembered.rows(out)
     beside, near = replay.rows(out)
-    rows += on_rtl + beside
+    rows += on_rtl + known + beside
     even = under(outcomes, EVEN)
     pairs_only = [outcome for outcome in outcomes if len(outcome.task.mix) == 2]
     even = [outcome for outcome in even if len(outcome.task.mix) == 2]
@@ -84,7 +85,7 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
         "qos": quality,
         "by_kind": measures,
         "source": "fast cluster model",
-        "rtl": rtl,
+        "rtl": rtl | ({"progress_error_seen_alone": memory} if memory else {}),
         "model_off_rtl": near,
     }
     (out / HEADLINES).write_text(json.dumps(heads, indent=1) + "\n", encoding="utf-8")

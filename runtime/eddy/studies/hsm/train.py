@@ -98,7 +98,7 @@ def save(found: Sequence[Example], seed: int) -> None:
     KEPT.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-FIELDS = tuple(name for name in Sharing.__dataclass_fields__ if name != "groups")
+FIELDS = tuple(name for name in Sharing.__dataclass_fields__ if name not in ("groups", "alone_cycles"))
 
 
 def _numbers(sharing: Sharing) -> list[float]:
