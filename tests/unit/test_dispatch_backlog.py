@@ -29,7 +29,7 @@ MODULES = tuple(f"m{number}" for number in range(8))
 
 @dataclasses.dataclass(frozen=True)
 class Both:
-    """A policy beside its plain form: they must decide alike at every call, each with its own memory."""
+    """A policy beside its independent model: they must decide alike at every call, each with its own memory."""
 
     kept: DispatchPolicy
     plain: DispatchPolicy
@@ -110,7 +110,7 @@ MAKERS: dict[str, tuple[Callable[..., DispatchPolicy], Callable[..., DispatchPol
 
 @pytest.mark.parametrize("name", sorted(MAKERS))
 @pytest.mark.parametrize("seed", range(8))
-def test_what_is_kept_decides_as_what_looks_at_everything(name: str, seed: int) -> None:
+def test_a_policy_decides_as_its_independent_model(name: str, seed: int) -> None:
     rng = random.Random(f"{name} {seed}")
     kept, plain, constants = MAKERS[name]
     pipelined, due = rng.random() < 0.7, rng.choice([0.0, 0.3])

@@ -189,6 +189,25 @@ def test_a_long_wait_for_a_module_is_worse_than_a_load() -> None:
     assert decide([nearly, wants], [held, free]).decisions == ()
 
 
+def test_a_module_given_in_the_same_decision_is_not_loaded_again() -> None:
+    """Two jobs come at once and want one module, which is there: the second waits, and wipes out nothing."""
+
+    def alike(number: int, batch: int, tenant: str = "t", item_s: float = 0.01) -> JobView:
+        made = job(number, item_s, batch=batch, tenant=tenant)
+        return dataclasses.replace(made, tasks=(dataclasses.replace(made.tasks[0], module="both"),))
+
+    there, free = slot(0, "both"), slot(1, "else")
+    first = Configure(0, 0, 0)
+    assert decide([alike(0, 5), alike(1, 9)], [there, free]).decisions == (first,)
+    assert decide([alike(0, 30), alike(1, 30)], [there, free]).decisions == (first, Configure(1, 0, 1)), "too long"
+    foreign = alike(1, 9, tenant="somebody else")
+    assert decide([alike(0, 5), foreign], [there, free]).decisions == (first, Configure(1, 0, 1))
+    scrubbed = dataclasses.replace(there, scrubs=True)
+    assert decide([alike(0, 5), foreign], [scrubbed, free]).decisions == (first,)
+    several = [alike(0, 9), alike(1, 9), alike(2, 9), alike(3, 9)]
+    assert decide(several, [there, free, slot(2, "more")]).decisions == (first, Configure(3, 0, 1)), "a line too long"
+
+
 def test_of_a_jobs_tasks_the_one_with_the_longest_way_goes_first() -> None:
     """The first task is nearly done; the second has its whole batch before it."""
     chain = job(0, 1.0, 1.0, batch=9)

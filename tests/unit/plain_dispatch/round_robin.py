@@ -1,149 +1,74 @@
-"""Round robin over slots' queues ([004] 3.1): tasks are dealt to the shortest queue, queues sort by priority."""
+"""Model of `round_robin`: a queue for each slot, dealt to like cards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from heapq import heapify, heapreplace
+from dataclasses import dataclass
 
-from eddy.policy.dispatch.select import is_complete, tasks_to_place
-from eddy.policy.dispatch.view import Configure, Dispatch, DispatchView, JobView, TaskView
+from eddy.policy.dispatch.view import Decision, Dispatch, DispatchView, JobView, TaskView
+from unit.plain_dispatch.questions import grant, has_image, items_left, placeable, unheld, unless_stuck
 
-Entry = tuple[int, int]
-"""Job id, task id."""
+Card = tuple[int, int]
+"""A job's id and one of its tasks'."""
 
 
-@dataclass(frozen=True, slots=True)
-class Queues:
-    """What waits where.
+@dataclass(frozen=True)
+class Table:
+    """The slots' queues, by slot, each as it was dealt; and the id from which on the next job is dealt to."""
 
-    Attributes:
-        by_slot: Slot index to its entries, in the order they were dealt.
-        next_job: Id of the job whose turn it is to be dealt first: the one after the last dealt.
-        dealt_from: The jobs as they were when this was written. One that has not changed has nothing new to deal, and
-            what of it waits in a queue waits still. None for a job to be looked at again in any case.
-    """
-
-    by_slot: Mapping[int, tuple[Entry, ...]] = field(default_factory=dict)
-    next_job: int = 0
-    dealt_from: Mapping[int, JobView | None] = field(default_factory=dict)
+    queues: dict[int, list[Card]]
+    turn: int
 
 
-@dataclass(frozen=True, slots=True)
-class RoundRobin:
-    """Deal tasks to per-slot queues, one job after another; each slot serves its queue by priority.
-
-    Attributes:
-        pipelined: Whether tasks of a job may work on different items at once.
-    """
+@dataclass(frozen=True)
+class PlainRoundRobin:
+    """[004] 3.1: tasks go to the shortest queue, one of each job a turn; a free slot serves by priority."""
 
     pipelined: bool = True
     name: str = "round_robin"
 
-    def initial(self) -> Queues:
-        """Empty queues."""
-        return Queues()
+    def initial(self) -> Table:
+        return Table({}, 0)
 
     def decide(self, view: DispatchView) -> Dispatch:
-        """Deal what became placeable; then give the lowest free slot with a queue its first entry.
+        jobs = {job.id: job for job in view.jobs}
+        table = self.dealt(view, jobs)
+        made: list[Decision] = []
+        for slot in [] if view.port_busy else unheld(view):
+            queue = table.queues[slot.index]
+            if queue and not made:
+                highest = max(jobs[number].priority for number, _ in queue)
+                number, task = next(card for card in queue if jobs[card[0]].priority == highest)
+                queue.remove((number, task))
+                made.append(grant(jobs[number], jobs[number].tasks[task], slot))
+        return Dispatch(unless_stuck(view, made, self.pipelined), table)
 
-        Within a queue: higher priority first, then the order dealt. Of equally short queues the lowest slot's is taken.
-        """
-        queues = _bring_up_to_date(view, self.pipelined)
-        decision = None if view.port_busy else _serve(queues, view)
-        if decision is None:
-            return Dispatch((), queues)
-        queue = tuple(e for e in queues.by_slot[decision.slot] if e != (decision.job, decision.task))
-        # A task that is not given its slot after all, for want of memory say, is dealt again: its job counts as new.
-        dealt_from = {**queues.dealt_from, decision.job: None}
-        return Dispatch((decision,), Queues({**queues.by_slot, decision.slot: queue}, queues.next_job, dealt_from))
+    def dealt(self, view: DispatchView, jobs: dict[int, JobView]) -> Table:
+        """Without what needs no slot any more, and with what has come to need one; all again if a slot was added."""
 
+        def still(card: Card) -> bool:
+            job = jobs.get(card[0])
+            return job is not None and job.tasks[card[1]].slot is None and items_left(job, job.tasks[card[1]]) > 0
 
-def _bring_up_to_date(view: DispatchView, pipelined: bool) -> Queues:
-    """Forget what waits no more, and deal what became placeable."""
-    memory: Queues = view.memory
-    jobs = {job.id: job for job in view.jobs}
-    before = memory.dealt_from
-    changed = {number for number, job in jobs.items() if before.get(number) is not job}
-    stale = changed.union(before.keys() - jobs.keys()) if before else None
-    by_slot = {s.index: _still_waiting(memory.by_slot.get(s.index, ()), jobs, stale) for s in view.slots}
-    if before and memory.by_slot.keys() != by_slot.keys():
-        changed = set(jobs)
-        if not memory.by_slot.keys() >= by_slot.keys():
-            by_slot = dict.fromkeys(by_slot, ())
-    dealt = {entry for queue in by_slot.values() for entry in queue}
-    hands = {}
-    for number in sorted(changed):
-        job = jobs[number]
-        hand = [task for task in tasks_to_place(job, pipelined) if (number, task.id) not in dealt]
-        if hand:
-            hands[number] = hand
-    next_job = _deal(hands, by_slot, memory.next_job) if hands else memory.next_job
-    return Queues(by_slot, next_job, jobs)
-
-
-def _still_waiting(queue: tuple[Entry, ...], jobs: Mapping[int, JobView], stale: set[int] | None) -> tuple[Entry, ...]:
-    """The entries whose job has not ended and whose task has items left and no slot.
-
-    Args:
-        queue: Of one slot.
-        jobs: By id.
-        stale: Jobs that changed or ended; None where any may have.
-    """
-    kept = []
-    for entry in queue:
-        number, place = entry
-        if stale is None or number in stale:
-            job = jobs.get(number)
-            if job is None or job.tasks[place].slot is not None or is_complete(job, job.tasks[place]):
-                continue
-        kept.append(entry)
-    return queue if len(kept) == len(queue) else tuple(kept)
+        memory: Table = view.memory
+        kept = memory.queues if all(slot.index in memory.queues for slot in view.slots) else {}
+        queues = {slot.index: [card for card in kept.get(slot.index, []) if still(card)] for slot in view.slots}
+        waiting = [card for queue in queues.values() for card in queue]
+        hands = {
+            number: [task for task in placeable(job, self.pipelined) if (number, task.id) not in waiting]
+            for number, job in jobs.items()
+        }
+        turn = memory.turn
+        while any(hands.values()):
+            from_turn_on = sorted(hands, key=lambda number: (number < turn, number))
+            for number in from_turn_on:
+                if hands[number] and _deal(view, hands[number].pop(0), number, queues):
+                    turn = number + 1
+        return Table(queues, turn)
 
 
-def _deal(hands: dict[int, list[TaskView]], by_slot: dict[int, tuple[Entry, ...]], next_job: int) -> int:
-    """Give every task to the shortest queue that may serve it, one of each job a turn; answers whose turn is next.
-
-    Args:
-        hands: Job id to its tasks, in topological order; in order of id. It is emptied.
-        by_slot: Slot index to its queue; extended.
-        next_job: Whose turn it is.
-    """
-    shortest = [(len(queue), slot) for slot, queue in by_slot.items()]
-    heapify(shortest)
-    while hands:
-        turn = [number for number in hands if number >= next_job] + [number for number in hands if number < next_job]
-        for number in turn:
-            task = hands[number].pop(0)
-            if not hands[number]:
-                del hands[number]
-            place = _place(shortest, task.slots)
-            if place is None:
-                continue
-            length, slot = shortest[place]
-            by_slot[slot] = (*by_slot[slot], (number, task.id))
-            if place == 0:
-                heapreplace(shortest, (length + 1, slot))
-            else:
-                shortest[place] = (length + 1, slot)
-                heapify(shortest)
-            next_job = number + 1
-    return next_job
-
-
-def _place(shortest: list[tuple[int, int]], allowed: tuple[int, ...] | None) -> int | None:
-    """Where in the heap the shortest queue is that may serve a task; of equally short ones the lowest slot's."""
-    if allowed is None:
-        return 0 if shortest else None
-    return min((i for i, (_, slot) in enumerate(shortest) if slot in allowed), key=shortest.__getitem__, default=None)
-
-
-def _serve(queues: Queues, view: DispatchView) -> Configure | None:
-    for slot in view.slots:
-        if slot.job is None and not slot.loading:
-            queue = queues.by_slot[slot.index]
-            if queue:
-                priority = {job.id: job.priority for job in view.jobs}
-                job, task = min(queue, key=lambda entry: -priority[entry[0]])
-                return Configure(job, task, slot.index)
-    return None
+def _deal(view: DispatchView, task: TaskView, number: int, queues: dict[int, list[Card]]) -> bool:
+    """Put a task into the shortest queue of a slot it has an image for, the lowest of several; whether there is one."""
+    able = [slot.index for slot in view.slots if has_image(slot, task)]
+    if able:
+        queues[min(able, key=lambda slot: (len(queues[slot]), slot))].append((number, task.id))
+    return bool(able)

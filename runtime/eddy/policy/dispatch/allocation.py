@@ -133,6 +133,7 @@ class SlotAllocation:
         ready = resident(fitting, job, task)
         if ready is not None:
             self._give(job, task, ready)
+            self.joining.given(ready, job, task, outlook.latency_s[task.id])
         elif fitting:
             if self.reuses and self.joining.join(job, task, outlook.latency_s[task.id]):
                 return True

@@ -38,6 +38,14 @@ class Joining:
         self._load_s, self._most_s = load_s, most_s
         self._promised_s: dict[int, float] = {}
         """By slot: seconds that those who wait for it will work there."""
+        self._given: dict[int, tuple[JobView, float]] = {}
+        """By slot that this decision gave without a load: to whom, and seconds until it is given back."""
+
+    def given(self, slot: SlotView, job: JobView, task: TaskView, latency_s: float) -> None:
+        """Note that this decision gives a slot to a task that needs no load there: others may wait for it now."""
+        left = job.batch - task.items_done
+        if items_ready(job, task) >= left:
+            self._given[slot.index] = job, left * latency_s
 
     def join(self, job: JobView, task: TaskView, latency_s: float) -> bool:
         """Whether the task will find its module in a slot soon; the slot that comes first is promised to it.
@@ -64,6 +72,11 @@ class Joining:
 
     def _wait_s(self, slot: SlotView, job: JobView, task: TaskView) -> float | None:
         """Seconds until a slot with the task's module is given back; None where it is not, or too late."""
+        if slot.index in self._given:
+            giver, wait_s = self._given[slot.index]
+            wait_s += self._promised_s.get(slot.index, 0.0)
+            able = giver.id != job.id and (slot.scrubs or giver.tenant == job.tenant) and fits(slot, task)
+            return wait_s if able and wait_s < self._most_s else None
         if slot.job is None or slot.task is None or slot.job == job.id:
             return None
         if slot.index in self._leaving:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from eddy.policy.dispatch.artefact import ARTEFACTS
-from eddy.policy.dispatch.artefact.nimblock import ArtefactNimblock
+from eddy.policy.dispatch.artefact.nimblock import AS_TEXT, ArtefactNimblock
 from eddy.policy.dispatch.artefact.round_robin import ArtefactRoundRobin
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.studies.nimblock.run import Player
 
 
 def _taken_back(what: str) -> Player:
-    return Player(ArtefactNimblock(as_text=frozenset({what})), published_goals=True, polled=True)
+    return Player(ArtefactNimblock(rules=AS_TEXT[what]), published_goals=True, polled=True)
 
 
 def _published(policy: DispatchPolicy) -> Player:

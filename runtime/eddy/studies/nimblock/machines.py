@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from eddy.hypervisor.residency import Residency
+from eddy.hypervisor.residency import Residency, forget_module, while_nothing_loads
 
-REUSING = Residency(beside_loads=False)
+REUSING = Residency(may_give=while_nothing_loads)
 """A task that finds its module in a slot needs no load, as live; but it is given the slot only while the configuration
 port is idle, so that configurations in a trace never overlap."""
 
-RELOADING = Residency(reuse=False, beside_loads=False)
+RELOADING = Residency(given_back=forget_module, may_give=while_nothing_loads)
 """A task's image is loaded whenever it is given a slot. So the text of [004] has it (2.1.2): a selected task's
 bitstream is read, then a reconfiguration is requested."""

@@ -14,7 +14,7 @@ from eddy.core.fusion import in_form
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.messages import JobSpec
-from eddy.hypervisor.residency import Residency
+from eddy.hypervisor.residency import Residency, every_fused_task, no_fused_task
 from eddy.hypervisor.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch.view import DispatchPolicy
 from eddy.studies.nimblock.console import CARD_S, Contention
@@ -71,7 +71,8 @@ class BoardSetting:
     @property
     def residency(self) -> Residency:
         """What becomes of modules that stay in slots."""
-        return dataclasses.replace(REUSING if self.reuse else RELOADING, fuse=self.fuse)
+        fused = every_fused_task if self.fuse else no_fused_task
+        return dataclasses.replace(REUSING if self.reuse else RELOADING, fused=fused)
 
 
 @dataclass(frozen=True, slots=True)

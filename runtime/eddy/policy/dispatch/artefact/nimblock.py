@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eddy.policy.dispatch.artefact.common import first_idle, is_ready, jobs_by_id, threshold_of
@@ -51,6 +52,73 @@ class State:
     last_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Wanting:
+    """A candidate that slots are allocated to.
+
+    Attributes:
+        job: Its id.
+        tasks: Tasks with items left.
+        goal: Slots that it can use well.
+    """
+
+    job: int
+    tasks: int
+    goal: int
+
+
+def whole_rounds(candidates: Sequence[Wanting], slots: int) -> dict[int, int]:
+    """Slots by job: a round once begun serves every candidate, whatever is left."""
+    given = {each.job: min(1, each.tasks) for each in candidates}
+    left = slots - sum(given.values())
+    if left > 0:
+        goals = {each.job: min(each.goal, each.tasks) for each in candidates}
+        left -= sum(goals.values()) - sum(given.values())
+        given = goals
+    return {each.job: max(given[each.job], each.tasks) for each in candidates} if left > 0 else given
+
+
+def what_there_is(candidates: Sequence[Wanting], slots: int) -> dict[int, int]:
+    """Slots by job, no more than there are ([004] Algorithm 2)."""
+    given, left = {each.job: 0 for each in candidates}, slots
+    for wanted in (lambda each: 1, lambda each: each.goal, lambda each: each.tasks):
+        for each in candidates:
+            more = min(max(min(wanted(each), each.tasks) - given[each.job], 0), left)
+            given[each.job] += more
+            left -= more
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the artefact's Nimblock does where it departs from the text; `AS_TEXT` has the text's rules, one at a time.
+
+    Attributes:
+        is_promoted: Whether so many tokens make a candidate, at a threshold.
+        is_demoted: Whether a candidate with so many tokens is one no longer, at a threshold.
+        counted_from_s: Board time before which waiting earns nothing, given that of the last count.
+        allocate: Slots by candidate, of so many.
+    """
+
+    is_promoted: Callable[[float, float], bool] = operator.ge
+    is_demoted: Callable[[float, float], bool] = operator.lt
+    counted_from_s: Callable[[float], float] = lambda last_s: 0.0
+    allocate: Callable[[Sequence[Wanting], int], dict[int, int]] = whole_rounds
+
+
+PUBLISHED = Rules()
+"""Reaching the threshold makes a candidate, falling below it ends that; every count adds the whole age again."""
+
+AS_TEXT: Mapping[str, Rules] = {
+    "candidates": Rules(is_promoted=operator.gt, is_demoted=operator.le),
+    "age": Rules(counted_from_s=lambda last_s: last_s),
+    "demotion": Rules(is_demoted=lambda tokens, threshold: False),
+    "allocation": Rules(allocate=what_there_is),
+}
+"""The artefact's rules with one departure taken back, to see what it costs: strictly more tokens than the threshold;
+waiting counts once; once a candidate, always one; no more slots allocated than there are."""
+
+
 @dataclass(slots=True)
 class _Turn:
     """One turn of the loop, at work on a copy of the state."""
@@ -67,7 +135,7 @@ class _Turn:
 
     def count(self) -> None:
         """Add every job's whole age, in its own lengths, to its tokens; set the threshold."""
-        since_s = self.last_s if "age" in self.policy.as_text else 0.0
+        since_s = self.policy.rules.counted_from_s(self.last_s)
         for number in (*self.pending, *self.candidates):
             job = self.known[number]
             age_s = self.view.now_s - max(job.arrival_s, since_s)
@@ -80,51 +148,25 @@ class _Turn:
         """Make candidates of those who reach the threshold, and of those who do not, none; whether any moved."""
         moved = False
         for number in list(self.pending):
-            if self.reaches(number):
+            if self.policy.rules.is_promoted(self.known[number].tokens, self.threshold):
                 self.pending.remove(number)
                 self.candidates.append(number)
                 moved = True
-        for number in list(self.candidates) if "demotion" not in self.policy.as_text else ():
-            if not self.reaches(number):
+        for number in list(self.candidates):
+            if self.policy.rules.is_demoted(self.known[number].tokens, self.threshold):
                 self.candidates.remove(number)
                 self.given[number] = 0
                 self.pending.append(number)
                 moved = True
         return moved
 
-    def reaches(self, number: int) -> bool:
-        """Whether a job has the tokens of a candidate."""
-        tokens = self.known[number].tokens
-        return tokens > self.threshold if "candidates" in self.policy.as_text else tokens >= self.threshold
-
     def allocate(self) -> None:
-        """Algorithm 2, in which a round once begun serves every candidate, whatever is left."""
-        if "allocation" in self.policy.as_text:
-            self.allocate_what_there_is()
-            return
-        left = len(self.view.slots)
-        for number in self.candidates:
-            self.given[number] = min(1, self.incomplete(number))
-            left -= self.given[number]
-        if left > 0:
-            for number in self.candidates:
-                goal = min(self.jobs[number].goal_slots if number in self.jobs else 0, self.incomplete(number))
-                left -= goal - self.given[number]
-                self.given[number] = goal
-        if left > 0:
-            for number in self.candidates:
-                self.given[number] = max(self.given[number], self.incomplete(number))
-
-    def allocate_what_there_is(self) -> None:
-        """Algorithm 2, with no more slots given away than there are."""
-        left = len(self.view.slots)
-        self.given.update(dict.fromkeys(self.candidates, 0))
-        for most in (lambda job: 1, lambda job: job.goal_slots, lambda job: len(job.tasks)):
-            for number in self.candidates:
-                wanted = min(most(self.jobs[number]), self.incomplete(number)) if number in self.jobs else 0
-                more = min(max(wanted - self.given[number], 0), left)
-                self.given[number] += more
-                left -= more
+        """Algorithm 2, as the rules have it."""
+        jobs = [
+            Wanting(number, self.incomplete(number), self.jobs[number].goal_slots if number in self.jobs else 0)
+            for number in self.candidates
+        ]
+        self.given.update(self.policy.rules.allocate(jobs, len(self.view.slots)))
 
     def incomplete(self, number: int) -> int:
         """Tasks of a job with items left."""
@@ -197,16 +239,14 @@ class ArtefactNimblock:
         interval_s: Board seconds between periodic counts.
         pipelined: Whether a task is ready before its predecessors have finished the batch.
         name: As `--policy` takes it.
-        as_text: Departures taken back, to see what each costs: `candidates` (strictly more than the threshold),
-            `age` (waiting counts once), `demotion` (once a candidate, always one), `allocation` (no more slots than
-            there are).
+        rules: What departs from the text.
     """
 
     alpha: float = 0.125
     interval_s: float = 0.396
     pipelined: bool = True
     name: str = "nimblock"
-    as_text: frozenset[str] = frozenset()
+    rules: Rules = PUBLISHED
 
     def initial(self) -> State:
         """No job is known."""
