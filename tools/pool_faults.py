@@ -29,7 +29,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from eddy.cli.demo_plan import Order, photograph
 from eddy.cli.demo_run import matches
-from eddy.client import Job
+from eddy.client import Client, Job
 from eddy.core.errors import EddyError
 from eddy.pool.link import LEASE_S
 from pool_kit import Pool
@@ -95,12 +95,13 @@ class Run:
     Args:
         folder: For what the pool keeps.
         seed: Of all choices.
+        only: Kinds of events; all where there are none.
     """
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, only: Sequence[str] = ()) -> None:
         self.net = Cluster(folder / "net", (*BOARDS, *HEADS))
         self.pool, self.chance = Pool(folder, self.net), random.Random(seed)
-        self.kinds = [kind for kind in KINDS if kind != "full disk" or all(self.net.disks)]
+        self.kinds = [kind for kind in only or KINDS if kind != "full disk" or all(self.net.disks)]
         self.heads: dict[str, tuple[subprocess.Popen[bytes], str]] = {}
         self.jobs: list[tuple[Job, Order]] = []
         self.events: list[dict[str, Any]] = []
@@ -158,11 +159,11 @@ class Run:
                     self.head(name)
                 for name in BOARDS:
                     self.board(name)
-                self.clients = [self.pool.client_at(url, self.pool.key) for _, url in self.heads.values()]
+                self.clients = self.clients_of(self.pool.key)
                 while self.pool.present(self.clients[0]) != set(BOARDS):
                     time.sleep(0.1)
                 key = self.clients[0].add_tenant("ada")["key"]
-                self.clients = [self.pool.client_at(url, key) for _, url in self.heads.values()]
+                self.clients = self.clients_of(key)
                 yield
             finally:
                 for process, _ in self.heads.values():
@@ -170,6 +171,11 @@ class Run:
                     process.wait()
                     assert process.stdout is not None
                     process.stdout.close()
+
+    def clients_of(self, key: str) -> list[Client]:
+        """For each head a client that asks it first, and the others where it does not answer."""
+        urls = [url for _, url in self.heads.values()]
+        return [self.pool.client_at(",".join([url, *(each for each in urls if each != url)]), key) for url in urls]
 
     def submit(self) -> tuple[Job, Order]:
         """One more job, through any head."""
@@ -318,6 +324,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="+", default=(), choices=KINDS, metavar="KIND", help="only such events")
     parser.add_argument("--seconds", type=float, default=3600.0, help="begin no event after so many")
     parser.add_argument("--keep", type=Path, help="folder for what the pool keeps, its logs too")
     parser.add_argument("--out", type=Path, default=Path("out/pool_faults.json"))
@@ -326,7 +333,7 @@ def main() -> int:
     began_s = time.monotonic()
     with contextlib.ExitStack() as kept:
         folder = str(given.keep or kept.enter_context(tempfile.TemporaryDirectory(prefix="eddy-pool-")))
-        run = Run(Path(folder), given.seed)
+        run = Run(Path(folder), given.seed, given.only)
         with run.running():
             while len(run.events) < given.events and time.monotonic() - began_s < given.seconds:
                 run.break_something()

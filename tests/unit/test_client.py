@@ -254,3 +254,45 @@ def test_certificates_are_read_for_https_alone_and_checked_there(
     monkeypatch.setattr(ssl, "create_default_context", note)
     Client(url, "key").close()
     assert [context.verify_mode for context in made if context.verify_mode] == [ssl.CERT_REQUIRED] * reads
+
+
+def test_another_head_is_asked_where_one_does_not_answer() -> None:
+    asked: list[str] = []
+    gone = {"a"}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.host)
+        if request.url.host in gone:
+            raise httpx.ConnectError("refused")
+        return httpx.Response(503 if "away" in gone else 200, json={"jobs": [], "next": None})
+
+    with Client("a:1,http://b:2", "k", http=httpx.MockTransport(answer), retries=2) as client:
+        client.transport.pause = lambda _: None
+        assert client.jobs() == []
+        assert client.jobs() == []
+        assert asked == ["a", "b", "b"]  # who answered is asked first
+        gone.add("b")
+        gone.remove("a")
+        assert client.jobs() == []
+        assert asked[3:] == ["b", "a"]
+        gone.add("away")  # a head that says that its pool is away is left, too
+        with pytest.raises(ApiError):
+            client.jobs()
+        assert asked[5:] == ["a", "b", "a"]
+
+
+def test_a_broken_stream_goes_on_at_another_head() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if not request.url.path.endswith("/events"):
+            return httpx.Response(200, json={"id": 1, "application": "x", "state": "queued"})
+        asked.append(request.url.host)
+        if request.url.host == "a":
+            raise httpx.ConnectError("refused")
+        return httpx.Response(200, text="id: 1\nevent: queued\ndata: {}\n\nevent: end\ndata: {}\n\n")
+
+    with Client("a:1,b:2", "k", http=httpx.MockTransport(answer)) as client:
+        client.transport.pause = lambda _: None
+        assert [event.kind for event in client.job(1).events()] == ["queued"]
+    assert asked == ["a", "b"]

@@ -854,8 +854,8 @@ class SlotList(TypedDict):
     """Slots, by index."""
 
 
-class SlowdownEpoch(TypedDict):
-    """A kernel's tenant in one epoch while it ran."""
+class _SlowdownEpoch(TypedDict):
+    """What every `SlowdownEpoch` has."""
 
     epoch: int
     """Its number."""
@@ -866,11 +866,18 @@ class SlowdownEpoch(TypedDict):
     price_policy: str
     """Policy in force."""
     progress: float
-    """Predicted from counters: speed over that alone on all cores."""
+    """Speed over that alone on all cores."""
     cores: float
     """Cores it had on average."""
     memory_share: float
     """Its part of what went to and from memory."""
+
+
+class SlowdownEpoch(_SlowdownEpoch, total=False):
+    """A kernel's tenant in one epoch while it ran."""
+
+    measured: bool
+    """Whether its kernels ran alone before, so that progress was measured; else it is predicted."""
 
 
 class Span(TypedDict):

@@ -17,7 +17,7 @@ class AsyncTransport(Exchange):
     """HTTP with a key, retries and typed errors, for one event loop.
 
     Args:
-        url: Where the hypervisor answers; `http://` may be left out.
+        url: Where the hypervisor answers, or several addresses; see `Exchange`.
         key: Bearer token, or "" for the open routes only.
         timeout_s: Wall time one try may take.
         retries: Tries beyond the first.
@@ -77,4 +77,4 @@ class AsyncTransport(Exchange):
         self, path: str, headers: Mapping[str, str], read_s: float
     ) -> AbstractAsyncContextManager[httpx.Response]:
         """Open a stream of lines."""
-        return self._http.stream("GET", path, headers=dict(headers), timeout=self.patience(read_s))
+        return self._http.stream("GET", self.url + path, headers=dict(headers), timeout=self.patience(read_s))

@@ -2,7 +2,8 @@
 
 Every request of the client may be sent twice without harm: reads change nothing, a blob is named by its hash,
 cancelling twice is cancelling, and a submission carries an `Idempotency-Key`. So a request that met no answer, or a
-`503`, is repeated with growing pauses. Here is what is sent and when; `transport` and `async_transport` send it.
+`503`, is repeated with growing pauses; where several addresses are given (heads of one pool), at the next one. Here is
+what is sent and when; `transport` and `async_transport` send it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Exchange:
     """A server, a key, and how requests are tried again; sends nothing itself.
 
     Args:
-        url: Where the hypervisor answers; `http://` may be left out.
+        url: Where the hypervisor answers; `http://` may be left out. Several, with commas between, for heads of a pool:
+            the first that answers is kept to until it does not.
         key: Bearer token, or "" for the open routes only.
         timeout_s: Wall time one try may take.
         retries: Tries beyond the first.
@@ -39,22 +41,31 @@ class Exchange:
     """
 
     def __init__(self, url: str, key: str, timeout_s: float, retries: int) -> None:
-        self.url = address(url)
+        self._addresses = [address(each) for each in url.split(",")]
         self.timeout_s = timeout_s
         self.retries = retries
         self._headers = {"Authorization": f"Bearer {bearer_key(key)}"} if key else {}
 
+    @property
+    def url(self) -> str:
+        """Where requests go at present."""
+        return self._addresses[0]
+
+    def elsewhere(self) -> None:
+        """Ask the next address from now on, where there is more than one."""
+        self._addresses.append(self._addresses.pop(0))
+
     def settings(self) -> dict[str, Any]:
         """What an httpx client is made with."""
         # Certificates are read for HTTPS alone: that takes as long as a dozen requests.
-        encrypted = self.url.startswith("https:")
-        return {"base_url": self.url, "headers": self._headers, "timeout": self.timeout_s, "verify": encrypted}
+        encrypted = any(each.startswith("https:") for each in self._addresses)
+        return {"headers": self._headers, "timeout": self.timeout_s, "verify": encrypted}
 
     def arguments(self, send: Send) -> dict[str, Any]:
         """What httpx's `request` takes for one try."""
         waits = httpx.USE_CLIENT_DEFAULT if send.answer_s is None else self.patience(send.answer_s)
         return {
-            **{"method": send.method, "url": send.path, "params": send.params},
+            **{"method": send.method, "url": self.url + send.path, "params": send.params},
             **{"content": send.content, "headers": dict(send.headers), "timeout": waits},
         }
 
@@ -99,6 +110,7 @@ class Exchange:
                     raise self.problem(came)
             elif last or (answer_s is not None and isinstance(came, httpx.ReadTimeout)):
                 raise self.unreachable(came, answer_s) from came
+            self.elsewhere()
             yield Pause(self.pause_s(attempt))
         raise AssertionError("the loop above returns or raises")
 

@@ -113,6 +113,7 @@ class Following:
         self._failures += 1
         if self._failures > self._exchange.retries:
             raise self._exchange.unreachable(cut) from cut
+        self._exchange.elsewhere()
         return self._exchange.pause_s(self._failures)
 
 

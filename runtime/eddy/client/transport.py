@@ -17,7 +17,7 @@ class Transport(Exchange):
     """HTTP with a key, retries and typed errors.
 
     Args:
-        url: Where the hypervisor answers; `http://` may be left out.
+        url: Where the hypervisor answers, or several addresses; see `Exchange`.
         key: Bearer token, or "" for the open routes only.
         timeout_s: Wall time one try may take.
         retries: Tries beyond the first.
@@ -75,4 +75,4 @@ class Transport(Exchange):
 
     def stream(self, path: str, headers: Mapping[str, str], read_s: float) -> AbstractContextManager[httpx.Response]:
         """Open a stream of lines."""
-        return self._http.stream("GET", path, headers=dict(headers), timeout=self.patience(read_s))
+        return self._http.stream("GET", self.url + path, headers=dict(headers), timeout=self.patience(read_s))

@@ -20,11 +20,11 @@ from nats.errors import TimeoutError as NatsTimeout
 from eddy.core.errors import EddyError
 from eddy.pool.asking import AskingBoard
 from eddy.pool.credentials import PoolAccess, PoolUnreachable
-from eddy.pool.link import AWAY, RENEW_S, connected
+from eddy.pool.link import AWAY, RENEW_S, connected, steadily
 from eddy.pool.local_board import LocalBoard
 from eddy.pool.placing import AHEAD
 from eddy.pool.records import Fenced, PoolBoard, PoolJob
-from eddy.pool.runner import JobRun, steadily
+from eddy.pool.runner import JobRun
 
 _log = structlog.get_logger("eddy.pool")
 

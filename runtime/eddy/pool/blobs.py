@@ -24,6 +24,8 @@ PIECES = 4
 PIECE_BYTES = 128 * 1024
 PIECE_BITS = 8 * PIECE_BYTES
 STORE = "OBJ_eddy_blobs"
+KNOWN = 20_000
+"""Sizes of blobs that are kept in memory, some 200 bytes each."""
 
 
 class DamagedBlob(EddyError):
@@ -62,13 +64,21 @@ class PoolBlobs:
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self._sizes: dict[str, int] = {}
 
     async def size(self, tenant: str, sha256: str) -> int | None:
-        """Bytes of a blob; None where it is not there."""
-        try:
-            return int((await self._link.blobs.get_info(f"{tenant}/{sha256}")).size or 0)
-        except (ObjectNotFoundError, NotFoundError):
-            return None
+        """Bytes of a blob; None where it is not there. What was seen to be there is not asked for again, as blobs are
+        never taken away."""
+        name = f"{tenant}/{sha256}"
+        if name not in self._sizes:
+            try:
+                size = int((await self._link.blobs.get_info(name)).size or 0)
+            except (ObjectNotFoundError, NotFoundError):
+                return None
+            if len(self._sizes) >= KNOWN:
+                self._sizes.clear()
+            self._sizes[name] = size
+        return self._sizes[name]
 
     async def put(self, tenant: str, data: bytes, sha256: str = "") -> str:
         """Keep bytes, unless they are there already; answers their name.

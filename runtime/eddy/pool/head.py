@@ -26,9 +26,9 @@ from eddy.api.numbers import Decimal
 from eddy.api.rendering import app_answer
 from eddy.api.schemas import Job
 from eddy.api.submissions import JobSubmission
-from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.packages.catalogue import Catalogue
-from eddy.pool import market_routes, operator_routes
+from eddy.pool import market_routes, operator_routes, overview_routes
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
 from eddy.pool.credentials import PoolUnreachable
@@ -36,8 +36,8 @@ from eddy.pool.figures import PoolFigures
 from eddy.pool.gate import Gate
 from eddy.pool.head_parts import Caller, HeadParts, Operator, Parts
 from eddy.pool.lead import Lead
-from eddy.pool.link import AWAY, EVENTS, Link
-from eddy.pool.records import FINAL, SUCCEEDED, PoolJob
+from eddy.pool.link import AWAY, EVENTS, Link, steadily
+from eddy.pool.records import FINAL, SUCCEEDED, JobPart, PoolJob
 from eddy.pool.rounds import WeightRounds
 from eddy.pool.shown import explained, job_shown
 from eddy.pool.table import PoolJobs
@@ -46,6 +46,8 @@ from eddy.store.numbers import Numbers
 
 LOOK_S = 0.05
 """Between two looks at a record that somebody waits for."""
+PATIENCE_S = 20.0
+"""Wall seconds that the next part of an output may take; clients wait 30 s for bytes."""
 
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
@@ -115,6 +117,7 @@ def create_head(
     app.include_router(router)
     app.include_router(operator_routes.router)
     app.include_router(market_routes.router)
+    app.include_router(overview_routes.router)
     app.include_router(open_router)
     return app
 
@@ -254,11 +257,13 @@ async def submit(
         if await parts.blobs.size(caller.id, sha) is None:
             raise InvalidRequest("A blob is missing; upload it first.", field="inputs", asked=sha)
     key = idempotency_key or ""
-    if key and await parts.table.known(caller.id, key):  # it was accepted; a bound refuses nothing of that
-        kept = await parts.table.submit(caller.id, request, key)
-    else:
+    try:
         with parts.bounds.within(await parts.tenants.get(caller.id), body.priority):
             kept = await parts.table.submit(caller.id, request, key)
+    except (InvalidRequest, QuotaExceeded):
+        if not (key and await parts.table.known(caller.id, key)):
+            raise
+        kept = await parts.table.submit(caller.id, request, key)  # it was accepted; a bound refuses nothing of that
     shown = _shown(parts, kept)
     response.headers["Location"] = shown.links["self"]
     return shown
@@ -321,9 +326,16 @@ async def output(number: Number, name: str, parts: Parts, caller: Caller) -> Res
     if job.state != SUCCEEDED or name not in job.parts[0].outputs:
         raise NotFound(f"Job {number} is {job.state} and has no output {name!r}.", field="name", asked=name)
 
+    async def fetched(part: JobPart) -> bytes:
+        return (await parts.blobs.fetch(job.tenant, part.outputs[name])).data
+
+    # Before anything is answered: where the pool is away, that is a 503, which clients try again.
+    first = await fetched(job.parts[0])
+
     async def pieces() -> AsyncIterator[bytes]:
-        for part in job.parts:
-            yield (await parts.blobs.fetch(job.tenant, part.outputs[name])).data
+        yield first
+        for part in job.parts[1:]:
+            yield await asyncio.wait_for(steadily(lambda part=part: fetched(part)), PATIENCE_S)  # type: ignore[misc]
 
     return StreamingResponse(pieces(), media_type="application/octet-stream")
 

@@ -21,10 +21,11 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+import structlog
 from nats.aio.client import Client as Nats
 from nats.errors import Error as NatsError
 from nats.errors import NoServersError
@@ -46,6 +47,28 @@ EVENTS_KEPT_S = 7 * 86400.0
 WORK, EVENTS = "EDDY_WORK", "EDDY_EVENTS"
 AWAY = (NatsError, OSError, asyncio.TimeoutError)
 """What calls raise while the pool's servers are away."""
+ASKED_S = 3.0
+"""Wall seconds that a head which starts waits for answers of buckets before it asks again; one without a leader never
+answers."""
+T = TypeVar("T")
+
+_log = structlog.get_logger("eddy.pool")
+
+
+async def steadily(call: Callable[[], Awaitable[T]]) -> T:
+    """Call until the pool answers.
+
+    Raises:
+        EddyError: What the call raises on purpose.
+    """
+    wait_s = 0.1
+    while True:
+        try:
+            return await call()
+        except AWAY as failure:
+            _log.debug("the pool is away", error=repr(failure))
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, 2.0)
 
 
 class _Client(Nats):
@@ -184,6 +207,10 @@ async def _steadily_made(client: Nats, replicas: int, patience_s: float) -> Link
 
 
 async def _made(client: Nats, replicas: int) -> Link:
+    """What there is of the pool, and what is not is made.
+
+    All at once: each may have lost its leader with the same server, and then they wait for new ones at the same time.
+    """
     js = client.jetstream(timeout=5.0)
 
     async def bucket(name: str, ttl_s: float | None = None) -> KeyValue:
@@ -205,32 +232,28 @@ async def _made(client: Nats, replicas: int) -> Link:
         except (NotFoundError, BucketNotFoundError):
             return await js.create_object_store(name, ObjectStoreConfig(bucket=name, replicas=replicas))
 
-    await stream(
-        StreamConfig(
-            name=WORK,
-            subjects=["eddy.work.*"],
-            retention=RetentionPolicy.WORK_QUEUE,
-            num_replicas=replicas,
-            duplicate_window=120,
-        )
+    work = StreamConfig(
+        name=WORK,
+        subjects=["eddy.work.*"],
+        retention=RetentionPolicy.WORK_QUEUE,
+        num_replicas=replicas,
+        duplicate_window=120,
     )
-    await stream(
-        StreamConfig(
-            name=EVENTS,
-            subjects=["eddy.events.*.*"],
-            max_age=EVENTS_KEPT_S,
-            discard=DiscardPolicy.OLD,
-            num_replicas=replicas,
-        )
+    events = StreamConfig(
+        name=EVENTS,
+        subjects=["eddy.events.*.*"],
+        max_age=EVENTS_KEPT_S,
+        discard=DiscardPolicy.OLD,
+        num_replicas=replicas,
     )
-    return Link(
-        client,
-        js,
-        await bucket("eddy_submissions"),
-        await bucket("eddy_jobs"),
-        await bucket("eddy_boards"),
-        await bucket("eddy_leases", LEASE_S),
-        await bucket("eddy_leader", LEASE_S),
-        await bucket("eddy_keys"),
-        await objects("eddy_blobs"),
+    buckets = asyncio.gather(
+        bucket("eddy_submissions"),
+        bucket("eddy_jobs"),
+        bucket("eddy_boards"),
+        bucket("eddy_leases", LEASE_S),
+        bucket("eddy_leader", LEASE_S),
+        bucket("eddy_keys"),
     )
+    everything = asyncio.gather(buckets, objects("eddy_blobs"), stream(work), stream(events))
+    made, blobs, _, _ = await asyncio.wait_for(everything, ASKED_S)
+    return Link(client, js, *made, blobs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +21,8 @@ from eddy.pool.tenants import PoolTenant, PoolTenants
 BEATS = "head."
 """Entries of heads in the bucket of leases; a board's name has no dot."""
 _log = structlog.get_logger("eddy.pool")
+ENDED = 200
+"""Jobs that ended last that are kept, to be shown."""
 MOST_S = 2 * RENEW_S
 """What the time between two beats counts at most."""
 
@@ -87,6 +89,8 @@ class Mirror:
         tenants: Tenants of the pool, by name.
         there: Blobs that boards were sent, by board.
         failed: Jobs that have ended without success.
+        ended: The last `ENDED` jobs that ended, as this head heard of them, oldest first.
+        began_s: When this head began, by the clock of the machine that never jumps.
         seen: What has happened since everything that was there was read.
         changed: Set when something a decision depends on has changed.
         whole: Set once everything that was there has been read.
@@ -102,6 +106,8 @@ class Mirror:
         self.tenants: dict[str, PoolTenant] = {}
         self.there: dict[str, set[tuple[str, str]]] = {}
         self.failed: set[int] = set()
+        self.ended: deque[PoolJob] = deque(maxlen=ENDED)
+        self.began_s = time.monotonic()
         self.seen = PoolSeen()
         self.changed = asyncio.Event()
         self.whole = asyncio.Event()
@@ -205,7 +211,9 @@ class Mirror:
         if self.whole.is_set():
             self.seen.take(self.jobs.get(job.id), job)
         if job.ended:
-            self.jobs.pop(job.id, None)
+            known = self.jobs.pop(job.id, None)
+            if known is not None or not self.whole.is_set():
+                self.ended.append(job)
             if job.state != SUCCEEDED:
                 self.failed.add(job.id)
         else:

@@ -14,8 +14,9 @@ from nats.js.errors import KeyNotFoundError
 from pydantic import Field
 
 from eddy.api.bodies import JsonRoute
+from eddy.api.bodies_base import Request
 from eddy.api.numbers import Whole
-from eddy.api.submissions import QuotaSubmission, Request
+from eddy.api.tenant_submissions import QuotaSubmission
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.pool.boards import change_board

@@ -185,17 +185,39 @@ def _planned(
     for rate in placement.rates:
         rates[rate.job] = max(rates.get(rate.job, 0.0), rate.bps)
     times = _times_by_kind(boards, view.estimates)
+    alike = _Alike(boards, room)
     gives = []
     order = sorted(range(len(jobs)), key=lambda i: (-_priority(jobs[i]), float(placement.start_s[i]), jobs[i].id))
     for i in order:
         board = boards[int(instance.host_of[placement.host[i]])]
         if elsewhere and room[board.name] <= 0:
-            alike = (b for b in boards if b.kind == board.kind and room[b.name] > 0 and b.runs(jobs[i]))
-            board = next(alike, board)
+            board = alike.instead(board, jobs[i])
         if room[board.name] > 0:
             room[board.name] -= 1
             gives.append(Give(jobs[i].id, board.name, rates.get(i, 0.0), _why(jobs[i], times(jobs[i]), placement, i)))
     return gives
+
+
+class _Alike:
+    """Boards of each kind that may have room, in order; those seen to have none are not looked at again.
+
+    Args:
+        boards: All.
+        room: What each has; only ever less.
+    """
+
+    def __init__(self, boards: Sequence[PoolBoard], room: Mapping[str, int]) -> None:
+        self._room = room
+        self._with_room: dict[str, deque[PoolBoard]] = {}
+        for board in boards:
+            self._with_room.setdefault(board.kind, deque()).append(board)
+
+    def instead(self, board: PoolBoard, job: PoolJob) -> PoolBoard:
+        """The first of a board's kind that has room and can run a job; the board itself where there is none."""
+        left = self._with_room[board.kind]
+        while left and self._room[left[0].name] <= 0:
+            left.popleft()
+        return next((each for each in left if self._room[each.name] > 0 and each.runs(job)), board)
 
 
 def by_weight(jobs: Sequence[PoolJob], given: Sequence[PoolJob], weights: Mapping[str, float]) -> list[PoolJob]:

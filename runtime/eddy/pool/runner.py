@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, TypeVar
-
-import structlog
+from typing import Any
 
 from eddy.client.errors import JobFailed
 from eddy.core.errors import Conflict, EddyError
 from eddy.pool.asking import AskingBoard
-from eddy.pool.link import AWAY
+from eddy.pool.link import AWAY, steadily
 from eddy.pool.local_board import LocalBoard
 from eddy.pool.records import PoolJob
 
@@ -21,25 +18,6 @@ PART_S = 0.5
 """Wall seconds a part should take: what is lost when a board drops out, against what a commit costs."""
 LOOK_S = 1.0
 """While a part runs, the job's record is read again so often: it may have been cancelled or placed elsewhere."""
-T = TypeVar("T")
-
-_log = structlog.get_logger("eddy.pool")
-
-
-async def steadily(call: Callable[[], Awaitable[T]]) -> T:
-    """Call until the pool answers.
-
-    Raises:
-        EddyError: What the call raises on purpose.
-    """
-    wait_s = 0.1
-    while True:
-        try:
-            return await call()
-        except AWAY as failure:
-            _log.debug("the pool is away", error=repr(failure))
-            await asyncio.sleep(wait_s)
-            wait_s = min(2 * wait_s, 2.0)
 
 
 class JobRun:

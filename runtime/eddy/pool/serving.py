@@ -17,7 +17,7 @@ from eddy.packages.catalogue import load_catalogue
 from eddy.policy.place import METHODS
 from eddy.pool.head import create_head
 from eddy.pool.lead import Lead
-from eddy.pool.link import Link, opened
+from eddy.pool.link import Link, opened, steadily
 from eddy.pool.naming import numbers_of
 from eddy.pool.placing import LINK_BPS
 from eddy.pool.tenants import OPERATOR, PoolTenant, PoolTenants
@@ -98,21 +98,34 @@ class Head:
         it = self.settings
         async with opened(it.pool, f"head {it.name}", replicas=it.replicas) as link:
             await self._see_to_operator(link)
+            # A server may end between any two calls; a head that gave up for that would have to start again.
+            numbers = await steadily(lambda: numbers_of(link))
             catalogue = load_catalogue(it.bitstreams)
             lead = Lead(link, it.name, it.policy, it.egress_bps)
 
             async def begun() -> None:
                 ready()
 
-            app = create_head(link, lead, catalogue, await numbers_of(link), beside=begun)
+            app = create_head(link, lead, catalogue, numbers, beside=begun)
             config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3)
             self._uvicorn = _Quiet(config)
             await self._uvicorn.serve(sockets=[self._socket])
 
     async def _see_to_operator(self, link: Link) -> None:
         """The first head of a pool makes the operator's key; the others find it made."""
-        with contextlib.suppress(Conflict):
-            key = await PoolTenants(link).add(PoolTenant(OPERATOR, admin=True))
+        tenants, operator = PoolTenants(link), PoolTenant(OPERATOR, admin=True)
+        asked = 0
+
+        async def made() -> str:
+            nonlocal asked
+            asked += 1
+            try:
+                return await tenants.add(operator)
+            except Conflict:
+                # It may be this head that made the operator, and was not told so: a key of its own does no harm.
+                return await tenants.make_key(operator) if asked > 1 else ""
+
+        if key := await steadily(made):
             write_private(self.settings.key_file, f"{key}\n".encode())
 
 

@@ -45,8 +45,8 @@ def _pack(time_s: Floats, weight: Floats, room_s: Floats, waiting: Ints, host: I
     times = time_s[waiting]
     cost = times * weight
     without = [waiting[:0]]
+    cost[times > room_s.astype(times.dtype)] = np.inf
     while len(waiting):
-        cost[times > room_s.astype(times.dtype)] = np.inf
         rows = np.arange(len(waiting))
         choice = cost.argmin(axis=1)
         able = cost[rows, choice] < np.inf
@@ -60,7 +60,15 @@ def _pack(time_s: Floats, weight: Floats, room_s: Floats, waiting: Ints, host: I
         room_s -= np.bincount(choice[taken], weights=wanted[taken], minlength=len(room_s))
         keep = ~taken
         waiting, cost, times = waiting[keep], cost[keep], times[keep]
+        _close(cost, times, room_s, np.unique(choice[taken]))
     return np.concatenate(without)
+
+
+def _close(cost: Floats, times: Floats, room_s: Floats, fuller: Ints) -> None:
+    """Take accelerators out of reach of jobs that they have no room for any more; only those that took one differ."""
+    now = cost[:, fuller]
+    now[times[:, fuller] > room_s[fuller].astype(times.dtype)] = np.inf
+    cost[:, fuller] = now
 
 
 def _accepted(choice: Ints, wanted: Floats, room_s: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -1,0 +1,112 @@
+"""A head that starts while the servers of its pool choose leaders: it waits for them, and does not give up."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eddy.core.errors import Conflict
+from eddy.pool import link, serving
+from eddy.pool.serving import Head, HeadSettings
+from nats.errors import TimeoutError as NatsTimeout
+
+
+class Jumping(asyncio.SelectorEventLoop):
+    """An event loop whose time passes only where everybody waits, and then at once."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        loop = self
+
+        class Selector(selectors.SelectSelector):
+            def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+                ready = super().select(0)
+                if not ready and timeout:
+                    loop.now_s += timeout
+                return ready
+
+        super().__init__(Selector())
+
+    def time(self) -> float:
+        return self.now_s
+
+
+class Streams:
+    """JetStream of which each part answers only from a time on; before, whoever asks waits 5 s in vain."""
+
+    def __init__(self, leads_s: Callable[[str], float]) -> None:
+        self.leads_s = leads_s
+
+    def jetstream(self, timeout: float) -> Streams:
+        self.timeout_s = timeout
+        return self
+
+    async def key_value(self, name: str) -> str:
+        if asyncio.get_running_loop().time() < self.leads_s(name):
+            await asyncio.sleep(self.timeout_s)
+            raise NatsTimeout
+        return name
+
+    object_store = stream_info = key_value
+
+
+NAMES = ("eddy_submissions", "eddy_jobs", "eddy_boards", "eddy_leases", "eddy_leader", "eddy_keys", "eddy_blobs")
+
+
+def test_streams_that_lost_their_leaders_are_waited_for_at_the_same_time() -> None:
+    loop = Jumping()
+    servers: Any = Streams(lambda name: 2.0 * NAMES.index(name) if name in NAMES else 13.0)
+    try:
+        made: Any = loop.run_until_complete(link._steadily_made(servers, replicas=3, patience_s=10.0))
+    finally:
+        loop.close()
+    assert (made.submissions, made.leader, made.blobs) == ("eddy_submissions", "eddy_leader", "eddy_blobs")
+    assert 13.0 <= loop.now_s <= 13.0 + link.ASKED_S + 0.5
+
+
+class Tenants:
+    """Tenants of a pool: what happens when one is added."""
+
+    outcomes: list[BaseException | str]
+
+    def __init__(self, _: Any) -> None:
+        pass
+
+    async def add(self, _: Any) -> str:
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    async def make_key(self, _: Any) -> str:
+        return "another"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "key"),
+    [
+        (["first"], "first\n"),
+        ([Conflict("there")], None),
+        ([NatsTimeout(), OSError(), "later"], "later\n"),
+        ([NatsTimeout(), Conflict("there, by the try that was not answered")], "another\n"),
+    ],
+)
+def test_the_operators_key_is_made_though_a_server_ends_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcomes: list[BaseException | str], key: str | None
+) -> None:
+    monkeypatch.setattr(serving, "PoolTenants", Tenants)
+    Tenants.outcomes = [*outcomes]
+    file = tmp_path / "operator.key"
+    head = Head(HeadSettings("nats://nowhere", tmp_path, file, "h", port=0))
+    loop = Jumping()
+    try:
+        loop.run_until_complete(head._see_to_operator(None))  # type: ignore[arg-type]
+    finally:
+        loop.close()
+        head._socket.close()
+    assert (file.read_text() if file.exists() else None) == key
+    assert Tenants.outcomes == []

@@ -1,0 +1,185 @@
+"""[002]'s testbed on processes of this machine: makespans of the default policy, SJF and LJF, live beside planned.
+
+    python tools/bench_makespan.py                       two seeds, to see that it works
+    python tools/bench_makespan.py --seeds 20 --out out/makespan_live --picture docs/images/makespan-live.png
+
+Every host is a process. A requester sends its jobs over loopback at the rates of the plan, each kept by a token bucket
+of `eddy.pool.pace`, and all of them through one more, its port. A responder receives through such a port, and computes
+on a `model` board whose slots are its accelerators; a job begins when its bytes are there and its accelerator is free.
+Nobody is told when a job should end: the live makespan is when the last one has.
+
+Two sorts of batches: the four jobs of [002] 5.1 (figure 2), at [002]'s rates and times; and, by seed, [002] 5.2's
+batches that send and compute, at 4 of 30 responders and as many requesters and jobs in proportion (figure 3c, 350
+requesters). Bits are scaled down, and time is stretched, as the options say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from eddy.model.placement.instance import Instance, Placement
+from eddy.studies.makespan.sweep import checked
+from eddy.studies.makespan.testbed import photographs, word_counting
+from eddy.studies.makespan.workload import BatchShape, batch
+from live_testbed.hosts import Hosts, running
+from live_testbed.scales import Scales
+
+SCHEMES = ("default", "sjf", "ljf")
+PUBLISHED = {"sjf": 0.3625, "ljf": 0.4681}
+"""[002] 5.2, figure 3c at 350 requesters."""
+OF_30 = 4
+"""Responders of [002]'s 30; requesters and jobs are in this proportion."""
+LONG_S = 0.5
+"""Transfers that should take at least so many wall seconds are judged by their rates: below, one late timer decides."""
+NEAR, KEPT = 0.10, 0.02
+"""Goals: live makespans this near to the planned, rates this near to the given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One batch under one policy.
+
+    Attributes:
+        what: The batch: a part of figure 2, or a seed.
+        scheme: The policy.
+        planned_s, live_s, bound_s: Makespans and the lower bound, seconds of the instance.
+        rates: Of each long transfer: the rate it had over the rate it was given.
+        bits: Of each of these.
+        wrong: What was not as it should be.
+    """
+
+    what: str
+    scheme: str
+    planned_s: float
+    live_s: float
+    bound_s: float
+    rates: tuple[float, ...]
+    bits: tuple[float, ...]
+    wrong: tuple[str, ...]
+
+
+def shape(of_30: int) -> BatchShape:
+    """Figure 3c at 350 requesters, with so many responders for each 30."""
+    return BatchShape(requesters=round(350 * of_30 / 30), responders=of_30, jobs=round(1000 * of_30 / 30))
+
+
+def ran(hosts: Hosts, what: str, instance: Instance, scheme: str, scales: Scales) -> Ran:
+    """Plan a batch, and run it."""
+    placement = checked(instance, scheme)
+    live = hosts.run(instance, placement, scales)
+    rates, bits = rates_kept(instance, placement, live.arrived_s, scales)
+    bound_s = placement.lower_bound_s
+    return Ran(what, scheme, placement.makespan_s, live.makespan_s, bound_s, rates, bits, tuple(live.wrong))
+
+
+def rates_kept(
+    instance: Instance, placement: Placement, arrived_s: Sequence[float], scales: Scales
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Of each long transfer, its rate over the rate it was given, and its bits.
+
+    Both are rates from when it was to begin until its last byte, pauses that were planned in it too."""
+    spans: dict[int, tuple[float, float]] = {}
+    for rate in placement.rates:
+        if rate.bps > 0 and rate.to_s > rate.from_s:
+            from_s, to_s = spans.get(rate.job, (rate.from_s, rate.to_s))
+            spans[rate.job] = min(from_s, rate.from_s), max(to_s, rate.to_s)
+    long = {job: span for job, span in spans.items() if (span[1] - span[0]) * scales.wall_s >= LONG_S}
+    size = instance.size_bits
+    bits = () if size is None else tuple(float(size[job]) for job in long)
+    kept = [round((to_s - from_s) / (arrived_s[job] - from_s), 5) for job, (from_s, to_s) in long.items()]
+    return tuple(kept), bits
+
+
+def summary(runs: Sequence[Ran]) -> dict[str, object]:
+    """The figures that are asked for."""
+    by_seed = [run for run in runs if run.what.startswith("seed")]
+    spans = {(run.what, run.scheme): run for run in runs}
+    seeds = list(dict.fromkeys(run.what for run in by_seed))
+    improvement = {
+        rival: {
+            "live": _mean(1 - spans[s, "default"].live_s / spans[s, rival].live_s for s in seeds),
+            "planned": _mean(1 - spans[s, "default"].planned_s / spans[s, rival].planned_s for s in seeds),
+            "published": PUBLISHED[rival],
+        }
+        for rival in ("sjf", "ljf")
+    }
+    late = [run.live_s / run.planned_s - 1 for run in runs]
+    off = np.array([abs(rate - 1) for run in runs for rate in run.rates])
+    bits = np.array([each for run in runs for each in run.bits])
+    return {
+        "seeds": len(seeds),
+        "improvement": improvement,
+        "figure_2": {
+            run.what: {
+                other.scheme: [round(other.planned_s, 3), round(other.live_s, 3)]
+                for other in runs
+                if other.what == run.what
+            }
+            for run in runs
+            if not run.what.startswith("seed")
+        },
+        "batches": len(runs),
+        "late": {"median": statistics.median(late), "worst": max(late)},
+        "within_10_percent": _mean(abs(each) <= NEAR for each in late),
+        "long_transfers": len(off),
+        "rate_off": {"median": float(np.median(off)), "p95": float(np.quantile(off, 0.95)), "worst": float(off.max())},
+        "bits_within_2_percent": float(bits[off <= KEPT].sum() / bits.sum()),
+        "wrong": [wrong for run in runs for wrong in run.wrong],
+    }
+
+
+def _mean(values: object) -> float:
+    return round(float(np.mean(list(values))), 4)  # type: ignore[call-overload]
+
+
+def main() -> int:
+    """Run, and print the summary as JSON; exit code 1 where a job went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=2, help="batches that send and compute")
+    parser.add_argument("--seed", type=int, default=0, help="the first")
+    parser.add_argument("--wall", type=float, default=5.0, help="wall seconds of a second, for these")
+    parser.add_argument("--bits", type=float, default=0.008, help="bits sent of a bit")
+    parser.add_argument("--out", type=Path, help="folder for every batch's figures, as JSON")
+    parser.add_argument("--picture", type=Path, help="draw it")
+    given = parser.parse_args()
+    like = shape(OF_30)
+    batches = [
+        ("figure 2a, fast responder first", word_counting(False), 1.0),
+        ("figure 2a, slow responder first", word_counting(True), 1.0),
+        ("figure 2b", photographs(), 1.0),
+    ]
+    seeds = range(given.seed, given.seed + given.seeds)
+    batches += [(f"seed {seed}", batch(like, "joint", seed), given.wall) for seed in seeds]
+    runs = []
+    with running(like.requesters, like.responders) as hosts:
+        for what, instance, wall_s in batches:
+            for scheme in SCHEMES:
+                run = ran(hosts, what, instance, scheme, Scales(wall_s, given.bits))
+                runs.append(run)
+                print(
+                    f"{what:32} {scheme:8} planned {run.planned_s:7.3f} s  live {run.live_s:7.3f} s"
+                    f"  {run.live_s / run.planned_s - 1:+6.1%}  {len(run.wrong)} wrong",
+                    file=sys.stderr,
+                    flush=True,
+                )
+    found = summary(runs)
+    if given.out:
+        given.out.mkdir(parents=True, exist_ok=True)
+        (given.out / "runs.json").write_text(json.dumps([asdict(run) for run in runs], indent=2) + "\n")
+    if given.picture:
+        from live_testbed.picture import draw
+
+        draw(runs, PUBLISHED, given.picture)
+    print(json.dumps(found, indent=2))
+    return 1 if found["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

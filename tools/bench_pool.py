@@ -1,0 +1,110 @@
+"""Submissions a second that a pool's head takes, beside a board alone in the same run, and what memory it costs.
+
+A head over one NATS server in a process of its own, and no boards, so that it only takes jobs; `eddy serve` on the
+`model` board, which runs its jobs meanwhile. Each is asked in turns by one client and by `--clients`. What is answered
+is on a disk. With `--json`, one object on standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench_service import prepare, submission
+from eddy.pool.nats_server import NatsServer
+from service_bench.clients import drive
+from service_bench.servers import ROOT, Running, eddy, served
+
+MANY = 16
+
+
+@contextmanager
+def head(folder: Path, nats: NatsServer) -> Iterator[Running]:
+    """A head in a process of its own."""
+    command = [sys.executable, "-m", "eddy.cli.main", "pool", "serve", "--json", "--port", "0", "--name", "bench"]
+    command += ["--pool", str(nats.admission.head_file), "--data", str(folder)]
+    command += ["--bitstreams", str(ROOT / "bitstreams")]
+    with served(command, {}) as (process, said):
+        key = (folder / "operator.key").read_text(encoding="utf-8").strip()
+        yield Running(int(said["url"].rsplit(":", 1)[1]), process.pid, key)
+
+
+def memory_mb(process: subprocess.Popen[bytes] | Running) -> float:
+    """What a process holds of this machine's memory."""
+    running = process if isinstance(process, Running) else Running(0, process.pid)
+    return round(running.memory_bytes / 1e6, 1)
+
+
+def cpu_s(process: int) -> float:
+    """Processor time a process has had: unlike rates, it depends little on what else a machine does."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(seconds: float, turns: int, clients: int) -> dict[str, object]:
+    """Take turns; medians over them."""
+    found: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory(prefix="eddy-bench-") as name:
+        folder = Path(name)
+        nats = NatsServer(folder / "nats")
+        with nats.running(), head(folder, nats) as pool, eddy(folder / "board") as board:
+            for server in (pool, board):
+                prepare(server)
+            memory = {"head before": memory_mb(pool), "NATS before": memory_mb(nats.process)}
+            taken, used_s = 0, {"head": 0.0, "NATS": 0.0}
+            processes = {"head": pool.process, "NATS": nats.process.pid}
+            for _ in range(turns):
+                for many in (1, clients):
+                    for who, server in (("head", pool), ("board", board)):
+                        before = {name: cpu_s(process) for name, process in processes.items()}
+                        load = drive(server.port, submission(server.key), many, seconds, 202)
+                        found.setdefault(f"{who}, {many} clients", []).append(load.rate)
+                        found.setdefault(f"{who}, {many} clients, p99 ms", []).append(1e3 * load.quantile_s(0.99))
+                        if who == "head":
+                            taken += len(load.took_s)
+                            for name, process in processes.items():
+                                used_s[name] += cpu_s(process) - before[name]
+            memory |= {"head": memory_mb(pool), "NATS": memory_mb(nats.process), "board": memory_mb(board)}
+    middle = {name: round(statistics.median(each), 1) for name, each in found.items()}
+    ratios = {
+        f"head / board, {many} clients": round(middle[f"head, {many} clients"] / middle[f"board, {many} clients"], 3)
+        for many in (1, clients)
+    }
+    return {
+        "submissions_per_s": middle,
+        "ratios": ratios,
+        "taken_by_head": taken,
+        "cpu_ms_a_submission": {name: round(1e3 * each / taken, 2) for name, each in used_s.items()},
+        "memory_mb": memory,
+    }
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--clients", type=int, default=MANY)
+    parser.add_argument("--json", action="store_true", dest="as_json")
+    given = parser.parse_args()
+    found = measure(given.seconds, given.turns, given.clients)
+    if given.as_json:
+        print(json.dumps(found))
+        return 0
+    for part, figures in found.items():
+        lines = figures.items() if isinstance(figures, dict) else [("jobs", figures)]
+        for name, figure in lines:
+            print(f"{part:20} {name:32} {figure:>10}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
