@@ -23,6 +23,7 @@ from eddy.board.board_test import (
     run,
 )
 from eddy.board.port import BoardPort
+from eddy.board.profile import load_profile
 from eddy.board.signing import generate, load_key
 from eddy.core.slots import Image
 from eddy_sim import faults
@@ -115,7 +116,8 @@ def test_a_clock_that_is_not_the_profiles_is_found(harness: Harness, tmp_path: P
 
 def test_a_signed_report_counts_as_it_is_and_no_other(harness: Harness, tmp_path: Path) -> None:
     board = harness.board
-    document = report(board, (StepReport("shell", StepOutcome.PASS, "well", {"slots": 2.0}),), 1.8e9)
+    loads = StepReport("load time", StepOutcome.PASS, "well", {"loads": 12.0, "bytes_per_s": 397.6e6})
+    document = report(board, (StepReport("shell", StepOutcome.PASS, "well", {"slots": 2.0}), loads), 1.8e9)
     failed = dataclasses.replace(NEEDS_HARDWARE[0], outcome=StepOutcome.FAIL)
     assert document["passed"]
     assert not report(board, (failed,), 1.8e9)["passed"]
@@ -125,12 +127,16 @@ def test_a_signed_report_counts_as_it_is_and_no_other(harness: Harness, tmp_path
     document["signature"] = load_key(keys / "day.key").sign(canonical(document)).hex()
     file = tmp_path / "report.json"
 
-    def verified(changed: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    def verified(changed: dict[str, Any], *options: str) -> subprocess.CompletedProcess[str]:
         file.write_text(json.dumps(changed))
-        command = [sys.executable, "-m", "eddy", "board-test", "--verify", str(file), f"--trusted-keys={keys}"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+        command = [sys.executable, "-m", "eddy", "board-test", f"--verify={file}", f"--trusted-keys={keys}"]
+        return subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
 
-    assert verified(document).returncode == 0
+    kept = verified(document, f"--keep={tmp_path / 'measured'}")
+    assert kept.returncode == 0, kept.stderr
+    found = load_profile("tiny", tmp_path / "measured").configuration
+    assert found.bytes_per_s == pytest.approx(397_600_000)
+    assert found.source == "eddy board-test, 2027-01-15: 12 loads"
     tampered = verified({**document, "at_unix_s": 1.9e9})
     assert tampered.returncode != 0
     assert "no trusted key signed" in tampered.stderr

@@ -7,6 +7,7 @@ import errno
 import hashlib
 import json
 import signal
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from eddy.board.port import Cause, EventKind, SlotPhase
 from eddy.board.socket import SocketBoard
 from eddy_sim import bitfile
 from eddy_sim.kernel.board import unavailable
+from eddy_sim.kernel.overlays import MAGIC
 
 pytestmark = [
     pytest.mark.rtl,
@@ -98,6 +100,70 @@ def test_a_foreign_design_at_boot(rig: KernelRig) -> None:
     assert rig.machine.call("counts")["loads"] == []
     rig.start("--take-fabric")
     assert rig.machine.call("counts")["design"] == "eddy"
+
+
+OVERLAYS = "/sys/kernel/config/device-tree/overlays"
+
+
+def overlay(*held: bytes) -> bytes:
+    """What begins as a flattened device tree does, and holds some words."""
+    body = b"\0".join(held)
+    return struct.pack(">II", MAGIC, 8 + len(body)) + body
+
+
+def put_overlay(rig: KernelRig, name: str, *held: bytes) -> None:
+    """Put an overlay in place, as root would by hand."""
+    file = rig.machine.root / name
+    file.write_bytes(overlay(*held))
+    command = f"mkdir {OVERLAYS}/{name} && cat {file} >{OVERLAYS}/{name}/dtbo && cat {OVERLAYS}/{name}/status"
+    done = rig.machine.run(["sh", "-c", command])
+    assert done.stdout == "applied\n", done.stderr
+
+
+def names_of_overlays(rig: KernelRig) -> list[str]:
+    return rig.machine.run(["ls", OVERLAYS]).stdout.split()
+
+
+def test_the_overlay_beside_the_design_gives_the_interrupt_its_node(rig: KernelRig) -> None:
+    (rig.images / "eddy.dtbo").write_bytes(overlay(b"fabric@a0000000"))
+    rig.machine.call("without_uio")
+    rig.start()
+    assert names_of_overlays(rig) == ["eddy"]
+    rig.stop(signal.SIGKILL)
+    rig.start()
+    assert full_loads(rig) == 1, "with its overlay in place it is the design that was loaded"
+    rig.stop(signal.SIGKILL)
+    file = rig.images / "eddy.dtbo"
+    file.write_bytes(overlay(b"fabric@a0000000", b"another release"))
+    record = rig.socket.with_name("fabric.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "overlay_sha256": "0" * 64}))
+    rig.start()
+    assert full_loads(rig) == 2
+    held = rig.machine.run(["tail", "-c", "15", f"{OVERLAYS}/eddy/dtbo"]).stdout
+    assert held == "another release", "its overlay was put in place, too"
+    rig.stop(signal.SIGKILL)
+    assert rig.machine.run(["rmdir", f"{OVERLAYS}/eddy"]).returncode == 0
+    assert refusal(rig) == ("foreign-design", "foreign-design"), "without it, it is no longer the design as it was left"
+
+
+def test_an_overlay_that_the_device_tree_does_not_take(rig: KernelRig) -> None:
+    (rig.images / "eddy.dtbo").write_bytes(overlay(b"fabric@a0000000"))
+    rig.machine.call("without_symbols")
+    assert refusal(rig) == ("board-not-ready", "device-tree-overlay")
+
+
+def test_dfx_mgr_is_to_be_stopped_and_its_design_unloaded(rig: KernelRig) -> None:
+    rig.machine.call("run_dfx_mgr", runs=True)
+    assert refusal(rig) == ("board-not-ready", "dfx-mgr")
+    rig.machine.call("load_foreign", name="k26_starter_kits.bit.bin")
+    put_overlay(rig, "k26-starter-kits_image_0", b"firmware-name", b"k26_starter_kits.bit.bin")
+    assert refusal(rig, "--take-fabric") == ("foreign-design", "foreign-overlay")
+    assert rig.machine.call("counts")["loads"] == []
+    assert rig.machine.run(["rmdir", f"{OVERLAYS}/k26-starter-kits_image_0"]).returncode == 0  # xmutil unloadapp
+    rig.machine.call("run_dfx_mgr", runs=False)  # systemctl stop dfx-mgr
+    put_overlay(rig, "pmod", b"i2c@0")
+    rig.start("--take-fabric")
+    assert rig.machine.call("counts")["design"] == "eddy", "an overlay without a design is in nobody's way"
 
 
 def test_a_foreign_design_beside_a_record_of_ours(rig: KernelRig) -> None:
@@ -209,8 +275,16 @@ def test_images_of_unequal_size_in_one_slot(shared: KernelRig, board: SocketBoar
     write_manifest(file, changed)
     for image in (large, changed, large):
         assert ended(board, 0, image.sha256)[0] is EventKind.CONFIGURED
-    loaded = [size for _, _, size in shared.machine.call("counts")["loads"][-3:]]
-    assert loaded == [large.bytes, 12000, large.bytes]
+    loaded = [(flags, size) for _, flags, size in shared.machine.call("counts")["loads"][-3:]]
+    assert loaded == [(1, large.bytes), (1, 12000), (1, large.bytes)], "plain partial loads, never secure ones"
+
+
+def test_an_authenticated_overlay_is_refused_before_it_is_loaded(rig: KernelRig) -> None:
+    (rig.images / "eddy.bit").write_bytes(bytes.fromhex("14000000" * 8 + "665599aa584e4c58") + bytes(4096))
+    done = rig.machine.run(rig.command())
+    said = json.loads(done.stderr.strip().splitlines()[-1])
+    assert (said["code"], said["reason"]) == ("image-refused", "secure")
+    assert rig.machine.call("counts")["loads"] == []
 
 
 def test_bytes_synced_follow_bytes_touched(shared: KernelRig, board: SocketBoard) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from eddy.board.package import seal
-from eddy.cli.install_files import UNITS
+from eddy.cli.install_files import OTHER_LOADERS, UNITS
 from eddy.notify import Notifier
 
 SCORES = {"eddy-boardd.service": 2.5, "eddy-serve.service": 1.9}
@@ -55,6 +55,8 @@ def test_removal_leaves_the_file_system_as_it_was(root: Path, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     new = set(tree(root)) - set(before)
     assert {Path(name).name for name in new} >= {*UNITS, "eddy.conf", "70-eddy.rules", "current"}
+    keeps_out = (root / "etc/systemd/system/dfx-mgr.service.d/eddy.conf").read_text()
+    assert "ConditionPathExists=!/opt/eddy/current" in keeps_out
     assert "--profile kv260" in (root / "etc/systemd/system/eddy-serve.service").read_text()
     (root / "var/lib/eddy").mkdir()
     (root / "var/lib/eddy/eddy.db").write_text("jobs")
@@ -115,6 +117,23 @@ def test_what_cannot_be_done_says_why_and_writes_nothing(root: Path, options: li
 needs_systemd = pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="systemd-analyze is not here (Debian package systemd)"
 )
+
+
+@needs_systemd
+@pytest.mark.parametrize("other", OTHER_LOADERS)
+def test_another_loader_does_not_start_beside_eddy(root: Path, tmp_path: Path, other: str) -> None:
+    assert install(root, "--profile=kv260", f"--environment={environment(tmp_path, 'one')}").returncode == 0
+    unit = root / "etc/systemd/system" / other
+    unit.write_text("[Service]\nExecStart=/bin/true\n")
+    merged = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
+    assert [line for line in merged.stderr.splitlines() if other in line] == []
+    condition = next(
+        line for line in (unit.with_name(f"{other}.d") / "eddy.conf").read_text().splitlines() if "Condition" in line
+    )
+    here = condition.replace("/opt/eddy/current", str(root / "opt/eddy/current"))
+    assert subprocess.run(["systemd-analyze", "condition", here], capture_output=True).returncode == 1
+    assert install(root, "--remove").returncode == 0
+    assert subprocess.run(["systemd-analyze", "condition", here], capture_output=True).returncode == 0
 
 
 @needs_systemd

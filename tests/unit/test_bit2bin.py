@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from eddy.board.fpga_manager import to_binary
+from eddy.board.image_files import refuse_boot_image
+from eddy.core.errors import ImageRefused
 from eddy_sim.bitfile import header
 from pynq.pl_server.embedded_device import bit2bin
 
@@ -20,6 +25,48 @@ TOOLS = Path(__file__).resolve().parents[2] / "tools"
 def test_the_conversion_is_that_of_pynq(words: int, design: str) -> None:
     bit = header(design, "xck26-sfvc784-2LV-c", 4 * words) + random.Random(words).randbytes(4 * words)
     assert to_binary(bit) == bit2bin(bit)
+
+
+needs_bootgen = pytest.mark.skipif(
+    not shutil.which("bootgen"), reason="needs bootgen (Debian: apt install xilinx-bootgen)"
+)
+
+
+def run_bootgen(folder: Path, bif: str, *options: str) -> None:
+    (folder / "a.bif").write_text(f"all:\n{{\n{bif}\n}}\n")
+    command = ["bootgen", "-image", "a.bif", "-arch", "zynqmp", "-w", *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def partial(words: int = 5000) -> bytes:
+    """A `.bit` with what every bitstream begins with, which bootgen looks for."""
+    body = bytes.fromhex("ffffffff000000bb11220044ffffffffaa995566") + random.Random(words).randbytes(4 * words - 20)
+    return header("dct;PARTIAL=TRUE;UserID=0XFFFFFFFF;Version=2023.2", "xck26-sfvc784-2LV-c", len(body)) + body
+
+
+@needs_bootgen
+def test_the_conversion_is_that_of_bootgen(tmp_path: Path) -> None:
+    (tmp_path / "a.bit").write_bytes(partial())
+    run_bootgen(tmp_path, "[destination_device = pl] a.bit", "-process_bitstream", "bin")
+    assert (tmp_path / "a.bit.bin").read_bytes() == to_binary(partial())
+
+
+@needs_bootgen
+@pytest.mark.parametrize("secured", [False, True])
+def test_what_bootgen_packs_for_the_firmware_to_check_is_refused(tmp_path: Path, secured: bool) -> None:
+    (tmp_path / "a.bit").write_bytes(partial())
+    bif = "[destination_device = pl] a.bit"
+    if secured:
+        for name in ("psk", "ssk"):
+            key = rsa.generate_private_key(65537, 4096)
+            form, plain = serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+            (tmp_path / f"{name}.pem").write_bytes(key.private_bytes(serialization.Encoding.PEM, form, plain))
+        bif = "[pskfile] psk.pem\n[sskfile] ssk.pem\n[authentication = rsa, destination_device = pl] a.bit"
+    run_bootgen(tmp_path, bif, "-o", "out.bin")
+    with pytest.raises(ImageRefused) as refused:
+        refuse_boot_image((tmp_path / "out.bin").read_bytes(), "out.bin")
+    assert refused.value.details["reason"] == "secure"
 
 
 def test_the_command_writes_beside_the_file(tmp_path: Path) -> None:

@@ -50,7 +50,17 @@ def test_a_board_on_which_all_is_well(root: Path) -> None:
     assert wrong(root) == {}
     checks = [check for check, *_ in board(PROFILE, root)]
     assert checks == [
-        *("design", "device tree", "xrt", "pynq", "interrupt", "memory (CMA)", "shell clock", "temperature"),
+        *(
+            "design",
+            "other loaders",
+            "device tree",
+            "xrt",
+            "pynq",
+            "interrupt",
+            "memory (CMA)",
+            "shell clock",
+            "temperature",
+        ),
     ]
 
 
@@ -94,3 +104,11 @@ def test_a_release_of_pynq_that_is_not_tested_and_no_xrt(root: Path, monkeypatch
     monkeypatch.setattr("importlib.metadata.version", version)
     monkeypatch.setattr("importlib.util.find_spec", nothing)
     assert list(wrong(root)) == ["xrt", "pynq"]
+
+
+def test_dfx_mgr_and_the_designs_it_loaded(root: Path) -> None:
+    overlay = "sys/kernel/config/device-tree/overlays/k26-starter-kits_image_0/dtbo"
+    write(root, overlay, "firmware-name k26_starter_kits.bit.bin")
+    assert wrong(root) == {"other loaders": "device-tree overlays of other designs: k26-starter-kits_image_0"}
+    write(root, "proc/512/comm", "dfx-mgrd\n")
+    assert wrong(root) == {"other loaders": "dfx-mgrd runs"}

@@ -29,6 +29,21 @@ def test_every_rule_does_something() -> None:
 
 def test_the_documentation_names_targets_that_exist() -> None:
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
-    named = {(page.name, name) for page in pages for name in re.findall(r"`make ([a-z-]+)", page.read_text("utf-8"))}
+    named = {
+        (page.name, name) for page in pages for name in re.findall(r"`make ([a-z][a-z-]*)", page.read_text("utf-8"))
+    }
     assert named
     assert [each for each in sorted(named) if each[1] not in RULES] == []
+
+
+def test_a_target_of_another_folder_exists_there() -> None:
+    """As `make -C hw/vivado kv260`: a rule, or a board, which is a rule by its name."""
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    named = {
+        found for page in pages for found in re.findall(r"`make -C ([a-z/]+) ([a-z0-9-]+)", page.read_text("utf-8"))
+    }
+    assert named
+    for folder, target in sorted(named):
+        text = (ROOT / folder / "Makefile").read_text(encoding="utf-8")
+        listed = re.findall(rf"^(?:[A-Z]+ *:?=.*|\.PHONY:.*|[^\t#]*:.*)\b{target}\b", text, re.M)
+        assert listed, f"make -C {folder} {target}"

@@ -20,6 +20,7 @@ from eddy.board.boardd_server import listen as listen
 from eddy.board.factory import open_board
 from eddy.board.journal import Journal
 from eddy.board.notary import SUFFIX, serving
+from eddy.board.profile import Profile, load_profile
 from eddy.board.pynq import PynqBoard
 from eddy.core.errors import InvalidRequest
 from eddy.files import Hold, os_errors
@@ -36,6 +37,7 @@ def serve(
     ready: Callable[[Boardd], None] | None = None,
     progress: Callable[[str], None] | None = None,
     take_fabric: bool = False,
+    measured: Path | None = None,
 ) -> None:
     """Open a board and serve it until a signal asks for the end.
 
@@ -49,20 +51,22 @@ def serve(
         ready: Called once clients can connect.
         progress: Told what is being built; standard error where not given.
         take_fabric: Configure a real board's fabric although somebody else's design is on it.
+        measured: Folder of values measured on this board, in place of the profile's planned ones.
 
     Raises:
-        InvalidRequest: No such board or profile.
+        InvalidRequest: No such board or profile, or what was measured is not a profile's.
         Conflict: Another boardd listens there.
         StorageInUse: Another boardd has begun to.
     """
     with signals.caught():
-        _serve(board, socket_path, profile, images, trusted_keys, notary, ready, progress or _to_stderr, take_fabric)
+        found = load_profile(profile, measured)
+        _serve(board, socket_path, found, images, trusted_keys, notary, ready, progress or _to_stderr, take_fabric)
 
 
 def _serve(
     board: str,
     socket_path: Path,
-    profile: str,
+    profile: Profile,
     images: Path | None,
     trusted_keys: Path | None,
     notary: Path | None,

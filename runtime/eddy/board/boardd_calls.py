@@ -17,6 +17,9 @@ REPLY_WITHIN_S = 1.0
 """Wall time after which a wait is answered though nothing happened, so that the client knows that boardd lives."""
 _SLICE_WALL_S = (0.02, 0.1)
 """A wait is cut into slices of board time that take this much wall time, so that a new client is not kept waiting."""
+ALONE_S = 0.01
+"""Board seconds, at most, of a slice that no client waits for: what is at work ends, and time stands still then.
+A slice as long as a wait may have would carry a board on which nothing happens on by an hour."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ class Calls:
     def pass_time(self) -> None:
         """Let a slice of board time pass though no client waits."""
         with self._slice() as length_s:
-            self._board.advance(self._board.now_s() + length_s)
+            most_s = length_s if self._board.clock.free_running else ALONE_S
+            self._board.advance(self._board.now_s() + min(length_s, most_s))
 
     @contextlib.contextmanager
     def _slice(self) -> Iterator[float]:

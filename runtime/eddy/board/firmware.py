@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy.board.fpga_manager import to_binary
-from eddy.board.image_files import image_of, read_manifest
+from eddy.board.image_files import image_of, read_manifest, refuse_boot_image
 from eddy.core.errors import ImageRefused, InvalidRequest
 from eddy.core.slots import Image
 from eddy.files import os_errors, write_private
@@ -36,8 +36,6 @@ _SYNC, _SWAPPED = bytes.fromhex("aa995566"), bytes.fromhex("665599aa")
 """The synchronisation word as a `.bit` has it, and with the bytes of each word the other way round, as the kernel
 takes files (Ref: UG570, "Bitstream Composition"; UG1283, `-w -process_bitstream bin`)."""
 _HEAD_BYTES = 4096
-_BOOT_MARK_AT, _BOOT_MARK = 0x24, b"XNLX"
-"""What marks a boot image, and where (Ref: UG1283, "Zynq UltraScale+ MPSoC Boot Header", Image Identification)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +211,7 @@ def _payload(folder: Path) -> tuple[bytes, str]:
     if len(files) != 1:
         raise InvalidRequest(f"it has {len(files)} bitstreams ({', '.join(path.name for path in files)}), not one")
     data = files[0].read_bytes()
-    if data[_BOOT_MARK_AT:].startswith(_BOOT_MARK):
-        raise InvalidRequest(
-            f"{files[0].name} is a boot image, as authenticated and encrypted bitstreams are: Eddy loads plain partial"
-            " bitstreams and checks its own signatures, for a secure load that fails clears the whole fabric, other"
-            " tenants' slots included; give the bitstream itself (.bit, or bootgen -process_bitstream bin) and sign its"
-            " manifest"
-        )
+    refuse_boot_image(data, files[0].name)
     payload, part = _without_header(data) if files[0].suffix == ".bit" else (data, "")
     head = payload[:_HEAD_BYTES]
     if _SYNC in head:

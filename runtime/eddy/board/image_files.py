@@ -10,6 +10,8 @@ from typing import Any
 from eddy.core.errors import ImageRefused, InvalidRequest
 from eddy.core.slots import Image
 
+_BOOT_MARK_AT, _BOOT_MARK = 0x24, b"XNLX"
+"""What marks a boot image, and where (Ref: UG1283, "Zynq UltraScale+ MPSoC Boot Header", Image Identification)."""
 _TYPES = {"str": str, "int": int, "float": (int, float)}
 
 
@@ -46,6 +48,26 @@ def image_of(data: dict[str, Any], path: Path) -> Image:
             )
         values[field.name] = float(str(value)) if field.type == "float" else value
     return Image(**values)
+
+
+def refuse_boot_image(data: bytes, name: str) -> None:
+    """Refuse a bitstream that the firmware would authenticate or decrypt, whatever its file is called.
+
+    Args:
+        data: The file, or how it begins.
+        name: Of the file.
+
+    Raises:
+        ImageRefused: It is a boot image; says why Eddy takes none, with reason ``secure``.
+    """
+    if data[_BOOT_MARK_AT:].startswith(_BOOT_MARK):
+        raise ImageRefused(
+            f"{name} is a boot image, as authenticated and encrypted bitstreams are: Eddy loads plain partial"
+            " bitstreams and checks its own signatures, for a secure load that fails clears the whole fabric, other"
+            " tenants' slots included; give the bitstream itself (.bit, or bootgen -process_bitstream bin) and sign its"
+            " manifest",
+            reason="secure",
+        )
 
 
 def payload_bytes(file: bytes) -> int:

@@ -17,7 +17,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
-from eddy.board.image_files import image_of, payload_bytes, read_manifest
+from eddy.board.image_files import image_of, payload_bytes, read_manifest, refuse_boot_image
 from eddy.board.read_ahead import AheadReader
 from eddy.board.signing import Trust
 from eddy.core.errors import ConfigurationFailed, EddyError, ImageRefused, InvalidRequest
@@ -253,7 +253,9 @@ def _check_place(image: Image, slot: SlotDescription, shell: str) -> None:
 
 
 def _check_size(image: Image, slot: SlotDescription, file: Path) -> None:
-    actual = payload_bytes(file.read_bytes())
+    data = file.read_bytes()
+    refuse_boot_image(data, file.name)
+    actual = payload_bytes(data)
     # Compressed images of one slot differ in size; the slot's is that of the largest.
     if actual != image.bytes or actual > slot.image_bytes:
         raise ImageRefused(

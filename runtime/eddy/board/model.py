@@ -15,15 +15,16 @@ per slot); where a profile is all there is, loads take image bytes over the prof
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from math import inf
 
+from eddy.board.agenda import Agenda
 from eddy.board.events import EventLog
 from eddy.board.model_forecast import Latency, ModelFaults, ModelForecast
 from eddy.board.model_images import ImageReads, LoadTime, model_images
 from eddy.board.model_memory import ModelMemory
 from eddy.board.model_modules import Behaviour, ModelModule, RunningItem, Usage, cores_only, module_of
+from eddy.board.model_slot import ModelSlot, charge
 from eddy.board.port import (
     READY,
     Access,
@@ -38,7 +39,6 @@ from eddy.board.port import (
     Preparation,
     SlotCounters,
     SlotPhase,
-    SlotState,
 )
 from eddy.board.profile import Profile
 from eddy.core.counters import ContextCounters, SharingCounters
@@ -52,24 +52,6 @@ SHELL = "0" * 16
 """Identity of the modelled shell."""
 SCRUB_S = 10e-6
 """What it takes to close, reset and open a slot: register accesses, as measured on the `rtl` board."""
-BURST_BYTES = 128
-"""What one request moves, for the counters: 16 beats of 8 bytes."""
-
-
-@dataclass(slots=True)
-class _Slot:
-    phase: SlotPhase = SlotPhase.EMPTY
-    image: str = ""
-    since_s: float = 0.0
-    items: dict[int, RunningItem] = field(default_factory=dict)
-    """What runs, by the number of its planned end: an end whose number is not here is void."""
-    load: int = -1
-    """Number of the planned end of the load under way."""
-    loaded_s: float = 0.0
-    read_bytes: int = 0
-    write_bytes: int = 0
-    accounts: dict[str, ContextCounters] = field(default_factory=dict)
-    """What items that have ended did, by account."""
 
 
 class ModelBoard:
@@ -113,10 +95,8 @@ class ModelBoard:
         self._clusters = dict(clusters or {})
         self._usage = usage
         self._arena = ModelMemory(0x4000_0000, description.arena_bytes, real_memory)
-        self._slots = [_Slot() for _ in description.slots]
-        self._agenda: list[tuple[float, int, int]] = []
-        """Heap of (time, number, slot): what ends when."""
-        self._order = 0
+        self._slots = [ModelSlot() for _ in description.slots]
+        self._agenda = Agenda()
         self._log = EventLog()
         self._now_s = 0.0
 
@@ -170,7 +150,7 @@ class ModelBoard:
 
     def state(self) -> BoardState:
         """Say what is loaded, what runs, and which buffers are whose."""
-        slots = tuple(_state(index, slot) for index, slot in enumerate(self._slots))
+        slots = tuple(slot.shown(index) for index, slot in enumerate(self._slots))
         return BoardState(self._now_s, self._log.next_seq, slots, self._arena.buffers())
 
     def inject(self, faults: ModelFaults) -> None:
@@ -200,8 +180,8 @@ class ModelBoard:
             item = next(iter(state.items.values())).launch.item
             raise Conflict(f"slot {slot} runs item {item}: wait for it, or stop it", slot=slot)
         ends_s = self._reads.in_memory_s(known, self._now_s) + self._reads.load_time(slot).port_s
-        self._enter(state, SlotPhase.LOADING, image=image)
-        state.load = self._plan(ends_s, slot)
+        state.enter(SlotPhase.LOADING, self._now_s, image=image)
+        state.load = self._agenda.plan(ends_s, slot)
         if self._blocking:
             self._advance(ends_s)
 
@@ -221,8 +201,8 @@ class ModelBoard:
         started_s = self._now_s
         state.phase = SlotPhase.LOADING
         self._advance(started_s + SCRUB_S)
-        self._enter(state, SlotPhase.IDLE, image=held.sha256)
-        state.loaded_s, state.read_bytes, state.write_bytes = self._now_s, 0, 0
+        state.enter(SlotPhase.IDLE, self._now_s, image=held.sha256)
+        state.count_from(self._now_s)
         self._log.add(EventKind.CONFIGURED, slot, at_s=self._now_s, started_s=started_s, image=held.sha256)
 
     def prefetch(self, image: str) -> None:
@@ -249,11 +229,11 @@ class ModelBoard:
             self._arena.buffer(grant.buffer)
         cores = module.check(slot, launch, self._arena, state.items.values())
         takes_s, verdict = self._forecast.item(slot, module, self._images[state.image].module, launch)
-        number = self._plan(self._now_s + takes_s, slot)
-        self._enter(state, SlotPhase.RUNNING, state.image, items=state.items)
+        number = self._agenda.plan(self._now_s + takes_s, slot)
+        state.enter(SlotPhase.RUNNING, self._now_s, state.image, items=state.items)
         state.items[number] = RunningItem(launch, self._now_s, verdict, frozenset(cores))
 
-    def _module(self, state: _Slot) -> ModelModule:
+    def _module(self, state: ModelSlot) -> ModelModule:
         return module_of(self._images[state.image].module, self._clusters)
 
     def stop(self, slot: int, item: str = "") -> None:
@@ -269,12 +249,12 @@ class ModelBoard:
         state = self._slot(slot)
         if state.phase is SlotPhase.LOADING:
             raise Conflict(f"slot {slot} is being loaded: wait for its event", slot=slot)
-        self._enter(state, SlotPhase.EMPTY)
+        state.enter(SlotPhase.EMPTY, self._now_s)
 
     def release(self) -> None:
         """Close every slot, a load under way with it; see the port."""
         for state in self._slots:
-            self._enter(state, SlotPhase.EMPTY)
+            state.enter(SlotPhase.EMPTY, self._now_s)
 
     # Time ---------------------------------------------------------------------------------------------------------
 
@@ -285,23 +265,16 @@ class ModelBoard:
         """
         self._log.acknowledge(acknowledge)
         self._advance(self._now_s)
-        while not self._log.kept() and self._agenda and self._agenda[0][0] <= until_s:
-            self._advance(self._agenda[0][0])
+        while not self._log.kept() and (next_s := self._agenda.next_s()) is not None and next_s <= until_s:
+            self._advance(next_s)
         events = self._log.kept()
-        if not events and self._now_s < until_s < float("inf"):
+        if not events and self._now_s < until_s < inf:
             self._now_s = until_s
         return events
 
-    def _plan(self, at_s: float, slot: int) -> int:
-        """Put an end on the agenda; answer its number."""
-        self._order += 1
-        heapq.heappush(self._agenda, (at_s, self._order, slot))
-        return self._order
-
     def _advance(self, until_s: float) -> None:
         """Let everything happen that is due, and time pass."""
-        while self._agenda and self._agenda[0][0] <= until_s:
-            at_s, number, slot = heapq.heappop(self._agenda)
+        for at_s, number, slot in self._agenda.due(until_s):
             state = self._slots[slot]
             if number != state.load and number not in state.items:
                 continue
@@ -312,19 +285,19 @@ class ModelBoard:
                 self._finish_item(slot, state, number, at_s)
         self._now_s = max(self._now_s, until_s)
 
-    def _end_load(self, slot: int, state: _Slot, at_s: float) -> None:
+    def _end_load(self, slot: int, state: ModelSlot, at_s: float) -> None:
         image, started_s = state.image, state.since_s
         if self._forecast.load_fails():
-            self._enter(state, SlotPhase.EMPTY, at_s=at_s)
+            state.enter(SlotPhase.EMPTY, at_s)
             kind, cause = EventKind.CONFIGURATION_FAILED, Cause.CONFIGURATION_ERROR
             detail = "the configuration port reported an error"
             self._log.add(kind, slot, at_s=at_s, started_s=started_s, image=image, cause=cause, detail=detail)
             return
-        self._enter(state, SlotPhase.IDLE, image=image, at_s=at_s)
-        state.loaded_s, state.read_bytes, state.write_bytes = at_s, 0, 0
+        state.enter(SlotPhase.IDLE, at_s, image=image)
+        state.count_from(at_s)
         self._log.add(EventKind.CONFIGURED, slot, at_s=at_s, started_s=started_s, image=image)
 
-    def _finish_item(self, slot: int, state: _Slot, number: int, at_s: float) -> None:
+    def _finish_item(self, slot: int, state: ModelSlot, number: int, at_s: float) -> None:
         """An item's time has come: it did its work, or met its fault, or its limit."""
         item = state.items[number]
         launch, verdict, detail = item.launch, item.verdict, "injected"
@@ -343,10 +316,10 @@ class ModelBoard:
         self._charge(state, item, at_s)
         del state.items[number]
         if not state.items:
-            self._enter(state, SlotPhase.IDLE, image=state.image, at_s=at_s)
+            state.enter(SlotPhase.IDLE, at_s, image=state.image)
         self._log.add(EventKind.ITEM_DONE, slot, at_s=at_s, started_s=item.started_s, item=launch.item, cores=cores)
 
-    def _behave(self, slot: int, state: _Slot, launch: Launch) -> tuple[Cause, str]:
+    def _behave(self, slot: int, state: ModelSlot, launch: Launch) -> tuple[Cause, str]:
         """Let the module's behaviour work on the granted memory; a step outside is a fault, as on the shell."""
         behaviour = self._behaviours.get(self._images[state.image].module)
         if behaviour is None:
@@ -362,17 +335,17 @@ class ModelBoard:
             window.close()
         return Cause.NONE, ""
 
-    def _reports(self, state: _Slot, item: RunningItem, at_s: float) -> tuple[CoreReport, ...]:
+    def _reports(self, state: ModelSlot, item: RunningItem, at_s: float) -> tuple[CoreReport, ...]:
         cycles = round((at_s - item.started_s) * self._images[state.image].clk_hz)
         return self._module(state).reports(item.cores, cycles)
 
-    def _end_item(self, slot: int, state: _Slot, number: int, at_s: float, cause: Cause, detail: str) -> None:
+    def _end_item(self, slot: int, state: ModelSlot, number: int, at_s: float, cause: Cause, detail: str) -> None:
         """An item ended badly: the slot is closed, unless others go on in it."""
         item, cores = state.items[number], self._reports(state, state.items[number], at_s)
         self._charge(state, item, at_s)
         del state.items[number]
         if not state.items:
-            self._enter(state, SlotPhase.FAULTED, at_s=at_s)
+            state.enter(SlotPhase.FAULTED, at_s)
         self._log.add(
             EventKind.ITEM_FAILED,
             slot,
@@ -384,53 +357,28 @@ class ModelBoard:
             cores=cores,
         )
 
-    def _enter(
-        self,
-        state: _Slot,
-        phase: SlotPhase,
-        image: str = "",
-        items: dict[int, RunningItem] | None = None,
-        at_s: float | None = None,
-    ) -> None:
-        state.phase, state.image, state.items, state.load = phase, image, items or {}, -1
-        state.since_s = self._now_s if at_s is None else at_s
-
     # Counters and memory ------------------------------------------------------------------------------------------
 
     def counters(self, slot: int, context: int | None = None) -> SlotCounters:
         """A slot's counters: granted bytes of finished items, in requests of `BURST_BYTES`; stalls are not modelled."""
         state = self._slot(slot)
-        cycles = int((self._now_s - state.loaded_s) * self._description.clk_hz) if state.image else 0
-        return SlotCounters(
-            slot=slot,
-            context=context,
-            cycles=cycles,
-            read_bytes=state.read_bytes,
-            write_bytes=state.write_bytes,
-            read_requests=-(-state.read_bytes // BURST_BYTES),
-            write_requests=-(-state.write_bytes // BURST_BYTES),
-            row_hits=0,
-            row_misses=0,
-            read_stall_cycles=0,
-            write_stall_cycles=0,
-            regulator_stall_cycles=0,
-        )
+        return state.counters(slot, context, self._now_s, self._description.clk_hz)
 
     def sharing(self, slot: int) -> SharingCounters:
         """What kernels did on a slot, by account: as `usage` says, up to now."""
         state = self._slot(slot)
         totals = dict(state.accounts)
         for item in state.items.values():
-            _add(totals, item.launch.account, self._used(state, item, self._now_s))
+            charge(totals, item.launch.account, self._used(state, item, self._now_s))
         clk_hz = self._images[state.image].clk_hz if state.image else 0.0
         return SharingCounters(slot, self._now_s, clk_hz, tuple(sorted(totals.items())))
 
-    def _used(self, state: _Slot, item: RunningItem, at_s: float) -> ContextCounters:
+    def _used(self, state: ModelSlot, item: RunningItem, at_s: float) -> ContextCounters:
         cycles = round((at_s - item.started_s) * self._images[state.image].clk_hz)
         return self._usage(item.launch, len(item.cores), cycles)
 
-    def _charge(self, state: _Slot, item: RunningItem, at_s: float) -> None:
-        _add(state.accounts, item.launch.account, self._used(state, item, at_s))
+    def _charge(self, state: ModelSlot, item: RunningItem, at_s: float) -> None:
+        charge(state.accounts, item.launch.account, self._used(state, item, at_s))
 
     def allocate(self, bytes: int, owner: str) -> Buffer:
         """Reserve a scrubbed buffer; see the port."""
@@ -452,18 +400,7 @@ class ModelBoard:
         """Copy bytes out of a buffer."""
         return self._arena.read(buffer, offset, bytes)
 
-    def _slot(self, slot: int) -> _Slot:
+    def _slot(self, slot: int) -> ModelSlot:
         if not 0 <= slot < len(self._slots):
             raise NotFound(f"no slot {slot}: this board has 0 to {len(self._slots) - 1}", field="slot", asked=slot)
         return self._slots[slot]
-
-
-def _add(totals: dict[str, ContextCounters], account: str, more: ContextCounters) -> None:
-    """Count something on an account; nothing on nobody's."""
-    if account:
-        totals[account] = totals.get(account, ContextCounters()).plus(more)
-
-
-def _state(index: int, slot: _Slot) -> SlotState:
-    items = tuple(item.launch.item for item in slot.items.values())
-    return SlotState(index, slot.phase, slot.image, items[0] if items else "", slot.since_s, items)

@@ -13,9 +13,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eddy.board import neighbours
 from eddy.board.clock import Clock, WallClock
-from eddy.board.fabric_record import DesignStanding, FabricRecord, evidence, sha256_of, standing
+from eddy.board.fabric_record import OVERLAYS, DesignStanding, FabricRecord, evidence, sha256_of, standing
 from eddy.board.fpga_manager import FpgaManager
+from eddy.board.image_files import refuse_boot_image
 from eddy.board.profile import Profile
 from eddy.core.errors import BoardNotReady, ConfigurationFailed, ForeignDesign
 
@@ -80,17 +82,17 @@ def opened_fabric(file: Path, profile: Profile, record_file: Path, take_fabric: 
 
     Raises:
         ForeignDesign: Somebody else's design is on the fabric.
-        BoardNotReady: XRT or the interrupt is missing, or memory lies elsewhere.
+        BoardNotReady: XRT or the interrupt is missing, memory lies elsewhere, dfx-mgr runs, or the device tree does not
+            take our overlay.
         ConfigurationFailed: The kernel refused the overlay.
+        ImageRefused: The overlay's file is a boot image.
     """
     manager, record, wanted = FpgaManager(), FabricRecord(record_file), sha256_of(file)
     found, why = standing(record.kept, evidence(manager.state()), wanted)
-    if found is DesignStanding.FOREIGN and not take_fabric:
-        raise ForeignDesign(
-            f"a design is on the fabric that is not Eddy's: {why}; reboot without it (on Kria: disable"
-            " dfx-mgr's default firmware), or let Eddy replace it: eddy boardd --take-fabric",
-            cause="foreign-design",
-        )
+    if found is DesignStanding.FOREIGN:
+        check_take_over(why, take_fabric)
+    if found is not DesignStanding.OURS:
+        check_alone()
     device = _device()
     loop = asyncio.new_event_loop()
     # PYNQ registers its interrupt files with the thread's current loop while the drivers are made.
@@ -104,6 +106,48 @@ def opened_fabric(file: Path, profile: Profile, record_file: Path, take_fabric: 
     assert record.kept is not None
     now_s = shell_time_s(profile, device, record.kept.configured_s)
     return OpenedFabric(OverlayFabric(overlay, profile, loop, KernelCalls(manager, record)), WallClock(now_s))
+
+
+def check_take_over(why: str, take_fabric: bool) -> None:
+    """Check that somebody else's design may be replaced: that it was asked for, and that no driver would notice.
+
+    Args:
+        why: What makes the design somebody else's.
+        take_fabric: Whether it was asked for.
+
+    Raises:
+        ForeignDesign: It may not; `cause` is ``foreign-design`` or ``foreign-overlay``.
+    """
+    overlays = neighbours.designs_with_drivers()
+    unload = "sudo xmutil unloadapp" if neighbours.loader_runs() else f"sudo rmdir {OVERLAYS}/NAME"
+    if overlays and take_fabric:
+        raise ForeignDesign(
+            f"the design on the fabric has kernel drivers at its registers, by the device-tree overlays"
+            f" {', '.join(overlays)}: to replace it under them would hang the processor; unload it first ({unload})",
+            cause="foreign-overlay",
+            overlays=overlays,
+        )
+    if not take_fabric:
+        first = f"unload it ({unload}), then " if overlays else ""
+        raise ForeignDesign(
+            f"a design is on the fabric that is not Eddy's: {why}; reboot without it (eddy install keeps dfx-mgr from"
+            f" loading one), or {first}let Eddy replace it: eddy boardd --take-fabric",
+            cause="foreign-design",
+        )
+
+
+def check_alone() -> None:
+    """Check that nobody else loads designs while Eddy does.
+
+    Raises:
+        BoardNotReady: dfx-mgr's daemon runs.
+    """
+    if neighbours.loader_runs():
+        raise BoardNotReady(
+            f"{neighbours.DAEMON} runs and may load a design of its own at any time, under tenants' work; stop it: sudo"
+            " systemctl stop dfx-mgr (eddy install keeps it from starting at boot)",
+            cause="dfx-mgr",
+        )
 
 
 def _device() -> Any:
@@ -131,6 +175,15 @@ def _overlay(file: Path, device: Any, download: bool = False) -> Any:
 def _configured(file: Path, device: Any, manager: FpgaManager, record: FabricRecord, wanted: str) -> Any:
     from pynq.pl_server.global_state import clear_global_state
 
+    refuse_boot_image(file.read_bytes(), file.name)
+    # PYNQ puts an overlay of the same name in place after the load.
+    has_overlay = file.with_suffix(".dtbo").is_file()
+    if has_overlay and not OVERLAYS.is_dir():
+        raise BoardNotReady(
+            f"{OVERLAYS} is not there, where the kernel takes device-tree overlays; boot a kernel with"
+            " CONFIG_OF_CONFIGFS, and mount configfs on /sys/kernel/config",
+            cause="device-tree-overlay",
+        )
     # PYNQ would ask the shutdown managers of the design it last loaded, which may be gone: nothing would answer.
     clear_global_state()
     record.begin(wanted)
@@ -142,6 +195,14 @@ def _configured(file: Path, device: Any, manager: FpgaManager, record: FabricRec
             " says more",
             cause="configuration-error",
             errno=error.errno,
+        ) from error
+    except RuntimeError as error:
+        if not has_overlay or neighbours.applied():
+            raise
+        raise BoardNotReady(
+            f"the kernel does not take the device-tree overlay {file.with_suffix('.dtbo')}: {error}; dmesg says which"
+            " label it misses (the base device tree needs its symbols: dtc -@)",
+            cause="device-tree-overlay",
         ) from error
     record.configured()
     return overlay

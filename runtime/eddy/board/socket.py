@@ -10,8 +10,9 @@ buffer is gone, and what was running or loading is reported as `BOARD_RESTARTED`
 from __future__ import annotations
 
 import socket
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from eddy.board import wire
 from eddy.board.port import (
@@ -37,19 +38,55 @@ answers within `boardd.REPLY_WITHIN_S` whatever happens."""
 _PROMPT = ("describe", "now_s", "prepare", "state", "wait")
 
 
+class Way(Protocol):
+    """How a connection to a boardd is made; as text, where it leads."""
+
+    def connect(self, patience_s: float) -> socket.socket:
+        """A connection, to be used with that time limit.
+
+        Raises:
+            BoardUnreachable, Unauthorized: There is none.
+        """
+
+
+@dataclass(frozen=True)
+class LocalWay:
+    """By the UNIX socket that boardd listens on."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def connect(self, patience_s: float) -> socket.socket:
+        """A connection."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(patience_s)
+        try:
+            connection.connect(str(self.path))
+        except OSError as error:
+            connection.close()
+            raise BoardUnreachable(
+                f"no boardd answers at {self} ({error.strerror or error}); start"
+                f" `eddy boardd --socket {self}`, or check that you may open the socket"
+            ) from error
+        return connection
+
+
 class SocketBoard:
     """A board behind a UNIX socket.
 
     Args:
-        path: Where `eddy boardd` listens.
+        path: Where `eddy boardd` listens, or the way to it.
         patience_s: Wall time after which a silent boardd counts as lost, with its connection.
 
     Raises:
         BoardUnreachable: Nobody listens there, another client has the board, or it speaks another protocol.
     """
 
-    def __init__(self, path: Path, patience_s: float = PATIENCE_S) -> None:
-        self._path, self._patience_s = path, patience_s
+    def __init__(self, path: Path | Way, patience_s: float = PATIENCE_S) -> None:
+        self._way = LocalWay(path) if isinstance(path, Path) else path
+        self._patience_s = patience_s
         self._socket: socket.socket | None = None
         self._decoder = wire.Decoder()
         self.instance = ""
@@ -160,16 +197,7 @@ class SocketBoard:
 
     def _connect(self) -> socket.socket:
         self._decoder = wire.Decoder()
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.settimeout(self._patience_s)
-        try:
-            connection.connect(str(self._path))
-        except OSError as error:
-            connection.close()
-            raise BoardUnreachable(
-                f"no boardd answers at {self._path} ({error.strerror or error}); start"
-                f" `eddy boardd --socket {self._path}`, or check that you may open the socket"
-            ) from error
+        connection = self._way.connect(self._patience_s)
         self._socket = connection
         hello = self._exchange(wire.Frame({"hello": wire.NAME, "protocol": wire.PROTOCOL})).head
         if "error" in hello:
@@ -178,7 +206,7 @@ class SocketBoard:
         if hello.get("hello") != wire.NAME or hello.get("protocol") != wire.PROTOCOL:
             self.release()
             raise BoardUnreachable(
-                f"what answers at {self._path} speaks {hello.get('hello')!r} {hello.get('protocol')!r}, not"
+                f"what answers at {self._way} speaks {hello.get('hello')!r} {hello.get('protocol')!r}, not"
                 f" {wire.NAME} {wire.PROTOCOL}; run boardd and serve of one release"
             )
         self.instance = str(hello.get("instance"))
@@ -211,7 +239,7 @@ class SocketBoard:
         except (OSError, InvalidRequest) as error:
             self.release()
             raise BoardUnreachable(
-                f"the connection to boardd at {self._path} was lost ({error}); whether the call was carried out is not"
+                f"the connection to boardd at {self._way} was lost ({error}); whether the call was carried out is not"
                 " known: ask state() once boardd is back"
             ) from error
         return reply

@@ -39,7 +39,8 @@ CHUNK = 8 << 20
 """Longest piece of memory one call moves; adapters split longer ones."""
 _LOCAL = frozenset({"release"})
 """Calls of the port that concern the caller's own end: a client that leaves must not close the slots of the next."""
-_LENGTHS = struct.Struct(">II")
+LENGTHS = struct.Struct(">II")
+"""Of a frame: its JSON's, and its payload's."""
 _LIMITS = (4 << 20, CHUNK)
 
 
@@ -53,7 +54,7 @@ class Frame:
     def encode(self) -> bytes:
         """The frame's bytes."""
         head = json.dumps(self.head, separators=(",", ":")).encode()
-        return _LENGTHS.pack(len(head), len(self.payload)) + head + self.payload
+        return LENGTHS.pack(len(head), len(self.payload)) + head + self.payload
 
 
 class Decoder:
@@ -72,16 +73,16 @@ class Decoder:
         Raises:
             InvalidRequest: What came is no frame; the stream cannot be used any further.
         """
-        if len(self._buffer) < _LENGTHS.size:
+        if len(self._buffer) < LENGTHS.size:
             return None
-        lengths = _LENGTHS.unpack_from(self._buffer)
+        lengths = LENGTHS.unpack_from(self._buffer)
         if any(length > limit for length, limit in zip(lengths, _LIMITS, strict=True)):
             raise InvalidRequest(f"a frame of {sum(lengths)} bytes is too long", field="frame", allowed=sum(_LIMITS))
-        middle = _LENGTHS.size + lengths[0]
+        middle = LENGTHS.size + lengths[0]
         end = middle + lengths[1]
         if len(self._buffer) < end:
             return None
-        head = parse(bytes(self._buffer[_LENGTHS.size : middle]))
+        head = parse(bytes(self._buffer[LENGTHS.size : middle]))
         payload = bytes(self._buffer[middle:end])
         del self._buffer[:end]
         return Frame(head, payload)

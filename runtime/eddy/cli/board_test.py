@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import time
 from pathlib import Path
@@ -17,15 +18,26 @@ from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from eddy.board.board_test import StepReport
+    from eddy.board.gateway import Gateway
+    from eddy.board.port import BoardPort
 
 
 def board_test(
     board: Annotated[str, option("board")] = BOARD,
     profile: Annotated[str, option("profile")] = PROFILE,
-    boardd: Annotated[str, typer.Option("--boardd", help="Test the board of a running boardd, by its socket.")] = "",
+    boardd: Annotated[
+        str, typer.Option("--boardd", help="Test the board of a running boardd, by its socket or tls://HOST:PORT.")
+    ] = "",
+    gateway_key: Annotated[Path | None, typer.Option("--gateway-key", help="With tls://: your private key.")] = None,
+    gateway_ca: Annotated[
+        Path | None, typer.Option("--gateway-ca", help="With tls://: the gateway's certificate.")
+    ] = None,
     swaps: Annotated[int, typer.Option("--swaps", min=0, help="Loads of the last step.")] = 1000,
     key: Annotated[Path | None, typer.Option("--key", help="Private key that signs the report.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the report here, as JSON.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", help="Write what of the profile was measured to PROFILE.yaml here.")
+    ] = None,
     verify: Annotated[
         Path | None, typer.Option("--verify", help="Check a report's signature, and run nothing.")
     ] = None,
@@ -39,12 +51,14 @@ def board_test(
         if verify is not None:
             document = checked(verify, trusted_keys)
         else:
-            document = tested(board, profile, boardd, swaps, quiet=as_json)
+            document = tested(board, profile, way(boardd, gateway_key, gateway_ca), swaps, quiet=as_json)
             if key is not None:
                 from eddy.board.board_test import canonical
                 from eddy.trust import load_key
 
                 document["signature"] = load_key(key).sign(canonical(document)).hex()
+        if keep is not None:
+            kept(document, keep)
         if out is not None:
             write_text(out, json.dumps(document, indent=2) + "\n")
         if as_json:
@@ -55,20 +69,58 @@ def board_test(
         raise typer.Exit(FAILED)
 
 
-def tested(board: str, profile: str, boardd: str, swaps: int, quiet: bool) -> dict[str, Any]:
+def kept(document: dict[str, Any], folder: Path) -> None:
+    """Write what a report measured of the profile's fields to where boardd reads it, and say it.
+
+    Raises:
+        InvalidRequest: The board did not pass, or nothing was measured.
+        StorageFailed: The file cannot be written.
+    """
+    from eddy.board.measured import of_report, write
+
+    day = datetime.datetime.fromtimestamp(document["at_unix_s"], datetime.timezone.utc).date().isoformat()
+    found, path = of_report(document, day), folder / f"{document['profile']}.yaml"
+    write(path, found)
+    values = ", ".join(f"{name} {value}" for name, value in found.items())
+    say(f"eddy: {path} has {values}; boardd reads it with --measured {folder} when it starts")
+
+
+def way(boardd: str, key: Path | None, authority: Path | None) -> Path | Gateway | None:
+    """Where a boardd is that was named: its socket, or a gateway with the key that opens it; None where none was.
+
+    Raises:
+        InvalidRequest: It is a gateway, and what opens it is missing.
+    """
+    if not boardd.startswith("tls://"):
+        return Path(boardd) if boardd else None
+    from eddy.board.gateway import Gateway
+
+    if key is None or authority is None:
+        missing = "gateway_key" if key is None else "gateway_ca"
+        raise InvalidRequest(f"{boardd} is a gateway: say --gateway-key and --gateway-ca, too", field=missing)
+    return Gateway.named(boardd, key, authority)
+
+
+def tested(board: str, profile: str, boardd: Path | Gateway | None, swaps: int, quiet: bool) -> dict[str, Any]:
     """Run the test; the report as plain data.
 
     Raises:
         InvalidRequest: The model board computes nothing that could be tested.
         BoardUnreachable: No boardd answers.
+        Unauthorized: The gateway does not know the key.
     """
     from eddy.board.board_test import Surroundings, report, run
-    from eddy.board.factory import connect, open_board
+    from eddy.board.factory import open_board
+    from eddy.board.socket import SocketBoard
 
     if board == "model":
         message = "The model board is no hardware and no RTL; test rtl or pynq."
         raise InvalidRequest(message, field="board", allowed=["rtl", "pynq"])
-    opened = connect(Path(boardd)) if boardd else open_board(board, profile, progress=lambda text: say(f"eddy: {text}"))
+    opened: BoardPort
+    if boardd is None:
+        opened = open_board(board, profile, progress=lambda text: say(f"eddy: {text}"))
+    else:
+        opened = SocketBoard(boardd)
     with contextlib.ExitStack() as ending:
         ending.callback(opened.release)
         around = Surroundings(time.monotonic, time.sleep if board == "pynq" else None, Path("/sys/class"))

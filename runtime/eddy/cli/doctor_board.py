@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+from eddy.board import neighbours
 from eddy.board.board_test import HOT_C
-from eddy.board.fabric_record import DesignStanding, Evidence, FabricRecord, sha256_of, standing
+from eddy.board.fabric_record import OVERLAYS, DesignStanding, Evidence, FabricRecord, sha256_of, standing
 from eddy.board.profile import Profile
 from eddy.board.real_board import SUPPORTED_PYNQ
 
@@ -31,6 +32,7 @@ def board(profile: Profile, root: Path = Path("/")) -> Iterator[Finding]:
     if not (root / "sys/class/fpga_manager/fpga0").is_dir():
         return
     yield _design(profile, root)
+    yield _loaders(root)
     tree = root / "proc/device-tree/chosen/pynq_board"
     yield "device tree", tree.is_file(), _said(tree) or "no /chosen/pynq_board", "add the property to the device tree"
     has_xrt = importlib.util.find_spec("pyxrt") is not None
@@ -55,6 +57,15 @@ def _design(profile: Profile, root: Path) -> Finding:
     overlays = record.overlays if record else ()
     found, why = standing(record, Evidence(state, boot, None, overlays), sha256_of(file))
     return "design", found in _FINE, f"{found.value}: {why}", "eddy boardd --take-fabric replaces it"
+
+
+def _loaders(root: Path) -> Finding:
+    designs = neighbours.designs_with_drivers(root / OVERLAYS.relative_to("/"))
+    if neighbours.loader_runs(root / "proc"):
+        return "other loaders", False, f"{neighbours.DAEMON} runs", "sudo systemctl stop dfx-mgr"
+    helps = f"unload them: sudo rmdir {OVERLAYS}/NAME, or reboot"
+    found = f"device-tree overlays of other designs: {', '.join(designs)}" if designs else "none"
+    return "other loaders", not designs, found, helps
 
 
 def _pynq() -> Finding:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from eddy.cli.install_files import CURRENT, GROUP, PREVIOUS, UNITS, USER, below, files
+from eddy.cli.install_files import CURRENT, GROUP, OTHER_LOADERS, PREVIOUS, UNITS, USER, below, files
 from eddy.cli.options import PROFILE, AsJson, option
 from eddy.cli.output import errors_in_one_line, print_json, say
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
@@ -87,12 +87,22 @@ def put_in_place(root: Path, profile: str, environment: Path, live: bool, bitstr
     if in_use not in (None, environment):
         _point(previous, in_use)
     _point(current, environment)
+    _stop_other_loaders(live)
     _manage(live, ["systemd-sysusers", "eddy.conf"])
     _manage(live, ["udevadm", "control", "--reload"])
     _manage(live, ["systemctl", "daemon-reload"])
     _manage(live, ["systemctl", "enable", *UNITS])
     _manage(live, ["systemctl", "restart", *UNITS])
     say(f"eddy: {environment} is in use; jobs go to /var/lib/eddy, logs to the journal (journalctl -u 'eddy-*')")
+
+
+def _stop_other_loaders(live: bool) -> None:
+    """End AMD's daemon that loads designs; the files keep it from starting again."""
+    from eddy.board.neighbours import loader_runs
+
+    if live and loader_runs():
+        _manage(live, ["systemctl", "stop", *OTHER_LOADERS])
+        say("eddy: dfx-mgr was stopped, and stays out while Eddy is installed; what it loaded goes with a reboot")
 
 
 def _put_bitstreams(root: Path, profile: str, package: Path, required: bool) -> None:

@@ -49,7 +49,7 @@ ConditionPathExists=/sys/class/fpga_manager/fpga0
 Type=notify
 NotifyAccess=main
 ExecStart=/{CURRENT}/bin/eddy boardd --board pynq --profile {{profile}} --socket {SOCKET} \\
-  --notary /var/lib/eddy-boardd/notary
+  --notary /var/lib/eddy-boardd/notary --measured /etc/eddy/measured
 Environment=XILINX_XRT=/usr
 # What was loaded, what was running and which design is on the fabric outlive a restart, not a reboot.
 RuntimeDirectory=eddy
@@ -136,7 +136,15 @@ _UDEV = f"""\
 SUBSYSTEM=="uio", ATTR{{name}}=="fabric", GROUP="{GROUP}", MODE="0660", SYMLINK+="eddy/fabric"
 """
 
+_NOT_BESIDE_EDDY = f"""\
+# Two loaders of one fabric hang the processor: while Eddy is installed, this one stays out.
+[Unit]
+ConditionPathExists=!/{CURRENT}
+"""
+
 UNITS = ("eddy-boardd.service", "eddy-serve.service")
+OTHER_LOADERS = ("dfx-mgr.service", "dfx-mgr-fw-load.service")
+"""AMD's daemon that loads designs, and what has it load one at boot (Kria; Ref: Xilinx/meta-xilinx, recipe dfx-mgr)."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +166,10 @@ def files(profile: str, python: str = "python3.10") -> tuple[InstalledFile, ...]
     units = zip(UNITS, (_BOARDD, _SERVE), strict=True)
     return (
         *(InstalledFile(PurePosixPath("etc/systemd/system") / name, text.format(**filled)) for name, text in units),
+        *(
+            InstalledFile(PurePosixPath("etc/systemd/system") / f"{name}.d" / "eddy.conf", _NOT_BESIDE_EDDY)
+            for name in OTHER_LOADERS
+        ),
         InstalledFile(PurePosixPath("usr/lib/sysusers.d/eddy.conf"), _SYSUSERS),
         InstalledFile(PurePosixPath("etc/udev/rules.d/70-eddy.rules"), _UDEV),
     )

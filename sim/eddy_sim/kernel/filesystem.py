@@ -4,7 +4,7 @@ A write to `firmware` loads a bitstream and comes back when that has ended, with
 file cannot do that. The same file system holds the faked `/dev/mem`: a file of a terabyte that has no bytes, so that an
 access to a mapping of it raises SIGBUS (`cpp/mem_trap.cpp` does the rest).
 
-Ref: Linux `include/uapi/linux/fuse.h`, protocol 7.31. One flat folder, no caching.
+Ref: Linux `include/uapi/linux/fuse.h`, protocol 7.31. No caching.
 """
 
 from __future__ import annotations
@@ -45,26 +45,37 @@ class File:
 
 
 class FileSystem:
-    """A mounted folder.
+    """A mounted folder, of files and of folders that whoever uses it makes and removes.
 
     Args:
         folder: Where it is mounted.
         files: By name.
+        made: What a folder of a name holds from the moment it is made; None where nobody may make one.
+        removed: Told of the name of a folder that was removed, with all that is in it.
 
     Raises:
         OSError: The kernel does not let this user mount it.
     """
 
-    def __init__(self, folder: Path, files: Mapping[str, File]) -> None:
-        self._names = {_ROOT + 1 + index: name for index, name in enumerate(files)}
-        self._nodes = {name: node for node, name in self._names.items()}
-        self._files = files
+    def __init__(
+        self,
+        folder: Path,
+        files: Mapping[str, File],
+        made: Callable[[str], Mapping[str, File]] | None = None,
+        removed: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._files, self._made, self._removed = dict(files), made, removed
+        self._folders = {""}
+        self._paths: dict[int, str] = {_ROOT: ""}
+        self._nodes: dict[str, int] = {"": _ROOT}
         self._fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
         mount("eddy", folder, "fuse", f"fd={self._fd},rootmode=40000,user_id=0,group_id=0,allow_other")
         self._answers: dict[int, Callable[[int, bytes], bytes]] = {
             1: self._lookup,
             3: lambda node, _: struct.pack("<QII", 0, 0, 0) + self._attributes(node),
             4: lambda node, _: struct.pack("<QII", 0, 0, 0) + self._attributes(node),
+            9: self._make,
+            11: self._remove,
             14: self._open,
             15: self._read,
             16: self._write,
@@ -101,47 +112,76 @@ class FileSystem:
         return struct.pack("<4I2H2I2HI28x", 7, 31, 0, 0, 0, 0, 1 << 16, 1, 0, 0, 0)
 
     def _attributes(self, node: int) -> bytes:
-        if node == _ROOT:
+        path = self._paths[node]
+        if path in self._folders:
             size, mode = 0, 0o40755
+        elif path in self._files:
+            size, mode = self._files[path].bytes or 4096, 0o100644
         else:
-            file = self._files[self._names[node]]
-            size, mode = file.bytes or 4096, 0o100644
+            raise FileNotFoundError(errno.ENOENT, path)
         return _ATTR.pack(node, size, 0, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 
-    def _lookup(self, _node: int, data: bytes) -> bytes:
-        name = data.rstrip(b"\0").decode()
-        if name not in self._nodes:
-            raise FileNotFoundError(errno.ENOENT, name)
-        node = self._nodes[name]
+    def _lookup(self, node: int, data: bytes) -> bytes:
+        return self._entry(self._below(node, data))
+
+    def _below(self, node: int, name: bytes) -> str:
+        return f"{self._paths[node]}/{name.rstrip(bytes(1)).decode()}".lstrip("/")
+
+    def _entry(self, path: str) -> bytes:
+        if path not in self._folders and path not in self._files:
+            raise FileNotFoundError(errno.ENOENT, path)
+        node = self._nodes.setdefault(path, len(self._nodes) + _ROOT)
+        self._paths[node] = path
         return struct.pack("<4Q2I", node, 0, 0, 0, 0, 0) + self._attributes(node)
 
+    def _make(self, node: int, data: bytes) -> bytes:
+        path = self._below(node, data[8:])
+        if self._made is None or node != _ROOT:
+            raise PermissionError(errno.EPERM, path)
+        self._folders.add(path)
+        self._files |= {f"{path}/{name}": file for name, file in self._made(path).items()}
+        return self._entry(path)
+
+    def _remove(self, node: int, data: bytes) -> bytes:
+        path = self._below(node, data)
+        self._folders.remove(path)
+        self._files = {name: file for name, file in self._files.items() if not name.startswith(f"{path}/")}
+        self._removed(path)
+        return b""
+
     def _open(self, node: int, _data: bytes) -> bytes:
-        mapped = self._files[self._names[node]].bytes
+        mapped = self._files[self._paths[node]].bytes
         return struct.pack("<QII", 0, 0 if mapped else _DIRECT_IO, 0)
 
     def _read(self, node: int, data: bytes) -> bytes:
         _, offset, size = struct.unpack_from("<QQI", data)
-        file = self._files[self._names[node]]
+        file = self._files[self._paths[node]]
         if file.bytes:
             raise OSError(errno.EIO, "no bytes")
         return file.read()[offset : offset + size]
 
     def _write(self, node: int, data: bytes) -> bytes:
         _, _, size = struct.unpack_from("<QQI", data)
-        write = self._files[self._names[node]].write
+        write = self._files[self._paths[node]].write
         if write is None:
             raise PermissionError(errno.EACCES, "read only")
         write(data[40 : 40 + size])
         return struct.pack("<II", size, 0)
 
-    def _list(self, _node: int, data: bytes) -> bytes:
+    def _list(self, node: int, data: bytes) -> bytes:
         _, offset, _ = struct.unpack_from("<QQI", data)
-        out = b""
-        for index, (name, node) in enumerate(self._nodes.items()):
+        out, folder = b"", self._paths[node]
+        inside = sorted(path for path in {*self._files, *self._folders} - {""} if _parent(path) == folder)
+        for index, path in enumerate(inside):
             if index >= offset:
-                entry = struct.pack("<QQII", node, index + 1, len(name), 8) + name.encode()
+                name, kind = path.rsplit("/", 1)[-1], 4 if path in self._folders else 8
+                entry = struct.pack("<QQII", self._nodes.get(path, 2**31), index + 1, len(name), kind) + name.encode()
                 out += entry + bytes(-len(entry) % 8)
         return out
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def mount(what: str, where: Path, kind: str = "", options: str = "", flags: int = 0) -> None:

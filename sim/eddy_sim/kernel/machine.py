@@ -33,11 +33,14 @@ from eddy_sim.board import StopReason
 from eddy_sim.kernel import scenery
 from eddy_sim.kernel.fabric import KernelFabric, Unanswered
 from eddy_sim.kernel.filesystem import File, FileSystem
+from eddy_sim.kernel.overlays import Overlays
 
 MEM_BYTES = 1 << 40
 """Size of the faked /dev/mem: all that a Cortex-A53 can address."""
 IRQ = 121
 """What pl_ps_irq0 is to the interrupt controller (Ref: UG1085, table of system interrupts)."""
+DFX_MGR_PID = 1 << 22
+"""No process of this machine has it: the kernel's own are below."""
 _LEAST_S, _MOST_S = 20e-6, 20e-3
 """Board time that passes between two looks at who asks."""
 _TURN_S = 1e-3
@@ -76,6 +79,8 @@ class BoardMachine:
         self._xrt = True
         self._counts = {"syncs": 0, "bytes_synced": 0, "xclbins": 0}
         self._hung = ""
+        self._overlays = Overlays(self._name_uio)
+        self._has_node = True
         self._uio_armed, self._uio_count = False, 0
         self._selector = selectors.DefaultSelector()
 
@@ -97,6 +102,9 @@ class BoardMachine:
             },
         )
         self._watch(files.fileno(), files.serve)
+        (root / "overlays").mkdir()
+        folders = FileSystem(root / "overlays", {}, self._overlays.make, self._overlays.remove)
+        self._watch(folders.fileno(), folders.serve)
         self._master, slave = os.openpty()
         tty.setraw(slave)
         self._watch(self._master, self._on_uio)
@@ -132,7 +140,7 @@ class BoardMachine:
         )
         scenery.empty(Path("/run"))
         stage.lay_over(Path("/sys/class"), {"uio/uio0/name": "fabric\n", "fpga_manager/fpga0": root / "fs"})
-        stage.lay_over(Path("/sys/kernel"), {"config/device-tree/overlays": None})
+        stage.lay_over(Path("/sys/kernel"), {"config/device-tree/overlays": root / "overlays"})
 
     # The loop
 
@@ -266,7 +274,25 @@ class BoardMachine:
 
     def _call_without_uio(self, _: socket.socket) -> None:
         """Boot a device tree without the node of the fabric's interrupt."""
-        Path("/sys/class/uio/uio0/name").write_text("axi-pmon")
+        self._has_node = False
+        self._name_uio()
+
+    def _name_uio(self) -> None:
+        has_node = self._has_node or self._overlays.has(b"fabric@")
+        Path("/sys/class/uio/uio0/name").write_text("fabric\n" if has_node else "axi-pmon\n")
+
+    def _call_without_symbols(self, _: socket.socket) -> None:
+        """Boot a device tree whose labels are not known to overlays."""
+        self._overlays.unresolved = True
+
+    def _call_run_dfx_mgr(self, _: socket.socket, runs: bool) -> None:
+        """Start, or end, AMD's daemon that loads designs; it is seen in the list of processes alone."""
+        process = Path("/proc") / str(DFX_MGR_PID)
+        if runs:
+            process.mkdir()
+            (process / "comm").write_text("dfx-mgrd\n")
+        else:
+            shutil.rmtree(process)
 
     def _call_load_foreign(self, _: socket.socket, name: str) -> None:
         self.fabric.load_foreign(name)

@@ -1,0 +1,73 @@
+"""Other loaders of the fabric: what is seen of them, and what may be replaced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from eddy.board import neighbours, real_board
+from eddy.core.errors import BoardNotReady, ForeignDesign
+
+
+def put(folder: Path, name: str, dtbo: bytes = b"", status: str = "applied\n") -> None:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "dtbo").write_bytes(dtbo)
+    (folder / name / "status").write_text(status)
+
+
+def test_a_daemon_is_found_by_the_name_of_its_process(tmp_path: Path) -> None:
+    (tmp_path / "self").mkdir()
+    (tmp_path / "17").mkdir()
+    (tmp_path / "17/comm").write_text("bash\n")
+    assert not neighbours.loader_runs(tmp_path)
+    (tmp_path / "18").mkdir()
+    (tmp_path / "18/comm").write_text("dfx-mgrd\n")
+    assert neighbours.loader_runs(tmp_path)
+
+
+def test_overlays_that_came_with_a_design(tmp_path: Path) -> None:
+    assert neighbours.designs_with_drivers(tmp_path / "nothing") == ()
+    put(tmp_path, "eddy", b"firmware-name eddy.bin")
+    put(tmp_path, "pmod", b"i2c@0")
+    assert neighbours.designs_with_drivers(tmp_path) == (), "ours, and one that loads nothing"
+    put(tmp_path, "smartcam", b"\0firmware-name\0smartcam.bit.bin")
+    put(tmp_path, "by-a-path")
+    assert neighbours.designs_with_drivers(tmp_path) == ("by-a-path", "smartcam"), "in doubt it did"
+
+
+def test_whether_ours_is_in_place(tmp_path: Path) -> None:
+    assert not neighbours.applied(overlays=tmp_path)
+    put(tmp_path, "eddy", b"x", "unapplied\n")
+    assert not neighbours.applied(overlays=tmp_path)
+    (tmp_path / "eddy/status").write_text("applied\n")
+    assert neighbours.applied(overlays=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("overlays", "take", "cause", "said"),
+    [
+        ((), False, "foreign-design", "eddy boardd --take-fabric"),
+        (("smartcam",), False, "foreign-design", "sudo xmutil unloadapp"),
+        (("smartcam",), True, "foreign-overlay", "sudo xmutil unloadapp"),
+        ((), True, "", ""),
+    ],
+)
+def test_what_may_be_taken_over(
+    monkeypatch: pytest.MonkeyPatch, overlays: tuple[str, ...], take: bool, cause: str, said: str
+) -> None:
+    monkeypatch.setattr(neighbours, "designs_with_drivers", lambda: overlays)
+    monkeypatch.setattr(neighbours, "loader_runs", lambda: True)
+    if not cause:
+        real_board.check_take_over("why", take)
+        return
+    with pytest.raises(ForeignDesign, match=said) as refused:
+        real_board.check_take_over("why", take)
+    assert refused.value.details["cause"] == cause
+
+
+def test_nothing_is_configured_beside_another_loader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "loader_runs", lambda: False)
+    real_board.check_alone()
+    monkeypatch.setattr(neighbours, "loader_runs", lambda: True)
+    with pytest.raises(BoardNotReady, match="systemctl stop dfx-mgr"):
+        real_board.check_alone()
