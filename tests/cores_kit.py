@@ -13,7 +13,7 @@ from eddy.board.model import SHELL, ModelBoard, ModelFaults
 from eddy.board.model_images import model_images
 from eddy.board.model_modules import cluster_shape
 from eddy.board.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
-from eddy.core.records import JobRequest
+from eddy.core.records import KERNEL, JobRequest
 from eddy.core.slots import Pool, SlotDescription
 from eddy.core.tenants import TenantRecord
 from eddy.gpu.request import KernelRequest
@@ -156,4 +156,4 @@ def add_request(store: Store, tenant: str, count: int, name: str = "add", key: s
     arguments = (buffer(store, tenant, np.zeros(count, "u4")),)
     source = SOURCE.replace("{name}", name)
     body = KernelRequest(source, name, (count,), arguments).to_json()
-    return JobRequest(tenant, "", kernel=body, idempotency_key=key)
+    return JobRequest(tenant, "", kind=KERNEL, body=body, idempotency_key=key)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from eddy.board.model import SHELL, ModelBoard, ModelFaults
 from eddy.board.model_images import model_images
 from eddy.board.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
-from eddy.core.records import JobRequest
+from eddy.core.records import KERNEL, JobRequest
 from eddy.core.slots import Pool, SlotDescription
 from eddy.gpu.executor import Fault
 from eddy.gpu.request import Buffer, KernelRequest
@@ -147,13 +147,13 @@ def step_request(store: Store, tenant: str = "alice", salt: int = 1, count: int 
     """A request for `step` whose arrays are uploaded."""
     y, x = step_arrays(count, salt)
     arguments = (buffer(store, tenant, y), buffer(store, tenant, x), n)
-    return JobRequest(tenant, "", kernel=KernelRequest(STEP, "step", (count,), arguments).to_json())
+    return JobRequest(tenant, "", kind=KERNEL, body=KernelRequest(STEP, "step", (count,), arguments).to_json())
 
 
 def bad_request(store: Store, name: str, tenant: str = "alice") -> JobRequest:
     """A request for one of the kernels that go wrong."""
     arguments = (buffer(store, tenant, np.zeros(64, "u4")),)
-    return JobRequest(tenant, "", kernel=KernelRequest(STEP, name, (4,), arguments).to_json())
+    return JobRequest(tenant, "", kind=KERNEL, body=KernelRequest(STEP, name, (4,), arguments).to_json())
 
 
 assert cluster_shape(MANIFEST) == SHAPE

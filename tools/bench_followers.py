@@ -92,9 +92,9 @@ async def happen(port: int, key: str, seconds: float, between: Callable[[], None
     return sent_s
 
 
-def drain(server: Running) -> None:
-    """Nothing is placed any more."""
-    body = json.dumps({"drained": True, "because": "measured"}).encode()
+def drain(server: Running, drained: bool = True) -> None:
+    """Nothing is placed any more; or again."""
+    body = json.dumps({"drained": drained, "because": "measured" if drained else ""}).encode()
     slots = json.loads(ask(server.port, request("GET", "/v1/slots", server.key))[1])["slots"]
     for slot in slots:
         path, headers = f"/v1/admin/slots/{slot['slot']}", {"Content-Type": "application/json"}

@@ -1,8 +1,9 @@
 """What viewers of the dashboard cost the server: each asks for the overview and the market once a second.
 
 `eddy serve` on the model board, whose slots are all drained, with more jobs under way than the page shows, so that
-estimates are asked for too. First nobody looks, then some do; the difference is theirs. With `--json`, one object on
-standard output. What the page costs the browser is not measured.
+estimates are asked for too. First nobody looks, then some do; the difference is theirs. With `--browser`, what the page
+costs a browser that shows it: the time of its page's main thread, in Chromium (of the system, with Playwright; see
+`make pages`), while nothing happens but the clock, and while jobs run. With `--json`, one object on standard output.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import shutil
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench_followers import drain
@@ -23,7 +26,11 @@ from service_bench.memory import spent_s
 from service_bench.servers import Running, eddy
 
 VIEWERS, PERIOD_S = 20, 1.0
-MOST = {"processor of a viewer, cores": 0.02}
+MOST = {
+    "processor of a viewer, cores": 0.02,
+    "browser, jobs wait, cores": 0.02,
+    "browser, jobs run, cores": 0.02,
+}
 """Goals."""
 
 
@@ -77,17 +84,54 @@ def measure(server: Running, viewers: int, seconds: float) -> dict[str, float]:
     }
 
 
+def show(server: Running, seconds: float) -> dict[str, float]:
+    """What the page's main thread takes of a core: with many jobs waiting, then with the slots given to them."""
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        raise SystemExit("there is no Chromium; on Debian: apt-get install chromium")
+    found = {}
+    with sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1200, "height": 800})
+        page.goto(f"http://127.0.0.1:{server.port}/")
+        page.get_by_label("API key").fill(server.key)
+        page.keyboard.press("Enter")
+        page.locator("#slots table").wait_for()
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable")
+
+        def busy_s() -> float:
+            metrics = session.send("Performance.getMetrics")["metrics"]
+            return next(float(each["value"]) for each in metrics if each["name"] == "TaskDuration")
+
+        for what in ("jobs wait", "jobs run"):
+            if what == "jobs run":
+                # In a thread of its own: Playwright runs an event loop in this one.
+                with ThreadPoolExecutor(1) as beside:
+                    beside.submit(drain, server, drained=False).result()
+            page.wait_for_timeout(3000)
+            began_s, began = busy_s(), time.perf_counter()
+            page.wait_for_timeout(seconds * 1e3)
+            found[f"browser, {what}, cores"] = (busy_s() - began_s) / (time.perf_counter() - began)
+        browser.close()
+    return found
+
+
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--viewers", type=int, default=VIEWERS)
     parser.add_argument("--seconds", type=float, default=12.0, help="of looking")
+    parser.add_argument("--browser", action="store_true", help="also what the page costs Chromium")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="eddy-bench-") as folder, eddy(Path(folder)) as server:
         prepare(server)
         drain(server)
         found = measure(server, options.viewers, options.seconds)
+        found |= show(server, options.seconds) if options.browser else {}
     if options.json:
         json.dump(found, sys.stdout)
         return 0

@@ -96,7 +96,8 @@ class Setting:
 
 
 _ALL = (
-    Setting("url", "http://127.0.0.1:8000", "", "Where the hypervisor answers.", "client"),
+    Setting("url", "http://127.0.0.1:8000", "",
+            "Where the hypervisor answers; several heads of a pool with commas between.", "client"),
     Setting("key", "", "", "The tenant's API key, sent as a bearer token.", "client", secret=True),
     Setting("http_timeout_s", 30.0, "s", "Wall time one HTTP request may take before it is tried again.",
             "client", least=0.001),
@@ -158,6 +159,8 @@ _ALL = (
     Setting("socket", "/run/eddy/boardd.sock", "", "UNIX socket `eddy boardd` listens on.", "board"),
     Setting("notary", "", "",
             "Folder of boardd's key for the audit log, with what it signed; empty is the socket's folder.", "board"),
+    Setting("measured", "", "",
+            "Folder of values measured on this board, in place of planned ones; empty keeps the profile's.", "board"),
     Setting("out", "out/demo", "", "Directory for the demonstration's timeline, trace and results.", "demo"),
 )  # fmt: skip
 

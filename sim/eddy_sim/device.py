@@ -32,6 +32,7 @@ import numpy as np
 from eddy.board.profile import Profile, load_profile
 from eddy.core.errors import InvalidRequest
 from eddy.packages.modules import ModuleManifest
+from eddy_drivers.regs.icap_engine import Cause
 from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device
 from pynq.pl_server.hwh_parser import _HWHUltrascale
@@ -45,7 +46,7 @@ from eddy_sim.buffers import Pages, SimMemory
 from eddy_sim.clocks import ProcessorClocks
 from eddy_sim.faults import LoadFault
 from eddy_sim.interrupts import InterruptLine
-from eddy_sim.loader import LoadRefused, find_program, read_image
+from eddy_sim.loader import LoadRefused, find_program, port_failure, read_image
 from eddy_sim.registers import Read32, RegisterArray, Write32
 from eddy_sim.simclock import SimClock
 from eddy_sim.tables import OverlayTables
@@ -326,10 +327,10 @@ class SimDevice(OverlayTables):
             standalone.close(self, slot.index)
         fault = self._faults.pop(slot.index, None)
         if not bitfile.crc_ok(body):
-            fault = LoadFault(fails=True)
+            fault = LoadFault(fails=True, cause=Cause.WRONG_CRC)
         self._configure(identity, module, program, len(body), fault)
         if fault is not None and fault.fails:
-            raise LoadRefused(errno.EIO, f"the configuration port reported an error while loading {slot.region}")
+            raise port_failure(self.profile.configuration.kind, slot.region, fault.cause)
         with self._lock:
             why = self.sim.load_error
         if why:

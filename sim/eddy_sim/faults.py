@@ -10,6 +10,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, fields
 
+from eddy_drivers.regs.icap_engine import Cause
+
 
 class BoundaryFault(enum.IntFlag):
     """What is wrong between a sound module and the shell."""
@@ -131,6 +133,7 @@ class LoadFault:
         boundary: What is wrong with the module that comes up.
         rogue: Load this misbehaving module instead of the image's.
         liar: Load a module that lies about being done instead.
+        cause: What the configuration engine calls a load that fails, on a board that has one.
     """
 
     fails: bool = False
@@ -138,6 +141,7 @@ class LoadFault:
     boundary: BoundaryFault = BoundaryFault.NONE
     rogue: Behaviour | None = None
     liar: Liar | None = None
+    cause: Cause = Cause.PORT_ERROR
 
 
 FAILED_LOAD = LoadFault(fails=True)

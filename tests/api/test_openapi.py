@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from eddy.api import examples, overview, schemas, submissions
+from eddy.api import app_submissions, examples, overview, schemas, submissions, tenant_submissions
 from eddy.api.problems import KINDS, MEDIA_TYPE
 from pydantic import BaseModel
 
@@ -114,8 +114,8 @@ def test_every_body_and_answer_has_an_example(page: dict[str, Any]) -> None:
     [
         (submissions.JobSubmission, examples.JOB_OF_APPLICATION),
         (submissions.JobSubmission, examples.JOB_OF_KERNEL),
-        (submissions.AppSubmission, examples.APPLICATION),
-        (submissions.TenantSubmission, examples.TENANT_SUBMISSION),
+        (app_submissions.AppSubmission, examples.APPLICATION),
+        (tenant_submissions.TenantSubmission, examples.TENANT_SUBMISSION),
         (schemas.Job, examples.JOB),
         (schemas.App, examples.APP),
         (schemas.Slot, examples.SLOT),

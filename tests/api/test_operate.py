@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from eddy.api.policy import PRICE, policy_in_force, put_in_force
+from eddy.cli.serve import _say_kept
 from eddy.core.records import SlotStatus
 from eddy.store import Store
 
@@ -55,6 +57,24 @@ async def test_tenants_may_not_operate(server: Any) -> None:
         ):
             answer = await client.request(method, path, json=body)
             assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+
+
+def test_a_server_says_at_its_start_which_policies_hold_instead_of_those_it_was_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store = Store(":memory:")
+    server: Any = SimpleNamespace(store=store, settings=SimpleNamespace(policy="eddy", price="market"))
+    _say_kept(server)
+    assert capsys.readouterr().err == ""
+    put_in_force(store, "themis", PRICE)
+    _say_kept(server)
+    said = capsys.readouterr().err
+    assert "--price themis is in force, not market" in said
+    assert "`eddy market set market` changes it" in said
+    assert "--policy" not in said
+    server.settings.price = "themis"
+    _say_kept(server)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_policy_put_in_force_stays_until_the_server_is_told_another() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 import pytest
+from eddy.api.policy_choice import weight_of
 from eddy.api.rates import Rates
-from eddy.api.server import weight_of
 from eddy.core.errors import RateLimited
 from eddy.core.tenants import KeyScope
 from eddy.store.keys import MOST_KEYS

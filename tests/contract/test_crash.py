@@ -168,7 +168,7 @@ def test_a_frame_that_is_no_json_ends_its_connection_alone(tmp_path: Path, text:
         with socket.socket(socket.AF_UNIX) as stranger:
             stranger.settimeout(30)
             stranger.connect(str(tmp_path / "boardd.sock"))
-            stranger.sendall(wire._LENGTHS.pack(len(text), 0) + text)
+            stranger.sendall(wire.LENGTHS.pack(len(text), 0) + text)
             assert b"invalid-request" in stranger.recv(4096)
         hello(tmp_path / "boardd.sock").close()
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,6 +81,18 @@ def test_wrong_size(file_harness: Harness) -> None:
     image = file_harness.image(0)
     write_manifest(file_of(file_harness, image), dataclasses.replace(image, bytes=image.bytes - 4))
     refuse(file_harness, image.sha256, "wrong-size")
+
+
+def test_authenticated_bitstream(file_harness: Harness) -> None:
+    """Whole, and with a manifest that says so: the firmware would check it, and clear the fabric if it failed."""
+    image = file_harness.image(0)
+    data = bytes.fromhex("14000000" * 8 + "665599aa584e4c58") + bytes(4096)
+    file_of(file_harness, image).write_bytes(data)
+    changed = dataclasses.replace(image, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+    write_manifest(file_of(file_harness, image), changed)
+    said = refuse(file_harness, changed.sha256, "secure")
+    assert "clears the whole fabric" in said
+    assert "sign its manifest" in said
 
 
 def test_manifest_that_lies_about_the_build_is_found_out_by_the_slot(file_harness: Harness) -> None:

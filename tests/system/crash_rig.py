@@ -35,7 +35,7 @@ SCRIPT = Path(__file__).with_name("crash_process.py")
 KILLED = ("serve", "boardd", "both")
 BACK_S = 3.0
 """Wall seconds within which jobs are taken again, on a quiet machine."""
-WORK_S, END_S, SALTS = 1.2, 300.0, 5
+WORK_S, END_S, JOB_S, SALTS = 1.2, 300.0, 0.2, 5
 
 
 @dataclass(slots=True)
@@ -220,7 +220,7 @@ class Rig:
     def finish(self) -> int:
         """Let everything end, and check it; answers how many jobs there were."""
         self.up()
-        until_s = time.monotonic() + END_S
+        until_s = time.monotonic() + END_S + JOB_S * len(self.wanted)
         with self.client() as client:
             while any(each.job is None for each in self.wanted):
                 self.send(client, self.another())

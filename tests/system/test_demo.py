@@ -37,9 +37,9 @@ def check_trace(trace: dict[str, Any], jobs: list[dict[str, Any]]) -> None:
     """One span a load and an item; a slot does one thing at a time, the configuration port too."""
     spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     tasks = {"image_compression": 6, "digit_recognition": 3, "kernel:sgemm": 1}
-    assert {job["form"] for job in jobs} <= {"", "front", "back", "front+back"}
-    # Each of the two fused modules does the work of three tasks.
-    saved = {"": 0, "front": 2, "back": 2, "front+back": 4}
+    assert {job["form"] for job in jobs} <= {"", "front", "back", "front+back", "whole"}
+    # Each of the fused modules does the work of three tasks.
+    saved = {"": 0, "front": 2, "back": 2, "front+back": 4, "whole": 2}
     items = [(tasks[job["application"]] - saved[job["form"]]) * job["batch"] for job in jobs]
     assert sum(span["cat"] == "run" for span in spans) == sum(items)
     assert sum(span["cat"] == "reconfigure" for span in spans) == sum(job["reconfigurations"] for job in jobs)

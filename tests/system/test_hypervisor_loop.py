@@ -129,6 +129,19 @@ async def test_board_time_stands_still_while_there_is_nothing_to_do(store: Store
         assert board.now_s() == before_s
 
 
+async def test_the_log_is_told_once_that_jobs_get_no_slot(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(store) as hypervisor:
+        await hypervisor.wait_ready()
+        for slot in hypervisor.slots():
+            await hypervisor.drain(slot.slot, "a new fan")
+        for _ in range(6):
+            await hypervisor.submit(request(store, batch=1))
+            await anyio.sleep(0.05)
+    told = [record.getMessage() for record in caplog.records if "get no slot" in record.getMessage()]
+    assert len(told) == 1
+    assert "drained (a new fan)" in told[0]
+
+
 async def test_a_failing_item_fails_its_job_alone(store: Store) -> None:
     board = model_board(faults=ModelFaults({"1.1.1": Cause.WRITE_OUTSIDE_WINDOW}))
     async with serving(store, board) as hypervisor:

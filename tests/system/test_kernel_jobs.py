@@ -13,7 +13,7 @@ import pytest
 from eddy.board.port import Cause
 from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEventKind, JobRequest
+from eddy.core.records import KERNEL, JobEventKind, JobRequest
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.program import Program
@@ -251,7 +251,7 @@ def test_a_cancelled_kernel_is_stopped_and_its_memory_freed() -> None:
 def changed(store: Store, **changes: Any) -> JobRequest:
     """A good request with fields of its kernel changed."""
     good = step_request(store)
-    return JobRequest(TENANT, "", kernel={**(good.kernel or {}), **changes})
+    return JobRequest(TENANT, "", kind=KERNEL, body={**(good.body or {}), **changes})
 
 
 @pytest.mark.parametrize(
@@ -324,9 +324,9 @@ def test_a_time_limit_is_at_most_the_servers() -> None:
     engine.start()
     asked = step_request(store)
     with pytest.raises(InvalidRequest, match=r"up to 0\.05") as caught:
-        engine.intake.accept(JobRequest(TENANT, "", kernel=asked.kernel, time_limit_s=1.0))
+        engine.intake.accept(JobRequest(TENANT, "", kind=KERNEL, body=asked.body, time_limit_s=1.0))
     assert caught.value.details["field"] == "time_limit_s"
-    engine.intake.accept(JobRequest(TENANT, "", kernel=asked.kernel, time_limit_s=5e-4))
+    engine.intake.accept(JobRequest(TENANT, "", kind=KERNEL, body=asked.body, time_limit_s=5e-4))
     finish(engine)
     assert store.jobs.get(TENANT, 1).cause == "time-limit"
 
@@ -336,9 +336,9 @@ def test_one_key_is_one_job() -> None:
     engine = engine_over(kernel_board(), store)
     engine.start()
     asked = step_request(store)
-    again = JobRequest(TENANT, "", kernel=asked.kernel, idempotency_key="k")
+    again = JobRequest(TENANT, "", kind=KERNEL, body=asked.body, idempotency_key="k")
     assert engine.intake.accept(again).id == engine.intake.accept(again).id
-    other = JobRequest(TENANT, "", kernel=step_request(store, salt=3).kernel, idempotency_key="k")
+    other = JobRequest(TENANT, "", kind=KERNEL, body=step_request(store, salt=3).body, idempotency_key="k")
     with pytest.raises(Conflict):
         engine.intake.accept(other)
     finish(engine)
@@ -368,7 +368,9 @@ def test_arrays_of_any_type_and_shape_come_back() -> None:
     a, b, c = np.arange(6, dtype="i1").reshape(2, 3), np.array([1, -2, 3], "i2"), np.zeros((2, 3), "f4")
     first, second, third = (buffer(store, TENANT, array) for array in (a, b, c))
     arguments = (first, second, third, (0, 0, 0, 5))
-    engine.intake.accept(JobRequest(TENANT, "", kernel=KernelRequest(source, "turn", (3, 2), arguments).to_json()))
+    engine.intake.accept(
+        JobRequest(TENANT, "", kind=KERNEL, body=KernelRequest(source, "turn", (3, 2), arguments).to_json())
+    )
     finish(engine)
     a = a + (b + 5).astype("i1")
     assert store.outputs.read(TENANT, 1, "a") == a.tobytes()
@@ -406,7 +408,9 @@ class Waiting(Compiler):
 def test_one_tenants_long_compilations_keep_nobody_waiting() -> None:
     store, board, compiler = Store(":memory:"), kernel_board(), Waiting()
     slow = [
-        JobRequest(TENANT, "", kernel={**(step_request(store, salt=k).kernel or {}), "source": STEP + "/*slow*/"})
+        JobRequest(
+            TENANT, "", kind=KERNEL, body={**(step_request(store, salt=k).body or {}), "source": STEP + "/*slow*/"}
+        )
         for k in range(4)
     ]
 
@@ -448,7 +452,7 @@ def test_a_log_is_bounded_and_says_what_is_missing() -> None:
     engine = engine_over(kernel_board(), store)
     engine.start()
     source = 'kernel void talk() { printf("%999d\\n", 1); }'
-    engine.intake.accept(JobRequest(TENANT, "", kernel=KernelRequest(source, "talk", (1024,), ()).to_json()))
+    engine.intake.accept(JobRequest(TENANT, "", kind=KERNEL, body=KernelRequest(source, "talk", (1024,), ()).to_json()))
     finish(engine)
     text = store.outputs.log(TENANT, 1)
     assert MAX_LOG_BYTES < len(text) < MAX_LOG_BYTES + 100
@@ -464,7 +468,7 @@ def test_a_kernels_arrays_are_kept_while_it_may_need_them() -> None:
     engine.start()
     asked = step_request(store)
     engine.intake.accept(asked)
-    digest = KernelRequest.from_json(asked.kernel or {}).array(0)
+    digest = KernelRequest.from_json(asked.body or {}).array(0)
     assert digest is not None
     with pytest.raises(Conflict, match=f"job {store.numbers.job.told(1)} still needs"):
         store.blobs.drop(TENANT, digest.digest)

@@ -17,7 +17,7 @@ import httpx
 import numpy as np
 import pytest
 from eddy.api.server import Server, ServerSettings
-from eddy.cli.kernel import only_kernel, shown
+from eddy.cli.kernel import only_kernel, read_source, shown
 from eddy.cli.main import app
 from eddy.client import Client, JobFailed
 from eddy.client.kernel import Local
@@ -312,6 +312,12 @@ def test_the_tutorials_program_without_a_server_runs(tmp_path: Path) -> None:
     done = python(code, tmp_path / "alone.py")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("[0. 2. 4.]")
+
+
+def test_sources_are_read_in_the_characters_they_are_in(tmp_path: Path) -> None:
+    for code in ("utf-8", "latin-1"):
+        (tmp_path / "a.cl").write_bytes("// \u00a9\r\n".encode(code))
+        assert read_source(tmp_path / "a.cl") == "// \u00a9\r\n"
 
 
 def test_the_only_kernel_of_a_file_is_found() -> None:

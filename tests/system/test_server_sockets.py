@@ -7,14 +7,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from eddy.api.server import Server, ServerSettings, _listen
+from eddy.api.listening import listen
+from eddy.api.server import Server, ServerSettings
 
 BITSTREAMS = Path(__file__).parents[2] / "bitstreams"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_the_listening_socket_says_it_is_tcp(host: str) -> None:
-    with _listen(host, 0) as listener:
+    with listen(host, 0) as listener:
         assert listener.proto == socket.IPPROTO_TCP
 
 

@@ -10,7 +10,7 @@ from cores_kit import SOURCE, CoresBoard, add_request, engine_over, finish, mani
 from eddy.board.model import ModelFaults
 from eddy.core.asked import Asked, Retries
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEventKind, JobRequest
+from eddy.core.records import KERNEL, JobEventKind, JobRequest
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor import kernels
 from eddy.hypervisor.market_loop import PriceSettings
@@ -27,7 +27,10 @@ def step_request(store: Store, tenant: str, salt: int, count: int = 512) -> JobR
     y, x = step_arrays(count, salt)
     arguments = (buffer(store, tenant, y), buffer(store, tenant, x), 2)
     return JobRequest(
-        tenant, "", kernel=KernelRequest(SOURCE.replace("{name}", "add"), "step", (count,), arguments).to_json()
+        tenant,
+        "",
+        kind=KERNEL,
+        body=KernelRequest(SOURCE.replace("{name}", "add"), "step", (count,), arguments).to_json(),
     )
 
 
@@ -64,7 +67,7 @@ def test_a_kernel_that_goes_wrong_ends_alone() -> None:
     engine.intake.accept(step_request(store, "a", 1))
     arguments = (buffer(store, "b", np.zeros(64, "u4")),)
     body = KernelRequest(SOURCE.replace("{name}", "add"), "crooked", (64,), arguments).to_json()
-    engine.intake.accept(JobRequest("b", "", kernel=body))
+    engine.intake.accept(JobRequest("b", "", kind=KERNEL, body=body))
     finish(engine)
     check_step(store, "a", 1, 1)
     bad = store.jobs.get("b", 2)
@@ -82,7 +85,7 @@ def test_a_kernel_is_tried_again_from_its_arrays_as_they_came() -> None:
     arguments = (buffer(store, "b", np.zeros(64, "u4")),)
     body = KernelRequest(SOURCE.replace("{name}", "add"), "crooked", (64,), arguments).to_json()
     asked = Asked(retries=Retries(2, ("misaligned-access",)))
-    engine.intake.accept(JobRequest("b", "", kernel=body, asked=asked))
+    engine.intake.accept(JobRequest("b", "", kind=KERNEL, body=body, asked=asked))
     finish(engine)
     check_step(store, "a", 1, 1)
     bad = store.jobs.get("b", 2)
@@ -336,7 +339,7 @@ def run_one(slots: int, add: str = "") -> tuple[dict[int, int], bytes, list[str]
     y, _ = step_arrays(512)
     arguments = (buffer(store, "a", y), buffer(store, "a", np.zeros(1, "u4")), 3)
     body = KernelRequest(ONE.replace("ADD", add), "one", (512,), arguments).to_json()
-    engine.intake.accept(JobRequest("a", "", kernel=body))
+    engine.intake.accept(JobRequest("a", "", kind=KERNEL, body=body))
     finish(engine)
     assert store.jobs.get("a", 1).state is JobState.SUCCEEDED
     assert not board.state().buffers

@@ -11,7 +11,7 @@ from eddy.board.model import ModelFaults
 from eddy.board.port import Cause, Launch
 from eddy.core.errors import Conflict
 from eddy.core.jobs import JobState
-from eddy.core.records import JobRequest
+from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor.market_loop import PriceSettings
 from eddy.store import Store
@@ -27,7 +27,10 @@ def step_request(store: Store, tenant: str, salt: int) -> JobRequest:
     y, x = step_arrays(COUNT, salt)
     arguments = (buffer(store, tenant, y), buffer(store, tenant, x), 2)
     return JobRequest(
-        tenant, "", kernel=KernelRequest(SOURCE.replace("{name}", "add"), "step", (COUNT,), arguments).to_json()
+        tenant,
+        "",
+        kind=KERNEL,
+        body=KernelRequest(SOURCE.replace("{name}", "add"), "step", (COUNT,), arguments).to_json(),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from contract.gpu_harness import CLUSTER, MODULES, GpuHarness, opened
 from cores_kit import SOURCE, engine_over, tenants
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEventKind, JobRequest
+from eddy.core.records import KERNEL, JobEventKind, JobRequest
 from eddy.gpu.ndrange import Local as LocalBytes
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor.engine import Engine
@@ -75,7 +75,7 @@ def test_two_tenants_run_at_once_and_are_right(gpu: GpuHarness) -> None:
         y, x = step_arrays(512, salt)
         arguments = (buffer(store, tenant, y), buffer(store, tenant, x), 3)
         body = KernelRequest(SOURCE.replace("{name}", "add"), "step", (512,), arguments).to_json()
-        engine.intake.accept(JobRequest(tenant, "", kernel=body))
+        engine.intake.accept(JobRequest(tenant, "", kind=KERNEL, body=body))
     assert run(engine) == 2
     for salt, tenant in enumerate(("ada", "grace"), start=1):
         record = store.jobs.get(tenant, salt)
@@ -96,10 +96,10 @@ def test_cores_that_change_hands_between_slices_show_nothing(gpu: GpuHarness) ->
     for _ in range(3):
         y = buffer(store, "ada", np.zeros(64, "u4"))
         hoard = KernelRequest(HOARD, "hoard", (64,), (y, SECRET, local), local_size=(4,)).to_json()
-        engine.intake.accept(JobRequest("ada", "", kernel=hoard))
+        engine.intake.accept(JobRequest("ada", "", kind=KERNEL, body=hoard))
         out = buffer(store, "grace", np.zeros(16 * 256, "u4"))
         look = KernelRequest(LOOK, "look", (16,), (out, local), local_size=(4,)).to_json()
-        engine.intake.accept(JobRequest("grace", "", kernel=look))
+        engine.intake.accept(JobRequest("grace", "", kind=KERNEL, body=look))
     assert run(engine) == 2
     for number in range(1, 7):
         tenant = "ada" if number % 2 else "grace"

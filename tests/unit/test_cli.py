@@ -37,6 +37,7 @@ COMMANDS = (
     "bitstreams",
     "serve",
     "boardd",
+    "gateway",
     "install",
     "board-test",
     "doctor",

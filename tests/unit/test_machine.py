@@ -45,6 +45,31 @@ def test_a_job_goes_from_queue_to_success_along_the_table() -> None:
     assert states == [JobState.PLACED, JobState.RECONFIGURING, JobState.RUNNING, JobState.SUCCEEDED]
 
 
+@pytest.mark.parametrize("batch", [1, 2])
+def test_outputs_of_a_job_cancelled_in_the_same_step_are_not_asked_for(batch: int) -> None:
+    """Its work is forgotten when the step is committed, before any command is carried out."""
+    bench = Bench()
+    bench.arrive(batch=batch, collects=m.Collects.EVERY_ITEM)
+    bench.load(1, 0, 0)
+    over = bench.step(m.ItemEnded(0, bench.now_s, bench.now_s), m.Cancel(1, 0.0))
+    assert over.ended == [1]
+    assert over.commands == []
+
+
+def test_memory_is_not_asked_for_where_a_job_is_cancelled_in_the_same_step() -> None:
+    bench = Bench()
+    for number in (1, 2, 3):
+        bench.arrive(number, memory=True)
+    bench.step(decide=[Configure(1, 0, 0)])
+    bench.step(m.Allocated(1), decide=[Configure(1, 0, 0), Configure(2, 0, 1)])
+    refused = bench.step(m.NoMemory(2, "full"), decide=[Configure(3, 0, 1)])
+    assert m.Allocate(3) not in refused.commands, "it stands behind the one that was refused"
+    bench.step(m.Configured(0, bench.now_s, bench.now_s))
+    freed = bench.step(m.ItemEnded(0, bench.now_s, bench.now_s), m.Cancel(2, 0.0))
+    assert freed.ended == [1, 2]
+    assert [each for each in freed.commands if isinstance(each, m.Allocate)] == [m.Allocate(3)]
+
+
 def test_a_job_whose_outputs_cannot_be_read_fails_along_the_table() -> None:
     bench = Bench()
     bench.arrive(batch=2, collects=m.Collects.EVERY_ITEM)

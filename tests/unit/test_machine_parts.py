@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.slots import Pool
@@ -12,7 +14,7 @@ from eddy.hypervisor.job import BufferState, Job
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.memory import MemoryQueue
 from eddy.hypervisor.pools import PoolState
-from eddy.hypervisor.residency import Residency
+from eddy.hypervisor.residency import Residency, at_any_time, forget_module, keep_module, while_nothing_loads
 from eddy.hypervisor.slot import MachineSlot
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 
@@ -104,19 +106,25 @@ def loads(residency: Residency) -> list[m.Command]:
     return machine.step(0.3, [m.Arrive(m.JobSpec(2, "a", ONE, arrival_s=0.3))]).commands
 
 
-@pytest.mark.parametrize(("reuse", "expected"), [(True, m.LaunchItem(0, 2, 0, 0)), (False, m.Load(0, "x0"))])
-def test_what_becomes_of_modules_that_stay_is_a_habit_of_the_machine(reuse: bool, expected: m.Command) -> None:
-    assert loads(Residency(reuse=reuse)) == [expected]
+@pytest.mark.parametrize(
+    ("rule", "expected"), [(keep_module, m.LaunchItem(0, 2, 0, 0)), (forget_module, m.Load(0, "x0"))]
+)
+def test_what_becomes_of_modules_that_stay_is_a_rule_of_the_machine(
+    rule: Callable[[MachineSlot], None], expected: m.Command
+) -> None:
+    assert loads(Residency(given_back=rule)) == [expected]
 
 
-@pytest.mark.parametrize("beside", [True, False])
-def test_whether_a_slot_is_given_beside_a_load_is_a_habit_too(beside: bool) -> None:
+@pytest.mark.parametrize(("rule", "given"), [(at_any_time, True), (while_nothing_loads, False)])
+def test_whether_a_slot_is_given_during_a_load_is_a_rule_too(
+    rule: Callable[[ConfigurationPort], bool], given: bool
+) -> None:
     fits = {"x": {0: "x0"}, "y": {1: "y1"}}
     other = Application("other", (TaskSpec(0, "u", "y", (), 1e-3, 1.0),), ())
-    machine = Machine({0: 0.1, 1: 0.1}, FirstComeFirstServed(), fits, residency=Residency(beside_loads=beside))
+    machine = Machine({0: 0.1, 1: 0.1}, FirstComeFirstServed(), fits, residency=Residency(may_give=rule))
     machine.step(0.0, [m.Arrive(m.JobSpec(1, "a", ONE))])
     machine.step(0.1, [m.Configured(0, 0.1, 0.0)])
     machine.step(0.2, [m.ItemEnded(0, 0.2, 0.1)])
     machine.step(0.3, [m.Arrive(m.JobSpec(2, "a", other, arrival_s=0.3))])
     third = machine.step(0.4, [m.Arrive(m.JobSpec(3, "a", ONE, arrival_s=0.4))])
-    assert (m.LaunchItem(0, 3, 0, 0) in third.commands) is beside
+    assert (m.LaunchItem(0, 3, 0, 0) in third.commands) is given

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.near_images import NearImages
-from eddy.hypervisor.residency import Residency
 from eddy.policy.dispatch import POLICIES
 from eddy.studies.judge.sequences import recorded, workload
 from eddy.studies.nimblock.policies import make_player
@@ -16,9 +14,9 @@ from eddy.studies.nimblock.run import BoardSetting, responses_s, run
 from machine_kit import FITS, ONE, TWO
 
 
-def machine(near: NearImages, **residency: bool) -> Machine:
+def machine(near: NearImages) -> Machine:
     policy = POLICIES["eddy"](pipelined=True)
-    return Machine({0: 1.1, 1: 1.1}, policy, FITS, residency=Residency(**residency), near=near)
+    return Machine({0: 1.1, 1: 1.1}, policy, FITS, near=near)
 
 
 def test_every_image_is_asked_for_once_as_far_as_there_is_room() -> None:
@@ -32,9 +30,8 @@ def test_every_image_is_asked_for_once_as_far_as_there_is_room() -> None:
     assert made.view().reads_beside
 
 
-@pytest.mark.parametrize(("room", "read_ahead"), [(0, True), (30, False)])
-def test_nothing_is_read_ahead_where_the_machine_does_not(room: int, read_ahead: bool) -> None:
-    made = machine(NearImages(room, {0: 10, 1: 10}, {0: 1.0, 1: 1.0}), read_ahead=read_ahead)
+def test_nothing_is_read_ahead_where_the_board_keeps_no_images() -> None:
+    made = machine(NearImages(0, {0: 10, 1: 10}, {0: 1.0, 1: 1.0}))
     commands = made.step(0.0, [m.Arrive(m.JobSpec(0, "a", TWO, 2, 1, 0.0))]).commands
     assert [c for c in commands if isinstance(c, m.Load)]
     assert not [c for c in commands if isinstance(c, (m.ReadAhead, m.Fetch))]

@@ -6,7 +6,7 @@ import math
 
 import pytest
 from cores_kit import SOURCE, CoresBoard, engine_over, finish, manifest, tenants
-from eddy.core.records import JobRequest
+from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.request import KernelRequest
 from eddy.hypervisor.forecast.cores import cores_of
 from eddy.hypervisor.forecast.keeper import pictures
@@ -51,7 +51,7 @@ def step_request(store: Store, tenant: str, salt: int, count: int) -> JobRequest
     y, x = step_arrays(count, salt)
     arguments = (buffer(store, tenant, y), buffer(store, tenant, x), 2)
     source = SOURCE.replace("{name}", "add")
-    return JobRequest(tenant, "", kernel=KernelRequest(source, "step", (count,), arguments).to_json())
+    return JobRequest(tenant, "", kind=KERNEL, body=KernelRequest(source, "step", (count,), arguments).to_json())
 
 
 def test_a_kernel_that_ran_before_is_told_when_it_ends() -> None:

@@ -18,12 +18,14 @@ import pytest
 from eddy.board.profile import Profile, load_profile
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, MemoryExhausted
 from eddy_drivers.regs import window
+from eddy_drivers.regs.icap_engine import Cause
 from eddy_sim import bitfile, build
 from eddy_sim.addressmap import INTC_OFFSET, MODULE_OFFSET, PL_BASE
 from eddy_sim.bitstreams import BitstreamSet, list_or_build
 from eddy_sim.board import StopReason
 from eddy_sim.device import LoadRefused, SimClock, SimDevice
 from eddy_sim.faults import FAILED_LOAD, LoadFault
+from eddy_sim.loader import port_failure
 from eddy_sim.memory import CacheView
 from pynq.pl_server.device import Device
 
@@ -432,6 +434,20 @@ def test_a_failed_load_raises_as_a_board_does(device: SimDevice, overlay: Any, f
         overlay.pr_download("slot0", str(files.find("toy", 0).file))
     assert caught.value.errno == errno.EIO
     overlay.pr_download("slot0", str(files.find("toy", 0).file))
+
+
+def test_an_engine_names_why_a_load_failed(device: SimDevice, overlay: Any, files: BitstreamSet) -> None:
+    path = files.find("toy", 0).file
+    for fault in (FAILED_LOAD, LoadFault(fails=True, cause=Cause.MEMORY_ERROR)):
+        device.inject(0, fault)
+        with pytest.raises(LoadRefused, match=fault.cause.name.lower()) as caught:
+            overlay.pr_download("slot0", str(path))
+        assert caught.value.details["engine"] == fault.cause.name.lower()
+    data = path.read_bytes()
+    path.write_bytes(data[:-100] + bytes(96) + data[-4:])
+    with pytest.raises(LoadRefused, match="wrong_crc"):
+        overlay.pr_download("slot0", str(path))
+    assert "engine" not in port_failure("pcap", "slot0", Cause.PORT_ERROR).details
 
 
 def test_a_load_that_brought_no_module_says_why(

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobEventKind, JobRequest
+from eddy.core.records import APPLICATION, KERNEL, JobEvent, JobEventKind, JobRequest
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.store import Store
-from eddy.store.rows import Commit, ItemOutput
+from eddy.store.rows import Commit, ItemOutput, dump_request, load_request
 from eddy.store.schema import MIGRATIONS, SchemaTooNew
 
 
@@ -198,3 +198,28 @@ def test_a_newer_schema_is_left_alone(store: Store, path: Path) -> None:
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with pytest.raises(SchemaTooNew, match="upgrade Eddy"):
         Store(path)
+
+
+COMMON = '"application": "app", "batch": 1'
+REST = '"constants": {}, "deadline_s": null, "inputs": {}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "written"),
+    [
+        (APPLICATION, None, f'{{{COMMON}, {REST}, "priority": 1, "tenant": "a"}}'),
+        (KERNEL, {"x": 1}, f'{{{COMMON}, {REST}, "kernel": {{"x": 1}}, "priority": 1, "tenant": "a"}}'),
+        (
+            "echo",
+            {"x": 1},
+            f'{{{COMMON}, "body": {{"x": 1}}, {REST}, "other_kind": "echo", "priority": 1, "tenant": "a"}}',
+        ),
+        ("bare", None, f'{{{COMMON}, {REST}, "other_kind": "bare", "priority": 1, "tenant": "a"}}'),
+    ],
+)
+def test_a_request_of_any_kind_is_written_as_before_and_read_again(
+    kind: str, body: dict[str, int] | None, written: str
+) -> None:
+    request = JobRequest("a", "app", kind=kind, body=body)
+    assert dump_request(request) == written
+    assert load_request(written) == request

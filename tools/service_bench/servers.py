@@ -36,9 +36,10 @@ class Running:
 
 
 @contextmanager
-def _process(
+def served(
     command: list[str], environment: Mapping[str, str]
 ) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """A process that prints an object once it listens, and what it printed."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
     try:
         yield process, _said(process)
@@ -69,7 +70,7 @@ def eddy(data: Path, root: Path = ROOT, more: Sequence[str] = ()) -> Iterator[Ru
     command = [sys.executable, "-m", "eddy.cli.main", "serve", "--board", "model", "--port", "0", "--json"]
     command += ["--data", str(data), "--bitstreams", str(root / "bitstreams"), *more]
     paths = os.pathsep.join(str(root / part) for part in ("runtime", "drivers", "sim"))
-    with _process(command, {"PYTHONPATH": paths}) as (process, said):
+    with served(command, {"PYTHONPATH": paths}) as (process, said):
         key = Path(said["operator_key_file"]).read_text(encoding="utf-8").strip()
         yield Running(int(said["url"].rsplit(":", 1)[1]), process.pid, key)
 
@@ -78,7 +79,7 @@ def eddy(data: Path, root: Path = ROOT, more: Sequence[str] = ()) -> Iterator[Ru
 def bare() -> Iterator[Running]:
     """An event loop that tells all; see `service_bench.bare`."""
     command = [sys.executable, "-m", "service_bench.bare"]
-    with _process(command, {"PYTHONPATH": str(ROOT / "tools")}) as (process, said):
+    with served(command, {"PYTHONPATH": str(ROOT / "tools")}) as (process, said):
         yield Running(int(said["port"]), process.pid)
 
 
@@ -86,5 +87,5 @@ def bare() -> Iterator[Running]:
 def reference() -> Iterator[Running]:
     """The reference; see `service_bench.reference`."""
     command = [sys.executable, "-m", "service_bench.reference"]
-    with _process(command, {"PYTHONPATH": str(ROOT / "tools")}) as (process, said):
+    with served(command, {"PYTHONPATH": str(ROOT / "tools")}) as (process, said):
         yield Running(int(said["port"]), process.pid)

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, create_model
 
 from eddy.api import examples
+from eddy.api.bodies_base import Digest, Request
+from eddy.api.kernel_submissions import Argument
 from eddy.api.numbers import Whole
 from eddy.api.schemas import Answer
-from eddy.api.submissions import Argument, Digest, JobSubmission, Labels, Request
+from eddy.api.submissions import JobSubmission, Labels
 from eddy.core.asked import MAX_ARRAY
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState

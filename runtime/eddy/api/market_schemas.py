@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
+from eddy.api.bodies_base import Request
 from eddy.api.schemas import Answer
-from eddy.api.submissions import Request
 
 _CLUSTER = {"slot": 2, "module": "gpu_4c4w4t", "cores": 4, "price": 0.25}
 _SHARE = {

@@ -34,3 +34,9 @@ def policy_in_force(store: Store, told: str, of: str = DISPATCH, known: Collecti
 def put_in_force(store: Store, name: str, of: str = DISPATCH) -> None:
     """Remember durably that another policy is in force."""
     store.remember(f"{of}.live", name)
+
+
+def kept_instead(store: Store, told: str, of: str, known: Collection[str]) -> str:
+    """The name of the policy in force where it is not the one the server was told; "" where it is."""
+    live = policy_in_force(store, told, of, known)
+    return "" if live == told else live

@@ -19,10 +19,11 @@ from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
 from eddy.api.bodies import JsonRoute, StrictRequest, UnfitValue, parse
+from eddy.api.bodies_base import IDEMPOTENCY_KEY
 from eddy.api.context import Context, charge, identify
 from eddy.api.job_filters import ListQuery
 from eddy.api.schemas import Job
-from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission
+from eddy.api.submissions import JobSubmission
 from eddy.core.tenants import TenantRecord
 
 Submit = Callable[[JobSubmission, Request, Response, Context, TenantRecord, str | None], Coroutine[Any, Any, Job]]

@@ -1,4 +1,4 @@
-"""What goes out over HTTP: the answers, as the OpenAPI page shows them. Requests are in `eddy.api.submissions`."""
+"""What goes out over HTTP: the answers, as the OpenAPI page shows them. Requests are in the `*submissions` modules."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pydantic import Field
 
 from eddy.api import examples
 from eddy.api.answers import Answer, shown
+from eddy.api.bodies_base import SHA256
 from eddy.api.estimates import ExpectedTimes
-from eddy.api.submissions import SHA256
 from eddy.core.applications import BufferRole
 from eddy.core.jobs import JobState
 
@@ -119,7 +119,11 @@ class SlowdownEpoch(Answer):
     at_s: float = Field(description="Board time of its start.")
     ended_s: float = Field(description="Of its end.")
     price_policy: str = Field(description="Policy in force.")
-    progress: float = Field(description="Predicted from counters: speed over that alone on all cores.")
+    progress: float = Field(description="Speed over that alone on all cores.")
+    measured: bool = Field(
+        default=False,
+        description="Whether its kernels ran alone before, so that progress was measured; else it is predicted.",
+    )
     cores: float = Field(description="Cores it had on average.")
     memory_share: float = Field(description="Its part of what went to and from memory.")
 

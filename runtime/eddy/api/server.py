@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,36 +21,28 @@ from eddy.api.connections import guarded
 from eddy.api.context import ApiSettings, Context
 from eddy.api.keys import KeyHasher, load_secret
 from eddy.api.kinds import ServedKind
+from eddy.api.listening import listen
 from eddy.api.operator import see_to_operator
-from eddy.api.policy import PRICE, policy_in_force
-from eddy.api.progress import least_of, watch_for
+from eddy.api.policy import policy_in_force
+from eddy.api.policy_choice import check_policies, dispatch_policy, price_loop
 from eddy.api.reload import Reloader
+from eddy.api.serving_loop import ServingLoop
 from eddy.api.tls import TlsFiles
 from eddy.api.traces import open_tracer, trace_jobs
 from eddy.board.factory import connect, open_board
 from eddy.board.notary_client import NotaryClient
 from eddy.board.port import BoardPort
-from eddy.board.profile import load_profile, profile_names
-from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, NotFound
+from eddy.core.errors import BoardUnreachable
 from eddy.core.faults import Fault
-from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.gpu.compiler import Compiler
-from eddy.hypervisor import Hypervisor, calibration
+from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.kernels import KernelLimits, KernelPlanner
-from eddy.hypervisor.market_loop import PriceLoop, PriceSettings
-from eddy.hypervisor.spread import cluster_kinds
+from eddy.hypervisor.market_loop import PriceSettings
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
-from eddy.packages.modules import ModuleManifest
 from eddy.packages.signatures import PackageTrust
-from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.view import DispatchPolicy
-from eddy.policy.price import BY_PROGRESS
-from eddy.policy.price import POLICIES as PRICE_POLICIES
 from eddy.store import Store
 from eddy.store.folder import DataFolder
 
-WHOLE = "whole"
-"""Names no price policy: kernels get whole clusters."""
 BOARDD_PATIENCE_S = 5.0
 """Wall seconds in which boardd, started at the same time, has to listen."""
 
@@ -121,7 +111,7 @@ class Server:
         check_policies(names)  # before anything is made: building a board may take minutes
         self.settings = settings
         self._kinds, self._reloader, self._beside = kinds, reloader, beside
-        self._socket = _listen(settings.host, settings.port)
+        self._socket = listen(settings.host, settings.port)
         self.host, self.port = self._socket.getsockname()[:2]
         self.failed = False
         with contextlib.ExitStack() as undo:
@@ -215,9 +205,10 @@ class Server:
             self._uvicorn.should_exit = True
             thread.join(30)
 
-    def _make(self) -> _Loop:
-        policy = _policy(policy_in_force(self.store, self.settings.policy), "policy")
-        gpu_policy = _policy(self.settings.gpu_policy, "gpu_policy")
+    def _make(self) -> ServingLoop:
+        settings = self.settings
+        policy = dispatch_policy(policy_in_force(self.store, self.settings.policy), "policy")
+        gpu_policy = dispatch_policy(self.settings.gpu_policy, "gpu_policy")
         catalogue = self.catalogue.now
         hypervisor = Hypervisor(
             self.board,
@@ -228,7 +219,15 @@ class Server:
             catalogue.constants,
             KernelPlanner(catalogue.modules, Compiler(self.settings.kernel_cache), self.settings.kernels),
             gpu_policy,
-            _price(self.settings, self.store, catalogue.modules, self.board),
+            price_loop(
+                settings.price,
+                settings.price_settings,
+                settings.calibration,
+                settings.data,
+                self.store,
+                catalogue.modules,
+                self.board,
+            ),
             [kind.jobs for kind in self._kinds],
         )
         views = [kind.view for kind in self._kinds]
@@ -253,153 +252,11 @@ class Server:
         beside += [partial(each, self) for each in self._beside]
         if self._tracer is not None:
             beside.append(partial(trace_jobs, self._context, self._tracer))
-        return _Loop(config, app.state.context.ending, hypervisor.wait_ready, beside)
+        return ServingLoop(config, app.state.context.ending, hypervisor.wait_ready, beside)
 
     def _fail(self) -> None:
         self.failed = True
         self._uvicorn.should_exit = True
-
-
-class _Loop(uvicorn.Server):
-    """uvicorn's loop, with the signals left to `eddy.signals`.
-
-    Its own way raises a signal again as soon as the loop has ended: the process would be gone before anything is
-    closed.
-
-    Args:
-        config: uvicorn's.
-        ending: Set before connections are waited for.
-        wait_ready: Returns when jobs are taken.
-        beside: What runs beside it, until it ends.
-    """
-
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        ending: asyncio.Event,
-        wait_ready: Callable[[], Awaitable[None]],
-        beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
-    ) -> None:
-        super().__init__(config)
-        self._ending, self._wait_ready = ending, wait_ready
-        self._beside = beside
-        self._ready: Callable[[], None] = lambda: None
-        self._failure: BaseException | None = None
-
-    def serve_until_asked(self, listener: socket.socket, ready: Callable[[], None]) -> None:
-        """Serve on a socket until `stop`; `ready` is called once jobs are taken, and may raise."""
-        self._ready = ready
-        self.run(sockets=[listener])
-        if self._failure is not None:
-            raise self._failure
-
-    def stop(self) -> None:
-        """End; asked again, without waiting for open connections. Safe in a signal handler."""
-        self.force_exit = self.should_exit
-        self.should_exit = True
-
-    async def main_loop(self) -> None:
-        """uvicorn's, with somebody beside it who says when jobs are taken."""
-        tasks = [asyncio.create_task(each()) for each in (*self._beside, self._announce)]
-        try:
-            await super().main_loop()
-        finally:
-            for task in tasks:
-                task.cancel()
-
-    async def _announce(self) -> None:
-        await self._wait_ready()
-        try:
-            self._ready()
-        except BaseException as failure:
-            self._failure = failure
-            self.should_exit = True
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave the signals alone."""
-        yield
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End connections, then the application; uvicorn leaves out the application where it must hurry."""
-        self._ending.set()
-        await super().shutdown(sockets)
-        if self.force_exit:
-            await self.lifespan.shutdown()
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named because asyncio sets TCP_NODELAY only on connections whose socket says it is TCP; without it
-    # every answer on a kept connection waits 40 ms for the client's delayed acknowledgement.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(1024)  # now, not when the board is built: a second server must fail before it builds one
-    except (OSError, OverflowError) as failure:
-        listener.close()
-        reason = (failure.strerror if isinstance(failure, OSError) else None) or failure
-        if isinstance(failure, socket.gaierror):
-            message = f"Cannot listen on {host} ({reason}); choose an address of this machine with --host."
-            raise InvalidRequest(message, field="host", asked=host) from failure
-        message = f"Cannot listen on {host}:{port} ({reason}); choose another --port."
-        raise Conflict(message, field="port", asked=port) from failure
-    return listener
-
-
-def _policy(name: str, setting: str) -> DispatchPolicy:
-    if name not in POLICIES:
-        allowed = sorted(POLICIES)
-        raise InvalidRequest(f"There is no policy {name!r}.", field=setting, allowed=allowed)
-    return POLICIES[name]()
-
-
-def check_policies(values: Mapping[str, Any]) -> None:
-    """Refuse policies that do not exist.
-
-    Args:
-        values: `policy`, `gpu_policy` and `price` are looked at.
-
-    Raises:
-        InvalidRequest: Names the setting, and what it may be.
-    """
-    for name in ("policy", "gpu_policy"):
-        _policy(values[name], name)
-    if values["price"] != WHOLE and values["price"] not in PRICE_POLICIES:
-        message = f"There is no price policy {values['price']!r}."
-        raise InvalidRequest(message, field="price", allowed=[WHOLE, *sorted(PRICE_POLICIES)])
-
-
-def _price(
-    settings: ServerSettings, store: Store, modules: Mapping[str, ModuleManifest], board: BoardPort
-) -> PriceLoop | None:
-    """What shares clusters; None where kernels get whole ones.
-
-    Raises:
-        NotFound, InvalidRequest, Conflict: The policy goes by progress, and there is no calibration of this board.
-    """
-    name = policy_in_force(store, settings.price, PRICE, PRICE_POLICIES)
-    if name == WHOLE:
-        return None
-    policy, profile, kinds = PRICE_POLICIES[name](), board.describe().profile, cluster_kinds(modules)
-    path, needed = settings.calibration or settings.data / calibration.FILE, settings.calibration is not None
-    watch = watch_for(board, kinds, path, needed=needed or name in BY_PROGRESS)
-    named = load_profile(profile).configurations if profile in profile_names() else {}
-    weights, least = partial(weight_of, store), partial(least_of, store)
-    return PriceLoop(policy, kinds, weights, settings.price_settings, named, watch, least)
-
-
-def weight_of(store: Store, tenant: str) -> float:
-    """What a tenant is entitled to, relative to the others: its attribute `weight`, 1 where none will do.
-
-    The API takes none that will not do; a folder of an earlier version may have one.
-    """
-    try:
-        weight = float(store.tenants.get(tenant).attributes.get("weight", 1.0))
-    except (NotFound, TypeError, ValueError):
-        return 1.0
-    return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0
 
 
 def _board(settings: ServerSettings, catalogue: CatalogueInForce, progress: Progress) -> BoardPort:

@@ -1,17 +1,18 @@
-"""What comes in over HTTP: request bodies, strict, with unknown fields refused."""
+"""The body that submits a job, of whatever kind."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, create_model, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator
 from pydantic_core import PydanticCustomError
 
 from eddy.api import examples
+from eddy.api.bodies_base import MAX_ITEMS, MAX_SECONDS, Digest, Request
+from eddy.api.kernel_submissions import KernelSubmission
 from eddy.api.kinds import KindView
-from eddy.api.numbers import Whole, whole
+from eddy.api.numbers import Whole
 from eddy.core.asked import (
     ITS_OWN,
     LABEL_NAME,
@@ -27,18 +28,7 @@ from eddy.core.asked import (
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
-from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
-from eddy.packages.applications import DTYPES, MAX_BUFFER_BYTES
 from eddy.store.numbers import Numbers
-
-SHA256 = r"^[0-9a-f]{64}$"
-NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
-IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
-IDEMPOTENCY_KEY = r"^[!-~]{1,128}$"
-_MAX_ITEMS = 1 << 20
-_MAX_SECONDS = 1e9
-
-Digest = Annotated[str, Field(pattern=SHA256, description="sha256 of a blob, 64 lower-case hex digits.")]
 
 
 def _priority(value: int) -> int:
@@ -53,132 +43,6 @@ Labels = Annotated[
     Field(max_length=MAX_LABELS),
 ]
 Priority = Annotated[Whole, AfterValidator(_priority), Field(json_schema_extra={"enum": list(PRIORITIES)})]
-Sizes = Annotated[list[Annotated[Whole, Field(ge=0, le=1 << 31)]], Field(min_length=1, max_length=3)]
-
-
-def _attributes(value: dict[str, Any]) -> dict[str, Any]:
-    """Attributes whose `weight`, if there is one, is a weight: one that would count as 1 is no answer."""
-    weight = value.get("weight", 1.0)
-    number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-    if not number or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
-        text = f"has a weight of {weight!r}; it must be a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
-        raise PydanticCustomError("weight", "{text}", {"text": text, "ge": LEAST_WEIGHT, "le": MOST_WEIGHT})
-    return value
-
-
-Attributes = Annotated[dict[str, Any], AfterValidator(_attributes), Field(max_length=32)]
-
-
-def _shown(name: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    """The JSON schema of one form of an argument."""
-    return {"type": "object", "title": name, "properties": properties, "required": required,
-            "additionalProperties": False}  # fmt: skip
-
-
-_NUMBER = {"type": "number"}
-_ARGUMENT_SCHEMA: dict[str, Any] = {
-    "description": "One argument of a kernel.",
-    "oneOf": [
-        _shown(
-            "Array",
-            {
-                "buffer": {"type": "string", "pattern": SHA256, "description": "sha256 of its bytes, in C order."},
-                "dtype": {"type": "string", "pattern": "^[<|][iuf][1248]$", "description": "numpy's name."},
-                "shape": {
-                    "type": "array",
-                    "items": {"type": "integer", "minimum": 0, "maximum": (1 << 31) - 1},
-                    "maxItems": 8,
-                    "description": "Its shape.",
-                },
-            },
-            ["buffer", "dtype", "shape"],
-        ),
-        _shown(
-            "Value",
-            {
-                "value": {
-                    "description": "A number, or the numbers of a vector.",
-                    "anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1, "maxItems": 16}],
-                }
-            },
-            ["value"],
-        ),
-        _shown(
-            "Local",
-            {"local": {"type": "integer", "minimum": 1, "maximum": 1 << 31, "description": "Bytes of local memory."}},
-            ["local"],
-        ),
-        _shown(
-            "Record",
-            {
-                "bytes": {
-                    "type": "string",
-                    "maxLength": 8192,
-                    "pattern": "^[A-Za-z0-9+/]*={0,2}$",
-                    "description": "A structure by value: its bytes in base 64.",
-                }
-            },
-            ["bytes"],
-        ),
-        _shown("Null", {"null": {"type": "boolean", "enum": [True], "description": "A null pointer."}}, ["null"]),
-        _shown(
-            "Same",
-            {
-                "argument": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "maximum": 63,
-                    "description": "Place of an earlier argument, whose array this is too.",
-                }
-            },
-            ["argument"],
-        ),
-    ],
-}
-
-
-def _whole_argument(value: dict[str, Any]) -> dict[str, Any]:
-    """An argument whose whole numbers are integers; that of `value` is the kernel's affair."""
-    found = {name: value[name] if name == "value" else whole(value[name]) for name in value}
-    if isinstance(found.get("shape"), list):
-        found["shape"] = [whole(length) for length in found["shape"]]
-    return found
-
-
-Argument = Annotated[dict[str, Any], AfterValidator(_whole_argument), WithJsonSchema(_ARGUMENT_SCHEMA)]
-
-
-class Request(BaseModel):
-    """Base of bodies: no unknown fields, no coercion between types."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class KernelSubmission(Request):
-    """An OpenCL C kernel over an ND-range; docs/reference/opencl.md has the language."""
-
-    source: str = Field(min_length=1, description="OpenCL C.")
-    kernel: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$", description="Name of the kernel.")
-    defines: dict[str, str] = Field(default_factory=dict, max_length=256, description="Macros, name to text.")
-    includes: dict[str, str] = Field(
-        default_factory=dict, max_length=64, description="Headers, by the names the source includes them by."
-    )
-    options: str = Field(
-        default="",
-        max_length=4096,
-        description="Build options as `clBuildProgram` takes them: `-D`, `-I`, `-w`, `-Werror`, `-cl-...`.",
-    )
-    global_size: Sizes = Field(description="Work-items by dimension.")
-    local_size: Sizes | None = Field(default=None, description="Work-group size; null for what suits the cluster.")
-    offset: Sizes | None = Field(default=None, description="What `get_global_id` counts from; null for zeros.")
-    arguments: list[Argument] = Field(
-        default_factory=list,
-        max_length=64,
-        description='In the kernel\'s order: `{"buffer": sha256, "dtype": "<f4", "shape": [n]}`, `{"value": number}`, '
-        '`{"value": [numbers]}` for a vector, `{"bytes": base64}` for a structure, '
-        '`{"local": bytes}`, `{"null": true}`, `{"argument": place}` for the '
-        "array of an earlier one.",
-    )
 
 
 class RetrySubmission(Request):
@@ -215,9 +79,9 @@ class JobSubmission(Request):
         default=None, min_length=1, max_length=64, description="Name of the application; `GET /v1/apps` lists them."
     )
     kernel: KernelSubmission | None = Field(default=None, description="A kernel, instead of `application`.")
-    batch: Whole = Field(default=1, ge=1, le=_MAX_ITEMS, description="Number of items.")
+    batch: Whole = Field(default=1, ge=1, le=MAX_ITEMS, description="Number of items.")
     priority: Priority = Field(default=PRIORITIES[0], description="Higher comes first.")
-    inputs: dict[str, Annotated[list[Digest], Field(min_length=1, max_length=_MAX_ITEMS)]] = Field(
+    inputs: dict[str, Annotated[list[Digest], Field(min_length=1, max_length=MAX_ITEMS)]] = Field(
         default_factory=dict,
         description="Input buffer to the blobs that fill it: one for each item, or one with all items end to end.",
     )
@@ -225,14 +89,14 @@ class JobSubmission(Request):
     deadline_s: float | None = Field(
         default=None,
         gt=0,
-        le=_MAX_SECONDS,
+        le=MAX_SECONDS,
         allow_inf_nan=False,
         description="Board seconds after arrival by which it should end; null for none.",
     )
     time_limit_s: float | None = Field(
         default=None,
         gt=0,
-        le=_MAX_SECONDS,
+        le=MAX_SECONDS,
         allow_inf_nan=False,
         description="Board seconds a slice of a kernel may take; null for what the server allows.",
     )
@@ -284,7 +148,7 @@ class JobSubmission(Request):
     def request(self, tenant: str, idempotency_key: str, view: KindView, numbers: Numbers) -> JobRequest:
         """What it asks for, as the hypervisor takes it; `view` is what `check_kind` answers, `numbers` what
         jobs are told as."""
-        body = getattr(self, view.name).model_dump() if view.body else None
+        named = getattr(self, view.name)
         return JobRequest(
             tenant=tenant,
             application=self.application or "",
@@ -294,10 +158,9 @@ class JobSubmission(Request):
             priority=self.priority,
             deadline_s=self.deadline_s,
             idempotency_key=idempotency_key,
-            kernel=self.kernel.model_dump() if self.kernel else None,
             time_limit_s=self.time_limit_s,
-            other_kind=view.name if view.body else "",
-            body=body,
+            kind=view.name,
+            body=named.model_dump() if isinstance(named, BaseModel) else None,
             asked=Asked(
                 labels=self.labels,
                 after=tuple(dict.fromkeys(map(numbers.job.meant, self.after))),
@@ -316,138 +179,3 @@ def submission_model(kinds: Mapping[str, KindView]) -> type[JobSubmission]:
         if view.body
     }
     return create_model(JobSubmission.__name__, __base__=JobSubmission, **more) if more else JobSubmission
-
-
-class BufferSubmission(Request):
-    """A named buffer of an application."""
-
-    role: Literal["input", "output", "intermediate", "constant"] = Field(
-        description="Filled from a submission, handed back, between tasks, or one for all items."
-    )
-    dtype: str = Field(pattern=f"^({'|'.join(DTYPES)})$", description="numpy's name of an element.")
-    shape: list[Annotated[Whole, Field(ge=1, le=MAX_BUFFER_BYTES)]] = Field(
-        max_length=8, description="Shape of one item's array."
-    )
-
-
-class TaskSubmission(Request):
-    """One task of an application: a module, and what its registers are given."""
-
-    name: str = Field(pattern=IDENTIFIER, description="Unique in the application.")
-    module: str | None = Field(default=None, pattern=IDENTIFIER, description="Module; null for one of the task's name.")
-    arguments: dict[str, str | Whole] = Field(
-        default_factory=dict, max_length=256, description="Register of the module to a buffer's name, or a number."
-    )
-    estimate_us: float = Field(gt=0, le=1e12, description="Expected board time of an item, in microseconds.")
-    time_limit_ms: float = Field(gt=0, le=1e9, description="Board milliseconds after which an item is stopped.")
-
-
-class AppSubmission(Request):
-    """A task graph over the modules that are there; the form of `bitstreams/applications/*.yaml`, as JSON."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [examples.APPLICATION]})
-
-    application: str = Field(pattern=IDENTIFIER, description="Its name.")
-    summary: str = Field(default="", max_length=1000, description="A description.")
-    max_batch: Whole = Field(default=30, ge=1, le=_MAX_ITEMS, description="Most items of a job.")
-    goal_slots: Whole = Field(default=3, ge=1, le=64, description="Slots beyond which it gets no faster.")
-    goals: dict[Annotated[str, Field(pattern=r"^[0-9]{1,7}$")], Annotated[Whole, Field(ge=1, le=64)]] = Field(
-        default_factory=dict, max_length=64, description="The same by batch, where it was measured."
-    )
-    buffers: dict[Annotated[str, Field(pattern=IDENTIFIER)], BufferSubmission] = Field(
-        max_length=512, description="Buffers by name."
-    )
-    tasks: list[TaskSubmission] = Field(min_length=1, max_length=256, description="Tasks, in any order.")
-    edges: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(
-        default_factory=list, max_length=4096, description="Pairs of tasks: the second needs the first's item."
-    )
-
-    signature: str | None = Field(
-        default=None,
-        pattern=r"^[0-9a-f]{128}$",
-        description="Ed25519 signature, as `eddy app sign` makes it; needed where the server has a trust store.",
-    )
-
-    def package(self) -> dict[str, Any]:
-        """As `eddy.packages.catalogue.CatalogueInForce.add` reads it, without what was left out."""
-        raw = self.model_dump(exclude_unset=True)
-        if raw.get("signature") is None:
-            raw.pop("signature", None)
-        for task in raw["tasks"]:
-            if task.get("module") is None:
-                task.pop("module", None)
-        return raw
-
-
-class QuotaSubmission(Request):
-    """Bounds of a tenant; what is left out takes the default."""
-
-    max_jobs: Whole = Field(default=64, ge=1, le=1 << 20, description="Jobs that have not ended, at once.")
-    max_blob_bytes: Whole = Field(default=1 << 30, ge=0, le=1 << 50, description="Bytes of blobs kept.")
-    max_priority: Literal[1, 3, 9] = Field(default=9, description="Highest priority of its jobs.")
-    max_requests_per_s: float | None = Field(default=None, gt=0, le=1e6, description="Requests a second; null for any.")
-    max_slot_s: float | None = Field(default=None, ge=0, le=1e12, description="Board seconds of slots in a day (UTC).")
-    max_core_s: float | None = Field(default=None, ge=0, le=1e12, description="Board seconds of GPU cores in a day.")
-
-    def applied(self, quota: Quota) -> Quota:
-        """A quota with what was named here, and the rest as it was."""
-        return dataclasses.replace(quota, **{name: getattr(self, name) for name in self.model_fields_set})
-
-
-class TenantSubmission(Request):
-    """A new tenant."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [examples.TENANT_SUBMISSION]})
-
-    id: str = Field(pattern=NAME, description="Its name: letters, digits, `_`, `.` and `-`, a letter first.")
-    admin: bool = Field(default=False, description="Whether it may do what the operator may.")
-    quota: QuotaSubmission = Field(default_factory=QuotaSubmission, description="Its bounds.")
-    attributes: Attributes = Field(
-        default_factory=dict,
-        description="Data of the operator's own; `weight`, from 1e-6 to 1e6, is what it is entitled to, 1 else.",
-    )
-
-
-class TenantChange(Request):
-    """What changes of a tenant, at once; what is left out stays."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"quota": {"max_jobs": 16, "max_requests_per_s": 50}, "weight": 2.0}]}
-    )
-
-    quota: QuotaSubmission = Field(default_factory=QuotaSubmission, description="Bounds; those left out stay.")
-    weight: float | None = Field(
-        default=None, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="What it is entitled to; null stays."
-    )
-    min_progress: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        description="Part of their speed alone that its kernels are promised to keep beside others; null stays.",
-    )
-    attributes: Attributes | None = Field(
-        default=None, description="Data of the operator's own, instead of all there was; null stays."
-    )
-
-
-class KeySubmission(Request):
-    """A new key."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"scope": "read", "label": "the lab's screen", "expires_in_s": 86400}]}
-    )
-
-    tenant: str | None = Field(default=None, pattern=NAME, description="For whom (operators); null for yourself.")
-    scope: Literal["tenant", "operator", "read"] | None = Field(
-        default=None,
-        description="`tenant` does what a tenant may, `read` changes nothing, `operator` everything; null for that of"
-        " the key it replaces, or `tenant`.",
-    )
-    label: str = Field(default="", max_length=64, description="What you call it.")
-    expires_in_s: float | None = Field(
-        default=None, gt=0, le=1e9, description="Wall seconds until it ends; null: never."
-    )
-    replaces: str | None = Field(
-        default=None, max_length=64, description="A key that is revoked for it: rotation, in one request."
-    )
-    grace_s: float = Field(default=0.0, ge=0, le=1e9, description="Wall seconds for which that one stays good.")

@@ -22,6 +22,7 @@ from eddy.cli import (
     doctor,
     events,
     explain,
+    gateway,
     gpu,
     imports,
     install,
@@ -109,6 +110,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         *(
             serve.serve,
             serve.boardd,
+            gateway.gateway,
             install.install,
             board_test.board_test,
             calibrate.calibrate,

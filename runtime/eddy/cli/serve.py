@@ -87,8 +87,9 @@ def serve(
             with collecting.put_off():
                 from eddy.api.connections import ConnectionLimits
                 from eddy.api.context import ApiSettings
+                from eddy.api.policy_choice import check_policies
                 from eddy.api.reload import Reloader
-                from eddy.api.server import ServerSettings, check_policies
+                from eddy.api.server import ServerSettings
                 from eddy.api.tls import TlsFiles
                 from eddy.api.uploads import UploadLimits
                 from eddy.packages.signatures import PackageTrust
@@ -209,6 +210,26 @@ def _describe(server: Server) -> None:
     say(f"eddy: board: {where}: {described.board}, profile {described.profile}, {len(described.slots)} slots")
     if not described.computes:
         say("eddy: this board models times alone: nothing is computed, and outputs are zeros")
+    _say_kept(server)
+
+
+def _say_kept(server: Server) -> None:
+    """Say where a policy that was put in force before holds, not the one of the command line."""
+    from eddy.api.policy import DISPATCH, PRICE, kept_instead
+    from eddy.policy.dispatch import POLICIES
+    from eddy.policy.price import POLICIES as PRICE_POLICIES
+
+    told = server.settings
+    for of, name, known, set_by in (
+        (DISPATCH, told.policy, POLICIES, "eddy policy"),
+        (PRICE, told.price, PRICE_POLICIES, "eddy market set"),
+    ):
+        live = kept_instead(server.store, name, of, known)
+        if live:
+            say(
+                f"eddy: --{of} {live} is in force, not {name}: it was put in force while the server ran;"
+                f" `{set_by} {name}` changes it"
+            )
 
 
 def _announce(server: Server, as_json: bool) -> None:
@@ -234,6 +255,7 @@ def boardd(
         Path | None, typer.Option("--trusted-keys", help="Folder of public keys whose signatures count.")
     ] = None,
     notary: Annotated[str, option("notary")] = default("notary"),
+    measured: Annotated[str, option("measured")] = default("measured"),
     log_level: Annotated[str, option("log_level")] = default("log_level"),
     log_format: Annotated[str, option("log_format")] = default("log_format"),
     take_fabric: Annotated[
@@ -267,6 +289,7 @@ def boardd(
             notary=kept,
             ready=ready,
             take_fabric=take_fabric,
+            measured=Path(measured).expanduser() if measured else None,
         )
 
 

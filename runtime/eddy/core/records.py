@@ -41,18 +41,17 @@ class JobRequest:
 
     Attributes:
         tenant: Who asks.
-        application: Name of the application.
+        application: Name of the application; "" for a job of another kind.
         batch: Number of items, from 1 to the application's `max_batch`.
         inputs: Input buffer's name to sha256 of its blobs: one blob an item, or one blob with all items end to end.
         constants: Constant buffer's name to sha256 of its blob; those the package ships may be left out.
         priority: One of `eddy.core.jobs.PRIORITIES`.
         deadline_s: Board seconds after arrival by which it should end, or None.
         idempotency_key: The same key with the same request names the same job; "" for none.
-        kernel: For a kernel job, instead of `application`, `batch`, `inputs` and `constants`: source, ND-range and
-            arguments as `eddy.gpu.request.KernelRequest.to_json` has them.
         time_limit_s: For a kernel job: board seconds one slice may take; None for what the hypervisor allows at most.
-        other_kind: Name of the kind of a job that is neither; "" for an application or a kernel.
-        body: What a job of another kind is asked to do, as that kind reads it.
+        kind: Name of the kind of the job: `APPLICATION`, `KERNEL` or another one.
+        body: What a job is asked to do that is no application, as its kind reads it; of a kernel: source, ND-range and
+            arguments as `eddy.gpu.request.KernelRequest.to_json` has them.
         asked: What holds for jobs of every kind.
     """
 
@@ -64,16 +63,10 @@ class JobRequest:
     priority: int = 1
     deadline_s: float | None = None
     idempotency_key: str = ""
-    kernel: Mapping[str, Any] | None = None
     time_limit_s: float | None = None
-    other_kind: str = ""
+    kind: str = APPLICATION
     body: Mapping[str, Any] | None = None
     asked: Asked = NOTHING
-
-    @property
-    def kind(self) -> str:
-        """Name of the kind: `KERNEL`, `APPLICATION` or another one, by what it asks for."""
-        return self.other_kind or (APPLICATION if self.kernel is None else KERNEL)
 
 
 @dataclass(frozen=True, slots=True)

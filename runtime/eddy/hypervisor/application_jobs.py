@@ -16,7 +16,7 @@ from eddy.hypervisor.buffers import EVERY_ITEM, Content, Pieces
 from eddy.hypervisor.work import Fetch, JobMemory, Offer
 from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
-from eddy.store.blobs import BlobFile
+from eddy.store.blob_file import BlobFile
 from eddy.store.rows import StoredJob
 from eddy.store.submission import Submission
 

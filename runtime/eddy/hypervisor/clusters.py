@@ -20,7 +20,7 @@ from eddy.hypervisor.cluster_binding import ClusterBinding
 from eddy.hypervisor.cluster_loads import ClusterLoads
 from eddy.hypervisor.cluster_moves import ClusterMoves
 from eddy.hypervisor.cluster_trials import ClusterTrials
-from eddy.hypervisor.core_accounts import CoreAccount, Slice
+from eddy.hypervisor.core_accounts import CoreAccount, Slice, note_company
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.kernel_queues import KernelQueues, Progress
 from eddy.hypervisor.machine_state import MachineState
@@ -117,7 +117,10 @@ class SharedClusters:
         job.core_seconds += took_s
         job.paid += took_s * self.loop.price(message.slot)
         if good:
-            measured = SliceMeasured(message.slot, progress.module, found.count, took_s, beside, message.counters)
+            alone = found.alone and not self._others_run()
+            measured = SliceMeasured(
+                *(message.slot, progress.module, found.count, took_s, beside, message.counters), alone=alone
+            )
             self._count(job, progress, found, measured, len(account.cores))
         if progress.trial:
             progress.tried_s += took_s
@@ -151,6 +154,11 @@ class SharedClusters:
         if counters is not None:
             nothing = CoreCounters(0, 0, 0, (0,) * len(counters.cycle_thread))
             job.count(tuple(counters if core == ended.core else nothing for core in range(cores)))
+
+    def _others_run(self) -> bool:
+        """Whether a module of the `pipeline` pool runs: it uses the same memory."""
+        shared = self.loop.accounts
+        return any(slot.phase is Phase.RUNNING for index, slot in self.state.slots.items() if index not in shared)
 
     def _went_wrong(self, job: Job, progress: Progress, ended: Slice, message: SliceEnded) -> None:
         slot = self.state.slots[message.slot]
@@ -245,8 +253,13 @@ class SharedClusters:
         assert area is not None, "only kernels that may run here are ready"
         first, count = progress.take(self.queues.size(job, progress))
         name = item_name(number, self.loop.life, next(self._names))
+        assert job.spec.spread is not None, "it has slices"
         started = Slice(number, tenant, core, progress.slices, name, first, count, self.state.now_s)
+        started.kernel = job.spec.spread.kernel
         account.start(started)
+        note_company(started, account, self.loop.accounts.values())
+        # Slices on trial keep to one core.
+        started.alone &= not (progress.trial or self._others_run())
         slot.meter.start(core, tenant, self.state.now_s)
         progress.slices += 1
         progress.running += 1

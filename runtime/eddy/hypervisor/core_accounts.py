@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from eddy.policy.price.turns import Claim, charged, in_force, settled
@@ -22,6 +22,8 @@ class Slice:
         started_s: Board time of its start.
         stopping: It was told to stop.
         before_s: Core-seconds its tenant had had on the cluster when it began, up to then (`CoreAccount.held_s`).
+        kernel: Its name, as what is learned of it is kept under.
+        alone: Nothing but this kernel ran meanwhile, on any cluster, and that only on this one.
     """
 
     job: int
@@ -34,6 +36,8 @@ class Slice:
     started_s: float
     stopping: bool = False
     before_s: float = 0.0
+    kernel: str = ""
+    alone: bool = True
 
 
 @dataclass
@@ -145,6 +149,14 @@ class CoreAccount:
         self.delivered_s[ended.tenant] = self.delivered_s.get(ended.tenant, 0.0) + took_s
         self.cores[core] = None
         return ended
+
+
+def note_company(started: Slice, here: CoreAccount, every: Iterable[CoreAccount]) -> None:
+    """A slice begins: it and those of other kernels, and of its own elsewhere, are alone no more."""
+    for account in every:
+        for other in account.running:
+            if other.kernel != started.kernel or account is not here:
+                other.alone = started.alone = False
 
 
 def _every(held: Mapping[str, object], wants: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -17,6 +17,9 @@ from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.policy.dispatch.forms import best_form
 from eddy.policy.dispatch.view import Configure, DispatchView, Preempt, Prefetch
 
+ONE_BY_ONE = 4
+"""Jobs that take another form one by one within a turn; from then on all that are alike do, at once."""
+
 
 class Decisions:
     """Asks the policies, and does what they say as far as it fits the world.
@@ -30,6 +33,10 @@ class Decisions:
         self._dropped: tuple[object, ...] = ()
         self._forms_taken = 0
         """Jobs that took another form than that of their application, so far."""
+        self._forms_before = 0
+        """The same when this turn began."""
+        self._promised: set[int] = set()
+        """Slots that were given in this turn to jobs that have yet to get their memory: free, but not for others."""
 
     def launch_ready(self, waiting: Collection[int] = ()) -> None:
         """Start every item that may start, but in slots that are `waiting` for what is decided."""
@@ -59,6 +66,8 @@ class Decisions:
         The pool that was loaded last is asked last, so that neither keeps the configuration port from the other.
         """
         self.state.port.open()
+        self._forms_before = self._forms_taken
+        self._promised.clear()
         for _ in range(2 * len(self.state.slots) + len(self.state.jobs) + 2):
             again = False
             for pool in self.state.port.in_turn(self.state.pools.values()):
@@ -99,7 +108,7 @@ class Decisions:
     def view(self, which: Pool = Pool.PIPELINE) -> DispatchView:
         """What a pool's policy sees now: its slots, and the jobs that run in them. Jobs that wait for memory, and slots
         that rest after failed loads or are drained, are not shown: nothing could be decided about them."""
-        self.state.show_near()
+        self.state.images.show(self.state.slots, self.state.now_s)
         pool = self.state.pools[which]
         return DispatchView(
             now_s=self.state.now_s,
@@ -113,7 +122,7 @@ class Decisions:
             observations=tuple(pool.observations),
             memory=pool.memory,
             changed=pool.changed,
-            reads_beside=self.state.reads_ahead,
+            reads_beside=self.state.images.reads,
         )
 
     def carry_out(self, decision: Configure | Preempt | Prefetch, pool: PoolState) -> bool:
@@ -123,12 +132,12 @@ class Decisions:
         if isinstance(decision, Preempt):
             return self._preempt(decision, pool)
         image = pool.fits.get(decision.module, {}).get(decision.slot)
-        if image is not None and not self.state.need_image(decision.slot, decision.module):
+        if image is not None and not self.state.images.need(decision.slot, decision.module, self.state.now_s):
             self.state.out.commands.append(Fetch(image))
         return False
 
     def _configure(self, decision: Configure, pool: PoolState) -> bool:
-        if self.state.port.loading is not None and not self.state.residency.beside_loads:
+        if not self.state.residency.may_give(self.state.port):
             self._drop(self.state.jobs.get(decision.job), decision, "the configuration port is busy")
             return False
         job = self.state.jobs.get(decision.job)
@@ -146,6 +155,7 @@ class Decisions:
                 self.state.ask_for_memory(job)
             if job.memory is BufferState.ASKED:
                 self.state.port.promise(pool.pool)
+                self._promised.add(slot.index)
             # A job sent to the end of the queue for memory is not shown any more: the slot is for another.
             return job.memory is BufferState.BLOCKED
         module = job.spec.application.tasks[decision.task].module
@@ -171,21 +181,31 @@ class Decisions:
         job.reconfigurations += 1
         self.state.port.begin(slot, pool.pool)
         slot.enter(Phase.LOADING, self.state.now_s)
-        slot.was_near = self.state.need_image(slot.index, module)
+        slot.was_near = self.state.images.need(slot.index, module, self.state.now_s)
         self.state.log(job, slot, self.state.now_s, JobEventKind.CONFIGURE)
         self.state.out.commands.append(Load(slot.index, pool.fits[module][slot.index]))
         return False
 
     def _change_form(self, job: Job, pool: PoolState) -> bool:
         """Before a job's first slot: choose the form in which it is run; answers whether it is another one."""
-        if job.shaped or not self.state.residency.fuse or not job.spec.application.fused:
+        if job.shaped or not self.state.residency.fused(job.spec.application):
             return False
         job.shaped = True
         form = self._best_form(job, pool)
         if form is job.spec.application:
             return False
-        self._take_form(job, form)
+        # A policy that passes over a job in its new form comes to the next one that is alike, be they ten thousand.
+        for each in self._alike(job, pool) if self._forms_taken - self._forms_before >= ONE_BY_ONE else (job,):
+            self._take_form(each, form)
         return True
+
+    def _alike(self, job: Job, pool: PoolState) -> list[Job]:
+        """A job, and those that wait, differ from it in their age alone, and have not chosen their form."""
+        shown, number = pool.jobs(self.state.jobs), job.spec.id
+        if number in shown.begun or shown.get(number) is None:
+            return [job]
+        line = [self.state.jobs[each.id] for each in shown.line_of(shown.job(number)).values()]
+        return [job, *(each for each in line if not each.shaped and each.spec.tenant == job.spec.tenant)]
 
     def _best_form(self, job: Job, pool: PoolState) -> Application:
         return best_form(forms(job.spec.application), pool.look(job), self.view(pool.pool), pool.fits)
@@ -203,14 +223,14 @@ class Decisions:
 
         Answers whether one did.
         """
-        if not self.state.residency.fuse:
-            return False
-        there = {slot.module for index in pool.slots if (slot := self.state.slots[index]).phase is Phase.FREE}
+        free = [slot for index in pool.slots if (slot := self.state.slots[index]).phase is Phase.FREE]
+        there = {slot.module for slot in free if slot.index not in self._promised}
         before = self._forms_taken
         for kind in pool.jobs(self.state.jobs).kinds.values() if there - {""} else ():
             for shown in kind.front:
                 job = self.state.jobs[shown.id]
-                if job.shaped or not any(task.module in there for task in job.spec.application.fused):
+                fused = self.state.residency.fused(job.spec.application)
+                if job.shaped or not any(task.module in there for task in fused):
                     continue
                 form = self._best_form(job, pool)
                 if form is not job.spec.application and any(task.module in there for task in form.tasks):

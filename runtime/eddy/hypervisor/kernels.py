@@ -91,7 +91,7 @@ class KernelPlanner:
             CompilationFailed: The source was refused; the message is the compiler's.
             QuotaExceeded: Compiling took too much.
         """
-        kernel = KernelRequest.from_json(request.kernel or {})
+        kernel = KernelRequest.from_json(request.body or {})
         limit_s = self._limit_s(request)
         module, shape = self._cluster()
         for place, value in enumerate(kernel.arguments):
@@ -121,7 +121,7 @@ class KernelPlanner:
             CompilationFailed: The source was refused; the message is the compiler's.
             QuotaExceeded: Compiling took too much.
         """
-        kernel = KernelRequest.from_json(request.kernel or {})
+        kernel = KernelRequest.from_json(request.body or {})
         self._cluster()
         for place, value in enumerate(kernel.arguments):
             if isinstance(value, ArrayArgument):
@@ -146,7 +146,7 @@ class KernelPlanner:
             NotFound: The board has no image of such a cluster any more.
             EddyError: As `prepare_spread`, where it is compiled again.
         """
-        kernel, compiled = KernelRequest.from_json(request.kernel or {}), kept(program)
+        kernel, compiled = KernelRequest.from_json(request.body or {}), kept(program)
         if compiled is None:
             self._cluster()
             return self._spread_all(request, kernel, region)
@@ -194,7 +194,7 @@ class KernelPlanner:
         if record.module not in self.available:
             raise NotFound(f"there is no bitstream of {record.module} for a slot of the gpu pool", field="module")
         shape, name = cluster_shape(self._modules[record.module]), REGION
-        kernel, compiled = KernelRequest.from_json(request.kernel or {}), kept(program)
+        kernel, compiled = KernelRequest.from_json(request.body or {}), kept(program)
         with _named_as_asked():
             if compiled is None:
                 compiled = self._built(request.tenant, kernel, shape.fpu)
@@ -231,7 +231,7 @@ class KernelPlanner:
                     return packing, clusters
         return self._lay_out(kernel, program, shape, 1), 1
 
-    def _lay_out(self, kernel: KernelRequest, program: Program, shape: ClusterShape, clusters: int = 0) -> Packing:
+    def _lay_out(self, kernel: KernelRequest, program: Program, shape: ClusterShape, sliced_on: int = 0) -> Packing:
         """From a program to its arrangement on the cluster, and from that to its packing in memory: for slices of one
         core each on so many clusters, or for one launch on a whole one."""
         values = [_extent(kernel, place) for place in range(len(kernel.arguments))]
@@ -244,10 +244,7 @@ class KernelPlanner:
             local_size=kernel.local_size,
             offset=kernel.offset,
         )
-        by_core = clusters > 0
-        packing = Packing(
-            shape, program, kernel.kernel, arrangement, values, by_core=by_core, clusters=max(clusters, 1)
-        )
+        packing = Packing(shape, program, kernel.kernel, arrangement, values, sliced_on=sliced_on)
         if packing.bytes > self.arena:
             needed = f"The kernel needs {packing.bytes} bytes of board memory, and there are {self.arena}"
             message = f"{needed}; {packing.stacks}."

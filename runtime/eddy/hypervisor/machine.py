@@ -105,7 +105,7 @@ class Machine:
         if self.clusters is not None:
             wakes.append(self.clusters.wake_s)
         if self.state.jobs:
-            wakes.append(self.state.near.next_s(self.state.now_s))
+            wakes.append(self.state.images.next_s(self.state.now_s))
         return min((wake_s for wake_s in wakes if wake_s is not None), default=None)
 
     @property
@@ -123,7 +123,7 @@ class Machine:
         out = self.state.begin(now_s)
         if not self.state.begun:
             self.state.begun = True
-            self.state.read_all_ahead()
+            self.state.read_ahead(self.state.images.of_everything(self.state.now_s))
         happened = False
         ended: set[int] = set()
         for message in inputs:

@@ -15,15 +15,13 @@ from eddy.hypervisor.application_graph import Graph
 from eddy.hypervisor.config_port import ConfigurationPort
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.memory import MemoryQueue
-from eddy.hypervisor.messages import Allocate, Free, JobSpec, ReadAhead, SliceEnded, StepResult, StopItem
-from eddy.hypervisor.near_images import Near, NearImages
+from eddy.hypervisor.messages import Allocate, Collect, Free, JobSpec, ReadAhead, SliceEnded, StepResult, StopItem
+from eddy.hypervisor.near_images import NearImages
 from eddy.hypervisor.pools import PoolState
+from eddy.hypervisor.reading_ahead import ReadingAhead
 from eddy.hypervisor.residency import LIVE, Residency
 from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.policy.price.view import PricePolicy
-
-AHEAD = 4
-"""Images of a module that are read ahead for a job, for as many slots."""
 
 
 class Cores(Protocol):
@@ -63,6 +61,7 @@ class MachineState:
         jobs: Those that have not ended, by id.
         port: The configuration port.
         memory: Who has board memory, and who waits for it.
+        images: Which images are read ahead of their loads.
         out: What the step under way did so far.
         now_s: Board time of the step under way.
     """
@@ -77,7 +76,7 @@ class MachineState:
     ) -> None:
         self.slots = {slot.index: slot for slot in slots}
         self.pools, self.scrubbed, self.residency = pools, set(scrubbed), residency
-        self.near = near or NearImages()
+        self.images = ReadingAhead(near or NearImages(), pools)
         self.jobs: dict[int, Job] = {}
         self.port, self.memory = ConfigurationPort(), MemoryQueue()
         self.out = StepResult()
@@ -183,6 +182,15 @@ class MachineState:
     def _slots_of(self, job: Job) -> list[MachineSlot]:
         return [self.slots[index] for index in job.slot_of if index is not None] if job.slots else []
 
+    def _take_back(self, job: Job) -> None:
+        """Of what is asked for in this step, drop what a job that is over has no use for: memory, and the outputs of an
+        item that ended in the step in which the job was cancelled."""
+        self.out.commands[:] = [
+            command
+            for command in self.out.commands
+            if not (isinstance(command, (Allocate, Collect)) and command.job == job.spec.id)
+        ]
+
     def settle(self, job: Job, at_s: float) -> None:
         """Move a job to the state that follows from what it holds, and let go of it where that is final."""
         if job.again and not job.slots:
@@ -199,6 +207,7 @@ class MachineState:
             self.out.ended.append(job.spec.id)
             self._gone[job.spec.id] = job
             self.show_again(job)
+            self._take_back(job)
             if self.memory.leave(job):
                 self.out.commands.append(Free(job.spec.id))
             self.ask_for_waiting()
@@ -243,50 +252,12 @@ class MachineState:
             job.views.touch(slot.task)
             self.show_again(job)
         slot.let_go(at_s)
-        if not self.residency.reuse:
-            slot.forget_module()
+        self.residency.given_back(slot)
 
-    def need_image(self, slot: int, module: str) -> bool:
-        """An image is loaded, or read because it will be next; answers whether it was near."""
-        return self.near.need(slot, module, self.now_s)
-
-    @property
-    def reads_ahead(self) -> bool:
-        """Whether images are read into memory ahead of their loads."""
-        return self.residency.read_ahead and self.near.kept
-
-    def read_all_ahead(self) -> None:
-        """Have every image read, as far as there is room: whoever comes first finds it there."""
-        for pool in self.pools.values():
-            slots = sorted(pool.slots)
-            every = [(slot, module) for slot in slots for module in sorted(pool.fits)]
-            self._read_ahead(pool, every)
-
-    def read_ahead(self, job: Job) -> None:
-        """Have the images read that a job will want: of each task that has none in memory, for slots of their own."""
-        pool = self.pools[job.spec.pool]
-        slots = sorted(pool.slots)
-        far = [
-            task.module
-            for task in job.spec.application.tasks
-            if not any(self.near.holds(slot, task.module) for slot in slots)
-        ]
-        spread = [(slots[(i + turn) % len(slots)], module) for turn in range(AHEAD) for i, module in enumerate(far)]
-        self._read_ahead(pool, spread)
-
-    def _read_ahead(self, pool: PoolState, wanted: Iterable[Near]) -> None:
-        if not self.reads_ahead:
-            return
-        images = self.near.ahead([(s, module) for s, module in wanted if s in pool.fits.get(module, {})], self.now_s)
+    def read_ahead(self, images: tuple[str, ...]) -> None:
+        """Have images read into memory ahead of their loads."""
         if images:
-            self.out.commands.append(ReadAhead(tuple(pool.fits[module][slot] for slot, module in images)))
-
-    def show_near(self) -> None:
-        """Show policies which images are near now."""
-        for index in self.near.changes(self.now_s):
-            slot = self.slots.get(index)
-            if slot is not None:
-                slot.near, slot.coming, slot.cached = self.near.modules(index), self.near.coming(index), None
+            self.out.commands.append(ReadAhead(images))
 
     def changed(self, job: Job) -> None:
         """Note that a job's record changed."""

@@ -48,6 +48,7 @@ class Epoch:
         progress: Predicted normalised progress of each tenant on each cluster, (n, m), NaN where it ran nothing; None
             where progress is not measured.
         traffic_bytes: Each moved to and from memory from there, (n, m); None where that is not counted.
+        progress_measured: 1 where progress was measured, by the kernels' speed alone, and not predicted; (n, m).
     """
 
     number: int
@@ -61,6 +62,7 @@ class Epoch:
     work_s: Floats
     progress: Floats | None = None
     traffic_bytes: Floats | None = None
+    progress_measured: Floats | None = None
 
 
 def retained(present: Sequence[Collection[str]], most: int) -> list[int]:
@@ -171,6 +173,8 @@ def _text(epoch: Epoch) -> str:
     }
     if epoch.progress is not None and epoch.traffic_bytes is not None:
         arrays["traffic_bytes"] = epoch.traffic_bytes
+        if epoch.progress_measured is not None:
+            arrays["progress_measured"] = epoch.progress_measured
         # JSON has no NaN.
         arrays["progress"] = np.where(np.isnan(epoch.progress), _NOTHING_RAN, epoch.progress)
     return json.dumps({**fields, **{name: array.tolist() for name, array in arrays.items()}}, separators=(",", ":"))
@@ -220,6 +224,7 @@ def _epoch(found: dict[str, object]) -> Epoch:
         array("work_s", n),
         None if progress is None else np.where(progress < 0, np.nan, progress),
         array("traffic_bytes", n, m) if "traffic_bytes" in found else None,
+        array("progress_measured", n, m) if "progress_measured" in found else None,
     )
 
 

@@ -17,7 +17,9 @@ import numpy as np
 from eddy.core.counters import CoreCounters
 from eddy.hypervisor.configurations import ConfigurationOffers
 from eddy.hypervisor.core_accounts import CoreAccount
+from eddy.hypervisor.epoch_work import EpochWork
 from eddy.hypervisor.guarded_policy import GuardedPolicy
+from eddy.hypervisor.learning import LEAST_S, LearnedKernel
 from eddy.hypervisor.market_history import Epoch, EpochHistory
 from eddy.hypervisor.messages import Spread
 from eddy.hypervisor.progress_watch import EARLY, EpochProgress, ProgressWatch, TenantRunning, of_present
@@ -62,6 +64,7 @@ class SliceMeasured:
         took_s: Board seconds.
         cores: Its tenant had on that cluster meanwhile, on average, this one included.
         counters: What its core counted, if anything.
+        alone: Nothing else ran on the board meanwhile.
     """
 
     slot: int
@@ -70,6 +73,7 @@ class SliceMeasured:
     took_s: float
     cores: float = 1.0
     counters: CoreCounters | None = None
+    alone: bool = False
 
 
 class PriceLoop:
@@ -118,6 +122,8 @@ class PriceLoop:
         self._prices: dict[int, float] = {}
         self._work_s: dict[str, float] = {}
         self._before: dict[int, dict[str, float]] = {}
+        self._under_way: dict[int, dict[str, float]] = {}
+        self.work = EpochWork()
         self._counted: dict[tuple[str, int], tuple[int, ...]] = {}
         self._number = 0
 
@@ -163,11 +169,20 @@ class PriceLoop:
         """A slice of a tenant's kernel ended well."""
         known, counters, slot = self.estimates.learned.of(spread.kernel, of.module), of.counters, of.slot
         known.take(of.groups, of.took_s, counters, self.settings.quantum_s, of.cores)
+        self.work.ended(tenant, slot, of.groups, of.took_s, self._alone_s(known, of))
         done = of.groups / spread.variants[of.module].groups
         self._work_s[tenant] = self._work_s.get(tenant, 0.0) + done * self.estimates.base_s(spread)
         if counters is not None and any(counters.cycle_thread):
             before = self._counted.get((tenant, slot), (0,) * len(counters.cycle_thread))
             self._counted[tenant, slot] = tuple(map(operator.add, before, counters.cycle_thread))
+
+    def _alone_s(self, known: LearnedKernel, of: SliceMeasured) -> float | None:
+        """Seconds a work-group of a kernel takes alone, after one more slice of it."""
+        if of.alone:
+            known.alone.take(of.groups, max(of.took_s, LEAST_S), of.cores)
+        else:
+            known.alone.passed(of.took_s)
+        return known.alone.group_s
 
     def price(self, slot: int) -> float:
         """Of a PE of a cluster in the epoch that lasts; 0 under policies without prices."""
@@ -262,6 +277,11 @@ class PriceLoop:
         work = np.zeros(len(tenants))
         self.now = Epoch(self._number, now_s, None, name, view, decision, sure, nothing, work)
         self._before = {slot: dict(account.delivered_s) for slot, account in self.accounts.items()}
+        self._under_way = {
+            slot: {tenant: account.held_s(tenant, now_s) for tenant in tenants}
+            for slot, account in self.accounts.items()
+        }
+        self.work.clear()
         self._work_s.clear()
         self._counted.clear()
         self._number += 1
@@ -301,10 +321,18 @@ class PriceLoop:
         had = np.array([[self._had(c.slot, tenant) for c in clusters] for tenant in tenants])
         work = np.array([self._work_s.get(tenant, 0.0) for tenant in tenants])
         groups = {tenant: each.groups for tenant, each in self._running.items() if each.groups}
-        self._progress = found = self.watch.end(tenants, clusters, groups)
+        alone_s = {
+            (tenant, c.slot): done
+            for c in clusters
+            for tenant in tenants
+            if (done := self.work.done_s(tenant, c.slot, self._held_s(c.slot, tenant, now_s)))
+        }
+        self._progress = found = self.watch.end(tenants, clusters, groups, alone_s)
         ended = replace(epoch, ended_s=now_s, delivered_s=had, work_s=work)
         if found is not None:
-            ended = replace(ended, progress=found.progress, traffic_bytes=found.traffic_bytes)
+            ended = replace(
+                ended, progress=found.progress, traffic_bytes=found.traffic_bytes, progress_measured=found.measured
+            )
         self.history.add(ended)
 
     def _kernels_changed(self, running: Callable[[], Mapping[str, TenantRunning]], now_s: float) -> bool:
@@ -346,6 +374,13 @@ class PriceLoop:
         if account is None:
             return 0.0
         return account.delivered_s.get(tenant, 0.0) - self._before.get(slot, {}).get(tenant, 0.0)
+
+    def _held_s(self, slot: int, tenant: str, now_s: float) -> float:
+        """Core-seconds a tenant had in this epoch, those of slices that run included."""
+        account = self.accounts.get(slot)
+        if account is None:
+            return 0.0
+        return account.held_s(tenant, now_s) - self._under_way.get(slot, {}).get(tenant, 0.0)
 
     # What is known ------------------------------------------------------------------------------------------------
 

@@ -114,7 +114,7 @@ class Reports:
         if message.ready_s is not None:
             job.times.ready(message.ready_s)
         self.state.add(job)
-        self.state.read_ahead(job)
+        self.state.read_ahead(self.state.images.of_application(job.spec.application, job.spec.pool, self.state.now_s))
 
     def _allocated(self, number: int) -> None:
         job = self.state.jobs.get(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import anyio
@@ -32,6 +32,8 @@ TURN_S = 0.05
 LEAST_QUANTUM_S, MOST_QUANTUM_S = 1e-6, 1e6
 RETRY_S = 0.5
 """Wall seconds between attempts to reach a board that is away, and before going on after an unforeseen error."""
+SAY_AGAIN_S = 60.0
+"""Wall seconds after which the log is told again that jobs get no slot, where nothing else is the reason."""
 GIVE_UP = 5
 """Unforeseen errors, with no turn between them that went well, after which the loop ends with the last one."""
 
@@ -57,6 +59,8 @@ class Turning:
         self._limiter = anyio.CapacityLimiter(1)
         self._wake = anyio.Event()
         self._quantum_s = FIRST_QUANTUM_S
+        self._stalled = "", 0.0
+        """What the log was last told of jobs that get no slot, and until when that is enough."""
 
     def awaken(self) -> None:
         """There is something to do."""
@@ -112,8 +116,7 @@ class Turning:
         """Return when there is something to do."""
         stalled = self._engine.stalled
         if stalled:
-            told = [self._store.numbers.job.told(job) for job in stalled[:10]]
-            _log.warning("stalled: %d jobs get no slot, %s first: %s", len(stalled), told, self._engine.stalled_because)
+            self._say_stalled(stalled, self._engine.stalled_because)
         while self._engine.idle:
             woken = False
             with anyio.move_on_after(LOOK_S if self._engine.preparing.waiting else PROBE_S):
@@ -122,6 +125,15 @@ class Turning:
             if not woken:
                 await self.on_board(self._engine.probe)
                 await anyio.to_thread.run_sync(self._store.probe)
+
+    def _say_stalled(self, jobs: Sequence[int], because: str) -> None:
+        """Tell the log that jobs get no slot, and why: once in a while, not with every job that comes."""
+        now_s = time.monotonic()
+        if because == self._stalled[0] and now_s < self._stalled[1]:
+            return
+        self._stalled = because, now_s + SAY_AGAIN_S
+        told = [self._store.numbers.job.told(job) for job in jobs[:10]]
+        _log.warning("stalled: %d jobs get no slot, %s first: %s", len(jobs), told, because)
 
     async def _start(self) -> None:
         """Recover from store and board, as soon as the board answers."""

@@ -128,7 +128,7 @@ class _Driver:
     def run(self) -> VirtualRun:
         """Alternate waiting and stepping until nothing is left."""
         seen = -1
-        if self.machine.state.reads_ahead:
+        if self.machine.state.images.reads:
             self._digest(self.board.now_s(), [m.Wake()])
         for _ in range(MAX_STEPS):
             until_s = self._until()

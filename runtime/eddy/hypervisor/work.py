@@ -19,7 +19,7 @@ from eddy.hypervisor import messages as m
 from eddy.hypervisor.buffers import EVERY_ITEM, Content, JobBuffers
 from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
-from eddy.store.blobs import BlobFile
+from eddy.store.blob_file import BlobFile
 from eddy.store.rows import StoredJob
 from eddy.store.submission import Submission
 

@@ -5,15 +5,12 @@ The bytes are files, `blobs/t-<tenant>/<sha256>` beside the data base; a row say
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import stat
 import sys
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +18,8 @@ from eddy.core.errors import Conflict, NotFound
 from eddy.core.tenants import Quota
 from eddy.files import sync_folder
 from eddy.store import files
+from eddy.store.blob_file import BlobFile
+from eddy.store.blob_sizes import Sizes
 from eddy.store.database import Database
 from eddy.store.ledger import Ledger
 from eddy.store.names import INCOMING, tenant_folder
@@ -28,8 +27,6 @@ from eddy.store.numbers import Numbers
 from eddy.store.uploads import Upload
 from eddy.store.verified import Verified
 
-MOST_KNOWN = 4096
-"""Sizes of blobs that are remembered."""
 _log = logging.getLogger(__name__)
 
 
@@ -42,60 +39,6 @@ class Settled(Protocol):
 
     def keep(self, path: Path) -> None:
         """Give it its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class BlobFile:
-    """A blob's bytes, where they lie.
-
-    Attributes:
-        path: The file.
-        sha256: What its bytes hash to.
-        size_bytes: How many there are.
-    """
-
-    path: Path
-    sha256: str
-    size_bytes: int
-
-    def pieces(self, place: int, size: int) -> Iterator[tuple[int, bytes]]:
-        """`size` bytes from `place` on, not verified: offsets from there, and the bytes, a piece at a time.
-
-        Raises:
-            DamagedFile: They are not there.
-        """
-        at = 0
-        for piece in files.pieces(self.path, place, size, self._what):
-            yield at, piece
-            at += len(piece)
-
-    def verified(self) -> Iterator[tuple[int, bytes]]:
-        """All of it: offsets and bytes, a piece at a time.
-
-        Raises:
-            DamagedFile: They are not the bytes that were stored, which is only known after the last piece.
-        """
-        digest = hashlib.sha256()
-        for at, piece in self.pieces(0, self.size_bytes):
-            digest.update(piece)
-            yield at, piece
-        files.check(digest.hexdigest() == self.sha256, self.path, self._what, f"its sha256 is {digest.hexdigest()}")
-        size = self.path.stat().st_size
-        files.check(size == self.size_bytes, self.path, self._what, f"it has {size} bytes instead of {self.size_bytes}")
-
-    def verify(self) -> BlobFile:
-        """Itself, once all of its bytes were found to be those that were stored.
-
-        Raises:
-            DamagedFile: They are not.
-        """
-        for _ in self.verified():
-            pass
-        return self
-
-    @property
-    def _what(self) -> str:
-        return f"blob {self.sha256}"
 
 
 class Blobs:
@@ -288,27 +231,3 @@ class Blobs:
 
     def _blob_path(self, tenant: str, sha256: str) -> Path:
         return self.folder / tenant_folder(tenant) / sha256
-
-
-class Sizes:
-    """Sizes of the blobs that were asked for last: a submission asks for each of its inputs."""
-
-    def __init__(self) -> None:
-        self._sizes: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, tenant: str, sha256: str) -> int | None:
-        """What is remembered."""
-        return self._sizes.get((tenant, sha256))
-
-    def put(self, tenant: str, sha256: str, bytes: int) -> None:
-        """Remember a size; the one that came longest ago is forgotten for it."""
-        with self._lock:
-            self._sizes[tenant, sha256] = bytes
-            if len(self._sizes) > MOST_KNOWN:
-                self._sizes.popitem(last=False)
-
-    def drop(self, tenant: str, sha256: str) -> None:
-        """Forget one."""
-        with self._lock:
-            self._sizes.pop((tenant, sha256), None)

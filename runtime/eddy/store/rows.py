@@ -96,7 +96,11 @@ class Commit:
 
 
 def dump_request(request: JobRequest) -> str:
-    """A request as canonical JSON, without its idempotency key and what only some kinds of jobs have."""
+    """A request as canonical JSON, without its idempotency key and what only some kinds of jobs have.
+
+    Its kind is written as the first versions did, which read this too: a kernel's body as `kernel`, and a name only
+    for kinds that are neither that nor an application.
+    """
     body = {
         "application": request.application,
         "batch": request.batch,
@@ -106,10 +110,12 @@ def dump_request(request: JobRequest) -> str:
         "priority": request.priority,
         "tenant": request.tenant,
     }
-    rarer = {"kernel": request.kernel, "time_limit_s": request.time_limit_s, "body": request.body}
-    body.update((name, value) for name, value in rarer.items() if value is not None)
-    if request.other_kind:
-        body["other_kind"] = request.other_kind
+    if request.time_limit_s is not None:
+        body["time_limit_s"] = request.time_limit_s
+    if request.kind == KERNEL:
+        body["kernel"] = request.body
+    elif request.kind != APPLICATION:
+        body |= {"other_kind": request.kind, **({} if request.body is None else {"body": request.body})}
     if request.asked != NOTHING:
         body["asked"] = request.asked.to_json()
     return json.dumps(body, sort_keys=True)
@@ -126,6 +132,11 @@ def load_request(text: str) -> JobRequest:
     body = json.loads(text)
     body["inputs"] = {name: tuple(hashes) for name, hashes in body["inputs"].items()}
     body["asked"] = Asked.from_json(body.get("asked", {}))
+    kernel = body.pop("kernel", None)
+    if kernel is not None:
+        body |= {"kind": KERNEL, "body": kernel}
+    elif "other_kind" in body:
+        body["kind"] = body.pop("other_kind")
     return JobRequest(**body)
 
 

@@ -16,7 +16,7 @@ from eddy.api.openapi import refusals
 from eddy.api.progress import check_promise
 from eddy.api.rendering import tenant_answer
 from eddy.api.schemas import Tenant, TenantList, TenantWithKey
-from eddy.api.submissions import TenantChange, TenantSubmission
+from eddy.api.tenant_submissions import TenantChange, TenantSubmission
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.tenants import Quota, TenantRecord
 

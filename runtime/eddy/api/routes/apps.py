@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
+from eddy.api.app_submissions import AppSubmission
 from eddy.api.audit import note
 from eddy.api.bodies import JsonRoute
 from eddy.api.context import Caller, Ctx, Operator
 from eddy.api.openapi import LOCATION, refusals
 from eddy.api.rendering import app_answer
 from eddy.api.schemas import App, AppList
-from eddy.api.submissions import AppSubmission
 
 router = APIRouter(prefix="/v1/apps", tags=["applications"], route_class=JsonRoute)
 

@@ -10,12 +10,13 @@ from fastapi import APIRouter, Depends, Header, Path, Request, Response
 
 from eddy.api.array_bodies import Array, ArraySubmission, array_answer, array_model, differing
 from eddy.api.bodies import JsonRoute, with_body
+from eddy.api.bodies_base import IDEMPOTENCY_KEY
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.leaving import while_connected
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import LOCATION, refusals
 from eddy.api.routes.jobs import check_priority, read
-from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission
+from eddy.api.submissions import JobSubmission
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.tenants import TenantRecord
 

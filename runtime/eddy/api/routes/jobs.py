@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from eddy.api import examples, rendered
 from eddy.api.bodies import JsonRoute, with_body
+from eddy.api.bodies_base import IDEMPOTENCY_KEY
 from eddy.api.context import Caller, Context, Ctx
 from eddy.api.estimates import DryRun, dry_run_answer
 from eddy.api.events import EventStream, Followed
@@ -27,7 +28,7 @@ from eddy.api.progress import check_asked, slowdown_of
 from eddy.api.quick import quick_list_route, quick_route
 from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
-from eddy.api.submissions import IDEMPOTENCY_KEY, JobSubmission
+from eddy.api.submissions import JobSubmission
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.jobs import PRIORITIES, JobState
 from eddy.core.records import JobRecord

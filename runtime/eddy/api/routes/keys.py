@@ -16,7 +16,7 @@ from eddy.api.openapi import Responses, refusals
 from eddy.api.problems import Forbidden
 from eddy.api.rendering import key_answer
 from eddy.api.schemas import KeyList, KeyMade
-from eddy.api.submissions import KeySubmission
+from eddy.api.tenant_submissions import KeySubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.store.keys import MOST_KEYS, new_key_id, revoked

@@ -65,7 +65,8 @@ def frame(seen: Seen, columns: int = COLUMNS, lines: int = LINES, chosen: Chosen
     if seen.overview is None:
         return _fit([Line(f"eddy top  {seen.url}", "title"), Line(f"no answer: {seen.problem}", "bad")], columns, lines)
     state = seen.overview
-    fixed = [*_title(seen, state), *_slots(state, columns), *_market(seen.market, columns), *_tenants(state)]
+    where = _boards(state, columns) if "boards" in state else _slots(state, columns)
+    fixed = [*_title(seen, state), *where, *_market(seen.market, columns), *_tenants(state)]
     left = max(lines - len(fixed), 3)
     found = [*fixed, *_jobs(state, left, columns)]
     marked = [replace(line, style="chosen") if line.about and line.about == chosen else line for line in found]
@@ -82,7 +83,8 @@ def _title(seen: Seen, state: Mapping[str, Any]) -> list[Line]:
     said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     who = state["viewer"] + (" (operator)" if state["operator"] and state["viewer"] != "operator" else "")
     where = seen.url.partition("://")[2] or seen.url
-    first = f"eddy top  {where}  {who}  policy {state['policy']}  board time {seconds(state['now_s'])}"
+    clock = "the head runs for" if "boards" in state else "board time"
+    first = f"eddy top  {where}  {who}  policy {state['policy']}  {clock} {seconds(state['now_s'])}"
     second = Line(f"{jobs} jobs under way{': ' if said else ''}{said}")
     faults = ", ".join(f"{count} {code}" for code, count in sorted(state.get("faults", {}).items()))
     third = [Line(f"faults since the start: {faults}", "bad")] if faults else []
@@ -103,14 +105,34 @@ def _slots(state: Mapping[str, Any], columns: int) -> list[Line]:
     return lines
 
 
+def _boards(state: Mapping[str, Any], columns: int, most: int = 12) -> list[Line]:
+    """Boards of a pool, those with something wrong first where there is no room for all."""
+    boards = state["boards"]
+    if len(boards) > most:
+        boards = sorted(boards, key=lambda board: (board["present"], not board["drained"], -len(board["jobs"])))[:most]
+    rows = [("BOARD", "KIND", "STATE", "JOBS", "WIDTH", "LINK", "MODULES")]
+    for board in boards:
+        phase = "away" if not board["present"] else "drained" if board["drained"] else "there"
+        link = f"{board['link_bps'] / 1e6:.0f} Mb/s" if board["link_bps"] else None
+        values = (board["board"], board["kind"], phase, len(board["jobs"]), board["width"], link)
+        rows.append((*values, ", ".join(board["modules"])))  # type: ignore[arg-type]
+    head, *texts = _table(_BOARD, rows, columns)
+    lines = [Line(head, "head")]
+    for board, text in zip(boards, texts, strict=True):
+        lines.append(Line(text, "bad" if board["drained"] or not board["present"] else "plain"))
+    hidden = len(state["boards"]) - len(boards)
+    return lines + ([Line(f"and {hidden} more boards")] if hidden else [])
+
+
 def _market(market: Mapping[str, Any] | None, columns: int) -> list[Line]:
     if not market or not market["clusters"]:
         return []
-    mine = {share["slot"]: share for share in (market.get("me") or {}).get("shares", [])}
+    mine = {(share.get("board"), share["slot"]): share for share in (market.get("me") or {}).get("shares", [])}
     rows = [("SLOT", "CLUSTER", "CORES", "PRICE", "MY CORES", "CORE-SECONDS")]
     for cluster in market["clusters"]:
-        share = mine.get(cluster["slot"], {})
-        values = (cluster["slot"], cluster["module"], cluster["cores"], _number(cluster["price"]))
+        share = mine.get((cluster.get("board"), cluster["slot"]), {})
+        name = f"{cluster['module']} {cluster['board']}" if "board" in cluster else cluster["module"]
+        values = (cluster["slot"], name, cluster["cores"], _number(cluster["price"]))
         rows.append((*values, _number(share.get("pes")), _number(share.get("core_seconds"))))
     head, *texts = _table(_CLUSTER, rows, columns)
     return [Line(head, "head"), *map(Line, texts)]
@@ -160,6 +182,7 @@ def _ends(entry: Mapping[str, Any]) -> str:
 
 
 _SLOT = ((4, ">"), (8, "<"), (8, "<"), (8, ">"), (16, "<"), (12, "<"), (12, ">"), (5, ">"))
+_BOARD = ((16, "<"), (14, "<"), (8, "<"), (5, ">"), (5, ">"), (10, ">"), (12, "<"))
 _CLUSTER = ((4, ">"), (22, "<"), (6, ">"), (10, ">"), (10, ">"), (14, ">"))
 _JOB = ((12, ">"), (8, "<"), (13, "<"), (12, "<"), (6, ">"), (7, ">"), (7, ">"), (8, ">"))
 """Widths of columns, and on which side each is aligned. Numbers keep theirs where there is room, so that they stand

@@ -8,6 +8,7 @@ from importlib import resources
 
 from eddy.model.dase import Dase
 from eddy.model.eddy_slowdown import EddySlowdown
+from eddy.model.known_alone import KnownAlone
 from eddy.model.progress import HsmPredictor, ProgressPredictor
 from eddy.model.themis_nn import ThemisNn
 from eddy.policy.price.deadline_prices import DeadlinePrices
@@ -62,13 +63,18 @@ def _of_rounds(make: Callable[[], RoundPolicy]) -> PricePolicy:
     return RoundShares(make())
 
 
+def _eddy_slowdown() -> ProgressPredictor:
+    return KnownAlone(EddySlowdown())
+
+
 PREDICTORS: Mapping[str, Callable[[], ProgressPredictor]] = {
     "hsm": HsmPredictor,
     "dase": Dase,
     "themis_nn": ThemisNn,
-    "eddy_slowdown": EddySlowdown,
+    "eddy_slowdown": _eddy_slowdown,
 }
-"""Predictors of progress, each of which makes two policies, NAME_fair and NAME_qos ([001] 4.3)."""
+"""Predictors of progress, each of which makes two policies, NAME_fair and NAME_qos ([001] 4.3). `eddy_slowdown`
+measures where a kernel was seen alone; the others are as published and remember nothing."""
 
 
 def _fair(name: str) -> PricePolicy:

@@ -25,7 +25,7 @@ from eddy.board.model import ModelBoard
 from eddy.board.port import BoardEvent, CoreReport, EventKind, Launch
 from eddy.board.profile import load_profile
 from eddy.core.counters import CoreCounters
-from eddy.core.records import JobRequest
+from eddy.core.records import KERNEL, JobRequest
 from eddy.core.tenants import TenantRecord
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.request import Buffer, KernelRequest
@@ -304,4 +304,4 @@ def _request(store: Store, user: str, kernel: str, groups: int) -> JobRequest:
     store.blobs.put(user, sha256, data)
     arguments = (Buffer(sha256, "<u4" if kind == "uint" else "<f4", (16,)),)
     body = KernelRequest(source, kernel, (groups * ITEMS,), arguments, (ITEMS,)).to_json()
-    return JobRequest(user, "", kernel=body)
+    return JobRequest(user, "", kind=KERNEL, body=body)
