@@ -43,6 +43,14 @@ def test_what_was_made_with_this_compiler_is_kept(planner: KernelPlanner) -> Non
     assert next(iter(again.values())).program == first.program
 
 
+def test_jobs_that_run_one_program_share_it_when_they_are_recovered(planner: KernelPlanner) -> None:
+    plans = planner.prepare_spread(REQUEST, Store(":memory:"), "r:")
+    text = next(iter(plans.values())).program.to_json()
+    assert kept(text) is kept(str(text.encode(), "utf-8"))
+    other = older(text, warnings="said something")
+    assert kept(other) != kept(text)
+
+
 @pytest.mark.parametrize(
     "changed",
     [

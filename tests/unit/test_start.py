@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.api import collecting
+from eddy import collecting
 from eddy.board import factory
 from eddy.core.errors import BoardUnreachable
 
@@ -84,7 +84,7 @@ def test_cycles_are_looked_for_again_after_imports_even_those_that_fail(looked: 
 
 HEAPS = """
 import ctypes, threading
-from eddy.api import collecting
+from eddy import collecting
 told = collecting.few_heaps()
 hold, ready = threading.Event(), threading.Barrier(9)
 def work():

@@ -81,7 +81,7 @@ def serve(
     early = _read_anyway if config or tls_cert else None  # until there is somebody to read them again
     with signals.caught(), signals.reloading(early), errors_in_one_line(as_json):
         try:
-            from eddy.api import collecting
+            from eddy import collecting
 
             collecting.few_heaps()
             with collecting.put_off():
@@ -143,7 +143,7 @@ def _run(settings: ServerSettings, reloader: Reloader, has_file: bool, beside: l
     Raises:
         typer.Exit: The hypervisor stopped by itself.
     """
-    from eddy.api import collecting
+    from eddy import collecting
     from eddy.api.server import Server
     from eddy.api.tls import in_the_clear
 

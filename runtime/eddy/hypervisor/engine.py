@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from eddy.board.port import BoardDescription, BoardEvent, BoardPort, Cause
+from eddy.collecting import put_off
 from eddy.core.applications import Application
 from eddy.core.errors import (
     BoardUnreachable,
@@ -48,7 +49,7 @@ from eddy.hypervisor.lag_keeper import LagKeeper
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.preparing import Preparing
-from eddy.hypervisor.recovery import DRAINED, recover
+from eddy.hypervisor.recovery import DRAINED, Recovered, recover
 from eddy.hypervisor.spread import CoreByCore
 from eddy.hypervisor.status import explain, offered, slot_statuses, stall
 from eddy.hypervisor.time_accounts import TimeAccounts
@@ -163,7 +164,13 @@ class Engine:
         offer = offered(description, images)
         for kind in intake.kinds:
             kind.offered(offer)
-        found = recover(self.board, images, self.store, intake.policies, intake.kinds, self.buffers, self.price)
+        with put_off():
+            found = recover(self.board, images, self.store, intake.policies, intake.kinds, self.buffers, self.price)
+            self._go_on(description, found)
+
+    def _go_on(self, description: BoardDescription, found: Recovered) -> None:
+        """Hold what was recovered, and decide for the first time."""
+        intake = self.intake
         self.description, self.machine = description, found.machine
         self.estimates.start(found.machine)
         self._computes = description.computes

@@ -6,9 +6,14 @@ with. One that was made with others is not run: the source is compiled again.
 
 from __future__ import annotations
 
+import functools
+
 from eddy.gpu import library
 from eddy.gpu.program import Program
 from eddy.gpu.toolchain import CompilerMissing
+
+PROGRAMS = 16
+"""Programs remembered; a few tens of kilobytes each."""
 
 
 def kept(text: str) -> Program | None:
@@ -16,11 +21,19 @@ def kept(text: str) -> Program | None:
 
     Where there is no compiler now, nothing can be made again, and any that can be read will do.
     """
-    try:
-        program = Program.from_json(text)
-    except (KeyError, TypeError, ValueError):
+    program = _read(text)
+    if program is None:
         return None
     try:
         return program if program.made_by == library.digest(program.fpu) else None
     except CompilerMissing:
         return program
+
+
+@functools.lru_cache(maxsize=PROGRAMS)
+def _read(text: str) -> Program | None:
+    """The same text gives the same program while it is remembered: thousands of jobs may run one kernel."""
+    try:
+        return Program.from_json(text)
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -249,7 +249,9 @@ class _Jobs:
             self._give_up(stored, "application-gone", f"{record.kind} {record.application}: {error.message}")
             return
         self.work[record.id] = work
-        spec = work.spec(dataclasses.replace(record, computed=record.computed and self._computes))
+        if record.computed and not self._computes:
+            record = dataclasses.replace(record, computed=False)
+        spec = work.spec(record)
         if stored.snapshot:
             self._go_on(stored, spec)
         else:

@@ -198,8 +198,9 @@ def _stored(row: sqlite3.Row) -> StoredJob:
     """What a restarted hypervisor recovers."""
     record, snapshot = record_of(row["id"], row["record"]), json.loads(row["snapshot"])
     cancel = bool(row["cancel"])
-    asked_unix_s = record.cancel_asked_unix_s or cancel_unix_s(row["cancel"])
-    record = dataclasses.replace(record, cancel_asked_unix_s=asked_unix_s if cancel else None)
+    if cancel or record.cancel_asked_unix_s is not None:
+        asked_unix_s = record.cancel_asked_unix_s or cancel_unix_s(row["cancel"])
+        record = dataclasses.replace(record, cancel_asked_unix_s=asked_unix_s if cancel else None)
     return StoredJob(load_request(row["request"]), record, cancel, snapshot)
 
 

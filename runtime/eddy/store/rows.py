@@ -175,9 +175,16 @@ def _implied_kind(body: Mapping[str, Any]) -> str:
 
 
 @legible("a job's record")
-def load_record(text: str) -> JobRecord:
-    """The inverse of `dump_record`; fields a newer version added get their defaults."""
+def load_record(text: str, number: int | None = None) -> JobRecord:
+    """The inverse of `dump_record`; fields a newer version added get their defaults.
+
+    Args:
+        text: What it wrote.
+        number: The job's id, where its row says it; None for the one written.
+    """
     body = json.loads(text)
+    if number is not None:
+        body["id"] = number
     body["state"] = JobState(body["state"])
     body.setdefault("kind", _implied_kind(body))
     body["asked"] = Asked.from_json(body.get("asked", {}))
@@ -189,7 +196,7 @@ def load_record(text: str) -> JobRecord:
 @functools.lru_cache(maxsize=RECORDS)
 def record_of(number: int, text: str) -> JobRecord:
     """A record from its row; the id is the row's. The same row gives the same record, while it is remembered."""
-    return dataclasses.replace(load_record(text), id=number)
+    return load_record(text, number)
 
 
 def _kernel(body: dict[str, Any]) -> KernelRecord:
