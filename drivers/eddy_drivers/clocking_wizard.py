@@ -19,6 +19,10 @@ DIVIDE_0 = 0x208
 LOAD = 0x25C
 """LOAD [0] and SADDR [1]: both set, the new values are taken."""
 
+FALL_READS = 64
+"""Reads of the status register within which LOCKED has fallen after a change: the wizard's state machine resets the
+MMCM first of all (PG065). One whose LOCKED does not fall costs them."""
+
 DIVIDE_MIN, DIVIDE_MAX, DIVIDE_STEP = 2.0, 128.0, 0.125
 
 
@@ -51,7 +55,8 @@ class ClockingWizard(DefaultIP):  # type: ignore[misc]
     def set_rate(self, hz: float) -> float:
         """Set output 0 to the highest frequency it can make that is not above `hz`; answer what that is.
 
-        The output is not to be used until `locked`.
+        The output is not to be used until `locked`, which says nothing of the clock before: this comes back when LOCKED
+        has fallen, or would have.
 
         Raises:
             ValueError: Out of the divider's range.
@@ -66,6 +71,9 @@ class ClockingWizard(DefaultIP):  # type: ignore[misc]
         whole = int(divide)
         self.mmio.write(DIVIDE_0, whole | round((divide - whole) * 1000) << 8)
         self.mmio.write(LOAD, 0x3)
+        for _ in range(FALL_READS):
+            if not self.locked():
+                break
         return vco / divide
 
     def locked(self) -> bool:

@@ -296,6 +296,11 @@ class SimBoard:
         """Stop a slot's clock whatever its wizard says, or give it back."""
         self._short.eddy_board_lose_clock(self._board, self._slot(slot), lost)
 
+    def bears(self, slot: int, hz: float) -> None:
+        """Whatever is in a slot writes wrong words while its clock is faster than `hz`; infinity: it never does."""
+        shortest_fs = 0 if math.isinf(hz) else round(FS_PER_S / hz)
+        self._short.eddy_board_bears(self._board, self._slot(slot), shortest_fs)
+
     def dram_statistics(self) -> DramStatistics:
         """What the memory has served so far."""
         statistics = DramStatistics()
@@ -376,6 +381,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     ),
     "set_faults": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)),
     "lose_clock": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)),
+    "bears": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64)),
     "now": (None, (ctypes.c_void_p, ctypes.c_void_p)),
     "shell_cycles": (ctypes.c_uint64, (ctypes.c_void_p,)),
     "slot_cycles": (ctypes.c_uint64, (ctypes.c_void_p, ctypes.c_uint32)),

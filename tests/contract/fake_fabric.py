@@ -262,6 +262,11 @@ class FakeSlot:
         self._note("set_rate")
         if hz > 1e9:
             raise ValueError("too fast")
+        self.set_hz = hz
+
+    def rate_hz(self) -> float:
+        self.fabric.time.access()
+        return self.set_hz
 
     def locked(self) -> bool:
         self.fabric.time.access()

@@ -12,21 +12,16 @@ from typing import Any, cast
 
 import pytest
 from contract.harness import Harness, opened
-from eddy.board.board_test import (
-    ITEM_MODULE,
-    NEEDS_HARDWARE,
-    StepOutcome,
-    StepReport,
-    Surroundings,
-    canonical,
-    report,
-    run,
-)
-from eddy.board.port import BoardPort
+from eddy.board.board_test import ITEM_MODULE, LEFT_OUT, Surroundings, canonical, report, run
+from eddy.board.board_test_past import CLOCKS, DAMAGED, damaged_image, highest_clocks, highest_right
+from eddy.board.board_test_steps import StepOutcome, StepReport, load, load_failure
+from eddy.board.known_answers import known_answers, wrong
+from eddy.board.port import BoardPort, SlotPhase
 from eddy.board.profile import load_profile
 from eddy.board.signing import generate, load_key
 from eddy.core.slots import Image
-from eddy_sim import faults
+from eddy_sim import bitfile, faults
+from eddy_sim.board import SimBoard
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]
 MODULES = (ITEM_MODULE, "quantize")
@@ -35,14 +30,14 @@ MODULES = (ITEM_MODULE, "quantize")
 class Few:
     """A board with images of two modules only: the others would be built first."""
 
-    def __init__(self, board: BoardPort) -> None:
-        self._board = board
+    def __init__(self, board: BoardPort, modules: tuple[str, ...] = MODULES) -> None:
+        self._board, self._modules = board, modules
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._board, name)
 
     def images(self) -> tuple[Image, ...]:
-        return tuple(image for image in self._board.images() if image.module in MODULES)
+        return tuple(image for image in self._board.images() if image.module in self._modules)
 
 
 @pytest.fixture
@@ -61,7 +56,7 @@ def test_a_good_board_passes_what_can_be_run_and_names_the_rest(harness: Harness
     passed = {name for name, step in found.items() if step.outcome is StepOutcome.PASS}
     assert passed == {"shell", "images", "memory", "load time", "coherency", "swaps"}
     left = {name for name, step in found.items() if step.outcome is StepOutcome.NOT_RUN}
-    assert left == {"time", "temperature", "power", *(step.step for step in NEEDS_HARDWARE)}
+    assert left == {"time", "temperature", "power", *(step.step for step in LEFT_OUT)}
     assert all(found[name].found for name in left), "each says why"
     planned = harness.board.describe().configuration_bytes_per_s
     assert found["load time"].measured["bytes_per_s"] == pytest.approx(planned, rel=0.05)
@@ -118,7 +113,7 @@ def test_a_signed_report_counts_as_it_is_and_no_other(harness: Harness, tmp_path
     board = harness.board
     loads = StepReport("load time", StepOutcome.PASS, "well", {"loads": 12.0, "bytes_per_s": 397.6e6})
     document = report(board, (StepReport("shell", StepOutcome.PASS, "well", {"slots": 2.0}), loads), 1.8e9)
-    failed = dataclasses.replace(NEEDS_HARDWARE[0], outcome=StepOutcome.FAIL)
+    failed = dataclasses.replace(LEFT_OUT[0], outcome=StepOutcome.FAIL)
     assert document["passed"]
     assert not report(board, (failed,), 1.8e9)["passed"]
     keys = tmp_path / "keys"
@@ -142,3 +137,90 @@ def test_a_signed_report_counts_as_it_is_and_no_other(harness: Harness, tmp_path
     assert "no trusted key signed" in tampered.stderr
     unsigned = verified({key: value for key, value in document.items() if key != "signature"})
     assert "no signed report" in unsigned.stderr
+
+
+@pytest.mark.parametrize(
+    ("fails_hz", "step_hz", "wanted_hz"),
+    [(1e9, 1.0, 200e6), (133.4e6, 1.0, 133e6), (133.4e6, 3e6, 132e6), (104e6, 1.0, 103e6), (100.5e6, 1.0, 100e6)],
+)
+def test_the_highest_clock_is_found_to_a_hundredth(fails_hz: float, step_hz: float, wanted_hz: float) -> None:
+    def attempt(hz: float) -> tuple[float, bool]:
+        made_hz = (hz + 1e-3) // step_hz * step_hz
+        return made_hz, made_hz < fails_hz
+
+    found = highest_right(attempt, 100e6 // step_hz * step_hz, 200e6)
+    assert found == pytest.approx(wanted_hz, abs=1.1e6)
+    assert found is not None
+    assert found < fails_hz
+    assert highest_right(lambda hz: (hz, False), 100e6, 200e6) is None
+
+
+def past(harness: Harness, *modules: str) -> Iterator[StepReport]:
+    board = Few(harness.board, modules)
+    with cast(Any, harness.board).past_checks() as ways:
+        yield damaged_image(cast(BoardPort, board), ways)
+        yield highest_clocks(cast(BoardPort, board), ways)
+
+
+def sim_of(harness: Harness) -> SimBoard:
+    return cast(SimBoard, cast(Any, harness.board)._fabric._overlay.device.sim)
+
+
+def test_past_its_checks_a_damaged_image_is_found_and_the_highest_clock_measured(harness: Harness) -> None:
+    sim = sim_of(harness)
+    sim.bears(0, 130e6)
+    damaged, clocks = past(harness, ITEM_MODULE)
+    assert (damaged.outcome, damaged.measured) == (StepOutcome.PASS, {"prerror": 1.0}), damaged.found
+    assert clocks.outcome is StepOutcome.PASS, clocks.found
+    # The wizard divides 1 GHz in eighths: 129.03 MHz is the last it makes below the bound.
+    assert clocks.measured[f"{ITEM_MODULE}_slot0_hz"] == pytest.approx(1e9 / 7.75)
+    assert clocks.measured[f"{ITEM_MODULE}_slot1_hz"] == pytest.approx(1e9 / 6.75), "nothing fails in slot 1"
+    held = [slot.held for slot in cast(Any, harness.board)._slots]
+    rates = [slot.clock.rate_hz() for slot in cast(Any, harness.board)._fabric.slots]
+    assert all(rate <= image.clk_hz * (1 + 1e-6) for rate, image in zip(rates, held, strict=True)), "the clock is back"
+    assert [slot.phase for slot in harness.board.state().slots] == [SlotPhase.IDLE] * 2
+
+
+def test_a_module_that_is_wrong_at_its_own_clock_fails(harness: Harness) -> None:
+    sim_of(harness).bears(1, 50e6)
+    _, clocks = past(harness, ITEM_MODULE)
+    assert clocks.outcome is StepOutcome.FAIL
+    assert "in slot 1 at the 75" in clocks.found
+    assert "bytes of out are wrong" in clocks.found
+
+
+def test_a_damaged_image_that_comes_up_fails(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bitfile, "crc_ok", lambda body: True)
+    damaged = next(past(harness, ITEM_MODULE))
+    assert damaged.outcome is StepOutcome.FAIL
+    assert "came up as if it were sound" in damaged.found
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_known_answers_are_those_of_the_rtl(harness: Harness, module: str) -> None:
+    image = next(image for image in harness.board.images() if image.module == module)
+    assert load_failure(load(harness.board, image)[0], image) == ""
+    trials = known_answers()[module]
+    assert [wrong(harness.board, image.slot, trial) for trial in trials] == ["", ""]
+    name, data = next(iter(trials[0].outputs.items()))
+    other = dataclasses.replace(trials[0], outputs={name: data[:-1] + bytes([data[-1] ^ 1])})
+    assert wrong(harness.board, image.slot, other) == f"1 of {len(data)} bytes of {name} are wrong"
+    assert harness.board.state().buffers == ()
+
+
+def test_the_command_goes_past_checks_only_where_told_and_in_its_own_process(harness: Harness, tmp_path: Path) -> None:
+    assert harness.folder is not None
+    for path in harness.folder.glob("*__slot*"):
+        if not path.name.startswith(f"{ITEM_MODULE}__slot0"):
+            path.unlink()
+    out = tmp_path / "report.json"
+    command = [sys.executable, "-m", "eddy", "board-test", "--board=rtl", "--profile=tiny", "--past-checks"]
+    refused = subprocess.run([*command, "--boardd=/nowhere"], capture_output=True, text=True, timeout=120)
+    assert "boardd lets nobody past its checks" in refused.stderr
+    options = (f"--images={harness.folder}", "--swaps=0", f"--out={out}")
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
+    steps = {step["step"]: step for step in json.loads(out.read_text())["steps"]}
+    assert steps["images"]["outcome"] == "FAIL", "slot 1 has none, and that is said"
+    assert done.returncode == 1
+    assert (steps[DAMAGED]["outcome"], steps[DAMAGED]["measured"]) == ("PASS", {"prerror": 1.0})
+    assert (steps[CLOCKS]["outcome"], [*steps[CLOCKS]["measured"]]) == ("PASS", [f"{ITEM_MODULE}_slot0_hz"])

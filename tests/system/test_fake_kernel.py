@@ -8,6 +8,7 @@ import hashlib
 import json
 import signal
 import struct
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from contract.fake_fabric import MARK
 from contract.harness import KernelRig, marking
 from contract.images import write_manifest
+from eddy.board.board_test import ITEM_MODULE
 from eddy.board.port import Cause, EventKind, SlotPhase
 from eddy.board.socket import SocketBoard
 from eddy_sim import bitfile
@@ -316,3 +318,22 @@ def test_an_item_on_stock_pynq_marks_its_buffer(shared: KernelRig, board: Socket
     events = board.wait(board.now_s() + 5.0)
     assert [(event.kind, event.cause) for event in events] == [(EventKind.ITEM_DONE, Cause.NONE)]
     assert board.read(buffer.id, 0, 8) == MARK
+
+
+def test_a_damaged_image_is_found_over_pcap_by_identity(rig: KernelRig) -> None:
+    for path in rig.images.glob("*__slot*"):
+        if not path.name.startswith(f"{ITEM_MODULE}__slot0"):
+            path.unlink()
+    program = f"""
+from pathlib import Path
+from eddy.board.board_test_past import damaged_image
+from eddy.board.factory import open_board
+board = open_board("pynq", "tiny", images=Path({str(rig.images)!r}))
+with board.past_checks() as past:
+    step = damaged_image(board, past)
+board.release()
+print(step.outcome.value, step.measured, step.found)
+"""
+    done = rig.machine.run([sys.executable, "-c", program])
+    assert done.stdout.startswith("PASS {'prerror': 0.0}"), (done.stdout, done.stderr)
+    assert "PRERROR did not show, identity-mismatch did" in done.stdout

@@ -229,6 +229,28 @@ def test_clock_is_never_faster_than_asked(registers: Registers, asked_hz: float,
     assert registers.words[wizard.LOAD // 4] == 3
 
 
+@pytest.mark.parametrize(("reads", "asked"), [(1, 1), (5, 5), (10_000, wizard.FALL_READS)])
+def test_locked_is_not_believed_before_it_can_have_fallen(registers: Registers, reads: int, asked: int) -> None:
+    registers.words[wizard.FEEDBACK // 4] = 10 << 8 | 1
+    clock = ClockingWizard(registers.description(parameters={"PRIM_IN_FREQ": "100.0"}))
+    locked = [wizard.LOCKED] * (reads - 1) + [0]
+    said: list[int] = []
+
+    class Status:
+        def read(self, offset: int) -> int:
+            if offset != wizard.STATUS:
+                return int(registers.words[offset // 4])
+            said.append(locked[min(len(said), len(locked) - 1)])
+            return said[-1]
+
+        def write(self, offset: int, value: int) -> None:
+            registers.words[offset // 4] = value
+
+    clock.mmio = Status()
+    clock.set_rate(100e6)
+    assert len(said) == asked
+
+
 @pytest.mark.parametrize("hz", [1e6, 600e6])
 def test_clock_out_of_range(registers: Registers, hz: float) -> None:
     registers.words[wizard.FEEDBACK // 4] = 10 << 8 | 1

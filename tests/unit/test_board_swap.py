@@ -9,7 +9,8 @@ from contract.fake_fabric import FakeFabric, FakeSlot
 from contract.harness import Harness, fabric_of, fake
 from eddy.board import swap
 from eddy.board.port import Cause, EventKind, SlotPhase
-from eddy.core.errors import ImageRefused
+from eddy.board.pynq import PynqBoard
+from eddy.core.errors import Conflict, ImageRefused
 
 
 @pytest.fixture
@@ -56,6 +57,29 @@ def test_a_scrub_is_the_swap_without_the_download(harness: Harness) -> None:
     ]
     assert harness.board.state().slots[0].phase is SlotPhase.IDLE
     assert slot.windows == ()
+
+
+def test_another_clock_is_the_same_without_the_download_and_a_load_brings_the_images_own_back(
+    harness: Harness,
+) -> None:
+    slot, board = fabric_of(harness).models[0], harness.board
+    assert isinstance(board, PynqBoard)
+    harness.load(0)
+    slot.log.clear()
+    with board.past_checks() as past:
+        assert past.retime(0, 123e6) == 123e6
+        assert [step for step in slot.log if step != "drained"] == [
+            *("fence", "quiesce", "stop_memory", "decouple", "hold_reset", "set_rate", "clear_fault", "release_reset"),
+            *("open_control", "identity", "set_windows", "open_memory", "unfence"),
+        ]
+        assert harness.next_event().kind is EventKind.CONFIGURED
+        past.retime(0, 2e9)
+        assert harness.next_event().cause is Cause.CLOCK_LOST
+        assert closed(slot)
+        with pytest.raises(Conflict, match="not idle"):
+            past.retime(0, 100e6)
+    harness.load(0)
+    assert slot.set_hz == harness.image(0).clk_hz
 
 
 def test_reset_is_held_for_longer_than_it_was_verified_with(harness: Harness) -> None:

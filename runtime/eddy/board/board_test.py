@@ -5,54 +5,30 @@ A step that cannot be run says so and why; it never counts as passed. The report
 
 from __future__ import annotations
 
-import enum
 import json
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from eddy.board.board_test_past import CLOCKS, DAMAGED, damaged_image, highest_clocks
+from eddy.board.board_test_steps import StepOutcome, StepReport, load, load_failure, next_event
+from eddy.board.past_checks import PastChecks
 from eddy.board.port import Access, BoardEvent, BoardPort, EventKind, Grant, Launch
 from eddy.core.errors import EddyError
-from eddy.core.slots import Image
 
 ITEM_MODULE = "level_shift"
 """The module of the memory step: it moves bytes of 8 x 8 blocks down by 128, which is known without any other code."""
 _IN, _OUT, _WIDTH, _HEIGHT, _STATUS = 0x10, 0x1C, 0x28, 0x30, 0x38
 _SIDE = 64
-_LOAD_BOUND_S, _ITEM_BOUND_S = 5.0, 1.0
+_ITEM_BOUND_S = 1.0
 THERMAL, POWER = "thermal_zone*/temp", "hwmon*/power1_input"
 HOT_C = 85.0
 """Above this a commercial-grade part is outside of its range (DS925)."""
-
-
-class StepOutcome(enum.Enum):
-    """How a step ended."""
-
-    PASS = "PASS"
-    FAIL = "FAIL"
-    NOT_RUN = "NOT RUN"
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """What a step found.
-
-    Attributes:
-        step: Its name.
-        outcome: How it ended.
-        found: For people: what was seen, or why it was not run.
-        measured: Values, by names that carry their units.
-    """
-
-    step: str
-    outcome: StepOutcome
-    found: str
-    measured: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,13 +46,14 @@ class Surroundings:
     sysfs: Path
 
 
-def run(board: BoardPort, swaps: int, around: Surroundings) -> Iterator[StepReport]:
+def run(board: BoardPort, swaps: int, around: Surroundings, past: PastChecks | None = None) -> Iterator[StepReport]:
     """Run every step; each is given as soon as it has ended. Nothing else may use the board meanwhile.
 
     Args:
         board: The board; its slots are loaded and closed.
         swaps: How many loads the last step makes.
         around: What is asked beside it.
+        past: The way past its checks; None: the steps that need one are not run.
     """
     steps: tuple[tuple[str, Callable[[], StepReport]], ...] = (
         ("shell", lambda: _shell(board)),
@@ -89,23 +66,33 @@ def run(board: BoardPort, swaps: int, around: Surroundings) -> Iterator[StepRepo
         ("temperature", lambda: _temperature(around.sysfs)),
         ("power", lambda: _power(around.sysfs)),
     )
+    if past is not None:
+        steps += (
+            (DAMAGED, lambda: damaged_image(board, past)),
+            (CLOCKS, lambda: highest_clocks(board, past)),
+        )
     for name, step in steps:
         try:
             yield step()
         except EddyError as error:
             yield StepReport(name, StepOutcome.FAIL, f"{error.code}: {error.message}")
-    yield from NEEDS_HARDWARE
+    yield from LEFT_OUT if past is None else LEFT_OUT[len(_PAST) :]
 
 
-NEEDS_HARDWARE = tuple(
-    StepReport(step, StepOutcome.NOT_RUN, why)
+_PAST = tuple(
+    StepReport(step, StepOutcome.NOT_RUN, f"{why}: say --past-checks, with boardd stopped, on a board without tenants")
     for step, why in (
-        ("PRERROR over PCAP", "takes a damaged bitstream past the checks of boardd: by hand, docs/how-to/bring-up.md"),
-        ("highest clock of a module", "a module above its rate may corrupt others' memory: by hand, on an empty board"),
-        ("DRAM address map", "`eddy calibrate` measures row hits; the map is compared by hand"),
+        (DAMAGED, "takes a damaged bitstream past the checks of boardd"),
+        (CLOCKS, "clocks modules above the rate they were built for"),
     )
 )
-"""What this does not run, so that nobody takes it for passed."""
+LEFT_OUT = (
+    *_PAST,
+    StepReport(
+        "DRAM address map", StepOutcome.NOT_RUN, "`eddy calibrate` measures row hits; the map is compared by hand"
+    ),
+)
+"""What is not run unless it is asked for, or at all, so that nobody takes it for passed."""
 
 
 def report(board: BoardPort, steps: tuple[StepReport, ...], at_unix_s: float) -> dict[str, Any]:
@@ -170,30 +157,12 @@ def _memory(board: BoardPort) -> StepReport:
     return StepReport("memory", outcome, f"{wrong} of {size // 4} words wrong", {"bytes": float(size)})
 
 
-def _load(board: BoardPort, image: Image) -> tuple[BoardEvent | None, float]:
-    """Load an image; how that ended, and the board seconds it took."""
-    board.load(image.slot, image.sha256)
-    events = board.wait(board.now_s() + _LOAD_BOUND_S)
-    if not events:
-        return None, math.inf
-    board.wait(0.0, events[-1].seq)
-    return events[-1], events[-1].at_s - events[-1].started_s
-
-
-def _failure(event: BoardEvent | None, image: Image) -> str:
-    """What was wrong with a load; "" where nothing was."""
-    what = f"{image.module} in slot {image.slot}"
-    if event is None:
-        return f"{what}: nothing within {_LOAD_BOUND_S:g} s"
-    return "" if event.kind is EventKind.CONFIGURED else f"{what}: {event.cause.value}, {event.detail}"
-
-
 def _load_time(board: BoardPort) -> StepReport:
     """Every image once; the rate by the slope over sizes where they differ, else by the mean."""
     sizes, times = [], []
     for image in board.images():
-        event, took_s = _load(board, image)
-        if wrong := _failure(event, image):
+        event, took_s = load(board, image)
+        if wrong := load_failure(event, image):
             return StepReport("load time", StepOutcome.FAIL, wrong)
         sizes.append(float(image.bytes))
         times.append(took_s)
@@ -211,7 +180,7 @@ def _coherency(board: BoardPort) -> StepReport:
     image = next((image for image in board.images() if image.module == ITEM_MODULE), None)
     if image is None:
         return StepReport("coherency", StepOutcome.NOT_RUN, f"no image of {ITEM_MODULE}, whose results are known")
-    if wrong := _failure(_load(board, image)[0], image):
+    if wrong := load_failure(load(board, image)[0], image):
         return StepReport("coherency", StepOutcome.FAIL, wrong)
     source, target = (board.allocate(size * _SIDE * _SIDE, "board-test") for size in (1, 2))
     times = []
@@ -246,19 +215,15 @@ def _item(
         registers += [(offset, address & 0xFFFF_FFFF), (offset + 4, address >> 32)]
     grants = (Grant(buffers[0], Access.READ), Grant(buffers[1], Access.WRITE))
     board.launch(slot, Launch(f"board-test-{number}", tuple(registers), grants, _ITEM_BOUND_S, status=_STATUS))
-    events = board.wait(board.now_s() + 2 * _ITEM_BOUND_S)
-    if not events:
-        return None
-    board.wait(0.0, events[-1].seq)
-    return events[-1]
+    return next_event(board, 2 * _ITEM_BOUND_S)
 
 
 def _swaps(board: BoardPort, swaps: int) -> StepReport:
     images, times = board.images(), []
     for number in range(swaps):
         image = images[number % len(images)]
-        event, took_s = _load(board, image)
-        if wrong := _failure(event, image):
+        event, took_s = load(board, image)
+        if wrong := load_failure(event, image):
             return StepReport("swaps", StepOutcome.FAIL, f"swap {number + 1} of {swaps}: {wrong}")
         times.append(took_s)
     if not times:

@@ -183,6 +183,9 @@ class SlotClock(Protocol):
             ValueError: The wizard cannot make it.
         """
 
+    def rate_hz(self) -> float:
+        """The frequency it is set to."""
+
     def locked(self) -> bool:
         """Whether the output is stable."""
 

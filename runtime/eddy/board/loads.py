@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,18 +14,20 @@ from eddy.board.fabric import Fabric
 from eddy.board.port import Cause, EventKind, SlotPhase
 from eddy.board.slot import BoardSlot, runner_for
 from eddy.board.slot_steps import SlotSteps
+from eddy.board.swap import SwapContext, finish
 from eddy.core.slots import Image
 
 
 @dataclass
 class _Load:
-    """A load under way; without a download, a scrub."""
+    """A load under way, and how the slot is opened after it; without a download, the module stays."""
 
     slot: int
     image: Image
     started_s: float
-    swap: swap.SwapContext
+    swap: SwapContext
     download: Future[None] | None = None
+    opening: Callable[[SwapContext], None] = finish
 
 
 class Loads:
@@ -72,8 +75,15 @@ class Loads:
 
     def scrub(self, slot: int, held: Image) -> None:
         """Close an idle slot, reset what it holds, and open it again."""
+        self._reopen(slot, held, swap.reopen)
+
+    def retime(self, slot: int, held: Image) -> None:
+        """Close an idle slot, set the clock that `held` says, reset what it holds, and open it again."""
+        self._reopen(slot, held, swap.retime)
+
+    def _reopen(self, slot: int, held: Image, opening: Callable[[SwapContext], None]) -> None:
         target = self._slots[slot]
-        load = _Load(slot, held, self._steps.clock.now_s(), self._steps.context(target, held))
+        load = _Load(slot, held, self._steps.clock.now_s(), self._steps.context(target, held), opening=opening)
         self._steps.move(target, SlotPhase.LOADING, image=held.sha256)
         try:
             swap.close(load.swap)
@@ -106,11 +116,9 @@ class Loads:
     def _finish(self, load: _Load) -> None:
         target = self._slots[load.slot]
         try:
-            if load.download is None:
-                swap.reopen(load.swap)
-            else:
+            if load.download is not None:
                 _take_download(load.download)
-                swap.finish(load.swap)
+            load.opening(load.swap)
             target.runner = runner_for(load.slot, target, self._steps.clock, self._arena)
         except swap.StepFailed as error:
             self._fail(load, error.cause, error.detail)

@@ -353,7 +353,7 @@ class _Clock:
         self._wizard = wizard
         # The shell's own clock feeds the wizards, whatever the metadata forgot to say.
         wizard.reference_hz = wizard.reference_hz or profile.shell_hz
-        self.locked = wizard.locked
+        self.locked, self.rate_hz = wizard.locked, wizard.rate_hz
 
     def set_rate(self, hz: float) -> None:
         self._wizard.set_rate(hz)

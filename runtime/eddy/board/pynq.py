@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import logging
 from collections.abc import Callable
+from pathlib import Path
 
 from eddy.board import swap
 from eddy.board.accounts import SlotAccounts
@@ -22,6 +23,7 @@ from eddy.board.handover import Loan, MemoryGate, NotDrained, Quiescent
 from eddy.board.images import ImageStore
 from eddy.board.lines import RestingLine
 from eddy.board.loads import Loads
+from eddy.board.past_checks import PastChecks
 from eddy.board.port import (
     READY,
     BoardDescription,
@@ -180,15 +182,13 @@ class PynqBoard:
 
     def load(self, slot: int, image: str) -> None:
         """Check an image, close the slot, and start the download; the rest happens in `wait`."""
-        target = self._slot(slot)
-        found, file = self._store.admit(image, self._profile.slots[slot], self._shell, self._trust)
-        if self._loads.slot is not None:
-            raise Conflict(f"slot {self._loads.slot} is being loaded; one load at a time", field="slot")
-        if target.launches:
-            item = target.launches[0].item
-            message = f"slot {slot} runs item {item}; stop it or wait for it before you load the slot"
-            raise Conflict(message, field="slot", item=item)
+        found, file = self._admit(slot, image)
         self._loads.begin(slot, found, self._trust.vetted(found), file, self._profile.slots[slot].region)
+
+    def past_checks(self) -> PastChecks:
+        """What `eddy board-test` does past the checks, for whoever has the board in its own process."""
+        regions = [slot.region for slot in self._profile.slots]
+        return PastChecks(self._fabric, self._slots, self._loads, regions, self._admit)
 
     def scrub(self, slot: int) -> None:
         """Close an idle slot, reset what it holds, and open it again, for another tenant."""
@@ -291,6 +291,18 @@ class PynqBoard:
             ending.callback(self._loads.abandon)
 
     # Behind the calls
+
+    def _admit(self, slot: int, image: str) -> tuple[Image, Path]:
+        """An image that may be loaded into a slot now, and its checked copy."""
+        target = self._slot(slot)
+        admitted = self._store.admit(image, self._profile.slots[slot], self._shell, self._trust)
+        if self._loads.slot is not None:
+            raise Conflict(f"slot {self._loads.slot} is being loaded; one load at a time", field="slot")
+        if target.launches:
+            item = target.launches[0].item
+            message = f"slot {slot} runs item {item}; stop it or wait for it before you load the slot"
+            raise Conflict(message, field="slot", item=item)
+        return admitted
 
     def _slot(self, index: int) -> BoardSlot:
         if not 0 <= index < len(self._slots):

@@ -264,6 +264,16 @@ def reopen(swap: SwapContext) -> None:
     _open(swap, (*CLEARING, *REOPENING))
 
 
+def retime(swap: SwapContext) -> None:
+    """Give the module of a closed slot another clock, reset it, and open it.
+
+    Raises:
+        StepFailed: Something is wrong; the slot is closed again.
+    """
+    clock = next(step for step in OPENING if step.run is _set_clock)
+    _open(swap, (CLEARING[0], clock, *CLEARING[1:], *REOPENING))
+
+
 def _open(swap: SwapContext, steps: tuple[SwapStep, ...]) -> None:
     try:
         for step in steps:

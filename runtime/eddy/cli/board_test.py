@@ -17,7 +17,7 @@ from eddy.cli.output import FAILED, errors_in_one_line, print_json, say, write_t
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from eddy.board.board_test import StepReport
+    from eddy.board.board_test_steps import StepReport
     from eddy.board.gateway import Gateway
     from eddy.board.port import BoardPort
 
@@ -32,7 +32,14 @@ def board_test(
     gateway_ca: Annotated[
         Path | None, typer.Option("--gateway-ca", help="With tls://: the gateway's certificate.")
     ] = None,
+    images: Annotated[
+        Path | None, typer.Option("--images", help="Folder of the board's bitstreams, where not boardd's.")
+    ] = None,
     swaps: Annotated[int, typer.Option("--swaps", min=0, help="Loads of the last step.")] = 1000,
+    past_checks: Annotated[
+        bool,
+        typer.Option("--past-checks", help="Also a damaged image, and clocks above modules': only without tenants."),
+    ] = False,
     key: Annotated[Path | None, typer.Option("--key", help="Private key that signs the report.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the report here, as JSON.")] = None,
     keep: Annotated[
@@ -51,7 +58,9 @@ def board_test(
         if verify is not None:
             document = checked(verify, trusted_keys)
         else:
-            document = tested(board, profile, way(boardd, gateway_key, gateway_ca), swaps, quiet=as_json)
+            document = tested(
+                board, profile, way(boardd, gateway_key, gateway_ca), images, swaps, past_checks, quiet=as_json
+            )
             if key is not None:
                 from eddy.board.board_test import canonical
                 from eddy.trust import load_key
@@ -101,31 +110,45 @@ def way(boardd: str, key: Path | None, authority: Path | None) -> Path | Gateway
     return Gateway.named(boardd, key, authority)
 
 
-def tested(board: str, profile: str, boardd: Path | Gateway | None, swaps: int, quiet: bool) -> dict[str, Any]:
+def tested(
+    board: str,
+    profile: str,
+    boardd: Path | Gateway | None,
+    images: Path | None,
+    swaps: int,
+    past_checks: bool,
+    quiet: bool,
+) -> dict[str, Any]:
     """Run the test; the report as plain data.
 
     Raises:
-        InvalidRequest: The model board computes nothing that could be tested.
+        InvalidRequest: The model board computes nothing that could be tested; or a boardd owns the board, whose checks
+            nobody gets past.
         BoardUnreachable: No boardd answers.
         Unauthorized: The gateway does not know the key.
     """
     from eddy.board.board_test import Surroundings, report, run
     from eddy.board.factory import open_board
+    from eddy.board.pynq import PynqBoard
     from eddy.board.socket import SocketBoard
 
     if board == "model":
         message = "The model board is no hardware and no RTL; test rtl or pynq."
         raise InvalidRequest(message, field="board", allowed=["rtl", "pynq"])
+    if past_checks and boardd is not None:
+        message = "boardd lets nobody past its checks: stop it, and leave --boardd out (systemctl stop eddy-boardd)"
+        raise InvalidRequest(message, field="past_checks")
     opened: BoardPort
     if boardd is None:
-        opened = open_board(board, profile, progress=lambda text: say(f"eddy: {text}"))
+        opened = open_board(board, profile, images=images, progress=lambda text: say(f"eddy: {text}"))
     else:
         opened = SocketBoard(boardd)
     with contextlib.ExitStack() as ending:
         ending.callback(opened.release)
         around = Surroundings(time.monotonic, time.sleep if board == "pynq" else None, Path("/sys/class"))
         steps = []
-        for step in run(opened, swaps, around):
+        past = ending.enter_context(opened.past_checks()) if past_checks and isinstance(opened, PynqBoard) else None
+        for step in run(opened, swaps, around, past):
             steps.append(step)
             if not quiet:
                 _show(step)

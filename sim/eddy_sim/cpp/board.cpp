@@ -105,7 +105,8 @@ void Board::step(uint32_t edges) {
     const uint32_t k = static_cast<uint32_t>(__builtin_ctz(rest));
     if (p_.skipping && slots_[k].quiet(io_.down[k])) continue;
     up[k] = io_.up[k];
-    if (slots_[k].step(io_.down[k], up[k], p_.skipping)) dirty |= 1u << k;
+    const bool strained = slot_clock_[k].period_fs < shortest_fs_[k];
+    if (slots_[k].step(io_.down[k], up[k], p_.skipping, strained)) dirty |= 1u << k;
   }
   MemoryDown memory;
   CpuDown cpu;
@@ -226,6 +227,7 @@ void Board::lose_clock(uint32_t k, bool lost) {
 void Board::clock_changed(uint32_t k) {
   slot_clock_[k].stop();
   wizards_[k].locked(false);
+  fall_at_[k] = now_ + ClockWizard::fall_fs();
   lock_at_[k] = wizards_[k].period_fs() ? now_ + ClockWizard::lock_fs() : kNever;
   update_event();
 }
@@ -246,7 +248,9 @@ uint64_t Board::read32(uint32_t offset) {
   if (offset >= kWizardBase && offset < kWizardEnd) {
     const uint32_t k = (offset - kWizardBase) / kWizardStride;
     run(now_ + kBesideCycles * shell_clock_.period_fs, 0);
-    return k < count_ ? wizards_[k].read(offset % kWizardStride) : 0xDEAD0001u;
+    if (k >= count_) return 0xDEAD0001u;
+    if (offset % kWizardStride == ClockWizard::kStatus && now_ < fall_at_[k]) return 1;
+    return wizards_[k].read(offset % kWizardStride);
   }
   if (offset >= kMemoryBase && offset < kMemoryEnd) {
     run(now_ + kBesideCycles * shell_clock_.period_fs, 0);

@@ -53,6 +53,8 @@ class Board {
   /// Answers 0, or -1 where a load is under way already.
   int start_config(ConfigPort::Load load, Fs duration);
   void lose_clock(uint32_t slot, bool lost);
+  /// Whatever is in the slot computes wrong values while its clock's period is shorter; 0: no period is too short.
+  void bears(uint32_t slot, uint64_t shortest_fs) { shortest_fs_[slot] = shortest_fs; }
 
   Fs now() const { return now_; }
   uint64_t shell_cycles() const { return shell_clock_.edges; }
@@ -97,6 +99,8 @@ class Board {
   std::vector<ClockWizard> wizards_;
   Fs lock_at_[EDDY_MAX_SLOTS];
   bool lost_[EDDY_MAX_SLOTS] = {};
+  Fs fall_at_[EDDY_MAX_SLOTS] = {};  // until then a wizard that was told another rate still says that it is locked
+  uint64_t shortest_fs_[EDDY_MAX_SLOTS] = {};
 
   CpuPort cpu_;
   Dram dram_;

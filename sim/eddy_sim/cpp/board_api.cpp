@@ -59,6 +59,8 @@ API int eddy_board_start_config(void* board, uint32_t slot, const char* path, co
 API void eddy_board_set_faults(void* board, uint32_t slot, uint32_t faults) { of(board).slot(slot).set_faults(faults); }
 API void eddy_board_lose_clock(void* board, uint32_t slot, uint32_t lost) { of(board).lose_clock(slot, lost); }
 
+API void eddy_board_bears(void* board, uint32_t slot, uint64_t shortest_fs) { of(board).bears(slot, shortest_fs); }
+
 API void eddy_board_now(void* board, uint64_t* fs) {
   const Fs now = of(board).now();
   fs[0] = static_cast<uint64_t>(now);

@@ -23,6 +23,8 @@ class ClockWizard {
   void locked(bool value) { locked_ = value; }
   /// Time from a change of the registers to the lock. The data sheet's bound is 100 us; MMCMs lock faster.
   static constexpr uint64_t lock_fs() { return 10ull * 1000000000ull; }
+  /// Time from a change of the registers until the status register stops saying that the clock before it is locked.
+  static constexpr uint64_t fall_fs() { return 400ull * 1000000ull; }
 
  private:
   static uint64_t period(uint64_t hz) { return (kFsPerSecond + hz / 2) / hz; }

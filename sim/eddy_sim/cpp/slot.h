@@ -62,8 +62,8 @@ class Slot {
   }
 
   /// A rising edge of the slot's clock; `up` are the module's outputs before it and become those after it. Answers
-  /// whether they changed.
-  bool step(const SlotDown& down, SlotUp& up, bool skipping) {
+  /// whether they changed. `strained`: the clock is faster than the module bears.
+  bool step(const SlotDown& down, SlotUp& up, bool skipping, bool strained) {
     if (skipping && quiet(down)) return false;
     active_edges_++;
     watch_identity(down, up);
@@ -82,7 +82,7 @@ class Slot {
       disturb();
       module_->step(instance_, &down, &next);
     }
-    distort(next);
+    distort(next, strained);
     if (same_bytes(&next, &up, sizeof next)) return false;
     up = next;
     return true;
@@ -101,7 +101,8 @@ class Slot {
     if (down.s_axil_arvalid && up.s_axil_arready) identity_read_ = down.s_axil_araddr >= 0xF000;
   }
 
-  void distort(SlotUp& up) const {
+  void distort(SlotUp& up, bool strained) const {
+    if (strained && up.m_axi_wvalid) up.m_axi_wdata ^= 1ull << 17;  // the path that is too long ends in one flop
     if (faults_ & kFaultMute) up = SlotUp{};
     if ((faults_ & kFaultWrongIdentity) && identity_read_ && up.s_axil_rvalid) up.s_axil_rdata ^= 0x00A5005A;
   }
