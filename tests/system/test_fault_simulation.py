@@ -16,6 +16,7 @@ from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.jobs import JobState
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.recovery import DRAINED
+from eddy.hypervisor.slot import Phase
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.disk import Disk
@@ -26,9 +27,10 @@ from faultsim.parts import Parts, parts
 from faultsim.world import World
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
-SEEDS = (*range(6), 3053, 6613)
+SEEDS = (*range(6), 3053, 5315, 6613)
 """Some, and those that once broke a promise: in 3053 the board restarted between an item's end and its report, and
-nobody asked it anything before all was well again; in 6613 a load was taken for lost, and reached the board late."""
+nobody asked it anything before all was well again; in 5315 the event of an earlier load came late, and passed for that
+of the next one; in 6613 a load was taken for lost, and reached the board late."""
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +138,27 @@ def test_a_load_that_was_taken_for_lost_and_comes_late_is_nobodys() -> None:
     while not engine.idle:
         engine.step()
     assert store.jobs.get(TENANT, job.id).state is JobState.SUCCEEDED
+    assert store.outputs.read(TENANT, job.id, "out") == expected(1)
+
+
+def test_a_late_event_of_an_earlier_load_does_not_say_that_another_module_is_there() -> None:
+    store, board = Store(":memory:"), model_board()
+    engine = _engine(board, store)
+    engine.start()
+    job = engine.intake.accept(request(store))
+    while not any(each.phase is Phase.LOADING for each in engine.machine.slots.values()):
+        engine.step()
+    (slot,) = (each.index for each in engine.machine.slots.values() if each.phase is Phase.LOADING)
+    images = {image.module: image.sha256 for image in board.images() if image.slot == slot}
+    wanted = engine.machine.slots[slot].module
+    # Its load never reached a board on which another module's has just ended.
+    board = model_board()
+    board.load(slot, next(sha256 for module, sha256 in images.items() if module != wanted))
+    board.wait(1.0)
+    engine = _engine(board, store)
+    engine.start()
+    while not engine.idle:
+        engine.step()
     assert store.outputs.read(TENANT, job.id, "out") == expected(1)
 
 

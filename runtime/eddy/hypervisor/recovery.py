@@ -7,7 +7,7 @@ has left an event, so one that neither runs nor left an event was never started.
 =================== ============================= ==========================================================
 the store says      the board says                then
 =================== ============================= ==========================================================
-slot is loading     loading, or an event is left  it goes on loading; the event ends it
+slot is loading     loading it, or its event left it goes on loading; the event ends it
 ..                  neither                       the load was never begun: the slot is free
 slot runs an item   running it, or an event       it goes on running; the event ends it
 ..                  idle, same module             the item was never launched: it is launched
@@ -340,7 +340,9 @@ def _reconcile(
     settled = actual.phase in (SlotPhase.IDLE, SlotPhase.RUNNING) and same
     owned = job in machine.jobs
     if phase is Phase.LOADING:
-        if (actual.phase is SlotPhase.LOADING and same) or any(e.kind in LOAD_EVENTS for e in events):
+        # An event that comes late may be that of an earlier load, of something else.
+        ended = any(e.kind in LOAD_EVENTS and modules.get(e.image) == snapshot["module"] for e in events)
+        if ended or (actual.phase is SlotPhase.LOADING and same):
             slot.module, slot.tenant, slot.phase = snapshot["module"], snapshot["tenant"], Phase.LOADING
             slot.scrubbing = bool(snapshot.get("scrubbing"))
             if owned:

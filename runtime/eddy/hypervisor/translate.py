@@ -24,7 +24,7 @@ def running_name(slot: MachineSlot) -> str:
 def to_input(event: BoardEvent, machine: Machine) -> Input | None:
     """What a board event means to the machine; None for one about something it no longer holds."""
     slot = machine.slots.get(event.slot)
-    if slot is None:
+    if slot is None or _of_earlier_load(event, slot, machine):
         return None
     if event.kind is EventKind.CONFIGURED:
         return Configured(event.slot, event.at_s, event.started_s)
@@ -33,6 +33,14 @@ def to_input(event: BoardEvent, machine: Machine) -> Input | None:
     if event.item != running_name(slot):
         return _slice(event, machine)
     return ItemEnded(event.slot, event.at_s, event.started_s, event.cause, event.detail, _counters(event))
+
+
+def _of_earlier_load(event: BoardEvent, slot: MachineSlot, machine: Machine) -> bool:
+    """Whether an event says that another module came into a slot than the one that is awaited there."""
+    if not event.image or not slot.module:
+        return False
+    pool = next(pool for pool in machine.state.pools.values() if slot.index in pool.slots)
+    return any(images.get(slot.index) == event.image for name, images in pool.fits.items() if name != slot.module)
 
 
 def _slice(event: BoardEvent, machine: Machine) -> SliceEnded | None:
