@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from eddy.api.bodies import UnfitValue, parse
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}
@@ -36,6 +37,32 @@ async def test_submissions(server: Any, content: bytes, headers: dict[str, str])
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["status"] == answer.status_code
     assert not server.store.jobs.page(None)
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("/v1/jobs", b'{"application": "invert", "inputs": {"in": [' + b"1," * 1500 + b"1]}}"),
+        ("/v1/arrays", b'{"job": {"application": "invert"}, "each": [' + b"{}," * 900 + b'{"inputs": {"in": [1]}}]}'),
+        ("/v1/arrays", b'{"job": {"application": "invert"}, "each": [' + b'{"x": 1, "y": 1},' * 200 + b"{}]}"),
+        ("/v1/jobs", b'{"application": "invert", ' + b", ".join(b'"%x": 1' % number for number in range(400)) + b"}"),
+        ("/v1/session", b"{" + b", ".join(b'"%x": 1' % number for number in range(400)) + b"}"),
+    ],
+    ids=range(5),
+)
+async def test_much_that_is_wrong_is_answered_briefly(server: Any, path: str, content: bytes) -> None:
+    async with server.client() as client:
+        answer = await client.post(path, content=content, headers=JSON)
+    assert answer.status_code == 422, answer.text
+    assert 1 <= len(answer.json()["errors"]) <= 32
+    assert len(answer.content) < len(content) + 6000
+
+
+async def test_an_object_of_many_names_is_refused_as_a_whole() -> None:
+    names = ", ".join(f'"{number}": 1' for number in range(1025))
+    with pytest.raises(UnfitValue, match="inputs: the object has 1025 names"):
+        parse(f'{{"inputs": {{{names}}}}}'.encode())
+    assert len(parse(f"{{{names[:-11]}}}".encode())) == 1024
 
 
 @pytest.mark.parametrize(
@@ -89,3 +116,15 @@ async def test_addresses(server: Any, path: str) -> None:
     async with server.client() as client:
         answer = await client.get(path)
     assert answer.status_code in (307, 404, 422), answer.text
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "a\nb", "\x9b", "\u202eb"])
+async def test_what_operators_read_in_a_terminal_cannot_steer_it(server: Any, text: str) -> None:
+    async with server.client() as client:
+        key = await client.post("/v1/keys", json={"label": text})
+    async with server.client("operator") as client:
+        slot = await client.put("/v1/admin/slots/0", json={"drained": True, "because": text})
+    assert [(answer.status_code, answer.json()["field"]) for answer in (key, slot)] == [
+        (422, "label"),
+        (422, "because"),
+    ]

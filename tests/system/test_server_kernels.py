@@ -17,8 +17,9 @@ import httpx
 import numpy as np
 import pytest
 from eddy.api.server import Server, ServerSettings
-from eddy.cli.kernel import only_kernel, read_source, shown
+from eddy.cli.kernel import only_kernel, read_source
 from eddy.cli.main import app
+from eddy.cli.output import shown
 from eddy.client import Client, JobFailed
 from eddy.client.kernel import Local
 from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound

@@ -168,6 +168,22 @@ def test_tables_stay_within_80_columns_whatever_they_hold(capsys: pytest.Capture
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("[/x] [red]y", "[/x] [red]y"),
+        ("\x1b[2J", r"\x1b[2J"),
+        ("a\u202eb", r"a\u202eb"),
+        ("two\nlines\r\x9b", r"two\nlines\r\x9b"),
+    ],
+)
+def test_a_cell_shows_what_somebody_else_wrote_and_does_nothing_else(
+    capsys: pytest.CaptureFixture[str], text: str, seen: str
+) -> None:
+    output.table("", [output.Column("Label", "label")], [{"label": text}])
+    assert capsys.readouterr().out.splitlines()[2:] == [seen]
+
+
 def test_an_application_of_many_tasks_stays_within_80_columns() -> None:
     tasks = [{"name": f"convolution_{number}"} for number in range(38)]
     buffer = {"role": "input", "name": "image", "dtype": "u1", "shape": [96, 96, 3], "shipped": False}

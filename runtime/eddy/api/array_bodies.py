@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import ConfigDict, FailFast, Field, create_model
 
 from eddy.api import examples
-from eddy.api.bodies_base import Digest, Request
+from eddy.api.bodies_base import Digest, Digests, Request
 from eddy.api.kernel_submissions import Argument
 from eddy.api.numbers import Whole
 from eddy.api.schemas import Answer
@@ -17,13 +17,11 @@ from eddy.core.asked import MAX_ARRAY
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState
 
-Inputs = dict[str, Annotated[list[Digest], Field(min_length=1, max_length=1 << 20)]]
-
 
 class Difference(Request):
     """What one job of an array has instead of what they share."""
 
-    inputs: Inputs = Field(default_factory=dict, description="Inputs by name, instead of those of `job`.")
+    inputs: dict[str, Digests] = Field(default_factory=dict, description="Inputs by name, instead of those of `job`.")
     constants: dict[str, Digest] = Field(default_factory=dict, description="Constants by name, likewise.")
     labels: Labels = Field(default_factory=dict, description="Labels by name, likewise.")
     arguments: dict[Annotated[str, Field(pattern="^[0-9]{1,2}$")], Argument] = Field(
@@ -59,7 +57,7 @@ class ArraySubmission(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [examples.ARRAY_SUBMISSION]})
 
     job: JobSubmission = Field(description="What they share, as `POST /v1/jobs` takes it.")
-    each: list[Difference] = Field(
+    each: Annotated[list[Difference], FailFast()] = Field(
         min_length=1, max_length=MAX_ARRAY, description="For each job, what it has instead; `{}` for nothing."
     )
 

@@ -19,6 +19,8 @@ from starlette.exceptions import HTTPException
 
 MAX_DEPTH = 32
 """Objects and lists within each other."""
+MAX_NAMES = 1024
+"""Names in one object; each that is wrong costs far more time and answer than it has bytes."""
 LEAST_INTEGER, MOST_INTEGER = -(1 << 63), (1 << 64) - 1
 """What a 64-bit register of either signedness holds."""
 
@@ -66,7 +68,8 @@ def parse(body: bytes) -> Any:
 
     Raises:
         JSONDecodeError: It is not JSON in UTF-8, a name stands twice in one object, or it is nested too deep.
-        UnfitValue: A number is not finite or longer than 64 bits, or a text has a lone surrogate or U+0000.
+        UnfitValue: A number is not finite or longer than 64 bits, a text has a lone surrogate or U+0000, or an object
+            has too many names.
     """
     try:
         text = body.decode()
@@ -115,6 +118,8 @@ def _check(value: Any, field: str, depth: int) -> None:
         for place, entry in enumerate(value):
             _check(entry, f"{field}[{place}]", depth + 1)
     elif isinstance(value, dict):
+        if len(value) > MAX_NAMES:
+            raise UnfitValue(field or "body", f"the object has {len(value)} names", f"at most {MAX_NAMES} names")
         for name, entry in value.items():
             inside = f"{field}.{printable(name):.80}".lstrip(".")
             _check_text(name, inside, "the name")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 SHA256 = r"^[0-9a-f]{64}$"
 NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 IDEMPOTENCY_KEY = r"^[!-~]{1,128}$"
+LINE = r"^[^\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]*$"
+"""Text that neither steers a terminal nor changes the direction in which it is read."""
 MAX_ITEMS = 1 << 20
 MAX_SECONDS = 1e9
 
 Digest = Annotated[str, Field(pattern=SHA256, description="sha256 of a blob, 64 lower-case hex digits.")]
+Digests = Annotated[list[Digest], Field(min_length=1, max_length=MAX_ITEMS), FailFast()]
+"""The blobs of a buffer; only the first wrong one is told of, since a body may have ten thousand."""
 
 
 class Request(BaseModel):

@@ -2,8 +2,8 @@
 
 Every answer with a status of 400 or more is ``application/problem+json`` with ``type``, ``title``, ``status``,
 ``code``, ``detail`` and ``instance``; where one field is to blame, ``field`` names it (dotted, as in the request) and
-``allowed`` says what it may be; ``errors`` lists them all. ``code`` never changes its meaning; ``type`` is a reference
-that this server answers with a page about the code.
+``allowed`` says what it may be; ``errors`` lists the first of them. ``code`` never changes its meaning; ``type`` is a
+reference that this server answers with a page about the code.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from eddy.logs import request_id
 from eddy.store.files import DamagedFile
 
 MEDIA_TYPE = "application/problem+json"
+MOST_ERRORS = 32
+"""Wrong fields that one answer lists."""
 _log = structlog.get_logger("eddy.api")
 
 
@@ -196,9 +198,9 @@ def _validation(request: Request, failure: RequestValidationError) -> JSONRespon
     if broken:
         reason = (broken[0].get("ctx") or {}).get("error", "it cannot be parsed")
         return respond(request, "malformed-json", f"The body is not valid JSON: {reason}.")
-    listed = [_entry(error) for error in errors]
+    listed = [_entry(error) for error in errors[:MOST_ERRORS]]
     first = listed[0]
-    detail = f"{first['field']}: {first['message']}" + (f" (and {len(listed) - 1} more)" if len(listed) > 1 else "")
+    detail = f"{first['field']}: {first['message']}" + (f" (and {len(errors) - 1} more)" if len(errors) > 1 else "")
     extra = {"allowed": first["allowed"]} if "allowed" in first else {}
     return respond(request, "invalid-request", detail, field=first["field"], errors=listed, **extra)
 

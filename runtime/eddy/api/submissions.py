@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 from pydantic_core import PydanticCustomError
 
 from eddy.api import examples
-from eddy.api.bodies_base import MAX_ITEMS, MAX_SECONDS, Digest, Request
+from eddy.api.bodies_base import MAX_ITEMS, MAX_SECONDS, Digest, Digests, Request
 from eddy.api.kernel_submissions import KernelSubmission
 from eddy.api.kinds import KindView
 from eddy.api.numbers import Whole
@@ -81,7 +81,7 @@ class JobSubmission(Request):
     kernel: KernelSubmission | None = Field(default=None, description="A kernel, instead of `application`.")
     batch: Whole = Field(default=1, ge=1, le=MAX_ITEMS, description="Number of items.")
     priority: Priority = Field(default=PRIORITIES[0], description="Higher comes first.")
-    inputs: dict[str, Annotated[list[Digest], Field(min_length=1, max_length=MAX_ITEMS)]] = Field(
+    inputs: dict[str, Digests] = Field(
         default_factory=dict,
         description="Input buffer to the blobs that fill it: one for each item, or one with all items end to end.",
     )

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from eddy.api import examples
-from eddy.api.bodies_base import NAME, Request
+from eddy.api.bodies_base import LINE, NAME, Request
 from eddy.api.numbers import Whole
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
 
@@ -91,7 +91,7 @@ class KeySubmission(Request):
         description="`tenant` does what a tenant may, `read` changes nothing, `operator` everything; null for that of"
         " the key it replaces, or `tenant`.",
     )
-    label: str = Field(default="", max_length=64, description="What you call it.")
+    label: str = Field(default="", max_length=64, pattern=LINE, description="What you call it.")
     expires_in_s: float | None = Field(
         default=None, gt=0, le=1e9, description="Wall seconds until it ends; null: never."
     )

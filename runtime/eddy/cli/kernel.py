@@ -13,7 +13,7 @@ from eddy.cli.job_filters import After, EndLate, Labels, LeastProgress, Retry, R
 from eddy.cli.jobs import Deadline, DryRun, Out, Priority, Wait, save, show, show_trial, wait_for
 from eddy.cli.local import connect
 from eddy.cli.options import KEY, URL, AsJson, JobId, Key, Url
-from eddy.cli.output import errors_in_one_line, print_json, say
+from eddy.cli.output import errors_in_one_line, print_json, say, shown
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 
@@ -24,7 +24,6 @@ _KERNEL = re.compile(r"\b(?:__)?kernel\s+void\s+(\w+)\s*\(")
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 """What no text has; from 0x80 on, some code pages have letters and quotes."""
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
-_STEERS = re.compile(r"\r(?!\n)|[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]")
 ARGUMENTS = "FILE.npy, zeros:f4:1024, a number, 1,2,3,4 for a vector, local:BYTES or null"
 
 
@@ -107,11 +106,6 @@ def log(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> 
         print_json({"job": job, "log": text})
     else:
         print(shown(text), end="")
-
-
-def shown(text: str) -> str:
-    """A log as a terminal may have it: what would steer the terminal is spelled out."""
-    return _STEERS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def header_name(header: Path, source: Path) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
+import re
 import shutil
 import signal
 import sys
@@ -26,6 +27,8 @@ OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD, STORAGE = 0, 1, 2, 3, 4, 5, 6
 """Exit codes: done; a job or a check failed; arguments, files or settings here are wrong; nothing answers; the server
 refused; the board failed; the data folder cannot be used."""
 
+_STEERS = re.compile(r"\r(?!\n)|[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters but for tabs and ends of lines, and what changes the direction in which text is read."""
 _EXIT_CODES = {
     "server-unreachable": UNREACHABLE,
     "answer-timeout": UNREACHABLE,
@@ -57,7 +60,12 @@ def unwritable(failure: OSError) -> str:
 
 def say(text: str) -> None:
     """One line to standard error."""
-    print(text, file=sys.stderr, flush=True)
+    print(shown(text), file=sys.stderr, flush=True)
+
+
+def shown(text: str) -> str:
+    """A text of somebody else's as a terminal may have it: what would steer the terminal is spelled out."""
+    return _STEERS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def plain(value: Any) -> Any:
@@ -181,6 +189,7 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console = Console(width=table_width(), highlight=False)
     drawn = Table(
@@ -190,9 +199,13 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any
     for column in columns:
         drawn.add_column(column.title, justify="right" if column.right else "left", overflow="ellipsis", no_wrap=True)
     for row in rows:
-        drawn.add_row(*(_cell(row.get(column.key)) for column in columns))
+        drawn.add_row(*(Text(_cell(row.get(column.key))) for column in columns))
     console.print(drawn)
 
 
 def _cell(value: Any) -> str:
-    return "-" if value is None or value == "" else "yes" if value is True else "no" if value is False else str(value)
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return shown(str(value)).replace("\n", "\\n").replace("\t", "\\t")

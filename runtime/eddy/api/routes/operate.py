@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from eddy.api.audit import noted
 from eddy.api.bodies import JsonRoute
-from eddy.api.bodies_base import Request
+from eddy.api.bodies_base import LINE, Request
 from eddy.api.context import Ctx, Operator
 from eddy.api.numbers import Decimal
 from eddy.api.openapi import refusals
@@ -30,7 +30,7 @@ class DrainSubmission(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"drained": True, "because": "a new fan on Monday"}]})
 
     drained: bool = Field(description="True: what runs in it ends, its job goes on elsewhere, nothing new is placed.")
-    because: str = Field("", max_length=200, description="Why, for the operators who see it later.")
+    because: str = Field("", max_length=200, pattern=LINE, description="Why, for the operators who see it later.")
 
 
 class PolicySubmission(Request):
