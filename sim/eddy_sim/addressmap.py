@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from eddy.packages.modules import ArgumentRegister, RegisterKind
-from eddy_drivers.regs import axi_intc, memory_counters, shell, slot_ctrl, window
+from eddy_drivers.regs import axi_intc, icap_engine, memory_counters, shell, slot_ctrl, window
 from eddy_drivers.regs.base import Register as GeneratedRegister
 
 PL_BASE = window.BASE
@@ -97,8 +97,14 @@ def wizard_base(slot: int) -> int:
     return PL_BASE + window.WIZARD.at(slot)
 
 
-def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
-    """Every core of the static region with `num_slots` slots at `shell_hz`, each slot's contents as a stub."""
+def static_ips(num_slots: int, shell_hz: float, engine: bool) -> tuple[Ip, ...]:
+    """Every core of the static region, each slot's contents as a stub.
+
+    Args:
+        num_slots: How many slots it has.
+        shell_hz: Its clock.
+        engine: Whether it has a configuration engine.
+    """
     wizard = (("PRIM_IN_FREQ", f"{shell_hz / 1e6:.6f}"),)
     ips = [
         Ip(
@@ -124,6 +130,16 @@ def static_ips(num_slots: int, shell_hz: float) -> tuple[Ip, ...]:
             generated_map(memory_counters.REGISTERS),
         ),
     ]
+    if engine:
+        ips.append(
+            Ip(
+                "icap_engine",
+                "eddy:ip:icap_engine:1.0",
+                PL_BASE + window.ENGINE.offset,
+                window.ENGINE.bytes,
+                generated_map(icap_engine.REGISTERS),
+            )
+        )
     for slot in range(num_slots):
         ips += [
             Ip(

@@ -187,7 +187,7 @@ def _module_identity(module: ModuleManifest, progress: Progress) -> str | None:
 def _overlay(board: Profile, shell: str, folder: Path, written: Progress) -> Path:
     path = folder / f"{OVERLAY}.bit"
     identity = bitfile.Identity(OVERLAY, shell, shell, -1, board.part)
-    handoff = hwh.overlay_hwh(OVERLAY, board.part, board.shell_hz, static_ips(len(board.slots), board.shell_hz))
+    handoff = hwh.overlay_hwh(OVERLAY, board.part, board.shell_hz, static_ips(len(board.slots), board.shell_hz, False))
     data = _file(path, identity, OVERLAY_BYTES, written)
     manifest = {
         "overlay": OVERLAY,

@@ -15,7 +15,7 @@ SLOTS = 10
 
 
 def test_ranges_lie_apart_and_in_the_window() -> None:
-    ranges = [window.SHELL, window.INTC, window.WIZARD, window.MEMORY, window.CONTROL, window.MODULE]
+    ranges = [window.SHELL, window.INTC, window.WIZARD, window.MEMORY, window.CONTROL, window.MODULE, window.ENGINE]
     taken = sorted((each.at(k), each.at(k) + each.bytes) for each in ranges for k in range(each.count))
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(taken))
     assert taken[-1][1] <= window.BYTES
@@ -29,7 +29,7 @@ def test_the_crossbar_decodes_what_the_map_says() -> None:
     text = (ROOT / "hw/ip/ctrl_xbar/rtl/ctrl_xbar.sv").read_text()
     package = (ROOT / "hw/regs/generated/window_addr_pkg.sv").read_text()
     said = {name: int(value, 16) for name, value in re.findall(r"(\w+) = 32'h([0-9a-f]+);", package)}
-    for name in ("Shell", "Intc", "Control", "Module"):
+    for name in ("Shell", "Intc", "Control", "Module", "Engine"):
         assert f"{name}Page = {name}Offset[23:16]" in text
         assert said[f"{name}Offset"] == getattr(window, name.upper()).offset
     assert not re.findall(r"page\s*[<>=]+\s*8'h", text), "an address is typed in"
@@ -49,7 +49,7 @@ def test_c_says_what_python_says() -> None:
     text = (ROOT / "hw/regs/generated/eddy_window.h").read_text()
     found = {name: int(value, 16) for name, value in re.findall(r"#define EDDY_WINDOW_(\w+) (0x[0-9a-f]+)u", text)}
     expected = {"BASE": window.BASE, "BYTES": window.BYTES}
-    for name in ("SHELL", "INTC", "WIZARD", "MEMORY", "CONTROL", "MODULE"):
+    for name in ("SHELL", "INTC", "WIZARD", "MEMORY", "CONTROL", "MODULE", "ENGINE"):
         each = getattr(window, name)
         expected |= {f"{name}_OFFSET": each.offset, f"{name}_SIZE": each.bytes}
         expected |= {f"{name}_COUNT": each.count, f"{name}_STRIDE": each.stride} if each.count > 1 else {}

@@ -19,6 +19,7 @@ from eddy.board.profile import load_profile
 from eddy.board.signing import Trust, generate, load_key
 from eddy.core.errors import EddyError
 from eddy.trust import trusted
+from eddy_drivers.regs import window
 from eddy_sim.bitstreams import fits, modules
 from eddy_sim.build import module_build_hash
 from pynq.pl_server.hwh_parser import _HWHUltrascale
@@ -96,8 +97,9 @@ def json_image(path: Path) -> dict[str, Any]:
 @needs_tools
 def test_both_parsers_of_pynq_read_the_handoff_of_a_board(built: Path) -> None:
     parsed = RuntimeMetadataParser(Metadata(input=str(built / "package/eddy.hwh")))
+    assert parsed.ip_dict["icap_engine"]["phys_addr"] == window.BASE + window.ENGINE.offset
     slots = len(load_profile(BOARD).slots)
-    blocks = {"shell", "axi_intc_0"} | {
+    blocks = {"shell", "axi_intc_0", "icap_engine"} | {
         name for k in range(slots) for name in (f"slot_clk{k}", f"slot_ctrl{k}", f"slot{k}/module")
     }
     addressed = {name for name, details in parsed.ip_dict.items() if "phys_addr" in details}

@@ -94,6 +94,7 @@ def test_the_top_is_made_for_its_profile(board: str) -> None:
     assert set_ == {
         "NumSlots": len(profile.slots),
         "CacheBytes": profile.cache_bytes,
+        "Engine": 1,
         "MemRequests": profile.memory_requests,
         "MemBeats": profile.memory_beats,
     }

@@ -22,9 +22,9 @@ ARGUMENTS = (
 )
 
 
-def parse(tmp_path: Path, slots: int, shell_hz: float = 100e6) -> Any:
+def parse(tmp_path: Path, slots: int, shell_hz: float = 100e6, engine: bool = False) -> Any:
     file = tmp_path / "eddy.hwh"
-    file.write_text(overlay_hwh("eddy", "xck26-sfvc784-2LV-c", shell_hz, static_ips(slots, shell_hz)))
+    file.write_text(overlay_hwh("eddy", "xck26-sfvc784-2LV-c", shell_hz, static_ips(slots, shell_hz, engine)))
     return RuntimeMetadataParser(Metadata(input=str(file)))
 
 
@@ -40,6 +40,16 @@ def test_every_block_is_there_once(tmp_path: Path, slots: int) -> None:
     assert all(a + size <= b for (a, size), (b, _) in itertools.pairwise(ranges))
     assert parsed.ip_dict["slot_clk0"]["parameters"]["PRIM_IN_FREQ"] == "100.000000"
     assert parsed.ip_dict["shell"]["registers"]["CFG_STATUS"]["address_offset"] == 0x18
+
+
+@pytest.mark.parametrize("engine", [False, True])
+def test_an_engine_is_there_where_the_shell_has_one(tmp_path: Path, engine: bool) -> None:
+    parsed = parse(tmp_path, 10, engine=engine)
+    assert ("icap_engine" in parsed.ip_dict) == engine
+    if engine:
+        assert parsed.ip_dict["icap_engine"]["phys_addr"] == 0xA00E_0000
+        assert parsed.ip_dict["icap_engine"]["type"] == "eddy:ip:icap_engine:1.0"
+        assert parsed.ip_dict["icap_engine"]["registers"]["WINDOW_LAST"]["address_offset"] == 0x30
 
 
 @pytest.mark.parametrize("slots", [1, 4, 10])

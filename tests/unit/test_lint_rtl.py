@@ -14,11 +14,13 @@ from eddy_sim.toolchain import verilator_root
 
 HW = Path(__file__).resolve().parents[2] / "hw"
 LISTS = sorted([*HW.glob("ip/*/*.f"), *HW.glob("top/*/*.f")])
+ENGINES = ({"NumSlots": 1, "Engine": 1}, {"NumSlots": 10, "CacheBytes": 32768, "Engine": 1})
+"""Shells with a configuration engine."""
 SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
-    "shell": ({"NumSlots": 1}, {"NumSlots": 4}, {"NumSlots": 10}, {"NumSlots": 4, "CacheBytes": 32768}),
+    "shell": ({"NumSlots": 1}, {"NumSlots": 4}, {"NumSlots": 10}, {"NumSlots": 4, "CacheBytes": 32768}, *ENGINES),
     "mem_xbar": ({}, {"NumSlots": 1}, {"NumSlots": 10}),
     "system_cache": ({}, {"CacheBytes": 256, "Ways": 2, "Fetches": 2, "MaxWrites": 2, "MaxBeats": 2}),
-    "ctrl_xbar": ({}, {"NumSlots": 10}),
+    "ctrl_xbar": ({}, {"NumSlots": 10}, {"NumSlots": 10, "Engine": 1}),
     "gpu_cluster": ({}, {"Cores": 2, "Fpu": 1}, {"Cores": 2, "L2Bytes": 1024}),
 }
 """Parameters a top is checked with, where its own are not all there is."""

@@ -98,8 +98,10 @@ def _build_hash(module: ModuleManifest) -> str:
 
 
 def board_ips(profile: Profile) -> tuple[Ip, ...]:
-    """What answers in a board's static part: that of the simulated one but the counters of the simulated memory."""
-    return tuple(ip for ip in static_ips(len(profile.slots), profile.shell_hz) if ip.path != "memory_counters")
+    """What answers in a board's static part: the engine always, the simulated memory's counters never."""
+    return tuple(
+        ip for ip in static_ips(len(profile.slots), profile.shell_hz, engine=True) if ip.path != "memory_counters"
+    )
 
 
 def pack(board: Board, profile: Profile, built: Path, folder: Path, key: Ed25519PrivateKey | None) -> Packed:

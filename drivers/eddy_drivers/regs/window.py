@@ -19,5 +19,7 @@ MEMORY = Range(0x030000, 0x1000, 1, 0x1000)
 """Counters of the memory controller, where it has some."""
 CONTROL = Range(0x040000, 0x10000, 10, 0x10000)
 """Control bank of a slot."""
+ENGINE = Range(0x0E0000, 0x1000, 1, 0x1000)
+"""Configuration engine, where the shell has one."""
 MODULE = Range(0x100000, 0x10000, 10, 0x10000)
 """Registers of the module in a slot."""

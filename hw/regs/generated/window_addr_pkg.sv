@@ -18,6 +18,8 @@ package window_addr_pkg;
   parameter logic [31:0] ControlSize = 32'h00010000;
   parameter logic [31:0] ControlCount = 32'h0000000a;
   parameter logic [31:0] ControlStride = 32'h00010000;
+  parameter logic [31:0] EngineOffset = 32'h000e0000;
+  parameter logic [31:0] EngineSize = 32'h00001000;
   parameter logic [31:0] ModuleOffset = 32'h00100000;
   parameter logic [31:0] ModuleSize = 32'h00010000;
   parameter logic [31:0] ModuleCount = 32'h0000000a;

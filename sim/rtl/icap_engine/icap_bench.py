@@ -14,7 +14,7 @@ from cocotb.triggers import ClockCycles, FallingEdge
 from eddy_drivers.regs import icap_engine as regs
 from eddy_drivers.regs.base import Register
 from eddy_sim.axi_fields import AX
-from icape3_model import DESYNC, SYNC, WRITE_CMD, Icape3
+from eddy_sim.icape3 import DESYNC, SYNC, WRITE_CMD, Icape3
 
 BASE = 0x4000_0000
 NOOP = 0x20000000

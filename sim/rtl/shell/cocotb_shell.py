@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import random
+import zlib
 from typing import Any
 
 import cocotb
 from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiResp
-from eddy_drivers.regs import axi_intc, shell, slot_ctrl, window
+from eddy_drivers.regs import axi_intc, icap_engine, shell, slot_ctrl, window
+from eddy_drivers.regs.base import Register
 from eddy_drivers.regs.slot_ctrl import Cause
+from eddy_sim.icape3 import DESYNC, SYNC, WRITE_CMD, Icape3
 from shell_system import SHELL_PS, System, started
 
 MODULE = (window.MODULE.at(0), window.MODULE.at(1))
@@ -226,6 +229,121 @@ async def a_flooding_slot_leaves_the_other_its_share(dut: Any) -> None:
     # 8 bytes a cycle at most, of which the other takes 2: the reader keeps three quarters, less its own slower clock.
     assert 32768 / alone > 8 * SHELL_PS / 13700 * 0.6
     assert sum(size for _, size in admitted) == 12 * 4096
+
+
+class Engine:
+    """The configuration engine, and the device behind its port."""
+
+    def __init__(self, system: System) -> None:
+        self.system, self.port = system, Icape3()
+        self.beats: dict[int, int] = {}
+        cocotb.start_soon(self._device())
+        cocotb.start_soon(self._watch())
+
+    async def _device(self) -> None:
+        dut, port = self.system.dut, self.port
+        while True:
+            await RisingEdge(dut.clk_i)
+            port.edge(int(dut.icap_csib_o.value), int(dut.icap_rdwrb_o.value), int(dut.icap_i_o.value))
+            dut.cfg_avail_i.value, dut.cfg_prdone_i.value = int(port.avail), int(port.prdone)
+            dut.cfg_prerror_i.value, dut.icap_o_i.value = int(port.prerror), port.o
+
+    async def _watch(self) -> None:
+        """Beats that each of those who ask for memory read."""
+        dut = self.system.dut
+        while True:
+            await RisingEdge(dut.clk_i)
+            if dut.m_axi_arvalid.value == 1 and dut.m_axi_arready.value == 1:
+                who = int(dut.m_axi_aruser.value) >> 4
+                assert int(dut.m_axi_arid.value) >> 4 == who
+                self.beats[who] = self.beats.get(who, 0) + int(dut.m_axi_arlen.value) + 1
+
+    async def put(self, register: Register, **fields: int) -> None:
+        await self.system.write(window.ENGINE.offset + register.offset, register.encode(**fields))
+
+    async def get(self, register: Register) -> dict[str, int]:
+        return register.decode(await self.system.read(window.ENGINE.offset + register.offset))
+
+    async def begin(self, address: int, words: list[int], last: int | None = None) -> None:
+        data = b"".join(word.to_bytes(4, "little") for word in words)
+        self.system.ram.write(address, data)
+        await self.put(icap_engine.SOURCE, place=address >> 7)
+        await self.put(icap_engine.SOURCE_WORDS, words=len(words))
+        await self.put(icap_engine.IMAGE_WORDS, words=len(words))
+        await self.put(icap_engine.CRC, crc=zlib.crc32(data))
+        await self.put(icap_engine.WINDOW_FIRST, page=address >> 12)
+        await self.put(icap_engine.WINDOW_LAST, page=(address + len(data) - 1 if last is None else last) >> 12)
+        await self.put(icap_engine.IRQ, ended=1)
+        await self.put(icap_engine.CONTROL, start=1)
+
+    async def ended(self) -> icap_engine.Cause:
+        while not (await self.get(icap_engine.STATUS))["ended"]:
+            pass
+        assert self.system.dut.irq_o.value == 1, "through the interrupt controller"
+        await self.put(icap_engine.STATUS, ended=1)
+        return icap_engine.Cause((await self.get(icap_engine.STATUS))["cause"])
+
+
+def image(rng: random.Random, words: int) -> list[int]:
+    """So many words that a device takes for a partial image."""
+    return [SYNC, *(rng.getrandbits(31) for _ in range(words - 4)), WRITE_CMD, DESYNC, 0x20000000]
+
+
+async def with_engine(dut: Any) -> tuple[System, Engine]:
+    """Both slots open, and the engine's end of a load at the interrupt line."""
+    system = await ready(dut)
+    engine = Engine(system)
+    await system.cycles(10)
+    await system.write(window.INTC.offset + axi_intc.IER.offset, 1 << axi_intc.Input.CONFIGURATION)
+    await system.write(window.INTC.offset + axi_intc.MER.offset, 3)
+    return system, engine
+
+
+@cocotb.test()
+async def the_engine_takes_an_image_from_memory_to_the_port(dut: Any) -> None:
+    system, engine = await with_engine(dut)
+    identity = icap_engine.ID.decode(await system.read(window.ENGINE.offset))
+    assert identity == icap_engine.ID.decode(icap_engine.ID.reset)
+    words = image(random.Random(5), 600)
+    await engine.begin(0x380000, words)
+    assert await engine.ended() is icap_engine.Cause.NONE
+    assert engine.port.words == words
+    assert engine.beats == {2: 300}, "the engine is the slot after the last"
+    engine.port.words.clear()
+    await engine.begin(0x380000, words, last=0x37FFFF)
+    assert await engine.ended() is icap_engine.Cause.OUTSIDE_WINDOW
+    assert SYNC not in engine.port.words
+    assert engine.beats == {2: 300}, "nothing more was read"
+    # A slot's window is none of the engine's, and the engine's none of a slot's.
+    answer = await system.dma[0].read(0x380000, 8)
+    assert answer.resp == AxiResp.SLVERR
+
+
+@cocotb.test()
+async def a_load_leaves_the_slots_their_share(dut: Any) -> None:
+    """While an image is loaded a slot loses no more than the engine's regulator admits, and a flood delays the load."""
+    system, engine = await with_engine(dut)
+
+    async def reading(slot: int) -> float:
+        before = cocotb.utils.get_sim_time("ps")
+        await system.dma[slot].read(slot << 20, 16384)
+        return float(cocotb.utils.get_sim_time("ps") - before) / SHELL_PS
+
+    alone = await reading(1)
+    words = image(random.Random(6), 8000)
+    begin = cocotb.utils.get_sim_time("ps")
+    await engine.begin(0x380000, words)
+    beside = await reading(1)
+    assert (await engine.get(icap_engine.STATUS))["busy"], "the load went on all the while"
+    # 8 bytes a cycle, of which the engine takes 4 at most; the slot's clock is slower than the shell's.
+    assert beside < alone * 1.5
+    flood = [cocotb.start_soon(system.dma[0].read(n << 12, 4096)) for n in range(10)]
+    assert await engine.ended() is icap_engine.Cause.NONE
+    assert engine.port.words == words
+    took = (cocotb.utils.get_sim_time("ps") - begin) / SHELL_PS
+    assert len(words) <= took < 3 * len(words)
+    for task in flood:
+        await with_timeout(task, 2, "ms")
 
 
 @cocotb.test()

@@ -1,4 +1,4 @@
-/// A shell of two slots whose boundaries have names of their own, so that bus drivers attach by prefix.
+/// A shell of two slots and a configuration engine whose boundaries have names of their own, so that bus drivers attach by prefix.
 module shell_bench (
   input  logic clk_i,
   input  logic rst_ni,
@@ -31,6 +31,10 @@ module shell_bench (
   input  logic cfg_avail_i,
   input  logic cfg_prdone_i,
   input  logic cfg_prerror_i,
+  output logic icap_csib_o,
+  output logic icap_rdwrb_o,
+  output logic [31:0] icap_i_o,
+  input  logic [31:0] icap_o_i,
   output logic s_axil_awready,
   output logic s_axil_wready,
   output logic [1:0] s_axil_bresp,
@@ -195,6 +199,7 @@ module shell_bench (
 
   shell #(
     .NumSlots(2),
+    .Engine(1'b1),
     .BuildHash(64'h0123_4567_89AB_CDEF)
   ) u_shell (
     .clk_i,
@@ -205,6 +210,7 @@ module shell_bench (
     // verilator lint_off PINCONNECTEMPTY
     .bus_wake_o(),
     .path_wake_o(),
+    .engine_busy_o(),
     // verilator lint_on PINCONNECTEMPTY
     .slot_clk_i({slot1_clk_i, slot0_clk_i}),
     .slot_rst_no({slot1_rst_no, slot0_rst_no}),
@@ -268,6 +274,10 @@ module shell_bench (
     .cfg_avail_i,
     .cfg_prdone_i,
     .cfg_prerror_i,
+    .icap_csib_o,
+    .icap_rdwrb_o,
+    .icap_i_o,
+    .icap_o_i,
     .slot_s_axil_awaddr({slot1_s_axil_awaddr, slot0_s_axil_awaddr}),
     .slot_s_axil_awprot({slot1_s_axil_awprot, slot0_s_axil_awprot}),
     .slot_s_axil_awvalid({slot1_s_axil_awvalid, slot0_s_axil_awvalid}),

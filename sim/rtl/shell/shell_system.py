@@ -34,7 +34,7 @@ class System:
     async def start(self) -> None:
         """Start the clocks and come out of reset."""
         dut = self.dut
-        for name in ("cfg_avail_i", "cfg_prdone_i", "cfg_prerror_i", "slot0_irq_i", "slot1_irq_i"):
+        for name in ("cfg_avail_i", "cfg_prdone_i", "cfg_prerror_i", "icap_o_i", "slot0_irq_i", "slot1_irq_i"):
             getattr(dut, name).value = 0
         dut.rst_ni.value = 0
         Clock(dut.clk_i, SHELL_PS, "ps").start()

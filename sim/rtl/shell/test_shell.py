@@ -19,6 +19,8 @@ TESTS = (
     "a_lost_clock_harms_nobody_else",
     "a_write_without_data_holds_up_nobody_else",
     "a_flooding_slot_leaves_the_other_its_share",
+    "the_engine_takes_an_image_from_memory_to_the_port",
+    "a_load_leaves_the_slots_their_share",
     "the_monitor_counts_what_went_by",
     "a_slot_can_be_swapped_in_mid_burst",
     "an_idle_shell_is_still",

@@ -11,8 +11,10 @@ module ctrl_xbar
 #(
   /// Slots, as many as the address map has control banks at the most.
   parameter int unsigned NumSlots = 1,
-  /// Banks: shell, interrupt controller, one control bank a slot, one module window a slot.
-  parameter int unsigned NumBanks = 2 + 2 * NumSlots
+  /// Whether there is a configuration engine.
+  parameter bit          Engine = 1'b0,
+  /// Banks: shell, interrupt controller, one control bank a slot, one module window a slot, the engine's.
+  parameter int unsigned NumBanks = 2 + 2 * NumSlots + 32'(Engine)
 ) (
   input  logic                clk_i,
   /// Synchronous reset, active low.
@@ -54,6 +56,7 @@ module ctrl_xbar
   localparam logic [7:0] IntcPage = IntcOffset[23:16];
   localparam logic [7:0] ControlPage = ControlOffset[23:16];
   localparam logic [7:0] ModulePage = ModuleOffset[23:16];
+  localparam logic [7:0] EnginePage = EngineOffset[23:16];
 
   typedef logic [BankWidth-1:0] bank_t;
   typedef enum logic [1:0] {
@@ -102,6 +105,9 @@ module ctrl_xbar
       end else if (page >= ModulePage && page < ModulePage + 8'(NumSlots)) begin
         hit = 1'b1;
         bank = bank_t'(page - (ModulePage - 8'(2 + NumSlots)));
+      end else if (Engine && page == EnginePage) begin
+        hit = 1'b1;
+        bank = bank_t'(NumBanks - 1);
       end
     end
   end

@@ -23,6 +23,8 @@ module icap_engine
   output logic        err_o,
   output logic [31:0] rdata_o,
   output logic        irq_o,
+  /// A load is under way.
+  output logic        busy_o,
 
   /// Memory: reads only.
   output ax_t         ar_o,
@@ -87,7 +89,7 @@ module icap_engine
     .control_abort_o(abort),
     .mode_compressed_o(compressed),
     .mode_rehearse_o(rehearse),
-    .status_busy_i(state_q != Idle),
+    .status_busy_i(busy_o),
     .status_ended_set_i(ended_set),
     .status_ended_o(ended),
     .status_memory_idle_i(memory_idle),
@@ -261,18 +263,19 @@ module icap_engine
     end
   end
 
-  // Down to 0 since the last word, or since the port's state changed.
+  // Down to 0 since the last word, or since the port's state changed. At rest nothing counts.
   logic waits_q, writes_q;
   always_ff @(posedge clk_i) begin
     waits_q <= waits;
     writes_q <= writes;
     if (start || wrote || waits != waits_q || writes != writes_q) waited_q <= timeout;
-    else if (!late) waited_q <= waited_q - 24'd1;
+    else if (!late && state_q == Run) waited_q <= waited_q - 24'd1;
     if (start) crc_q <= '1;
     else if (wrote) crc_q <= crc_next(crc_q, word);
   end
 
   assign irq_o = ended && irq_ended;
+  assign busy_o = state_q != Idle;
 
   logic unused;
   assign unused = ^{regulated.aw, regulated.aw_valid, regulated.w, regulated.w_valid, regulated.b_ready, regulated.r_ready,

@@ -160,9 +160,19 @@ module mem_xbar
   assign r_take = r_valid_i && r_ready_o;
   assign b_slot = slot_t'(b_slot_i);
   // Of a length, beats are one more: those that go and those that come each add one as they are taken together.
-  assign aw_beats = aw_take ? beats_t'(slot_aw_i[aw_next].len[3:0]) : '0;
-  assign ar_beats = ar_take ? beats_t'(slot_ar_i[ar_next].len[3:0]) : '0;
   assign b_beats = b_take ? beats_t'(write_len_q[{b_slot, len_out_q[b_slot]}]) + beats_t'(1) : '0;
+
+  // By a bit a slot, not by its number, which would come later.
+  always_comb begin
+    aw_beats = '0;
+    ar_beats = '0;
+    if (aw_take) begin
+      for (int i = 0; i < NumSlots; i++) if (aw_chosen[i]) aw_beats |= beats_t'(slot_aw_i[i].len[3:0]);
+    end
+    if (ar_take) begin
+      for (int i = 0; i < NumSlots; i++) if (ar_chosen[i]) ar_beats |= beats_t'(slot_ar_i[i].len[3:0]);
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

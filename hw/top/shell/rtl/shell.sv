@@ -6,7 +6,11 @@
 /// the registers of its module (`window_addr_pkg`, from hw/regs/top/window.rdl). Anything else is answered with poison,
 /// never left without an answer. Clocking wizards are beside the shell, not in it.
 ///
-/// Toward memory, the slot is in the upper four bits of id and user, the module's own id and context in the lower.
+/// With `Engine`, a configuration engine takes images from memory to ICAPE3, which is beside the shell: it asks for memory
+/// in turn with the slots, as one more of them, and answers in a bank of its own.
+///
+/// Toward memory, the slot is in the upper four bits of id and user, the module's own id and context in the lower; the
+/// engine counts as the slot after the last.
 /// Every output is a flop of its clock. In an idle cycle `u_shell_bank.cycles_q` is the only register that changes.
 module shell
   import eddy_pkg::*;
@@ -18,6 +22,8 @@ module shell
   /// Bytes of the cache that the slots share, a power of two; 0: none. And its ways.
   parameter int unsigned CacheBytes = 0,
   parameter int unsigned CacheWays = 4,
+  /// Whether there is a configuration engine.
+  parameter bit          Engine = 1'b0,
   /// Requests of one slot, and of all together, that may be with memory in each direction: a power of two.
   parameter int unsigned MemRequests = 8,
   /// Beats that may be with memory in each direction when a further request goes.
@@ -34,10 +40,17 @@ module shell
   `AXI_PORTS(m_axi, 8, 40, 64, output logic, input logic),
   `AXI_ATTRIBUTE_PORTS(m_axi, 8, output logic),
 
-  /// Configuration port (ICAPE3: AVAIL, PRDONE, PRERROR), of any clock.
+  /// Configuration port (ICAPE3: AVAIL, PRDONE, PRERROR), of any clock; of `clk_i` with an engine.
   input  logic cfg_avail_i,
   input  logic cfg_prdone_i,
   input  logic cfg_prerror_i,
+  /// The engine's pins of it (ICAPE3: CSIB, RDWRB, I, O), of `clk_i`; closed where there is none.
+  output logic        icap_csib_o,
+  output logic        icap_rdwrb_o,
+  output logic [31:0] icap_i_o,
+  input  logic [31:0] icap_o_i,
+  /// The engine has a load under way. For simulators alone, which need not ask it in every cycle.
+  output logic        engine_busy_o,
   /// To the processor.
   output logic irq_o,
 
@@ -62,12 +75,14 @@ module shell
     $fatal(1, "shell: NumSlots must be 1 to 10");
   end
 
-  // Banks of the CPU's window: shell, interrupts, control banks, modules.
-  localparam int unsigned NumBanks = 2 + 2 * NumSlots;
+  // Banks of the CPU's window: shell, interrupts, control banks, modules, engine.
+  localparam int unsigned NumBanks = 2 + 2 * NumSlots + 32'(Engine);
+  // Who asks for memory: slots, engine.
+  localparam int unsigned NumPorts = NumSlots + 32'(Engine);
 
   logic [NumBanks-1:0] sel, ack, err, fail;
   logic [31:0] rdata [NumBanks];
-  logic write, slverr, miss, cfg_irq;
+  logic write, slverr, miss, cfg_irq, engine_irq;
   logic [15:0] addr;
   logic [2:0] prot;
   logic [31:0] wdata;
@@ -77,11 +92,11 @@ module shell
   logic [NumSlots-1:0] slot_irq, slot_fault_irq;
   logic [31:0] interrupts;
 
-  ax_t mem_aw [NumSlots];
-  ax_t mem_ar [NumSlots];
-  w_t mem_w [NumSlots];
-  logic [NumSlots-1:0] mem_aw_valid, mem_aw_ready, mem_w_valid, mem_w_ready, mem_b_valid;
-  logic [NumSlots-1:0] mem_ar_valid, mem_ar_ready, mem_r_valid;
+  ax_t mem_aw [NumPorts];
+  ax_t mem_ar [NumPorts];
+  w_t mem_w [NumPorts];
+  logic [NumPorts-1:0] mem_aw_valid, mem_aw_ready, mem_w_valid, mem_w_ready, mem_b_valid;
+  logic [NumPorts-1:0] mem_ar_valid, mem_ar_ready, mem_r_valid;
   w_t w;
 
   // Between the crossbar and memory, or the cache: requests, and answers with whose they are.
@@ -105,7 +120,8 @@ module shell
   assign bus_wake_o = !rst_ni || ack != '0;
 
   ctrl_xbar #(
-    .NumSlots(NumSlots)
+    .NumSlots(NumSlots),
+    .Engine(Engine)
   ) u_ctrl_xbar (
     .clk_i(bus_clk_i),
     .rst_ni,
@@ -163,7 +179,7 @@ module shell
     interrupts = '0;
     interrupts[axi_intc_regs_pkg::InputModule+:NumSlots] = slot_irq;
     interrupts[axi_intc_regs_pkg::InputFault+:NumSlots] = slot_fault_irq;
-    interrupts[axi_intc_regs_pkg::InputConfiguration] = cfg_irq;
+    interrupts[axi_intc_regs_pkg::InputConfiguration] = cfg_irq || engine_irq;
   end
 
   axi_intc u_axi_intc (
@@ -311,8 +327,57 @@ module shell
     assign slot_m_axi_rvalid[k] = slot_rsp.r_valid;
   end
 
+  if (Engine) begin : gen_engine
+    localparam int unsigned Port = NumSlots;
+
+    icap_engine u_engine (
+      .clk_i,
+      .rst_ni,
+      .sel_i(sel[NumBanks-1]),
+      .write_i(write),
+      .addr_i(addr),
+      .wdata_i(wdata),
+      .wstrb_i(wstrb),
+      .ack_o(ack[NumBanks-1]),
+      .err_o(err[NumBanks-1]),
+      .rdata_o(rdata[NumBanks-1]),
+      .irq_o(engine_irq),
+      .busy_o(engine_busy_o),
+      .ar_o(mem_ar[Port]),
+      .ar_valid_o(mem_ar_valid[Port]),
+      .ar_ready_i(mem_ar_ready[Port]),
+      .r_i(r),
+      .r_valid_i(mem_r_valid[Port]),
+      .csib_o(icap_csib_o),
+      .rdwrb_o(icap_rdwrb_o),
+      .i_o(icap_i_o),
+      .o_i(icap_o_i),
+      .avail_i(cfg_avail_i),
+      .prdone_i(cfg_prdone_i),
+      .prerror_i(cfg_prerror_i)
+    );
+
+    assign fail[NumBanks-1] = 1'b0;
+    assign mem_aw[Port] = '0;
+    assign mem_aw_valid[Port] = 1'b0;
+    assign mem_w[Port] = '0;
+    assign mem_w_valid[Port] = 1'b0;
+
+    logic unused;
+    assign unused = ^{mem_aw_ready[Port], mem_w_ready[Port], mem_b_valid[Port]};
+  end else begin : gen_no_engine
+    assign engine_irq = 1'b0;
+    assign engine_busy_o = 1'b0;
+    assign icap_csib_o = 1'b1;
+    assign icap_rdwrb_o = 1'b1;
+    assign icap_i_o = '0;
+
+    logic unused;
+    assign unused = ^icap_o_i;
+  end
+
   mem_xbar #(
-    .NumSlots(NumSlots),
+    .NumSlots(NumPorts),
     .MaxWrites(MemRequests),
     .MaxReads(MemRequests),
     .MaxBeats(MemBeats)
@@ -400,7 +465,8 @@ module shell
       .r_i({m_axi_rid[3:0], m_axi_rdata, m_axi_rresp, m_axi_rlast}),
       .r_slot_i(m_axi_rid[7:4]),
       .r_valid_i(m_axi_rvalid),
-      .force_i(cache_force),
+      // An image is read once: it would only drive out what slots read again.
+      .force_i(cache_force & ~(16'(Engine) << NumSlots)),
       .flush_i(cache_flush),
       .flush_first_i(cache_flush_first),
       .flush_last_i(cache_flush_last),

@@ -8,6 +8,7 @@ module zcu104 #(
     .NumSlots(4),
     .BuildHash(BuildHash),
     .CacheBytes(0),
+    .Engine(1),
     .MemRequests(8),
     .MemBeats(32)
   ) u_zynqmp ();

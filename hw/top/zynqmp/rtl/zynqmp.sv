@@ -11,11 +11,14 @@ module zynqmp #(
   parameter logic [63:0] BuildHash = '0,
   /// As the shell's, from the board's profile.
   parameter int unsigned CacheBytes = 0,
+  parameter bit          Engine = 1'b1,
   parameter int unsigned MemRequests = 8,
   parameter int unsigned MemBeats = 32
 ) ();
 
   logic clk, rst_n, irq, cfg_avail, cfg_prdone, cfg_prerror;
+  logic icap_csib, icap_rdwrb;
+  logic [31:0] icap_i, icap_o;
   `AXIL_NETS(ps, 24, logic)
 
   // To wizard k; the last one: the shell.
@@ -37,6 +40,10 @@ module zynqmp #(
     `AXIL_CONNECT(m_axil, ps,),
     `AXI_CONNECT(s_axi, mem,),
     .irq_i(irq),
+    .icap_csib_i(icap_csib),
+    .icap_rdwrb_i(icap_rdwrb),
+    .icap_i_i(icap_i),
+    .icap_o_o(icap_o),
     .cfg_avail_o(cfg_avail),
     .cfg_prdone_o(cfg_prdone),
     .cfg_prerror_o(cfg_prerror)
@@ -52,13 +59,14 @@ module zynqmp #(
   );
 
   // For simulators alone.
-  logic bus_wake;
+  logic bus_wake, engine_busy;
   logic [NumSlots-1:0] path_wake;
 
   shell #(
     .NumSlots(NumSlots),
     .BuildHash(BuildHash),
     .CacheBytes(CacheBytes),
+    .Engine(Engine),
     .MemRequests(MemRequests),
     .MemBeats(MemBeats)
   ) u_shell (
@@ -71,6 +79,11 @@ module zynqmp #(
     .cfg_avail_i(cfg_avail),
     .cfg_prdone_i(cfg_prdone),
     .cfg_prerror_i(cfg_prerror),
+    .icap_csib_o(icap_csib),
+    .icap_rdwrb_o(icap_rdwrb),
+    .icap_i_o(icap_i),
+    .icap_o_i(icap_o),
+    .engine_busy_o(engine_busy),
     .irq_o(irq),
     .bus_clk_i(clk),
     .bus_wake_o(bus_wake),
@@ -114,7 +127,7 @@ module zynqmp #(
   logic unused;
   assign unused = ^{
     mem_awcache, mem_awprot, mem_awqos, mem_awuser, mem_arcache, mem_arprot, mem_arqos, mem_aruser, bus_wake, path_wake,
-    locked
+    engine_busy, locked
   };
 
 endmodule

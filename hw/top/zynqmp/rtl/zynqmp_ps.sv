@@ -1,7 +1,7 @@
 `include "axi_ports.svh"
 
 /// The processing system and what joins it to the fabric: clock and reset, register accesses, memory, one interrupt, and
-/// the state of the configuration port.
+/// the fabric's configuration port.
 ///
 /// M_AXI_HPM0_FPD is 32 bits wide and S_AXI_HP0_FPD 64; both lie in the lower bits of the primitive's 128, the width being
 /// a setting of the processing system (UG1085, "PS-PL AXI Interfaces"), which software makes from the `.hwh`.
@@ -19,6 +19,10 @@ module zynqmp_ps (
 
   input  logic irq_i,
   /// Configuration port (ICAPE3), of its clock, `clk_o`.
+  input  logic        icap_csib_i,
+  input  logic        icap_rdwrb_i,
+  input  logic [31:0] icap_i_i,
+  output logic [31:0] icap_o_o,
   output logic cfg_avail_o,
   output logic cfg_prdone_o,
   output logic cfg_prerror_o
@@ -146,21 +150,20 @@ module zynqmp_ps (
     .m_axi_arlock(hp_arlock)
   );
 
-  // Images come through the processor's port (PCAP); this one tells how a load went, and is never written.
-  logic [31:0] icap_data;
-
+  // Which of this port and the processor's (PCAP) has the device is a setting of the processing system (CSU, PCAP_CTRL);
+  // the status lines tell how a load went through either.
   ICAPE3 u_icap (
     .CLK(clk_o),
-    .CSIB(1'b1),
-    .RDWRB(1'b1),
-    .I('0),
-    .O(icap_data),
+    .CSIB(icap_csib_i),
+    .RDWRB(icap_rdwrb_i),
+    .I(icap_i_i),
+    .O(icap_o_o),
     .AVAIL(cfg_avail_o),
     .PRDONE(cfg_prdone_o),
     .PRERROR(cfg_prerror_o)
   );
 
   logic unused;
-  assign unused = ^{pl_clk[3:1], emio_gpio[94:0], gp_wdata_rest, gp_wstrb_rest, hp_rdata_rest, icap_data};
+  assign unused = ^{pl_clk[3:1], emio_gpio[94:0], gp_wdata_rest, gp_wstrb_rest, hp_rdata_rest};
 
 endmodule
