@@ -38,6 +38,8 @@ def test_the_wizard_sets_a_rate_and_says_when_it_is_stable() -> None:
     with SimBoard(tiny()) as board:
         assert board.read32(wizard(0, FEEDBACK)) == 0x0A01
         set_divide(board, 0, 12, 500)
+        assert board.read32(wizard(0, STATUS)) == 1, "what it says of the clock before"
+        board.step_until_fs(board.now_fs + MS // 1000)
         assert board.read32(wizard(0, STATUS)) == 0
         assert edges(board, 0, MS // 1000) == 0, "a clock that is not locked does not run"
         board.step_until_fs(board.now_fs + MS)

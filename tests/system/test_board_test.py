@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,15 +15,19 @@ from typing import Any, cast
 import pytest
 from contract.harness import Harness, opened
 from eddy.board.board_test import ITEM_MODULE, LEFT_OUT, Surroundings, canonical, report, run
+from eddy.board.board_test_dram import DRAM_MAP, PROBE, SIMULATED, dram_map
 from eddy.board.board_test_past import CLOCKS, DAMAGED, damaged_image, highest_clocks, highest_right
 from eddy.board.board_test_steps import StepOutcome, StepReport, load, load_failure
+from eddy.board.dram_finder import planned_map
+from eddy.board.factory import open_device
 from eddy.board.known_answers import known_answers, wrong
 from eddy.board.port import BoardPort, SlotPhase
 from eddy.board.profile import load_profile
-from eddy.board.signing import generate, load_key
+from eddy.board.signing import Trust, generate, load_key
 from eddy.core.slots import Image
-from eddy_sim import bitfile, faults
+from eddy_sim import bitfile, bitstreams, faults
 from eddy_sim.board import SimBoard
+from eddy_sim.device import SimClock, SimDevice
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]
 MODULES = (ITEM_MODULE, "quantize")
@@ -56,7 +62,7 @@ def test_a_good_board_passes_what_can_be_run_and_names_the_rest(harness: Harness
     passed = {name for name, step in found.items() if step.outcome is StepOutcome.PASS}
     assert passed == {"shell", "images", "memory", "load time", "coherency", "swaps"}
     left = {name for name, step in found.items() if step.outcome is StepOutcome.NOT_RUN}
-    assert left == {"time", "temperature", "power", *(step.step for step in LEFT_OUT)}
+    assert left == {"time", "temperature", "power", DRAM_MAP, *(step.step for step in LEFT_OUT)}
     assert all(found[name].found for name in left), "each says why"
     planned = harness.board.describe().configuration_bytes_per_s
     assert found["load time"].measured["bytes_per_s"] == pytest.approx(planned, rel=0.05)
@@ -224,3 +230,54 @@ def test_the_command_goes_past_checks_only_where_told_and_in_its_own_process(har
     assert done.returncode == 1
     assert (steps[DAMAGED]["outcome"], steps[DAMAGED]["measured"]) == ("PASS", {"prerror": 1.0})
     assert (steps[CLOCKS]["outcome"], [*steps[CLOCKS]["measured"]]) == ("PASS", [f"{ITEM_MODULE}_slot0_hz"])
+
+
+@contextlib.contextmanager
+def memory_of(**dram: Any) -> Iterator[BoardPort]:
+    """A board whose memory is another than its profile says."""
+    profile = load_profile("tiny")
+    other = dataclasses.replace(profile, dram=dataclasses.replace(profile.dram, **dram))
+    files = bitstreams.list_or_build(profile)
+    device = SimDevice(other, coherent=False)
+    board = open_device(files.overlay, device, SimClock(device), other, files.overlay.parent, Trust(False))
+    try:
+        yield board
+    finally:
+        board.release()
+
+
+@pytest.mark.parametrize(
+    "dram",
+    [{}, {"hashing": True}, {"hashing": True, "banks": 4, "channels": 2}, {"row_bytes": 4096, "banks": 32}],
+    ids=["as planned", "hashed", "two channels", "other rows"],
+)
+def test_the_address_map_of_memory_is_found(dram: dict[str, Any]) -> None:
+    planned = load_profile("tiny").dram
+    actual = dataclasses.replace(planned, **dram)
+    with memory_of(**dram) as board:
+        found = dram_map(board, planned, SIMULATED)
+        assert board.state().buffers == ()
+    assert found.outcome is StepOutcome.PASS, found.found
+    assert found.measured["units"] == actual.banks * actual.channels
+    assert (found.measured["row_bytes"], found.measured["explained"]) == (actual.row_bytes, 1.0)
+    assert found.measured["as_planned"] == float(not dram)
+    masks = {int(value) for name, value in found.measured.items() if name.startswith("unit_bit_")}
+    assert masks == {*planned_map(actual, (1 << 23) - (1 << 6)).unit_masks}
+    assert ("as the profile says" in found.found) == (not dram)
+
+
+def test_memory_that_shows_no_rows_gives_no_map() -> None:
+    with memory_of(rcd_ns=0.0, rp_ns=0.0, ras_ns=0.0) as board:
+        found = dram_map(board, load_profile("tiny").dram, SIMULATED)
+    assert (found.outcome, found.measured) == (StepOutcome.NOT_RUN, {})
+    assert "no pair is slower" in found.found
+
+
+def test_pairs_that_follow_no_map_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    from eddy.board import board_test_dram
+
+    chance = random.Random(4)
+    monkeypatch.setattr(board_test_dram._Pairs, "slow", lambda self, difference: chance.random() < 0.3)
+    with memory_of() as board:
+        assert dram_map(board, load_profile("tiny").dram, SIMULATED).outcome is StepOutcome.FAIL
+        assert PROBE in {image.module for image in board.images()}

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from eddy.board.board_test_dram import DRAM_MAP, HARDWARE, SIMULATED, dram_map
 from eddy.board.board_test_past import CLOCKS, DAMAGED, damaged_image, highest_clocks
 from eddy.board.board_test_steps import StepOutcome, StepReport, load, load_failure, next_event
 from eddy.board.past_checks import PastChecks
 from eddy.board.port import Access, BoardEvent, BoardPort, EventKind, Grant, Launch
+from eddy.board.profile import load_profile
 from eddy.core.errors import EddyError
 
 ITEM_MODULE = "level_shift"
@@ -63,6 +65,7 @@ def run(board: BoardPort, swaps: int, around: Surroundings, past: PastChecks | N
         ("load time", lambda: _load_time(board)),
         ("coherency", lambda: _coherency(board)),
         ("swaps", lambda: _swaps(board, swaps)),
+        (DRAM_MAP, lambda: _dram_map(board, around)),
         ("temperature", lambda: _temperature(around.sysfs)),
         ("power", lambda: _power(around.sysfs)),
     )
@@ -76,23 +79,18 @@ def run(board: BoardPort, swaps: int, around: Surroundings, past: PastChecks | N
             yield step()
         except EddyError as error:
             yield StepReport(name, StepOutcome.FAIL, f"{error.code}: {error.message}")
-    yield from LEFT_OUT if past is None else LEFT_OUT[len(_PAST) :]
+    if past is None:
+        yield from LEFT_OUT
 
 
-_PAST = tuple(
+LEFT_OUT = tuple(
     StepReport(step, StepOutcome.NOT_RUN, f"{why}: say --past-checks, with boardd stopped, on a board without tenants")
     for step, why in (
         (DAMAGED, "takes a damaged bitstream past the checks of boardd"),
         (CLOCKS, "clocks modules above the rate they were built for"),
     )
 )
-LEFT_OUT = (
-    *_PAST,
-    StepReport(
-        "DRAM address map", StepOutcome.NOT_RUN, "`eddy calibrate` measures row hits; the map is compared by hand"
-    ),
-)
-"""What is not run unless it is asked for, or at all, so that nobody takes it for passed."""
+"""What is not run unless it is asked for, so that nobody takes it for passed."""
 
 
 def report(board: BoardPort, steps: tuple[StepReport, ...], at_unix_s: float) -> dict[str, Any]:
@@ -231,6 +229,13 @@ def _swaps(board: BoardPort, swaps: int) -> StepReport:
     longest = sorted(times)[-max(1, len(times) // 100)]
     measured = {"swaps": float(swaps), "mean_s": statistics.fmean(times), "p99_s": longest}
     return StepReport("swaps", StepOutcome.PASS, f"{swaps} of {swaps} loads came up", measured)
+
+
+def _dram_map(board: BoardPort, around: Surroundings) -> StepReport:
+    profile = load_profile(board.describe().profile)
+    if profile.cache_bytes:
+        return StepReport(DRAM_MAP, StepOutcome.NOT_RUN, "a cache in front of memory answers reads of the same words")
+    return dram_map(board, profile.dram, SIMULATED if around.sleep is None else HARDWARE)
 
 
 def _temperature(sysfs: Path) -> StepReport:
