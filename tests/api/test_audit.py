@@ -133,6 +133,33 @@ def test_the_head_is_checked_and_one_kept_elsewhere_finds_what_the_files_cannot(
     assert "is no head" in problem(server, entries, "nonsense")
 
 
+@pytest.mark.parametrize(
+    ("kept", "head", "found"),
+    [
+        (3, "as it was", "entries 4 to 5 were cut off"),
+        (3, "gone", "audit.head is missing"),
+        (3, "garbage", "audit.head is not what was written"),
+        (0, "as it was", "entries 1 to 5 were cut off"),
+    ],
+)
+def test_what_is_noted_later_does_not_hide_that_entries_were_cut_off(
+    server: Any, kept: int, head: str, found: str
+) -> None:
+    written(server)
+    path = server.store.blobs.folder.parent / HEAD
+    if head != "as it was":
+        path.unlink()
+    if head == "garbage":
+        path.write_text("x\n")
+    with server.store._db.transaction() as db:
+        db.execute("DROP TRIGGER audit_is_not_cut")
+        db.execute("DELETE FROM audit WHERE seq > ?", (kept,))
+    written(server, 2)
+    verdict = verify(server.store.audit.entries(), read_head(path.parent), SIGN)
+    assert [found in each for each in verdict.problems] == [True]
+    assert f"entry {kept + 1} " in verdict.problems[0]
+
+
 def test_a_log_that_was_emptied_is_no_log_that_has_not_begun(server: Any) -> None:
     head = server.store.blobs.folder.parent / HEAD
     server.store.audit.begin(SIGN)

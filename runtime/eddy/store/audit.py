@@ -1,13 +1,15 @@
 """The audit log: what operators and owners of keys changed, each entry chained to the one before it by a keyed hash.
 
 Nobody without the server's secret can write, change, move or take out an entry unseen. That the last ones are missing
-shows by the head, a file beside the data base with the number and hash of the last entry; who replaces both by older
-copies is found out by a head that was kept elsewhere.
+shows by the head, a file beside the data base with the number and hash of the last entry. Before the next entry
+replaces it, it is compared with the log, and where they differ that becomes an entry of its own. Who replaces both by
+older copies is found out by a head that was kept elsewhere.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import threading
 import time
@@ -25,8 +27,11 @@ EMPTIED = (
     f"{HEAD} is missing and there is no entry: the log was emptied, unless this folder is of an older version and "
     "nothing was ever noted in it"
 )
+WRONG = "audit-log-wrong"
+"""Action of an entry that says in what the log and its head differed when the entry was added."""
 START = "0" * 64
 """What the first entry is chained to."""
+_log = logging.getLogger(__name__)
 _noting = threading.Lock()
 """An older head must not replace a newer one; where the process ends between entry and head, the head is behind."""
 Announce = Callable[[int, str], None]
@@ -96,10 +101,26 @@ class Audit:
     def note(self, sign: Sign, actor: str, key: str, action: str, facts: Mapping[str, Any]) -> AuditEntry:
         """Add an entry; it and the head are on disk when this returns."""
         with _noting:
+            self._keep_what_is_wrong(sign)
             entry = self._add(sign, actor, key, action, facts)
             self._write_head(sign, entry.seq, entry.chain)
             self.announce(entry.seq, entry.chain)
         return entry
+
+    def _keep_what_is_wrong(self, sign: Sign) -> None:
+        """The next head would hide that entries were cut off: an entry keeps it."""
+        last = self._db.row("SELECT seq, chain FROM audit ORDER BY seq DESC LIMIT 1")
+        head = read_head(self._folder)
+        if last is None and head is None:
+            return
+        problem = _wrong_head(0 if last is None else last["seq"], self._chain, head, sign)
+        if problem:
+            _log.error("the audit log is not what was written: %s", problem)
+            self._add(sign, "", "", WRONG, {"problem": problem})
+
+    def _chain(self, number: int) -> str:
+        row = self._db.row("SELECT chain FROM audit WHERE seq = ?", number)
+        return START if row is None else str(row["chain"])
 
     def _add(self, sign: Sign, actor: str, key: str, action: str, facts: Mapping[str, Any]) -> AuditEntry:
         at_unix_s = time.time()
@@ -165,7 +186,7 @@ def verify(
         kept: A head of before, as `AuditVerdict.head` gives it; "" for none.
         signed: Number and chain of each head that boardd has signed.
     """
-    problems, chains, before = [], {0: START}, START
+    problems, noted, chains, before = list[str](), list[str](), {0: START}, START
     for entry in entries:
         expected = len(chains)
         if entry.seq != expected:
@@ -174,26 +195,29 @@ def verify(
         if sign(entry.text(before)) != entry.chain:
             problems.append(f"entry {entry.seq} is not what was written, or one before it was taken out or put in")
             break
+        if entry.action == WRONG:
+            noted.append(f"entry {entry.seq} was added after this was found: {entry.facts.get('problem')}")
         chains[entry.seq] = before = entry.chain
     count = len(chains) - 1
     if not problems:
-        problems += _check_head(chains, head, sign)
+        problems += noted
+        problems += filter(None, [_wrong_head(count, chains.__getitem__, head, sign)])
         problems += _check_kept(chains, kept)
         problems += _check_signed(chains, signed)
     return AuditVerdict(count, f"{count}:{before}" if count else "", tuple(problems))
 
 
-def _check_head(chains: Mapping[int, str], head: bytes | None, sign: Sign) -> list[str]:
-    last = max(chains)
+def _wrong_head(last: int, chain: Callable[[int], str], head: bytes | None, sign: Sign) -> str:
+    """In what the head's file and a log differ that ends with entry `last`; "" for nothing."""
     if head is None:
-        return [f"{HEAD} is missing: entries may have been cut off at the end" if last else EMPTIED]
+        return f"{HEAD} is missing: entries may have been cut off at the end" if last else EMPTIED
     parts = head.decode(errors="replace").split()
     if len(parts) != 3 or sign(f"head {parts[0]} {parts[1]}") != parts[2]:
-        return [f"{HEAD} is not what was written"]
+        return f"{HEAD} is not what was written"
     number = int(parts[0])
     if number > last:
-        return [f"entries {last + 1} to {number} were cut off at the end"]
-    return [] if chains[number] == parts[1] else [f"entry {number} is another one than {HEAD} names"]
+        return f"entries {last + 1} to {number} were cut off at the end"
+    return "" if chain(number) == parts[1] else f"entry {number} is another one than {HEAD} names"
 
 
 def _check_kept(chains: Mapping[int, str], kept: str) -> list[str]:
