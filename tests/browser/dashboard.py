@@ -5,7 +5,6 @@ It is no part of `make test`, because it needs a browser, which no wheel brings:
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,38 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 from bitstreams_kit import package
+from chromium_kit import OUT
 from eddy.api.server import Server, ServerSettings
 from eddy.board.model import ModelFaults
 from eddy.client import Client
 from hypervisor_kit import KEY, item, model_board
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
-
-OUT = Path(__file__).parents[2] / "out" / "pages"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
+from playwright.sync_api import Browser, Page, Route, expect
 
 LABELS_INSIDE = """[...document.querySelectorAll("#timeline .label")].every((label) => {
   const text = label.getBoundingClientRect(), bar = label.previousElementSibling.getBoundingClientRect();
   return text.left >= bar.left && text.right <= bar.right;
 })"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert program, "there is no Chromium; on Debian: apt-get install chromium"
-    OUT.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as player:
-        opened = player.chromium.launch(executable_path=program, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

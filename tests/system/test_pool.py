@@ -100,8 +100,8 @@ def test_the_client_needs_not_know(pool: Pool) -> None:
         ada.transport.json("GET", "/v1/pool")
     with pytest.raises(InvalidRequest, match="after"):
         grace.submit("image_compression", order.inputs, after=[job.id])
-    with pytest.raises(NotFound, match="no arrays"):
-        ada.transport.json("POST", "/v1/arrays", body={})
+    with pytest.raises(InvalidRequest, match="try jobs out"):
+        ada.transport.json("POST", "/v1/jobs?dry_run=true", body={"application": "image_compression"})
     long = photograph("ada", 3, 0, 15).submit(ada)
     until(lambda: long.refresh().state == "running")
     assert ada.cancel(long.id)["state"] == "cancelled"

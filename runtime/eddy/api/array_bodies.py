@@ -10,6 +10,7 @@ from pydantic import ConfigDict, FailFast, Field, create_model
 from eddy.api import examples
 from eddy.api.bodies_base import Digest, Digests, Request
 from eddy.api.kernel_submissions import Argument
+from eddy.api.kinds import KindView
 from eddy.api.numbers import Whole
 from eddy.api.schemas import Answer
 from eddy.api.submissions import JobSubmission, Labels
@@ -123,3 +124,17 @@ def differing(job: JobSubmission, each: Sequence[Difference]) -> list[JobSubmiss
             field = f"each[{place}].{error.details['field']}"
             raise InvalidRequest(error.message, **{**error.details, "field": field}) from None
     return found
+
+
+def check_differences(body: ArraySubmission, view: KindView) -> None:
+    """Check that jobs differ in what their kind has.
+
+    Raises:
+        InvalidRequest: One does not; `field` says which.
+    """
+    ours = [(place, each) for place, each in enumerate(body.each) if each.arguments or each.inputs or each.constants]
+    for place, each in ours:
+        for name in ("inputs", "constants") if body.job.kernel is not None else ("arguments",):
+            if getattr(each, name):
+                message = f"{view.title} job takes no {name}."
+                raise InvalidRequest(message, field=f"each[{place}].{name}", allowed="leave it out")

@@ -22,6 +22,7 @@ from eddy.api.open_streams import OpenStreams
 from eddy.api.problems import KINDS, Forbidden
 from eddy.api.rates import Rates
 from eddy.api.rendered import RenderedJobs
+from eddy.api.session_bodies import SAFE, session_of
 from eddy.api.sessions import COOKIE, HEADER, Sessions
 from eddy.api.uploads import UploadLimits, Uploads
 from eddy.core.errors import BoardUnreachable, Unauthorized
@@ -151,8 +152,6 @@ _cookie = APIKeyCookie(
 )
 
 
-SAFE = ("GET", "HEAD")
-"""Methods that change nothing."""
 SESSION = "/v1/session"
 """What a key that only reads may change: its own session."""
 
@@ -208,11 +207,7 @@ async def caller(
     if credentials is not None:
         tenant = identify(context, request.method, request.url.path, credentials.credentials)
     else:
-        session = context.sessions.of(cookie) if cookie else None
-        if session is None:
-            raise Unauthorized("Send your key as `Authorization: Bearer <key>`.", field="Authorization")
-        if request.method not in SAFE and not session.allows(request.headers.get(HEADER, "")):
-            raise Forbidden(f"Send the session's token as `{HEADER}`; `GET /v1/session` shows it.", field=HEADER)
+        session = session_of(context.sessions, cookie, request.method, request.headers.get(HEADER, ""))
         tenant = _allowed(context, request.method, request.url.path, _valid(context, session.key_hash))
     charge(context, tenant, request.scope)
     return tenant

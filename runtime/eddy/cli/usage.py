@@ -57,6 +57,11 @@ def _row(entry: Mapping[str, Any]) -> dict[str, str]:
     return {"day": entry["day"], "who": entry["tenant"] or "(nobody)", **seconds}
 
 
+def _seconds(used: float | None) -> str | None:
+    """None where it is not counted, as at a head of a pool."""
+    return None if used is None else f"{used:.6f}"
+
+
 def quota(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """Show your bounds, and how much of each is used."""
     with errors_in_one_line(as_json), connect(url, key) as client:
@@ -68,8 +73,8 @@ def quota(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     rows = [
         ("jobs not ended", found["jobs"], bounds["max_jobs"]),
         ("bytes of blobs", found["blob_bytes"], bounds["max_blob_bytes"]),
-        ("slot-seconds today (UTC)", f"{found['slot_s']:.6f}", bounds["max_slot_s"]),
-        ("core-seconds today (UTC)", f"{found['core_s']:.6f}", bounds["max_core_s"]),
+        ("slot-seconds today (UTC)", _seconds(found["slot_s"]), bounds["max_slot_s"]),
+        ("core-seconds today (UTC)", _seconds(found["core_s"]), bounds["max_core_s"]),
         ("requests a second", None, bounds["max_requests_per_s"]),
         ("highest priority", None, bounds["max_priority"]),
         ("weight", None, found["weight"]),

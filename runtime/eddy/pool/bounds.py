@@ -25,12 +25,12 @@ class Bounds:
         self._accepting: Counter[str] = Counter()
 
     @contextlib.contextmanager
-    def within(self, tenant: PoolTenant, priority: int) -> Iterator[None]:
-        """Accept a job inside the block.
+    def within(self, tenant: PoolTenant, priority: int, jobs: int = 1) -> Iterator[None]:
+        """Accept jobs inside the block.
 
         Raises:
             InvalidRequest: The tenant may not ask for this priority.
-            QuotaExceeded: It has as many jobs as it may.
+            QuotaExceeded: It would have more jobs than it may.
         """
         if priority > tenant.max_priority:
             message = f"Your jobs have a priority of at most {tenant.max_priority}."
@@ -38,11 +38,11 @@ class Bounds:
             raise InvalidRequest(message, field="priority", asked=priority, allowed=allowed)
         if tenant.max_jobs is not None:
             has = sum(job.tenant == tenant.id for job in self._jobs.values()) + self._accepting[tenant.id]
-            if has >= tenant.max_jobs:
+            if has + jobs > tenant.max_jobs:
                 message = f"You have {has} jobs that have not ended, over all boards; the bound is {tenant.max_jobs}."
-                raise QuotaExceeded(message, limit=tenant.max_jobs, asked=has + 1)
-        self._accepting[tenant.id] += 1
+                raise QuotaExceeded(message, limit=tenant.max_jobs, asked=has + jobs)
+        self._accepting[tenant.id] += jobs
         try:
             yield
         finally:
-            self._accepting[tenant.id] -= 1
+            self._accepting[tenant.id] -= jobs

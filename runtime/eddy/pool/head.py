@@ -1,48 +1,56 @@
 """The head: the API of a board over the pool. It keeps nothing; any number of heads may answer at once, and one leads.
 
-It answers what clients need to submit jobs, follow them and fetch outputs, and `/v1/pool` for operators. What it has
-not (arrays of jobs, sessions, usage, the dashboard) answers 404 or says so.
+It answers what clients need to submit jobs, follow them and fetch outputs, the dashboard, and `/v1/pool` for operators.
+What it has not `tests/unit/test_pool_routes.py` lists, each with the reason.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
-from nats.errors import TimeoutError as NatsTimeout
-from nats.js.api import ConsumerConfig, DeliverPolicy
 
 from eddy.api import problems
 from eddy.api.bodies import JsonRoute
-from eddy.api.events import HEARTBEAT, encode
+from eddy.api.bodies_base import IDEMPOTENCY_KEY
+from eddy.api.explained import Explained
+from eddy.api.job_filters import ListQuery, cursor_of
 from eddy.api.metrics import Measured, Metrics
-from eddy.api.numbers import Decimal
 from eddy.api.rendering import app_answer
 from eddy.api.schemas import Job
 from eddy.api.submissions import JobSubmission
-from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.packages.catalogue import Catalogue
-from eddy.pool import market_routes, operator_routes, overview_routes
+from eddy.pool import (
+    account_routes,
+    array_routes,
+    event_routes,
+    market_routes,
+    operator_routes,
+    overview_routes,
+    session_routes,
+)
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
 from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.figures import PoolFigures
 from eddy.pool.gate import Gate
-from eddy.pool.head_parts import Caller, HeadParts, Operator, Parts
+from eddy.pool.head_parts import Caller, HeadParts, Number, Operator, Parts
 from eddy.pool.lead import Lead
-from eddy.pool.link import AWAY, EVENTS, Link, steadily
-from eddy.pool.records import FINAL, SUCCEEDED, JobPart, PoolJob
+from eddy.pool.link import AWAY, Link, steadily
+from eddy.pool.records import SUCCEEDED, JobPart, PoolJob
 from eddy.pool.rounds import WeightRounds
-from eddy.pool.shown import explained, job_shown
+from eddy.pool.shown import explained, explanation, job_shown
+from eddy.pool.submitting import admitted, requests_of, visible
 from eddy.pool.table import PoolJobs
-from eddy.pool.tenants import PoolTenant, PoolTenants
+from eddy.pool.tenants import PoolTenants
 from eddy.store.numbers import Numbers
+from eddy.web import dashboard
 
 LOOK_S = 0.05
 """Between two looks at a record that somebody waits for."""
@@ -52,7 +60,6 @@ PATIENCE_S = 20.0
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
 Wait = Annotated[float, Query(ge=0, le=60)]
-Number = Annotated[Decimal, Path(ge=1, description="Of a job, as it was told.")]
 
 
 def create_head(
@@ -118,7 +125,12 @@ def create_head(
     app.include_router(operator_routes.router)
     app.include_router(market_routes.router)
     app.include_router(overview_routes.router)
+    app.include_router(array_routes.router)
+    app.include_router(event_routes.router)
+    app.include_router(session_routes.router)
+    app.include_router(account_routes.router)
     app.include_router(open_router)
+    dashboard.install(app)
     return app
 
 
@@ -147,14 +159,6 @@ async def show_metrics(parts: Parts, operator: Operator) -> Response:
     """The pool and this head, in the Prometheus text format; sums over tenants."""
     body, media_type = parts.metrics.render()
     return Response(body, headers={"Content-Type": media_type})
-
-
-@router.api_route("/arrays", methods=["GET", "POST"], include_in_schema=False)
-@router.api_route("/arrays/{rest:path}", methods=["GET", "POST", "DELETE"], include_in_schema=False)
-async def arrays(caller: Caller, rest: str = "") -> Any:
-    """A board has arrays of jobs."""
-    message = "A pool has no arrays of jobs; submit each job on its own, or the array to a board."
-    raise NotFound(message, field="array", allowed="POST /v1/jobs")
 
 
 # -- applications -------------------------------------------------------------------------------------------------
@@ -205,32 +209,6 @@ async def fetch_blob(sha256: str, parts: Parts, caller: Caller) -> Response:
 # -- jobs ---------------------------------------------------------------------------------------------------------
 
 
-async def _visible(parts: HeadParts, caller: PoolTenant, number: int) -> PoolJob:
-    """The job that was told as a number, which the caller may see.
-
-    Raises:
-        NotFound: There is none.
-    """
-    with contextlib.suppress(NotFound):
-        job = await parts.table.job(parts.numbers.job.meant(number))
-        if job.tenant == caller.id or caller.admin:
-            return job
-    raise NotFound(f"There is no job {number}.", field="job", asked=number)
-
-
-async def _own(parts: HeadParts, caller: PoolTenant, number: int) -> int:
-    """What a caller's job that was told as a number is called inside.
-
-    Raises:
-        InvalidRequest: It has none such.
-    """
-    with contextlib.suppress(NotFound):
-        job = await _visible(parts, caller, number)
-        if job.tenant == caller.id:
-            return job.id
-    raise InvalidRequest(f"after: you have no job {number}.", field="after", asked=number)
-
-
 def _shown(parts: HeadParts, job: PoolJob) -> Job:
     return job_shown(job, parts.numbers.job.told)
 
@@ -241,52 +219,32 @@ async def submit(
     response: Response,
     parts: Parts,
     caller: Caller,
-    idempotency_key: Annotated[str | None, Header()] = None,
+    idempotency_key: Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)] = None,
+    dry_run: bool = False,
 ) -> Any:
     """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job."""
-    request = body.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    if body.after:
-        request["after"] = [await _own(parts, caller, number) for number in dict.fromkeys(body.after)]
-    if (body.application is None) == (body.kernel is None):
-        raise InvalidRequest("A job has exactly one of application and kernel.", field="application")
-    if body.application is not None:
-        parts.catalogue.application(body.application)
-    request |= {"priority": body.priority, "batch": body.batch}
-    job = PoolJob(0, caller.id, request, time.time())
-    for sha in job.blobs:
-        if await parts.blobs.size(caller.id, sha) is None:
-            raise InvalidRequest("A blob is missing; upload it first.", field="inputs", asked=sha)
-    key = idempotency_key or ""
-    try:
-        with parts.bounds.within(await parts.tenants.get(caller.id), body.priority):
-            kept = await parts.table.submit(caller.id, request, key)
-    except (InvalidRequest, QuotaExceeded):
-        if not (key and await parts.table.known(caller.id, key)):
-            raise
-        kept = await parts.table.submit(caller.id, request, key)  # it was accepted; a bound refuses nothing of that
+    if dry_run:
+        message = "A pool does not try jobs out; ask a board, or submit it: `eddy pool explain` says what was expected."
+        raise InvalidRequest(message, field="dry_run", allowed=[False])
+    (request,), key = await requests_of(parts, caller, [body]), idempotency_key or ""
+    kept = await admitted(parts, caller, [request], key, lambda: parts.table.submit(caller.id, request, key))
     shown = _shown(parts, kept)
     response.headers["Location"] = shown.links["self"]
     return shown
 
 
 @router.get("/jobs")
-async def list_jobs(
-    parts: Parts,
-    caller: Caller,
-    limit: Annotated[int | None, Query(ge=1, le=500)] = None,
-    cursor: Annotated[Decimal | None, Query(ge=1)] = None,
-    state: str | None = None,
-) -> Any:
-    """A page of jobs, newest first; every record of the pool is read for it."""
-    before = None if cursor is None else parts.numbers.job.meant(cursor)
-    if before is not None and before < 0:
-        raise InvalidRequest("This cursor was never given; begin without one.", field="cursor", asked=cursor)
-    jobs = [job for job in await parts.table.all() if caller.admin or job.tenant == caller.id]
-    wanted = [job for job in reversed(jobs) if state in (None, job.state) and (before is None or job.id < before)]
-    size = limit or parts.page_size
-    page = wanted[:size]
-    shown = [_shown(parts, job) for job in page]
-    return {"jobs": shown, "next": str(shown[-1].id) if len(wanted) > size else None}
+async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: Caller) -> Any:
+    """One page of your jobs; `next` is the cursor of the page after it, for the same filters and order."""
+    if query.tenant is not None and not caller.admin and query.tenant != caller.id:
+        raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[caller.id])
+    limit, numbers, mirror = query.limit or parts.page_size, parts.numbers, parts.lead.mirror
+    await mirror.caught_up()
+    wanted = query.wanted(query.tenant if caller.admin else caller.id, numbers)
+    places = mirror.index.page(wanted, query.after(numbers), limit + 1)
+    jobs = await asyncio.gather(*(parts.table.job(number) for _, number in places[:limit]))
+    following = cursor_of(places[limit - 1], numbers) if len(places) > limit else None
+    return {"jobs": [_shown(parts, job) for job in jobs], "next": following}
 
 
 @router.get("/jobs/{number}")
@@ -298,7 +256,7 @@ async def show_job(
     while_state: Annotated[str | None, Query(alias="while")] = None,
 ) -> Any:
     """The job object; with `wait` once it has ended, or is not in that state any more."""
-    job = await _visible(parts, caller, number)
+    job = await visible(parts, caller, number)
     deadline = time.monotonic() + wait
     while not job.ended and time.monotonic() < deadline and while_state in (None, job.state):
         await asyncio.sleep(LOOK_S)
@@ -315,14 +273,14 @@ async def cancel(number: Number, parts: Parts, caller: Caller, wait: Wait = 0.0)
             raise Conflict(f"Job {number} has ended already: {job.state}.", job=number)
         return job.cancelled(time.time())
 
-    visible = await _visible(parts, caller, number)
-    return _shown(parts, await parts.table.change(visible.id, cancelled))
+    job_id = (await visible(parts, caller, number)).id
+    return _shown(parts, await parts.table.change(job_id, cancelled))
 
 
 @router.get("/jobs/{number}/outputs/{name}")
 async def output(number: Number, name: str, parts: Parts, caller: Caller) -> Response:
     """An output of all items, end to end."""
-    job = await _visible(parts, caller, number)
+    job = await visible(parts, caller, number)
     if job.state != SUCCEEDED or name not in job.parts[0].outputs:
         raise NotFound(f"Job {number} is {job.state} and has no output {name!r}.", field="name", asked=name)
 
@@ -340,48 +298,13 @@ async def output(number: Number, name: str, parts: Parts, caller: Caller) -> Res
     return StreamingResponse(pieces(), media_type="application/octet-stream")
 
 
-@router.get("/jobs/{number}/events")
-async def events(
-    number: Number, parts: Parts, caller: Caller, last_event_id: Annotated[int | None, Header()] = None
-) -> Response:
-    """What happened to a job, as it happens."""
-    job = await _visible(parts, caller, number)
-    return StreamingResponse(_events(parts, job, last_event_id), media_type="text/event-stream")
-
-
-async def _events(parts: HeadParts, job: PoolJob, last: int | None) -> AsyncIterator[str]:
-    """The job's part of the stream of events, until its record says that it has ended and all was told."""
-    number = parts.numbers.job.told(job.id)
-    after = -1 if last is None else parts.numbers.event.meant(last)
-    start = {"deliver_policy": DeliverPolicy.ALL} if after < 0 else {
-        "deliver_policy": DeliverPolicy.BY_START_SEQUENCE, "opt_start_seq": after + 1}  # fmt: skip
-    subject = f"eddy.events.{job.tenant}.{job.id}"
-    config = ConsumerConfig(**start, inactive_threshold=60, mem_storage=True)
-    following = await parts.link.js.subscribe(subject, stream=EVENTS, ordered_consumer=True, config=config)
-    silent_s = 0.0
-    try:
-        while True:
-            try:
-                message = await following.next_msg(timeout=0.5)
-            except NatsTimeout:
-                if (await parts.table.job(job.id)).ended:
-                    break
-                silent_s += 0.5
-                if silent_s >= 15:
-                    silent_s = 0.0
-                    yield HEARTBEAT
-                continue
-            data = json.loads(message.data)
-            event = parts.numbers.event.told(message.metadata.sequence.stream)
-            yield encode(data.pop("kind"), {"job": number, **data}, event)
-            if data.get("state") in FINAL:
-                break
-    finally:
-        await following.unsubscribe()
-    yield encode("end", {})
+@router.get("/jobs/{number}/explain")
+async def explain_job(number: Number, parts: Parts, caller: Caller) -> Explained:
+    """Where a job's time went and what it waits for, as a board tells it."""
+    return explanation(await visible(parts, caller, number), number, time.time())
 
 
 @router.get("/pool/jobs/{number}/explain")
 async def explain(number: Number, parts: Parts, caller: Caller) -> Any:
     """Why a job is where it is, and where it has been."""
-    return explained(await _visible(parts, caller, number), number)
+    return explained(await visible(parts, caller, number), number)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from eddy.api.metrics import Metrics
+from eddy.api.numbers import Decimal
 from eddy.api.problems import Forbidden
-from eddy.core.errors import Unauthorized
+from eddy.api.session_bodies import SessionCookie, session_of
+from eddy.api.sessions import HEADER, Sessions
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
@@ -38,6 +40,7 @@ class HeadParts:
     metrics: Metrics
     max_blob_bytes: int
     page_size: int
+    sessions: Sessions = field(default_factory=Sessions)
 
 
 async def parts_of(request: Request) -> HeadParts:
@@ -51,17 +54,27 @@ Parts = Annotated[HeadParts, Depends(parts_of)]
 _bearer = HTTPBearer(auto_error=False)
 
 
+Number = Annotated[Decimal, Path(ge=1, description="Of a job, as it was told.")]
+
+
 async def caller_of(
-    parts: Parts, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+    request: Request,
+    response: Response,
+    parts: Parts,
+    given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    cookie: SessionCookie = "",
 ) -> PoolTenant:
-    """Who asks.
+    """Who asks: by a key, or else by a browser's session at this head.
 
     Raises:
-        Unauthorized: Nobody has this key.
+        Unauthorized: Nobody has this key, and there is no such session.
+        Forbidden: A session's request that changes something does not carry the session's token.
     """
-    if given is None:
-        raise Unauthorized("Send `Authorization: Bearer <key>`.")
-    return await parts.tenants.of_key(given.credentials)
+    response.headers["Cache-Control"] = "no-store"
+    if given is not None:
+        return await parts.tenants.of_key(given.credentials)
+    session = session_of(parts.sessions, cookie, request.method, request.headers.get(HEADER, ""))
+    return await parts.tenants.of_hash(session.key_hash)
 
 
 Caller = Annotated[PoolTenant, Depends(caller_of)]

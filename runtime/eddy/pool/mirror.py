@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from eddy.pool.estimates import Estimates
+from eddy.pool.job_index import JobIndex
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
 from eddy.pool.records import SUCCEEDED, PoolBoard, PoolJob
 from eddy.pool.reports import lease_read
@@ -23,6 +24,8 @@ BEATS = "head."
 _log = structlog.get_logger("eddy.pool")
 ENDED = 200
 """Jobs that ended last that are kept, to be shown."""
+CAUGHT_UP_S = 5.0
+"""Wall seconds that what others have written may take to come here."""
 MOST_S = 2 * RENEW_S
 """What the time between two beats counts at most."""
 
@@ -89,6 +92,7 @@ class Mirror:
         tenants: Tenants of the pool, by name.
         there: Blobs that boards were sent, by board.
         failed: Jobs that have ended without success.
+        index: All jobs, to be listed.
         ended: The last `ENDED` jobs that ended, as this head heard of them, oldest first.
         began_s: When this head began, by the clock of the machine that never jumps.
         seen: What has happened since everything that was there was read.
@@ -106,6 +110,11 @@ class Mirror:
         self.tenants: dict[str, PoolTenant] = {}
         self.there: dict[str, set[tuple[str, str]]] = {}
         self.failed: set[int] = set()
+        self.index = JobIndex()
+        self._arrays: set[int] = set()
+        self._incomplete: dict[int, dict[int, PoolJob]] = {}
+        self._revision = 0
+        self._moved = asyncio.Event()
         self.ended: deque[PoolJob] = deque(maxlen=ENDED)
         self.began_s = time.monotonic()
         self.seen = PoolSeen()
@@ -186,11 +195,43 @@ class Mirror:
 
     async def _jobs(self) -> None:
         async with contextlib.aclosing(self._table.following()) as following:
-            async for job in following:
-                if job is None:
+            async for told in following:
+                if told is None:
                     self.whole.set()
-                else:
-                    self._take(job)
+                    continue
+                job, revision = told
+                self._accept(job)
+                self._revision = max(self._revision, revision)
+                self._moved.set()
+
+    def _accept(self, job: PoolJob) -> None:
+        """Take a record in; one of an array waits until all of them are there, which the record of the first says."""
+        if job.array is None:
+            self._take(job)
+        elif job.id == job.array.id and job.id not in self._arrays:
+            self._arrays.add(job.id)
+            for each in (job, *self._incomplete.pop(job.id, {}).values()):
+                self._take(each)
+        elif job.array.id in self._arrays:
+            self._take(job)
+        else:
+            self._incomplete.setdefault(job.array.id, {})[job.id] = job
+
+    def accepted(self, job: PoolJob) -> bool:
+        """Whether a record is a job's that was accepted: one of an array is not before all of them are there."""
+        return job.array is None or job.array.id in self._arrays
+
+    async def caught_up(self) -> None:
+        """Wait until all is known here that any head had written when this was called.
+
+        Raises:
+            TimeoutError: It did not come.
+        """
+        newest, deadline = await self._table.newest(), time.monotonic() + CAUGHT_UP_S
+        await asyncio.wait_for(self.whole.wait(), CAUGHT_UP_S)
+        while self._revision < newest:
+            self._moved.clear()
+            await asyncio.wait_for(self._moved.wait(), max(deadline - time.monotonic(), 0.0))
 
     async def _tenants(self) -> None:
         async with contextlib.aclosing(PoolTenants(self._link).following()) as following:
@@ -205,6 +246,7 @@ class Mirror:
         return {name: tenant.weight for name, tenant in self.tenants.items()}
 
     def _take(self, job: PoolJob) -> None:
+        self.index.take(job)
         self.estimates.learn(job, {name: board.kind for name, board in self.boards.items()})
         for part in job.parts[-1:]:
             self.there.setdefault(part.board, set()).update((job.tenant, sha) for sha in job.blobs)

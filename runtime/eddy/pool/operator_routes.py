@@ -16,13 +16,13 @@ from pydantic import Field
 from eddy.api.bodies import JsonRoute
 from eddy.api.bodies_base import Request
 from eddy.api.numbers import Whole
-from eddy.api.tenant_submissions import QuotaSubmission
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.pool.boards import change_board
 from eddy.pool.head_parts import HeadParts, Operator, Parts
 from eddy.pool.moving import to_move
 from eddy.pool.records import Fenced, PoolBoard, PoolJob
+from eddy.pool.shown import quota_shown
 from eddy.pool.tenants import PoolTenant
 
 TENANT = re.compile("[A-Za-z][A-Za-z0-9_-]{0,57}")
@@ -108,12 +108,11 @@ async def change_tenant(name: str, parts: Parts, operator: Operator, body: PoolT
 
 
 def _tenant(tenant: PoolTenant) -> dict[str, Any]:
-    """As a board shows one; null for what has no bound over the pool."""
-    bounds = {"max_jobs": tenant.max_jobs, "max_priority": tenant.max_priority}
+    """As a board shows one."""
     return {
         "id": tenant.id,
         "admin": tenant.admin,
-        "quota": {**dict.fromkeys(QuotaSubmission.model_fields), **bounds},
+        "quota": quota_shown(tenant),
         "attributes": {"weight": tenant.weight},
     }
 

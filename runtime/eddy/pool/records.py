@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict
 
 QUEUED, PLACED, RUNNING = "queued", "placed", "running"
@@ -79,6 +80,7 @@ class PoolJob:
         moves: Boards it was taken from, and why.
         why: What its last placement was decided on.
         kernel: What the board said of a kernel.
+        array: Its place in the array it was submitted with; None where it was submitted alone.
     """
 
     id: int
@@ -97,6 +99,7 @@ class PoolJob:
     moves: tuple[Mapping[str, Any], ...] = ()
     why: Mapping[str, Any] = field(default_factory=dict)
     kernel: Mapping[str, Any] | None = None
+    array: ArrayPlace | None = None
 
     @property
     def work(self) -> str:
@@ -239,11 +242,21 @@ class PoolJob:
 
     @staticmethod
     def decode(data: bytes) -> PoolJob:
-        """What `encode` gave."""
-        raw = json.loads(data)
+        """What `encode` gave; fields that a later release added are passed over, so heads and boards of two releases
+        can share a pool."""
+        raw = {name: value for name, value in json.loads(data).items() if name in _FIELDS}
+        array = raw.get("array")
         return PoolJob(
-            **{**raw, "parts": tuple(JobPart(**part) for part in raw["parts"]), "moves": tuple(raw["moves"])}
+            **{
+                **raw,
+                "parts": tuple(JobPart(**part) for part in raw["parts"]),
+                "moves": tuple(raw["moves"]),
+                "array": None if array is None else ArrayPlace(**array),
+            }
         )
+
+
+_FIELDS = frozenset(each.name for each in dataclasses.fields(PoolJob))
 
 
 @dataclass(frozen=True, slots=True)

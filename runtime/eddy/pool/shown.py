@@ -6,9 +6,14 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from eddy.api.schemas import Cancellation, Job, JobError, Kernel, Progress, Waiting
+from eddy.api.explained import Explained, Spent, WaitShown
+from eddy.api.schemas import Cancellation, Job, JobArrayPlace, JobError, Kernel, Progress, Waiting
+from eddy.api.tenant_submissions import QuotaSubmission
 from eddy.core.jobs import JobState
-from eddy.pool.records import CANCELLED, SUCCEEDED, PoolJob
+from eddy.pool.records import CANCELLED, PLACED, QUEUED, SUCCEEDED, PoolJob
+from eddy.pool.tenants import PoolTenant
+
+NS = 1e9
 
 
 def job_shown(job: PoolJob, told: Callable[[int], int]) -> Job:
@@ -63,7 +68,9 @@ def job_shown(job: PoolJob, told: Callable[[int], int]) -> Job:
             effective_unix_s=asked if cancelled else None,
         ),
         ended_unix_s=ended,
-        array=None,
+        array=None
+        if job.array is None
+        else JobArrayPlace(id=told(job.array.id), index=job.array.index, size=job.array.size),
         links={"self": here, "events": f"{here}/events"},
     )
 
@@ -90,3 +97,57 @@ def explained(job: PoolJob, number: int) -> dict[str, Any]:
             for part in job.parts
         ],
     }
+
+
+def quota_shown(tenant: PoolTenant) -> dict[str, Any]:
+    """Bounds of a tenant as a board shows them; null for what has no bound over the pool."""
+    bounds = {"max_jobs": tenant.max_jobs, "max_priority": tenant.max_priority}
+    return {**dict.fromkeys(QuotaSubmission.model_fields), **bounds}
+
+
+def explanation(job: PoolJob, number: int, now_unix_s: float) -> Explained:
+    """A job explained as a board does it, as far as a pool knows: what happened in slots is its boards' matter.
+
+    Args:
+        job: It.
+        number: What it is told as.
+        now_unix_s: Wall time.
+    """
+    at_s = (now_unix_s if job.ended_unix_s is None else job.ended_unix_s) - job.submitted_unix_s
+    life_ns = max(round(NS * at_s), 0)
+    begun = life_ns if job.started_unix_s is None else round(NS * (job.started_unix_s - job.submitted_unix_s))
+    waited_ns = min(max(begun, 0), life_ns)
+    ran_ns = min(round(NS * sum(part.ended_unix_s - part.started_unix_s for part in job.parts)), life_ns - waited_ns)
+    parts = {"board": waited_ns, "running": ran_ns, "between parts": life_ns - waited_ns - ran_ns}
+    wait = None if job.ended else _waits(job)
+    ended = f" until it ended as {job.state}" if job.ended else ", and has not ended"
+    life_s, waited_s, ran_s = life_ns / NS, waited_ns / NS, ran_ns / NS
+    went = f"{waited_s:.3g} s before a board began it, {ran_s:.3g} s on boards, the rest between its parts"
+    words = [f"{life_s:.3g} s went by{ended}: {went}."]
+    words += [f"It was taken from board {move['from']}: {move['because']}." for move in job.moves]
+    if job.board:
+        words.append(f"Board {job.board} {'had it' if job.ended else 'has it'} last.")
+    return Explained(
+        job=number,
+        state=JobState(job.state),
+        at_s=at_s,
+        wait=wait,
+        life_ns=life_ns,
+        spent=[Spent(cause=cause, ns=ns) for cause, ns in parts.items() if ns],
+        loads_ns=0,
+        items_ns=ran_ns,
+        preempted=[],
+        would_help=[],
+        estimate=None,
+        words=[*words, *([wait.words] if wait else [])],
+    )
+
+
+def _waits(job: PoolJob) -> WaitShown:
+    """What a job waits for that has not ended."""
+    if job.state == QUEUED:
+        cause, words = ("predecessor", "the jobs it comes after") if job.after else ("board", "a board with room")
+        return WaitShown(cause=cause, words=f"It waits for {words}.")
+    if job.state == PLACED:
+        return WaitShown(cause="inputs", words=f"It waits for its inputs, or its turn, on board {job.board}.")
+    return WaitShown(cause="items", words=f"{job.done} of {job.batch} items are committed; board {job.board} runs it.")

@@ -8,11 +8,12 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
+from eddy.core.asked import ArrayPlace
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.link import Link
 from eddy.pool.reading import entries
@@ -20,6 +21,8 @@ from eddy.pool.records import PoolJob
 
 TRIES = 64
 """Times a change is tried again because somebody else changed the record in between."""
+AT_ONCE = 32
+"""Records of an array that are on their way to the servers at once."""
 
 
 class PoolJobs:
@@ -39,22 +42,61 @@ class PoolJobs:
         Raises:
             Conflict: The key was used for another request.
         """
-        entry = _entry(tenant, idempotency_key or secrets.token_hex(16))
-        digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest().encode()
+        number = await self._number(tenant, idempotency_key or secrets.token_hex(16), _digest(request))
+        job = PoolJob(number, tenant, request, self.now())
+        return await self._keep(job) or await self.job(number)
+
+    async def submit_array(
+        self, tenant: str, requests: Sequence[Mapping[str, Any]], idempotency_key: str = ""
+    ) -> PoolJob:
+        """Accept jobs together, all or none; answers the first, whose number is the array's.
+
+        The record of the first is written last. Nobody counts, shows or places one of the others before that is there,
+        so what a head leaves that ends in between is nothing; the client's next try, with the same key, completes it.
+
+        Raises:
+            Conflict: The key was used for another request.
+        """
+        key = idempotency_key or secrets.token_hex(16)
+        first = await self._number(tenant, key, _digest(list(requests)))
+        with contextlib.suppress(NotFound):
+            return await self.job(first)
+        now_s, size = self.now(), len(requests)
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def member(index: int) -> None:
+            async with turns:
+                # No key of a client has a space, so none names a place of another's array.
+                number = await self._number(tenant, f"{key} {index}", _digest(requests[index]))
+                await self._keep(PoolJob(number, tenant, requests[index], now_s, array=ArrayPlace(first, index, size)))
+
+        await asyncio.gather(*(member(index) for index in range(1, size)))
+        job = PoolJob(first, tenant, requests[0], now_s, array=ArrayPlace(first, 0, size))
+        return await self._keep(job) or await self.job(first)
+
+    async def _number(self, tenant: str, key: str, digest: bytes) -> int:
+        """The number of the job that a key names.
+
+        Raises:
+            Conflict: The key was used for another request.
+        """
+        entry = _entry(tenant, key)
         try:
-            number = await self._link.submissions.create(entry, digest)
+            return await self._link.submissions.create(entry, digest)
         except KeyWrongLastSequenceError:
             kept = await self._link.submissions.get(entry)
             if kept.value != digest:
                 message = "This Idempotency-Key was used for another submission; use a new one."
                 raise Conflict(message, field="Idempotency-Key") from None
-            number = int(kept.revision or 0)
-        job = PoolJob(number, tenant, request, self.now())
+            return int(kept.revision or 0)
+
+    async def _keep(self, job: PoolJob) -> PoolJob | None:
+        """Make a job's record; None where it is there already."""
         try:
-            await self._link.jobs.create(str(number), job.encode())
+            await self._link.jobs.create(str(job.id), job.encode())
         except KeyWrongLastSequenceError:
-            return await self.job(number)
-        await self._link.tell(tenant, number, "state", state=job.state, at_unix_s=job.submitted_unix_s)
+            return None
+        await self._link.tell(job.tenant, job.id, "state", state=job.state, at_unix_s=job.submitted_unix_s)
         return job
 
     async def known(self, tenant: str, idempotency_key: str) -> bool:
@@ -114,17 +156,27 @@ class PoolJobs:
             async for job in following:
                 if job is None:
                     break
-                found.append(job)
+                found.append(job[0])
         return sorted(found, key=lambda job: job.id)
 
-    async def following(self) -> AsyncGenerator[PoolJob | None, None]:
-        """Every record, and every change from then on; None once those that were there are through."""
+    async def newest(self) -> int:
+        """The revision of the change that was made last, to whichever record."""
+        return int((await self._link.jobs.status()).stream_info.state.last_seq)
+
+    async def following(self) -> AsyncGenerator[tuple[PoolJob, int] | None, None]:
+        """Every record with its revision, and every change from then on; None once those that were there are
+        through."""
         async with contextlib.aclosing(entries(self._link.jobs)) as told:
             async for entry in told:
                 if entry is None:
                     yield None
                 elif entry.operation is None and entry.value:
-                    yield PoolJob.decode(entry.value)
+                    yield PoolJob.decode(entry.value), int(entry.revision or 0)
+
+
+def _digest(request: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bytes:
+    """What tells two submissions with the same key apart, and an array from a job."""
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest().encode()
 
 
 def _entry(tenant: str, idempotency_key: str) -> str:

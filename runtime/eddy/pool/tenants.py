@@ -109,7 +109,7 @@ class PoolTenants:
     async def make_key(self, tenant: PoolTenant) -> str:
         """A further key of a tenant."""
         key = PREFIX + secrets.token_urlsafe(32)
-        await self._link.keys.put(f"key.{_hash(key)}", tenant.encode())
+        await self._link.keys.put(f"key.{hash_of(key)}", tenant.encode())
         return key
 
     async def of_key(self, key: str) -> PoolTenant:
@@ -118,8 +118,16 @@ class PoolTenants:
         Raises:
             Unauthorized: Nobody's.
         """
+        return await self.of_hash(hash_of(key))
+
+    async def of_hash(self, key_hash: str) -> PoolTenant:
+        """As `of_key`, of a key's hash.
+
+        Raises:
+            Unauthorized: It is no key's.
+        """
         try:
-            entry = await self._link.keys.get(f"key.{_hash(key)}")
+            entry = await self._link.keys.get(f"key.{key_hash}")
         except KeyNotFoundError:
             raise Unauthorized("This key is not one of the pool's.") from None
         return PoolTenant.decode(entry.value)
@@ -144,5 +152,6 @@ class PoolTenants:
                     yield PoolTenant.decode(entry.value)
 
 
-def _hash(key: str) -> str:
+def hash_of(key: str) -> str:
+    """What a key is kept as."""
     return hashlib.sha256(key.encode()).hexdigest()

@@ -8,7 +8,7 @@ from typing import Annotated
 import anyio.to_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 
-from eddy.api.array_bodies import Array, ArraySubmission, array_answer, array_model, differing
+from eddy.api.array_bodies import Array, ArraySubmission, array_answer, array_model, check_differences, differing
 from eddy.api.bodies import JsonRoute, with_body
 from eddy.api.bodies_base import IDEMPOTENCY_KEY
 from eddy.api.context import Caller, Context, Ctx
@@ -17,7 +17,7 @@ from eddy.api.numbers import Decimal
 from eddy.api.openapi import LOCATION, refusals
 from eddy.api.routes.jobs import check_priority, read
 from eddy.api.submissions import JobSubmission
-from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.errors import NotFound
 from eddy.core.tenants import TenantRecord
 
 router = APIRouter(prefix="/v1/arrays", tags=["jobs"], route_class=JsonRoute)
@@ -49,12 +49,7 @@ async def submit(
     """
     jobs = differing(body.job, body.each)
     view = body.job.check_kind(context.kinds)
-    ours = [(place, each) for place, each in enumerate(body.each) if each.arguments or each.inputs or each.constants]
-    for place, each in ours:
-        for name in ("inputs", "constants") if body.job.kernel is not None else ("arguments",):
-            if getattr(each, name):
-                message = f"{view.title} job takes no {name}."
-                raise InvalidRequest(message, field=f"each[{place}].{name}", allowed="leave it out")
+    check_differences(body, view)
     context.require_running()
     check_priority(tenant, body.job.priority)
     requests = [job.request(tenant.id, idempotency_key or "", view, context.store.numbers) for job in jobs]

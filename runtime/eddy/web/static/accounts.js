@@ -11,7 +11,9 @@ export async function accounts(state) {
   if (performance.now() < asked) return;
   asked = performance.now() + PERIOD_MS;
   try {
-    const found = await Promise.all([api.usage(DAYS), api.quota(), state.operator ? api.audit(ENTRIES) : null]);
+    // A head of a pool has a quota; usage and audit log are its boards'.
+    const here = !state.boards;
+    const found = await Promise.all([here ? api.usage(DAYS) : null, api.quota(), here && state.operator ? api.audit(ENTRIES) : null]);
     const text = JSON.stringify(found);
     if (text === drawn) return;
     drawn = text;
@@ -27,7 +29,7 @@ export function forgetAccounts() {
 }
 
 function draw(state, used, may, log) {
-  at("usage").replaceChildren(usage(state, used));
+  if (used) at("usage").replaceChildren(usage(state, used));
   at("quota").replaceChildren(quota(may));
   at("audit-section").hidden = !log;
   if (log) at("audit").replaceChildren(audit(log.entries));
@@ -52,7 +54,7 @@ function quota(may) {
     ["Blobs", may.blob_bytes, limits.max_blob_bytes, bytes],
     ["Slots today", may.slot_s, limits.max_slot_s, duration],
     ["Cores today", may.core_s, limits.max_core_s, duration],
-  ];
+  ].filter(([, used]) => used !== null);
   const rate = limits.max_requests_per_s === null ? "any number of" : String(limits.max_requests_per_s);
   return element("div", {}, table(`Of ${may.tenant}`, [
     { title: "What", of: ([name]) => name },

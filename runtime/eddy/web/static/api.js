@@ -41,6 +41,7 @@ export async function logOut() {
 
 export const overview = () => call("GET", "/v1/overview");
 export const drain = (slot, drained, because) => call("PUT", `/v1/admin/slots/${slot}`, drained ? { drained, because } : { drained });
+export const drainBoard = (board, because) => call("PUT", `/v1/pool/boards/${encodeURIComponent(board)}`, { because });
 export const policy = (name) => call(name ? "PUT" : "GET", "/v1/admin/policy", name ? { policy: name } : undefined);
 export const price = (name) => call(name ? "PUT" : "GET", "/v1/admin/price", name ? { policy: name } : undefined);
 export const job = (id) => call("GET", `/v1/jobs/${id}`);

@@ -42,15 +42,16 @@ export async function show(id, refresh) {
   source?.close();
   source = new EventSource(`/v1/jobs/${id}/events`);
   const kinds = ["submitted", "state", "wait", "configure", "configured", "configuration_failed", "launch", "item_done",
-    "item_failed", "result", "preempt", "release", "dropped", "recovered"];
+    "item_failed", "result", "preempt", "release", "dropped", "recovered", "part", "sent"];
   for (const kind of kinds) source.addEventListener(kind, (event) => events.append(entry(kind, JSON.parse(event.data))));
   source.addEventListener("end", () => { source.close(); fill(id, refresh); });
   dialog.onclose = () => source.close();
 }
 
 function entry(kind, data) {
-  const where = ["slot", "task", "item"].filter((name) => data[name] !== undefined).map((name) => `${name} ${data[name]}`);
-  return element("li", {}, `${duration(data.at_s)}: ${kind} ${[data.state, data.detail, ...where].filter(Boolean).join(", ")}`);
+  const where = ["slot", "task", "item", "board", "done"].filter((name) => data[name] !== undefined && data[name] !== "").map((name) => `${name} ${data[name]}`);
+  const when = data.at_s !== undefined ? duration(data.at_s) : data.at_unix_s ? new Date(data.at_unix_s * 1000).toLocaleTimeString() : "-";
+  return element("li", {}, `${when}: ${kind} ${[data.state, data.detail, ...where].filter(Boolean).join(", ")}`);
 }
 
 async function fill(id, refresh) {

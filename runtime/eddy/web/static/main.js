@@ -4,7 +4,7 @@ import { accounts, forgetAccounts } from "./accounts.js";
 import * as api from "./api.js";
 import { duration, element, table } from "./format.js";
 import { list } from "./jobs.js";
-import { drainButton, forget, policies, stateOf } from "./operate.js";
+import { boardState, drainBoardButton, drainButton, drainedBoards, forget, policies, stateOf } from "./operate.js";
 import { legend, timeline } from "./timeline.js";
 
 const PERIOD_MS = 1000;
@@ -20,19 +20,30 @@ function draw(state, market) {
   const jobs = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
   at("status").className = state.ready ? "" : "bad";
   at("status").textContent = state.ready
-    ? `board time ${duration(state.now_s)}, policy ${state.policy}, ${jobs} jobs under way, ${waiting} of them waiting`
+    ? `${state.boards ? "up for" : "board time"} ${duration(state.now_s)}, policy ${state.policy}, ${jobs} jobs under way, ${waiting} of them waiting`
     : `Not ready: ${state.detail}`;
   at("viewer").textContent = state.operator && state.viewer !== "operator" ? `${state.viewer} (operator)` : state.viewer;
-  at("timeline").replaceChildren(timeline(state));
-  at("legend").replaceChildren(...legend(state));
-  at("slots").replaceChildren(slots(state));
+  // A head of a pool has boards, whose slots, policies and accounts are their own matter.
+  const pool = Array.isArray(state.boards);
+  at("timeline-section").hidden = at("slots-section").hidden = at("usage-section").hidden = pool;
+  at("boards-section").hidden = !pool;
+  if (pool) {
+    at("boards").replaceChildren(boards(state, refresh));
+  } else {
+    at("timeline").replaceChildren(timeline(state));
+    at("legend").replaceChildren(...legend(state));
+    at("slots").replaceChildren(slots(state));
+  }
   at("slots").parentElement.classList.toggle("wide", state.operator);
   at("operate-section").hidden = !state.operator;
   at("metrics").hidden = !state.operator;
-  if (state.operator) policies(at("operate"), state, market, refresh);
+  if (state.operator) {
+    if (pool) drainedBoards(state);
+    else policies(at("operate"), state, market, refresh);
+  }
   at("jobs").replaceChildren(list(state.jobs, state.operator, "No job is under way.", refresh, true));
   at("ended").replaceChildren(list(state.ended, state.operator, "No job has ended yet.", refresh));
-  at("faults-section").hidden = !state.operator;
+  at("faults-section").hidden = pool || !state.operator;
   at("faults").replaceChildren(faults(state));
   at("tenants-section").hidden = !state.operator;
   at("tenants").replaceChildren(tenants(state));
@@ -40,6 +51,22 @@ function draw(state, market) {
   if (market) at("market").replaceChildren(...prices(market));
   // What was drawn again must not take the keyboard's place away.
   if (focused && document.activeElement === document.body) document.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function boards(state, refresh) {
+  const rate = (bps) => (bps ? `${(bps / 1e6).toPrecision(3)} Mbit/s` : "-");
+  return table("", [
+    { title: "Board", of: (board) => board.board },
+    { title: "Kind", of: (board) => board.kind },
+    { title: "State", of: boardState },
+    { title: "Runs at once", number: true, of: (board) => String(board.width) },
+    { title: "Link", number: true, of: (board) => rate(board.link_bps) },
+    { title: "Jobs", of: (board) => board.jobs.join(", ") || "-" },
+    ...(state.operator ? [
+      { title: "Modules", of: (board) => board.modules.join(", ") || "-" },
+      { title: "", of: (board) => drainBoardButton(board, refresh) },
+    ] : []),
+  ], state.boards, "No board has joined yet.");
 }
 
 function slots(state) {
@@ -73,16 +100,17 @@ function tenants(state) {
 
 function prices(market) {
   const number = (value) => (value === null || value === undefined ? "-" : Number(value).toPrecision(3));
-  const mine = new Map((market.me?.shares || []).map((share) => [share.slot, share]));
+  const place = (each) => (each.board === undefined ? String(each.slot) : `${each.board}, ${each.slot}`);
+  const mine = new Map((market.me?.shares || []).map((share) => [place(share), share]));
   const me = market.me || {};
   return [
     table(`Policy ${market.price_policy}, epoch ${market.epoch}`, [
-      { title: "Slot", number: true, of: (cluster) => String(cluster.slot) },
+      { title: market.me?.boards ? "Board, slot" : "Slot", number: true, of: place },
       { title: "Cluster", of: (cluster) => cluster.module || "-" },
       { title: "Cores", number: true, of: (cluster) => String(cluster.cores) },
       { title: "Price", number: true, of: (cluster) => number(cluster.price) },
-      { title: "My cores", number: true, of: (cluster) => number(mine.get(cluster.slot)?.pes) },
-      { title: "Core-seconds", number: true, of: (cluster) => number(mine.get(cluster.slot)?.core_seconds) },
+      { title: "My cores", number: true, of: (cluster) => number(mine.get(place(cluster))?.pes) },
+      { title: "Core-seconds", number: true, of: (cluster) => number(mine.get(place(cluster))?.core_seconds) },
     ], market.clusters, "No cluster is loaded."),
     element("p", { class: "quiet" }, `Weight ${number(me.weight)}; F ${number(me.parallel_fraction)}; speedup promised `
       + `${number(me.promised_speedup)}, modelled ${number(me.modelled_speedup)}, measured ${number(me.measured_speedup)}`),

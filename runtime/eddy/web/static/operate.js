@@ -34,6 +34,25 @@ export function drainButton(slot, refresh) {
   return element("button", { type: "button", "aria-label": `${verb} slot ${slot.slot}`, onclick: change }, verb);
 }
 
+// Boards of a pool: their names and reasons are text, never markup.
+export function boardState(board) {
+  const text = !board.present ? "away" : !board.drained ? "present" : board.jobs.length ? "draining" : "drained";
+  return element("span", { class: text === "present" ? null : "bad" }, text);
+}
+
+export function drainBoardButton(board, refresh) {
+  const verb = board.drained ? "Undrain" : "Drain";
+  const said = board.drained ? `Board ${board.board} is given jobs again.` : `Nothing new is placed on board ${board.board}.`;
+  const change = () => tried(() => api.drainBoard(board.board, board.drained ? "" : "drained on the dashboard"), said, refresh);
+  return element("button", { type: "button", "aria-label": `${verb} board ${board.board}`, onclick: change }, verb);
+}
+
+export function drainedBoards(state) {
+  const drained = state.boards.filter((board) => board.drained);
+  document.getElementById("operate").replaceChildren(drained.length ? "" : element("p", { class: "quiet" }, "No board is drained."));
+  document.getElementById("drained").replaceChildren(...drained.map((board) => element("li", {}, `Board ${board.board} is drained.`)));
+}
+
 // The lists are made once: one that is open must not be closed by what is drawn every second.
 let shown = null;
 

@@ -1,0 +1,28 @@
+"""`/v1/quota` at a head: what a tenant may have over the pool, and has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from eddy.pool.head_parts import Caller, Parts
+from eddy.pool.shown import quota_shown
+
+router = APIRouter(prefix="/v1/quota", tags=["usage"])
+
+
+@router.get("")
+async def show_quota(parts: Parts, caller: Caller) -> Any:
+    """Your bounds, and how many jobs you have; null for what no pool bounds or counts: boards do."""
+    tenant = await parts.tenants.get(caller.id)
+    await parts.lead.mirror.caught_up()
+    return {
+        "tenant": tenant.id,
+        "quota": quota_shown(tenant),
+        "weight": tenant.weight,
+        "jobs": sum(job.tenant == tenant.id for job in parts.lead.mirror.jobs.values()),
+        "blob_bytes": None,
+        "slot_s": None,
+        "core_s": None,
+    }

@@ -1,0 +1,126 @@
+"""Events at a head: what happens to a job, and to all of a tenant's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import StreamingResponse
+from nats.errors import TimeoutError as NatsTimeout
+from nats.js.api import ConsumerConfig, DeliverPolicy
+
+from eddy.api.events import HEARTBEAT, encode
+from eddy.api.numbers import Decimal
+from eddy.pool.head_parts import Caller, HeadParts, Number, Parts
+from eddy.pool.link import EVENTS
+from eddy.pool.records import FINAL
+from eddy.pool.submitting import visible
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+LOOK_S = 0.5
+"""Wall seconds without an event after which it is looked whether more can come."""
+SILENT_S = 15.0
+Seen = Annotated[Decimal | None, Header(ge=0, le=(1 << 63) - 1, description="The last event seen.")]
+_Last = Annotated[Decimal, Query(ge=0, le=1000, description="Past events to begin with, without `Last-Event-ID`.")]
+_Follow = Annotated[bool, Query(description="Go on with events as they happen; else the stream ends with the newest.")]
+
+
+@router.get("/jobs/{number}/events")
+async def events(number: Number, parts: Parts, caller: Caller, last_event_id: Seen = None) -> Response:
+    """What happened to a job, as it happens."""
+    job = await visible(parts, caller, number)
+    after = 0 if last_event_id is None else parts.numbers.event.meant(last_event_id)
+
+    async def ended() -> bool:
+        return (await parts.table.job(job.id)).ended
+
+    told = _told(parts, f"eddy.events.{job.tenant}.{job.id}", after, ended, one=True)
+    return StreamingResponse(told, media_type="text/event-stream")
+
+
+@router.get("/events")
+async def all_events(
+    parts: Parts, caller: Caller, last: _Last = 0, follow: _Follow = True, last_event_id: Seen = None
+) -> Response:
+    """What happens to all of your jobs, from now on, or after `Last-Event-ID`; to everyone's, for the operator."""
+    subject = f"eddy.events.{'*' if caller.admin else caller.id}.*"
+    if last_event_id is not None:
+        after = parts.numbers.event.meant(last_event_id)
+    else:
+        after = await _before_last(parts, subject, last)
+
+    async def ended() -> bool:
+        return not follow
+
+    return StreamingResponse(_told(parts, subject, after, ended), media_type="text/event-stream")
+
+
+async def _before_last(parts: HeadParts, subject: str, last: int) -> int:
+    """The place in the stream behind which there are so many events of a subject; found by halving."""
+    state = (await parts.link.js.stream_info(EVENTS)).state
+    low, high = int(state.first_seq) - 1, int(state.last_seq)
+    while last and low < high:
+        middle = (low + high) // 2
+        if await _behind(parts, subject, middle) > last:
+            low = middle + 1
+        else:
+            high = middle
+    return high
+
+
+async def _behind(parts: HeadParts, subject: str, after: int) -> int:
+    """How many events of a subject come after a place in the stream."""
+    found = await parts.link.js.add_consumer(EVENTS, _from(after, filter_subject=subject))
+    try:
+        return int(found.num_pending or 0)
+    finally:
+        await parts.link.js.delete_consumer(EVENTS, found.name)
+
+
+def _from(after: int, filter_subject: str | None = None) -> ConsumerConfig:
+    return ConsumerConfig(
+        deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+        opt_start_seq=max(after, 0) + 1,
+        filter_subject=filter_subject,
+        inactive_threshold=60,
+        mem_storage=True,
+    )
+
+
+async def _told(
+    parts: HeadParts, subject: str, after: int, ended: Callable[[], Awaitable[bool]], one: bool = False
+) -> AsyncIterator[str]:
+    """Events of a subject from a place in the stream on, until no more can come and all was told.
+
+    Args:
+        parts: The head's.
+        subject: Of which jobs.
+        after: The place.
+        ended: Whether no more can come; asked where none has come for `LOOK_S`.
+        one: Whether it is one job's, of which the last event says so.
+    """
+    following = await parts.link.js.subscribe(subject, stream=EVENTS, ordered_consumer=True, config=_from(after))
+    silent_s = 0.0
+    try:
+        while True:
+            try:
+                message = await following.next_msg(timeout=LOOK_S)
+            except NatsTimeout:
+                if await ended():
+                    break
+                silent_s += LOOK_S
+                if silent_s >= SILENT_S:
+                    silent_s = 0.0
+                    yield HEARTBEAT
+                continue
+            data = json.loads(message.data)
+            number = parts.numbers.job.told(int(message.subject.rsplit(".", 1)[-1]))
+            event = parts.numbers.event.told(message.metadata.sequence.stream)
+            yield encode(data.pop("kind"), {"job": number, **data}, event)
+            if one and data.get("state") in FINAL:
+                break
+    finally:
+        await following.unsubscribe()
+    yield encode("end", {})

@@ -1,0 +1,21 @@
+"""The browser of `make pages`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from chromium_kit import FLAGS, OUT
+from playwright.sync_api import Browser, sync_playwright
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert program, "there is no Chromium; on Debian: apt-get install chromium"
+    OUT.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as player:
+        opened = player.chromium.launch(executable_path=program, args=FLAGS)
+        yield opened
+        opened.close()

@@ -1,0 +1,216 @@
+"""A head as tenants and browsers use it: arrays, lists, feeds, sessions, quotas; all of two heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from eddy.api.sessions import COOKIE, HEADER
+from eddy.cli.demo_plan import photograph
+from eddy.cli.main import app
+from eddy.client import Client
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded
+from eddy.pool.records import PoolJob
+from eddy.pool.table import PoolJobs
+from pool_kit import Pool, until
+from typer.testing import CliRunner
+
+APP = "image_compression"
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[Pool]:
+    with Pool(tmp_path).running() as running:
+        yield running
+
+
+def posted(client: Client, body: Any, key: str = "", path: str = "/v1/arrays") -> dict[str, Any]:
+    found: dict[str, Any] = client.transport.json(
+        "POST", path, body=body, headers={"Idempotency-Key": key} if key else {}
+    )
+    return found
+
+
+def labelled(count: int) -> list[dict[str, Any]]:
+    return [{"labels": {"place": str(place % 2)}} for place in range(count)]
+
+
+def pages(client: Client, limit: int, **filters: Any) -> list[int]:
+    """Numbers of jobs, page by page."""
+    found: list[int] = []
+    cursor: dict[str, Any] = {}
+    while True:
+        page = client.transport.json("GET", "/v1/jobs", params={**filters, **cursor, "limit": limit})
+        assert len(page["jobs"]) <= limit
+        found += [int(job["id"]) for job in page["jobs"]]
+        if page["next"] is None:
+            return found
+        cursor = {"cursor": page["next"]}
+
+
+def test_arrays_and_lists_at_two_heads(pool: Pool) -> None:
+    """Jobs wait here, as there is no board; each head shows at once what the other one took."""
+    one, two = pool.head("a"), pool.head("b")
+    ada, grace = pool.tenant(one), pool.tenant(one, "grace")
+    there = pool.client(two, pool.keys["ada"])
+    body = {"job": {"application": APP}, "each": labelled(5)}
+    made = posted(ada, body, "k")
+    assert (made["size"], made["counts"]["queued"], made["ended"]) == (5, 5, False)
+    assert posted(there, body, "k")["id"] == made["id"], "the same key names the same array, at either head"
+    with pytest.raises(Conflict):
+        posted(there, {**body, "each": labelled(4)}, "k")
+    with pytest.raises(Conflict):
+        posted(ada, body["job"], "k", "/v1/jobs")
+    assert there.array(made["id"]).refresh().data == made
+    oldest = pages(there, 2, array=made["id"], sort="oldest")
+    assert (len(set(oldest)), oldest[0]) == (5, made["id"])
+    assert pages(there, 2, array=made["id"]) == oldest[::-1]
+    assert pages(there, 500, label="place=1", sort="oldest") == oldest[1::2]
+    single = posted(ada, {"application": APP, "priority": 9}, path="/v1/jobs")["id"]
+    assert pages(there, 3, application=APP, state="queued", sort="oldest") == [*oldest, single]
+    assert pages(there, 3, application="nothing") == []
+    assert pages(there, 3, sort="ended") == []
+    shown = there.transport.json("GET", f"/v1/jobs/{oldest[3]}")
+    assert shown["array"] == {"id": made["id"], "index": 3, "size": 5}
+    assert grace.jobs() == []
+    for number in (made["id"], oldest[2]):
+        with pytest.raises(NotFound):
+            grace.transport.json("GET", f"/v1/arrays/{number}")
+    with pytest.raises(NotFound):
+        grace.transport.json("DELETE", f"/v1/arrays/{made['id']}")
+    with pytest.raises(NotFound):
+        grace.transport.json("GET", f"/v1/jobs/{oldest[2]}")
+    assert pages(grace, 5, array=made["id"]) == []
+    with pytest.raises(InvalidRequest):
+        grace.transport.json("GET", "/v1/jobs", params={"tenant": "ada"})
+    assert pages(pool.operator(two), 9, tenant="ada", sort="oldest") == [*oldest, single]
+    ada.cancel(single)
+    ended = there.transport.json("DELETE", f"/v1/arrays/{made['id']}")
+    assert (ended["ended"], ended["counts"]["cancelled"]) == (True, 5)
+    assert posted(ada, body, "k")["counts"]["cancelled"] == 5
+    assert set(pages(ada, 4, sort="ended")) == {*oldest, single}
+    bad = {"job": {"application": APP}, "each": [{"arguments": {"0": {"scalar": 1}}}]}
+    for wrong in (bad, {**body, "job": {"application": APP, "inputs": {"image": ["0" * 64]}}}, {**body, "each": []}):
+        with pytest.raises(EddyError):
+            posted(ada, wrong)
+    assert len(ada.jobs()) == 6
+
+
+def test_an_array_is_accepted_whole_or_not_at_all(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A head ends in the midst of an array: nothing of it is counted, shown or run before a client's next try."""
+    one, two = pool.head("a"), pool.head("b")
+    ada = pool.tenant(one)
+    keep, kept = PoolJobs._keep, list[int]()
+
+    async def breaks(table: PoolJobs, job: PoolJob) -> PoolJob | None:
+        if len(kept) == 3:
+            raise OSError("the head was killed")
+        kept.append(job.id)
+        return await keep(table, job)
+
+    body = {"job": {"application": APP}, "each": labelled(6)}
+    headers = {"Authorization": f"Bearer {pool.keys['ada']}", "Idempotency-Key": "k"}
+    with monkeypatch.context() as broken:
+        broken.setattr(PoolJobs, "_keep", breaks)
+        assert httpx.post(f"{one.url}/v1/arrays", json=body, headers=headers).status_code == 503
+    assert len(kept) == 3
+    for head in (one, two, pool.head("c")):
+        client = pool.client(head, pool.keys["ada"])
+        assert client.jobs() == []
+        assert client.quota()["jobs"] == 0
+        assert client.overview()["jobs"] == []
+    pool.board("b1")
+    until(lambda: pool.present(pool.operator(two)) == {"b1"})
+    order = photograph("ada", 3, 0, 1)
+    order.submit(ada).wait(timeout_s=60)
+    assert len(ada.jobs()) == 1
+    made = posted(pool.client(two, pool.keys["ada"]), body, "k")
+    assert made["size"] == 6
+    assert len(pages(ada, 500, array=made["id"])) == 6
+
+
+def test_bounds_count_every_job_of_an_array(pool: Pool) -> None:
+    head = pool.head("a")
+    ada = pool.tenant(head)
+    pool.operator(head).change_tenant("ada", max_jobs=5, max_priority=3)
+    body = {"job": {"application": APP}, "each": labelled(4)}
+    posted(ada, body, "k")
+    until(lambda: ada.quota()["jobs"] == 4)
+    for wrong in ({**body, "each": labelled(2)}, {**body, "each": labelled(6)}):
+        with pytest.raises(QuotaExceeded):
+            posted(ada, wrong)
+    assert posted(ada, body, "k")["size"] == 4, "what was accepted is not refused"
+    with pytest.raises(InvalidRequest):
+        posted(ada, {"job": {"application": APP, "priority": 9}, "each": [{}]})
+    told = CliRunner().invoke(app, ["quota", "--url", head.url, "--key", pool.keys["ada"]])
+    assert told.exit_code == 0, told.output
+    assert "4" in told.output
+
+
+def test_a_browser_logs_in_at_one_head_alone(pool: Pool) -> None:
+    one, two = pool.head("a"), pool.head("b")
+    pool.tenant(one)
+    with httpx.Client(base_url=one.url) as client, httpx.Client(base_url=two.url) as elsewhere:
+        _log_in_and_out(client, elsewhere, pool.keys["ada"])
+
+
+def _log_in_and_out(client: httpx.Client, elsewhere: httpx.Client, key: str) -> None:
+    assert client.post("/v1/session", json={"key": "eddy_nobody"}).status_code == 401
+    assert dict(client.cookies) == {}
+    answer = client.post("/v1/session", json={"key": key})
+    token, cookie = answer.json()["csrf_token"], client.cookies[COOKIE]
+    flags = answer.headers["set-cookie"].lower()
+    assert "httponly" in flags
+    assert "samesite=strict" in flags
+    assert client.get("/v1/session").json() == {"tenant": "ada", "operator": False, "csrf_token": token}
+    page = client.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    overview = client.get("/v1/overview")
+    assert (overview.json()["viewer"], overview.headers["cache-control"]) == ("ada", "no-store")
+    job = {"application": APP}
+    assert client.post("/v1/jobs", json=job).status_code == 403, "another site's page has no token"
+    assert client.post("/v1/jobs", json=job, headers={HEADER: "wrong"}).status_code == 403
+    assert client.post("/v1/jobs", json=job, headers={HEADER: token}).status_code == 202
+    assert client.get("/v1/pool").status_code == 403
+    elsewhere.cookies.set(COOKIE, cookie)
+    assert elsewhere.get("/v1/session").status_code == 401, "a session is one head's"
+    assert elsewhere.get("/v1/overview").status_code == 401
+    assert client.delete("/v1/session").status_code == 403
+    assert client.delete("/v1/session", headers={HEADER: token}).status_code == 204
+    client.cookies.set(COOKIE, cookie)
+    assert client.get("/v1/overview").status_code == 401
+
+
+def waits_for(client: Client, job: int) -> str:
+    wait = client.explain(job)["wait"]
+    return "" if wait is None else wait["cause"]
+
+
+def test_feeds_and_explanations(pool: Pool) -> None:
+    head = pool.head("a")
+    ada, grace = pool.tenant(head), pool.tenant(head, "grace")
+    first = posted(ada, {"application": APP}, path="/v1/jobs")["id"]
+    assert waits_for(ada, first) == "board"
+    later = posted(ada, {"application": APP, "after": [first]}, path="/v1/jobs")["id"]
+    assert waits_for(ada, later) == "predecessor"
+    with pytest.raises(NotFound):
+        grace.explain(first)
+    ada.cancel(first)
+    until(lambda: ada.job(later).data["state"] == "failed")
+    found = ada.explain(first)
+    assert sum(each["ns"] for each in found["spent"]) == found["life_ns"] > 0
+    assert (found["state"], found["wait"]) == ("cancelled", None)
+    mine = posted(grace, {"application": APP}, path="/v1/jobs")["id"]
+
+    def past(client: Client, last: int) -> list[tuple[int, str]]:
+        return [(event.data["job"], event.data["state"]) for event in client.events(last=last, follow=False)]
+
+    everything = [(first, "queued"), (later, "queued"), (first, "cancelled"), (later, "failed")]
+    for last in (0, 1, 3, 4, 50):
+        assert past(ada, last) == (everything[-last:] if last else [])
+    assert past(grace, 50) == [(mine, "queued")]
+    assert past(pool.operator(head), 2) == [everything[-1], (mine, "queued")]

@@ -1,0 +1,113 @@
+"""A head speaks the API of a board: what it does not is listed here, each with the reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from eddy.api.app import routers
+from eddy.pool import (
+    account_routes,
+    array_routes,
+    event_routes,
+    head,
+    market_routes,
+    operator_routes,
+    overview_routes,
+    session_routes,
+)
+from fastapi import APIRouter
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+SLOTS = "slots are a board's own; `GET /v1/pool` and `/v1/overview` tell of boards"
+POLICIES = "what a board dispatches and prices by is set there; `eddy pool serve --policy` places"
+BLOBS = "blobs of a pool are kept for ever, and come in one request"
+KEYS = "an operator makes keys with tenants; further ones and their end are not there yet"
+KEPT = "outputs of a pool are not collected, so nothing needs to be held"
+ABSENT: Mapping[str, str] = {
+    "GET /v1/slots": SLOTS,
+    "PUT /v1/admin/slots/{}": SLOTS,
+    "GET /v1/admin/policy": POLICIES,
+    "PUT /v1/admin/policy": POLICIES,
+    "GET /v1/admin/price": POLICIES,
+    "PUT /v1/admin/price": POLICIES,
+    "GET /v1/market/history": "epochs are kept by the board whose market it is",
+    "GET /v1/market/explain": "epochs are kept by the board whose market it is",
+    "GET /v1/admin/audit": "what operators of a pool change is not kept yet",
+    "GET /v1/usage": "boards account for slots and cores, in the name of `pool.TENANT`",
+    "POST /v1/apps": "packages are files beside each board and head, signed there",
+    "GET /v1/jobs/{}/log": "what a kernel printed stays on the board that ran it",
+    "PUT /v1/jobs/{}/hold": KEPT,
+    "DELETE /v1/jobs/{}/hold": KEPT,
+    "GET /v1/blobs": BLOBS,
+    "DELETE /v1/blobs/{}": BLOBS,
+    "HEAD /v1/blobs/{}/upload": BLOBS,
+    "PATCH /v1/blobs/{}/upload": BLOBS,
+    "DELETE /v1/blobs/{}/upload": BLOBS,
+    "GET /v1/keys": KEYS,
+    "POST /v1/keys": KEYS,
+    "DELETE /v1/keys/{}": KEYS,
+    "GET /problems/{}": "a board answers it; codes are in docs/reference/http-api.md",
+}
+PASSED_OVER: Mapping[str, str] = {
+    "GET /v1/blobs/{} if-none-match, if-range, range": "a head sends a blob whole",
+    "GET /v1/jobs/{}/outputs/{} if-none-match, if-range, range": "a head sends an output whole",
+}
+"""Parameters that a head does not look at. Each is one without which the answer is right too."""
+HEADS_OWN = {
+    "GET /v1/pool",
+    "POST /v1/pool/rebalance",
+    "PUT /v1/pool/boards/{}",
+    "GET /v1/pool/jobs/{}/explain",
+}
+
+
+def routes(of: Iterable[APIRouter]) -> dict[str, APIRoute]:
+    found: dict[str, APIRoute] = {}
+    for router in of:
+        for route in router.routes:
+            inside = getattr(route, "original_router", None)
+            if inside is not None:
+                found |= routes([inside])
+                continue
+            assert isinstance(route, APIRoute)
+            for method in route.methods or ():
+                found[f"{method} {re.sub('{[^}]*}', '{}', route.path)}"] = route
+    return found
+
+
+def asked(dependant: Dependant) -> set[str]:
+    """Names of query parameters and headers, those of models and of dependencies too."""
+    names = set()
+    for parameter in (*dependant.query_params, *dependant.header_params):
+        fields = getattr(parameter.field_info.annotation, "model_fields", None)
+        names |= {field.alias or name for name, field in fields.items()} if fields else {parameter.alias}
+    return names.union(*(asked(each) for each in dependant.dependencies))
+
+
+BOARD = routes(routers())
+HEAD = routes(
+    [
+        *(head.router, head.open_router),
+        *(
+            part.router
+            for part in (
+                *(account_routes, array_routes, event_routes, market_routes, operator_routes, overview_routes),
+                session_routes,
+            )
+        ),
+    ]
+)
+
+
+def test_a_head_answers_what_a_board_does() -> None:
+    assert BOARD.keys() - HEAD.keys() == ABSENT.keys()
+    assert HEAD.keys() - BOARD.keys() == HEADS_OWN
+
+
+def test_a_head_passes_nothing_over_that_changes_an_answer() -> None:
+    """A parameter nobody reads is ignored in silence: a trial that a head does not know of would be a job."""
+    differ = {name: asked(BOARD[name].dependant) - asked(HEAD[name].dependant) for name in BOARD.keys() & HEAD.keys()}
+    told = {f"{name} {', '.join(sorted(missing))}" for name, missing in differ.items() if missing}
+    assert told == PASSED_OVER.keys()
