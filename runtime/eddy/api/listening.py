@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 
 from eddy.core.errors import Conflict, InvalidRequest
+
+QUEUE = 1024
+"""Connections that the system keeps until they are accepted."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -21,11 +25,12 @@ def listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen(1024)  # now, not when the board is built: a second server must fail before it builds one
+        listener.listen(QUEUE)  # now, not when the board is built: a second server must fail before it builds one
     except (OSError, OverflowError) as failure:
         listener.close()
         reason = (failure.strerror if isinstance(failure, OSError) else None) or failure
-        if isinstance(failure, socket.gaierror):
+        foreign = isinstance(failure, OSError) and failure.errno == errno.EADDRNOTAVAIL
+        if foreign or isinstance(failure, socket.gaierror):
             message = f"Cannot listen on {host} ({reason}); choose an address of this machine with --host."
             raise InvalidRequest(message, field="host", asked=host) from failure
         message = f"Cannot listen on {host}:{port} ({reason}); choose another --port."

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import structlog
 import uvicorn
 
 from eddy import logs, presence, signals
-from eddy.api import log_lines
+from eddy.api import descriptors, log_lines
 from eddy.api.app import create_app
 from eddy.api.connections import guarded
 from eddy.api.context import ApiSettings, Context
@@ -109,7 +109,8 @@ class Server:
     ) -> None:
         names = {name: getattr(settings, name) for name in ("policy", "gpu_policy", "price")}
         check_policies(names)  # before anything is made: building a board may take minutes
-        self.settings = settings
+        limits = descriptors.fitting(settings.api.connections)
+        self.settings = settings = replace(settings, api=replace(settings.api, connections=limits))
         self._kinds, self._reloader, self._beside = kinds, reloader, beside
         self._socket = listen(settings.host, settings.port)
         self.host, self.port = self._socket.getsockname()[:2]
@@ -242,6 +243,7 @@ class Server:
             lifespan="on",
             timeout_graceful_shutdown=5,
             server_header=False,
+            backlog=descriptors.AT_ONCE,
             http=guarded(self.settings.api.connections, lambda: self.store.happened.fault(Fault.SLOW_CLIENT)),  # type: ignore[arg-type]
             ssl_certfile=None if tls is None else tls.certificate,
             ssl_keyfile=None if tls is None else tls.key,

@@ -10,6 +10,8 @@ from typing import Any
 
 import uvicorn
 
+from eddy.api.listening import QUEUE
+
 
 class ServingLoop(uvicorn.Server):
     """uvicorn's loop, with the signals left to `eddy.signals`.
@@ -36,10 +38,11 @@ class ServingLoop(uvicorn.Server):
         self._beside = beside
         self._ready: Callable[[], None] = lambda: None
         self._failure: BaseException | None = None
+        self._listener: socket.socket | None = None
 
     def serve_until_asked(self, listener: socket.socket, ready: Callable[[], None]) -> None:
         """Serve on a socket until `stop`; `ready` is called once jobs are taken, and may raise."""
-        self._ready = ready
+        self._ready, self._listener = ready, listener
         self.run(sockets=[listener])
         if self._failure is not None:
             raise self._failure
@@ -51,6 +54,8 @@ class ServingLoop(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """uvicorn's, with somebody beside it who says when jobs are taken."""
+        if self._listener is not None:
+            self._listener.listen(QUEUE)  # uvicorn has one number for it and for how many are accepted at once
         tasks = [asyncio.create_task(each()) for each in (*self._beside, self._announce)]
         try:
             await super().main_loop()
