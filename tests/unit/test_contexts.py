@@ -18,6 +18,7 @@ from eddy.cli.job_list import COLUMNS
 from eddy.cli.main import app
 from eddy.cli.output import age
 from eddy.core.errors import InvalidRequest
+from eddy.settings import SETTINGS
 from typer.testing import CliRunner
 
 LAB, HOME = contexts.KeptServer("http://lab:8000", "eddy_lab"), contexts.KeptServer("http://home:8000", "eddy_home")
@@ -218,3 +219,7 @@ def test_times_of_filters_are_so_long_ago_or_dates(monkeypatch: pytest.MonkeyPat
         assert run("jobs", "--since", text).exit_code == 2
     assert labels_of(["run=7", "what=a=b"]) == {"run": "7", "what": "a=b"}
     assert run("jobs", "--label", "run").exit_code == 2
+
+
+def test_the_variable_that_names_the_file_is_not_one_of_a_setting() -> None:
+    assert contexts.ENVIRONMENT not in {setting.environment for setting in SETTINGS.values()}

@@ -15,7 +15,7 @@ from pathlib import Path
 from eddy.core.errors import InvalidRequest
 from eddy.files import loose, os_errors, write_private
 
-ENVIRONMENT = "EDDY_CONFIG"
+ENVIRONMENT = "EDDY_CONTEXTS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Contexts:
 
 
 def path() -> Path:
-    """Where the file is: what `EDDY_CONFIG` names, or `config.json` in the user's `eddy` folder."""
+    """Where the file is: what `EDDY_CONTEXTS` names, or `config.json` in the user's `eddy` folder."""
     named = os.environ.get(ENVIRONMENT)
     base = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
     return Path(named).expanduser() if named else base / "eddy" / "config.json"
