@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import socket
 import threading
@@ -179,6 +180,22 @@ def test_what_is_not_http_is_a_problem_too(port: int) -> None:
     problem = json.loads(body)
     assert problem["code"] == "bad-request"
     assert "RFC 9112" in problem["detail"]
+
+
+def test_nobody_answers_a_request_again_that_went_on_as_no_http(port: int) -> None:
+    found = list[str]()
+    handler = logging.Handler()
+    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("uvicorn.error")
+    logger.addHandler(handler)
+    try:
+        with connect(port) as connection:
+            connection.sendall(b"POST /early HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nx\r\n")
+            assert everything(connection).startswith(b"HTTP/1.1 400")
+        time.sleep(0.1)
+    finally:
+        logger.removeHandler(handler)
+    assert found == []
 
 
 def test_a_kept_alive_connection_goes_on_serving(port: int) -> None:

@@ -128,3 +128,21 @@ async def test_what_operators_read_in_a_terminal_cannot_steer_it(server: Any, te
         (422, "label"),
         (422, "because"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "words"),
+    [
+        ("POST", "/v1/admin/tenants", {"id": "a b"}, "id: must begin with a letter, and have up to 64 letters"),
+        ("GET", "/v1/usage?from=x", None, "from: must be a day, as 2026-11-22"),
+        ("GET", "/v1/jobs?label=x", None, "label[0]: must read NAME=VALUE"),
+        ("GET", "/v1/blobs/zz", None, "sha256: must be a sha256, 64 lower-case hex digits"),
+        ("POST", "/v1/keys", {"label": "a\tb"}, "label: must be one line, without characters that steer a terminal"),
+    ],
+)
+async def test_the_form_of_a_text_is_said_in_words(server: Any, method: str, path: str, body: Any, words: str) -> None:
+    async with server.client("operator") as client:
+        answer = await client.request(method, path, json=body)
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith(words)
+    assert answer.json()["allowed"]["pattern"]

@@ -240,14 +240,18 @@ class GuardedProtocol(H11Protocol):
             return
         if self._busy or self._asking_s is not None:
             self._answer(code, detail)
-        if self._busy:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        self._drop_cycle()
         self._connections.remove(self)
         self._corked.flush()
         if self.transport.get_write_buffer_size():  # nobody would watch over its being read
             self.transport.abort()
         self.transport.close()
+
+    def _drop_cycle(self) -> None:
+        """A request that is under way was answered here: whoever answers it now writes nothing."""
+        if self._busy:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing of an offer to change protocols: uvicorn writes advice into the log, for anyone."""
@@ -255,6 +259,7 @@ class GuardedProtocol(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """What uvicorn answers to what is not HTTP, as a problem."""
         self._answer("bad-request", NOT_HTTP)
+        self._drop_cycle()
         self.transport.close()
 
     def _answer(self, code: str, detail: str) -> None:

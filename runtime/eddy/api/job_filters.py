@@ -7,14 +7,14 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from eddy.api.forms import LABEL
 from eddy.api.numbers import Decimal
-from eddy.core.asked import LABEL_NAME, LABEL_VALUE, MAX_LABELS
+from eddy.core.asked import MAX_LABELS
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL
 from eddy.store.listing import ListOrder, Place, Wanted, microseconds
 from eddy.store.numbers import Numbers
 
-LABEL = f"^{LABEL_NAME.strip('^$')}={LABEL_VALUE.strip('^$')}$"
 _CURSOR = re.compile(r"([0-9]{1,16})\.([0-9]{1,18})")
 _MOST_UNIX_S = 1e10
 

@@ -24,6 +24,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eddy.api.bodies import UnfitValue, printable
+from eddy.api.forms import IN_WORDS
 from eddy.api.keys import caller_in_use
 from eddy.api.paths import allowed
 from eddy.core.errors import BoardUnreachable, EddyError, StorageFailed
@@ -206,7 +207,8 @@ def _validation(request: Request, failure: RequestValidationError) -> JSONRespon
 
 
 def _entry(error: Mapping[str, Any]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"field": _field(error["loc"]), "message": error["msg"]}
+    pattern = (error.get("ctx") or {}).get("pattern", "")
+    entry: dict[str, Any] = {"field": _field(error["loc"]), "message": IN_WORDS.get(pattern, error["msg"])}
     allowed = _allowed(error)
     return entry if allowed is None else {**entry, "allowed": allowed}
 

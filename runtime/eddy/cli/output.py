@@ -140,10 +140,11 @@ def _allowed(error: EddyError) -> str:
     allowed = error.details.get("allowed")
     if not allowed:
         return ""
-    if isinstance(allowed, dict):  # bounds by name, which the message words
-        allowed = [value for value in allowed.values() if str(value) not in error.message]
+    if isinstance(allowed, dict):  # bounds by name, which the message words; a pattern is nothing for people
+        words = {name: value for name, value in allowed.items() if name != "pattern"}
+        allowed = [value for value in words.values() if str(value) not in error.message]
     text = ", ".join(map(str, allowed)) if isinstance(allowed, (list, tuple)) else str(allowed)
-    return "" if text in error.message else f" (allowed: {text})"
+    return "" if not text or text in error.message else f" (allowed: {text})"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

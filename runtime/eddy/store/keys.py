@@ -63,7 +63,7 @@ class Keys:
         """
         found = self._keyring.by_id.get(key)
         if found is None:
-            raise NotFound(f"There is no key {key}.", field="key", asked=key)
+            raise NotFound(f"There is no key {key}: `eddy key list` lists them.", field="key", asked=key)
         return found
 
     def all(self, tenant: str | None = None) -> tuple[ApiKey, ...]:

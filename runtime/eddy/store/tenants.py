@@ -61,7 +61,7 @@ class Tenants:
         """
         found = self._tenants_known.by_name.get(tenant)
         if found is None:
-            raise NotFound(f"no tenant {tenant}", field="tenant", asked=tenant)
+            raise NotFound(f"There is no tenant {tenant}: `eddy tenant list` lists them.", field="tenant", asked=tenant)
         return found
 
     def by_key(self, key_hash: str) -> TenantRecord | None:

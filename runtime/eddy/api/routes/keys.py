@@ -100,7 +100,7 @@ def _mine(context: Context, viewer: TenantRecord, key: str) -> ApiKey:
     """
     found = context.store.keys.get(key)
     if not viewer.admin and (found.tenant != viewer.id or found.scope is KeyScope.OPERATOR):
-        raise NotFound(f"There is no key {key}.", field="key", asked=key)
+        raise NotFound(f"There is no key {key}: `eddy key list` lists them.", field="key", asked=key)
     return found
 
 

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 
 from eddy.api import examples
 from eddy.api.context import Caller, Context, Ctx
+from eddy.api.forms import DAY
 from eddy.api.openapi import refusals
 from eddy.api.problems import Forbidden
 from eddy.api.rendering import tenant_answer
@@ -20,11 +21,10 @@ from eddy.core.errors import InvalidRequest
 from eddy.store.usage import ACCOUNTED, ACCOUNTED_FROM
 
 router = APIRouter(prefix="/v1", tags=["usage"])
-_DAY = r"^([0-9]{4}-[0-9]{2}-[0-9]{2})?$"
 _First = Annotated[
-    str, Query(alias="from", pattern=_DAY, description="First day (UTC), as `2026-11-22`; empty for all.")
+    str, Query(alias="from", pattern=DAY, description="First day (UTC), as `2026-11-22`; empty for all.")
 ]
-_Last = Annotated[str, Query(alias="to", pattern=_DAY, description="Last day; empty for all.")]
+_Last = Annotated[str, Query(alias="to", pattern=DAY, description="Last day; empty for all.")]
 _Whose = Annotated[str, Query(max_length=64, description="Only this tenant's (operators); empty for all you may see.")]
 
 
