@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 from eddy.model.contention import KernelBehaviour, SharedRun, share_cluster
-from eddy.model.progress import ProgressCurve, linear
+from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressCurve, linear
 from eddy.model.slowdown import ClusterParameters, MemoryLaw, fairness
 from eddy.policy.price.progress import cores_for, levelled, whole_cores
 from eddy.policy.price.progress_fair import ProgressFair
-from eddy.policy.price.progress_qos import ProgressQos
+from eddy.policy.price.progress_qos import WIDE, Band, ProgressQos
 from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, PricePolicy, PriceView
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 CORES = 16
@@ -97,6 +97,43 @@ def test_a_target_is_met_and_the_rest_goes_where_it_adds_most(
     assert all(s.cores >= 0.25 * CORES / (1 + len(others)) - 1e-9 for s in runs[-1].sharing)
 
 
+class Overstating:
+    """HSM, but everybody's progress is said to be higher by a part of it."""
+
+    name = "overstating"
+
+    def __init__(self, by: float) -> None:
+        self._by = 1 + by
+
+    def predict(self, epoch: ClusterEpoch) -> tuple[ProgressCurve | None, ...]:
+        return tuple(curve and self._more(curve) for curve in HsmPredictor().predict(epoch))
+
+    def _more(self, curve: ProgressCurve) -> ProgressCurve:
+        higher = tuple(min(1.0, self._by * each) for each in curve.by_cores)
+        return ProgressCurve(min(1.0, self._by * curve.progress), higher, curve.memory_bound)
+
+
+@pytest.mark.parametrize("others", [(STREAM,), (SCATTER, COMPUTE)])
+@pytest.mark.parametrize(("by", "band"), [(0.06, Band()), (0.1, WIDE)])
+def test_a_target_is_met_by_who_errs_less_than_its_band_is_above_it(
+    others: tuple[KernelBehaviour, ...], by: float, band: Band
+) -> None:
+    def reached(band: Band) -> float:
+        policy = ProgressQos(Overstating(by), band, least=0.0)
+        least = (0.7, *(0.0 for _ in others))
+        return float(play(policy, always(COMPUTE, *others), 1 + len(others), 12, least)[-1].progress[0])
+
+    assert reached(band) >= 0.7
+    assert reached(Band(0.0, 0.03, 0.125)) < 0.7, "the error is one that breaks a promise"
+
+
+def test_cores_stay_where_they_are_within_the_band() -> None:
+    runs = play(ProgressQos(), always(COMPUTE, STREAM), 2, 12, (0.7, 0.0))
+    low, _, high = Band().of(0.7)
+    assert low <= runs[-1].progress[0] <= high
+    assert [s.cores for s in runs[-1].sharing] == [s.cores for s in runs[-2].sharing]
+
+
 def test_targets_that_cannot_all_be_met_share_by_need() -> None:
     runs = play(ProgressQos(), always(COMPUTE, COMPUTE, STREAM), 3, 8, (0.9, 0.6, 0.0))
     cores = [s.cores for s in runs[-1].sharing]
@@ -134,6 +171,7 @@ def test_hiding_ones_counters_gives_the_entitled_part_and_no_more() -> None:
 @given(
     st.lists(st.tuples(st.floats(0.01, 1), st.floats(0.5, 8), st.floats(1, 16)), min_size=2, max_size=6),
 )
+@example([(1.0, 1.0, 1.0), *[(0.5, 1.0, 1.0 + 2**-52)] * 2, (0.03125, 1.0, 12.0)])
 def test_levels_are_level_and_use_what_helps(tenants: list[tuple[float, float, float]]) -> None:
     curves = [linear(progress, cores, CORES, most) for progress, cores, most in tenants]
     least = [0.1] * len(curves)

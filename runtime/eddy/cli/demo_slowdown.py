@@ -1,10 +1,10 @@
-"""`eddy demo --slowdown`: three tenants on one cluster, of which one is hungry for memory, under five ways to share it.
+"""`eddy demo --slowdown`: three tenants on one cluster, of which one is hungry for memory, under six ways to share it.
 
 Everything happens over HTTP, on the RTL of the board. First each tenant runs alone, which says how fast its kernel goes
 with every core. Then all three run at once: whole clusters in turns (`fcfs`), even shares (`entitlement`), HSM-Fair,
-the same on what the hypervisor remembers of each kernel alone (`eddy_slowdown_fair`), and HSM-QoS, the last four
-switched while kernels run. Progress is measured: work done a second beside the others, over that alone. Prediction has
-no part in it.
+the same on what the hypervisor remembers of each kernel alone (`eddy_slowdown_fair`), and promises kept by either
+(`hsm_qos`, `eddy_slowdown_qos`), the last five switched while kernels run. Progress is measured: work done a second
+beside the others, over that alone. Prediction has no part in it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from eddy.model.slowdown import fairness
 from eddy.packages.catalogue import load_catalogue
 
 Say = Callable[[str], None]
-SHARED = ("entitlement", "hsm_fair", "eddy_slowdown_fair", "hsm_qos")
+SHARED = ("entitlement", "hsm_fair", "eddy_slowdown_fair", "hsm_qos", "eddy_slowdown_qos")
 """Price policies that are shown, in this order; before them, whole clusters in turns."""
 FCFS = "fcfs"
 PROMISED = 0.5

@@ -30,6 +30,10 @@ class ClusterEpoch:
     tenants: tuple[Sharing | None, ...]
 
 
+_ROUNDING = 1e-9
+"""Of progress: a core that brings less brings nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProgressCurve:
     """Normalised progress of one tenant on one cluster.
@@ -64,8 +68,8 @@ class ProgressCurve:
 
     @property
     def most_cores(self) -> int:
-        """Fewest whole cores with which it goes as fast as with all: further ones bring nothing."""
-        return self.needed(self.by_cores[-1])
+        """Fewest whole cores with which it goes as fast as with all: further ones bring nothing, or rounding."""
+        return self.needed(self.by_cores[-1] * (1 - _ROUNDING))
 
 
 class ProgressPredictor(Protocol):

@@ -21,7 +21,7 @@ from eddy.policy.price.learned import Actor, Hedge, parse
 from eddy.policy.price.max_weight import MaxWeight
 from eddy.policy.price.mtf import MostTokenFirst
 from eddy.policy.price.progress_fair import ProgressFair
-from eddy.policy.price.progress_qos import ProgressQos
+from eddy.policy.price.progress_qos import WIDE, Band, ProgressQos
 from eddy.policy.price.round_shares import RoundShares
 from eddy.policy.price.rounds import RoundPolicy
 from eddy.policy.price.themis import Themis
@@ -77,12 +77,16 @@ PREDICTORS: Mapping[str, Callable[[], ProgressPredictor]] = {
 measures where a kernel was seen alone; the others are as published and remember nothing."""
 
 
+BANDS: Mapping[str, Band] = {"hsm": WIDE}
+"""Of predictors that do not have the usual band (decision 185)."""
+
+
 def _fair(name: str) -> PricePolicy:
     return ProgressFair(PREDICTORS[name](), name=f"{name}_fair")
 
 
 def _qos(name: str) -> PricePolicy:
-    return ProgressQos(PREDICTORS[name](), name=f"{name}_qos")
+    return ProgressQos(PREDICTORS[name](), BANDS.get(name, Band()), name=f"{name}_qos")
 
 
 BY_PROGRESS: Mapping[str, Callable[[], PricePolicy]] = {

@@ -1,9 +1,10 @@
 """HSM-QoS ([001] 4.3) on any predictor: who was promised a progress gets the cores for it, the others share the rest.
 
-A tenant with a target (`PriceView.least_progress`) that falls behind gets the cores at which its curve meets it, and
-gives back what it does not need where it is ahead by more than `slack`. The rest goes where it adds most to the sum of
-progress, but nobody falls below `least` of its entitled share. Where targets together need more than there is,
-each has its part of what there is by need. Without any target, everybody has the entitled share.
+A tenant with a target (`PriceView.least_progress`) is kept in a `Band` of predicted progress above it, because
+predictions err: below the band it gets the cores at which its curve meets the band's aim, and above it gives back what
+it does not need. The rest goes where it adds most to the sum of progress, but nobody falls below `least` of its
+entitled share. Where targets together need more than there is, each has its part of what there is by need. Without any
+target, everybody has the entitled share.
 """
 
 from __future__ import annotations
@@ -21,21 +22,42 @@ PIECE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """Where predicted progress is kept above a target, in parts of the target.
+
+    Attributes:
+        low: Below it cores are added.
+        aim: Progress that cores are found for.
+        high: Above it cores are given back.
+    """
+
+    low: float = 1 / 16
+    aim: float = 1 / 8
+    high: float = 3 / 16
+
+    def of(self, target: float) -> tuple[float, float, float]:
+        """The three as progress."""
+        return target * (1 + self.low), target * (1 + self.aim), target * (1 + self.high)
+
+
+WIDE = Band(0.1, 0.15, 0.2125)
+"""For a predictor that errs by 7 % in the mean, as HSM's does."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProgressQos:
     """Targets first, then throughput.
 
     Attributes:
         predictor: Says who progresses how far.
-        slack: Progress above a target from which on cores are given back: 0.1, for a target of 0.8, is [001]'s 0.9.
-        margin: Part of a target by which it is aimed above, because a prediction may be too high.
+        band: Where those with a target are kept. A target of 0.8 is aimed at with 0.9, as in [001] 4.3.
         least: Part of its entitled share that nobody falls below.
         whole: Whether cores are moved whole.
         name: As `--price` takes it.
     """
 
     predictor: ProgressPredictor = field(default_factory=HsmPredictor)
-    slack: float = 0.1
-    margin: float = 0.03
+    band: Band = field(default_factory=Band)
     least: float = LEAST
     whole: bool = False
     name: str = "hsm_qos"
@@ -71,7 +93,11 @@ class ProgressQos:
 
     def _out_of_band(self, curves: Curves, targets: dict[int, float]) -> bool:
         known = [(curve.progress, target) for row, target in targets.items() if (curve := curves[row]) is not None]
-        return any(progress < target or progress > target + self.slack for progress, target in known)
+        return any(not self._settled(progress, target) for progress, target in known)
+
+    def _settled(self, progress: float, target: float) -> bool:
+        low, _, high = self.band.of(target)
+        return low <= progress <= high
 
     def _moved(self, curves: Curves, targets: dict[int, float], start: Floats, now: Floats, cores: int) -> Floats:
         # Of whom nothing was counted, nothing is known: it keeps what it has, or what it is entitled to.
@@ -93,9 +119,9 @@ class ProgressQos:
         curve = curves[row]
         if curve is None:
             return float(start[row])
-        if target <= curve.progress <= target + self.slack:
+        if self._settled(curve.progress, target):
             return float(now[row])
-        return cores_for(curve, min(target * (1 + self.margin), curve.by_cores[-1]))
+        return cores_for(curve, min(self.band.of(target)[1], curve.by_cores[-1]))
 
     def _gain(self, curves: Curves, row: int, has: float, entitled: float, step: float) -> tuple[float, float]:
         """What a piece adds to the sum of progress; then, who lacks most of its entitled share."""
