@@ -23,7 +23,7 @@ HOME = ROOT / "build" / "board-units"
 PACKAGES = "python3,systemd,dbus,udev"
 BOUND_S = 300.0
 """Wall seconds until something counts as not happening; a watchdog takes a minute of it."""
-BOARDD, SERVE = "eddy-boardd.service", "eddy-serve.service"
+BOARDD, SERVE, GATEWAY = "eddy-boardd.service", "eddy-serve.service", "eddy-gateway.service"
 VENV = "opt/eddy/1"
 _INSTEAD = """\
 [Unit]
@@ -33,6 +33,13 @@ Environment=EDDY_BUILD_DIR={build} PYTHONDONTWRITEBYTECODE=1
 ReadWritePaths={build}
 ExecStart=
 ExecStart=/opt/eddy/current/bin/eddy {command}
+"""
+_CALL = """\
+from pathlib import Path
+from eddy.board.gateway import Gateway
+from eddy.board.socket import SocketBoard
+key, authority = Path("/etc/eddy/operator"), Path("/etc/eddy/gateway.pem")
+print(SocketBoard(Gateway.named("tls://127.0.0.1:7443", key, authority)).describe().profile)
 """
 _COMMANDS = {
     BOARDD: "boardd --board rtl --profile tiny --socket /run/eddy/boardd.sock --notary /var/lib/eddy-boardd/notary",
@@ -160,6 +167,20 @@ def until(what: str, happened: Callable[[], bool]) -> None:
         time.sleep(0.5)
 
 
+def _identify(folder: Path) -> None:
+    """Give the gateway a certificate and a key that opens it."""
+    from eddy.board.signing import generate
+
+    keys = folder / "gateway-keys"
+    keys.mkdir(parents=True)
+    names = ["-subj", "/CN=board", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(folder / "gateway-key.pem"), "-out", str(folder / "gateway.pem")]
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    subprocess.run([*made, *names, *files], check=True, capture_output=True)
+    generate(folder / "operator")
+    (folder / "operator.pub").rename(keys / "operator.pub")
+
+
 def again(machine: Machine, unit: str, signal: str) -> str:
     """A service that a signal ends, or stops, is started again by systemd, and says that it is ready."""
     before, process = int(machine.said(unit, "NRestarts")), machine.said(unit, "MainPID")
@@ -196,9 +217,34 @@ def steps(machine: Machine) -> list[tuple[str, Callable[[], str]]]:
             raise Stuck(f"the tenant is not there: {done.stdout}{done.stderr}")
         return "both ready by themselves, the tenant is there"
 
+    def gateway() -> str:
+        command = "/opt/eddy/1/bin/eddy install --profile kv260 --gateway"
+        if not machine.run(command).returncode:
+            raise Stuck("it was installed without a certificate")
+        _identify(machine.root / "etc/eddy")
+        done = machine.run(command)
+        if done.returncode or machine.active(GATEWAY):
+            raise Stuck(f"it must be there, and off: {done.stderr}")
+        until("both services are ready", lambda: machine.active(BOARDD, SERVE))
+        machine.run(f"systemctl start {GATEWAY}")
+        until("the gateway is ready", lambda: machine.active(BOARDD, GATEWAY))
+        if machine.active(SERVE):
+            raise Stuck("eddy-serve goes on beside it")
+        called = machine.run(f"/opt/eddy/1/bin/python -c '{_CALL}'")
+        if called.stdout.strip() != "tiny":
+            raise Stuck(f"the board was not reached through it: {called.stdout}{called.stderr}")
+        process = machine.said(GATEWAY, "MainPID")
+        user = machine.run(f"stat -c %u /proc/{process}").stdout.strip()
+        machine.run(f"systemctl start {SERVE}")
+        until("eddy-serve is back", lambda: machine.active(BOARDD, SERVE))
+        if machine.active(GATEWAY):
+            raise Stuck("the gateway goes on beside eddy-serve")
+        return f"off until started, as user {user}, reached by TLS, and off again when eddy-serve is started"
+
     def remove() -> str:
         machine.run("/opt/eddy/1/bin/eddy install --remove --purge")
         found = "find / -xdev -path /proc -prune -o -path /opt/eddy/1 -prune -o -name '*eddy*' -print"
+        machine.run("rm -r /etc/eddy")  # what a person put there
         beside = ("simulated.conf", ".service.d", "/opt/eddy", "/var/log", str(ROOT), str(machine.build))
         lines = machine.run(found).stdout.split()
         left = [line for line in lines if not any(each in line for each in beside)]
@@ -210,6 +256,7 @@ def steps(machine: Machine) -> list[tuple[str, Callable[[], str]]]:
     return [
         ("eddy install", install),
         ("eddy serve works", work),
+        ("gateway", gateway),
         ("boardd killed (SIGKILL)", lambda: again(machine, BOARDD, "KILL")),
         ("serve killed (SIGKILL)", lambda: again(machine, SERVE, "KILL")),
         ("boardd hangs (SIGSTOP)", lambda: again(machine, BOARDD, "STOP")),

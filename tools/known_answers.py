@@ -1,6 +1,6 @@
 """Write `known_answers.npz` of `eddy board-test` from the trials of the modules' benches; `--check` only compares.
 
-Inputs and expected outputs come from numpy models, never from the RTL.
+Inputs and expected outputs come from numpy models, never from the RTL; kernels run on the model of the instruction set.
 """
 
 from __future__ import annotations
@@ -12,8 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from eddy.board.known_answers import FILE, KnownAnswer, known_answers, packed
+from eddy.board.known_answers import FILE, KnownAnswer, KnownKernel, known_answers, packed
+from eddy.gpu.compiler import Compiler
+from eddy.gpu.executor import Execution
+from eddy.gpu.shape import ClusterShape
+from eddy.gpu.workloads import run
+from eddy.gpu.workloads.basic import reduction, sgemm
 from eddy.packages.manifests import load_module_manifest
+from eddy.packages.modules import ModuleKind
+from eddy_sim.gpu.executors import IsaExecutor
 
 ROOT = Path(__file__).resolve().parents[1]
 TRIALS = 2
@@ -46,11 +53,53 @@ def answers(module: str, make: Any) -> Iterator[KnownAnswer]:
         yield KnownAnswer(manifest.registers, {name: int(value) for name, value in trial.scalars.items()}, *held)
 
 
-def all_answers() -> dict[str, tuple[KnownAnswer, ...]]:
+class Recorder:
+    """Runs kernels on the model of the instruction set, and keeps what memory held before and after.
+
+    Args:
+        shape: Of the cluster that is modelled.
+    """
+
+    def __init__(self, shape: ClusterShape) -> None:
+        self.shape = shape
+        self.runs: list[tuple[bytes, int, int, bytes]] = []
+        self._model = IsaExecutor(shape)
+
+    def execute(self, region: bytearray, entry: int, argument: int, limit: int) -> Execution:
+        """See `eddy.gpu.executor.Executor`."""
+        before = bytes(region)
+        execution = self._model.execute(region, entry, argument, limit)
+        self.runs.append((before, entry, argument, bytes(region)))
+        return execution
+
+
+def kernels(module: str) -> Iterator[KnownKernel]:
+    """Kernels packed for a cluster: floating point, integers, barriers and local memory; references are numpy's."""
+    parameters = {
+        name.lower(): int(value) for name, value in load_module_manifest(ROOT / "bitstreams" / module).parameters
+    }
+    shape = ClusterShape(parameters["cores"], parameters["warps"], parameters["threads"], bool(parameters["fpu"]))
+    for workload in (sgemm(8, 8, 8), reduction(256)):
+        recorder = Recorder(shape)
+        run(workload, recorder, Compiler(ROOT / "build" / "kernels"))
+        ((before, entry, argument, after),) = recorder.runs
+        outputs = {}
+        for wanted in (array.tobytes() for array in workload.expected.values()):
+            assert after.count(wanted) == 1, "the place of a result must be plain"
+            assert wanted not in before
+            outputs[after.index(wanted)] = wanted
+        yield KnownKernel(before, entry, argument, outputs)
+
+
+def all_answers() -> dict[str, tuple[KnownAnswer | KnownKernel, ...]]:
     """The runs of every module that has trials, by module."""
-    modules = sorted(path.parent.name for path in (ROOT / "bitstreams").glob("*/manifest.yaml"))
-    benches = {module: bench(module) for module in modules}
-    return {module: tuple(answers(module, found.make)) for module, found in benches.items() if found is not None}
+    found: dict[str, tuple[KnownAnswer | KnownKernel, ...]] = {}
+    for module in sorted(path.parent.name for path in (ROOT / "bitstreams").glob("*/manifest.yaml")):
+        if load_module_manifest(ROOT / "bitstreams" / module).kind is ModuleKind.GPU:
+            found[module] = tuple(kernels(module))
+        elif trials := bench(module):
+            found[module] = tuple(answers(module, trials.make))
+    return found
 
 
 def main() -> int:

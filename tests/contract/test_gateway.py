@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import ipaddress
 import signal
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from contract.harness import Harness, fake, marking, socketed
@@ -101,6 +102,20 @@ def ended(process: subprocess.Popen[str]) -> str:
     assert process.returncode == 0, said
     assert "Traceback" not in said
     return said
+
+
+def test_without_a_host_it_is_reached_at_every_address(site: Site) -> None:
+    with socket.socket() as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        port = any_port.getsockname()[1]
+    command = [each for each in cast("list[str]", site.process.args) if not each.startswith("--listen")]
+    with subprocess.Popen([*command, f"--listen=:{port}"], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().endswith(f"port {port}\n")
+        board = SocketBoard(dataclasses.replace(site.way(), port=port))
+        assert board.describe().profile == "tiny"
+        board.release()
+        ended(process)
 
 
 def test_a_key_opens_the_board_as_if_beside_it(site: Site) -> None:

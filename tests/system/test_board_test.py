@@ -20,7 +20,7 @@ from eddy.board.board_test_past import CLOCKS, DAMAGED, damaged_image, highest_c
 from eddy.board.board_test_steps import StepOutcome, StepReport, load, load_failure
 from eddy.board.dram_finder import planned_map
 from eddy.board.factory import open_device
-from eddy.board.known_answers import known_answers, wrong
+from eddy.board.known_answers import KnownAnswer, known_answers, wrong
 from eddy.board.port import BoardPort, SlotPhase
 from eddy.board.profile import load_profile
 from eddy.board.signing import Trust, generate, load_key
@@ -208,8 +208,10 @@ def test_known_answers_are_those_of_the_rtl(harness: Harness, module: str) -> No
     assert load_failure(load(harness.board, image)[0], image) == ""
     trials = known_answers()[module]
     assert [wrong(harness.board, image.slot, trial) for trial in trials] == ["", ""]
-    name, data = next(iter(trials[0].outputs.items()))
-    other = dataclasses.replace(trials[0], outputs={name: data[:-1] + bytes([data[-1] ^ 1])})
+    first = trials[0]
+    assert isinstance(first, KnownAnswer)
+    name, data = next(iter(first.outputs.items()))
+    other = dataclasses.replace(first, outputs={name: data[:-1] + bytes([data[-1] ^ 1])})
     assert wrong(harness.board, image.slot, other) == f"1 of {len(data)} bytes of {name} are wrong"
     assert harness.board.state().buffers == ()
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from eddy.board.executor import BoardExecutor
 from eddy.board.factory import open_device
+from eddy.board.known_answers import KnownKernel, known_answers, wrong
 from eddy.board.port import BoardPort, Cause, EventKind, SlotPhase
 from eddy.board.profile import load_profile
 from eddy.board.signing import Trust
@@ -119,3 +121,19 @@ def test_a_barrier_nobody_opens_is_told_long_before_the_time_limit(board: BoardP
     event = executor.events[-1]
     assert event.cause is Cause.BARRIER_DEADLOCK
     assert event.at_s - event.started_s < 2e-4
+
+
+def test_kernels_of_known_results_tell_a_clock_that_is_too_high(board: BoardPort) -> None:
+    cluster(board)
+    trials = known_answers()[MODULE]
+    assert [wrong(board, SLOT, trial) for trial in trials] == ["", ""]
+    assert isinstance(trials[1], KnownKernel)
+    ((offset, data),) = trials[1].outputs.items()
+    other = dataclasses.replace(trials[1], outputs={offset: bytes(4) + data[4:]})
+    assert f"bytes of the region at {offset:#x} are wrong" in wrong(board, SLOT, other)
+    sim = cast(Any, board)._fabric._overlay.device.sim
+    sim.bears(SLOT, 90e6)
+    assert wrong(board, SLOT, trials[1]) != ""
+    sim.bears(SLOT, float("inf"))
+    cluster(board)
+    assert wrong(board, SLOT, trials[1]) == ""

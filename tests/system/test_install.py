@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from eddy.board.package import seal
-from eddy.cli.install_files import OTHER_LOADERS, UNITS
+from eddy.cli.install_files import GATEWAY, OTHER_LOADERS, UNITS
 from eddy.notify import Notifier
 
-SCORES = {"eddy-boardd.service": 2.5, "eddy-serve.service": 1.9}
+SCORES = {"eddy-boardd.service": 2.5, "eddy-serve.service": 1.9, GATEWAY: 1.9}
 
 
 def install(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -97,6 +97,49 @@ def test_an_upgrade_and_the_way_back_are_a_link(root: Path, tmp_path: Path) -> N
     assert current.readlink() == two
 
 
+def identify(root: Path) -> None:
+    """What a gateway needs, as far as `eddy install` looks."""
+    for name in ("gateway.pem", "gateway-key.pem", "gateway-keys/operator.pub"):
+        (root / "etc/eddy" / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / "etc/eddy" / name).touch()
+
+
+def test_a_gateway_is_there_only_where_asked_for_stays_over_upgrades_and_goes(root: Path, tmp_path: Path) -> None:
+    one, two = environment(tmp_path, "one"), environment(tmp_path, "two")
+    unnamed = install(root, "--profile=tiny", f"--environment={one}", "--gateway")
+    assert unnamed.returncode != 0
+    assert "needs gateway.pem, gateway-key.pem, gateway-keys/*.pub" in unnamed.stderr
+    identify(root)
+    before = tree(root)
+    unit = root / "etc/systemd/system" / GATEWAY
+    assert install(root, "--profile=tiny", f"--environment={one}").returncode == 0
+    assert not unit.exists()
+    asked = install(root, "--profile=tiny", f"--environment={one}", "--gateway")
+    assert "is there, and off" in asked.stderr
+    text = unit.read_text()
+    assert "[Install]" not in text, "nothing starts it but an operator"
+    assert "--tls-key ${CREDENTIALS_DIRECTORY}/gateway-key.pem" in text
+    assert "Conflicts=eddy-serve.service" in text
+    unit.write_text("# of an older release\n")
+    assert install(root, "--profile=tiny", f"--environment={two}").returncode == 0
+    assert unit.read_text() == text, "an upgrade brings its own"
+    assert install(root, "--rollback").returncode == 0
+    assert unit.read_text() == text
+    assert install(root, "--profile=tiny", f"--environment={two}", "--no-gateway").returncode == 0
+    assert not unit.exists()
+    assert install(root, "--profile=tiny", f"--environment={two}", "--gateway").returncode == 0
+    assert install(root, "--remove").returncode == 0
+    assert tree(root) == before
+
+
+def test_uio_is_there_before_boardds_devices_are_looked_up(root: Path, tmp_path: Path) -> None:
+    assert install(root, "--profile=kv260", f"--environment={environment(tmp_path, 'one')}").returncode == 0
+    lines = (root / "etc/systemd/system/eddy-boardd.service").read_text().splitlines()
+    assert "DeviceAllow=char-uio rw" in lines
+    for word in ("Wants", "After"):
+        assert f"{word}=modprobe@uio_pdrv_genirq.service" in lines
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -137,9 +180,11 @@ def test_another_loader_does_not_start_beside_eddy(root: Path, tmp_path: Path, o
 
 
 @needs_systemd
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", SCORES)
 def test_units_are_well_formed_and_hardened(root: Path, tmp_path: Path, unit: str) -> None:
-    assert install(root, "--profile=kv260", f"--environment={environment(tmp_path, 'one')}").returncode == 0
+    identify(root)
+    options = ("--profile=kv260", f"--environment={environment(tmp_path, 'one')}", "--gateway")
+    assert install(root, *options).returncode == 0
     file = root / "etc/systemd/system" / unit
     # The program lies below the root that is not this machine's: any program that is here stands for it.
     shown = tmp_path / "units" / unit

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+from eddy.board.dram_finder import FoundMap, planned_map
+from eddy.board.dram_map import hash_masks, place
 from eddy.board.measured import of_report, write
 from eddy.board.profile import load_profile
 from eddy.core.errors import InvalidRequest
@@ -38,6 +41,39 @@ def test_the_measured_rate_of_an_engine_takes_the_place_of_its_words_a_cycle(tmp
     assert load_profile("kv260_icap", tmp_path).configuration.bytes_per_s == 4 * 99.9e6, "a word a cycle, as planned"
 
 
+def memory(found: FoundMap, as_planned: bool = False) -> dict[str, Any]:
+    masks = {f"unit_bit_{bit}_mask": float(mask) for bit, mask in enumerate(found.unit_masks)}
+    told = {"as_planned": float(as_planned), "expressible": float(found.expressible), **masks}
+    shape = {"units": float(1 << len(found.unit_masks)), "row_bytes": float(found.row_bytes)}
+    return {"passed": True, "steps": [{"step": "DRAM address map", "measured": {**shape, **told}}]}
+
+
+@pytest.mark.parametrize("change", [{"hashing": True}, {"banks": 4}, {"row_bytes": 16384, "hashing": True, "banks": 8}])
+def test_the_map_of_memory_that_was_found_takes_the_place_of_the_planned(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    planned = load_profile("tiny")
+    actual = dataclasses.replace(planned.dram, **change)
+    bits = actual.bytes - 64
+    write(tmp_path / "tiny.yaml", of_report(memory(planned_map(actual, bits)), "today"))
+    found = load_profile("tiny", tmp_path).dram
+    assert hash_masks(found) == hash_masks(actual)
+    assert all(place(found, each) == place(actual, each) for each in range(0, actual.bytes, 4096 + 64))
+    assert dataclasses.replace(found, hash_masks=(), hashing=actual.hashing) == actual
+
+
+def test_a_map_that_no_profile_can_say_or_that_is_as_planned_is_not_kept(tmp_path: Path) -> None:
+    every = (1 << 23) - 64
+    spread = FoundMap(every, (0x2080, 0x4000), 0x1F40)
+    for said in (memory(spread), memory(planned_map(load_profile("tiny").dram, every), as_planned=True)):
+        with pytest.raises(InvalidRequest, match="nothing of the profile"):
+            of_report(said, "today")
+    assert not spread.expressible
+    (tmp_path / "tiny.yaml").write_text("dram: {row_bytes: 8192, units: 16, hash_masks: [8192, 0, 0, 0]}")
+    with pytest.raises(InvalidRequest, match="hash_masks"):
+        load_profile("tiny", tmp_path)
+
+
 def test_what_was_not_measured_stays_as_planned(tmp_path: Path) -> None:
     assert of_report(report(rate=math.nan, shell_hz=1e8), "today") == {"shell_hz": 100_000_000}
     assert list(of_report(report(), "today")) == ["configuration"]
@@ -55,6 +91,11 @@ def test_of_a_board_that_failed_nothing_is_kept() -> None:
     [
         ("slots: []", "slots"),
         ("dram: {bytes: 1}", "dram"),
+        ("dram: {row_bytes: 8192}", "dram"),
+        ("dram: {row_bytes: 8192.5, units: 16, hash_masks: [0, 0, 0, 0]}", "dram"),
+        ("dram: {row_bytes: 8192, units: true, hash_masks: [0, 0, 0, 0]}", "dram"),
+        ("dram: {row_bytes: 8192, units: 16, hash_masks: 5}", "dram"),
+        ("dram: {row_bytes: 8192, units: 16, hash_masks: [-1, 0, 0, 0]}", "dram"),
         ("configuration: {kind: icap}", "configuration"),
         ("configuration: 5", "configuration"),
         ("configuration: {bytes_per_s: 0}", "configuration"),

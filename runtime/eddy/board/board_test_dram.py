@@ -87,6 +87,7 @@ def _report(pairs: _Pairs, found: FoundMap, dram: Dram) -> StepReport:
         "row_bytes": float(found.row_bytes),
         "explained": right,
         "as_planned": float(agrees),
+        "expressible": float(found.expressible),
         **{f"unit_bit_{number}_mask": float(mask) for number, mask in enumerate(found.unit_masks)},
     }
     masks = ", ".join(f"{mask:#x}" for mask in found.unit_masks)

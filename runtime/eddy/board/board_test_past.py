@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from eddy.board.board_test_steps import StepOutcome, StepReport, load, load_failure, next_event
-from eddy.board.known_answers import KnownAnswer, known_answers, wrong
+from eddy.board.known_answers import KnownAnswer, KnownKernel, known_answers, wrong
 from eddy.board.past_checks import PastChecks
 from eddy.board.port import BoardPort, EventKind, SlotPhase
 from eddy.core.errors import EddyError
@@ -67,7 +67,9 @@ def highest_clocks(board: BoardPort, past: PastChecks) -> StepReport:
     return StepReport(CLOCKS, StepOutcome.PASS, f"{len(found)} images right up to {bounds}{without}", measured)
 
 
-def _highest(board: BoardPort, past: PastChecks, image: Image, trials: Sequence[KnownAnswer]) -> float | None:
+def _highest(
+    board: BoardPort, past: PastChecks, image: Image, trials: Sequence[KnownAnswer | KnownKernel]
+) -> float | None:
     def attempt(hz: float) -> tuple[float, bool]:
         if board.state().slots[image.slot].image != image.sha256 or _phase(board, image) is not SlotPhase.IDLE:
             load(board, image)
@@ -111,7 +113,7 @@ def _phase(board: BoardPort, image: Image) -> SlotPhase:
     return board.state().slots[image.slot].phase
 
 
-def _wrong(board: BoardPort, image: Image, trials: Sequence[KnownAnswer]) -> str:
+def _wrong(board: BoardPort, image: Image, trials: Sequence[KnownAnswer | KnownKernel]) -> str:
     for trial in trials:
         try:
             if found := wrong(board, image.slot, trial):

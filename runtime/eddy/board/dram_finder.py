@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from eddy.board.dram_map import hash_masks, units
+from eddy.board.dram_map import UNIT_BITS, hash_masks, units
 from eddy.board.profile import Dram
 
 MOST_UNIT_BITS = 6
@@ -51,6 +51,13 @@ class FoundMap:
         return bool(difference & self.bits & ~self.columns) and not any(
             (difference & mask).bit_count() & 1 for mask in self.unit_masks
         )
+
+    @property
+    def expressible(self) -> bool:
+        """Whether a profile can say it: units follow the row's bytes, and only bits above both are added to them."""
+        first, count = self.row_bytes, len(self.unit_masks)
+        plain = all(mask & (first << count) - 1 == first << bit for bit, mask in enumerate(self.unit_masks))
+        return plain and not self.columns & ~(first - 1) and count <= UNIT_BITS
 
     def agrees(self, other: FoundMap) -> bool:
         """Whether another map of the same bits calls the same pairs slow: its numbers of units may differ in name."""

@@ -25,8 +25,10 @@ def units(dram: Dram) -> int:
 def hash_masks(dram: Dram) -> tuple[int, ...]:
     """For each bit of a unit's number, the address bits (from the memory's base) whose parity is added to it.
 
-    Zeros where the map is not hashed.
+    Zeros where the map is not hashed. Measured ones go before those that are fixed here.
     """
+    if dram.hash_masks:
+        return (*dram.hash_masks, *(0,) * (UNIT_BITS - len(dram.hash_masks)))
     if not dram.hashing:
         return (0,) * UNIT_BITS
     bits = (units(dram) - 1).bit_length()

@@ -173,7 +173,7 @@ class GatewayServer:
         """Serve until `stop`.
 
         Args:
-            host: Address to listen on.
+            host: Address to listen on; "" for every one, of either version of IP ("::" would be one version's alone).
             port: And port; 0 for any.
             ready: Told the port once callers can come.
 
@@ -194,10 +194,11 @@ class GatewayServer:
             return
         try:
             server = await asyncio.start_server(
-                self._called, host, port, ssl=self._context, ssl_handshake_timeout=GREETING_S, limit=_PIECE
+                self._called, host or None, port, ssl=self._context, ssl_handshake_timeout=GREETING_S, limit=_PIECE
             )
         except OSError as error:
-            message = f"cannot listen at {host}:{port} ({error.strerror or error}); name another with --listen"
+            where = f"{host or 'any address'}:{port}"
+            message = f"cannot listen at {where} ({error.strerror or error}); name another with --listen"
             raise InvalidRequest(message, field="listen") from error
         ready(server.sockets[0].getsockname()[1])
         try:

@@ -6,16 +6,20 @@ board without a source tree can tell whether a module computes as it should.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from eddy.board.port import Access, BoardPort, Buffer, EventKind, Grant, Launch
+from eddy.board.board_test_steps import next_event
+from eddy.board.port import Access, BoardPort, Buffer, EventKind, Grant, KernelLaunch, Launch
 from eddy.packages.modules import ArgumentRegister, RegisterKind
 
 FILE = Path(__file__).with_name("known_answers.npz")
@@ -42,12 +46,38 @@ class KnownAnswer:
     outputs: Mapping[str, bytes]
 
 
-def packed(answers: Mapping[str, Iterable[KnownAnswer]]) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.uint8]]]:
+@dataclass(frozen=True)
+class KnownKernel:
+    """One kernel of a GPU cluster, packed for just that cluster.
+
+    Attributes:
+        region: Its memory before it runs: program, launch block, arguments, buffers.
+        entry: First address of the program, as the cores see it.
+        argument: What warp 0 of each core finds in mscratch.
+        outputs: What must lie in the region afterwards, by offset.
+    """
+
+    region: bytes
+    entry: int
+    argument: int
+    outputs: Mapping[int, bytes]
+
+
+def packed(
+    answers: Mapping[str, Iterable[KnownAnswer | KnownKernel]],
+) -> dict[str, npt.NDArray[np.uint8]]:
     """Known answers as arrays of bytes, for `FILE`."""
     arrays, table = {}, dict[str, list[dict[str, object]]]()
     for module, trials in answers.items():
         table[module] = []
         for number, trial in enumerate(trials):
+            if isinstance(trial, KnownKernel):
+                arrays[f"{module}.{number}.region"] = np.frombuffer(trial.region, np.uint8)
+                for offset, data in trial.outputs.items():
+                    arrays[f"{module}.{number}.out.{offset}"] = np.frombuffer(data, np.uint8)
+                kernel = {"entry": trial.entry, "argument": trial.argument, "out": sorted(trial.outputs)}
+                table[module].append(dict(kernel))
+                continue
             rows = [_row(register) for register in trial.registers]
             said: dict[str, object] = {"registers": rows, "scalars": dict(trial.scalars)}
             for way, held in (("in", trial.inputs), ("out", trial.outputs)):
@@ -60,51 +90,57 @@ def packed(answers: Mapping[str, Iterable[KnownAnswer]]) -> dict[str, np.ndarray
 
 
 @cache
-def known_answers(file: Path = FILE) -> Mapping[str, tuple[KnownAnswer, ...]]:
+def known_answers(file: Path = FILE) -> Mapping[str, tuple[KnownAnswer | KnownKernel, ...]]:
     """Runs by module."""
     with np.load(file) as arrays:
         table = json.loads(arrays[_TABLE].tobytes())
         return {
-            module: tuple(
-                KnownAnswer(
-                    tuple(_register(row) for row in trial["registers"]),
-                    trial["scalars"],
-                    *(
-                        {name: arrays[f"{module}.{number}.{way}.{name}"].tobytes() for name in trial[way]}
-                        for way in ("in", "out")
-                    ),
-                )
-                for number, trial in enumerate(trials)
-            )
+            module: tuple(_read(arrays, f"{module}.{number}", said) for number, said in enumerate(trials))
             for module, trials in table.items()
         }
 
 
-def wrong(board: BoardPort, slot: int, trial: KnownAnswer) -> str:
+def _read(arrays: Mapping[str, Any], name: str, said: Mapping[str, Any]) -> KnownAnswer | KnownKernel:
+    if "entry" in said:
+        outputs = {int(offset): arrays[f"{name}.out.{offset}"].tobytes() for offset in said["out"]}
+        return KnownKernel(arrays[f"{name}.region"].tobytes(), said["entry"], said["argument"], outputs)
+    held = ({pointer: arrays[f"{name}.{way}.{pointer}"].tobytes() for pointer in said[way]} for way in ("in", "out"))
+    return KnownAnswer(tuple(_register(row) for row in said["registers"]), said["scalars"], *held)
+
+
+def wrong(board: BoardPort, slot: int, trial: KnownAnswer | KnownKernel) -> str:
     """Run a trial on the module in a slot; "" where every byte is right, else what was not."""
-    buffers = dict[str, Buffer]()
-    try:
-        for name in {**trial.inputs, **trial.outputs}:
-            held = trial.inputs.get(name, trial.outputs.get(name, b""))
-            buffers[name] = board.allocate(len(held), "board-test")
+    with contextlib.ExitStack() as ending:
+
+        def placed(data: bytes) -> Buffer:
+            buffer = board.allocate(len(data), "board-test")
+            ending.callback(board.free, buffer.id)
+            board.write(buffer.id, 0, data)
+            return buffer
+
+        if isinstance(trial, KnownKernel):
+            region = placed(trial.region)
+            kernel = KernelLaunch(region.id, trial.entry, trial.argument)
+            grants = (Grant(region.id, Access.READ_WRITE),)
+            launch = Launch(f"board-test-{next(_numbers)}", (), grants, _BOUND_S, kernel=kernel)
+            wanted = [(region.id, offset, data, f"the region at {offset:#x}") for offset, data in trial.outputs.items()]
+        else:
             # A buffer comes zeroed; what is to be written must not look as if it had been.
-            held = trial.inputs.get(name) or bytes(0xFF ^ byte for byte in held)
-            board.write(buffers[name].id, 0, held)
-        board.launch(slot, _launch(trial, buffers))
-        events = board.wait(board.now_s() + 2 * _BOUND_S)
-        if not events:
+            others = {name: bytes(0xFF ^ byte for byte in data) for name, data in trial.outputs.items()}
+            buffers = {name: placed(data) for name, data in {**others, **trial.inputs}.items()}
+            launch = _launch(trial, buffers)
+            wanted = [(buffers[name].id, 0, data, name) for name, data in trial.outputs.items()]
+        board.launch(slot, launch)
+        event = next_event(board, 2 * _BOUND_S)
+        if event is None:
             return "no end of an item"
-        board.wait(0.0, events[-1].seq)
-        if events[-1].kind is not EventKind.ITEM_DONE:
-            return f"{events[-1].cause.value}: {events[-1].detail}"
-        for name, wanted in trial.outputs.items():
-            found = np.frombuffer(board.read(buffers[name].id, 0, len(wanted)), np.uint8)
-            if differ := int((found != np.frombuffer(wanted, np.uint8)).sum()):
-                return f"{differ} of {len(wanted)} bytes of {name} are wrong"
+        if event.kind is not EventKind.ITEM_DONE:
+            return f"{event.cause.value}: {event.detail}"
+        for buffer, offset, data, name in wanted:
+            found = np.frombuffer(board.read(buffer, offset, len(data)), np.uint8)
+            if differ := int((found != np.frombuffer(data, np.uint8)).sum()):
+                return f"{differ} of {len(data)} bytes of {name} are wrong"
         return ""
-    finally:
-        for buffer in buffers.values():
-            board.free(buffer.id)
 
 
 def _launch(trial: KnownAnswer, buffers: Mapping[str, Buffer]) -> Launch:

@@ -19,8 +19,13 @@ from eddy.files import os_errors, write_private
 WORD_BYTES = 4
 """Of the configuration port of UltraScale+ (UG570)."""
 
-MEASURABLE: Mapping[str, tuple[str, ...]] = {"shell_hz": (), "configuration": ("bytes_per_s", "source")}
-"""Fields of a profile, each with those of its parts that are meant; () for a number."""
+MEASURABLE: Mapping[str, tuple[str, ...]] = {
+    "shell_hz": (),
+    "configuration": ("bytes_per_s", "source"),
+    "dram": ("row_bytes", "units", "hash_masks"),
+}
+"""Fields of a profile, each with those of its parts that are meant; () for a number. `dram.units` are the banks of all
+channels together, which is what shows from outside."""
 
 
 def of_report(report: Mapping[str, Any], day: str) -> dict[str, Any]:
@@ -42,6 +47,11 @@ def of_report(report: Mapping[str, Any], day: str) -> dict[str, Any]:
         found["configuration"] = {"bytes_per_s": round(rate), "source": source}
     if "shell_hz" in (time := steps.get("time", {})):
         found["shell_hz"] = round(time["shell_hz"])
+    memory = steps.get("DRAM address map", {})
+    if memory.get("as_planned") == 0 and memory["expressible"]:
+        row_bytes, units = int(memory["row_bytes"]), int(memory["units"])
+        masks = [int(memory[f"unit_bit_{bit}_mask"]) ^ row_bytes << bit for bit in range(units.bit_length() - 1)]
+        found["dram"] = {"row_bytes": row_bytes, "units": units, "hash_masks": masks}
     if not found:
         message = "nothing of the profile was measured: loads give a rate where images differ in size"
         raise InvalidRequest(message, field="measured")
@@ -85,7 +95,19 @@ def with_measured(data: Mapping[str, Any], name: str, folder: Path | None) -> di
     both = {**data, **found}
     if "configuration" in found:
         both["configuration"] = _port(data["configuration"], found["configuration"], both["shell_hz"])
+    if "dram" in found:
+        both["dram"] = _memory(path, data["dram"], found["dram"])
     return both
+
+
+def _memory(path: Path, planned: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Memory with the map that was measured."""
+    if set(found) != set(MEASURABLE["dram"]):
+        message = f"{path}: dram has {', '.join(sorted(found))}; a map is {', '.join(MEASURABLE['dram'])} together"
+        raise InvalidRequest(message, field="dram")
+    channels = min(planned.get("channels", 1), found["units"])
+    told = {"row_bytes": found["row_bytes"], "hash_masks": found["hash_masks"], "hashing": False}
+    return {**planned, **told, "banks": found["units"] // channels, "channels": channels}
 
 
 def _port(planned: Mapping[str, Any], found: Mapping[str, Any], shell_hz: float) -> dict[str, Any]:
@@ -99,10 +121,19 @@ def _port(planned: Mapping[str, Any], found: Mapping[str, Any], shell_hz: float)
 def _check(path: Path, field: str, value: Any) -> None:
     parts = MEASURABLE.get(field)
     if parts is None or (parts and not (isinstance(value, dict) and set(value) <= set(parts))):
-        allowed = ["shell_hz", "configuration.bytes_per_s", "configuration.source"]
+        allowed = [f"{name}.{part}" if part else name for name, each in MEASURABLE.items() for part in each or ("",)]
         message = f"{path}: {field} is not measured; only {', '.join(allowed)} may be given there"
         raise InvalidRequest(message, field=field, allowed=allowed)
-    numbers = [each for name, each in value.items() if name != "source"] if parts else [value]
-    for number in numbers:
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
-            raise InvalidRequest(f"{path}: {field} has {number!r}, not a number above 0", field=field)
+    numbers = [(each, name) for name, each in value.items() if name != "source"] if parts else [(value, field)]
+    for number, name in numbers:
+        if name == "hash_masks":
+            sound = isinstance(number, list) and all(type(mask) is int and mask >= 0 for mask in number)
+        else:
+            real = isinstance(number, int) or (isinstance(number, float) and field != "dram")
+            sound = real and not isinstance(number, bool) and 0 < number < math.inf
+        if not sound:
+            raise InvalidRequest(f"{path}: {field} has {number!r}, not {_MEANT.get(name, _NUMBER)}", field=field)
+
+
+_NUMBER, _WHOLE = "a number above 0", "a whole number above 0"
+_MEANT = {"hash_masks": "a list of whole numbers", "row_bytes": _WHOLE, "units": _WHOLE}

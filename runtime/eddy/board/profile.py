@@ -67,6 +67,8 @@ class Dram:
         row_hit_cap: Row hits in a row that may overtake an older burst; 0: any number.
         scheduling: `fr_fcfs`, or `bw_app`: whoever had the least bandwidth of late first, then `fr_fcfs`.
         reorders: Whether reads of one AXI id are served in any order, and answered in theirs.
+        hash_masks: As measured, by bit of the unit's number: the address bits from the base whose parity is added to
+            it; () where nobody measured, and `hashing` says.
     """
 
     base: int
@@ -87,6 +89,7 @@ class Dram:
     row_hit_cap: int = 0
     scheduling: str = "fr_fcfs"
     reorders: bool = False
+    hash_masks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,7 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
             shell_hz=float(data["shell_hz"]),
             slots=tuple(_slot(index, slot) for index, slot in enumerate(data["slots"])),
             configuration=_port(data["configuration"], float(data["shell_hz"])),
-            dram=Dram(**data["dram"]),
+            dram=Dram(**{**data["dram"], "hash_masks": tuple(data["dram"].get("hash_masks", ()))}),
             arena=ArenaRange(**data["arena"]),
             memory_share=float(data["memory_share"]),
             requires_signature=bool(data["requires_signature"]),
@@ -258,7 +261,11 @@ def _check_dram(name: str, dram: Dram) -> None:
         refuse("bytes_per_s", "more than 0")
     if not 1 <= dram.queue_bursts <= 256:
         refuse("queue_bursts", "1 to 256")
-    if dram.hashing and dram.base % (1 << (dram.bytes - 1).bit_length()):
+    # A mask says of rows how they are spread over units, so that no two addresses meet.
+    unit_bits, rows_from = (dram.banks * dram.channels - 1).bit_length(), dram.row_bytes * dram.banks * dram.channels
+    if dram.hash_masks and (len(dram.hash_masks) != unit_bits or any(mask % rows_from for mask in dram.hash_masks)):
+        refuse("hash_masks", f"{unit_bits} of them, of address bits from {rows_from:#x} on")
+    if (dram.hashing or dram.hash_masks) and dram.base % (1 << (dram.bytes - 1).bit_length()):
         refuse("base", "a multiple of the memory's size where the map is hashed")
     if dram.row_hit_cap < 0:
         refuse("row_hit_cap", "0 (any number) or more")

@@ -12,6 +12,7 @@ from eddy import signals
 from eddy.cli.options import AsJsonReady, default, option
 from eddy.cli.output import errors_in_one_line, print_json, say
 from eddy.core.errors import InvalidRequest
+from eddy.notify import READY, STOPPING, Notifier
 
 
 def gateway(
@@ -20,8 +21,8 @@ def gateway(
     tls_key: Annotated[str, option("tls_key")] = default("tls_key"),
     socket: Annotated[str, option("socket")] = default("socket"),
     listen: Annotated[
-        str, typer.Option("--listen", help="Where to listen, HOST:PORT; port 0 takes any.")
-    ] = "[::]:7443",
+        str, typer.Option("--listen", help="Where to listen, HOST:PORT; no host: everywhere, port 0: any.")
+    ] = ":7443",
     as_json: AsJsonReady = False,
 ) -> None:
     """Let operators elsewhere use boardd's board: over TLS, each with a key of their own."""
@@ -42,7 +43,10 @@ def gateway(
             Path(socket), keys, context, _first(files.certificate), lambda text: say(f"eddy: {text}")
         )
 
+        manager = Notifier()
+
         def ready(found: int) -> None:
+            manager.tell(READY)
             if as_json:
                 print_json({"socket": socket, "port": found})
             else:
@@ -50,6 +54,7 @@ def gateway(
 
         with signals.calling(keeper.stop):
             keeper.run(host.strip("[]"), int(port), ready)
+        manager.tell(STOPPING)
 
 
 def _first(certificates: Path) -> bytes:

@@ -12,7 +12,19 @@ from typing import Annotated
 
 import typer
 
-from eddy.cli.install_files import CURRENT, GROUP, OTHER_LOADERS, PREVIOUS, UNITS, USER, below, files
+from eddy.cli.install_files import (
+    CURRENT,
+    GATEWAY,
+    GATEWAY_FILES,
+    GROUP,
+    OTHER_LOADERS,
+    PREVIOUS,
+    SYSTEM_UNITS,
+    UNITS,
+    USER,
+    below,
+    files,
+)
 from eddy.cli.options import PROFILE, AsJson, option
 from eddy.cli.output import errors_in_one_line, print_json, say
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
@@ -35,6 +47,10 @@ def install(
     bitstreams: Annotated[
         Path | None, typer.Option("--bitstreams", help="Package of bitstreams, as the board's build made it.")
     ] = None,
+    gateway: Annotated[
+        bool | None,
+        typer.Option("--gateway/--no-gateway", help="A service for operators elsewhere, too; it stays over upgrades."),
+    ] = None,
     rollback: Annotated[bool, typer.Option("--rollback", help="Go back to the environment in use before.")] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Take everything away but jobs and keys.")] = False,
     purge: Annotated[bool, typer.Option("--purge", help="With --remove: jobs and keys, too.")] = False,
@@ -52,19 +68,28 @@ def install(
                 uninstall(root, live, purge)
             elif rollback:
                 swap_back(root)
-                _manage(live, ["systemctl", "try-restart", *UNITS])
+                _manage(live, ["systemctl", "try-restart", *UNITS, *_gateway_there(root)])
             else:
-                put_in_place(root, profile, environment or Path(sys.prefix), live, bitstreams)
+                put_in_place(root, profile, environment or Path(sys.prefix), live, bitstreams, gateway)
         if as_json:
             in_use, before = _link(below(root, CURRENT)), _link(below(root, PREVIOUS))
             print_json({"environment": in_use and str(in_use), "previous": before and str(before)})
 
 
-def put_in_place(root: Path, profile: str, environment: Path, live: bool, bitstreams: Path | None = None) -> None:
+def put_in_place(
+    root: Path,
+    profile: str,
+    environment: Path,
+    live: bool,
+    bitstreams: Path | None = None,
+    gateway: bool | None = None,
+) -> None:
     """Write the files, and put the environment in use; the one in use until now is kept to go back to.
 
+    A gateway is put there, or taken away; None: it stays as it is.
+
     Raises:
-        NotFound: No such profile, or the environment has no `eddy`.
+        NotFound: No such profile, the environment has no `eddy`, or a gateway lacks its certificate or keys.
         InvalidRequest, ImageRefused: The package of bitstreams is not one for this board, or not as it was made.
         StorageFailed: A file cannot be written.
     """
@@ -76,8 +101,15 @@ def put_in_place(root: Path, profile: str, environment: Path, live: bool, bitstr
         raise NotFound(message, field="environment")
     if bitstreams is not None:
         _put_bitstreams(root, profile, bitstreams, board.requires_signature)
+    if gateway:
+        _check_gateway(root)
     python = next(((environment / "lib").glob("python3.*")), None)
-    for each in files(profile, python.name if python else f"python3.{sys.version_info[1]}"):
+    before = _gateway_there(root)
+    if gateway is False and before:
+        _manage(live, ["systemctl", "stop", GATEWAY])
+        _unlink(root, below(root, SYSTEM_UNITS / GATEWAY))
+    wanted = gateway or (gateway is None and bool(before))
+    for each in files(profile, python.name if python else f"python3.{sys.version_info[1]}", wanted):
         target = below(root, each.path)
         target.parent.mkdir(parents=True, exist_ok=True)
         _replace(target, each.text)
@@ -93,7 +125,27 @@ def put_in_place(root: Path, profile: str, environment: Path, live: bool, bitstr
     _manage(live, ["systemctl", "daemon-reload"])
     _manage(live, ["systemctl", "enable", *UNITS])
     _manage(live, ["systemctl", "restart", *UNITS])
+    if gateway:
+        say(f"eddy: {GATEWAY} is there, and off: systemctl start {GATEWAY} starts it, and stops eddy-serve meanwhile")
     say(f"eddy: {environment} is in use; jobs go to /var/lib/eddy, logs to the journal (journalctl -u 'eddy-*')")
+
+
+def _check_gateway(root: Path) -> None:
+    """Refuse a gateway that could not start: asked to, it would stop eddy-serve for nothing.
+
+    Raises:
+        NotFound: Something that it needs is not there.
+    """
+    folder = below(root, PurePosixPath(GATEWAY_FILES.lstrip("/")))
+    needed = ("gateway.pem", "gateway-key.pem", "gateway-keys/*.pub")
+    if missing := [name for name in needed if not any(folder.glob(name))]:
+        message = f"a gateway needs {', '.join(missing)} in {folder}; docs/how-to/board-from-elsewhere.md says how"
+        raise NotFound(message, field="gateway")
+
+
+def _gateway_there(root: Path) -> tuple[str, ...]:
+    """The gateway's unit, where there is one."""
+    return (GATEWAY,) if below(root, SYSTEM_UNITS / GATEWAY).is_file() else ()
 
 
 def _stop_other_loaders(live: bool) -> None:
@@ -133,8 +185,8 @@ def swap_back(root: Path) -> None:
 
 def uninstall(root: Path, live: bool, purge: bool) -> None:
     """Stop the services and take away what `put_in_place` wrote; with `purge` what they wrote, and their user."""
-    _manage(live, ["systemctl", "disable", "--now", *UNITS])
-    for each in files(""):
+    _manage(live, ["systemctl", "disable", "--now", *UNITS, *_gateway_there(root)])
+    for each in files("", gateway=True):
         _unlink(root, below(root, each.path))
     for link in (CURRENT, PREVIOUS):
         _unlink(root, below(root, link))

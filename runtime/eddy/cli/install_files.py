@@ -1,8 +1,9 @@
-"""The files that `eddy install` puts on a board, as text: two hardened services, a user, a rule for devices.
+"""The files that `eddy install` puts on a board, as text: hardened services, a user, a rule for devices.
 
 `eddy-boardd` runs as root, for PYNQ maps /dev/mem for nobody else, with no capability but those that this takes, no
 network, and a file system that is read-only but for what PYNQ and the FPGA manager write. `eddy-serve` parses the
-network as user `eddy` and reaches the board through boardd's socket alone.
+network as user `eddy` and reaches the board through boardd's socket alone. `eddy-gateway`, where asked for, does so in
+place of it, as a user that exists only while it runs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ CURRENT, PREVIOUS = PurePosixPath("opt/eddy/current"), PurePosixPath("opt/eddy/p
 """Links to the environment in use and to the one before it."""
 USER, GROUP = "eddy", "eddy-board"
 SOCKET = "/run/eddy/boardd.sock"
+GATEWAY_FILES = "/etc/eddy"
+"""Where the gateway's certificate and key lie, `gateway.pem` and `gateway-key.pem`; who may come in, `gateway-keys`."""
 
 _CALLS = "~@clock @cpu-emulation @debug @module @mount @obsolete @privileged @raw-io @reboot @resources @swap"
 _CONFINED = """\
@@ -43,6 +46,10 @@ _BOARDD = f"""\
 Description=Eddy: the privileged half, which owns the fabric
 Documentation=man:systemd.exec(5)
 After=local-fs.target systemd-modules-load.service
+# Which devices char-uio means is looked up once, as the service starts. Where UIO is a module that nothing has needed
+# yet, it would mean none, and the fabric's interrupt, which appears with the design, would open at a second start only.
+Wants=modprobe@uio_pdrv_genirq.service
+After=modprobe@uio_pdrv_genirq.service
 ConditionPathExists=/sys/class/fpga_manager/fpga0
 
 [Service]
@@ -125,6 +132,44 @@ SystemCallFilter={_CALLS}
 WantedBy=multi-user.target
 """
 
+_GATEWAY = f"""\
+[Unit]
+Description=Eddy: a gateway to the board for operators elsewhere
+Documentation=man:systemd.exec(5)
+After=network.target eddy-boardd.service
+Wants=eddy-boardd.service
+# boardd has one client at a time: starting the one stops the other.
+Conflicts=eddy-serve.service
+AssertPathExists={GATEWAY_FILES}/gateway.pem
+AssertPathExists={GATEWAY_FILES}/gateway-key.pem
+AssertPathExistsGlob={GATEWAY_FILES}/gateway-keys/*.pub
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStart=/{CURRENT}/bin/eddy gateway --socket {SOCKET} --keys {GATEWAY_FILES}/gateway-keys --listen :7443 \\
+  --tls-cert {GATEWAY_FILES}/gateway.pem --tls-key ${{{{CREDENTIALS_DIRECTORY}}}}/gateway-key.pem
+# Root's file, which this user sees a copy of.
+LoadCredential=gateway-key.pem:{GATEWAY_FILES}/gateway-key.pem
+DynamicUser=yes
+SupplementaryGroups={GROUP}
+Restart=on-failure
+RestartSec=1
+TimeoutStopSec=30
+
+CapabilityBoundingSet=
+AmbientCapabilities=
+PrivateDevices=yes
+DevicePolicy=closed
+PrivateUsers=yes
+ProtectKernelTunables=yes
+ProcSubset=pid
+MemoryDenyWriteExecute=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+SystemCallFilter=@system-service
+SystemCallFilter={_CALLS}
+{_CONFINED.format(kernel_logs="yes", proc="invisible")}"""
+
 _SYSUSERS = f"""\
 g {GROUP} -
 u {USER} - "Eddy" /var/lib/eddy
@@ -143,6 +188,9 @@ ConditionPathExists=!/{CURRENT}
 """
 
 UNITS = ("eddy-boardd.service", "eddy-serve.service")
+GATEWAY = "eddy-gateway.service"
+"""Not started by itself, nor at boot."""
+SYSTEM_UNITS = PurePosixPath("etc/systemd/system")
 OTHER_LOADERS = ("dfx-mgr.service", "dfx-mgr-fw-load.service")
 """AMD's daemon that loads designs, and what has it load one at boot (Kria; Ref: Xilinx/meta-xilinx, recipe dfx-mgr)."""
 
@@ -155,21 +203,19 @@ class InstalledFile:
     text: str
 
 
-def files(profile: str, python: str = "python3.10") -> tuple[InstalledFile, ...]:
+def files(profile: str, python: str = "python3.10", gateway: bool = False) -> tuple[InstalledFile, ...]:
     """Everything that is written, but for the links to the environments.
 
     Args:
         profile: Name of the board's profile.
         python: Folder of the environment's packages below `lib`.
+        gateway: Whether the gateway's unit is one of them.
     """
     filled = {"profile": profile, "python": python}
-    units = zip(UNITS, (_BOARDD, _SERVE), strict=True)
+    units = {**dict(zip(UNITS, (_BOARDD, _SERVE), strict=True)), **({GATEWAY: _GATEWAY} if gateway else {})}
     return (
-        *(InstalledFile(PurePosixPath("etc/systemd/system") / name, text.format(**filled)) for name, text in units),
-        *(
-            InstalledFile(PurePosixPath("etc/systemd/system") / f"{name}.d" / "eddy.conf", _NOT_BESIDE_EDDY)
-            for name in OTHER_LOADERS
-        ),
+        *(InstalledFile(SYSTEM_UNITS / name, text.format(**filled)) for name, text in units.items()),
+        *(InstalledFile(SYSTEM_UNITS / f"{name}.d" / "eddy.conf", _NOT_BESIDE_EDDY) for name in OTHER_LOADERS),
         InstalledFile(PurePosixPath("usr/lib/sysusers.d/eddy.conf"), _SYSUSERS),
         InstalledFile(PurePosixPath("etc/udev/rules.d/70-eddy.rules"), _UDEV),
     )
