@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
+from eddy.api.connections import ConnectionLimits
+from eddy.api.listening import listen
 from eddy.core.errors import Conflict
 from eddy.pool import link, serving
 from eddy.pool.serving import Head, HeadSettings
@@ -110,3 +115,30 @@ def test_the_operators_key_is_made_though_a_server_ends_meanwhile(
         head._socket.close()
     assert (file.read_text() if file.exists() else None) == key
     assert Tenants.outcomes == []
+
+
+def test_a_heads_connections_are_bounded_as_a_servers_are() -> None:
+    began = threading.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            assert (await receive())["type"] == "lifespan.startup"
+            began.set()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+
+    listener = listen("127.0.0.1", 0)
+    limits = ConnectionLimits(connections=4, connections_per_client=4, patience_s=0.2)
+    server = uvicorn.Server(serving.configuration(app, limits))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        assert began.wait(10)
+        with socket.create_connection(listener.getsockname()) as slow:
+            slow.settimeout(10)
+            slow.sendall(b"GET / HTTP/1.1\r\nHo")
+            assert slow.recv(65536).startswith(b"HTTP/1.1 408")
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()

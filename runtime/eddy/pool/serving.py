@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
+from eddy.api import descriptors
+from eddy.api.connections import ConnectionLimits, guarded
+from eddy.api.listening import listen
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.files import write_private
 from eddy.packages.catalogue import load_catalogue
@@ -50,6 +53,19 @@ class HeadSettings:
     replicas: int = 1
 
 
+def configuration(app: Any, limits: ConnectionLimits) -> uvicorn.Config:
+    """How uvicorn serves a head: its connections are bounded as those of a board's server are."""
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=3,
+        backlog=descriptors.AT_ONCE,
+        http=guarded(limits),  # type: ignore[arg-type]
+    )
+
+
 class Head:
     """A head that is put together but not yet running.
 
@@ -57,7 +73,7 @@ class Head:
         settings: What to serve, and where.
 
     Raises:
-        InvalidRequest: There is no such policy.
+        InvalidRequest: There is no such policy, or the host is no address of this machine.
         Conflict: The address is taken.
     """
 
@@ -66,17 +82,8 @@ class Head:
             message = f"There is no policy {settings.policy!r} that places."
             raise InvalidRequest(message, field="policy", allowed=sorted(METHODS))
         self.settings = settings
-        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-        # Named as TCP, because asyncio turns off the 40 ms of delay only where the socket says so.
-        self._socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        try:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._socket.bind((settings.host, settings.port))
-            self._socket.listen(1024)
-        except OSError as failure:
-            self._socket.close()
-            message = f"Cannot listen on {settings.host}:{settings.port} ({failure.strerror}); choose another --port."
-            raise Conflict(message, field="port", asked=settings.port) from failure
+        self._limits = descriptors.fitting(ConnectionLimits())
+        self._socket = listen(settings.host, settings.port)
         self.url = f"http://{settings.host}:{self._socket.getsockname()[1]}"
         self._uvicorn: uvicorn.Server | None = None
 
@@ -107,8 +114,7 @@ class Head:
                 ready()
 
             app = create_head(link, lead, catalogue, numbers, beside=begun)
-            config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=3)
-            self._uvicorn = _Quiet(config)
+            self._uvicorn = _Quiet(configuration(app, self._limits))
             await self._uvicorn.serve(sockets=[self._socket])
 
     async def _see_to_operator(self, link: Link) -> None:
