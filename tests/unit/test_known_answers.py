@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from eddy.board.known_answers import KnownKernel, known_answers
+from eddy.board.known_answers import UNTOUCHED, KnownKernel, known_answers
 from eddy.core.slots import Access
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleKind, RegisterKind
@@ -34,6 +34,9 @@ def test_every_module_that_writes_has_some_that_fill_its_registers() -> None:
         assert len(trials) == 2
         for trial in trials:
             assert all(trial.outputs.values())
+            assert any(set(data) != {UNTOUCHED} for data in trial.outputs.values()), (
+                "a module that does nothing is wrong"
+            )
             if isinstance(trial, KnownKernel):
                 continue
             named = {*trial.scalars, *trial.inputs, *trial.outputs}

@@ -66,10 +66,10 @@ def board_test(
                 from eddy.trust import load_key
 
                 document["signature"] = load_key(key).sign(canonical(document)).hex()
-        if keep is not None:
-            kept(document, keep)
         if out is not None:
             write_text(out, json.dumps(document, indent=2) + "\n")
+        if keep is not None:
+            kept(document, keep)
         if as_json:
             print_json(document)
         elif verify is not None:
