@@ -146,3 +146,9 @@ async def test_the_form_of_a_text_is_said_in_words(server: Any, method: str, pat
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith(words)
     assert answer.json()["allowed"]["pattern"]
+
+
+@pytest.mark.parametrize("entry", ["18446744073709551616", "-9223372036854775809", '"\\u0000"', '"\\ud800"', "1e999"])
+def test_what_cannot_be_kept_is_found_in_a_long_list_too(entry: str) -> None:
+    with pytest.raises(UnfitValue, match=r"^422: x\[2000\]: "):
+        parse(f'{{"x": [{"1, " * 1000}{chr(34)}a{chr(34)}, {"0, " * 999}{entry}]}}'.encode())

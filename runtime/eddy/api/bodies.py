@@ -116,7 +116,8 @@ def _check(value: Any, field: str, depth: int) -> None:
         raise UnfitValue(field or "body", "the number has more than 64 bits", f"{LEAST_INTEGER} to {MOST_INTEGER}")
     elif isinstance(value, list):
         for place, entry in enumerate(value):
-            _check(entry, f"{field}[{place}]", depth + 1)
+            if not _plain(entry):
+                _check(entry, f"{field}[{place}]", depth + 1)
     elif isinstance(value, dict):
         if len(value) > MAX_NAMES:
             raise UnfitValue(field or "body", f"the object has {len(value)} names", f"at most {MAX_NAMES} names")
@@ -124,6 +125,13 @@ def _check(value: Any, field: str, depth: int) -> None:
             inside = f"{field}.{printable(name):.80}".lstrip(".")
             _check_text(name, inside, "the name")
             _check(entry, inside, depth + 1)
+
+
+def _plain(value: Any) -> bool:
+    """Whether a value is at first sight one that can be kept: a list may have half a million."""
+    if type(value) is int:
+        return 0 <= value <= MOST_INTEGER
+    return type(value) is str and value.isascii() and "\0" not in value
 
 
 def _check_text(text: str, field: str, what: str) -> None:
