@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -298,3 +299,20 @@ def test_a_host_that_is_none_is_said() -> None:
         "serve", "--board", "model", "--host", "nosuch.invalid", "--data", "/nowhere", stdout=subprocess.DEVNULL
     )
     assert (done.returncode, "with --host" in one_line(done.stderr)) == (output.USAGE, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "detail"),
+    [
+        (["jobs", "--state", "nosuch"], "nosuch"),
+        (["job", "abc"], "Invalid value for 'ID'"),
+        (["submit"], "Missing argument"),
+        (["nosuch"], "No such command"),
+    ],
+)
+def test_with_json_a_wrong_argument_is_one_object_too(arguments: list[str], detail: str) -> None:
+    done = eddy(*arguments, "--json", stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (output.USAGE, "")
+    said = json.loads(done.stderr)
+    assert said["code"] == "invalid-request"
+    assert detail in said["detail"]

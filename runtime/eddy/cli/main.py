@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -46,6 +47,7 @@ from eddy.cli import (
     usage,
 )
 from eddy.cli.top import command as top_command
+from eddy.core.errors import InvalidRequest
 
 HELP = """Share an FPGA board between tenants: submit jobs, follow them, run the hypervisor.
 
@@ -65,6 +67,10 @@ def _version(wanted: bool) -> None:
 Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]
 
 
+_MISTAKE: type[Any] = next(each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException")
+"""What typer raises for arguments that are wrong; which package it is of depends on typer's version."""
+
+
 class _Command(typer.Typer):
     """The command tree; where what was printed cannot be written, it ends in one line and not in a traceback."""
 
@@ -72,7 +78,13 @@ class _Command(typer.Typer):
         """Run the command line."""
         try:
             try:
-                return super().__call__(*arguments, **named)
+                if "--json" not in sys.argv[1:]:
+                    return super().__call__(*arguments, **named)
+                sys.exit(super().__call__(*arguments, standalone_mode=False, **named) or output.OK)
+            except _MISTAKE as mistake:
+                document = {"code": InvalidRequest.code, "detail": mistake.format_message()}
+                print(json.dumps(document), file=sys.stderr)
+                sys.exit(mistake.exit_code)
             finally:
                 sys.stdout.flush()
         except OSError as failure:
