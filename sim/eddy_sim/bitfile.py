@@ -6,7 +6,8 @@ payload. `pynq` and every other loader reads these. The payload is what the conf
 - bus-width detection and the synchronisation word (Ref: UG570, table "Bitstream Composition"),
 - an *identity record*: ``EDDY``, its length, and canonical JSON saying what the image is,
 - pseudo-random bytes drawn from the identity, so that no two images are alike and nothing compresses away,
-- a CRC-32 over all that precedes it, which the configuration port checks as a device checks its own.
+- a CRC-32 over all that precedes it, which the configuration port checks as a device checks its own,
+- the command DESYNC, with which an image ends.
 
 Everything is a function of the identity: the same sources and toolchain give the same file, bit for bit.
 """
@@ -29,6 +30,7 @@ _TIME = "00:00:00"
 _TOOL = "Eddy"
 _SYNC = struct.pack(">14I", *[0xFFFFFFFF] * 8, 0x000000BB, 0x11220044, 0xFFFFFFFF, 0xFFFFFFFF, 0xAA995566, 0x20000000)
 _MAGIC = b"EDDY"
+_END = struct.pack(">2I", 0x30008001, 0x0000000D)
 _CRC_BYTES = 4
 MINIMUM_BYTES = 1024
 """Smallest payload that holds the identity record with room to spare."""
@@ -111,9 +113,9 @@ def payload(identity: Identity, payload_bytes: int) -> bytes:
             asked=payload_bytes,
         )
     start = _start(identity)
-    fill = hashlib.shake_128(identity.canonical()).digest(payload_bytes - len(start) - _CRC_BYTES)
+    fill = hashlib.shake_128(identity.canonical()).digest(payload_bytes - len(start) - _CRC_BYTES - len(_END))
     body = start + fill
-    return body + struct.pack(">I", zlib.crc32(body))
+    return body + struct.pack(">I", zlib.crc32(body)) + _END
 
 
 def _start(identity: Identity) -> bytes:
@@ -195,9 +197,10 @@ def read_bit(path: Path) -> tuple[BitHeader, bytes]:
 
 def crc_ok(body: bytes) -> bool:
     """Whether a payload's CRC-32 holds: what the configuration port checks when the last byte is in."""
-    if len(body) <= _CRC_BYTES:
+    if len(body) <= _CRC_BYTES + len(_END) or not body.endswith(_END):
         return False
-    return zlib.crc32(body[:-_CRC_BYTES]) == int.from_bytes(body[-_CRC_BYTES:], "big")
+    end = len(body) - len(_END)
+    return zlib.crc32(body[: end - _CRC_BYTES]) == int.from_bytes(body[end - _CRC_BYTES : end], "big")
 
 
 def identity_of(body: bytes) -> Identity:

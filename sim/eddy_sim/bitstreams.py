@@ -187,7 +187,8 @@ def _module_identity(module: ModuleManifest, progress: Progress) -> str | None:
 def _overlay(board: Profile, shell: str, folder: Path, written: Progress) -> Path:
     path = folder / f"{OVERLAY}.bit"
     identity = bitfile.Identity(OVERLAY, shell, shell, -1, board.part)
-    handoff = hwh.overlay_hwh(OVERLAY, board.part, board.shell_hz, static_ips(len(board.slots), board.shell_hz, False))
+    ips = static_ips(len(board.slots), board.shell_hz, board.configuration.by_engine)
+    handoff = hwh.overlay_hwh(OVERLAY, board.part, board.shell_hz, ips)
     data = _file(path, identity, OVERLAY_BYTES, written)
     manifest = {
         "overlay": OVERLAY,

@@ -13,10 +13,11 @@ from __future__ import annotations
 import ctypes
 import enum
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,60 @@ class _BoardParameters(ctypes.Structure):
         ("resting", ctypes.c_uint64),
         ("dram", DramParameters),
     )
+
+
+class _SinkAnswer(ctypes.Structure):
+    _fields_ = (
+        ("slot", ctypes.c_int32),
+        ("outcome", ctypes.c_uint32),
+        ("faults", ctypes.c_uint32),
+        ("memory_fault", ctypes.c_uint32),
+        ("path", ctypes.c_char * 1024),
+        ("options", ctypes.c_char * 512),
+    )
+
+
+_SinkCall = ctypes.CFUNCTYPE(
+    None, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32), ctypes.c_uint64, ctypes.POINTER(_SinkAnswer)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """An image that has begun to arrive at the engine's port.
+
+    Attributes:
+        slot: Whose it is.
+        fault: What goes wrong with this load.
+    """
+
+    slot: int
+    fault: LoadFault = _NO_FAULT
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """What an image brings that is in: a module; none where it is damaged.
+
+    Attributes:
+        module: Its shared object.
+        identity: Build hash and kind of the image.
+        fault: What goes wrong with it.
+    """
+
+    module: Path | None
+    identity: tuple[int, int] = (0, 1)
+    fault: LoadFault = _NO_FAULT
+
+
+class ImageSink(Protocol):
+    """Whoever knows images: asked what is at the engine's port, while the board is stepped."""
+
+    def image_begins(self, body: bytes) -> Arriving | None:
+        """What an image is, of which the identity record is in; None: none of this board's."""
+
+    def image_ends(self, body: bytes) -> Arrived:
+        """What it brings, all of it being in."""
 
 
 class BoardStatistics(ctypes.Structure):
@@ -231,6 +286,39 @@ class SimBoard:
 
     # Configuration.
 
+    def attach(self, sink: ImageSink) -> None:
+        """Say who is asked what the engine's images are; without one, the port refuses them."""
+
+        def asked(ended: int, words: Any, count: int, answer: Any) -> None:
+            body = np.ctypeslib.as_array(words, (count,)).astype(">u4").tobytes()
+            if ended:
+                self._answer_end(sink.image_ends(body), answer.contents)
+            else:
+                self._answer_begin(sink.image_begins(body), answer.contents)
+
+        self._sink = _SinkCall(asked)
+        self._short.eddy_board_set_sink(self._board, self._sink)
+
+    def _answer_begin(self, found: Arriving | None, answer: _SinkAnswer) -> None:
+        if found is None:
+            return
+        answer.slot = self._slot(found.slot)
+        answer.outcome = found.fault.outcome
+        answer.memory_fault = found.fault.memory_fault
+
+    def _answer_end(self, found: Arrived, answer: _SinkAnswer) -> None:
+        answer.outcome = found.fault.outcome
+        if found.module is None:
+            answer.outcome = answer.outcome or LoadFault(fails=True).outcome
+            return
+        module, options = self._brought(found.module, found.fault, found.identity)
+        answer.path, answer.options = str(module).encode(), options.encode()
+        answer.faults = found.fault.boundary
+
+    def give_port(self, fabric: bool) -> None:
+        """Say which port has the device: the fabric's (out of reset), or the processor's."""
+        self._short.eddy_board_give_port(self._board, fabric)
+
     def start_config(
         self,
         slot: int,
@@ -257,19 +345,21 @@ class SimBoard:
         fault = fault or _NO_FAULT
         rate = Fraction(self.profile.configuration.bytes_per_s) / Fraction(fault.slowdown)
         duration_fs = -int(-Fraction(payload_bytes) * FS_PER_S // rate)
-        options = ""
-        if fault.rogue is not None:
-            module = self._rogue(self._progress)
-            options = f"{fault.rogue.value} {identity[0]:x} {identity[1]}"
-        elif fault.liar is not None:
-            module = build.build_liar(self._progress)
-            options = f"{identity[0]:x} {identity[1]} {fault.liar.options()}"
+        module, options = self._brought(module, fault, identity)
         duration = (ctypes.c_uint64 * 2)(duration_fs & (2**64 - 1), duration_fs >> 64)
         refused = self._short.eddy_board_start_config(
             self._board, self._slot(slot), str(module).encode(), options.encode(), duration, fault.fails, fault.boundary
         )
         if refused:
             raise Conflict("the configuration port is loading another image; wait for it to end", slot=slot)
+
+    def _brought(self, module: Path, fault: LoadFault, identity: tuple[int, int]) -> tuple[Path, str]:
+        """What a load puts into a slot in the end, and what it is told."""
+        if fault.rogue is not None:
+            return self._rogue(self._progress), f"{fault.rogue.value} {identity[0]:x} {identity[1]}"
+        if fault.liar is not None:
+            return build.build_liar(self._progress), f"{identity[0]:x} {identity[1]} {fault.liar.options()}"
+        return module, ""
 
     @property
     def config_busy(self) -> bool:
@@ -379,6 +469,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
             *(ctypes.c_uint32, ctypes.c_uint32),
         ),
     ),
+    "set_sink": (None, (ctypes.c_void_p, _SinkCall)),
+    "give_port": (None, (ctypes.c_void_p, ctypes.c_uint32)),
     "set_faults": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)),
     "lose_clock": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)),
     "bears": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64)),

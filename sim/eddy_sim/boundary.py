@@ -73,8 +73,10 @@ MEMORY_UP = _signals("m_axi_", _full_request(8, 8))
 """The shell's requests to memory."""
 MEMORY_DOWN = _signals("m_axi_", _full_answer(8))
 """The memory's answers to the shell."""
-CONFIGURATION = (Signal("cfg_avail_i", 1), Signal("cfg_prdone_i", 1), Signal("cfg_prerror_i", 1))
-"""Status of the configuration port, toward the shell."""
+CONFIGURATION = _signals("", "cfg_avail_i:1 cfg_prdone_i:1 cfg_prerror_i:1 icap_o_i:32")
+"""The configuration port, toward the shell."""
+ENGINE_UP = _signals("", "icap_csib_o:1 icap_rdwrb_o:1 icap_i_o:32 engine_busy_o:1")
+"""The shell's engine, toward the configuration port, and whether it has a load under way."""
 
 MAX_SLOTS = 10
 """Slots a shell may have."""

@@ -74,17 +74,25 @@ class ShellShape:
         cache_bytes: Size of the shared cache; 0 for none.
         memory_requests: Requests that may be with memory in each direction.
         memory_beats: Beats that may be, when a further request goes.
+        engine: Whether it has a configuration engine.
     """
 
     slots: int
     cache_bytes: int = 0
     memory_requests: int = 8
     memory_beats: int = 32
+    engine: bool = False
 
     @classmethod
     def of(cls, profile: Profile) -> ShellShape:
         """The shell of a board."""
-        return cls(len(profile.slots), profile.cache_bytes, profile.memory_requests, profile.memory_beats)
+        return cls(
+            len(profile.slots),
+            profile.cache_bytes,
+            profile.memory_requests,
+            profile.memory_beats,
+            profile.configuration.by_engine,
+        )
 
 
 def build_shell(shape: ShellShape, progress: Progress = silent) -> Path:
@@ -130,6 +138,7 @@ def _shell_rtl(shape: ShellShape) -> _Rtl:
         "CacheBytes": shape.cache_bytes,
         "MemRequests": shape.memory_requests,
         "MemBeats": shape.memory_beats,
+        "Engine": int(shape.engine),
     }
     return _Rtl("shell", tuple(files), tuple(f"{name}={value}" for name, value in parameters.items()))
 

@@ -32,7 +32,6 @@ import numpy as np
 from eddy.board.profile import Profile, load_profile
 from eddy.core.errors import InvalidRequest
 from eddy.packages.modules import ModuleManifest
-from eddy_drivers.regs.icap_engine import Cause
 from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device
 from pynq.pl_server.hwh_parser import _HWHUltrascale
@@ -44,9 +43,9 @@ from eddy_sim.addressmap import PL_BASE, PL_BYTES
 from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.buffers import Pages, SimMemory
 from eddy_sim.clocks import ProcessorClocks
-from eddy_sim.faults import LoadFault
+from eddy_sim.faults import FAILED_LOAD, LoadFault
 from eddy_sim.interrupts import InterruptLine
-from eddy_sim.loader import LoadRefused, find_program, port_failure, read_image
+from eddy_sim.loader import EngineImages, LoadRefused, find_program, read_image
 from eddy_sim.registers import Read32, RegisterArray, Write32
 from eddy_sim.simclock import SimClock
 from eddy_sim.tables import OverlayTables
@@ -124,6 +123,7 @@ class SimDevice(OverlayTables):
             with self._lock:
                 if self._board is None:
                     self._board = self._make()
+                    self._board.attach(EngineImages(self.profile, self._faults, self._progress))
         return self._board
 
     def _start_board(self) -> SimBoard:
@@ -283,10 +283,11 @@ class SimDevice(OverlayTables):
     def download(self, bitstream: Any, parser: Any = None) -> None:
         """Load a bitstream and return when the configuration port is done with it.
 
-        A full bitstream resets the static region, with every slot empty. A partial one takes its bytes over the
-        port's rate, in board time. If a `SimClock` is in charge and this is one of its workers, time is left to it;
-        otherwise time passes here. Without a `SimClock` the slot is closed before and opened after the load: a stock
-        script has nobody else to run that part of a swap.
+        This is the processor's port; loads through the shell's engine are begun by its registers. A full bitstream
+        resets the static region, with every slot empty. A partial one takes its bytes over the port's rate, in board
+        time. If a `SimClock` is in charge and this is one of its workers, time is left to it; otherwise time passes
+        here. Without a `SimClock` the slot is closed before and opened after the load: a stock script has nobody else
+        to run that part of a swap.
 
         Raises:
             LoadRefused: The file is damaged, or for another part or shell, or the port reported an error.
@@ -327,10 +328,10 @@ class SimDevice(OverlayTables):
             standalone.close(self, slot.index)
         fault = self._faults.pop(slot.index, None)
         if not bitfile.crc_ok(body):
-            fault = LoadFault(fails=True, cause=Cause.WRONG_CRC)
+            fault = FAILED_LOAD
         self._configure(identity, module, program, len(body), fault)
         if fault is not None and fault.fails:
-            raise port_failure(self.profile.configuration.kind, slot.region, fault.cause)
+            raise LoadRefused(errno.EIO, f"the configuration port reported an error while loading {slot.region}")
         with self._lock:
             why = self.sim.load_error
         if why:
@@ -349,6 +350,10 @@ class SimDevice(OverlayTables):
         shown = (int(identity.build, 16), module.kind.identity)
         with self._lock:
             self.sim.start_config(identity.slot, program, payload_bytes, fault, shown)
+        self.await_load()
+
+    def await_load(self) -> None:
+        """Let time pass until the load under way has ended, through whichever port; a `SimClock`'s worker waits."""
         if self._clock is not None and self._clock.park():
             return
         while self.configuring:

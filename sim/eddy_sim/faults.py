@@ -123,17 +123,29 @@ LIE = (0x11E5_11E5_11E5_11E5).to_bytes(8, "little")
 """What a `Liar` writes."""
 
 
+ENGINE_CAUSES = {
+    Cause.PORT_ERROR: 1,
+    Cause.WRONG_CRC: 2,
+    Cause.MEMORY_ERROR: 2,
+    Cause.NOT_DONE: 3,
+    Cause.PORT_LOST: 4,
+}
+"""What a device or its memory can do to a load through the engine, and how the port then behaves."""
+_MEMORY_FAULTS = {Cause.WRONG_CRC: 1, Cause.MEMORY_ERROR: 2}
+
+
 @dataclass(frozen=True, slots=True)
 class LoadFault:
     """How one load goes wrong.
 
     Attributes:
-        fails: The configuration port reports an error at the end; the slot is left with noise.
-        slowdown: The port takes this many times as long.
+        fails: The load does not end well; the slot is left with noise. The processor's port reports an error at the
+            end.
+        slowdown: The processor's port takes this many times as long; the engine's words come as they come.
         boundary: What is wrong with the module that comes up.
         rogue: Load this misbehaving module instead of the image's.
         liar: Load a module that lies about being done instead.
-        cause: What the configuration engine calls a load that fails, on a board that has one.
+        cause: What the configuration engine calls a load that fails through it: one of `ENGINE_CAUSES`.
     """
 
     fails: bool = False
@@ -142,6 +154,21 @@ class LoadFault:
     rogue: Behaviour | None = None
     liar: Liar | None = None
     cause: Cause = Cause.PORT_ERROR
+
+    def __post_init__(self) -> None:
+        if self.fails and self.cause not in ENGINE_CAUSES:
+            known = ", ".join(each.name.lower() for each in ENGINE_CAUSES)
+            raise ValueError(f"no device makes an engine end with {self.cause.name.lower()}; it may be {known}")
+
+    @property
+    def outcome(self) -> int:
+        """How the port behaves (`config_port.h`)."""
+        return ENGINE_CAUSES[self.cause] if self.fails else 0
+
+    @property
+    def memory_fault(self) -> int:
+        """What is wrong with a beat that the engine reads (`board.h`)."""
+        return _MEMORY_FAULTS.get(self.cause, 0) if self.fails else 0
 
 
 FAILED_LOAD = LoadFault(fails=True)

@@ -15,9 +15,10 @@ from eddy.board.profile import Profile
 from eddy.core.errors import ConfigurationFailed, EddyError, InvalidRequest
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleManifest
-from eddy_drivers.regs.icap_engine import Cause
 
 from eddy_sim import bitfile, build
+from eddy_sim.board import Arrived, Arriving
+from eddy_sim.faults import LoadFault
 
 
 class LoadRefused(ConfigurationFailed, OSError):
@@ -33,24 +34,6 @@ class LoadRefused(ConfigurationFailed, OSError):
         self.errno, self.strerror = number, message
 
 
-def port_failure(kind: str, region: str, cause: Cause) -> LoadRefused:
-    """Why a load failed at the port: an engine names the cause, the processor's port does not.
-
-    Args:
-        kind: Of the port, as the profile says.
-        region: The slot's.
-        cause: What an engine found.
-    """
-    if kind != "icap":
-        return LoadRefused(errno.EIO, f"the configuration port reported an error while loading {region}")
-    name = cause.name.lower()
-    return LoadRefused(
-        errno.EIO,
-        f"the configuration engine ended the load of {region}: {name} (docs/reference/registers/icap_engine.md)",
-        engine=name,
-    )
-
-
 def read_image(path: Path, profile: Profile) -> tuple[bitfile.Identity, bytes]:
     """Identity and payload of a `.bit` file for a board.
 
@@ -62,19 +45,31 @@ def read_image(path: Path, profile: Profile) -> tuple[bitfile.Identity, bytes]:
         identity = bitfile.identity_of(body)
     except InvalidRequest as error:
         raise LoadRefused(errno.EINVAL, f"{path.name}: {error.message}") from error
-    if head.part != profile.part or identity.part != profile.part:
-        raise LoadRefused(
-            errno.EINVAL,
-            f"{path.name} is for part {identity.part}, the board has {profile.part}; build it for profile"
-            f" {profile.name}",
-        )
+    if head.part != profile.part:
+        raise _of_another_part(path.name, head.part, profile)
+    check_identity(identity, profile, path.name)
+    return identity, body
+
+
+def check_identity(identity: bitfile.Identity, profile: Profile, name: str) -> None:
+    """Check that an image is for a board.
+
+    Raises:
+        LoadRefused: It is for another part or another shell.
+    """
+    if identity.part != profile.part:
+        raise _of_another_part(name, identity.part, profile)
     shell = f"{build.shell_build_hash(build.ShellShape.of(profile)):016x}"
     if identity.shell != shell:
         raise LoadRefused(
             errno.EINVAL,
-            f"{path.name} is for shell {identity.shell}, the board's is {shell}; `eddy bitstreams` builds it again",
+            f"{name} is for shell {identity.shell}, the board's is {shell}; `eddy bitstreams` builds it again",
         )
-    return identity, body
+
+
+def _of_another_part(name: str, part: str, profile: Profile) -> LoadRefused:
+    message = f"{name} is for part {part}, the board has {profile.part}; build it for profile {profile.name}"
+    return LoadRefused(errno.EINVAL, message)
 
 
 def find_program(identity: bitfile.Identity, progress: Callable[[str], None]) -> tuple[ModuleManifest, Path]:
@@ -95,3 +90,45 @@ def find_program(identity: bitfile.Identity, progress: Callable[[str], None]) ->
             " run `eddy bitstreams` to build it again",
         )
     return module, program
+
+
+class EngineImages:
+    """What the images are that come through the engine of a shell (`eddy_sim.board.ImageSink`).
+
+    What a device would say of a wrong image is all that anybody is told: it reports an error.
+
+    Args:
+        profile: The board.
+        faults: What is wrong with the next load of a slot; taken away by it.
+        progress: Told why an image was refused, and what is being built.
+    """
+
+    def __init__(self, profile: Profile, faults: dict[int, LoadFault], progress: Callable[[str], None]) -> None:
+        self._profile, self._faults, self._progress = profile, faults, progress
+        self._fault = LoadFault()
+
+    def image_begins(self, body: bytes) -> Arriving | None:
+        """What an image is, of which the identity record is in."""
+        try:
+            identity = bitfile.identity_of(body)
+            check_identity(identity, self._profile, "the image")
+        except EddyError as error:
+            self._progress(f"the configuration port refuses an image: {error.message}")
+            return None
+        if not 0 <= identity.slot < len(self._profile.slots):
+            self._progress("the configuration port refuses an image of no slot")
+            return None
+        self._fault = self._faults.pop(identity.slot, LoadFault())
+        return Arriving(identity.slot, self._fault)
+
+    def image_ends(self, body: bytes) -> Arrived:
+        """What it brings, all of it being in."""
+        if not bitfile.crc_ok(body) or self._fault.fails:
+            return Arrived(None, fault=self._fault)
+        try:
+            identity = bitfile.identity_of(body)
+            module, program = find_program(identity, self._progress)
+        except EddyError as error:
+            self._progress(f"the configuration port refuses an image: {error.message}")
+            return Arrived(None)
+        return Arrived(program, (int(identity.build, 16), module.kind.identity), self._fault)

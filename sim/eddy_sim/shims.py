@@ -14,6 +14,7 @@ from eddy_sim.boundary import (
     CONFIGURATION,
     CPU_DOWN,
     CPU_UP,
+    ENGINE_UP,
     MAX_SLOTS,
     MEMORY_DOWN,
     MEMORY_UP,
@@ -48,7 +49,8 @@ def boundary_header() -> str:
         _struct("CpuUp", "From the shell to the CPU.", (*CPU_UP, _IRQ)),
         _struct("MemoryUp", "From the shell to memory.", MEMORY_UP),
         _struct("MemoryDown", "From memory to the shell.", MEMORY_DOWN),
-        _struct("Configuration", "Status of the configuration port.", CONFIGURATION),
+        _struct("Configuration", "From the configuration port to the shell.", CONFIGURATION),
+        _struct("EngineUp", "From the shell's engine to the configuration port.", ENGINE_UP),
         _masks(),
     ]
     return "\n".join(parts)
@@ -84,6 +86,7 @@ def shell_copies() -> str:
     config_in = [f"  m.{signal.name} = config.{signal.name};" for signal in CONFIGURATION]
     cpu_out = [f"  cpu.{signal.name} = m.{signal.name};" for signal in CPU_UP]
     memory_out = [f"  memory.{signal.name} = m.{signal.name};" for signal in MEMORY_UP]
+    engine_out = [f"  engine.{signal.name} = m.{signal.name};" for signal in ENGINE_UP]
 
     def function(signature: str, lines: list[str]) -> str:
         return f"template <class M> static inline void {signature} {{\n" + "\n".join(lines) + "\n}\n"
@@ -103,6 +106,7 @@ def shell_copies() -> str:
             function("config_in(M& m, const Configuration& config)", config_in),
             function("cpu_out(const M& m, CpuUp& cpu)", [*cpu_out, "  cpu.irq = m.irq_o;"]),
             function("memory_out(const M& m, MemoryUp& memory)", memory_out),
+            function("engine_out(const M& m, EngineUp& engine)", engine_out),
         ]
     )
 
@@ -115,7 +119,7 @@ def wrapper_source(with_build_hash: bool) -> str:
     """
     outer = [
         *(f"  input  logic {s.range}{s.name}" for s in (*CPU_DOWN, *MEMORY_DOWN, *CONFIGURATION)),
-        *(f"  output logic {s.range}{s.name}" for s in (*CPU_UP, *MEMORY_UP, _BIT)),
+        *(f"  output logic {s.range}{s.name}" for s in (*CPU_UP, *MEMORY_UP, *ENGINE_UP, _BIT)),
     ]
     slot_in = [(f"slot_{s.name}", s.range) for s in SLOT_UP] + [("slot_irq_i", "")]
     slot_out = [(f"slot_{s.name}", s.range) for s in SLOT_DOWN] + [("slot_rst_no", "")]
@@ -135,16 +139,24 @@ def wrapper_source(with_build_hash: bool) -> str:
     assigns = [f"    assign {name}_p[k] = {name}[k];" for name, _ in slot_in]
     assigns += [f"    assign {name}[k] = {name}_p[k];" for name, _ in slot_out]
     plain = ["clk_i", "rst_ni", "bus_clk_i", "bus_wake_o", "path_clk_i", "path_wake_o", "slot_clk_i", "irq_o"]
-    plain += [s.name for s in (*CPU_DOWN, *CPU_UP, *MEMORY_UP, *MEMORY_DOWN, *CONFIGURATION)]
+    plain += [s.name for s in (*CPU_DOWN, *CPU_UP, *MEMORY_UP, *MEMORY_DOWN, *CONFIGURATION, *ENGINE_UP)]
     connections = [f"    .{name}({name})" for name in plain]
     connections += [f"    .{name}({name}_p)" for name, _ in (*slot_in, *slot_out)]
-    passed = ("NumSlots", "CacheBytes", "MemRequests", "MemBeats", *(("BuildHash",) if with_build_hash else ()))
+    passed = (
+        "NumSlots",
+        "CacheBytes",
+        "Engine",
+        "MemRequests",
+        "MemBeats",
+        *(("BuildHash",) if with_build_hash else ()),
+    )
     parameters = ", ".join(f".{name}({name})" for name in passed)
     return "\n".join(
         [
             f"module {WRAPPER_TOP} #(",
             "  parameter int unsigned NumSlots = 4,",
             "  parameter int unsigned CacheBytes = 0,",
+            "  parameter bit Engine = 1'b0,",
             "  parameter int unsigned MemRequests = 8,",
             "  parameter int unsigned MemBeats = 32,",
             "  parameter logic [63:0] BuildHash = '0",

@@ -85,7 +85,7 @@ class Harness:
         self.seen.append(events[0])
         return events[0]
 
-    def load(self, slot: int = 0, behaviour: str = "sound", which: int = 0) -> BoardEvent:
+    def load(self, slot: int = 0, behaviour: str | LoadFault = "sound", which: int = 0) -> BoardEvent:
         """Load a slot and wait for how it ended."""
         self.misload(slot, behaviour)
         self.board.load(slot, self.image(slot, which).sha256)
@@ -161,23 +161,25 @@ class KernelRig:
 
     Args:
         folder: For it.
+        profile: Which board; by default one whose images go through the kernel's FPGA manager.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, profile: str = "tiny_pcap") -> None:
         from eddy_sim import bitstreams
         from eddy_sim.kernel.board import FakeBoard
 
         self.images = folder / "images"
-        shutil.copytree(bitstreams.list_or_build("tiny").overlay.parent, self.images)
+        self.profile = profile
+        shutil.copytree(bitstreams.list_or_build(profile).overlay.parent, self.images)
         for path in self.images.glob(f"{UNVERIFIED}__*.json"):
             path.write_text(json.dumps({**json.loads(path.read_text()), "scrub_build": ""}))
-        self.machine = FakeBoard(folder / "kernel")
+        self.machine = FakeBoard(folder / "kernel", profile)
         self.socket = folder / "boardd.sock"
         self.boardd: subprocess.Popen[str] | None = None
 
     def command(self, *options: str) -> list[str]:
         """What starts `eddy boardd` on a board."""
-        command = [sys.executable, "-m", "eddy", "boardd", "--board=pynq", "--profile=tiny", "--json"]
+        command = [sys.executable, "-m", "eddy", "boardd", "--board=pynq", f"--profile={self.profile}", "--json"]
         return [*command, f"--socket={self.socket}", f"--images={self.images}", *options]
 
     def start(self, *options: str) -> None:

@@ -16,7 +16,7 @@ CLOSED = (SlotPhase.EMPTY, SlotPhase.FAULTED)
 def test_description_matches_slots_and_images(harness: Harness) -> None:
     board = harness.board.describe()
     assert [slot.index for slot in board.slots] == [0, 1]
-    assert board.profile == "tiny"
+    assert board.profile in ("tiny", "tiny_pcap")
     assert board.arena_bytes > 0
     assert board.configuration_bytes_per_s > 0
     images = harness.board.images()

@@ -266,6 +266,35 @@ def test_a_partial_load_that_failed_without_an_errno_is_caught(
     assert load(shared, board)[0] is EventKind.CONFIGURED
 
 
+@pytest.fixture
+def engine_rig(tmp_path: Path) -> Iterator[KernelRig]:
+    """A board whose images go through the shell's engine."""
+    rig = KernelRig(tmp_path, "tiny")
+    yield rig
+    assert rig.machine.call("counts")["hung"] == ""
+    rig.close()
+
+
+def test_a_load_through_the_engine_takes_the_device_and_gives_it_back(engine_rig: KernelRig) -> None:
+    rig = engine_rig
+    rig.start()
+    board = SocketBoard(rig.socket)
+    assert load(rig, board)[0] is EventKind.CONFIGURED
+    counts = rig.machine.call("counts")
+    assert [name for name, _, _ in counts["loads"]] == ["eddy.bin"], "the kernel was given the overlay alone"
+    assert counts["port_given"] == [True, False]
+    kind, cause, detail = load(rig, board, "fails")
+    assert (kind, cause) == (EventKind.CONFIGURATION_FAILED, Cause.CONFIGURATION_ERROR)
+    assert "port_error" in detail
+    assert rig.machine.call("counts")["port_given"] == [True, False] * 2
+    rig.machine.call("keep_port")
+    kind, cause, detail = load(rig, board)
+    assert (kind, cause) == (EventKind.CONFIGURATION_FAILED, Cause.CONFIGURATION_ERROR)
+    assert "port_timeout" in detail
+    assert board.state().slots[0].phase is SlotPhase.FAULTED
+    board.release()
+
+
 def test_images_of_unequal_size_in_one_slot(shared: KernelRig, board: SocketBoard) -> None:
     large = next(image for image in board.images() if image.slot == 0)
     other = next(image for image in board.images() if image.slot == 0 and image.module != large.module)
@@ -328,7 +357,7 @@ def test_a_damaged_image_is_found_over_pcap_by_identity(rig: KernelRig) -> None:
 from pathlib import Path
 from eddy.board.board_test_past import damaged_image
 from eddy.board.factory import open_board
-board = open_board("pynq", "tiny", images=Path({str(rig.images)!r}))
+board = open_board("pynq", "{rig.profile}", images=Path({str(rig.images)!r}))
 with board.past_checks() as past:
     step = damaged_image(board, past)
 board.release()

@@ -25,7 +25,6 @@ from eddy_sim.bitstreams import BitstreamSet, list_or_build
 from eddy_sim.board import StopReason
 from eddy_sim.device import LoadRefused, SimClock, SimDevice
 from eddy_sim.faults import FAILED_LOAD, LoadFault
-from eddy_sim.loader import port_failure
 from eddy_sim.memory import CacheView
 from pynq.pl_server.device import Device
 
@@ -120,6 +119,9 @@ class FakeBoard:
             self._pass(1)
         told, self._untold = self._untold & stop_on, self._untold & ~stop_on
         return told or StopReason.DEADLINE
+
+    def attach(self, sink: Any) -> None:
+        self.sink = sink
 
     def start_config(self, slot: int, module: Path, size: int, fault: LoadFault | None, identity: Any) -> None:
         assert self.load_ends is None
@@ -436,18 +438,30 @@ def test_a_failed_load_raises_as_a_board_does(device: SimDevice, overlay: Any, f
     overlay.pr_download("slot0", str(files.find("toy", 0).file))
 
 
-def test_an_engine_names_why_a_load_failed(device: SimDevice, overlay: Any, files: BitstreamSet) -> None:
+def test_a_damaged_image_fails_as_the_port_fails(device: SimDevice, overlay: Any, files: BitstreamSet) -> None:
     path = files.find("toy", 0).file
-    for fault in (FAILED_LOAD, LoadFault(fails=True, cause=Cause.MEMORY_ERROR)):
-        device.inject(0, fault)
-        with pytest.raises(LoadRefused, match=fault.cause.name.lower()) as caught:
-            overlay.pr_download("slot0", str(path))
-        assert caught.value.details["engine"] == fault.cause.name.lower()
     data = path.read_bytes()
-    path.write_bytes(data[:-100] + bytes(96) + data[-4:])
-    with pytest.raises(LoadRefused, match="wrong_crc"):
+    path.write_bytes(data[:-100] + bytes(80) + data[-20:])
+    with pytest.raises(LoadRefused, match="reported an error") as caught:
         overlay.pr_download("slot0", str(path))
-    assert "engine" not in port_failure("pcap", "slot0", Cause.PORT_ERROR).details
+    assert caught.value.errno == errno.EIO
+
+
+def test_what_comes_through_the_engine_is_asked_of_the_loader(device: SimDevice, files: BitstreamSet) -> None:
+    sink = fake(device).sink
+    _, body = bitfile.read_bit(files.find("toy", 1).file)
+    assert sink.image_begins(body[:400]).slot == 1
+    assert sink.image_ends(body).module == Path("toy.so")
+    assert sink.image_ends(body[:500] + bytes(4) + body[504:]).module is None, "a wrong CRC"
+    device.inject(1, LoadFault(fails=True, cause=Cause.NOT_DONE))
+    assert sink.image_begins(body).fault.cause is Cause.NOT_DONE
+    assert sink.image_ends(body).module is None
+    assert sink.image_begins(body).fault == LoadFault(), "a fault is one load's"
+    other = bitfile.Identity("toy", "0" * 16, "1" * 16, 1, device.profile.part)
+    for refused in (b"", bytes(400), bitfile.payload(other, 2048)):
+        assert sink.image_begins(refused) is None
+    with pytest.raises(ValueError, match="no device makes an engine end with malformed"):
+        LoadFault(fails=True, cause=Cause.MALFORMED)
 
 
 def test_a_load_that_brought_no_module_says_why(

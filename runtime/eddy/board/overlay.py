@@ -1,7 +1,7 @@
 """A configured PYNQ overlay as a `Fabric`: the drivers of `eddy_drivers` over what PYNQ maps.
 
 Images are loaded and buffers synced by stock PYNQ calls on the simulated board, and past PYNQ on a real one
-(`KernelCalls` says why).
+(`KernelCalls` says why). Where the profile says so, images go through the shell's engine instead (`EnginePort`).
 
 Only this module touches `pynq` and the drivers. It finds the blocks of the static region by their types in the
 overlay's metadata and orders them by address, which is the order of the slots in the shell's address map.
@@ -12,7 +12,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +26,7 @@ from eddy_drivers.clocking_wizard import ClockingWizard
 from eddy_drivers.hls_accelerator import KIND as HLS_KIND
 from eddy_drivers.hls_accelerator import MAP_MAJOR as HLS_MAP_MAJOR
 from eddy_drivers.hls_accelerator import HlsAccelerator
+from eddy_drivers.icap_engine import IcapEngine
 from eddy_drivers.identity import read_identity
 from eddy_drivers.memory_counters import MemoryCounters
 from eddy_drivers.regs import shell as regs_shell
@@ -34,9 +37,11 @@ from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
 
 from eddy.board.clock import run_due
 from eddy.board.dram_map import hash_masks, units
+from eddy.board.engine_port import Await, EnginePort
 from eddy.board.fabric import Fault, Identity, KernelEnd, KernelStart, SlotFabric, Window
 from eddy.board.fabric_record import FabricRecord
 from eddy.board.fpga_manager import FpgaManager
+from eddy.board.measured import WORD_BYTES
 from eddy.board.pages import PAGE
 from eddy.board.port import Cause, CoreReport, MonitorCounters
 from eddy.board.profile import Profile
@@ -47,6 +52,12 @@ from eddy.gpu.shape import ClusterShape
 PORT_BYTES = 16
 """What the shell's memory port can move in a shell-clock cycle: 8 bytes read and 8 written (hw/ip/eddy_pkg). The
 regulator counts both alike."""
+
+PCAP_CTRL = 0xFFCA3008
+"""Register of the processing system (CSU, UG1087) that says which port has the device's configuration logic."""
+_PCAP_PR = 1
+"""Its bit: the processor's port, not the fabric's."""
+_POLL_S = 1e-4
 
 _REGISTER_CAUSES = frozenset({Cause.CONTROL_TIMEOUT, Cause.CONTROL_REFUSED})
 """Faults of a register access: what the bank has as their address is an offset."""
@@ -62,6 +73,9 @@ class DeviceCalls(Protocol):
             OSError, ConfigurationFailed: Refused.
         """
 
+    def engine_turn(self, overlay: Any) -> AbstractContextManager[Await]:
+        """Give the device's configuration logic to the shell's engine; what it yields waits for the engine."""
+
     def flush(self, buffer: Any, start: int, end: int) -> None:
         """Write the CPU's lines of a range of a buffer back to memory."""
 
@@ -75,6 +89,16 @@ class StockCalls:
     def load_partial(self, overlay: Any, region: str, file: Path) -> None:
         """Load a slot."""
         overlay.pr_download(region, str(file))
+
+    @contextmanager
+    def engine_turn(self, overlay: Any) -> Iterator[Await]:
+        """The simulated engine has its port, and whoever waits for it lets time pass until it has ended."""
+
+        def wait(ended: Callable[[], bool], bound_s: float) -> None:
+            del ended, bound_s
+            overlay.device.await_load()
+
+        yield wait
 
     def flush(self, buffer: Any, start: int, end: int) -> None:
         """Write a range back."""
@@ -99,9 +123,26 @@ class KernelCalls:
     def load_partial(self, overlay: Any, region: str, file: Path) -> None:
         """Load a slot; the file says where it goes."""
         del overlay, region
+        with self._recorded():
+            self._manager.load_partial(file)
+
+    @contextmanager
+    def engine_turn(self, overlay: Any) -> Iterator[Await]:
+        """The processor's port lets go of the device for the engine's load, and has it again afterwards (UG1087)."""
+        control = pynq.MMIO(PCAP_CTRL, 4, device=overlay.device)
+        with self._recorded():
+            before = int(control.read(0))
+            control.write(0, before & ~_PCAP_PR)
+            try:
+                yield _poll
+            finally:
+                control.write(0, before | _PCAP_PR)
+
+    @contextmanager
+    def _recorded(self) -> Iterator[None]:
         self._record.partial("begun")
         try:
-            self._manager.load_partial(file)
+            yield
         except BaseException:
             self._record.partial("failed")
             raise
@@ -118,6 +159,12 @@ class KernelCalls:
         import pyxrt
 
         buffer.bo.sync(pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE, end - start, start)
+
+
+def _poll(ended: Callable[[], bool], bound_s: float) -> None:
+    until_s = time.monotonic() + bound_s
+    while not ended() and time.monotonic() < until_s:
+        time.sleep(_POLL_S)
 
 
 class OverlayFabric:
@@ -168,6 +215,18 @@ class OverlayFabric:
         )
         # One allocation for as long as the process lives: memory that a slot may still write to never goes back.
         self.memory = _Memory(_reserve(overlay.device, profile), self.shell, self._calls)
+        self._engine = self._engine_port(profile) if profile.configuration.by_engine else None
+
+    def _engine_port(self, profile: Profile) -> EnginePort:
+        engine: IcapEngine = _only(self._overlay, IcapEngine)
+        # What a boardd before this one began ends here; its slot is closed, like all.
+        engine.abort()
+        # No more than the port takes, however much memory would give: the rest is the slots'.
+        engine.set_rate(profile.configuration.words_per_cycle * WORD_BYTES)
+        buffer = _contiguous(self._overlay.device, max(slot.image_bytes for slot in profile.slots))
+        memory = _Memory(buffer, self.shell, self._calls)
+        turn = functools.partial(self._calls.engine_turn, self._overlay)
+        return EnginePort(engine, buffer, memory.flush, turn, profile.configuration.bytes_per_s)
 
     def download(self, region: str, file: Path) -> None:
         """Push a partial bitstream through the configuration port.
@@ -175,7 +234,10 @@ class OverlayFabric:
         Raises:
             OSError, ConfigurationFailed: The port refused it.
         """
-        self._calls.load_partial(self._overlay, region, file)
+        if self._engine is None:
+            self._calls.load_partial(self._overlay, region, file)
+        else:
+            self._engine.load(region, file)
 
     def close(self) -> None:
         """Await no interrupt any more and give the loop back."""
@@ -205,14 +267,7 @@ def _reserve(device: Any, profile: Profile) -> Any:
     Raises:
         BoardNotReady: The kernel has no room of that size, or gave memory that the profile does not know.
     """
-    try:
-        buffer = pynq.allocate((profile.arena.bytes,), dtype="u1", target=device)
-    except RuntimeError as error:
-        raise BoardNotReady(
-            f"the kernel has no {profile.arena.bytes} bytes of contiguous memory ({error}); raise cma= on its command"
-            " line, or lower the arena of the profile",
-            cause="memory",
-        ) from error
+    buffer = _contiguous(device, profile.arena.bytes)
     first, last = int(buffer.device_address), int(buffer.device_address) + profile.arena.bytes
     dram = profile.dram
     if first % PAGE or not dram.base <= first <= last <= dram.base + dram.bytes:
@@ -222,6 +277,17 @@ def _reserve(device: Any, profile: Profile) -> Any:
             cause="memory-address",
         )
     return buffer
+
+
+def _contiguous(device: Any, size: int) -> Any:
+    try:
+        return pynq.allocate((size,), dtype="u1", target=device)
+    except RuntimeError as error:
+        raise BoardNotReady(
+            f"the kernel has no {size} bytes of contiguous memory ({error}); raise cma= on its command"
+            " line, or lower the arena of the profile",
+            cause="memory",
+        ) from error
 
 
 def memory_bytes_per_cycle(profile: Profile) -> float:

@@ -42,6 +42,11 @@ class PortRates:
     image_cache_bytes: int = 64 << 20
     words_per_cycle: float = 0.0
 
+    @property
+    def by_engine(self) -> bool:
+        """Whether images come in through the shell's engine."""
+        return self.kind == "icap"
+
 
 @dataclass(frozen=True, slots=True)
 class Dram:
@@ -173,8 +178,10 @@ def _read(name: str) -> dict[str, Any]:
         return data
     base = _read(str(data.pop("extends")))
     port = {**base["configuration"], **data.get("configuration", {})}
-    if "words_per_cycle" in data.get("configuration", {}):
-        port.pop("bytes_per_s", None)
+    # What the one states follows from the other in a profile of the other kind.
+    for stated, derived in (("words_per_cycle", "bytes_per_s"), ("bytes_per_s", "words_per_cycle")):
+        if stated in data.get("configuration", {}):
+            port.pop(derived, None)
     return {**base, **data, "configuration": port}
 
 

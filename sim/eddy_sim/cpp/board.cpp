@@ -48,6 +48,9 @@ void Board::reset() {
   loaded_ = 0;
   cpu_.abandon(io_.cpu_down);
   io_.config = ConfigPort::rest();
+  io_.config.cfg_avail_i = fabric_has_port_;
+  icape_ = Icape3();
+  memory_fault_ = 0;
   io_.rst_n = 0;
   dirty_ = ~0u;
   const uint64_t edges = kResetEdges;
@@ -110,9 +113,10 @@ void Board::step(uint32_t edges) {
   }
   MemoryDown memory;
   CpuDown cpu;
-  if (edges & SHELL_EDGE) step_outer(memory, cpu, dirty);
+  Configuration config;
+  if (edges & SHELL_EDGE) step_outer(memory, cpu, config, dirty);
 
-  const bool irq_before = io_.cpu_up.irq;
+  const bool irq_before = io_.cpu_up.irq, engine_before = io_.engine_up.engine_busy_o;
   step_shell(edges);
   if (io_.cpu_up.irq && !irq_before) pending_ |= kStopIrq;
 
@@ -122,14 +126,28 @@ void Board::step(uint32_t edges) {
   }
   if (dirty & DIRTY_MEMORY) io_.memory_down = memory;
   if (dirty & DIRTY_CPU) io_.cpu_down = cpu;
+  if (dirty & DIRTY_CONFIG) io_.config = config;
   dirty_ |= dirty;
+  if (icape_event_ != Icape3::Event::kNone) engine_event(icape_event_);
+  if (engine_before && !io_.engine_up.engine_busy_o) engine_ended();
 }
 
-void Board::step_outer(MemoryDown& memory, CpuDown& cpu, uint32_t& dirty) {
+void Board::step_outer(MemoryDown& memory, CpuDown& cpu, Configuration& config, uint32_t& dirty) {
   const MemoryUp& asked = io_.memory_up;
   if (!dram_.idle() || asked.m_axi_arvalid || asked.m_axi_awvalid || asked.m_axi_wvalid) {
     memory = io_.memory_down;
     if (dram_.step(now_, asked, memory)) dirty |= DIRTY_MEMORY;
+    if (memory_fault_ && memory.m_axi_rvalid && memory.m_axi_rid >> 4 == count_) {
+      if (memory_fault_ == 1) memory.m_axi_rdata ^= 1;
+      else memory.m_axi_rresp = 2;
+      memory_fault_ = 0;
+      dirty |= DIRTY_MEMORY;
+    }
+  }
+  if (icape_.busy(io_.engine_up)) {
+    config = io_.config;
+    icape_event_ = icape_.step(io_.engine_up, config);
+    if (std::memcmp(&config, &io_.config, sizeof config)) dirty |= DIRTY_CONFIG;
   }
   if (cpu_.busy()) {
     cpu = io_.cpu_down;
@@ -186,7 +204,7 @@ void Board::run_events() {
 }
 
 int Board::start_config(ConfigPort::Load load, Fs duration) {
-  if (config_.busy()) return -1;
+  if (config_busy()) return -1;
   const uint32_t k = load.slot;
   slots_[k].unload();
   loaded_ &= ~(1u << k);
@@ -204,15 +222,91 @@ void Board::finish_config() {
   const ConfigPort::Load& load = config_.load();
   const uint32_t k = load.slot;
   config_.finish(io_.config);
+  io_.config.cfg_avail_i = fabric_has_port_;
   dirty_ |= DIRTY_CONFIG | 1u << k;
   pending_ |= kStopConfig;
   if (load.outcome == kLoadFails) return;  // what is in the slot now is whatever the noise left
-  io_.up[k] = SlotUp{};
-  if (slots_[k].load(load.path.c_str(), load.options.c_str(), load.faults, error_)) {
-    loaded_ |= 1u << k;
-  } else {
-    io_.config.cfg_prerror_i = 1;
+  load_module(load);
+  io_.config.cfg_prerror_i = !error_.empty();
+}
+
+/// Put a module where the noise was; `error_` says why where there is none.
+void Board::load_module(const ConfigPort::Load& load) {
+  io_.up[load.slot] = SlotUp{};
+  dirty_ |= 1u << load.slot;
+  if (slots_[load.slot].load(load.path.c_str(), load.options.c_str(), load.faults, error_)) loaded_ |= 1u << load.slot;
+}
+
+void Board::give_port(bool fabric) {
+  fabric_has_port_ = fabric;
+  if (config_.busy() && !config_.load().engine) return;
+  io_.config.cfg_avail_i = fabric;
+  dirty_ |= DIRTY_CONFIG;
+}
+
+void Board::engine_event(Icape3::Event event) {
+  icape_event_ = Icape3::Event::kNone;
+  if (event == Icape3::Event::kIdentified) image_begins();
+  if (event == Icape3::Event::kDone) image_ends();
+}
+
+/// From here on the image's slot holds neither the old module nor the new one.
+void Board::image_begins() {
+  SinkAnswer answer{};
+  answer.slot = -1;
+  if (sink_) sink_(0, icape_.words().data(), icape_.words().size(), &answer);
+  refused_ = answer.slot < 0;
+  if (refused_) {
+    icape_.report(false, true);
+    return;
   }
+  ConfigPort::Load load;
+  load.slot = static_cast<uint32_t>(answer.slot);
+  load.end = kNever;
+  load.engine = true;
+  slots_[load.slot].unload();
+  loaded_ &= ~(1u << load.slot);
+  error_.clear();
+  memory_fault_ = answer.memory_fault;
+  config_.start(std::move(load), now_, shell_clock_.period_fs, io_.config);
+  config_.align(shell_clock_.next);
+  if (answer.outcome == kLoadInterrupted) {
+    io_.config.cfg_avail_i = 0;
+    dirty_ |= DIRTY_CONFIG;
+  }
+  update_event();
+}
+
+void Board::image_ends() {
+  if (refused_ || !config_.busy()) return;
+  SinkAnswer answer{};
+  sink_(1, icape_.words().data(), icape_.words().size(), &answer);
+  if (answer.outcome == kLoadGood) {
+    ConfigPort::Load load = config_.load();
+    load.path = answer.path;
+    load.options = answer.options;
+    load.faults = answer.faults;
+    config_.stop();
+    update_event();
+    load_module(load);
+  }
+  icape_.report(answer.outcome != kLoadEndless, answer.outcome == kLoadFails || !error_.empty());
+}
+
+/// The engine is done. What it left half written stays noise; the port is at rest again.
+void Board::engine_ended() {
+  pending_ |= kStopConfig;
+  memory_fault_ = 0;
+  icape_.rest();
+  if (config_.busy() && config_.load().engine) {
+    config_.stop();
+    update_event();
+  }
+  const uint8_t error = io_.config.cfg_prerror_i;
+  io_.config = ConfigPort::rest();
+  io_.config.cfg_prerror_i = error;
+  io_.config.cfg_avail_i = fabric_has_port_;
+  dirty_ |= DIRTY_CONFIG;
 }
 
 void Board::lose_clock(uint32_t k, bool lost) {
@@ -280,7 +374,7 @@ uint32_t Board::write32(uint32_t offset, uint32_t value) {
 
 /// Whether no edge of any running clock would change anything but counters.
 bool Board::at_rest() const {
-  if (dirty_ || (running_edges() & ~fixed_) || cpu_.busy() || !dram_.idle()) return false;
+  if (dirty_ || (running_edges() & ~fixed_) || cpu_.busy() || !dram_.idle() || icape_.busy(io_.engine_up)) return false;
   const MemoryUp& asked = io_.memory_up;
   if (asked.m_axi_arvalid || asked.m_axi_awvalid || asked.m_axi_wvalid) return false;
   for (uint32_t k = 0; k < count_; k++) {

@@ -8,6 +8,7 @@
 #include "config_port.h"
 #include "cpu_port.h"
 #include "dram.h"
+#include "icape3.h"
 #include "memory_counters.h"
 #include "slot.h"
 
@@ -28,6 +29,16 @@ struct BoardParameters {
 enum : uint32_t { kStopIrq = 1, kStopConfig = 2, kStopDeadline = 4 };
 /// How an access ended, in bits 32 and up of `read32`.
 enum : uint32_t { kAccessOkay = 0, kAccessError = 1, kAccessNoAnswer = 2 };
+
+/// What the words at the engine's port are, as whoever knows images answers; mirrored by `SinkAnswer` in Python.
+struct SinkAnswer {
+  int32_t slot;  // whose image it is; -1: nobody's, the device refuses it
+  uint32_t outcome, faults;
+  uint32_t memory_fault;  // what is wrong with the next beat the engine reads: 1 a bit flips, 2 an error
+  char path[1024], options[512];
+};
+/// Asked when an image has said what it is (`ended` 0) and when it is in (1).
+typedef void (*SinkCall)(uint32_t ended, const uint32_t* words, uint64_t count, SinkAnswer* answer);
 
 /// How much work there was; mirrored by `BoardStatistics` in Python.
 struct BoardStatistics {
@@ -53,6 +64,9 @@ class Board {
   /// Answers 0, or -1 where a load is under way already.
   int start_config(ConfigPort::Load load, Fs duration);
   void lose_clock(uint32_t slot, bool lost);
+  void set_sink(SinkCall sink) { sink_ = sink; }
+  /// Whether the fabric's port has the device, not the processor's.
+  void give_port(bool fabric);
   /// Whatever is in the slot computes wrong values while its clock's period is shorter; 0: no period is too short.
   void bears(uint32_t slot, uint64_t shortest_fs) { shortest_fs_[slot] = shortest_fs; }
 
@@ -60,7 +74,7 @@ class Board {
   uint64_t shell_cycles() const { return shell_clock_.edges; }
   uint64_t slot_cycles(uint32_t slot) const { return slot_clock_[slot].edges; }
   bool irq() const { return io_.cpu_up.irq; }
-  bool config_busy() const { return config_.busy(); }
+  bool config_busy() const { return config_.busy() || io_.engine_up.engine_busy_o; }
   Slot& slot(uint32_t index) { return slots_[index]; }
   Dram& dram() { return dram_; }
   void cache(uint8_t* cpu, uint8_t* agreed) { dram_.cache(cpu, agreed); }
@@ -74,10 +88,15 @@ class Board {
  private:
   bool instant(Fs limit);
   void step(uint32_t edges);
-  void step_outer(MemoryDown& memory, CpuDown& cpu, uint32_t& dirty);
+  void step_outer(MemoryDown& memory, CpuDown& cpu, Configuration& config, uint32_t& dirty);
   void step_shell(uint32_t edges);
   void run_events();
   void finish_config();
+  void engine_event(Icape3::Event event);
+  void image_begins();
+  void image_ends();
+  void engine_ended();
+  void load_module(const ConfigPort::Load& load);
   void clock_changed(uint32_t slot);
   Fs next_event() const;
   void update_event() { event_ = next_event(); }
@@ -106,6 +125,11 @@ class Board {
   Dram dram_;
   MemoryCounters memory_counters_;
   ConfigPort config_;
+  Icape3 icape_;
+  Icape3::Event icape_event_ = Icape3::Event::kNone;
+  SinkCall sink_ = nullptr;
+  bool refused_ = false, fabric_has_port_ = true;
+  uint32_t memory_fault_ = 0;
   std::vector<Slot> slots_;
   uint32_t loaded_ = 0;
 

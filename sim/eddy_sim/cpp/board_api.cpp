@@ -56,6 +56,10 @@ API int eddy_board_start_config(void* board, uint32_t slot, const char* path, co
   return of(board).start_config(std::move(load), join(duration_fs[0], duration_fs[1]));
 }
 
+/// Who is asked what an image at the engine's port is; called while the board is stepped.
+API void eddy_board_set_sink(void* board, SinkCall sink) { of(board).set_sink(sink); }
+API void eddy_board_give_port(void* board, uint32_t fabric) { of(board).give_port(fabric != 0); }
+
 API void eddy_board_set_faults(void* board, uint32_t slot, uint32_t faults) { of(board).slot(slot).set_faults(faults); }
 API void eddy_board_lose_clock(void* board, uint32_t slot, uint32_t lost) { of(board).lose_clock(slot, lost); }
 

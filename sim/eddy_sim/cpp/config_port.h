@@ -8,7 +8,8 @@
 #include "timebase.h"
 
 /// How a load ends.
-enum : uint32_t { kLoadGood = 0, kLoadFails = 1 };
+/// 0 and 1: either port. The others only the engine's: the image is lost silently, no end is reported, AVAIL falls.
+enum : uint32_t { kLoadGood = 0, kLoadFails = 1, kLoadLost = 2, kLoadEndless = 3, kLoadInterrupted = 4 };
 
 class ConfigPort {
  public:
@@ -18,6 +19,7 @@ class ConfigPort {
     uint32_t faults = 0;
     std::string path, options;
     Fs begin = 0, end = 0;
+    bool engine = false;  // of the shell's engine: it ends when the engine does
   };
 
   /// Reset value: ready, nothing under way, no error.
@@ -40,7 +42,7 @@ class ConfigPort {
     next_ = now;
     period_ = shell_period;
     random_ = 0x9E3779B97F4A7C15ull * (load_.slot + 1);
-    status = Configuration{};
+    if (!load_.engine) status = Configuration{};
   }
 
   /// Begin the noise at `edge`, an edge of the shell's clock.
@@ -62,6 +64,9 @@ class ConfigPort {
     next_ = now + (dense ? 1 : kSparse) * period_;
     if (next_ > load_.end) next_ = load_.end;
   }
+
+  /// The engine's load is over, however it went.
+  void stop() { busy_ = false; }
 
   /// The last byte is in: what the status lines say from now on.
   void finish(Configuration& status) {

@@ -32,6 +32,7 @@ void copy_outputs(const Root& root, ShellIo& io, uint32_t loaded) {
   }
   memory_out(root, io.memory_up);
   cpu_out(root, io.cpu_up);
+  engine_out(root, io.engine_up);
 }
 
 void copy_inputs(Root& root, const ShellIo& io, uint32_t dirty) {

@@ -32,6 +32,7 @@ typedef struct {
   CpuDown cpu_down;
   CpuUp cpu_up;
   Configuration config;
+  EngineUp engine_up;
   uint8_t rst_n;
 } ShellIo;
 

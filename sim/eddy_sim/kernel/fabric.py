@@ -20,11 +20,15 @@ from eddy_sim import bitfile, faults
 from eddy_sim.addressmap import PL_BASE, PL_BYTES
 from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.clocks import CRF_APB, CRL_APB, PAGE_BYTES, ProcessorClocks
-from eddy_sim.loader import LoadRefused, find_program
+from eddy_sim.loader import EngineImages, LoadRefused, find_program
 
+PCAP_CTRL = 0xFFCA3008
+"""Register of the processing system that says which configuration port has the device."""
 FIRMWARE = Path("/lib/firmware")
 OURS, NOBODYS, FOREIGN = "eddy", "empty", "foreign"
 _PARTIAL = 1
+_PCAP_PR = 1
+"""Bit of `PCAP_CTRL`: the processor's port has the device, not the fabric's (UG1087)."""
 _PORT_BOUND_S = 10.0
 
 
@@ -52,13 +56,20 @@ class KernelFabric:
     """What is wrong with the next load of a slot."""
     loads: list[tuple[str, int, int]] = field(default_factory=list)
     """Name, flags and bytes of what the port was given."""
+    port_given: list[bool] = field(default_factory=list)
+    """Each time software said which port has the device: whether the fabric's."""
+    keeps_port: bool = False
+    """Software's word on that is not heard, as where the firmware keeps such registers to itself."""
     log: list[str] = field(default_factory=list)
     """What the kernel says of it."""
 
     def __post_init__(self) -> None:
         self.board = SimBoard(self.profile, coherent=False, cpu_memory=self.memory)
+        self.board.attach(EngineImages(self.profile, self.faults, self.log.append))
+        # Out of reset the processor's port has the device.
+        self.board.give_port(False)
         self._clocks = ProcessorClocks(self.profile.shell_hz)
-        self._words: dict[int, int] = {}
+        self._words: dict[int, int] = {PCAP_CTRL: _PCAP_PR}
 
     # The bus
 
@@ -87,6 +98,9 @@ class KernelFabric:
             page[0] = value
         else:
             self._words[self._of_processor(address)] = value
+            if address == PCAP_CTRL and not self.keeps_port:
+                self.port_given.append(not value & _PCAP_PR)
+                self.board.give_port(self.port_given[-1])
 
     def _check_ours(self, address: int) -> None:
         if self.design != OURS:

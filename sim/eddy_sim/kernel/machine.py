@@ -256,11 +256,15 @@ class BoardMachine:
         way(address - self._shift, bytes)
 
     def _call_counts(self, _: socket.socket) -> dict[str, Any]:
-        return {**self._counts, "loads": self.fabric.loads, "hung": self._hung, "design": self.fabric.design}
+        found = {"loads": self.fabric.loads, "port_given": self.fabric.port_given}
+        return {**self._counts, **found, "hung": self._hung, "design": self.fabric.design}
 
     def _call_misload(self, _: socket.socket, slot: int, behaviour: str) -> None:
         fault = PORT_FAULTS.get(behaviour) or faults.rogue(faults.Behaviour(behaviour))
         self.fabric.faults[slot] = fault
+
+    def _call_keep_port(self, _: socket.socket) -> None:
+        self.fabric.keeps_port = True
 
     def _call_refuse(self, _: socket.socket, number: int) -> None:
         self.fabric.refusal = number
