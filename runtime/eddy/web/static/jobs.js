@@ -61,7 +61,7 @@ async function fill(id, refresh) {
   const body = document.getElementById("job-body");
   body.replaceChildren(
     element("p", {}, `${job.application}, tenant ${job.tenant}, priority ${job.priority}: `, state(job),
-      ` ${job.doing}, ${job.progress.done} of ${job.progress.total} items`),
+      `${job.doing && ` ${job.doing}`}, ${job.progress.done} of ${job.progress.total} items`),
     job.error ? element("p", { class: "bad" }, job.error.message) : "",
     bar(parts),
     table("Where its time went", [
@@ -70,7 +70,8 @@ async function fill(id, refresh) {
     ], parts, "Nothing has happened yet."),
     await explanation(id),
     counters(job.kernel),
-    element("p", {}, ...Object.entries(job.outputs).map(([name, path]) => element("a", { href: path, download: `${id}-${name}.bin` }, `${name} `))),
+    element("p", {}, ...Object.entries(job.outputs).flatMap(([name, path], place) => [
+      place ? ", " : "Outputs: ", element("a", { href: path, download: `${id}-${name}.bin` }, name)])),
     FINAL.has(job.state) ? "" : element("button", { type: "button", onclick: async () => { await api.cancel(id); await fill(id, refresh); refresh(); } }, "Cancel this job"),
   );
 }
