@@ -306,7 +306,7 @@ class Round:
             value = self.rank(holder.job, max(self.has[slot.job] - 1, 0)) * (self.numbers.idle if idle else 1.0)
             if value > self.numbers.reluctance * rank:
                 item_s = holder.item_s[own.id] if slot.running else 0.0
-                found.append((value / (one.work_s + item_s + 1e-9), own.id, slot.index))
+                found.append((round(value / (one.work_s + item_s + 1e-9), 9), own.id, slot.index))
         if found:
             index = max(found)[2]
             slot = next(slot for slot in self.view.slots if slot.index == index)

@@ -103,7 +103,7 @@ class SlotAllocation:
                 queue.passed_over(request)
                 continue
             self.outlooks[job.id] = outlook
-            held = self.takings.held[job.id] = self.takings.held.get(job.id, outlook.held) + 1
+            held = self.takings.served(job, outlook)
             following = self._offers(outlook, request.given + 1)
             rank = None if following is None else self.rank(job, outlook, held) * following[1]
             queue.served(request, rank)
@@ -125,7 +125,8 @@ class SlotAllocation:
     def _serve(self, job: JobView, outlook: Outlook, task: TaskView, rank: float) -> bool:
         """Give a task a slot, or keep one for it; answers whether it will have one.
 
-        If it has nothing for a job, it has nothing for one that is alike and comes later, before another is served.
+        If it has nothing for a job, it has nothing for one that is alike, asks for the same task and comes later, until
+        another is served.
         """
         if outlook.latency_s[task.id] > self.constants.patience_s and self._endless() >= len(self.view.slots) - 1 > 0:
             return False

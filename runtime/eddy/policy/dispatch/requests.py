@@ -58,6 +58,10 @@ class KindQueue:
         """By batch: how many of the line are behind us."""
         self._due: list[tuple[Ranked, JobView]] | None = None
         """All of them by rank, where they have deadlines and somebody asked."""
+        self.offered: SlotRequest | None = None
+        """The last request that was made for one of them: it stands for the kind, earlier ones do no more."""
+        self._refused: set[int] = set()
+        """Tasks for which there was nothing: who asks for one of them first is left out, until somebody is served."""
 
     def first(self, after: Ranked | None = None) -> tuple[Ranked, JobView] | None:
         """The first job by rank of those that come after a rank, or None.
@@ -86,7 +90,12 @@ class KindQueue:
         if self._due is None:
             self._due = sorted([(self._ranked(job), job) for job in self.kind.every()], key=lambda entry: entry[0])
         place = 0 if after is None else bisect_right(self._due, after, key=lambda entry: entry[0])
-        return self._due[place] if place < len(self._due) else None
+        later = range(place, len(self._due))
+        return next((self._due[place] for place in later if self._asks(self._due[place][1])), None)
+
+    def _asks(self, job: JobView) -> bool:
+        """Whether there may be something for a job: with a larger batch it may ask for another task first."""
+        return not self._refused or self._outlook(job).ready[0].id not in self._refused
 
     def _ranked(self, job: JobView) -> Ranked:
         return self._rank(job, self._outlook(job)), job.id
@@ -101,7 +110,7 @@ class KindQueue:
             if not self._outlasts(self._outlook(kind.lines[batch].first())):
                 return
             job = self._head(batch, after)
-            if job is not None:
+            if job is not None and self._asks(job):
                 yield job
 
     def _front(self, after: Ranked) -> Iterator[JobView]:
@@ -110,7 +119,7 @@ class KindQueue:
         for batch, line in self.kind.lines.items():
             passed = self._passed.get(batch, 0)
             # Behind one that has been passed are younger ones only.
-            if passed < len(line) and (oldest is None or line.at(passed).age < oldest):
+            if passed < len(line) and (oldest is None or line.at(passed).age < oldest) and self._asks(line.at(passed)):
                 job = self._head(batch, after)
                 if job is not None and (oldest is None or job.age < oldest):
                     oldest = job.age
@@ -134,17 +143,29 @@ class KindQueue:
         self._passed[batch] = low
         return line.at(low) if low < len(line) else None
 
+    def refused(self, task: int, after: Ranked) -> SlotRequest | None:
+        """The first request after a rank of those who ask for another task than this, and those refused before."""
+        self._refused.add(task)
+        return self.request(after)
+
+    def again(self, after: Ranked) -> SlotRequest | None:
+        """The first request after a rank, of all: somebody was served, so there may be something for them now."""
+        self._refused.clear()
+        return self.request(after)
+
     def request(self, after: Ranked | None = None) -> SlotRequest | None:
-        """The same as a request."""
+        """The same as `first`, as a request."""
         found = self.first(after)
-        return None if found is None else SlotRequest(found[0][0], found[1], 0, self._outlook(found[1]), self)
+        self.offered = None if found is None else SlotRequest(found[0][0], found[1], 0, self._outlook(found[1]), self)
+        return self.offered
 
 
 class RequestQueue:
     """Jobs in order of rank, as far as somebody asks.
 
     Of jobs nothing was done for, the first of each kind takes part. Where it is passed over, so would be all others of
-    its kind until somebody is served: they come back then, behind the request that was served.
+    its kind that ask for the same task, until somebody is served: they come back then, behind the request that was
+    served. Those that ask for another one, as the longest way depends on the batch, take part meanwhile.
 
     Args:
         requests: Of jobs that are unlike others.
@@ -153,7 +174,7 @@ class RequestQueue:
 
     def __init__(self, requests: Iterable[SlotRequest], kinds: Iterable[KindQueue]) -> None:
         self._heap: list[tuple[float, int, int, SlotRequest | KindQueue]] = []
-        self._resting: list[KindQueue] = []
+        self._resting: set[KindQueue] = set()
         self._here: Ranked = (-inf, -1)
         for request in requests:
             self._push(request)
@@ -170,6 +191,8 @@ class RequestQueue:
         while self._heap:
             request = heappop(self._heap)[3]
             if isinstance(request, SlotRequest):
+                if request.kind_queue is not None and request.kind_queue.offered is not request:
+                    continue
                 self._here = max(self._here, (request.rank, request.job.id))
                 return request
             self._push(request.request())
@@ -177,13 +200,15 @@ class RequestQueue:
 
     def passed_over(self, request: SlotRequest) -> None:
         """There was nothing for it."""
-        if request.kind_queue is not None:
-            self._resting.append(request.kind_queue)
+        kind_queue = request.kind_queue
+        if kind_queue is not None:
+            self._resting.add(kind_queue)
+            self._push(kind_queue.refused(request.outlook.ready[0].id, self._here))
 
     def served(self, request: SlotRequest, rank: float | None) -> None:
         """It will have a slot; it asks for its next one at `rank`, if it has a task for it."""
-        for kind_queue in (*self._resting, *(() if request.kind_queue is None else (request.kind_queue,))):
-            self._push(kind_queue.request(self._here))
+        for kind_queue in self._resting | (set() if request.kind_queue is None else {request.kind_queue}):
+            self._push(kind_queue.again(self._here))
         self._resting.clear()
         if rank is not None:
             self._push(SlotRequest(rank, request.job, request.given + 1, request.outlook))

@@ -15,6 +15,10 @@ Rank = Callable[[JobView, Outlook, int], float]
 """The rank of a job's next slot when it has so many."""
 
 
+DIGITS = 9
+"""Decimals to which slots count alike."""
+
+
 class HeldSlot(NamedTuple):
     """A slot that could be taken from its job.
 
@@ -33,6 +37,13 @@ class HeldSlot(NamedTuple):
     waits: bool
     value: float
     wait_s: float
+
+    def gain(self, work_s: float) -> tuple[float, int]:
+        """By how much taking it for a job with so much work lowers the mean; of gains that are alike, by the task.
+
+        Tasks on one module may be expected to take equally long by different sums: their last bits decide nothing.
+        """
+        return round(self.value / (work_s + self.wait_s + 1e-9), DIGITS), self.task
 
 
 class Takings:
@@ -97,11 +108,20 @@ class Takings:
         if not able:
             return None
         work_s = outlook.work_s
-        taken = max(able, key=lambda held: (held.value / (work_s + held.wait_s + 1e-9), held.task, held.slot.index))
+        taken = max(able, key=lambda held: (*held.gain(work_s), held.slot.index))
         self.leaving[taken.slot.index] = taken.job, taken.task
         self.held[taken.job] = self.held.get(taken.job, self._outlooks[taken.job].held) - 1
         self._takeable = None
         return taken.slot.index
+
+    def served(self, job: JobView, outlook: Outlook) -> int:
+        """Note that a job is given a slot by this decision; answers how many it has now.
+
+        Each of its slots counts less for it from now on, so one may be taken that could not be before.
+        """
+        held = self.held[job.id] = self.held.get(job.id, outlook.held) + 1
+        self._takeable, self.settled = None, False
+        return held
 
     def _works(self, job: JobView, task: TaskView, outlook: Outlook) -> bool:
         """Whether a task does an item in its slot, or will within a load: as it was asked for, so that slots in which
