@@ -96,7 +96,7 @@ def test_a_job_comes_while_one_watches_and_its_life_is_shown(browser: Browser, s
     row.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#job-title")).to_have_text(f"Job {job}")
-    expect(page.locator("#job-body")).to_contain_text("succeeded, 1 of 1 items")
+    expect(page.locator("#job-body")).to_contain_text("succeeded, 2 of 2 items")
     assert page.locator("#job-body p:has(a)").inner_text() == "Outputs: out"
     expect(page.locator("#job-events li").first).to_contain_text("submitted")
     assert page.locator("#job-events li").count() >= 5
