@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eddy.core.errors import InvalidRequest
-from eddy.market.problem import Array
+from eddy.market.problem import Array, number_of
 from eddy.market.result import Equilibrium
 from eddy.market.solve import equilibrium
 from eddy.market.welfare import log_nash
@@ -104,7 +104,8 @@ def _kept(change_s: float, horizon_s: float) -> float:
 
 def _check(candidates: Sequence[Candidate], current: str | None, horizon_s: float) -> None:
     """Refuse what cannot be chosen from."""
-    names = [each.name for each in candidates]
+    good = isinstance(candidates, Sequence) and all(isinstance(each, Candidate) for each in candidates)
+    names = [each.name for each in candidates] if good else []
     if not names or len(set(names)) != len(names):
         raise InvalidRequest(
             "candidates must be one or more configurations with different names.",
@@ -114,12 +115,6 @@ def _check(candidates: Sequence[Candidate], current: str | None, horizon_s: floa
     if current is not None and current not in names:
         known = ", ".join(names)
         raise InvalidRequest(f"current is {current!r}; it must be one of {known}.", field="current", allowed=known)
-    if not horizon_s > 0:
-        raise InvalidRequest(f"horizon_s is {horizon_s}; it must be above 0.", field="horizon_s", allowed="above 0")
+    number_of(horizon_s, "horizon_s", finite=False)
     for each in candidates:
-        if not 0 <= each.change_s < np.inf:
-            raise InvalidRequest(
-                f"change_s of {each.name} is {each.change_s}; it must be 0 or more, and finite.",
-                field="change_s",
-                allowed="0 or more, and finite",
-            )
+        number_of(each.change_s, f"change_s of {each.name}", strict=False)

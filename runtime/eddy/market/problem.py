@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -35,17 +38,32 @@ class Market:
     utility: str = "amdahl"
 
 
+def array_of(value: npt.ArrayLike, name: str) -> Array:
+    """The argument as floats; numpy alone would read text, dates and truth values as numbers, and drop an imaginary
+    part or a mask.
+
+    Raises:
+        InvalidRequest: It is no array of real numbers; `details["field"]` is `name`.
+    """
+    try:
+        found = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
+        if found.dtype.kind == "O":
+            kinds = set(map(type, found.flat))
+            real = bool not in kinds and all(issubclass(kind, (Real, Decimal)) for kind in kinds)
+        else:
+            real = found.dtype.kind in "iuf" and not isinstance(found, np.ma.MaskedArray)
+        if real:
+            floats = np.asarray(found, dtype=np.float64)
+            return np.ascontiguousarray(floats) if floats.ndim else floats
+    except (TypeError, ValueError, OverflowError):
+        pass
+    message = f"{name} must be an array of real numbers, rows of one length: no text, truth values, complex or masked."
+    raise InvalidRequest(message, field=name, allowed="real numbers")
+
+
 def _array(value: npt.ArrayLike, name: str, dimensions: int) -> Array:
     """The argument as floats of the right rank."""
-    if isinstance(value, np.ndarray) and (value.dtype.kind == "c" or isinstance(value, np.ma.MaskedArray)):
-        # numpy would drop the imaginary part, or the mask, and solve another market.
-        what = "complex numbers" if value.dtype.kind == "c" else "a mask"
-        message = f"{name} has {what}; it must be an array of real numbers, none of them masked."
-        raise InvalidRequest(message, field=name, allowed="real numbers")
-    try:
-        found = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidRequest(f"{name} must be an array of numbers.", field=name, allowed="numbers") from error
+    found = array_of(value, name)
     if found.ndim != dimensions:
         shape = "(tenants, clusters)" if dimensions == 2 else "one number each"
         raise InvalidRequest(
@@ -72,9 +90,26 @@ _LEAST, _LARGEST = 1e-50, 1e100
 """No bounds of the science: what leaves room for squares and quotients in double precision."""
 
 
+def number_of(value: object, field: str, strict: bool = True, finite: bool = True) -> float:
+    """The number, if it is above 0 (`strict`) or not below, and finite where it must be.
+
+    Raises:
+        InvalidRequest: It is none; `details["field"]` is `field`.
+    """
+    try:
+        real = isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
+        number = float(value) if real else math.nan  # type: ignore[arg-type]
+    except OverflowError:
+        number = math.nan
+    if (number > 0 if strict else number >= 0) and (number < math.inf or not finite):
+        return number
+    allowed = ("above 0" if strict else "0 or more") + (", and finite" if finite else "")
+    raise InvalidRequest(f"{field} is {value!r}; it must be a number {allowed}.", field=field, allowed=allowed)
+
+
 def name_of(value: str, field: str, allowed: tuple[str, ...]) -> str:
     """The name, if it is one of those allowed."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         names = ", ".join(allowed)
         raise InvalidRequest(f"{field} is {value!r}; it must be one of {names}.", field=field, allowed=names)
     return value
@@ -131,11 +166,20 @@ def _looked_at(fraction: Array, speed: Array) -> Scan:
 
 
 def _agree(fraction: Array, speed: Array, weights: Array, capacity: Array) -> None:
-    """Refuse a market of nobody or of nothing, and shapes that differ."""
-    shape = (len(weights), len(capacity))
-    for name, size in zip(("weights", "capacity"), shape, strict=True):
+    """Refuse a market of nobody or of nothing, and shapes that differ; named is the one that differs from the rest."""
+    sizes, shape = {"weights": len(weights), "capacity": len(capacity)}, (len(weights), len(capacity))
+    for name, size in sizes.items():
         if not size:
             raise InvalidRequest(f"{name} is empty: a market needs one or more.", field=name, allowed="one or more")
+    if fraction.shape == speed.shape:
+        for (name, size), asked, what in zip(sizes.items(), fraction.shape, ("tenant", "cluster"), strict=True):
+            if size != asked:
+                raise InvalidRequest(
+                    f"{name} has shape ({size},); parallel_fraction and throughput have shape {fraction.shape} and ask "
+                    f"for ({asked},): one number for every {what}.",
+                    field=name,
+                    allowed=f"({asked},)",
+                )
     for name, found in (("parallel_fraction", fraction), ("throughput", speed)):
         if found.shape != shape:
             raise InvalidRequest(

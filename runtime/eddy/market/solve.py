@@ -15,7 +15,7 @@ from eddy.market.exact import MOST_ENTRIES, exact
 from eddy.market.interior import finish, follow
 from eddy.market.newton import newton, sample
 from eddy.market.pieces import Pieces, pieces_of
-from eddy.market.problem import Array, Market, examined, name_of
+from eddy.market.problem import Array, Market, array_of, examined, name_of, number_of
 from eddy.market.response import MOST_ROUNDS, proportional_response
 from eddy.market.result import Equilibrium, settled
 
@@ -87,8 +87,8 @@ def equilibrium(
     """
     market, seen = examined(parallel_fraction, throughput, weights, capacity, utility)
     name_of(method, "method", METHODS)
-    tol = _positive(tol, "tol")
-    epsilon = None if epsilon is None else _positive(epsilon, "epsilon")
+    tol = number_of(tol, "tol")
+    epsilon = None if epsilon is None else number_of(epsilon, "epsilon")
     if not isinstance(most_rounds, (int, np.integer)) or isinstance(most_rounds, bool) or most_rounds < 1:
         raise InvalidRequest(
             f"most_rounds is {most_rounds!r}; it must be a whole number of 1 or more.",
@@ -103,25 +103,11 @@ def equilibrium(
     return _solve(market, seen, how)
 
 
-def _positive(value: object, field: str) -> float:
-    """The number, if it is above 0 and finite."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not 0 < float(value) < np.inf:  # type: ignore[arg-type]
-        raise InvalidRequest(
-            f"{field} is {value!r}; it must be a number above 0, and finite.", field=field, allowed="above 0"
-        )
-    return float(value)  # type: ignore[arg-type]
-
-
 def _first_prices(start: npt.ArrayLike | Equilibrium | None, clusters: int) -> Array | None:
     """The prices to start at, with those that are 0 made small."""
     if start is None:
         return None
-    given = start.prices if isinstance(start, Equilibrium) else start
-    try:
-        prices = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidRequest("start must be an array of prices.", field="start", allowed="numbers") from error
+    prices = start.prices if isinstance(start, Equilibrium) else array_of(start, "start")
     good = prices.shape == (clusters,) and bool((prices >= 0).all()) and 0 < float(prices.max()) < np.inf
     if not good:
         raise InvalidRequest(
