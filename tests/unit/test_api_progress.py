@@ -12,9 +12,8 @@ from eddy.board.model_images import model_images
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor import calibration
-from eddy.hypervisor.calibration import MemoryCalibration, hardware_now
+from eddy.hypervisor.calibration import CalibrationPoint, fitted, hardware_now
 from eddy.hypervisor.tenant_estimates import ClusterKind
-from eddy.model.slowdown import MemoryLaw
 from eddy.store import Store
 from hypervisor_kit import description
 
@@ -29,8 +28,8 @@ def board() -> ModelBoard:
 
 @pytest.fixture
 def kept(board: ModelBoard, tmp_path: Path) -> Path:
-    law = MemoryLaw(0.5, 0.4, 1e9)
-    made = MemoryCalibration(board.describe().profile, hardware_now(board, KINDS), law, 64, ())
+    points = [CalibrationPoint(f"k{rate}", rate, 0.5 * rate + 0.4, 9.0) for rate in (0.1, 0.9)]
+    made = fitted(board.describe().profile, hardware_now(board, KINDS), points, 1e9, 64)
     calibration.save(made, tmp_path / calibration.FILE)
     return tmp_path / calibration.FILE
 

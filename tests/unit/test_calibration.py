@@ -68,6 +68,41 @@ def test_numbers_that_cannot_be_are_refused(tmp_path: Path) -> None:
         calibration.load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("c1", float("nan")), ("c2", -5.0), ("c1", 0.51), ("peak_bytes_per_s", float("inf")), ("c2", "0.5")],
+)
+def test_a_line_that_is_not_that_of_its_points_is_refused(name: str, value: object, tmp_path: Path) -> None:
+    path = tmp_path / calibration.FILE
+    calibration.save(made(), path)
+    body = json.loads(path.read_text())
+    path.write_text(json.dumps({**body, "law": {**body["law"], name: value}}))
+    with pytest.raises(InvalidRequest, match="run `eddy calibrate`"):
+        calibration.load(path)
+
+
+def test_points_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / calibration.FILE
+    calibration.save(made(), path)
+    body = json.loads(path.read_text())
+    for points in ([], body["points"][:1], [{**body["points"][0], "row_hit_rate": "0.1"}, *body["points"][1:]]):
+        path.write_text(json.dumps({**body, "points": points}))
+        with pytest.raises(InvalidRequest, match="run `eddy calibrate`"):
+            calibration.load(path)
+
+
+def test_a_line_without_bandwidth_at_some_hit_rate_is_no_law() -> None:
+    """A kernel of that hit rate would seem not to progress at all, and be given everybody's cores."""
+    steep = [CalibrationPoint("low", 0.5, 0.1, 9.0), CalibrationPoint("high", 0.9, 0.7, 9.0)]
+    with pytest.raises(InvalidRequest, match="gives no bandwidth at some hit rate"):
+        fitted("tiny", "a" * 16, steep, PEAK, 64)
+
+
+def test_pairs_are_of_kernels_that_fill_the_memory() -> None:
+    content = CalibrationPoint("content", 0.9, 0.05, 0.05)
+    assert by_pairs(fitted("tiny", "a" * 16, [*points(), content], PEAK, 64)) == by_pairs(made())
+
+
 def test_where_there_is_none_it_says_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="run `eddy calibrate`"):
         calibration.load(tmp_path / "none.json")

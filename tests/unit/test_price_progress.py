@@ -11,11 +11,12 @@ import pytest
 from eddy.model.contention import KernelBehaviour, SharedRun, share_cluster
 from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressCurve, linear
 from eddy.model.slowdown import ClusterParameters, MemoryLaw, fairness
+from eddy.policy.price import BY_PROGRESS
 from eddy.policy.price.progress import cores_for, levelled, whole_cores
 from eddy.policy.price.progress_fair import ProgressFair
 from eddy.policy.price.progress_qos import WIDE, Band, ProgressQos
 from eddy.policy.price.view import ClusterMachine, ClusterView, Configuration, PricePolicy, PriceView
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 CORES = 16
@@ -200,3 +201,41 @@ def test_whole_cores_fit_and_leave_nobody_out(shares: list[float]) -> None:
     assert given_cores.sum() <= CORES
     assert (given_cores >= 1).all()
     assert (given_cores == np.round(given_cores)).all()
+
+
+ANY = st.builds(
+    KernelBehaviour,
+    *(st.floats(0.02, 1), st.floats(0, 0.3), st.floats(0, 1)),
+)
+POLICY_NAMES = [name for name in BY_PROGRESS if name != "market_progress"]
+
+
+@pytest.mark.parametrize("name", POLICY_NAMES)
+@given(
+    tenants=st.lists(
+        st.tuples(ANY, st.sampled_from([0.01, 1.0, 1.0, 50.0]), st.sampled_from([0.0, 0.02, 0.3, 0.8]), st.booleans()),
+        min_size=1,
+        max_size=9,
+    )
+)
+@example([(STREAM, 1.0, 0.8, True), (COMPUTE, 1.0, 0.02, True), (STREAM, 1.0, 0.3, True)])
+@example([(STREAM, 1.0, 0.8, False), (COMPUTE, 1.0, 0.02, True), (STREAM, 1.0, 0.0, False), (STREAM, 1.0, 0.0, True)])
+@settings(max_examples=40, deadline=None)
+def test_whatever_is_counted_and_promised_a_cluster_is_shared_and_a_quarter_kept(
+    name: str, tenants: list[tuple[KernelBehaviour, float, float, bool]]
+) -> None:
+    """Of any kernels, weights and promises; some tenants cannot use the cluster."""
+    kernels, weights, promised, able = (list(each) for each in zip(*tenants, strict=True))
+    policy, count = BY_PROGRESS[name](), len(tenants)
+    entitled = np.where(able, weights, 0.0)
+    entitled = entitled / max(float(entitled.sum()), 1e-9) * CORES
+    memory, run = policy.initial(), None
+    for _ in range(4):
+        here = view(count, run, memory, tuple(promised))
+        usable = dataclasses.replace(here.present, throughput=np.array(able, np.float64)[:, None])
+        decision = policy.decide(dataclasses.replace(here, weights=np.array(weights), present=usable))
+        memory, shares = decision.memory, decision.shares[:, 0]
+        assert shares.sum() <= CORES * (1 + 1e-9)
+        assert (shares >= 0.25 * entitled - 1e-9).all(), "the least part"
+        assert not shares[~np.array(able)].any(), "nothing to who cannot use it"
+        run = share_cluster(kernels, [float(each) for each in shares], MACHINE, LAW)

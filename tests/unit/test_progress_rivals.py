@@ -42,6 +42,22 @@ def epoch(*tenants: Sharing | None) -> ClusterEpoch:
     return ClusterEpoch(MACHINE, LAW, tenants)
 
 
+IMPOSSIBLE = [
+    {field: value}
+    for field in ("cycles", "cores", "instructions", "requests", "row_hits", "cache_hits", "memory_stall_cycles")
+    for value in (float("nan"), float("inf"), -1.0)
+]
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
+@pytest.mark.parametrize("fields", IMPOSSIBLE, ids=str)
+def test_of_counters_that_cannot_be_nothing_is_predicted(name: str, fields: dict[str, float]) -> None:
+    found = PREDICTORS[name]().predict(epoch(COMPUTE, replace(HUNGRY, **fields)))  # type: ignore[arg-type]
+    assert found[1] is None
+    assert found[0] is not None
+    assert 0 < found[0].progress <= 1
+
+
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_curves_begin_with_nothing_never_fall_and_end_at_one_at_most(name: str) -> None:
     predictor: ProgressPredictor = PREDICTORS[name]()

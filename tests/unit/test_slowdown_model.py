@@ -118,3 +118,42 @@ def test_what_systems_are_measured_by() -> None:
     assert system_throughput([0.4, 0.8]) == pytest.approx(1.2)
     assert average_turnaround([0.5, 0.25]) == pytest.approx(3.0)
     assert average_turnaround([0.5, 0.0]) == float("inf")
+
+
+def by_the_document(counted: Sharing, machine: ClusterParameters, law: MemoryLaw) -> float:
+    """Progress, written out once more from sections 2.2 and 2.3 of [001], number by number."""
+    most_instructions = machine.instructions_per_cycle * machine.cores * counted.cycles
+    moved = counted.requests * machine.request_bytes
+    demand = most_instructions / counted.instructions * moved * (machine.clock_hz / counted.cycles)  # (2)
+    hit_rate = counted.row_hits / counted.requests if counted.requests else 0.0
+    potential = law.peak_bytes_per_s * (law.c1 * hit_rate + law.c2)  # (3)
+    if demand > potential:
+        used = moved * machine.clock_hz / counted.cycles / law.peak_bytes_per_s
+        return min(used / (law.c1 * hit_rate + law.c2), 1.0)  # (5)
+    groups = machine.cores if counted.groups is None else min(max(counted.groups, 1), machine.cores)
+    return min(counted.cores / groups, 1.0)  # (4), or with work-groups where those are fewer
+
+
+@given(
+    st.sampled_from([1, 2, 8, 80]),
+    st.tuples(st.floats(0.01, 1), st.floats(1e-6, 1), st.integers(0, 50_000), st.floats(0, 1)),
+    st.tuples(st.floats(0, 0.7), st.floats(0.01, 0.3)),
+    st.sampled_from([None, 0, 1, 3, 100]),
+)
+def test_progress_is_that_of_the_equations(
+    all_cores: int, done: tuple[float, float, int, float], constants: tuple[float, float], groups: int | None
+) -> None:
+    part, speed, requests, hit_rate = done
+    machine, law = ClusterParameters(all_cores, 2.0, 1.4e9, 128), MemoryLaw(*constants, 900e9)
+    cores = part * all_cores
+    seen = Sharing(EPOCH, cores, speed * cores * 2 * EPOCH, requests, int(hit_rate * requests), groups)
+    found = predict(seen, machine, law)
+    assert found.progress == pytest.approx(by_the_document(seen, machine, law))
+    assert found.gradient == pytest.approx(found.progress / cores), "4.2: through the origin"
+
+
+def test_who_requests_nothing_is_not_bound_by_memory() -> None:
+    """Whatever the law says of a hit rate that was not seen."""
+    found = predict(Sharing(EPOCH, 40, 1e6, 0, 0), MACHINE, MemoryLaw(0.8, -0.1, 900e9))
+    assert not found.memory_bound
+    assert found.progress == 0.5

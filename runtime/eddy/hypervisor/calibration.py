@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -117,10 +118,8 @@ def fitted(
     Raises:
         InvalidRequest: Fewer than two kernels of different hit rate are bound by memory: this cluster cannot fill it.
     """
-    bound = [point for point in points if point.demand > point.utilisation * FILLED]
     try:
-        rates, reached = [p.row_hit_rate for p in bound], [p.utilisation for p in bound]
-        law = fit_memory_law(rates, reached, peak_bytes_per_s)
+        law = _law(points, peak_bytes_per_s)
     except ValueError as none:
         message = f"the memory of this board cannot be calibrated by this cluster: {none}"
         raise InvalidRequest(message, field="profile", asked=profile) from none
@@ -131,9 +130,29 @@ FILLED = 1.2
 """Demand over bandwidth from which on a kernel is held up by memory."""
 
 
+def _bound(points: Sequence[CalibrationPoint]) -> list[CalibrationPoint]:
+    """Those that memory holds up."""
+    return [point for point in points if point.demand > point.utilisation * FILLED]
+
+
+def _law(points: Sequence[CalibrationPoint], peak_bytes_per_s: float) -> MemoryLaw:
+    """The line through kernels that memory holds up.
+
+    Raises:
+        ValueError: There are too few of them, or the line gives no bandwidth at some hit rate: what is slowed would
+            then seem not to run at all.
+    """
+    bound = _bound(points)
+    law = fit_memory_law([p.row_hit_rate for p in bound], [p.utilisation for p in bound], peak_bytes_per_s)
+    if min(law.utilisation(0.0), law.utilisation(1.0)) <= 0:
+        raise ValueError(f"the line {law.c1:.4f} x hit rate + {law.c2:.4f} gives no bandwidth at some hit rate")
+    return law
+
+
 def by_pairs(calibration: MemoryCalibration) -> tuple[MemoryLaw, ...]:
-    """The laws that each pair of points would have given whose hit rates differ by a quarter at least; [001] 6.5."""
-    pairs = combinations(calibration.points, 2)
+    """The laws that each pair of kernels that memory holds up would have given, their hit rates a quarter apart or more
+    ([001] 6.5)."""
+    pairs = combinations(_bound(calibration.points), 2)
     apart = [(a, b) for a, b in pairs if abs(a.row_hit_rate - b.row_hit_rate) >= 0.25]
     peak = calibration.law.peak_bytes_per_s
     return tuple(
@@ -174,6 +193,9 @@ def load(path: Path) -> MemoryCalibration:
 def _calibration(body: Mapping[str, Any]) -> MemoryCalibration:
     law = MemoryLaw(**{name: float(value) for name, value in body["law"].items()})
     points = tuple(CalibrationPoint(**point) for point in body["points"])
-    if not law.peak_bytes_per_s > 0 or not body["request_bytes"] > 0:
+    if not 0 < law.peak_bytes_per_s < math.inf or not body["request_bytes"] > 0:
         raise ValueError("bandwidth and bytes of a request must be positive")
+    again = _law(points, law.peak_bytes_per_s)
+    if not math.isclose(law.c1, again.c1, abs_tol=1e-6) or not math.isclose(law.c2, again.c2, abs_tol=1e-6):
+        raise ValueError("c1 and c2 are not those of the line through its points")
     return MemoryCalibration(str(body["profile"]), str(body["hardware"]), law, int(body["request_bytes"]), points)

@@ -39,7 +39,7 @@ class Dase:
 
     def predict(self, epoch: ClusterEpoch) -> tuple[ProgressCurve | None, ...]:
         """Each tenant's, from its own counters and what all moved together."""
-        everything = sum(each.requests for each in epoch.tenants if each is not None)
+        everything = sum(each.requests for each in epoch.tenants if each is not None and ran(each))
         return tuple(self._curve(each, epoch, everything) for each in epoch.tenants)
 
     def _curve(self, sharing: Sharing | None, epoch: ClusterEpoch, everything: float) -> ProgressCurve | None:

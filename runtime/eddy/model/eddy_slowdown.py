@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddy.model import queue_compiled
-from eddy.model.progress import ClusterEpoch, ProgressCurve, ran
+from eddy.model.progress import ClusterEpoch, ProgressCurve, linear, ran
 from eddy.model.slowdown import Sharing, predict
 
 Floats = npt.NDArray[np.float64]
@@ -115,14 +115,10 @@ class EddySlowdown:
         cores = epoch.machine.cores
         most = cores if sharing.groups is None else max(min(cores, sharing.groups), 1)
         own = self._tenant(sharing, epoch, wait, own=True)
-        speed = sharing.instructions / sharing.cycles
-        if tenant is None or own is None:
-            alone = most * epoch.machine.instructions_per_cycle
-            progress = min(speed / alone, 1.0)
-            each_core = progress / sharing.cores
-            return ProgressCurve(progress, tuple(min(each_core * min(n, most), 1.0) for n in range(cores + 1)))
-        alone, seen, modelled = speeds.of(index, most, own.numbers)
-        progress = min(speed / alone, 1.0)
+        alone, seen, modelled = (0.0, 0.0, []) if own is None else speeds.of(index, most, own.numbers)
+        if tenant is None or alone <= 0:  # it reads nothing that could take longer
+            return linear(min(sharing.cores / most, 1.0), sharing.cores, cores, most)
+        progress = min(sharing.instructions / sharing.cycles / alone, 1.0)
         factor = progress / seen if seen > 0 else 1 / alone
         curve = accumulate((min(each * factor, 1.0) for each in modelled), max)
         return ProgressCurve(progress, tuple(curve), predict(sharing, epoch.machine, epoch.law).memory_bound)
@@ -132,7 +128,7 @@ class EddySlowdown:
         reads = sharing.cache_hits + sharing.cache_misses
         if reads <= 0:  # no cache that counts: every request is a read of memory
             reads = sharing.requests
-        if reads <= 0:
+        if reads < 1:
             return None
         c = self.constants
         hits = max(sharing.own_cache_hits, sharing.cache_hits) if own else sharing.cache_hits

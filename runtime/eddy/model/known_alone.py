@@ -8,6 +8,7 @@ how progress changes with cores. Who was never alone is left to the model as it 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from eddy.model.progress import ClusterEpoch, ProgressCurve, ProgressPredictor, linear
@@ -37,7 +38,7 @@ class KnownAlone:
 
 def measured(sharing: Sharing) -> float | None:
     """Normalised progress by work-groups, in [0, 1]; None where some of the work was never seen alone."""
-    if sharing.alone_cycles <= 0 or sharing.cycles <= 0:
+    if not (0 < sharing.alone_cycles < math.inf and 0 < sharing.cycles < math.inf):
         return None
     return min(sharing.alone_cycles / sharing.cycles, 1.0)
 

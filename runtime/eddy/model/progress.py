@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Protocol
 
 from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing, predict
@@ -83,6 +84,9 @@ class ProgressPredictor(Protocol):
         """A curve for each tenant of an epoch, in its order; None for one of which nothing was counted."""
 
 
+_numbers = attrgetter(*(field.name for field in fields(Sharing) if field.name != "groups"))
+
+
 def linear(progress: float, cores: float, all_cores: int, most_cores: float = math.inf) -> ProgressCurve:
     """The curve of [001] 4.2: through the origin and what was seen, flat where it saturates, and never above 1.
 
@@ -97,8 +101,11 @@ def linear(progress: float, cores: float, all_cores: int, most_cores: float = ma
 
 
 def ran(sharing: Sharing | None) -> bool:
-    """Whether anything was counted that a prediction could rest on."""
-    return sharing is not None and sharing.cores > 0 and sharing.cycles > 0 and sharing.instructions > 0
+    """Whether anything was counted that a prediction could rest on; numbers that cannot be are as good as none."""
+    if sharing is None or not (sharing.cores > 0 and sharing.cycles > 0 and sharing.instructions > 0):
+        return False
+    numbers = _numbers(sharing)
+    return math.isfinite(sum(numbers)) and min(numbers) >= 0
 
 
 @dataclass(frozen=True, slots=True)

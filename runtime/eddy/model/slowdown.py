@@ -158,7 +158,7 @@ def predict(sharing: Sharing, machine: ClusterParameters, law: MemoryLaw) -> Slo
     their work-groups (2.3.1). Memory-bound ones progress with their bandwidth, (5).
     """
     supply = law.supply_bytes_per_s(sharing.hit_rate)
-    bound = demand_bytes_per_s(sharing, machine) > supply
+    bound = demand_bytes_per_s(sharing, machine) > max(supply, 0.0)
     if bound:
         progress = bandwidth_bytes_per_s(sharing, machine) / supply if supply > 0 else 0.0
     else:
@@ -179,5 +179,8 @@ def system_throughput(progress: Sequence[float]) -> float:
 
 
 def average_turnaround(progress: Sequence[float]) -> float:
-    """ANTT: the mean slowdown; infinite where a kernel does not progress."""
+    """ANTT: the mean slowdown; infinite where a kernel does not progress.
+
+    One over the harmonic mean of progress, which [001] 4 says for short (its [24] has the mean of slowdowns).
+    """
     return float("inf") if min(progress) <= 0 else float(np.mean([1.0 / each for each in progress]))

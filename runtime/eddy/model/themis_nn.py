@@ -36,7 +36,7 @@ def inputs(sharing: Sharing, epoch: ClusterEpoch) -> list[float]:
     """Of one tenant; in the order of `INPUTS`."""
     machine, peak = epoch.machine, epoch.law.peak_bytes_per_s
     reads = sharing.cache_hits + sharing.cache_misses
-    everybody = sum(bandwidth_bytes_per_s(each, machine) for each in epoch.tenants if each is not None)
+    everybody = sum(bandwidth_bytes_per_s(each, machine) for each in epoch.tenants if each is not None and ran(each))
     core_cycles = sharing.cores * sharing.cycles
     return [
         sharing.cores / machine.cores,

@@ -3,8 +3,8 @@
 A tenant with a target (`PriceView.least_progress`) is kept in a `Band` of predicted progress above it, because
 predictions err: below the band it gets the cores at which its curve meets the band's aim, and above it gives back what
 it does not need. The rest goes where it adds most to the sum of progress, but nobody falls below `least` of its
-entitled share. Where targets together need more than there is, each has its part of what there is by need. Without any
-target, everybody has the entitled share.
+entitled share. Where targets together need more than there is, what there is beyond those least parts is divided by
+need. Without any target, everybody has the entitled share.
 """
 
 from __future__ import annotations
@@ -101,13 +101,14 @@ class ProgressQos:
 
     def _moved(self, curves: Curves, targets: dict[int, float], start: Floats, now: Floats, cores: int) -> Floats:
         # Of whom nothing was counted, nothing is known: it keeps what it has, or what it is entitled to.
-        least = self.least * start
-        others = [row for row in range(len(start)) if row not in targets]
-        need = {row: self._need(curves, row, target, now, start) for row, target in targets.items()}
-        most, asked = cores - float(least[others].sum()), sum(need.values())
-        after = least.copy()
-        for row, wanted in need.items():
-            after[row] = max(wanted, least[row]) if asked <= most else wanted * most / asked
+        after = self.least * start
+        others = [row for row in range(len(start)) if start[row] > 0 and row not in targets]
+        # A part of a tenant's entitled share is everybody's, so that only what is needed beyond it is divided.
+        beyond = {row: self._need(curves, row, target, now, start) - after[row] for row, target in targets.items()}
+        left, asked = cores - float(after.sum()), sum(max(wanted, 0.0) for wanted in beyond.values())
+        for row, wanted in beyond.items():
+            if wanted > 0:
+                after[row] += wanted if asked <= left else wanted * left / asked
         piece = 1.0 if self.whole else PIECE
         while (left := cores - float(after.sum())) > 1e-9 and others:
             step = min(piece, left)
