@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from eddy.board.dram_map import hash_masks
-from eddy.board.overlay import _Control
+from eddy.board.overlay.control_bank import ControlBank
 from eddy.board.profile import load_profile
 from eddy.core.counters import MemoryUse
 from eddy_drivers import clocking_wizard as wizard
@@ -280,7 +280,7 @@ def test_a_fault_says_an_address_of_its_kind(registers: Registers, cause: regs.C
     registers.words[regs.CAUSE.offset // 4] = regs.CAUSE.encode(**{name: 1})
     registers.words[regs.FIRST_FAULT.offset // 4] = regs.FIRST_FAULT.encode(cause=int(cause), memory_context=2)
     registers.words[regs.FAULT_ADDRESS_LO.offset // 4] = 0x1000_0000
-    fault = _Control(bank, load_profile("tiny")).fault()
+    fault = ControlBank(bank, load_profile("tiny")).fault()
     if name in MEMORY:
         assert fault.detail.endswith("at address 0x10000000, context 2")
         assert (fault.address, fault.context) == (0x1000_0000, 2)
@@ -295,7 +295,7 @@ def test_rows_are_the_monitors_where_the_controller_shows_none(registers: Regist
     for index in range(len(COUNTERS)):
         registers.words[regs.COUNTER_LO.at(index) // 4] = 100 + index
         registers.words[regs.COUNTER_HI.at(index) // 4] = 0
-    used = _Control(bank, load_profile("tiny")).memory_use((3,))
+    used = ControlBank(bank, load_profile("tiny")).memory_use((3,))
     assert used == {3: MemoryUse(reads=103, requests=103 + 104, bytes=101 + 102, row_hits=105)}
 
 
@@ -310,13 +310,13 @@ def test_contexts_are_read_of_one_cycle(registers: Registers, monkeypatch: pytes
         put(offset, word)
 
     monkeypatch.setattr(bank, "_put", note)
-    assert _Control(bank, load_profile("tiny")).memory_use((3, 7, 9)).keys() == {3, 7, 9}
+    assert ControlBank(bank, load_profile("tiny")).memory_use((3, 7, 9)).keys() == {3, 7, 9}
     assert [(each["memory_context"], each["keep"]) for each in asked] == [(3, 0), (7, 1), (9, 1)]
 
 
 def test_the_monitor_is_told_the_hashed_map(registers: Registers) -> None:
     profile = load_profile("hsm")
-    _Control(slot_ctrl(registers), profile)
+    ControlBank(slot_ctrl(registers), profile)
     masks = hash_masks(profile.dram)
     written = [registers.words[getattr(regs, f"MONITOR_HASH{bit}").offset // 4] for bit in range(5)]
     assert [word << 12 for word in written] == list(masks)

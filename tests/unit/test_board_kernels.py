@@ -13,7 +13,7 @@ from contract.kernels import MODULE
 from eddy.board.cluster_runner import HALT_BOUND_S
 from eddy.board.fabric import NO_WINDOW, Window
 from eddy.board.model_modules import cluster_shape
-from eddy.board.overlay import _Module
+from eddy.board.overlay.module_window import ModuleWindow
 from eddy.board.port import Buffer, Cause, EventKind, SlotPhase
 from eddy.board.pynq import PynqBoard
 from eddy.core.errors import Conflict
@@ -142,7 +142,7 @@ def test_a_load_forgets_what_the_last_cluster_ran(gpu: GpuHarness) -> None:
 def test_the_identity_chooses_the_driver(kind: int, major: int, known: bool, cluster: bool) -> None:
     registers = Registers()
     description = registers.description()
-    module = _Module(HlsAccelerator(description), description)
+    module = ModuleWindow(HlsAccelerator(description), description)
     for offset, word in (
         (identity.MAGIC, 0x45444459),
         (identity.KIND, kind << 16 | major << 8),
