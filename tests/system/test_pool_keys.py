@@ -3,75 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import hashlib
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.pool.admission import PoolAdmission
-from eddy.pool.asking import AskingBoard
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
-from eddy.pool.gate import Gate
-from eddy.pool.lead import Lead
-from eddy.pool.link import Link, connected, opened
+from eddy.pool.link import connected, opened
 from eddy.pool.nats_server import NatsServer
-from eddy.pool.records import Fenced, PoolBoard, PoolJob
-from eddy.pool.rounds import WeightRounds
-from eddy.pool.table import PoolJobs
-from nats.aio.client import Client as Nats
-
-DATA = os.urandom(300_001)
-SHA = hashlib.sha256(DATA).hexdigest()
-
-
-class Boards:
-    """A server with boards b1 and b2, a head's gate, and a job of `ada` on b1."""
-
-    def __init__(self, server: NatsServer, link: Link, job: PoolJob) -> None:
-        self.server, self.link, self.job = server, link, job
-
-    @contextlib.asynccontextmanager
-    async def board(self, name: str, access: PoolAccess | None = None) -> AsyncIterator[tuple[Nats, AskingBoard]]:
-        given = access or PoolAccess.named(str(self.server.admission.board_file(name)))
-        async with connected(given, name) as nats:
-            yield nats, AskingBoard(nats, name)
-
-
-def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]]) -> None:
-    async def go() -> None:
-        async with opened(str(server.admission.head_file), "head") as link:
-            lead = Lead(link, "head")
-            gate = Gate(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights)
-            running = [asyncio.ensure_future(each.run()) for each in (gate, lead)]
-            try:
-                await PoolBlobs(link).put("ada", DATA)
-                secret = await PoolBlobs(link).put("ada", b"of another job")
-                assert secret
-                table = PoolJobs(link)
-                job = await table.submit("ada", {"application": "a", "batch": 4, "inputs": {"x": [SHA]}})
-                job = await table.change(job.id, lambda it: it.placed("b1", 0.0, {}))
-                await what(Boards(server, link, job))
-            finally:
-                for task in running:
-                    task.cancel()
-                await asyncio.gather(*running, return_exceptions=True)
-
-    with NatsServer(folder).running() as server:
-        for name in ("b1", "b2"):
-            server.admission.admit(name)
-        asyncio.run(asyncio.wait_for(go(), 120))
+from eddy.pool.records import Fenced, PoolBoard
+from pool_boards import DATA, SHA, Boards, with_boards
 
 
 def test_a_board_may_say_nothing_but_its_own(tmp_path: Path) -> None:
     """Each subject is tried with b2's own key; the server says that it is not allowed."""
     forbidden = (
         "eddy.gate.b1", "$KV.eddy_leases.b1", "$KV.eddy_leader.head", "$KV.eddy_jobs.1", "$KV.eddy_keys.x",
-        "eddy.work.b2", "eddy.events.ada.1", "$O.eddy_blobs.C.b1.x", "$O.eddy_blobs.M.x", "$JS.API.INFO",
+        "eddy.work.b2", "eddy.events.ada.1", "eddy.written.b1.x", "$O.eddy_blobs.C.b2.x", "$O.eddy_blobs.M.x",
+        "$JS.API.INFO",
         "$JS.API.STREAM.LIST", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.KV_eddy_jobs",
         "$JS.API.STREAM.MSG.GET.KV_eddy_jobs",
         "$JS.API.DIRECT.GET.KV_eddy_jobs", "$JS.API.DIRECT.GET.KV_eddy_jobs.$KV.eddy_jobs.1",
@@ -248,3 +200,22 @@ def test_keys_are_written_as_nats_writes_them(tmp_path: Path) -> None:
     with pytest.raises(PoolUnreachable, match="no file"):
         PoolAccess.named(str(tmp_path / "nothing"))
     assert PoolAccess.named("nats://a,nats://b").seed == ""
+
+
+def test_what_a_server_without_accounts_kept_is_there(tmp_path: Path) -> None:
+    """A pool of a release before boards had accounts: the servers kept it in the account that everybody was in."""
+
+    async def stored(server: NatsServer) -> None:
+        async with opened(str(server.admission.head_file), "head") as link:
+            await PoolBlobs(link).put("ada", DATA)
+
+    async def fetched(server: NatsServer) -> bytes:
+        async with opened(str(server.admission.head_file), "head") as link:
+            return (await PoolBlobs(link).fetch("ada", SHA)).data
+
+    with NatsServer(tmp_path).running() as server:
+        asyncio.run(stored(server))
+    store = tmp_path / "jetstream" / "jetstream"
+    (store / "eddy").rename(store / "$G")
+    with NatsServer(tmp_path).running() as server:
+        assert asyncio.run(fetched(server)) == DATA

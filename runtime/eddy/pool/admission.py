@@ -3,6 +3,10 @@
 A board may ask heads under its own name (`eddy.pool.gate`), renew its own lease, fetch from its own queue, fetch bytes
 by the name of a consumer that a head made for it, and write bytes under its own name. It cannot read a bucket, nor
 list anything. Tenants never speak to NATS.
+
+Heads and the store are in one account of the servers, and each board in an account of its own, which has these five
+services of the first. Rights on subjects alone would not do: whoever asks names the subject that the answer goes to,
+and the server, or a head, sends it there with rights of its own (decision 265).
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ import json
 import os
 import re
 import signal
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,26 +27,49 @@ from eddy.files import write_private
 from eddy.pool.credentials import PoolAccess, UserKey, made_certificate
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+READ_AGAIN_S = 3.0
+"""Wall seconds a server may take to read its configuration again."""
 MAX_PAYLOAD_BYTES = 8 << 20
 """Largest message: the record of a job with many inputs is one."""
 
 
+POOL_ACCOUNT = "eddy"
+"""The account of heads and of everything that is kept."""
+ONE, MANY = "Singleton", "Stream"
+"""How many answers a request has."""
+SERVICES = {
+    "eddy.gate.{}": ONE,
+    "$KV.eddy_leases.{}": ONE,
+    "eddy.written.{}.*": ONE,
+    "$JS.API.CONSUMER.MSG.NEXT.EDDY_WORK.board-{}": MANY,
+    "$JS.ACK.EDDY_WORK.board-{}.>": ONE,
+    # A consumer's name is 128 random bits, told to one board; it can neither list nor make any.
+    "$JS.API.CONSUMER.MSG.NEXT.OBJ_eddy_blobs.*": MANY,
+}
+"""What a board of a name may publish to."""
+
+
 def board_rights(board: str) -> dict[str, Any]:
-    """What a board may publish and subscribe to."""
+    """What a board may publish and subscribe to, in its account."""
     return {
-        "publish": {
-            "allow": [
-                f"eddy.gate.{board}",
-                f"$KV.eddy_leases.{board}",
-                f"$O.eddy_blobs.C.{board}.*",
-                f"$JS.API.CONSUMER.MSG.NEXT.EDDY_WORK.board-{board}",
-                f"$JS.ACK.EDDY_WORK.board-{board}.>",
-                # A consumer's name is 128 random bits, told to one board; it can neither list nor make any.
-                "$JS.API.CONSUMER.MSG.NEXT.OBJ_eddy_blobs.*",
-            ]
-        },
+        "publish": {"allow": [service.format(board) for service in SERVICES]},
         "subscribe": {"allow": [f"_INBOX.{board}.>"]},
     }
+
+
+def pool_account(users: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The account of heads, the same whatever boards are let in: which has what, the boards' accounts say."""
+    exports = [
+        {"service": ".".join("*" if "{}" in token else token for token in service.split(".")), "response_type": answers}
+        for service, answers in SERVICES.items()
+    ]
+    return {"jetstream": "enabled", "users": [*users], "exports": exports}
+
+
+def board_account(board: str, users: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The account of one board: what it has of the pool's, and nothing else."""
+    imports = [{"service": {"account": POOL_ACCOUNT, "subject": service.format(board)}} for service in SERVICES]
+    return {"users": [{**user, "permissions": board_rights(board)} for user in users], "imports": imports}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +89,16 @@ class Place:
     port: int
     cluster_port: int = 0
     routes: tuple[str, ...] = ()
+
+    @property
+    def log(self) -> Path:
+        """What the server says."""
+        return self.folder / "nats.log"
+
+    @property
+    def store(self) -> Path:
+        """What it keeps."""
+        return self.folder / "jetstream"
 
 
 class PoolAdmission:
@@ -140,6 +178,7 @@ class PoolAdmission:
         kept["places"] = [each for each in kept["places"] if each["folder"] != entry["folder"]] + [entry]
         self._keep(kept)
         self._write(kept, place)
+        _keep_in_account(place.store / "jetstream")
         urls = ",".join(f"tls://{each['host']}:{each['port']}" for each in kept["places"])
         head = PoolAccess.named(str(self.head_file))
         PoolAccess(urls, "", head.seed, head.certificate).write(self.head_file)
@@ -151,19 +190,14 @@ class PoolAdmission:
         for each in kept["places"]:
             place = Place(**{**each, "folder": Path(each["folder"]), "routes": tuple(each["routes"])})
             self._write(kept, place)
-            # A number in a file may be another process by now; the file goes when a server ends in order.
-            with contextlib.suppress(OSError, ValueError):
-                number = int((place.folder / "nats.pid").read_text())
-                if b"nats-server" in Path(f"/proc/{number}/cmdline").read_bytes():
-                    os.kill(number, signal.SIGHUP)
+            # A new account has its services from the second reading on (nats-server 2.10 to 2.15).
+            for _ in range(2):
+                _read_again(place)
 
     def _write(self, kept: Mapping[str, Any], place: Place) -> None:
         write_private(place.folder / "nats.conf", self._text(kept, place).encode())
 
     def _text(self, kept: Mapping[str, Any], place: Place) -> str:
-        users: list[dict[str, Any]] = [{"nkey": kept["head"]}]
-        for board, public in sorted(kept["boards"].items()):
-            users.append({"nkey": public, "permissions": board_rights(board)})
         parts: dict[str, Any] = {
             "server_name": place.folder.name,
             "host": place.host,
@@ -171,9 +205,16 @@ class PoolAdmission:
             "pid_file": str(place.folder / "nats.pid"),
             "max_payload": MAX_PAYLOAD_BYTES,
             "tls": {"cert_file": str(self._certificate), "key_file": str(self._key), "timeout": 10},
-            "authorization": {"users": users, "timeout": 10},
+            "accounts": {
+                POOL_ACCOUNT: pool_account([{"nkey": kept["head"]}]),
+                **{
+                    f"board-{board}": board_account(board, [{"nkey": public}])
+                    for board, public in sorted(kept["boards"].items())
+                },
+            },
+            "authorization": {"timeout": 10},
             # Acknowledged means on the disk, here as on a single board.
-            "jetstream": {"store_dir": str(place.folder / "jetstream"), "sync_interval": "always"},
+            "jetstream": {"store_dir": str(place.store), "sync_interval": "always"},
         }
         if place.cluster_port:
             parts["cluster"] = {
@@ -191,3 +232,27 @@ class PoolAdmission:
 
     def _keep(self, kept: Mapping[str, Any]) -> None:
         write_private(self._kept, json.dumps(kept, indent=1).encode())
+
+
+def _keep_in_account(store: Path) -> None:
+    """What a server kept when it had no accounts is the pool's."""
+    if (store / "$G").exists() and not (store / POOL_ACCOUNT).exists():
+        (store / "$G").rename(store / POOL_ACCOUNT)
+
+
+def _read_again(place: Place) -> None:
+    """Have a server that runs on this machine read its configuration, and wait until it has."""
+    # A number in a file may be another process by now; the file goes when a server ends in order.
+    with contextlib.suppress(OSError, ValueError):
+        number = int((place.folder / "nats.pid").read_text())
+        if b"nats-server" not in Path(f"/proc/{number}/cmdline").read_bytes():
+            return
+        before, deadline = _readings(place), time.monotonic() + READ_AGAIN_S
+        os.kill(number, signal.SIGHUP)
+        while _readings(place) == before and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+
+def _readings(place: Place) -> int:
+    """How often a server's log says that it has read its configuration again."""
+    return place.log.read_bytes().count(b"Reloaded server configuration")

@@ -21,6 +21,8 @@ from eddy.pool.records import Fenced, PoolBoard, PoolJob
 
 ANSWER_S = 5.0
 """Wall seconds a head has to answer."""
+CHECKED_BYTES_S = 1e6
+"""Bytes a second that a head checks at the least."""
 
 
 class AskingBoard:
@@ -36,15 +38,18 @@ class AskingBoard:
         self._js: JetStreamContext = nats.jetstream(timeout=5.0)
 
     async def _ask(self, what: str, **details: Any) -> Any:
-        """An answer.
+        return await self._asked(ANSWER_S, {"what": what, **details})
+
+    async def _asked(self, answer_s: float, ask: Mapping[str, Any]) -> Any:
+        """An answer, which a head has `answer_s` wall seconds for.
 
         Raises:
             Fenced: The job is not this board's, or not under this token.
             EddyError: A head refused it otherwise.
             NatsTimeout: No head, or no server, answers now.
         """
-        body = json.dumps({"what": what, **details}).encode()
-        answer = json.loads((await self._nats.request(f"{GATE}.{self.board}", body, timeout=ANSWER_S)).data)
+        body = json.dumps(ask).encode()
+        answer = json.loads((await self._nats.request(f"{GATE}.{self.board}", body, timeout=answer_s)).data)
         if "error" not in answer:
             return answer["ok"]
         code, message = answer["error"]["code"], answer["error"]["message"]
@@ -112,8 +117,9 @@ class AskingBoard:
         sha = hashlib.sha256(data).hexdigest()
         about = {"job": job.id, "token": job.token, "sha256": sha}
         if not await self._ask("has", **about):
-            pieces, count = await sent(self._js, self.board, data)
-            await self._ask("written", **about, pieces=pieces, bytes=len(data), count=count)
+            pieces = await sent(self._js, self.board, data)
+            answer_s = ANSWER_S + len(data) / CHECKED_BYTES_S
+            await self._asked(answer_s, {"what": "written", **about, "pieces": pieces, "bytes": len(data)})
         return sha
 
     async def sent(self, job: PoolJob, size_bytes: int, took_s: float) -> None:

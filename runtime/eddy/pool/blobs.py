@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import hashlib
-import json
 import secrets
 import time
 from dataclasses import dataclass
-from datetime import datetime, timezone
 
 from nats.js import JetStreamContext
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, ObjectInfo, ObjectMetaOptions
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError, ObjectNotFoundError
 
 from eddy.core.errors import EddyError, NotFound
-from eddy.pool.link import Link
+from eddy.pool.link import WRITTEN, Link
 from eddy.pool.pace import TokenBucket
 
 PIECES = 4
@@ -113,41 +110,39 @@ class PoolBlobs:
             info = await self._link.blobs.get_info(f"{tenant}/{sha256}")
         except (ObjectNotFoundError, NotFoundError):
             raise NotFound("There is no such blob.", field="sha256", asked=sha256) from None
-        if not info.size:
-            return WaitingBlob("", 0)
-        config = ConsumerConfig(
-            name=secrets.token_hex(16), ack_policy=AckPolicy.NONE, deliver_policy=DeliverPolicy.ALL,
-            filter_subject=f"$O.eddy_blobs.C.{info.nuid}", inactive_threshold=60, mem_storage=True, num_replicas=1,
-        )  # fmt: skip
-        made = await self._link.js.add_consumer(STORE, config)
-        return WaitingBlob(str(made.name), int(info.size))
+        return await self._waiting(STORE, f"$O.eddy_blobs.C.{info.nuid}", int(info.size or 0))
 
-    async def written(self, tenant: str, sha256: str, pieces: str, size_bytes: int, count: int) -> None:
-        """Name what somebody wrote piece by piece (`sent`); what it really is, whoever fetches it checks.
+    async def take(self, tenant: str, sha256: str, pieces: str, size_bytes: int) -> None:
+        """Keep what a board wrote piece by piece (`sent`), once it is seen to be what its name says. The pieces go.
 
         Args:
             tenant: Whose it is.
             sha256: What it should be.
             pieces: The last words of the subject of its pieces.
             size_bytes: All of it.
-            count: Its pieces.
+
+        Raises:
+            DamagedBlob: It is something else.
         """
-        info = ObjectInfo(
-            name=f"{tenant}/{sha256}", bucket="eddy_blobs", nuid=pieces, size=size_bytes, chunks=count,
-            mtime=datetime.now(timezone.utc).isoformat(), digest=f"SHA-256={_digest(sha256)}",
-            options=ObjectMetaOptions(max_chunk_size=PIECE_BYTES),
+        if await self.size(tenant, sha256) is None:
+            waiting = await self._waiting(WRITTEN, f"eddy.written.{pieces}", size_bytes)
+            fetched = await received(self._link.js, waiting, sha256, stream=WRITTEN)
+            await self.put(tenant, fetched.data, sha256)
+        await self._link.js.purge_stream(WRITTEN, subject=f"eddy.written.{pieces}")
+
+    async def _waiting(self, stream: str, subject: str, size_bytes: int) -> WaitingBlob:
+        if not size_bytes:
+            return WaitingBlob("", 0)
+        config = ConsumerConfig(
+            name=secrets.token_hex(16), ack_policy=AckPolicy.NONE, deliver_policy=DeliverPolicy.ALL,
+            filter_subject=subject, inactive_threshold=60, mem_storage=True, num_replicas=1,
         )  # fmt: skip
-        entry = base64.urlsafe_b64encode(f"{tenant}/{sha256}".encode()).decode()
-        await self._link.js.publish(
-            f"$O.eddy_blobs.M.{entry}", json.dumps(info.as_dict()).encode(), headers={"Nats-Rollup": "sub"}
-        )
+        return WaitingBlob(str((await self._link.js.add_consumer(stream, config)).name), size_bytes)
 
 
-def _digest(sha256: str) -> str:
-    return base64.urlsafe_b64encode(bytes.fromhex(sha256)).decode()
-
-
-async def received(js: JetStreamContext, waiting: WaitingBlob, sha256: str, bps: float = 0.0) -> Fetched:
+async def received(
+    js: JetStreamContext, waiting: WaitingBlob, sha256: str, bps: float = 0.0, stream: str = STORE
+) -> Fetched:
     """Fetch a blob that waits, at most at `bps` bits per second (0 for no bound).
 
     The rate is kept by a token bucket: the store sends a piece only when it is asked for.
@@ -158,16 +153,16 @@ async def received(js: JetStreamContext, waiting: WaitingBlob, sha256: str, bps:
     began_s = time.monotonic()
     data = bytearray()
     if waiting.size_bytes:
-        await _pieces(js, waiting, bps, data)
+        await _pieces(js, waiting, bps, data, stream)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise DamagedBlob(f"The pool's copy of blob {sha256} is damaged; upload it again.", asked=sha256)
     return Fetched(bytes(data), time.monotonic() - began_s)
 
 
-async def _pieces(js: JetStreamContext, waiting: WaitingBlob, bps: float, data: bytearray) -> None:
+async def _pieces(js: JetStreamContext, waiting: WaitingBlob, bps: float, data: bytearray, stream: str) -> None:
     bucket = TokenBucket(bps, PIECE_BITS, time.monotonic())
     bucket.level_bits = 0.0  # a transfer that began with a burst would be faster than its rate on the whole
-    asked = await js.pull_subscribe_bind(waiting.consumer, stream=STORE)
+    asked = await js.pull_subscribe_bind(waiting.consumer, stream=stream)
     try:
         while len(data) < waiting.size_bytes:
             count = 1 if bps else PIECES
@@ -179,10 +174,9 @@ async def _pieces(js: JetStreamContext, waiting: WaitingBlob, bps: float, data: 
         await asked.unsubscribe()
 
 
-async def sent(js: JetStreamContext, board: str, data: bytes) -> tuple[str, int]:
-    """Write bytes under a board's own name; answers what they are called there, and how many pieces they are."""
+async def sent(js: JetStreamContext, board: str, data: bytes) -> str:
+    """Write bytes under a board's own name; answers what they are called there."""
     pieces = f"{board}.{secrets.token_hex(16)}"
-    starts = range(0, len(data), PIECE_BYTES)
-    for first in starts:
-        await js.publish(f"$O.eddy_blobs.C.{pieces}", data[first : first + PIECE_BYTES])
-    return pieces, len(starts)
+    for first in range(0, len(data), PIECE_BYTES):
+        await js.publish(f"eddy.written.{pieces}", data[first : first + PIECE_BYTES])
+    return pieces

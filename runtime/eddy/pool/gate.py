@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -23,10 +24,16 @@ from eddy.pool.blobs import PoolBlobs
 from eddy.pool.boards import change_board
 from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.link import AWAY, WORK, Link
-from eddy.pool.records import JobPart, PoolBoard, PoolJob
+from eddy.pool.records import JobPart, PoolJob
+from eddy.pool.reports import SaidCommit, SaidError, SaidTransfer, board_read
 from eddy.pool.table import PoolJobs
 
 GATE = "eddy.gate"
+MOST_ASKED = 256
+"""Requests of one board that a head works on at once; it drops what is beyond."""
+MOST_OUTPUT_BYTES = 256 << 20
+INBOXES = ("_R_.", "_INBOX.")
+"""Subjects that answers go to: those that servers make for requests from another account, and clients' own."""
 _log = structlog.get_logger("eddy.pool")
 Ask = Mapping[str, Any]
 
@@ -48,7 +55,9 @@ class Gate:
     ) -> None:
         self._link, self._on_board, self._weights = link, on_board, weights
         self._table, self._blobs = PoolJobs(link), PoolBlobs(link)
+        self._checking = asyncio.Semaphore(1)
         self._answering: set[asyncio.Task[None]] = set()
+        self._asked: Counter[str] = Counter()
         self._ways: Mapping[str, Callable[[str, Ask], Awaitable[Any]]] = {
             "join": self._join,
             "mine": self._mine,
@@ -68,7 +77,11 @@ class Gate:
         asked = await self._link.nats.subscribe(f"{GATE}.*", queue="heads")
         try:
             async for message in asked.messages:
-                task = asyncio.ensure_future(self._answer(message))
+                board = message.subject.rsplit(".", 1)[-1]
+                if self._asked[board] >= MOST_ASKED:
+                    continue  # a board of this project asks again
+                self._asked[board] += 1
+                task = asyncio.ensure_future(self._answer(board, message))
                 self._answering.add(task)
                 task.add_done_callback(self._answering.discard)
         finally:
@@ -77,24 +90,34 @@ class Gate:
             with contextlib.suppress(*AWAY):
                 await asked.unsubscribe()
 
-    async def _answer(self, message: Msg) -> None:
-        board = message.subject.rsplit(".", 1)[-1]
+    async def _answer(self, board: str, message: Msg) -> None:
         try:
-            ask = json.loads(message.data)
-            answer = {"ok": await self._ways[ask["what"]](board, ask)}
+            await self._respond(message, await self._answered(board, message.data))
+        finally:
+            self._asked[board] -= 1
+
+    async def _answered(self, board: str, asked: bytes) -> Mapping[str, Any]:
+        try:
+            ask = json.loads(asked)
+            return {"ok": await self._ways[ask["what"]](board, ask)}
         except EddyError as error:
-            answer = {"error": {"code": error.code, "message": error.message}}
+            return {"error": {"code": error.code, "message": error.message}}
         except AWAY as failure:
-            answer = {"error": {"code": PoolUnreachable.code, "message": repr(failure)}}
-        except (KeyError, TypeError, ValueError) as wrong:
-            _log.warning("a board asks what cannot be read", board=board, error=repr(wrong))
-            answer = {"error": {"code": InvalidRequest.code, "message": f"This cannot be read: {wrong!r}."}}
+            return {"error": {"code": PoolUnreachable.code, "message": repr(failure)}}
+        except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as wrong:
+            _log.warning("a board asks what cannot be read", board=board, error=repr(wrong)[:200])
+            return {"error": {"code": InvalidRequest.code, "message": f"This cannot be read: {repr(wrong)[:200]}."}}
+
+    async def _respond(self, message: Msg, answer: Mapping[str, Any]) -> None:
+        # Whoever asks says where the answer goes, and a head may write anywhere.
+        if not message.reply.startswith(INBOXES):
+            return
         with contextlib.suppress(*AWAY):
             await message.respond(json.dumps(answer).encode())
 
     async def _join(self, board: str, ask: Ask) -> Any:
         """Keep what a board is, under the name it was let in by; answers it with what operators said of it."""
-        said = replace(PoolBoard.decode(json.dumps(ask["board"]).encode()), name=board)
+        said = board_read(board, ask["board"])
         name = f"board-{board}"
         await self._link.js.add_consumer(
             WORK, ConsumerConfig(durable_name=name, filter_subject=f"eddy.work.{board}", ack_wait=10)
@@ -134,17 +157,27 @@ class Gate:
 
     async def _committed(self, board: str, ask: Ask) -> Any:
         """A part: its board says how long it took, and its end is the head's time, because clocks of boards jump."""
-        given, now_s = ask["part"], self._table.now()
+        said, token, now_s = SaidCommit.model_validate(dict(ask)), int(ask["token"]), self._table.now()
         part = JobPart(
-            **{**given, "board": board, "token": int(ask["token"])},
-            started_unix_s=now_s - max(float(ask["took_s"]), 0.0), ended_unix_s=now_s,
-        )  # fmt: skip
-        kernel = ask.get("kernel")
-        return await self._change(board, ask, lambda job: replace(job.committed(part), kernel=kernel))
+            **said.part.model_dump(), board=board, token=token, started_unix_s=now_s - said.took_s, ended_unix_s=now_s
+        )
+        job = await self._table.job(int(ask["job"]))
+        for sha in part.outputs.values() if job.board == board else ():
+            if await self._blobs.size(job.tenant, sha) is None:
+                raise InvalidRequest("An output of this part is not stored.", field="outputs", asked=sha)
+        kernel = said.kernel.model_dump(mode="json") if said.kernel else None
+
+        def with_part(job: PoolJob) -> PoolJob:
+            if any(part.outputs.keys() != before.outputs.keys() for before in job.parts[:1]):
+                raise InvalidRequest("This part has other outputs than the one before.", field="outputs")
+            return replace(job.committed(part), kernel=kernel)
+
+        return await self._change(board, ask, with_part)
 
     async def _failed(self, board: str, ask: Ask) -> Any:
         token, now_s = int(ask["token"]), self._table.now()
-        return await self._change(board, ask, lambda job: job.failed(token, ask["error"], now_s))
+        error = SaidError.model_validate(ask["error"]).model_dump()
+        return await self._change(board, ask, lambda job: job.failed(token, error, now_s))
 
     async def _blob(self, board: str, ask: Ask) -> Any:
         job = await self._own(board, ask)
@@ -157,14 +190,17 @@ class Gate:
         return await self._blobs.size(job.tenant, ask["sha256"]) is not None
 
     async def _written(self, board: str, ask: Ask) -> Any:
-        job = await self._own(board, ask)
+        job, size_bytes = await self._own(board, ask), int(ask["bytes"])
         if not str(ask["pieces"]).startswith(f"{board}."):
             raise NotFound("A board names what it wrote itself.", job=job.id)
-        await self._blobs.written(job.tenant, ask["sha256"], ask["pieces"], int(ask["bytes"]), int(ask["count"]))
+        if not 0 <= size_bytes <= MOST_OUTPUT_BYTES:
+            raise InvalidRequest(f"An output of a pool has at most {MOST_OUTPUT_BYTES} bytes.", field="bytes")
+        async with self._checking:  # one is in memory at a time
+            await self._blobs.take(job.tenant, str(ask["sha256"]), str(ask["pieces"]), size_bytes)
         return None
 
     async def _sent(self, board: str, ask: Ask) -> Any:
         job = await self._own(board, ask)
-        numbers = {name: float(ask[name]) for name in ("bytes", "took_s", "given_bps")}
-        await self._link.tell(job.tenant, job.id, "sent", **numbers, board=board)
+        told = SaidTransfer.model_validate(dict(ask)).model_dump()
+        await self._link.tell(job.tenant, job.id, "sent", **told, board=board)
         return None

@@ -11,6 +11,7 @@ bucket or stream      holds
 `eddy_keys`           tenants by the hash of their keys
 `eddy_blobs`          bytes of inputs and outputs, by tenant and sha256 (an object store)
 `EDDY_WORK`           jobs given to boards, a subject a board; gone once acknowledged
+`EDDY_WRITTEN`        bytes that boards write, a subject a blob, until a head has checked them; an hour
 `EDDY_EVENTS`         what happened, a subject a tenant and job; a week
 ====================  ==================================================================================
 """
@@ -44,7 +45,8 @@ RENEW_S = 1.0
 CLUSTER_S = 30.0
 """Servers of a cluster that start together have chosen their leaders by then."""
 EVENTS_KEPT_S = 7 * 86400.0
-WORK, EVENTS = "EDDY_WORK", "EDDY_EVENTS"
+WRITTEN_KEPT_S = 3600.0
+WORK, EVENTS, WRITTEN = "EDDY_WORK", "EDDY_EVENTS", "EDDY_WRITTEN"
 AWAY = (NatsError, OSError, asyncio.TimeoutError)
 """What calls raise while the pool's servers are away."""
 ASKED_S = 3.0
@@ -246,6 +248,14 @@ async def _made(client: Nats, replicas: int) -> Link:
         discard=DiscardPolicy.OLD,
         num_replicas=replicas,
     )
+    # Nobody who may write here may take anything away, as a header of a message to the store of objects could.
+    written = StreamConfig(
+        name=WRITTEN,
+        subjects=["eddy.written.*.*"],
+        max_age=WRITTEN_KEPT_S,
+        allow_rollup_hdrs=False,
+        num_replicas=replicas,
+    )
     buckets = asyncio.gather(
         bucket("eddy_submissions"),
         bucket("eddy_jobs"),
@@ -254,6 +264,6 @@ async def _made(client: Nats, replicas: int) -> Link:
         bucket("eddy_leader", LEASE_S),
         bucket("eddy_keys"),
     )
-    everything = asyncio.gather(buckets, objects("eddy_blobs"), stream(work), stream(events))
-    made, blobs, _, _ = await asyncio.wait_for(everything, ASKED_S)
+    everything = asyncio.gather(buckets, objects("eddy_blobs"), stream(work), stream(events), stream(written))
+    made, blobs, *_ = await asyncio.wait_for(everything, ASKED_S)
     return Link(client, js, *made, blobs)

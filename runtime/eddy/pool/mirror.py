@@ -163,7 +163,11 @@ class Mirror:
         watch = await self._link.boards.watchall()
         async for entry in watch:
             if entry is not None and entry.value:
-                board = PoolBoard.decode(entry.value)
+                try:
+                    board = lease_read(entry.key, entry.value)
+                except ValueError as wrong:
+                    _log.warning("a board's record cannot be read", board=entry.key, error=str(wrong))
+                    continue
                 known = self.boards.get(board.name, board)
                 self.boards[board.name] = replace(known, drained=board.drained)
                 self.changed.set()

@@ -58,7 +58,8 @@ class NatsServer:
         folder.mkdir(parents=True, exist_ok=True)
         self.port = port or free_port(host)
         self.admission = admission or PoolAdmission(folder)
-        self.config = self.admission.listens(Place(folder, host, self.port, cluster_port, routes))
+        place = Place(folder, host, self.port, cluster_port, routes)
+        self.config, self._log = self.admission.listens(place), place.log
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -73,7 +74,7 @@ class NatsServer:
         Raises:
             Conflict: It did not; its log says why.
         """
-        log = self.folder / "nats.log"
+        log = self._log
         with log.open("ab") as out:
             self._process = subprocess.Popen(
                 [self._program, "-c", str(self.config)], stdout=out, stderr=out, stdin=subprocess.DEVNULL

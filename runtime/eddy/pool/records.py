@@ -21,6 +21,12 @@ SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
 FINAL = (SUCCEEDED, FAILED, CANCELLED)
 
 
+def known(kind: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what a record says, the fields that this release has."""
+    names = {each.name for each in dataclasses.fields(kind)}
+    return {name: value for name, value in raw.items() if name in names}
+
+
 class Fenced(Conflict):
     """The job was placed elsewhere, or has ended: what this board has of it does not count."""
 
@@ -244,19 +250,16 @@ class PoolJob:
     def decode(data: bytes) -> PoolJob:
         """What `encode` gave; fields that a later release added are passed over, so heads and boards of two releases
         can share a pool."""
-        raw = {name: value for name, value in json.loads(data).items() if name in _FIELDS}
+        raw = known(PoolJob, json.loads(data))
         array = raw.get("array")
         return PoolJob(
             **{
                 **raw,
-                "parts": tuple(JobPart(**part) for part in raw["parts"]),
+                "parts": tuple(JobPart(**known(JobPart, part)) for part in raw["parts"]),
                 "moves": tuple(raw["moves"]),
                 "array": None if array is None else ArrayPlace(**array),
             }
         )
-
-
-_FIELDS = frozenset(each.name for each in dataclasses.fields(PoolJob))
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +306,7 @@ class PoolBoard:
 
     @staticmethod
     def decode(data: bytes) -> PoolBoard:
-        """What `encode` gave."""
-        raw = json.loads(data)
+        """What `encode` gave; fields of a later release are passed over."""
+        raw = known(PoolBoard, json.loads(data))
         lists = {name: tuple(raw[name]) for name in ("applications", "modules", "running")}
         return PoolBoard(**{**raw, **lists})

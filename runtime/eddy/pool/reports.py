@@ -1,31 +1,102 @@
-"""What a board's lease says, read with suspicion: the key of a board may have been stolen."""
+"""What boards say, read with suspicion: the key of a board may have been stolen. What a later release adds is passed
+over, so that boards can be upgraded one by one."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from eddy.api.bodies_base import SHA256
 from eddy.api.market_schemas import MarketCluster, MarketMe
+from eddy.api.schemas import Kernel
 from eddy.pool.records import PoolBoard
 
 MOST_CORES = 1 << 16
+MOST_BYTES = 1 << 50
+MOST_S = 366 * 86400.0
+"""Wall seconds a part may take."""
+MOST_BPS = 1e15
+MOST_WIDTH = 1024
+Name = Annotated[str, Field(max_length=200)]
 
 
-class ReportedTenant(BaseModel):
+class Said(BaseModel):
+    """Something a board says."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, frozen=True)
+
+
+class SaidBoard(Said):
+    """`eddy.pool.records.PoolBoard`, without its market."""
+
+    kind: Name
+    width: int = Field(ge=1, le=MOST_WIDTH)
+    slots: int = Field(ge=0, le=MOST_WIDTH)
+    applications: tuple[Name, ...] = Field(max_length=10_000)
+    kernels: bool
+    session: Name
+    drained: Name = ""
+    modules: tuple[Name, ...] = Field(default=(), max_length=MOST_WIDTH)
+    running: tuple[Annotated[int, Field(ge=0, le=(1 << 53))], ...] = Field(default=(), max_length=4 * MOST_WIDTH)
+    link_bps: float = Field(default=0.0, ge=0, le=MOST_BPS)
+    load: int = Field(default=0, ge=0)
+
+
+class SaidPart(Said):
+    """A part that a board has run."""
+
+    first: int = Field(ge=0)
+    items: int = Field(ge=1)
+    outputs: dict[Name, Annotated[str, Field(pattern=SHA256)]]
+    computed: bool = True
+    sent_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
+
+
+def _of_this_release(kernel: Any) -> Any:
+    """Without what a later release says beside."""
+    return (
+        {name: kernel[name] for name in Kernel.model_fields if name in kernel} if isinstance(kernel, dict) else kernel
+    )
+
+
+class SaidCommit(Said):
+    """A part, how long it took, and what the board said of its kernel."""
+
+    part: SaidPart
+    took_s: float = Field(ge=0, le=MOST_S)
+    kernel: Annotated[Kernel | None, BeforeValidator(_of_this_release)] = None
+
+
+class SaidError(Said):
+    """Why a job failed on a board."""
+
+    code: Name
+    cause: Name = ""
+    message: str = Field(default="", max_length=10_000)
+
+
+class SaidTransfer(Said):
+    """Inputs that a board fetched."""
+
+    bytes: int = Field(ge=0, le=MOST_BYTES)
+    took_s: float = Field(ge=0, le=MOST_S)
+    given_bps: float = Field(ge=0, le=MOST_BPS)
+
+
+class ReportedTenant(Said):
     """What a board's market says to a tenant, and the cores it had and was promised since the report before."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     me: MarketMe
     had: float = Field(ge=0)
     promised: float = Field(ge=0)
 
 
-class MarketReport(BaseModel):
+class MarketReport(Said):
     """`eddy.pool.local_board.LocalBoard.market`."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     epoch: int
     at_s: float
@@ -35,18 +106,34 @@ class MarketReport(BaseModel):
     tenants: dict[str, ReportedTenant]
 
 
-def lease_read(name: str, data: bytes) -> PoolBoard:
-    """A lease, under the name of whose it is, whatever it calls itself.
+def board_read(name: str, raw: Mapping[str, Any]) -> PoolBoard:
+    """What a board says of itself, under the name of whose it is, whatever it calls itself. A report of its market
+    that makes no sense is left out.
 
     Raises:
-        ValueError: It cannot be read, or its report makes no sense.
+        ValueError: It cannot be read.
+    """
+    board = PoolBoard(name=name, **SaidBoard.model_validate(raw).model_dump())
+    market = raw.get("market")
+    return replace(board, market=market) if market and _sensible(market) else board
+
+
+def _sensible(market: Any) -> bool:
+    try:
+        clusters = MarketReport.model_validate(market).clusters
+    except ValidationError:
+        return False
+    return 0 <= sum(cluster.cores for cluster in clusters) <= MOST_CORES
+
+
+def lease_read(name: str, data: bytes) -> PoolBoard:
+    """A lease; see `board_read`.
+
+    Raises:
+        ValueError: It cannot be read.
     """
     try:
-        board = replace(PoolBoard.decode(data), name=name)
-        if board.market:
-            report = MarketReport.model_validate(board.market)
-            if not 0 <= sum(cluster.cores for cluster in report.clusters) <= MOST_CORES:
-                raise ValueError("it has no such number of cores")
-    except (KeyError, TypeError, AttributeError, ValidationError) as wrong:
-        raise ValueError(repr(wrong)) from wrong
-    return board
+        raw = json.loads(data)
+        return board_read(name, raw if isinstance(raw, dict) else {})
+    except RecursionError as wrong:
+        raise ValueError("it is too deep") from wrong

@@ -16,6 +16,7 @@ from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.jobs import PRIORITIES
 from eddy.pool.link import Link
 from eddy.pool.reading import entries
+from eddy.pool.records import known
 
 PREFIX = "eddy_"
 """What every key begins with, as on a board."""
@@ -44,8 +45,8 @@ class PoolTenant:
 
     @staticmethod
     def decode(data: bytes | None) -> PoolTenant:
-        """As JetStream keeps it."""
-        return PoolTenant(**json.loads(data or b"{}"))
+        """As JetStream keeps it; fields of a later release are passed over."""
+        return PoolTenant(**known(PoolTenant, json.loads(data or b"{}")))
 
     def encode(self) -> bytes:
         """What `decode` reads."""

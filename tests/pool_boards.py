@@ -1,0 +1,65 @@
+"""The servers of a pool with two boards let in, a head's gate, and a job: what a board's key may do is tried there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+from eddy.pool.asking import AskingBoard
+from eddy.pool.blobs import PoolBlobs
+from eddy.pool.credentials import PoolAccess
+from eddy.pool.gate import Gate
+from eddy.pool.lead import Lead
+from eddy.pool.link import Link, connected, opened
+from eddy.pool.nats_server import NatsServer
+from eddy.pool.records import PoolJob
+from eddy.pool.rounds import WeightRounds
+from eddy.pool.table import PoolJobs
+from nats.aio.client import Client as Nats
+
+DATA = os.urandom(300_001)
+SHA = hashlib.sha256(DATA).hexdigest()
+
+
+class Boards:
+    """A server with boards b1 and b2, a head's gate, and a job of `ada` on b1."""
+
+    def __init__(self, server: NatsServer, link: Link, lead: Lead, job: PoolJob) -> None:
+        self.server, self.link, self.lead, self.job = server, link, lead, job
+
+    @contextlib.asynccontextmanager
+    async def board(self, name: str, access: PoolAccess | None = None) -> AsyncIterator[tuple[Nats, AskingBoard]]:
+        given = access or PoolAccess.named(str(self.server.admission.board_file(name)))
+        async with connected(given, name) as nats:
+            yield nats, AskingBoard(nats, name)
+
+
+def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]]) -> None:
+    """Do something with them, within two minutes."""
+
+    async def go() -> None:
+        async with opened(str(server.admission.head_file), "head") as link:
+            lead = Lead(link, "head")
+            gate = Gate(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights)
+            running = [asyncio.ensure_future(each.run()) for each in (gate, lead)]
+            try:
+                await PoolBlobs(link).put("ada", DATA)
+                secret = await PoolBlobs(link).put("ada", b"of another job")
+                assert secret
+                table = PoolJobs(link)
+                job = await table.submit("ada", {"application": "a", "batch": 4, "inputs": {"x": [SHA]}})
+                job = await table.change(job.id, lambda it: it.placed("b1", 0.0, {}))
+                await what(Boards(server, link, lead, job))
+            finally:
+                for task in running:
+                    task.cancel()
+                await asyncio.gather(*running, return_exceptions=True)
+
+    with NatsServer(folder).running() as server:
+        for name in ("b1", "b2"):
+            server.admission.admit(name)
+        asyncio.run(asyncio.wait_for(go(), 120))

@@ -1,0 +1,218 @@
+"""A stolen key of a board against the pool: answers sent elsewhere, headers that take away, and what makes no sense."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eddy.core.errors import EddyError
+from eddy.pool.blobs import DamagedBlob, PoolBlobs, sent
+from eddy.pool.link import EVENTS, WORK, WRITTEN
+from eddy.pool.records import PoolBoard, PoolJob
+from eddy.pool.shown import job_shown
+from eddy.pool.table import PoolJobs
+from nats.errors import TimeoutError as NatsTimeout
+from pool_boards import DATA, SHA, Boards, with_boards
+
+FACTS = PoolBoard("b1", "k", 1, 1, ("a",), False, "s")
+STREAMS = (
+    *("KV_eddy_jobs", "KV_eddy_submissions", "KV_eddy_boards", "KV_eddy_keys", "OBJ_eddy_blobs"),
+    *(WORK, EVENTS, WRITTEN),
+)
+NEXT = "$JS.API.CONSUMER.MSG.NEXT.EDDY_WORK.board-b1"
+
+
+async def kept(boards: Boards) -> dict[str, tuple[int, int]]:
+    """Messages that each stream has, and the last of them."""
+    found = {}
+    for name in STREAMS:
+        state = (await boards.link.js.stream_info(name)).state
+        found[name] = (state.messages, state.last_seq)
+    return found
+
+
+def test_no_answer_goes_where_a_board_may_not_write(tmp_path: Path) -> None:
+    """Whoever asks names the subject of the answer. The servers and heads write with rights of their own."""
+    targets = (
+        *("$KV.eddy_jobs.1", "$KV.eddy_keys.tenant.ada", "$KV.eddy_boards.b2", "eddy.events.ada.1", "eddy.work.b2"),
+        *("eddy.written.b2.x", "$JS.API.STREAM.PURGE.OBJ_eddy_blobs", "$JS.API.STREAM.DELETE.KV_eddy_jobs"),
+        *("eddy.gate.b2", "$JS.API.CONSUMER.DELETE.EDDY_WORK.board-b2", "_INBOX.b2.x.y"),
+    )
+
+    async def check(boards: Boards) -> None:
+        async with boards.board("b1") as (nats, mine), boards.board("b2") as (_, other):
+            await other.join(dataclasses.replace(FACTS, name="b2"))
+            await mine.join(FACTS)
+            before = await kept(boards)
+            for target in targets:
+                for subject, data in (
+                    ("eddy.gate.b1", json.dumps({"what": "job", "job": boards.job.id}).encode()),
+                    ("$KV.eddy_leases.b1", FACTS.encode()),
+                    (NEXT, b'{"batch": 1, "no_wait": true}'),
+                    (NEXT, b"1"),
+                ):
+                    await nats.publish(subject, data, reply=target)
+            await nats.flush()
+            await asyncio.sleep(1.0)
+            assert await kept(boards) == before
+            assert await mine.mine() == [boards.job.id]
+            assert await other.mine() == []
+            assert (await boards.link.js.consumer_info(WORK, "board-b2")).name == "board-b2"
+
+    with_boards(tmp_path, check)
+
+
+def test_no_header_takes_anything_away(tmp_path: Path) -> None:
+    async def check(boards: Boards) -> None:
+        async with boards.board("b1") as (nats, _):
+            before = await kept(boards)
+            for rollup in ("all", "sub"):
+                for subject in ("eddy.written.b1.x", "$O.eddy_blobs.C.b1.x", "eddy.gate.b1"):
+                    await nats.publish(subject, b"x", headers={"Nats-Rollup": rollup})
+            await nats.flush()
+            await asyncio.sleep(0.5)
+            assert await kept(boards) == before
+        assert (await PoolBlobs(boards.link).fetch("ada", SHA)).data == DATA
+
+    with_boards(tmp_path, check)
+
+
+def test_a_board_cannot_change_what_is_stored(tmp_path: Path) -> None:
+    """Neither in place of a blob, nor before the tenant stores it; pieces go once they were looked at."""
+
+    async def check(boards: Boards) -> None:
+        blobs, later = PoolBlobs(boards.link), hashlib.sha256(b"later").hexdigest()
+        async with boards.board("b1") as (nats, mine):
+            about = {"job": boards.job.id, "token": boards.job.token}
+            for sha in (SHA, later):
+                pieces = await sent(nats.jetstream(), "b1", b"something else")
+                ask = {**about, "sha256": sha, "pieces": pieces, "bytes": len(b"something else")}
+                if sha == SHA:
+                    await mine._ask("written", **ask)
+                else:
+                    with pytest.raises(EddyError, match="damaged"):
+                        await mine._ask("written", **ask)
+            for wrong in ({"bytes": -1}, {"bytes": 1 << 40}, {"pieces": "b2.x"}, {"sha256": "../x"}, {"bytes": "x"}):
+                pieces = await sent(nats.jetstream(), "b1", b"y")
+                with pytest.raises(EddyError):
+                    await mine._ask("written", **{**about, "sha256": later, "pieces": pieces, "bytes": 1, **wrong})
+            name = await mine.put(boards.job, b"an output")
+            assert (await blobs.fetch("ada", name)).data == b"an output"
+            with pytest.raises(DamagedBlob):
+                await blobs.put("ada", b"x", later)
+            await blobs.put("ada", b"later")
+            assert (await blobs.fetch("ada", later)).data == b"later"
+            assert (await blobs.fetch("ada", SHA)).data == DATA
+
+    with_boards(tmp_path, check)
+
+
+def part(**wrong: Any) -> dict[str, Any]:
+    return {"first": 0, "items": 1, "outputs": {}, "computed": True, "sent_bytes": 0, **wrong}
+
+
+WRONG_COMMITS: tuple[dict[str, Any], ...] = (
+    *({"took_s": took_s} for took_s in (float("nan"), float("inf"), -1.0, 1e300, "x", None)),
+    {"kernel": {"name": 3}}, {"kernel": [1]}, {"part": []}, {"part": 3}, {"token": "x"}, {"job": "*"}, {"job": 1e400},
+    {"part": part(items=0)}, {"part": part(items=1.5)}, {"part": part(items=5)}, {"part": part(first=-1)},
+    {"part": part(outputs={"y": "x"})}, {"part": part(outputs={"y": "0" * 64})}, {"part": part(outputs=[])},
+    {"part": part(sent_bytes=-1)}, {"part": part(computed=[])},
+)  # fmt: skip
+WRONG_WIDTHS: tuple[Any, ...] = (0, -1, 1 << 40, "x", None, [])
+WRONG_ERRORS: tuple[Any, ...] = ([], "x", None, {}, {"code": 3}, {"code": "x", "message": ["y"]})
+
+
+def test_what_makes_no_sense_is_not_kept(tmp_path: Path) -> None:
+    """What a job's board says of it is shown to its tenant, and decides where others are placed."""
+
+    async def check(boards: Boards) -> None:
+        table, number = PoolJobs(boards.link), boards.job.id
+        async with boards.board("b1") as (_, mine):
+            await mine.taken_up(boards.job)
+            before = await table.job(number)
+            good = {"job": number, "token": boards.job.token, "part": part(), "took_s": 1.0, "kernel": None}
+            for wrong in WRONG_COMMITS:
+                with pytest.raises(EddyError):
+                    await mine._ask("committed", **{**good, **wrong})
+            for wrong_error in WRONG_ERRORS:
+                with pytest.raises(EddyError):
+                    await mine._ask("failed", job=number, token=boards.job.token, error=wrong_error)
+            for sent_wrong in ({"bytes": -1}, {"took_s": float("nan")}, {"given_bps": 1e300}):
+                told = {"bytes": 1, "took_s": 1.0, "given_bps": 0.0, **sent_wrong}
+                with pytest.raises(EddyError):
+                    await mine._ask("sent", job=number, token=boards.job.token, **told)
+            assert await table.job(number) == before
+            assert (await mine.committed(boards.job, part(), 1.0, None)).done == 1
+            with pytest.raises(EddyError, match="other outputs"):
+                await mine.committed(boards.job, part(first=1, outputs={"x": SHA}), 1.0, None)
+            error = {"code": "x", "cause": "", "message": "", "more": 1}
+            shown = job_shown(await mine.failed(boards.job, error), lambda told: told)
+            assert shown.error is not None
+
+    with_boards(tmp_path, check)
+
+
+def test_a_board_that_lies_of_itself_keeps_no_head_from_placing(tmp_path: Path) -> None:
+    lies: tuple[dict[str, Any], ...] = (
+        *({"width": width} for width in WRONG_WIDTHS),
+        *({"link_bps": bps} for bps in (-1.0, float("nan"), float("inf"), 1e300, "fast")),
+        {"kind": []}, {"kind": "x" * 10_000}, {"applications": [["a"]]}, {"applications": 3}, {"running": ["x"]},
+        {"running": [-1]}, {"load": -1}, {"slots": "x"}, {"session": {}}, {"modules": [{}]}, {"kernels": {}},
+    )  # fmt: skip
+
+    def said(**wrong: Any) -> bytes:
+        return json.dumps({**dataclasses.asdict(FACTS), "name": "b2", **wrong}).encode()
+
+    async def placed(boards: Boards) -> PoolJob:
+        table = PoolJobs(boards.link)
+        job = await table.submit("ada", {"application": "a", "batch": 1})
+        deadline = asyncio.get_running_loop().time() + 20
+        while not (now := await table.job(job.id)).board:
+            assert asyncio.get_running_loop().time() < deadline
+            await asyncio.sleep(0.05)
+        return now
+
+    async def check(boards: Boards) -> None:
+        async with boards.board("b1") as (_, mine), boards.board("b2") as (nats, other):
+            await mine.join(dataclasses.replace(FACTS, width=8))
+            for lie in lies:
+                await nats.publish("$KV.eddy_leases.b2", said(**lie))
+                with pytest.raises(EddyError):
+                    await other._ask("join", board=json.loads(said(**lie)))
+            await nats.flush()
+            await mine.renew(dataclasses.replace(FACTS, width=8))
+            assert (await placed(boards)).board == "b1"
+            assert "b2" not in boards.lead.mirror.boards
+            await nats.publish("$KV.eddy_leases.b2", said(of_a_later_release=1, market={"of": "another"}))
+            await mine.join(dataclasses.replace(FACTS, width=1))
+            await other._ask("join", board=json.loads(said(of_a_later_release=1)))
+            await placed(boards)
+            assert boards.lead.mirror.boards["b2"].market == {}
+            assert boards.lead.mirror.alive("b2")
+
+    with_boards(tmp_path, check)
+
+
+def test_a_board_that_floods_keeps_no_other_from_being_answered(tmp_path: Path) -> None:
+    async def check(boards: Boards) -> None:
+        async with boards.board("b1") as (nats, mine), boards.board("b2") as (_, other):
+            await mine.join(FACTS)
+            for _ in range(20):
+                for _ in range(500):
+                    await nats.publish("eddy.gate.b1", b'{"what": "mine"}', reply="_INBOX.b1.x.y")
+                await nats.flush()
+                assert await other.mine() == []
+            deadline = asyncio.get_running_loop().time() + 20
+            while True:
+                try:
+                    assert await mine.mine() == [boards.job.id]
+                    break
+                except NatsTimeout:
+                    assert asyncio.get_running_loop().time() < deadline
+
+    with_boards(tmp_path, check)
