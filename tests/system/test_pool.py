@@ -100,10 +100,18 @@ def test_the_client_needs_not_know(pool: Pool) -> None:
         ada.transport.json("GET", "/v1/pool")
     with pytest.raises(InvalidRequest, match="after"):
         grace.submit("image_compression", order.inputs, after=[job.id])
-    with pytest.raises(InvalidRequest, match="try jobs out"):
-        ada.transport.json("POST", "/v1/jobs?dry_run=true", body={"application": "image_compression"})
+    before = ada.jobs()
+    trial = ada.dry_run("image_compression", order.inputs)
+    assert (trial["admitted"], trial["batch"], trial["pool"], trial["loads"]) == (True, 4, "pipeline", [])
+    assert trial["estimate"]["known"]
+    assert 0 <= trial["estimate"]["start_p50_s"] < trial["estimate"]["end_p50_s"] <= trial["estimate"]["end_p90_s"]
+    assert trial["slot_seconds"] > 0
+    with pytest.raises(InvalidRequest):
+        ada.transport.json("POST", "/v1/jobs?dry_run=true", body={"application": "image_compression", "batch": 0})
+    assert ada.jobs() == before, "nothing of it is kept"
     long = photograph("ada", 3, 0, 15).submit(ada)
     until(lambda: long.refresh().state == "running")
+    until(lambda: long.refresh().data["estimate"] is not None or long.data["ended_s"] is not None)
     assert ada.cancel(long.id)["state"] == "cancelled"
     last = photograph("ada", 3, 3, 5)
     done = last.submit(ada)

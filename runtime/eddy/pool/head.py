@@ -18,6 +18,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from eddy.api import problems
 from eddy.api.bodies import JsonRoute
 from eddy.api.bodies_base import IDEMPOTENCY_KEY
+from eddy.api.estimates import DryRun
 from eddy.api.explained import Explained
 from eddy.api.job_filters import ListQuery, cursor_of
 from eddy.api.metrics import Measured, Metrics
@@ -39,21 +40,24 @@ from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
 from eddy.pool.credentials import PoolUnreachable
 from eddy.pool.figures import PoolFigures
+from eddy.pool.forecast import Forecasts
 from eddy.pool.gate import Gate
 from eddy.pool.head_parts import Caller, HeadParts, Number, Operator, Parts
 from eddy.pool.lead import Lead
 from eddy.pool.link import AWAY, Link, steadily
 from eddy.pool.records import SUCCEEDED, JobPart, PoolJob
 from eddy.pool.rounds import WeightRounds
-from eddy.pool.shown import explained, explanation, job_shown
+from eddy.pool.shown import explained, explanation, job_shown, trial_shown
 from eddy.pool.submitting import admitted, requests_of, visible
 from eddy.pool.table import PoolJobs
-from eddy.pool.tenants import PoolTenants
+from eddy.pool.tenants import PoolTenant, PoolTenants
 from eddy.store.numbers import Numbers
 from eddy.web import dashboard
 
 LOOK_S = 0.05
 """Between two looks at a record that somebody waits for."""
+NOT_SUBMITTED = (1 << 63) - 1
+"""Number of a job that is tried out: behind all others of its tenant."""
 PATIENCE_S = 20.0
 """Wall seconds that the next part of an output may take; clients wait 30 s for bytes."""
 
@@ -110,6 +114,7 @@ def create_head(
         PoolBlobs(link),
         PoolTenants(link),
         rounds,
+        Forecasts(lead.seen),
         Bounds(lead.mirror.jobs),
         numbers,
         metrics,
@@ -209,8 +214,10 @@ async def fetch_blob(sha256: str, parts: Parts, caller: Caller) -> Response:
 # -- jobs ---------------------------------------------------------------------------------------------------------
 
 
-def _shown(parts: HeadParts, job: PoolJob) -> Job:
-    return job_shown(job, parts.numbers.job.told)
+def _shown(parts: HeadParts, job: PoolJob, caller: PoolTenant | None = None) -> Job:
+    """The job object; with what is expected of it, for a caller."""
+    estimate = None if caller is None else parts.forecasts.of(job, caller.admin)
+    return job_shown(job, parts.numbers.job.told, estimate)
 
 
 @router.post("/jobs", status_code=202)
@@ -223,14 +230,26 @@ async def submit(
     dry_run: bool = False,
 ) -> Any:
     """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job."""
-    if dry_run:
-        message = "A pool does not try jobs out; ask a board, or submit it: `eddy pool explain` says what was expected."
-        raise InvalidRequest(message, field="dry_run", allowed=[False])
     (request,), key = await requests_of(parts, caller, [body]), idempotency_key or ""
+    if dry_run:
+        return JSONResponse((await _tried(parts, caller, request)).model_dump(mode="json"))
     kept = await admitted(parts, caller, [request], key, lambda: parts.table.submit(caller.id, request, key))
     shown = _shown(parts, kept)
     response.headers["Location"] = shown.links["self"]
     return shown
+
+
+async def _tried(parts: HeadParts, caller: PoolTenant, request: dict[str, Any]) -> DryRun:
+    """What a submission would be; nothing of it is kept.
+
+    Raises:
+        InvalidRequest: The tenant may not ask for this priority.
+        QuotaExceeded: It would have more jobs than it may.
+    """
+    with parts.bounds.within(await parts.tenants.get(caller.id), int(request["priority"])):
+        job = PoolJob(NOT_SUBMITTED, caller.id, request, time.time())
+        estimate, takes_s = parts.forecasts.trial(job, caller.admin)
+        return trial_shown(job, estimate, takes_s)
 
 
 @router.get("/jobs")
@@ -244,7 +263,7 @@ async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: 
     places = mirror.index.page(wanted, query.after(numbers), limit + 1)
     jobs = await asyncio.gather(*(parts.table.job(number) for _, number in places[:limit]))
     following = cursor_of(places[limit - 1], numbers) if len(places) > limit else None
-    return {"jobs": [_shown(parts, job) for job in jobs], "next": following}
+    return {"jobs": [_shown(parts, job, caller) for job in jobs], "next": following}
 
 
 @router.get("/jobs/{number}")
@@ -261,7 +280,7 @@ async def show_job(
     while not job.ended and time.monotonic() < deadline and while_state in (None, job.state):
         await asyncio.sleep(LOOK_S)
         job = await parts.table.job(job.id)
-    return _shown(parts, job)
+    return _shown(parts, job, caller)
 
 
 @router.delete("/jobs/{number}", status_code=202)
@@ -301,7 +320,8 @@ async def output(number: Number, name: str, parts: Parts, caller: Caller) -> Res
 @router.get("/jobs/{number}/explain")
 async def explain_job(number: Number, parts: Parts, caller: Caller) -> Explained:
     """Where a job's time went and what it waits for, as a board tells it."""
-    return explanation(await visible(parts, caller, number), number, time.time())
+    job = await visible(parts, caller, number)
+    return explanation(job, number, time.time(), parts.forecasts.of(job, caller.admin))
 
 
 @router.get("/pool/jobs/{number}/explain")

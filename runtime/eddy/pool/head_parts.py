@@ -16,6 +16,7 @@ from eddy.api.sessions import HEADER, Sessions
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
+from eddy.pool.forecast import Forecasts
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link
 from eddy.pool.rounds import WeightRounds
@@ -35,6 +36,7 @@ class HeadParts:
     blobs: PoolBlobs
     tenants: PoolTenants
     rounds: WeightRounds
+    forecasts: Forecasts
     bounds: Bounds
     numbers: Numbers
     metrics: Metrics

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 import structlog
@@ -96,6 +96,9 @@ class Lead:
             _log.warning("the pool is away", error=repr(failure))
         except EddyError as error:
             _log.error("placing failed", code=error.code, error=error.message)
+        except Exception:
+            # One job or board that breaks a decision must not keep a head from the rest of its work for ever.
+            _log.exception("placing failed")
 
     async def _take_back(self) -> None:
         """From boards whose lease is over; a head that has just begun gives every board a lease's time to be heard."""
@@ -110,6 +113,10 @@ class Lead:
         for job, error in self._standing().failing:
             await self._changed(job, lambda it, error=error: it.stopped(error, self._table.now()))  # type: ignore[misc]
 
+    def seen(self) -> PoolView:
+        """The pool as it is now, without sizes of inputs."""
+        return self._view(self._standing().ready)
+
     def _standing(self) -> Standing:
         jobs = sorted(self.mirror.jobs.values(), key=lambda job: job.id)
         return standing((job for job in jobs if not job.ended), self.mirror.failed, self._table.now())
@@ -118,6 +125,9 @@ class Lead:
         """The pool as a decision sees it now."""
         waiting = self._standing().ready
         await self._measure(waiting)
+        return self._view(waiting)
+
+    def _view(self, waiting: Sequence[PoolJob]) -> PoolView:
         mirror = self.mirror
         there = {name: frozenset(has) for name, has in mirror.there.items()}
         given = [job for job in sorted(mirror.jobs.values(), key=lambda job: job.id) if job.board and not job.ended]

@@ -80,7 +80,7 @@ def overview(parts: HeadParts, caller: PoolTenant) -> PoolOverview:
         policy=parts.lead.policy,
         slots=[],
         counts=dict(sum(by_tenant.values(), Counter[str]())),
-        jobs=[job_shown(job, told) for job in under_way[:JOBS]],
+        jobs=[job_shown(job, told, parts.forecasts.of(job, caller.admin)) for job in under_way[:JOBS]],
         ended=[job_shown(job, told) for job in ended],
         spans=[],
         faults={},

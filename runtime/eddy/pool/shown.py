@@ -6,17 +6,19 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+from eddy.api.estimates import DryRun, ExpectedTimes
 from eddy.api.explained import Explained, Spent, WaitShown
 from eddy.api.schemas import Cancellation, Job, JobArrayPlace, JobError, Kernel, Progress, Waiting
 from eddy.api.tenant_submissions import QuotaSubmission
 from eddy.core.jobs import JobState
+from eddy.core.slots import Pool
 from eddy.pool.records import CANCELLED, PLACED, QUEUED, SUCCEEDED, PoolJob
 from eddy.pool.tenants import PoolTenant
 
 NS = 1e9
 
 
-def job_shown(job: PoolJob, told: Callable[[int], int]) -> Job:
+def job_shown(job: PoolJob, told: Callable[[int], int], estimate: ExpectedTimes | None = None) -> Job:
     """The job object, with numbers of jobs as they are told. Its times are wall seconds since its arrival at the pool:
     boards have clocks of their own."""
     number = told(job.id)
@@ -50,6 +52,7 @@ def job_shown(job: PoolJob, told: Callable[[int], int]) -> Job:
         reuses=0,
         preemptions=len(job.moves),
         progress=Progress(done=job.done, total=job.batch),
+        estimate=estimate,
         error=JobError(**{"task": None, "item": None, **job.error}) if job.error else None,
         kernel=Kernel.model_validate(job.kernel) if job.kernel else None,
         outputs={name: f"{here}/outputs/{quote(name)}" for name in names},
@@ -105,13 +108,14 @@ def quota_shown(tenant: PoolTenant) -> dict[str, Any]:
     return {**dict.fromkeys(QuotaSubmission.model_fields), **bounds}
 
 
-def explanation(job: PoolJob, number: int, now_unix_s: float) -> Explained:
+def explanation(job: PoolJob, number: int, now_unix_s: float, estimate: ExpectedTimes | None) -> Explained:
     """A job explained as a board does it, as far as a pool knows: what happened in slots is its boards' matter.
 
     Args:
         job: It.
         number: What it is told as.
         now_unix_s: Wall time.
+        estimate: Its start and end, where they can be told.
     """
     at_s = (now_unix_s if job.ended_unix_s is None else job.ended_unix_s) - job.submitted_unix_s
     life_ns = max(round(NS * at_s), 0)
@@ -138,7 +142,7 @@ def explanation(job: PoolJob, number: int, now_unix_s: float) -> Explained:
         items_ns=ran_ns,
         preempted=[],
         would_help=[],
-        estimate=None,
+        estimate=estimate,
         words=[*words, *([wait.words] if wait else [])],
     )
 
@@ -151,3 +155,24 @@ def _waits(job: PoolJob) -> WaitShown:
     if job.state == PLACED:
         return WaitShown(cause="inputs", words=f"It waits for its inputs, or its turn, on board {job.board}.")
     return WaitShown(cause="items", words=f"{job.done} of {job.batch} items are committed; board {job.board} runs it.")
+
+
+def trial_shown(job: PoolJob, estimate: ExpectedTimes | None, takes_s: float) -> DryRun:
+    """What a submission would be, as a board shows it; its slots and cores are told by boards.
+
+    Args:
+        job: It, not submitted.
+        estimate: Its start and end in seconds from now; None where no board that is there can run it.
+        takes_s: Seconds it would take there.
+    """
+    kernel = bool(job.request.get("kernel"))
+    return DryRun(
+        admitted=True,
+        application="" if kernel else job.work,
+        batch=job.batch,
+        pool=(Pool.GPU if kernel else Pool.PIPELINE).value,
+        slot_seconds=takes_s,
+        core_seconds=None if kernel else 0.0,
+        loads=[],
+        estimate=estimate,
+    )
