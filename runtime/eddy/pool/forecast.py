@@ -44,7 +44,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedJob:
     """What is expected of a job.
 
     Attributes:
@@ -79,14 +79,14 @@ class Expected:
         )
 
 
-def forecast(view: PoolView, now_unix_s: float) -> dict[int, Expected]:
+def forecast(view: PoolView, now_unix_s: float) -> dict[int, ExpectedJob]:
     """What is expected of jobs on boards and of the first that wait, by number.
 
     Args:
         view: The pool.
         now_unix_s: Wall time.
     """
-    found: dict[int, Expected] = {}
+    found: dict[int, ExpectedJob] = {}
     free = _Free()
     has: dict[str, list[PoolJob]] = {}
     for job in view.given:
@@ -98,7 +98,7 @@ def forecast(view: PoolView, now_unix_s: float) -> dict[int, Expected]:
             takes = _left(job, board, view.estimates, now_unix_s)
             end = begin.after(takes)
             started = job.started_unix_s is not None
-            found[job.id] = Expected(None if started else begin, end, _known(job, view.estimates))
+            found[job.id] = ExpectedJob(None if started else begin, end, _known(job, view.estimates))
             heapq.heappush(ready, (end.mean_s, end.variance))
         if not board.drained:
             free.add(board, ready)
@@ -110,7 +110,7 @@ def forecast(view: PoolView, now_unix_s: float) -> dict[int, Expected]:
         own[job.tenant] = own.get(job.tenant, 0) + 1
         begin, end = given
         start = begin if job.started_unix_s is None else None
-        found[job.id] = Expected(start, end, _known(job, view.estimates), place, own[job.tenant])
+        found[job.id] = ExpectedJob(start, end, _known(job, view.estimates), place, own[job.tenant])
     return found
 
 
@@ -175,7 +175,7 @@ class Forecasts:
     ) -> None:
         self._view, self._now, self._clock = view, now, clock
         self._made_s, self._made_unix_s = float("-inf"), 0.0
-        self._found: Mapping[int, Expected] = {}
+        self._found: Mapping[int, ExpectedJob] = {}
 
     def of(self, job: PoolJob, everyone: bool) -> ExpectedTimes | None:
         """What is expected of a job, in seconds since its arrival; None where nothing can be told.

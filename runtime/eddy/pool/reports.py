@@ -24,13 +24,13 @@ MOST_WIDTH = 1024
 Name = Annotated[str, Field(max_length=200)]
 
 
-class Said(BaseModel):
+class SaidByBoard(BaseModel):
     """Something a board says."""
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False, frozen=True)
 
 
-class SaidBoard(Said):
+class SaidBoard(SaidByBoard):
     """`eddy.pool.records.PoolBoard`, without its market."""
 
     kind: Name
@@ -46,7 +46,7 @@ class SaidBoard(Said):
     load: int = Field(default=0, ge=0)
 
 
-class SaidPart(Said):
+class SaidPart(SaidByBoard):
     """A part that a board has run."""
 
     first: int = Field(ge=0)
@@ -63,7 +63,7 @@ def _of_this_release(kernel: Any) -> Any:
     )
 
 
-class SaidCommit(Said):
+class SaidCommit(SaidByBoard):
     """A part, how long it took, and what the board said of its kernel."""
 
     part: SaidPart
@@ -71,7 +71,7 @@ class SaidCommit(Said):
     kernel: Annotated[Kernel | None, BeforeValidator(_of_this_release)] = None
 
 
-class SaidError(Said):
+class SaidError(SaidByBoard):
     """Why a job failed on a board."""
 
     code: Name
@@ -79,7 +79,7 @@ class SaidError(Said):
     message: str = Field(default="", max_length=10_000)
 
 
-class SaidTransfer(Said):
+class SaidTransfer(SaidByBoard):
     """Inputs that a board fetched."""
 
     bytes: int = Field(ge=0, le=MOST_BYTES)
@@ -87,7 +87,7 @@ class SaidTransfer(Said):
     given_bps: float = Field(ge=0, le=MOST_BPS)
 
 
-class ReportedTenant(Said):
+class ReportedTenant(SaidByBoard):
     """What a board's market says to a tenant, and the cores it had and was promised since the report before."""
 
     me: MarketMe
@@ -95,7 +95,7 @@ class ReportedTenant(Said):
     promised: float = Field(ge=0)
 
 
-class MarketReport(Said):
+class MarketReport(SaidByBoard):
     """`eddy.pool.local_board.LocalBoard.market`."""
 
     epoch: int
