@@ -66,6 +66,10 @@ _log = logging.getLogger(__name__)
 FOREVER = float("inf")
 ROUNDED_S = 1e-9
 """Nearer than this to the time that was waited for, it has come: a sum with the board's offset is rounded."""
+BOARD_STEPS = 8
+"""Steps that wait for the board after one that was only for what came, where the board's time, which may pass only
+where it is waited for, stood still. Or a crowd that submits would hold all work up, and have most decisions made for
+itself alone; what comes meanwhile is dealt with in these steps too, together with what the board says."""
 
 
 class BoardRestarted(EddyError):
@@ -121,9 +125,10 @@ class Engine:
         self.intake = Intake(store, (*kinds, compiled, ApplicationJobs(admission)), policies, self, priced)
         self.buffers = JobBuffers(board)
         self.now_s = 0.0
-        self._stood = False
-        """Whether the last step was for what came, and the board's time, which may pass only where it is waited for,
-        stood still: then the next one waits, whatever has come. Or a crowd that submits would hold all work up."""
+        self.waited = 0.0, 0.0
+        """Board seconds that passed in the last step while it waited for the board, and wall seconds that took."""
+        self._owed = 0
+        """Steps that will wait for the board, whatever has come; see `BOARD_STEPS`."""
         self.status: tuple[SlotStatus, ...] = ()
         self._computes = True
         self.description: BoardDescription
@@ -252,16 +257,22 @@ class Engine:
             StorageFailed: Something cannot be kept; call `start` again.
         """
         self._holding.look()
-        before_s, waits = self.now_s, not self._pending or (self._stood and self.machine.busy)
+        before_s, waits = self.now_s, not self._pending or (self._owed > 0 and self.machine.busy)
         until_s = min(before_s + quantum_s, self._wake_s()) if waits else before_s
+        began_s = time.monotonic()
         found = self.board.wait(until_s - self.offset_s, self.seen)
+        took_s = time.monotonic() - began_s
         events = sorted((e for e in found if e.seq > self.seen), key=lambda event: event.seq)
         if any(event.cause is Cause.BOARD_RESTARTED for event in events):
             raise BoardRestarted("the board restarted: slots are closed and jobs continue after their last results")
         self.now_s = self.board.now_s() + self.offset_s
         if 0 < until_s - self.now_s < ROUNDED_S:
             self.now_s = until_s
-        self._stood = not waits and self.now_s <= before_s
+        self.waited = (self.now_s - before_s if waits else 0.0), took_s
+        if waits:
+            self._owed = max(0, self._owed - 1)
+        elif self.now_s <= before_s:
+            self._owed = BOARD_STEPS
         inputs = self._inputs(events)
         self.buffers.sweep()
         if inputs or events:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from eddy.board.port import Cause
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
+from eddy.core.slots import Pool
 from eddy.hypervisor.draining import Draining
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.machine_state import MachineState
@@ -40,12 +41,14 @@ class Reports:
     """Processes what happened, one input after the other.
 
     Args:
-        books: Where.
+        state: Where.
     """
 
     def __init__(self, state: MachineState) -> None:
         self.state = state
         self.draining = Draining(state)
+        self._read_last: tuple[str, Pool, float] | None = None
+        """For which application images were read ahead last, and when."""
 
     def take(self, message: Input) -> None:
         """Book one input."""
@@ -114,7 +117,10 @@ class Reports:
         if message.ready_s is not None:
             job.times.ready(message.ready_s)
         self.state.add(job)
-        self.state.read_ahead(self.state.images.of_application(job.spec.application, job.spec.pool, self.state.now_s))
+        wanted = job.spec.application.label, job.spec.pool, self.state.now_s
+        if wanted != self._read_last:  # of many that come at once and are alike, the first one has them read
+            self._read_last = wanted
+            self.state.read_ahead(self.state.images.of_application(job.spec.application, *wanted[1:]))
 
     def _allocated(self, number: int) -> None:
         job = self.state.jobs.get(number)

@@ -16,20 +16,15 @@ from eddy.hypervisor.engine import BoardRestarted, Engine
 from eddy.hypervisor.followers import Followers
 from eddy.hypervisor.giving_way import GivingWay
 from eddy.hypervisor.preparing import LOOK_S
+from eddy.hypervisor.quantum import Quantum
 from eddy.hypervisor.watch import PROBE_S, BoardWatch
 from eddy.store import Store
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
-FIRST_QUANTUM_S = 1e-3
-"""Board seconds of the first wait; then it is fitted to the board."""
-SHORT_WALL_S, LONG_WALL_S = 0.01, 0.05
-"""A wait without events should take between these wall seconds: long enough to cost nothing, short enough that a
-request does not wait for it."""
 TURN_S = 0.05
 """Wall seconds after which the event loop has its say: whether to end, and who is to be told."""
-LEAST_QUANTUM_S, MOST_QUANTUM_S = 1e-6, 1e6
 RETRY_S = 0.5
 """Wall seconds between attempts to reach a board that is away, and before going on after an unforeseen error."""
 SAY_AGAIN_S = 60.0
@@ -58,7 +53,7 @@ class Turning:
         self._crowded, self._giving_way = crowded, GivingWay()
         self._limiter = anyio.CapacityLimiter(1)
         self._wake = anyio.Event()
-        self._quantum_s = FIRST_QUANTUM_S
+        self._quantum = Quantum()
         self._stalled = "", 0.0
         """What the log was last told of jobs that get no slot, and until when that is enough."""
 
@@ -164,14 +159,9 @@ class Turning:
                 return
 
     def _step(self) -> None:
-        """One step; the next quantum is fitted to what this one took."""
-        began_s = time.monotonic()
-        happened = self._engine.step(self._quantum_s)
-        took_s = time.monotonic() - began_s
-        if took_s > LONG_WALL_S:
-            self._quantum_s = max(self._quantum_s / 2, LEAST_QUANTUM_S)
-        elif took_s < SHORT_WALL_S and not happened:
-            self._quantum_s = min(self._quantum_s * 2, MOST_QUANTUM_S)
+        """One step; the next quantum is fitted to how long this one waited for the board."""
+        self._engine.step(self._quantum.at_s)
+        self._quantum.fit(*self._engine.waited)
 
     def _tell(self, started: bool) -> None:
         """Wake those who follow a job to which something happened; all, where it is not known to which."""
