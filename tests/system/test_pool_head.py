@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,46 @@ def test_bounds_count_every_job_of_an_array(pool: Pool) -> None:
     told = CliRunner().invoke(app, ["quota", "--url", head.url, "--key", pool.keys["ada"]])
     assert told.exit_code == 0, told.output
     assert "4" in told.output
+
+
+def at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
+    """What so many calls at once answer, or raise."""
+
+    def caught(place: int) -> Any:
+        try:
+            return call(place)
+        except EddyError as error:
+            return error
+
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(caught, range(count)))
+
+
+def test_two_heads_that_are_asked_at_once(pool: Pool) -> None:
+    """Together they accept no more than a tenant may have, and one key names one job wherever it is used first."""
+    heads = pool.head("a"), pool.head("b")
+    pool.tenant(heads[0])
+    pool.operator(heads[0]).change_tenant("ada", max_jobs=7)
+    ada = [pool.client(head, pool.keys["ada"]) for head in heads]
+    found = at_once(24, lambda place: posted(ada[place % 2], {"application": APP}, path="/v1/jobs"))
+    assert sum(isinstance(each, QuotaExceeded) for each in found) == 17, found
+    jobs = {each["id"] for each in found if isinstance(each, dict)}
+    assert len(jobs) == 7
+    ada[0].cancel(min(jobs))
+    found = at_once(12, lambda place: posted(ada[place % 2], {"job": {"application": APP}, "each": labelled(1)}))
+    assert sum(isinstance(each, dict) for each in found) == 1, found
+    pool.operator(heads[1]).change_tenant("ada", max_jobs=500)
+    body = {"job": {"application": APP}, "each": labelled(9)}
+    arrays = at_once(12, lambda place: posted(ada[place % 2], body, "array"))
+    singles = at_once(12, lambda place: posted(ada[place % 2], {"application": APP}, "job", "/v1/jobs"))
+    assert len({each["id"] for each in arrays}) == len({each["id"] for each in singles}) == 1
+    assert len(pages(ada[1], 500, array=arrays[0]["id"])) == 9
+    others = at_once(
+        12, lambda place: posted(ada[place % 2], {"application": APP, "batch": 1 + place % 3}, "k", "/v1/jobs")
+    )
+    kept = {each["id"] for each in others if isinstance(each, dict)}
+    assert len(kept) == 1
+    assert all(isinstance(each, (dict, Conflict)) for each in others)
 
 
 def test_a_browser_logs_in_at_one_head_alone(pool: Pool) -> None:

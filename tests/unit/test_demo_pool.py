@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eddy.cli.demo_pool import BOARDS, VICTIM, PoolReport, _job, orders
-from eddy.cli.demo_pool_picture import draw, lanes
+from eddy.cli.pool_picture import Mark, draw, lanes
 
 PARTS = [
     {"job": 1, "tenant": "ada", "board": "rtl-1", "first": 0, "items": 2, "start_s": 0.0, "end_s": 1.0},
@@ -47,5 +47,5 @@ def test_one_wrong_result_makes_the_report_wrong(tmp_path: Path) -> None:
 
 
 def test_the_picture_is_drawn(tmp_path: Path) -> None:
-    draw(PARTS, ["rtl-1", "model-1"], {"board": "model-1", "at_s": 1.5}, tmp_path / "out" / "pool.png")
+    draw(PARTS, ["rtl-1", "model-1"], [Mark("model-1", 1.5, "killed")], tmp_path / "out" / "pool.png")
     assert (tmp_path / "out" / "pool.png").stat().st_size > 5000

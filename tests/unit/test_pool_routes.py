@@ -15,6 +15,7 @@ from eddy.pool import (
     operator_routes,
     overview_routes,
     session_routes,
+    timeline_routes,
 )
 from fastapi import APIRouter
 from fastapi.dependencies.models import Dependant
@@ -60,6 +61,7 @@ HEADS_OWN = {
     "POST /v1/pool/rebalance",
     "PUT /v1/pool/boards/{}",
     "GET /v1/pool/jobs/{}/explain",
+    "GET /v1/pool/timeline",
 }
 
 
@@ -94,7 +96,7 @@ HEAD = routes(
             part.router
             for part in (
                 *(account_routes, array_routes, event_routes, market_routes, operator_routes, overview_routes),
-                session_routes,
+                *(session_routes, timeline_routes),
             )
         ),
     ]

@@ -9,15 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.market.across import bids_across, filled
 from eddy.policy.place import METHODS
-from eddy.pool.bounds import Bounds
 from eddy.pool.estimates import Estimates
 from eddy.pool.placing import PoolView, by_weight, decide
 from eddy.pool.records import PoolBoard, PoolJob
 from eddy.pool.shares import BoardUse, TenantUse, market_over, weights_by_board
-from eddy.pool.tenants import PoolTenant
 from highspy import Highs, HighsVarType
 
 INF = math.inf
@@ -194,17 +191,6 @@ def test_of_a_tenant_the_first_goes_first_and_a_higher_priority_before_all() -> 
     assert [each.id for each in by_weight(jobs, [], {})] == [4, 1, 2, 3]
     assert [each.id for each in by_weight(jobs, [job(9, "ada", board="x")] * 3, {"ada": 10.0})] == [4, 1, 2, 3]
     assert [each.id for each in by_weight(jobs[:3], [job(9, "ada", board="x")] * 3, {})] == [3, 1, 2]
-
-
-def test_bounds_hold_over_all_boards() -> None:
-    jobs = {1: job(1, "ada", board="b1"), 2: job(2, "ada", board="b2"), 3: job(3, "grace")}
-    bounds, ada = Bounds(jobs), PoolTenant("ada", max_jobs=3, max_priority=3)
-    with bounds.within(ada, 3), pytest.raises(QuotaExceeded, match="bound is 3"), bounds.within(ada, 1):
-        pass
-    with bounds.within(ada, 1):
-        pass
-    with pytest.raises(InvalidRequest, match="at most 3"), bounds.within(ada, 9):
-        pass
 
 
 def test_the_market_over_boards_is_the_sum_of_theirs() -> None:

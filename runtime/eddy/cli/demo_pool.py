@@ -19,8 +19,8 @@ from typing import Any
 from eddy_sim.models import build_models
 
 from eddy.cli.demo_plan import Order, photograph
-from eddy.cli.demo_pool_picture import draw
 from eddy.cli.demo_run import matches, modules_of
+from eddy.cli.pool_picture import Mark, draw
 from eddy.cli.serve import bitstreams_folder
 from eddy.client import Client, Job
 from eddy.core.errors import BoardUnreachable
@@ -116,7 +116,7 @@ def run(profile: str, data: Path, out: Path, say: Say, progress: Say) -> PoolRep
         parts += [_part(part, entry, order, began_s) for part in entry["parts"]]
     picture = out / "pool.png"
     killed = {"board": VICTIM, "at_s": killed_s}
-    draw(parts, [*BOARDS], killed, picture)
+    draw(parts, [*BOARDS], [Mark(VICTIM, killed_s, "killed")], picture)
     good = all(job["verified"] and job["once"] for job in shown)
     say("every result is right, and every item counted once" if good else "a result is WRONG")
     return PoolReport(shown, parts, killed, took_s, picture)

@@ -230,6 +230,34 @@ def explain(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False)
         print(f"taken from {move['from']} with {move['done']} items committed: {move['because']}")
 
 
+@app.command()
+def timeline(
+    last_s: Annotated[int, typer.Option("--last", min=1, max=7 * 86_400, help="Wall seconds to look back.")] = 3600,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE", help="Draw it: .png, .svg or .pdf.")
+    ] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Write it for Perfetto.")] = None,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """What every board did: a line each, a picture, or a trace for Perfetto. A tenant sees its own jobs."""
+    from eddy.cli import pool_timeline
+
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        found = client.transport.json("GET", "/v1/pool/timeline", params={"last_s": last_s})
+    if picture is not None:
+        pool_timeline.write_picture(found, picture)
+        say(f"drawn: {picture}")
+    if trace is not None:
+        pool_timeline.write_trace(found, trace)
+        say(f"written: {trace}; open it at https://ui.perfetto.dev")
+    if as_json:
+        print_json(found)
+    else:
+        print("\n".join(pool_timeline.lines(found)) or "no board has joined")
+
+
 def _change(board: str, because: str, url: str, key: str, as_json: bool) -> None:
     with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.transport.json("PUT", f"/v1/pool/boards/{board}", body={"because": because})

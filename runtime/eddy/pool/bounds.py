@@ -1,48 +1,135 @@
-"""Bounds of tenants over the whole pool, checked where a job is submitted."""
+"""Bounds of tenants over the whole pool, checked where a job is submitted, by whatever head.
+
+A head that is about to accept jobs of a tenant with a bound *claims* them first, in an entry of the tenant's that is
+changed only from the revision it was read at. What others have claimed counts as what is there, so two heads that are
+asked at once do not both accept the last job.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections import Counter
-from collections.abc import Iterator, Mapping
+import json
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+
+from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.core.jobs import PRIORITIES
-from eddy.pool.records import PoolJob
+from eddy.pool.link import AWAY, Link
+from eddy.pool.mirror import Mirror
 from eddy.pool.tenants import PoolTenant
+
+CLAIMS = "claims."
+"""What entries of claims begin with, in the bucket of keys, which heads alone may read."""
+CLAIMED_S = 30.0
+"""A claim counts for so long at most: its head may have been killed."""
+CLEARED_S = 2.0
+"""Wall seconds to wait for claims of others, where they alone are why there is no room: most are jobs by then, or have
+been refused."""
+Claims = dict[str, tuple[int, float]]
+"""Number of jobs and wall time of each claim."""
 
 
 class Bounds:
-    """One head's checks. It counts the jobs it has heard of and those it is about to accept; of two heads each may
-    accept what the other has not heard of yet.
+    """One head's checks.
 
     Args:
-        jobs: Those that have not ended, as this head knows them.
+        link: The pool.
+        mirror: What this head knows of its jobs.
+        now: Wall time, seconds since 1970.
     """
 
-    def __init__(self, jobs: Mapping[int, PoolJob]) -> None:
-        self._jobs = jobs
-        self._accepting: Counter[str] = Counter()
+    def __init__(self, link: Link, mirror: Mirror, now: Callable[[], float] = time.time) -> None:
+        self._link, self._mirror, self._now = link, mirror, now
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    @contextlib.contextmanager
-    def within(self, tenant: PoolTenant, priority: int, jobs: int = 1) -> Iterator[None]:
+    async def check(self, tenant: PoolTenant, priority: int, jobs: int = 1) -> None:
+        """See that a tenant may submit jobs now.
+
+        Raises:
+            InvalidRequest: The tenant may not ask for this priority.
+            QuotaExceeded: It would have more jobs than it may.
+        """
+        _check_priority(tenant, priority)
+        if tenant.max_jobs is not None:
+            await self._mirror.caught_up()
+            if (has := self._has(tenant)) + jobs > tenant.max_jobs:
+                raise _no_room(tenant.max_jobs, has, jobs)
+
+    @contextlib.asynccontextmanager
+    async def within(self, tenant: PoolTenant, priority: int, jobs: int = 1) -> AsyncIterator[None]:
         """Accept jobs inside the block.
 
         Raises:
             InvalidRequest: The tenant may not ask for this priority.
             QuotaExceeded: It would have more jobs than it may.
         """
-        if priority > tenant.max_priority:
-            message = f"Your jobs have a priority of at most {tenant.max_priority}."
-            allowed = [each for each in PRIORITIES if each <= tenant.max_priority]
-            raise InvalidRequest(message, field="priority", asked=priority, allowed=allowed)
-        if tenant.max_jobs is not None:
-            has = sum(job.tenant == tenant.id for job in self._jobs.values()) + self._accepting[tenant.id]
-            if has + jobs > tenant.max_jobs:
-                message = f"You have {has} jobs that have not ended, over all boards; the bound is {tenant.max_jobs}."
-                raise QuotaExceeded(message, limit=tenant.max_jobs, asked=has + jobs)
-        self._accepting[tenant.id] += jobs
+        _check_priority(tenant, priority)
+        if tenant.max_jobs is None:
+            yield
+            return
+        claim = secrets.token_hex(8)
+        async with self._turns[tenant.id]:
+            await self._claim(tenant, tenant.max_jobs, claim, jobs)
         try:
             yield
         finally:
-            self._accepting[tenant.id] -= jobs
+            with contextlib.suppress(*AWAY):
+                await self._give_up(tenant.id, claim)
+
+    async def _claim(self, tenant: PoolTenant, bound: int, claim: str, jobs: int) -> None:
+        """Claim jobs of a tenant; what is claimed no more when the claims are read is a job by then, or nothing."""
+        deadline = time.monotonic() + CLEARED_S
+        while True:
+            claims, revision = await self._read(tenant.id)
+            await self._mirror.caught_up()
+            has, claimed = self._has(tenant), sum(count for count, _ in claims.values())
+            if has + claimed + jobs <= bound:
+                if await self._write(tenant.id, {**claims, claim: (jobs, self._now())}, revision):
+                    return
+            elif has + jobs > bound or time.monotonic() > deadline:
+                raise _no_room(bound, has + claimed, jobs)
+            else:
+                await asyncio.sleep(0.02)
+
+    async def _give_up(self, tenant: str, claim: str) -> None:
+        while True:
+            claims, revision = await self._read(tenant)
+            if claims.pop(claim, None) is None or await self._write(tenant, claims, revision):
+                return
+
+    async def _read(self, tenant: str) -> tuple[Claims, int]:
+        try:
+            entry = await self._link.keys.get(f"{CLAIMS}{tenant}")
+        except KeyNotFoundError:
+            return {}, 0
+        now_s = self._now()
+        kept = {name: (int(count), float(at_s)) for name, (count, at_s) in json.loads(entry.value or b"{}").items()}
+        return {name: each for name, each in kept.items() if abs(now_s - each[1]) < CLAIMED_S}, int(entry.revision or 0)
+
+    async def _write(self, tenant: str, claims: Claims, revision: int) -> bool:
+        """Keep claims; false where another head changed them since they were read."""
+        try:
+            await self._link.keys.update(f"{CLAIMS}{tenant}", json.dumps(claims).encode(), last=revision)
+        except KeyWrongLastSequenceError:
+            return False
+        return True
+
+    def _has(self, tenant: PoolTenant) -> int:
+        return sum(job.tenant == tenant.id for job in self._mirror.jobs.values())
+
+
+def _check_priority(tenant: PoolTenant, priority: int) -> None:
+    if priority > tenant.max_priority:
+        message = f"Your jobs have a priority of at most {tenant.max_priority}."
+        allowed = [each for each in PRIORITIES if each <= tenant.max_priority]
+        raise InvalidRequest(message, field="priority", asked=priority, allowed=allowed)
+
+
+def _no_room(bound: int, has: int, jobs: int) -> QuotaExceeded:
+    message = f"You have {has} jobs that have not ended, over all boards; the bound is {bound}."
+    return QuotaExceeded(message, limit=bound, asked=has + jobs)

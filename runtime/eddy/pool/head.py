@@ -35,6 +35,7 @@ from eddy.pool import (
     operator_routes,
     overview_routes,
     session_routes,
+    timeline_routes,
 )
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
@@ -115,7 +116,7 @@ def create_head(
         PoolTenants(link),
         rounds,
         Forecasts(lead.seen),
-        Bounds(lead.mirror.jobs),
+        Bounds(link, lead.mirror),
         numbers,
         metrics,
         max_blob_bytes,
@@ -134,6 +135,7 @@ def create_head(
     app.include_router(event_routes.router)
     app.include_router(session_routes.router)
     app.include_router(account_routes.router)
+    app.include_router(timeline_routes.router)
     app.include_router(open_router)
     dashboard.install(app)
     return app
@@ -246,10 +248,9 @@ async def _tried(parts: HeadParts, caller: PoolTenant, request: dict[str, Any]) 
         InvalidRequest: The tenant may not ask for this priority.
         QuotaExceeded: It would have more jobs than it may.
     """
-    with parts.bounds.within(await parts.tenants.get(caller.id), int(request["priority"])):
-        job = PoolJob(NOT_SUBMITTED, caller.id, request, time.time())
-        estimate, takes_s = parts.forecasts.trial(job, caller.admin)
-        return trial_shown(job, estimate, takes_s)
+    await parts.bounds.check(await parts.tenants.get(caller.id), int(request["priority"]))
+    job = PoolJob(NOT_SUBMITTED, caller.id, request, time.time())
+    return trial_shown(job, *parts.forecasts.trial(job, caller.admin))
 
 
 @router.get("/jobs")

@@ -96,7 +96,7 @@ async def admitted(
     """
     tenant = await parts.tenants.get(caller.id)
     try:
-        with parts.bounds.within(tenant, int(requests[0]["priority"]), len(requests)):
+        async with parts.bounds.within(tenant, int(requests[0]["priority"]), len(requests)):
             return await submit()
     except (InvalidRequest, QuotaExceeded):
         if not (key and await parts.table.known(caller.id, key)):

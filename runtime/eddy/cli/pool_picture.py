@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
 """One a tenant, told apart also without colour vision.  Source: Okabe and Ito, Color Universal Design, 2008."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that happened to a board.
+
+    Attributes:
+        board: Its name.
+        at_s: When, in seconds from the beginning.
+        text: What.
+    """
+
+    board: str
+    at_s: float
+    text: str
 
 
 def lanes(parts: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -26,14 +42,21 @@ def lanes(parts: Sequence[Mapping[str, Any]]) -> list[int]:
     return found
 
 
-def draw(parts: Sequence[Mapping[str, Any]], boards: Sequence[str], killed: Mapping[str, Any], path: Path) -> None:
+def draw(
+    parts: Sequence[Mapping[str, Any]],
+    boards: Sequence[str],
+    marks: Sequence[Mark],
+    path: Path,
+    times: str = "wall time after the first submission (s)",
+) -> None:
     """Draw parts as bars, boards downwards, wall time to the right.
 
     Args:
         parts: `job`, `tenant`, `board`, `start_s`, `end_s` of each.
         boards: Names, from above.
-        killed: `board` and `at_s`.
+        marks: What happened to boards.
         path: Where to; the format is that of its suffix.
+        times: What the times are.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -44,7 +67,7 @@ def draw(parts: Sequence[Mapping[str, Any]], boards: Sequence[str], killed: Mapp
     figure = Figure(figsize=(11, 1.6 + 1.1 * len(boards)), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    end_s = max(part["end_s"] for part in parts)
+    end_s = max((*(part["end_s"] for part in parts), *(mark.at_s for mark in marks)), default=1.0)
     for row, board in enumerate(boards):
         own = [part for part in parts if part["board"] == board]
         placed = lanes(own)
@@ -56,13 +79,14 @@ def draw(parts: Sequence[Mapping[str, Any]], boards: Sequence[str], killed: Mapp
             if width > 0.025 * end_s:
                 centre: dict[str, Any] = {"ha": "center", "va": "center"}
                 axes.text(left + width / 2, middle, str(part["job"]), color="white", fontsize=7, **centre)
-    row = boards.index(killed["board"])
-    axes.plot([killed["at_s"]] * 2, [row - 0.48, row + 0.48], color="red", linewidth=2)
-    axes.text(killed["at_s"], row, " killed", color="red", va="center", fontsize=9)
+    for mark in marks:
+        row = boards.index(mark.board)
+        axes.plot([mark.at_s] * 2, [row - 0.48, row + 0.48], color="red", linewidth=2)
+        axes.text(mark.at_s, row, f" {mark.text}", color="red", va="center", fontsize=9)
     axes.set_yticks(range(len(boards)), boards)
     axes.set_ylim(len(boards) - 0.45, -0.55)
     axes.set_xlim(0, end_s * 1.02)
-    axes.set_xlabel("wall time after the first submission (s); a bar is a committed part, with its job's number")
+    axes.set_xlabel(f"{times}; a bar is a committed part, with its job's number")
     axes.legend(
         handles=[Patch(color=colours[name], label=name) for name in tenants],
         loc="lower right",
