@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ from contract.fake_fabric import MARK, FakeSlot
 from contract.harness import fake, marking, socketed
 from eddy.board import wire
 from eddy.board.boardd import listen, serve
+from eddy.board.boardd_server import NEWCOMERS
 from eddy.board.journal import Journal, Started
 from eddy.board.port import Cause, EventKind, Launch, SlotPhase
 from eddy.board.pynq import PynqBoard
@@ -165,11 +167,9 @@ def test_a_frame_that_is_no_json_ends_its_connection_alone(tmp_path: Path, text:
     harness = socketed(fake(tmp_path), tmp_path)
     harness.board.release()
     try:
-        with socket.socket(socket.AF_UNIX) as stranger:
-            stranger.settimeout(30)
-            stranger.connect(str(tmp_path / "boardd.sock"))
-            stranger.sendall(wire.LENGTHS.pack(len(text), 0) + text)
-            assert b"invalid-request" in stranger.recv(4096)
+        with hello(tmp_path / "boardd.sock") as client:
+            client.sendall(wire.LENGTHS.pack(len(text), 0) + text)
+            assert b"invalid-request" in client.recv(4096)
         hello(tmp_path / "boardd.sock").close()
     finally:
         harness.close()
@@ -246,6 +246,48 @@ def test_garbage_ends_the_connection_and_nothing_else(tmp_path: Path, data: byte
         assert answer(client) == {}
         client.close()
         assert harness.board.state().next_seq == 0
+    finally:
+        harness.close()
+
+
+def test_whoever_keeps_silent_makes_room_for_who_speaks(tmp_path: Path) -> None:
+    """Hundreds of connections that say nothing, or half a hello, cost a few descriptors and the board nothing."""
+    harness = socketed(fake(tmp_path), tmp_path)
+    path = tmp_path / "boardd.sock"
+    with contextlib.ExitStack() as ending:
+        ending.callback(harness.close)
+        harness.board.release()
+        first = ending.enter_context(hello(path))
+        before = len(os.listdir("/proc/self/fd"))
+        silent = []
+        for number in range(200):
+            stranger = ending.enter_context(socket.socket(socket.AF_UNIX))
+            stranger.connect(str(path))
+            stranger.settimeout(30)
+            with contextlib.suppress(BrokenPipeError):
+                stranger.sendall(wire.LENGTHS.pack(60, 0)[: number % 9])
+            silent.append(stranger)
+        assert silent[0].recv(1) == b"", "the first of them was not let go"
+        # Who has the board keeps it.
+        first.sendall(wire.Frame({"call": "now_s", "args": {}}).encode())
+        assert "result" in answer(first)
+        ours = sum(stranger.fileno() >= 0 for stranger in silent)
+        assert len(os.listdir("/proc/self/fd")) - before - ours <= NEWCOMERS + 2
+        # And no silence keeps the next one out.
+        first.close()
+        ending.enter_context(hello(path))
+
+
+def test_a_stranger_gets_no_memory_to_fill(tmp_path: Path) -> None:
+    harness = socketed(fake(tmp_path), tmp_path)
+    try:
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.settimeout(30)
+            stranger.connect(str(tmp_path / "boardd.sock"))
+            stranger.sendall(wire.LENGTHS.pack(100, wire.CHUNK))
+            error = answer(stranger)["error"]
+            assert isinstance(error, dict)
+            assert error["code"] == "invalid-request"
     finally:
         harness.close()
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import json
+import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from eddy.board import fabric_record
@@ -64,6 +69,31 @@ def test_a_record_is_read_back_and_a_damaged_one_claims_nothing(
     assert FabricRecord(path).kept is None
 
 
+@pytest.mark.parametrize(
+    ("written", "claims"),
+    [
+        ({"since_a_later_release": [1]}, True),
+        ({"overlays": None}, False),
+        ({"configured": "yes"}, False),
+        ({"boot_id": 7}, False),
+        ({"configured_s": "soon"}, False),
+    ],
+)
+def test_a_record_of_another_release_counts_as_far_as_it_says_the_same(
+    tmp_path: Path, written: dict[str, object], claims: bool
+) -> None:
+    whole = {"boot_id": "boot-1", "overlay_sha256": "a" * 64, "configured": True, **written}
+    path = tmp_path / "fabric.json"
+    path.write_text(json.dumps(whole))
+    kept = FabricRecord(path).kept
+    assert (kept is not None) == claims
+    if kept is not None:
+        # It left out what an earlier release did not know.
+        assert kept == Record("boot-1", "a" * 64, configured=True)
+    path.write_text(json.dumps({"overlay_sha256": "a" * 64}))
+    assert FabricRecord(path).kept is None, "a record of no boot"
+
+
 def test_the_last_load_is_found_in_the_kernels_log(tmp_path: Path) -> None:
     log = tmp_path / "kmsg"
     assert last_loaded(log) is None
@@ -94,6 +124,7 @@ def test_a_load_that_is_refused_says_the_errno_and_the_state(tmp_path: Path) -> 
     (tmp_path / "flags").mkdir()
     with pytest.raises(ConfigurationFailed, match=r"EISDIR.*write error"):
         FpgaManager(tmp_path, tmp_path).load_partial(file)
+    assert not (tmp_path / "eddy-partial.bin").exists()
     with pytest.raises(ConfigurationFailed, match="no FPGA manager"):
         FpgaManager(tmp_path / "none", tmp_path).state()
 
@@ -111,3 +142,47 @@ def test_what_is_no_bit_file_is_refused(damage: object) -> None:
     data = bitfile.make(bitfile.Identity("alpha", "0" * 16, "1" * 16, 0, "part"), 2048)
     with pytest.raises(ImageRefused, match=r"\.bit file"):
         to_binary(damage(data))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("number", "hint"), [(errno.ENOSPC, "make room for 2048 bytes"), (errno.EROFS, "alone")])
+def test_a_firmware_folder_that_takes_nothing_is_named_and_the_kernel_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, hint: str
+) -> None:
+    """Full in the middle of the file, or read-only; nothing is left, and what lay there is not loaded in its place."""
+    firmware = tmp_path / "firmware"
+    firmware.mkdir()
+    (firmware / "eddy-partial.bin").write_bytes(b"what a boardd left that lost its power")
+    file = tmp_path / "image.bit"
+    file.write_bytes(bitfile.make(bitfile.Identity("alpha", "0" * 16, "1" * 16, 0, "part"), 2048))
+    opened: Any = Path.open
+
+    class Full(io.BytesIO):
+        def write(self, data: object) -> int:
+            raise OSError(number, os.strerror(number))
+
+    def full(path: Path, mode: str = "r", *rest: object, **more: object) -> object:
+        if path.parent != firmware:
+            return opened(path, mode, *rest, **more)
+        opened(path, mode).close()
+        return Full()
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(ConfigurationFailed, match=hint) as failed:
+        FpgaManager(tmp_path, firmware).load_partial(file)
+    assert failed.value.details["cause"] == "firmware-folder"
+    assert failed.value.details["errno"] == number
+    assert not (tmp_path / "flags").exists()
+    assert list(firmware.iterdir()) == []
+
+
+def test_a_link_in_the_firmware_folder_is_replaced_not_written_through(tmp_path: Path) -> None:
+    manager, firmware, target = tmp_path / "fpga0", tmp_path / "firmware", tmp_path / "somebody's"
+    manager.mkdir()
+    firmware.mkdir()
+    target.write_bytes(b"theirs")
+    (firmware / "eddy-partial.bin").symlink_to(target)
+    file = tmp_path / "image.bit"
+    file.write_bytes(bitfile.make(bitfile.Identity("alpha", "0" * 16, "1" * 16, 0, "part"), 2048))
+    FpgaManager(manager, firmware).load_partial(file)
+    assert target.read_bytes() == b"theirs"
+    assert list(firmware.iterdir()) == []

@@ -23,6 +23,8 @@ from eddy.notify import READY, STOPPING, Notifier
 SOCKET_MODE = 0o660
 SEND_TIMEOUT_S = 5.0
 """Wall time a client may take to read an answer; the loop stands still meanwhile."""
+NEWCOMERS = 16
+"""Connections that have not said hello; with one more, the one that has kept silent longest is closed."""
 TICK_S = 0.005
 """Wall time between looks at a board whose time passes by itself, while no client waits."""
 
@@ -38,7 +40,7 @@ class _Client:
     """
 
     connection: socket.socket
-    decoder: wire.Decoder = field(default_factory=wire.Decoder)
+    decoder: wire.Decoder = field(default_factory=lambda: wire.Decoder(wire.HELLO_LIMITS))
     greeted: bool = False
     waiting: Wait | None = None
 
@@ -133,6 +135,8 @@ class Boardd:
     def _accept(self) -> None:
         connection, _ = self._listener.accept()
         connection.settimeout(SEND_TIMEOUT_S)
+        if len(self._newcomers) == NEWCOMERS:
+            self._drop(next(iter(self._newcomers.values())))
         self._newcomers[connection] = _Client(connection)
         self._selector.register(connection, selectors.EVENT_READ)
 
@@ -185,6 +189,7 @@ class Boardd:
             self._drop(client)
             return
         client.greeted = True
+        client.decoder.limits = wire.LIMITS
         self._newcomers.pop(client.connection, None)
         self._client = client
         hello = {"hello": wire.NAME, "protocol": wire.PROTOCOL, "instance": self._instance, "pid": os.getpid()}

@@ -13,8 +13,9 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from eddy.board.clock import since_boot_s
 from eddy.board.fpga_manager import PARTIAL_NAME
@@ -145,14 +146,31 @@ class FabricRecord:
 
     def _read(self) -> Record | None:
         try:
-            data = json.loads(self._path.read_text(encoding="utf-8"))
-            return Record(**{**data, "overlays": tuple(data["overlays"])})
+            return _parsed(json.loads(self._path.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
             return None  # no record, or a damaged one: nothing is claimed
 
     def _write(self, record: Record) -> None:
         self.kept = record
         write_private(self._path, json.dumps(asdict(record)).encode())
+
+
+def _parsed(data: Any) -> Record:
+    """A record as any release writes it: what this one does not know is left out, what it misses is as at the start.
+
+    Raises:
+        KeyError, TypeError, ValueError: It does not say during which boot which overlay was loaded, or says nonsense.
+    """
+    known = {field.name: data[field.name] for field in fields(Record) if field.name in data}
+    record = Record(**{**known, "overlays": tuple(known.get("overlays", ()))})
+    for field in fields(Record):
+        wanted, found = type(getattr(_EXAMPLE, field.name)), getattr(record, field.name)
+        if type(found) is not wanted:
+            raise TypeError(f"{field.name} is {found!r}")
+    return record
+
+
+_EXAMPLE = Record("", "")
 
 
 def evidence(state: str) -> Evidence:

@@ -9,6 +9,7 @@ Ref: Linux `drivers/fpga/zynqmp-fpga.c`, Xilinx's `fpga-mgr.c` (sysfs `flags`, `
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import struct
@@ -55,29 +56,48 @@ class FpgaManager:
         """Load a partial `.bit`; the rest of the fabric goes on. Nothing says whether its CRC was right.
 
         Raises:
-            ConfigurationFailed: The kernel refused it; says at which step, and its errno.
+            ConfigurationFailed: The kernel refused it, or its folder of images takes none; says the errno.
             ImageRefused: It is no `.bit` file.
         """
         binary = self._firmware / PARTIAL_NAME
         try:
-            binary.write_bytes(to_binary(file.read_bytes()))
+            self._place(binary, to_binary(file.read_bytes()))
             self._put("flags", _PARTIAL_FLAG)
             self._put(_WRITE_STEP, PARTIAL_NAME)
         except OSError as error:
-            name = errno.errorcode.get(error.errno or 0, "?")
             raise ConfigurationFailed(
-                f"the kernel refused the load: {name} ({os.strerror(error.errno or 0)}), FPGA manager:"
-                f" {self.state()}; dmesg says more",
+                f"the kernel refused the load: {_named(error)}, FPGA manager: {self.state()}; dmesg says more",
                 cause="configuration-error",
                 errno=error.errno,
             ) from error
         finally:
+            with contextlib.suppress(OSError):  # what went wrong before says more
+                binary.unlink(missing_ok=True)
+
+    def _place(self, binary: Path, data: bytes) -> None:
+        """Put the image where the kernel looks for it, as a file of its own whatever was left there."""
+        try:
             binary.unlink(missing_ok=True)
+            with binary.open("xb") as file:
+                file.write(data)
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            hint = f"make room for {len(data)} bytes there" if full else "the kernel takes images from there alone"
+            raise ConfigurationFailed(
+                f"{self._firmware} does not take the image: {_named(error)}; {hint}",
+                cause="firmware-folder",
+                errno=error.errno,
+            ) from error
 
     def _put(self, attribute: str, text: str) -> None:
         # Not buffered: a buffered file writes again while it is closed after an error, which would be another load.
         with (self._manager / attribute).open("wb", buffering=0) as file:
             file.write(text.encode("ascii"))
+
+
+def _named(error: OSError) -> str:
+    number = error.errno or 0
+    return f"{errno.errorcode.get(number, '?')} ({os.strerror(number)})"
 
 
 def to_binary(data: bytes) -> bytes:

@@ -41,7 +41,10 @@ _LOCAL = frozenset({"release"})
 """Calls of the port that concern the caller's own end: a client that leaves must not close the slots of the next."""
 LENGTHS = struct.Struct(">II")
 """Of a frame: its JSON's, and its payload's."""
-_LIMITS = (4 << 20, CHUNK)
+LIMITS = (4 << 20, CHUNK)
+"""Longest JSON and payload of a frame."""
+HELLO_LIMITS = (4096, 0)
+"""The same of the first one: whoever has not said hello gets no memory to fill."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,14 @@ class Frame:
 
 
 class Decoder:
-    """Turns a stream of bytes into frames."""
+    """Turns a stream of bytes into frames.
 
-    def __init__(self) -> None:
+    Args:
+        limits: Longest JSON and payload it takes; `limits` may be changed between frames.
+    """
+
+    def __init__(self, limits: tuple[int, int] = LIMITS) -> None:
+        self.limits = limits
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> None:
@@ -76,8 +84,10 @@ class Decoder:
         if len(self._buffer) < LENGTHS.size:
             return None
         lengths = LENGTHS.unpack_from(self._buffer)
-        if any(length > limit for length, limit in zip(lengths, _LIMITS, strict=True)):
-            raise InvalidRequest(f"a frame of {sum(lengths)} bytes is too long", field="frame", allowed=sum(_LIMITS))
+        if any(length > limit for length, limit in zip(lengths, self.limits, strict=True)):
+            raise InvalidRequest(
+                f"a frame of {sum(lengths)} bytes is too long", field="frame", allowed=sum(self.limits)
+            )
         middle = LENGTHS.size + lengths[0]
         end = middle + lengths[1]
         if len(self._buffer) < end:
