@@ -88,6 +88,20 @@ def test_policies_without_prices_and_those_with_a_past() -> None:
     assert "goes by what happened before" in rounds["words"][-1]
 
 
+@pytest.mark.parametrize("policy", ["hsm_fair", "eddy_slowdown_qos"])
+def test_what_a_policy_would_say_without_its_memory_is_not_told_as_an_answer(policy: str) -> None:
+    """These move cores step by step; begun anew they would share evenly, which is nobody's doubled weight."""
+    loop = loop_with(policy)
+    assert loop.now is not None
+    fresh = explanation_of(loop, "a")["doubled"]
+    assert [share["pes"] for share in fresh["shares"]] == pytest.approx([4 * 2 / 7, 8 * 2 / 6])
+    moved = loop.now.decision.shares * [[1.5, 0.7], [1.0, 1.0], [0.5, 0.0]]
+    loop.now = replace(loop.now, decision=replace(loop.now.decision, shares=moved))
+    found = explanation_of(loop, "a")
+    assert found["doubled"] is None
+    assert "goes by what happened before" in found["words"][-1]
+
+
 async def test_the_answer_has_nothing_of_another_tenant(server: Any) -> None:
     server.hypervisor.price = live_loop()
     async with server.client() as client:

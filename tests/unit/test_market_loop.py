@@ -149,6 +149,20 @@ def test_a_policy_is_shown_what_the_profile_names_where_it_names_any() -> None:
     assert [other.name for other in watcher.views[-1].alternatives] == ["CFG1"]
 
 
+def test_the_fabric_begins_with_a_configuration_that_the_profile_names() -> None:
+    """The preferred cluster of every slot, `wide`, is none of them together."""
+    named = {"CFG1": {1: "plain", 2: "missing"}, "CFG2": {1: "plain", 2: "narrow"}, "CFG3": {1: "narrow", 2: "plain"}}
+    for modules, wanted in ((("", ""), "CFG2"), (("narrow", ""), "CFG3"), (("wide", "wide"), "CFG2")):
+        loop, slots = made(Watcher(), configurations=named)
+        slots[0].module, slots[1].module = modules
+        loop.arrived("a", spread(), 0.0)
+        loop.refresh(0.0, slots, FITS, {"a"})
+        assert loop.offers.wanted == named[wanted]
+    loop, slots = made(Watcher(), configurations={"CFG1": named["CFG1"]})
+    loop.refresh(0.0, slots, FITS, {"a"})
+    assert loop.offers.wanted == {}, "no image for a slot of the only one: as if none were named"
+
+
 def test_a_change_whose_image_is_gone_is_not_waited_for() -> None:
     watcher = Watcher()
     loop, slots = made(watcher)

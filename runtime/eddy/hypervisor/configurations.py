@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -40,6 +40,16 @@ class ConfigurationOffers:
         self._kinds, self.named, self._estimates, self._every_s = kinds, named, estimates, every_s
         self.wanted: dict[int, str] = {}
         self._looked_s = 0.0
+
+    def begin(self, slots: Iterable[MachineSlot], fits: Mapping[str, Mapping[int, str]]) -> None:
+        """Where configurations are named and none is in force yet, the one that takes the fewest loads is; of those the
+        first that is named. Slot by slot the preferred clusters might be none that the fabric may hold together."""
+        if self.wanted or not self.named:
+            return
+        held = {slot.index: slot.module for slot in slots}
+        whole = self._whole(held, fits)
+        if whole:
+            self.wanted = min(whole, key=lambda each: sum(held[slot] != module for slot, module in each.items()))
 
     def module_of(self, slot: MachineSlot, fits: Mapping[str, Mapping[int, str]]) -> str:
         """What a slot holds, or is going to hold."""
@@ -89,10 +99,13 @@ class ConfigurationOffers:
     ) -> list[dict[int, str]]:
         """What else the slots could hold: named configurations with all their images, or what images there are."""
         if self.named:
-            indices = {slot.index for slot in slots}
-            named = (dict(held) for held in self.named.values() if set(held) == indices and held != modules)
-            return [h for h in named if all(m in self._kinds and s in fits.get(m, {}) for s, m in h.items())]
+            return [each for each in self._whole([slot.index for slot in slots], fits) if each != modules]
         return _combinations({s.index: [m for m in self._kinds if s.index in fits.get(m, {})] for s in slots}, modules)
+
+    def _whole(self, slots: Collection[int], fits: Mapping[str, Mapping[int, str]]) -> list[dict[int, str]]:
+        """Named configurations of these slots that have all their images."""
+        named = (dict(each) for each in self.named.values() if set(each) == set(slots))
+        return [h for h in named if all(m in self._kinds and s in fits.get(m, {}) for s, m in h.items())]
 
 
 def _combinations(choices: Mapping[int, list[str]], now: Mapping[int, str]) -> list[dict[int, str]]:

@@ -18,7 +18,7 @@ from eddy.hypervisor.market_history import Epoch
 from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.market_report import worth
 from eddy.policy.price import POLICIES, ROUNDS
-from eddy.policy.price.view import Floats, entitled
+from eddy.policy.price.view import Floats, PriceDecision, entitled
 
 _NONE = 5e-4
 """PEs that are called none."""
@@ -67,13 +67,19 @@ def _clusters(epoch: Epoch, tenant: str) -> list[dict[str, Any]]:
 
 
 def _doubled(epoch: Epoch, tenant: str) -> dict[str, Any] | None:
-    """The policy's answer with twice the weight; None where it goes by what happened before, and not by one view."""
+    """The policy's answer with twice the weight; None where it goes by what happened before, and not by one view.
+
+    That it does shows where it is asked again with the weights as they are and does not say what it said.
+    """
     if epoch.policy in ROUNDS or epoch.policy not in POLICIES:
         return None
-    policy, row, here = POLICIES[epoch.policy](), epoch.view.tenants.index(tenant), epoch.view.present
+    row, here = epoch.view.tenants.index(tenant), epoch.view.present
     weights = epoch.view.weights.copy()
+    said = _asked_again(epoch, weights)
+    if not np.allclose(said.shares[row], epoch.decision.shares[row], rtol=0, atol=_NONE):
+        return None
     weights[row] *= 2
-    found = policy.decide(replace(epoch.view, weights=weights, alternatives=(), memory=policy.initial()))
+    found = _asked_again(epoch, weights)
     shares = found.shares[row]
     return {
         "weight": float(weights[row]),
@@ -83,6 +89,12 @@ def _doubled(epoch: Epoch, tenant: str) -> dict[str, Any] | None:
             for c, cluster in enumerate(here.clusters)
         ],
     }
+
+
+def _asked_again(epoch: Epoch, weights: Floats) -> PriceDecision:
+    """What the policy of an epoch says of its view with these weights, knowing nothing of before."""
+    policy = POLICIES[epoch.policy]()
+    return policy.decide(replace(epoch.view, weights=weights, alternatives=(), memory=policy.initial()))
 
 
 def _words(epoch: Epoch, tenant: str, clusters: Sequence[dict[str, Any]], doubled: dict[str, Any] | None) -> list[str]:

@@ -223,6 +223,7 @@ class PriceLoop:
         gone = {tenant for tenant, at_s in self._absent_s.items() if at_s <= now_s}
         present = sorted((known | set(tenants)) - gone)
         held = tuple(slot for slot in slots if slot.index in self.accounts)
+        self.offers.begin(held, fits)
         changed = set(present) != known or self._clusters_changed(held, fits)
         changed = self._kernels_changed(running, now_s) or changed
         if not (changed or now_s >= self.next_s):
