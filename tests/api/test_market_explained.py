@@ -90,7 +90,7 @@ def test_policies_without_prices_and_those_with_a_past() -> None:
 
 @pytest.mark.parametrize("policy", ["hsm_fair", "eddy_slowdown_qos"])
 def test_what_a_policy_would_say_without_its_memory_is_not_told_as_an_answer(policy: str) -> None:
-    """These move cores step by step; beginning from nothing they would share evenly, which is nobody's doubled weight."""
+    """These move cores step by step; beginning from nothing they share evenly, which is nobody's doubled weight."""
     loop = loop_with(policy)
     assert loop.now is not None
     fresh = explanation_of(loop, "a")["doubled"]
