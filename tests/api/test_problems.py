@@ -102,6 +102,8 @@ async def test_what_is_not_there_is_not_found(server: Any) -> None:
         check(await client.delete(f"/v1/blobs/{'0' * 64}"), 404, "not-found")
         check(await client.get("/v1/nothing"), 404, "not-found")
         check(await client.get("/nothing"), 404, "not-found")
+        for path in ("/v1/jobs/", "/v1/blobs/", "/healthz/"):
+            check(await client.get(path, headers={"Host": "elsewhere.example"}), 404, "not-found")
 
 
 async def test_methods_that_do_not_fit(server: Any) -> None:

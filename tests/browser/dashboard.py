@@ -24,6 +24,12 @@ LABELS_INSIDE = """[...document.querySelectorAll("#timeline .label")].every((lab
   return text.left >= bar.left && text.right <= bar.right;
 })"""
 
+ALL_IN_SIGHT = """(() => {
+  const place = document.getElementById("timeline");
+  const right = Math.max(...[...place.querySelectorAll("text")].map((text) => text.getBoundingClientRect().right));
+  return place.scrollWidth <= place.clientWidth && right <= place.getBoundingClientRect().right + 1;
+})()"""
+
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
@@ -75,6 +81,7 @@ def test_two_tenants_and_the_operator_see_their_own(browser: Browser, server: Se
         expect(page.locator("#viewer")).to_have_text(name)
         expect(page.locator("#tenants-section")).to_be_hidden()
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "wider than a phone"
+        assert page.evaluate(ALL_IN_SIGHT), "a phone shows a part of it"
         page.screenshot(path=OUT / f"{name}.png", full_page=True)
         assert said == []
     page, said = opened(browser, server, operator_key(server), viewport={"width": 1200, "height": 800})
@@ -134,7 +141,7 @@ def test_the_operator_drains_a_slot_and_puts_a_policy_in_force(browser: Browser,
     drain.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Undrain slot 1")).to_be_visible()
-    expect(page.locator("#drained")).to_contain_text("Slot 1: drained on the dashboard")
+    expect(page.locator("#drained")).to_contain_text("Slot 1 is drained: drained on the dashboard")
     expect(page.locator("#operate-said")).to_contain_text("Nothing new is placed in slot 1")
     page.get_by_label("Dispatch policy", exact=True).select_option("nimblock")
     page.get_by_role("button", name="Put dispatch policy in force").click()
@@ -142,6 +149,9 @@ def test_the_operator_drains_a_slot_and_puts_a_policy_in_force(browser: Browser,
     for table in ("#slots", "#operate"):
         fits = f"(e => e.scrollWidth <= e.clientWidth)(document.querySelector('{table}'))"
         assert page.evaluate(fits), f"{table} is cut off"
+    expect(page.locator("#audit")).to_contain_text("set-policy", timeout=3_000)  # sooner than it is asked for by itself
+    expect(page.locator("#quota")).to_contain_text("1 TiB")
+    expect(page.locator("#market")).not_to_contain_text("speedup")  # no cluster has any
     page.screenshot(path=OUT / "operate.png", full_page=True)
     with Client(server.url, operator_key(server)) as client:
         assert client.policy_in_force()["policy"] == "nimblock"

@@ -168,6 +168,20 @@ def test_tables_stay_within_80_columns_whatever_they_hold(capsys: pytest.Capture
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
+def test_a_long_text_goes_on_below_and_the_other_columns_stay_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = [
+        output.Column("When (UTC)", "when"),
+        output.Column("Who", "who"),
+        output.Column("With", "with", folds=True),
+    ]
+    said = " ".join(f"fact{number} {number}" for number in range(40))
+    output.table("", columns, [{"when": "11-26 23:27:59", "who": "operator", "with": said}])
+    first, *more = capsys.readouterr().out.splitlines()[2:]
+    assert first.split()[:3] == ["11-26", "23:27:59", "operator"]
+    assert all(f"fact{number} " in " ".join([first, *more]) + " " for number in range(40))
+    assert max(map(len, [first, *more])) <= 80
+
+
 @pytest.mark.parametrize(
     ("text", "seen"),
     [

@@ -118,6 +118,7 @@ def create_app(
             group.cancel_scope.cancel()
 
     app = FastAPIOffline(title="Eddy", version="1", description=DESCRIPTION, lifespan=lifespan, redoc_url=None)
+    app.router.redirect_slashes = False  # nobody is sent, with a key, to what the request says this host is called
     app.state.context = context
     app.state.metrics = Metrics(Figures(context))
     problems.install(app)

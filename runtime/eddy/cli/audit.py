@@ -41,14 +41,16 @@ def audit(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJso
         Column("When (UTC)", "when"),
         Column("Who", "actor"),
         Column("Action", "action"),
-        Column("With", "with"),
+        Column("With", "with", folds=True),
     )
     table("", columns, [{**entry, "when": _when(entry), "with": _facts(entry["facts"])} for entry in found])
 
 
 def _facts(facts: dict[str, Any]) -> str:
     return ", ".join(
-        f"{name} {value if isinstance(value, str) else json.dumps(value)}" for name, value in facts.items()
+        f"{name} {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in facts.items()
+        if value != ""
     )
 
 

@@ -149,11 +149,13 @@ def _allowed(error: EddyError) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its title, the key of its value, and whether it lines up on the right."""
+    """A column of a table: its title, the key of its value, whether it lines up on the right, and whether it goes on in
+    further lines where there is no room: then the others keep theirs."""
 
     title: str
     key: str
     right: bool = False
+    folds: bool = False
 
 
 def seconds(value: Any) -> str:
@@ -198,7 +200,12 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any
     )
     drawn.show_edge, drawn.pad_edge = False, False
     for column in columns:
-        drawn.add_column(column.title, justify="right" if column.right else "left", overflow="ellipsis", no_wrap=True)
+        drawn.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            overflow="fold" if column.folds else "ellipsis",
+            no_wrap=not column.folds,
+        )
     for row in rows:
         drawn.add_row(*(Text(_cell(row.get(column.key))) for column in columns))
     console.print(drawn)

@@ -1,7 +1,7 @@
 // What was had, what may be had, and who changed what: asked for every ten seconds, and drawn where it changed.
 
 import * as api from "./api.js";
-import { duration, element, share, table } from "./format.js";
+import { bytes, duration, element, share, table } from "./format.js";
 
 const PERIOD_MS = 10_000, DAYS = 7, ENTRIES = 12;
 const at = (id) => document.getElementById(id);
@@ -47,7 +47,6 @@ function usage(state, used) {
 }
 
 function quota(may) {
-  const bytes = (size) => size >= 1 << 20 ? `${(size / (1 << 20)).toFixed(1)} MiB` : `${(size / 1024).toFixed(1)} KiB`;
   const each = String, limits = may.quota;
   const rows = [
     ["Jobs under way", may.jobs, limits.max_jobs, each],

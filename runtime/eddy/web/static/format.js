@@ -27,6 +27,12 @@ export function duration(seconds) {
   return size < 7200 ? `${(seconds / 60).toFixed(1)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 
+export function bytes(size) {
+  let unit = 0;
+  for (; size >= 1024 && unit < 4; unit += 1) size /= 1024;
+  return `${Number(unit ? size.toPrecision(3) : size)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}`;
+}
+
 // Source of the colours: Okabe and Ito, Color Universal Design, 2008; told apart also without colour vision.
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#A8487D", "#8F6B00", "#3277A8", "#7F6000"];
 const known = new Map();

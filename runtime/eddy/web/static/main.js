@@ -12,7 +12,8 @@ const at = (id) => document.getElementById(id);
 let timer = 0, drawn = "";
 
 function draw(state, market) {
-  const text = JSON.stringify([state, market]);
+  const width = at("timeline").clientWidth || 1000;
+  const text = JSON.stringify([state, market, width]);
   if (text === drawn) return;
   drawn = text;
   const focused = document.activeElement?.getAttribute("aria-label");
@@ -28,9 +29,9 @@ function draw(state, market) {
   at("timeline-section").hidden = at("slots-section").hidden = at("usage-section").hidden = pool;
   at("boards-section").hidden = !pool;
   if (pool) {
-    at("boards").replaceChildren(boards(state, refresh));
+    at("boards").replaceChildren(boards(state));
   } else {
-    at("timeline").replaceChildren(timeline(state));
+    at("timeline").replaceChildren(timeline(state, width));
     at("legend").replaceChildren(...legend(state));
     at("slots").replaceChildren(slots(state));
   }
@@ -39,7 +40,7 @@ function draw(state, market) {
   at("metrics").hidden = !state.operator;
   if (state.operator) {
     if (pool) drainedBoards(state);
-    else policies(at("operate"), state, market, refresh);
+    else policies(at("operate"), state, market, changed);
   }
   at("jobs").replaceChildren(list(state.jobs, state.operator, "No job is under way.", refresh, true));
   at("ended").replaceChildren(list(state.ended, state.operator, "No job has ended yet.", refresh));
@@ -53,7 +54,7 @@ function draw(state, market) {
   if (focused && document.activeElement === document.body) document.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
 }
 
-function boards(state, refresh) {
+function boards(state) {
   const rate = (bps) => (bps ? `${(bps / 1e6).toPrecision(3)} Mbit/s` : "-");
   return table("", [
     { title: "Board", of: (board) => board.board },
@@ -64,7 +65,7 @@ function boards(state, refresh) {
     { title: "Jobs", of: (board) => board.jobs.join(", ") || "-" },
     ...(state.operator ? [
       { title: "Modules", of: (board) => board.modules.join(", ") || "-" },
-      { title: "", of: (board) => drainBoardButton(board, refresh) },
+      { title: "", of: (board) => drainBoardButton(board, changed) },
     ] : []),
   ], state.boards, "No board has joined yet.");
 }
@@ -78,7 +79,7 @@ function slots(state) {
     { title: "Module", of: (slot) => slot.module || "-" },
     { title: "Tenant", of: (slot) => slot.tenant || "-" },
     { title: "Job, item", number: true, of: (slot) => [slot.job ?? "-", slot.item].filter((each) => each !== null).join(", ") },
-    ...(state.operator ? [{ title: "", of: (slot) => drainButton(slot, refresh) }] : []),
+    ...(state.operator ? [{ title: "", of: (slot) => drainButton(slot, changed) }] : []),
   ], state.slots, "The board has not answered yet.");
 }
 
@@ -103,6 +104,7 @@ function prices(market) {
   const place = (each) => (each.board === undefined ? String(each.slot) : `${each.board}, ${each.slot}`);
   const mine = new Map((market.me?.shares || []).map((share) => [place(share), share]));
   const me = market.me || {};
+  const shown = market.clusters.length || me.parallel_fraction !== null && me.parallel_fraction !== undefined;
   return [
     table(`Policy ${market.price_policy}, epoch ${market.epoch}`, [
       { title: market.me?.boards ? "Board, slot" : "Slot", number: true, of: place },
@@ -112,9 +114,15 @@ function prices(market) {
       { title: "My cores", number: true, of: (cluster) => number(mine.get(place(cluster))?.pes) },
       { title: "Core-seconds", number: true, of: (cluster) => number(mine.get(place(cluster))?.core_seconds) },
     ], market.clusters, "No cluster is loaded."),
-    element("p", { class: "quiet" }, `Weight ${number(me.weight)}; F ${number(me.parallel_fraction)}; speedup promised `
-      + `${number(me.promised_speedup)}, modelled ${number(me.modelled_speedup)}, measured ${number(me.measured_speedup)}`),
+    shown ? element("p", { class: "quiet" }, `Weight ${number(me.weight)}; F ${number(me.parallel_fraction)}; speedup promised `
+      + `${number(me.promised_speedup)}, modelled ${number(me.modelled_speedup)}, measured ${number(me.measured_speedup)}`) : "",
   ];
+}
+
+// What somebody changed here is in the accounts, too.
+function changed() {
+  forgetAccounts();
+  return refresh();
 }
 
 async function refresh() {

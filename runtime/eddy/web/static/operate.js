@@ -86,7 +86,7 @@ function keep(name, value) {
 }
 
 function why(slot) {
-  const id = `drained-${slot.slot}`, text = `Slot ${slot.slot}: ${slot.drained_because}`;
+  const id = `drained-${slot.slot}`, text = `Slot ${slot.slot} is drained: ${slot.drained_because}`;
   const line = document.getElementById(id) || element("li", { id });
   if (line.textContent !== text) line.textContent = text;
   document.getElementById("drained").append(line);

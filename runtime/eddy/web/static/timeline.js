@@ -2,22 +2,23 @@
 
 import { colour, drawing, duration, element } from "./format.js";
 
-const WIDTH = 1000, ROW = 34, LEFT = 62, TOP = 6, AXIS = 22, LETTER = 7.2;
+const ROW = 34, LEFT = 62, TOP = 6, AXIS = 22, LETTER = 7.2;
 
-export function timeline(state) {
+// As wide as its place: on a phone it is as much time in fewer pixels.
+export function timeline(state, width) {
   const spans = state.spans;
   const end = Math.max(state.now_s, ...spans.map((span) => span.end_s), 0);
   const start = spans.length ? Math.min(...spans.map((span) => span.start_s)) : 0;
-  const scale = (WIDTH - LEFT) / Math.max(end - start, 1e-9);
+  const scale = (width - LEFT) / Math.max(end - start, 1e-9);
   const height = TOP + ROW * state.slots.length + AXIS;
   const x = (time) => LEFT + (time - start) * scale;
   const picture = drawing("svg", {
-    viewBox: `0 0 ${WIDTH} ${height}`, role: "img",
+    viewBox: `0 0 ${width} ${height}`, role: "img",
     "aria-label": `${spans.length} loads and items in ${state.slots.length} slots over ${duration(end - start)} of board time`,
   }, hatch());
   state.slots.forEach((slot, row) => {
     const y = TOP + row * ROW;
-    picture.append(drawing("rect", { class: "track", x: LEFT, y: y + 3, width: WIDTH - LEFT, height: ROW - 6 }));
+    picture.append(drawing("rect", { class: "track", x: LEFT, y: y + 3, width: width - LEFT, height: ROW - 6 }));
     const name = drawing("text", { x: 0, y: y + ROW / 2 + 4 });
     name.append(`slot ${slot.slot}`);
     picture.append(name);
