@@ -14,7 +14,7 @@ from nats.js import JetStreamContext
 
 from eddy.core.errors import Conflict, EddyError, NotFound
 from eddy.pool.blobs import Fetched, WaitingBlob, received, sent
-from eddy.pool.credentials import PoolUnreachable
+from eddy.pool.credentials import PoolReplaced, PoolUnreachable
 from eddy.pool.gate import GATE
 from eddy.pool.link import WORK
 from eddy.pool.records import Fenced, PoolBoard, PoolJob
@@ -36,6 +36,7 @@ class AskingBoard:
     def __init__(self, nats: Nats, board: str) -> None:
         self._nats, self.board = nats, board
         self._js: JetStreamContext = nats.jetstream(timeout=5.0)
+        self._renewed = 0
 
     async def _ask(self, what: str, **details: Any) -> Any:
         return await self._asked(ANSWER_S, {"what": what, **details})
@@ -64,8 +65,15 @@ class AskingBoard:
         return PoolBoard.decode(json.dumps(await self._ask("join", board=asdict(board))).encode())
 
     async def renew(self, now: PoolBoard) -> None:
-        """Renew the lease."""
-        await self._js.publish(f"$KV.eddy_leases.{self.board}", now.encode())
+        """Renew the lease.
+
+        Raises:
+            PoolReplaced: The servers count from the beginning again: what they kept is gone, this board's queue too.
+        """
+        kept = await self._js.publish(f"$KV.eddy_leases.{self.board}", now.encode())
+        if kept.seq <= self._renewed:
+            raise PoolReplaced("The pool's servers came back without what they kept.")
+        self._renewed = kept.seq
 
     async def give_up(self) -> None:
         """End the lease: this board leaves."""

@@ -38,6 +38,10 @@ class PoolUnreachable(EddyError):
     code = "pool-unreachable"
 
 
+class PoolReplaced(PoolUnreachable):
+    """The servers keep another pool, or none, since this began."""
+
+
 class UserKey:
     """A user's key pair.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 
-from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
+from nats.js.errors import BucketNotFoundError, KeyNotFoundError, KeyWrongLastSequenceError, NotFoundError
 
 from eddy.core.numbering import Numbering
 from eddy.pool.link import EVENTS, Link
@@ -28,6 +28,14 @@ async def numbers_of(link: Link) -> Numbers:
     except KeyWrongLastSequenceError:  # of two heads that begin at once, the first one's holds
         made = (await link.keys.get(ENTRY)).value or b"{}"
     return _read(made)
+
+
+async def identity(link: Link) -> bytes:
+    """What tells this pool from one that its servers keep later; empty where they keep none."""
+    try:
+        return (await link.keys.get(ENTRY)).value or b""
+    except (BucketNotFoundError, KeyNotFoundError, NotFoundError):
+        return b""
 
 
 def _read(data: bytes | None) -> Numbers:

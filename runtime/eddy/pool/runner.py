@@ -93,7 +93,8 @@ class JobRun:
     async def _computed(self, first: int, items: int) -> tuple[dict[str, str], dict[str, Any]]:
         """Run items on the board; answers their outputs, which are in the pool by then, and the board's job."""
         client = await self._board.client(self.job.tenant)
-        key = f"pool-{self.job.id}-{self.token}-{first}-{items}"
+        # Numbers begin again where the pool's store was emptied; the time tells those jobs apart.
+        key = f"pool-{self.job.id}-{self.job.submitted_unix_s:.6f}-{self.token}-{first}-{items}"
         number = await self._board.submit(client, self.job, first, items, key)
         try:
             ended = await self._ended(client, number)

@@ -18,12 +18,16 @@ from eddy.core.errors import Conflict, InvalidRequest
 from eddy.files import write_private
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.place import METHODS
+from eddy.pool.credentials import PoolReplaced
 from eddy.pool.head import create_head
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link, opened, steadily
-from eddy.pool.naming import numbers_of
+from eddy.pool.naming import identity, numbers_of
 from eddy.pool.placing import LINK_BPS
 from eddy.pool.tenants import OPERATOR, PoolTenant, PoolTenants
+
+LOOK_S, LOOKS = 1.0, 3
+"""Wall seconds between two looks whether the servers have kept what they had, and looks before they have not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class Head:
 
         Raises:
             PoolUnreachable: No server of the pool answers.
+            PoolReplaced: They came back without what they kept.
         """
         with contextlib.closing(self._socket):
             asyncio.run(self._serve(ready))
@@ -115,7 +120,27 @@ class Head:
 
             app = create_head(link, lead, catalogue, numbers, beside=begun)
             self._uvicorn = _Quiet(configuration(app, self._limits))
+            watching = asyncio.ensure_future(self._until_replaced(link))
             await self._uvicorn.serve(sockets=[self._socket])
+            if watching.done():
+                raise PoolReplaced("The pool's servers came back without what they kept. Start the head again.")
+            watching.cancel()
+
+    async def _until_replaced(self, link: Link) -> None:
+        """Stop once the servers keep another pool than this head began with: what it knows is of no use then."""
+        looked, began_with = link.reconnects, await steadily(lambda: identity(link))
+        while True:
+            await asyncio.sleep(LOOK_S)
+            if looked == link.reconnects:
+                continue
+            looked = link.reconnects
+            # One server of a cluster may lag; the others have it.
+            for _ in range(LOOKS):
+                if await steadily(lambda: identity(link)) == began_with:
+                    break
+                await asyncio.sleep(LOOK_S)
+            else:
+                return self.stop()
 
     async def _see_to_operator(self, link: Link) -> None:
         """The first head of a pool makes the operator's key; the others find it made."""
