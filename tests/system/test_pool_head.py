@@ -151,6 +151,28 @@ def test_bounds_count_every_job_of_an_array(pool: Pool) -> None:
     assert "4" in told.output
 
 
+def test_tenants_are_added_and_changed_as_on_a_board(pool: Pool) -> None:
+    """With the commands as the page on pools has them: a board's own bounds are not sent unasked."""
+    head = pool.head("a")
+
+    def said(*arguments: str) -> str:
+        done = CliRunner().invoke(app, ["tenant", *arguments, "--url", head.url, "--key", pool.key])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    key = said("add", "ada").split()[-1]
+    assert pool.client(head, key).quota()["quota"]["max_jobs"] is None
+    said("add", "grace", "--max-jobs", "9", "--weight", "3")
+    said("set", "ada", "--weight", "2", "--max-jobs", "500")
+    shown = {each["id"]: (each["quota"]["max_jobs"], each["attributes"]) for each in pool.operator(head).tenants()}
+    assert shown["ada"] == (500, {"weight": 2.0})
+    assert shown["grace"] == (9, {"weight": 3.0})
+    refused = CliRunner().invoke(
+        app, ["tenant", "add", "lin", "--max-blob-bytes", "1", "--url", head.url, "--key", pool.key]
+    )
+    assert refused.exit_code != 0
+
+
 def at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
     """What so many calls at once answer, or raise."""
 

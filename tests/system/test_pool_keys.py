@@ -8,7 +8,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from eddy.core.errors import Conflict, InvalidRequest, NotFound
+from eddy.core.errors import Conflict, InvalidRequest, NotFound, StorageInUse
 from eddy.pool.admission import PoolAdmission
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.credentials import PoolAccess, PoolUnreachable, UserKey
@@ -219,3 +219,22 @@ def test_what_a_server_without_accounts_kept_is_there(tmp_path: Path) -> None:
     (store / "eddy").rename(store / "$G")
     with NatsServer(tmp_path).running() as server:
         assert asyncio.run(fetched(server)) == DATA
+
+
+def test_one_server_runs_over_a_folder_and_no_other_is_taken_for_it(tmp_path: Path) -> None:
+    """What is refused changes nothing of the server that runs: neither its configuration nor where boards find it."""
+    with NatsServer(tmp_path / "one").running() as server:
+        kept = {
+            path.name: path.read_bytes() for path in (tmp_path / "one").iterdir() if path.suffix in (".conf", ".json")
+        }
+        with pytest.raises(StorageInUse, match="pool's folder"):
+            NatsServer(tmp_path / "one", port=server.port + 1)
+        assert {name: (tmp_path / "one" / name).read_bytes() for name in kept} == kept
+        other = NatsServer(tmp_path / "other", port=server.port)
+        with pytest.raises(Conflict, match="cannot listen"):
+            other.start()
+        server.admission.admit("b1")
+        with pytest.raises(Conflict, match="already"):
+            server.admission.admit("b1")
+    with NatsServer(tmp_path / "one").running():
+        pass

@@ -33,8 +33,13 @@ def _number(text: str) -> float | None:
 @tenant.command("add")
 def tenant_add(
     name: Annotated[str, typer.Argument(help="Letters, digits, _ . - ; begins with a letter.")],
-    max_jobs: Annotated[int, typer.Option("--max-jobs", min=1, help="Jobs that have not ended, at once.")] = 64,
-    max_blob_bytes: Annotated[int, typer.Option("--max-blob-bytes", min=0, help="Bytes of blobs kept.")] = 1 << 30,
+    max_jobs: Annotated[
+        int | None,
+        typer.Option("--max-jobs", min=1, help="Jobs that have not ended, at once; 64 else, at a pool's head any."),
+    ] = None,
+    max_blob_bytes: Annotated[
+        int | None, typer.Option("--max-blob-bytes", min=0, help="Bytes of blobs kept on a board; 1 GiB else.")
+    ] = None,
     weight: Annotated[
         float | None,
         typer.Option("--weight", min=1e-6, max=1e6, help="What it is entitled to beside the others; 1 else."),
@@ -47,7 +52,8 @@ def tenant_add(
     """Add a tenant and print its key, this once."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         bounds = {"max_jobs": max_jobs, "max_blob_bytes": max_blob_bytes}
-        created = client.add_tenant(name, admin=admin, weight=weight, **bounds)
+        named = {field: value for field, value in bounds.items() if value is not None}
+        created = client.add_tenant(name, admin=admin, weight=weight, **named)
     if as_json:
         print_json(created)
         return

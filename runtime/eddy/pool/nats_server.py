@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eddy.core.errors import Conflict, InvalidRequest
+from eddy.files import Hold
 from eddy.pool.admission import Place, PoolAdmission
 
 START_S = 20.0
@@ -43,6 +44,7 @@ class NatsServer:
 
     Raises:
         InvalidRequest: The program is not installed.
+        StorageInUse: Another server runs over the folder.
     """
 
     def __init__(
@@ -56,11 +58,18 @@ class NatsServer:
     ) -> None:
         self.folder, self.host, self._program = folder, host, binary()
         folder.mkdir(parents=True, exist_ok=True)
+        self._hold: Hold | None = None
+        self._take()
         self.port = port or free_port(host)
         self.admission = admission or PoolAdmission(folder)
         place = Place(folder, host, self.port, cluster_port, routes)
         self.config, self._log = self.admission.listens(place), place.log
         self._process: subprocess.Popen[bytes] | None = None
+
+    def _take(self) -> None:
+        if self._hold is None:
+            self._hold = Hold(self.folder / "nats.lock", "the pool's folder")
+            self._hold.note()
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -72,9 +81,21 @@ class NatsServer:
         """Start it, and wait until it answers.
 
         Raises:
-            Conflict: It did not; its log says why.
+            Conflict: It did not, and its log says why; or somebody else listens there.
+            StorageInUse: Another server runs over the folder.
         """
+        self._take()
         log = self._log
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((self.host, self.port))
+            except OSError as failure:
+                message = (
+                    f"The pool's server cannot listen on {self.host}:{self.port}: {failure.strerror}. Choose --port."
+                )
+                self.stop()
+                raise Conflict(message, field="port", asked=self.port) from failure
         with log.open("ab") as out:
             self._process = subprocess.Popen(
                 [self._program, "-c", str(self.config)], stdout=out, stderr=out, stdin=subprocess.DEVNULL
@@ -101,6 +122,9 @@ class NatsServer:
                 self._process.wait(10)
             except subprocess.TimeoutExpired:
                 self.kill()
+        if self._hold is not None:
+            self._hold.release()
+            self._hold = None
 
     @contextlib.contextmanager
     def running(self) -> Iterator[NatsServer]:
