@@ -88,6 +88,11 @@ def test_memory_where_the_slots_do_not_reach(rig: KernelRig) -> None:
     assert refusal(rig) == ("board-not-ready", "memory-address")
 
 
+def test_less_contiguous_memory_than_the_arena(rig: KernelRig) -> None:
+    rig.machine.call("limit_memory", bytes=1 << 20)
+    assert refusal(rig) == ("board-not-ready", "memory")
+
+
 def test_a_refused_overlay(rig: KernelRig) -> None:
     rig.machine.call("refuse", number=errno.EINVAL)
     assert refusal(rig) == ("configuration-failed", "configuration-error")
@@ -347,6 +352,39 @@ def test_an_item_on_stock_pynq_marks_its_buffer(shared: KernelRig, board: Socket
     events = board.wait(board.now_s() + 5.0)
     assert [(event.kind, event.cause) for event in events] == [(EventKind.ITEM_DONE, Cause.NONE)]
     assert board.read(buffer.id, 0, 8) == MARK
+
+
+def test_an_end_whose_interrupt_was_lost_is_seen_at_the_limit(shared: KernelRig, board: SocketBoard) -> None:
+    load(shared, board)
+    buffer = board.allocate(64, "job")
+    shared.machine.call("mute_interrupt", mute=True)
+    try:
+        board.launch(0, marking(buffer, limit_s=0.05))
+        (event,) = board.wait(board.now_s() + 5.0)
+    finally:
+        shared.machine.call("mute_interrupt", mute=False)
+    assert (event.kind, event.cause) == (EventKind.ITEM_DONE, Cause.NONE)
+    assert event.at_s - event.started_s >= 0.05
+    assert board.read(buffer.id, 0, 8) == MARK
+
+
+def test_interrupts_without_a_cause_end_nothing_and_hide_nothing(shared: KernelRig, board: SocketBoard) -> None:
+    """Before, during and after a wait that it is not the end of."""
+    load(shared, board, "hang")
+    buffer = board.allocate(64, "job")
+    shared.machine.call("ring_in_vain", times=50)
+    board.launch(0, marking(buffer, limit_s=0.2))
+    shared.machine.call("ring_in_vain", times=50)
+    assert board.wait(board.now_s() + 0.02) == ()
+    (event,) = board.wait(board.now_s() + 5.0)
+    assert (event.kind, event.cause) == (EventKind.ITEM_FAILED, Cause.TIME_LIMIT)
+    board.wait(0.0, event.seq)
+    load(shared, board)
+    shared.machine.call("ring_in_vain", times=50)
+    board.launch(0, marking(buffer, "next", limit_s=1.0))
+    (event,) = board.wait(board.now_s() + 5.0)
+    assert (event.kind, event.item) == (EventKind.ITEM_DONE, "next")
+    assert event.at_s - event.started_s < 1.0, "an interrupt got lost among those without a cause"
 
 
 def test_a_damaged_image_is_found_over_pcap_by_identity(rig: KernelRig) -> None:

@@ -81,7 +81,7 @@ class BoardMachine:
         self._hung = ""
         self._overlays = Overlays(self._name_uio)
         self._has_node = True
-        self._uio_armed, self._uio_count = False, 0
+        self._uio_armed, self._uio_count, self._mute = False, 0, False
         self._selector = selectors.DefaultSelector()
 
     # The scenery
@@ -198,7 +198,7 @@ class BoardMachine:
         self._ring()
 
     def _ring(self) -> None:
-        if self._uio_armed and self.fabric.design == "eddy" and self.fabric.board.irq:
+        if self._uio_armed and not self._mute and self.fabric.design == "eddy" and self.fabric.board.irq:
             self._uio_armed = False
             self._uio_count += 1
             os.write(self._master, struct.pack("<I", self._uio_count))
@@ -275,6 +275,20 @@ class BoardMachine:
     def _call_shift_memory(self, _: socket.socket, bytes: int) -> None:
         """Give out buffers at addresses beyond what the profile calls memory."""
         self._shift = bytes
+
+    def _call_limit_memory(self, _: socket.socket, bytes: int) -> None:
+        """Boot with so little contiguous memory."""
+        self._cma_end = self._cma + bytes
+
+    def _call_mute_interrupt(self, _: socket.socket, mute: bool) -> None:
+        """Lose every interrupt of the fabric on its way to the processor."""
+        self._mute = mute
+
+    def _call_ring_in_vain(self, _: socket.socket, times: int) -> None:
+        """Let the interrupt's file say that it came, without a cause."""
+        for _number in range(times):
+            self._uio_count += 1
+            os.write(self._master, struct.pack("<I", self._uio_count))
 
     def _call_without_uio(self, _: socket.socket) -> None:
         """Boot a device tree without the node of the fabric's interrupt."""

@@ -1,11 +1,12 @@
 """`eddy module new` makes a module that passes `eddy module check`; modules with defects are found out."""
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from eddy.cli.module import create
-from eddy_sim.bench import ROOT
+from eddy_sim.bench import ROOT, Bench
 from eddy_sim.modcheck import runner
 from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.runner import CHECKS, check_module
@@ -51,6 +52,26 @@ def failing_checks(tmp_path: Path) -> set[str]:
 @pytest.mark.rtl
 def test_a_fresh_module_passes(tmp_path: Path) -> None:
     assert failing(tmp_path) == set()
+
+
+@pytest.mark.rtl
+def test_the_tutorials_module_does_what_its_page_says(tmp_path: Path) -> None:
+    """What docs/tutorials/your-own-module.md shows, put where it says, under the bench that comes with the module."""
+    page = (ROOT / "docs/tutorials/your-own-module.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^```(systemverilog|python)\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE))
+    for block in NEEDED:
+        shutil.copytree(ROOT / block, tmp_path / block)
+    create("brighten", tmp_path, tmp_path)
+    core = tmp_path / "hw/ip/brighten/rtl/brighten_core.sv"
+    text = core.read_text(encoding="utf-8")
+    core.write_text(text[: text.rindex("  always_ff")] + shown["systemverilog"] + "\nendmodule\n", encoding="utf-8")
+    bench = tmp_path / "sim/rtl/brighten/cocotb_brighten.py"
+    before, after = bench.read_text(encoding="utf-8").split("def make(")
+    tests = after[after.index("@cocotb.test()") :]
+    # The bench finds its manifest below the root of the source tree, or where an absolute path says.
+    text = before + shown["python"] + "\n\n" + tests.replace('"brighten"', repr(f"{tmp_path}/bitstreams/brighten"))
+    bench.write_text(text, encoding="utf-8")
+    Bench("brighten", tmp_path / "hw/ip/brighten/brighten.f").run("cocotb_brighten", bench.parent)
 
 
 @pytest.mark.rtl
