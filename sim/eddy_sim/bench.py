@@ -86,6 +86,7 @@ class Bench:
         seed: Seed of Python's and of the simulator's random numbers.
         inner: Whether tests look at signals inside blocks of the top. A model in which all can be seen takes longer to
             compile and to run.
+        seen: Of modules beside the top, the signals that tests look at, or drive; a pattern, ``*`` for all.
     """
 
     top: str
@@ -95,6 +96,7 @@ class Bench:
     defines: Mapping[str, str] = field(default_factory=dict)
     seed: int = 1
     inner: bool = False
+    seen: Mapping[str, str] = field(default_factory=dict)
 
     def build(self) -> Path:
         """The simulation as a shared object, built where missing; `eddy_sim.bench_process` runs it.
@@ -108,7 +110,9 @@ class Bench:
             *(f"-G{k}={v}" for k, v in self.parameters.items()),
             *(f"-D{k}={v}" for k, v in self.defines.items()),
         ]
-        key = _hash(repr((self.top, arguments, self.inner)), *_texts(files))
+        # A bench that looks nowhere else keeps the name it had before there was `seen`.
+        looks = (self.top, arguments, self.inner, *self.seen.items())
+        key = _hash(repr(looks), *_texts(files))
         return _product(
             build_folder() / self.top / key / f"{self.top}.so", lambda out: self._make(files, arguments, out)
         )
@@ -151,7 +155,9 @@ class Bench:
         work = output.parent
         model = work / "model"
         seen = work / "seen.vlt"
-        seen.write_text(f'`verilator_config\npublic_flat_rw -module "{self.top}" -var "*"\n', encoding="utf-8")
+        signals = {self.top: "*", **self.seen}.items()
+        lines = (f'public_flat_rw -module "{module}" -var "{names}"\n' for module, names in signals)
+        seen.write_text("`verilator_config\n" + "".join(lines), encoding="utf-8")
         shown = "--public-flat-rw" if self.inner else str(seen)
         _run(
             [

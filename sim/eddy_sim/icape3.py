@@ -1,8 +1,10 @@
 """A model of the fabric's configuration port as UG570 and UG974 describe it, which knows nothing of the engine.
 
 It samples its pins at every rising edge, puts the bits of each byte the right way round again, and follows packets
-as far as the port's status lines go: the synchronisation word makes PRDONE fall, a DESYNC command makes it rise. RDWRB
-that changes while CSIB stays low is an abort sequence. What a device's user must not do is an assertion.
+as far as the port's status lines go: PRDONE falls at an image's first data and rises at a DESYNC command alone, so it
+stays low after a load that went wrong; PRERROR stays high until a command RCRC. The synchronisation word stands for
+these, which the images here do not have. RDWRB that changes while CSIB stays low is an abort sequence. What a device's
+user must not do is an assertion.
 """
 
 from __future__ import annotations
@@ -88,6 +90,11 @@ class Icape3:
             if self.ends:
                 self._coming.append((LATENCY, "prdone", True))
         self._last = word
+
+    def mend(self) -> None:
+        """Whatever was wrong with the device is not any more; its lines stay as they are."""
+        self.refuses, self.deaf, self.ends, self.avail, self.synced = None, False, True, True, False
+        self.words = []
 
     @property
     def o(self) -> int:

@@ -11,6 +11,7 @@ import pytest
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 import area  # noqa: E402
+from area_report import clocks  # noqa: E402
 from area_report import levels as walk  # noqa: E402
 from area_report.clusters import area_of, fits, label  # noqa: E402
 from area_report.page import FILL, fit, render, shell_of  # noqa: E402
@@ -45,6 +46,25 @@ def test_the_figures_are_those_of_the_sources() -> None:
 
 def test_no_path_is_longer_than_its_budget() -> None:
     assert not area.too_deep()
+
+
+def test_nothing_in_a_slot_is_clocked_faster_than_it_bears() -> None:
+    figures = area.read_figures()
+    assert not clocks.too_fast(figures)
+    known = {each.name: each for each in clocks.clocked(figures)}
+    assert {"level_shift", "gpu_core-4w4t", "gpu_rest-1"} <= set(known)
+    assert known["level_shift"].clk_hz == 100e6
+
+
+def test_a_module_too_deep_for_its_clock_is_named() -> None:
+    figures = area.read_figures()
+    name = "level_shift"
+    for levels, wrong in ((22, False), (23, True)):
+        deep = {**figures["tops"], name: {**figures["tops"][name], "path": [levels, "a", "b"]}}
+        found = clocks.too_fast({**figures, "tops": deep})
+        assert bool(found) == wrong
+        assert all(text.startswith(f"{name}: {levels} levels") for text in found)
+        assert f"| {name} | {levels} |" in clocks.section({**figures, "tops": deep})
 
 
 def cell(kind: str, outputs: str = "O", parameters: dict[str, str] | None = None, **bits: int) -> dict[str, object]:

@@ -46,6 +46,21 @@ def test_models_of_primitives_have_the_ports_that_the_primitives_have(name: str)
     assert {port: theirs.get(port) for port in ours} == ours
 
 
+@pytest.mark.parametrize("name", [*PRIMITIVES, "slot_clock"])
+def test_what_is_simulated_in_their_place_has_the_same_ports(name: str) -> None:
+    (model,) = (path for path in MODELS if path.stem == name)
+    text = (ROOT / f"sim/rtl/zynqmp/models/{name}.sv").read_text(encoding="utf-8")
+    # Of a module with parameters, the list of ports comes second.
+    simulated = ports(re.sub(r"^module (\w+) #\(.*?^\) \(", r"module \1 (", text, flags=re.DOTALL | re.MULTILINE), name)
+    assert simulated == ports(model.read_text(encoding="utf-8"), name)
+
+
+def test_the_boards_differ_in_their_names_alone() -> None:
+    """So what the bench of the one shows (sim/rtl/zynqmp) holds for the other."""
+    texts = [(ROOT / f"hw/top/{board}/rtl/{board}.sv").read_text(encoding="utf-8") for board in BOARDS]
+    assert len({re.sub(r"(?i)" + board, "", text) for board, text in zip(BOARDS, texts, strict=True)}) == 1
+
+
 def elaborated(board: str, folder: Path) -> dict[str, Any]:
     """The hierarchy of a board's fabric with boxes for primitives, as Yosys counts it."""
     names = []

@@ -7,6 +7,7 @@ from typing import Any
 
 from eddy.board.profile import load_profile
 
+from area_report import clocks
 from area_report.clusters import TEXT as CLUSTERS
 from area_report.clusters import VORTEX, configurations
 from area_report.tops import RECIPE, Device, Top
@@ -28,6 +29,7 @@ def render(figures: Mapping[str, Any], tops: Sequence[Top], devices: Sequence[De
         if groups["gpu"] and groups["gpu_rest"]:
             sections.append(_clusters(have, groups, devices))
         sections.append(_boards(have, groups, devices))
+    sections.append(clocks.section(figures))
     return "\n".join(sections)
 
 
@@ -43,7 +45,7 @@ some ten percent, and better to compare with than to order a device by. LUT coun
 distributed RAM (a RAM32M16 is 8); BRAM counts blocks of 36 Kb; carry chains and wide multiplexers lie beside the LUTs.
 Levels are those of the longest path between registers or ports: a LUT, a read of distributed RAM and a whole carry
 chain are one each, a multiplier without registers is four (`tools/area_report/levels.py`); rows without were
-synthesized before levels were counted. At 0.4 ns a level, 11 levels are about 200 MHz.
+synthesized before levels were counted. At 0.45 ns a level, 11 levels are about 200 MHz.
 What is synthesized is listed in `hw/area.yaml`. Figures carry a hash of what they were made from:
 `make area ARGS=--check` names the rows whose sources have changed since, and `make area` renews those alone.
 """
@@ -128,7 +130,7 @@ included, up to the ten a shell can have.
     for device in devices:
         slots = len(load_profile(device.profile).slots)
         shell = shell_of(slots, have, groups["shell"])
-        shares = [f"{_number(shell[kind])} ({shell[kind] / device.have[kind]:.0%})" for kind in KINDS]
+        shares = [f"{_number(shell[kind])} ({shell[kind] / device.have[kind]:.1%})" for kind in KINDS]
         rows.append(
             [f"{device.profile} ({device.device})", str(slots), *shares, str(fit(device, have, groups, largest))]
         )

@@ -1,4 +1,4 @@
-// Ports of the clocking wizard that `hw/vivado/tcl/clocks.tcl` makes (PG065, AXI4-Lite, one output); outputs are 0.
+// Ports of the clocking wizard that `hw/vivado/tcl/synthesis.tcl` makes (PG065, AXI4-Lite, one output); outputs are 0.
 // verilator lint_off UNUSEDSIGNAL
 /// The clock of a slot.
 module slot_clock (

@@ -290,7 +290,8 @@ void Board::image_ends() {
     update_event();
     load_module(load);
   }
-  icape_.report(answer.outcome != kLoadEndless, answer.outcome == kLoadFails || !error_.empty());
+  const bool ends = answer.outcome != kLoadEndless && answer.outcome != kLoadFails;
+  icape_.report(ends, answer.outcome == kLoadFails || !error_.empty());
 }
 
 /// The engine is done. What it left half written stays noise; the port is at rest again.
@@ -302,9 +303,11 @@ void Board::engine_ended() {
     config_.stop();
     update_event();
   }
-  const uint8_t error = io_.config.cfg_prerror_i;
+  const Configuration was = io_.config;
   io_.config = ConfigPort::rest();
-  io_.config.cfg_prerror_i = error;
+  // UG570: the one stays low until an image ends with DESYNC, the other high until the next image resets it.
+  io_.config.cfg_prdone_i = was.cfg_prdone_i;
+  io_.config.cfg_prerror_i = was.cfg_prerror_i;
   io_.config.cfg_avail_i = fabric_has_port_;
   dirty_ |= DIRTY_CONFIG;
 }

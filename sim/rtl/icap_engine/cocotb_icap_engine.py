@@ -9,7 +9,7 @@ import cocotb
 from eddy.board.compressed_images import compress, expand
 from eddy.board.profile import load_profile
 from eddy.core.errors import ImageRefused
-from icap_bench import BASE, Bench, Flow, Icape3, bench, image, packed, regs
+from icap_bench import BASE, Bench, Flow, bench, image, packed, regs
 
 FLOWS = [Flow(), Flow(take=0.3, give=0.4, latency=3), Flow(latency=110), Flow(give=0.15, latency=1)]
 Cause = regs.Cause
@@ -104,7 +104,7 @@ async def what_is_malformed_ends_and_writes_no_word_too_many(dut: Any) -> None:
         # A dummy word belongs to an abort sequence.
         assert len(it.port.words) <= len(words) + (cause is not Cause.NONE)
         await it.quiet()
-        it.port.prdone, it.port.synced = True, False
+        it.port.mend()
     assert min(seen.values()) > 15
 
 
@@ -129,14 +129,14 @@ async def an_image_of_another_length_is_malformed(dut: Any) -> None:
         assert await it.load(source, words) is Cause.MALFORMED
         assert len(it.port.words) <= len(words) + 1
         await it.quiet()
-        it.port.prdone, it.port.synced = True, False
+        it.port.mend()
 
 
 async def works_again(it: Bench) -> None:
-    """After a failure: memory and port as new, and a load that goes well."""
+    """After a failure: memory as new, the port's lines as they were left, and a load that goes well."""
     await it.quiet()
     it.memory.error = None
-    it.port = Icape3(prerror=it.port.prerror, aborts=it.port.aborts)
+    it.port.mend()
     words = image(it.rng, 70)
     assert await it.load(compress(packed(words)), words, compressed=True) is Cause.NONE
     assert it.port.words == words
@@ -214,7 +214,9 @@ async def it_waits_for_the_port(dut: Any) -> None:
     words = image(it.rng, 50)
     it.port.avail = False
     await it.ask(packed(words), words)
-    for _ in range(300):
+    for cycle in range(300):
+        # A load of somebody else's fails meanwhile.
+        it.port.prerror = it.port.prerror or cycle == 250
         await it.step()
     assert not it.port.words
     it.port.avail = True
@@ -242,7 +244,7 @@ async def an_abort_ends_a_load_in_every_state(dut: Any) -> None:
             await works_again(it)
         else:
             await it.quiet()
-            it.port = Icape3(aborts=it.port.aborts)
+            it.port.mend()
     assert causes == {Cause.ABORTED, Cause.NONE}
     assert it.port.aborts > 20
 

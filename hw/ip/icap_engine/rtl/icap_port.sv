@@ -6,6 +6,10 @@
 /// out of any packet and waits for a synchronisation word. It is what ends a load that did not go well. At rest CSIB and RDWRB
 /// are high. Each byte's bits go the other way round (UG570, "Parallel Bus Bit Order"). All outputs to the port are flops.
 ///
+/// After a load that went wrong PRDONE stays low and PRERROR high (UG570, "Pin Descriptions": until DESYNC, and until a command
+/// RCRC, which every image has before its data). So PRERROR counts from where it was seen low since the port was opened: what
+/// it said before belongs to another load.
+///
 /// AVAIL that falls during a load is an error: a word is on its way by then, and nothing says whether it was taken. What is
 /// left to do is to close: the port is somebody else's.
 module icap_port (
@@ -53,7 +57,7 @@ module icap_port (
   typedef enum logic [2:0] {Rest, Wait, Open, Write, Settle, Close, Abort} state_e;
 
   state_e state_q;
-  logic rehearse_q, csib_q, rdwrb_q, fell_q, prdone_q, prerror_q, prerror_was_q, avail_q;
+  logic rehearse_q, csib_q, rdwrb_q, fell_q, calm_q, prdone_q, prerror_q, avail_q;
   logic [31:0] i_q;
   logic [23:0] left_q;
   logic [2:0] abort_q;
@@ -72,7 +76,8 @@ module icap_port (
     prdone_q <= prdone_i;
     avail_q <= avail_i;
     prerror_q <= prerror_i;
-    prerror_was_q <= prerror_q;
+    if (state_q == Rest || state_q == Wait) calm_q <= 1'b0;
+    else if (!prerror_q) calm_q <= 1'b1;
   end
 
   always_ff @(posedge clk_i) begin
@@ -153,8 +158,7 @@ module icap_port (
   assign settles_o = state_q == Settle;
   assign good_o = state_q == Settle && (rehearse_q || (fell_q && prdone_q && !prerror_q));
   assign lost_o = under_way && !avail_q;
-  // An error of an earlier load stays until this one is seen to be under way.
-  assign error_o = under_way && prerror_q && (fell_q || !prerror_was_q);
+  assign error_o = under_way && prerror_q && calm_q;
   assign left_o = left_q;
   assign wrote_o = take;
   assign said_o = said_q;
