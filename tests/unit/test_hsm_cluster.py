@@ -20,6 +20,11 @@ HUNGRY = kernel("hungry", AccessPattern(4, 8, 4))
 SCATTERED = kernel("scattered", AccessPattern(4, 1, 4))
 IDLE = kernel("idle", AccessPattern(200, 1, 1))
 CYCLES = 12_000
+COUNTED = [
+    [18421, 294736, 1572800, 2347, 146, 441, 59, 1906],
+    [17027, 272432, 1595200, 2749, 1629, 840, 9, 1909],
+    [18573, 297168, 1440000, 852, 382, 197, 0, 655],
+]
 
 
 def test_what_is_shipped_is_what_the_source_makes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +40,14 @@ def test_the_same_run_gives_the_same_numbers_and_a_copy_goes_on_alike() -> None:
     copied = first.copy()
     assert copied.run(owners, CYCLES) == first.run(owners, CYCLES)
     assert (copied.totals() == first.totals()).all()
+
+
+def test_the_study_runs_on_the_machine_it_was_made_on() -> None:
+    """Where this changes, every figure of docs/explanations/hsm.md that is marked model has to be made again."""
+    cluster = Cluster(MACHINE, list(table_2().values())[:3])
+    for owners in ([0] * 6 + [1] * 5 + [2] * 5, [0] * 3 + [1] * 8 + [2] * 5):
+        cluster.run(owners, 9000)
+    assert cluster.totals()[:, :8].tolist() == COUNTED
 
 
 def test_what_is_counted_adds_up() -> None:
@@ -139,3 +152,116 @@ def test_programs_are_as_diverse_as_the_table_and_come_from_their_seed() -> None
     rates = {name: each.requests_per_instruction for name, each in first.items()}
     assert max(rates.values()) > 50 * min(rates.values())
     assert all((np.diff(each.first) > 0).all() for each in first.values())
+
+
+STORE = 1 << 31
+ALONE = [0] + [-1] * 15
+ONE_WARP = replace(MACHINE, warps=1)
+"""A core's requests leave it in the order they are written down."""
+
+
+def written_down(lines: list[int], gaps: list[int] | None = None, first: list[int] | None = None, **of: int) -> Kernel:
+    """A kernel of one group, or of those that begin at `first`."""
+    begins = np.array([*(first or [0]), len(lines)], np.int32)
+    return Kernel("k", np.array(gaps or [0] * len(lines), np.int32), np.array(lines, np.uint32), begins, **of)
+
+
+def test_stores_to_one_line_that_wait_leave_as_one() -> None:
+    four = written_down([STORE | 6 << 28 | line for line in range(64) for _ in range(4)], stores=8)
+    every, merged = (Cluster(replace(ONE_WARP, writes=n), [four]).run(ALONE, CYCLES)[0] for n in (0, 1))
+    assert every.instructions - every.writes <= 16, "each store leaves by itself"
+    assert merged.writes < 0.5 * merged.instructions
+    unlike = written_down([STORE | line for line in range(256)], stores=8)
+    found = Cluster(replace(ONE_WARP, writes=1), [unlike]).run(ALONE, CYCLES)[0]
+    assert found.instructions - found.writes <= 16, "those to other lines do not"
+
+
+def test_so_many_stores_are_on_their_way_and_no_more() -> None:
+    stores = written_down([STORE | 64 * line for line in range(256)], stores=8)
+    done = [
+        Cluster(replace(ONE_WARP, writes=writes), [stores]).run([0] * 8 + [-1] * 8, CYCLES)[0].writes
+        for writes in (1, 2, 8)
+    ]
+    assert 1.6 * done[0] < done[1] < done[2]
+
+
+def test_a_line_is_not_read_before_what_was_stored_has_landed() -> None:
+    same, other = (
+        written_down([line for at in range(64) for line in (STORE | at, at + n)], stores=8) for n in (0, 999)
+    )
+    machine = replace(ONE_WARP, writes=8)
+    waits, goes_on = (Cluster(machine, [each]).run(ALONE, CYCLES)[0].instructions for each in (same, other))
+    assert waits < 0.8 * goes_on
+
+
+def test_too_many_stores_under_way_are_refused() -> None:
+    with pytest.raises(InvalidRequest, match="16 stores"):
+        Cluster(replace(MACHINE, writes=8), [written_down([STORE], stores=17)])
+
+
+def test_cores_begin_a_launch_together() -> None:
+    """Of two groups one is ten times the other: by themselves groups are taken as they come, in launches they wait."""
+    lines, gaps = [0] * 11, [100] * 11
+    apart, together = (
+        Cluster(ONE_WARP, [written_down(lines, gaps, [0, 1], launch=launch)]).run([0, 0] + [-1] * 14, 40_000)[0]
+        for launch in (0, 2)
+    )
+    assert apart.groups > 1.5 * together.groups
+    assert together.groups // 2 - together.rounds in (-1, 0), "both groups of every launch"
+
+
+def test_a_core_that_waits_for_a_launch_can_change_hands() -> None:
+    cluster = Cluster(ONE_WARP, [written_down([0] * 11, [100] * 11, [0, 1], launch=2), IDLE])
+    cluster.run([0, 0] + [-1] * 14, 1000)
+    cluster.run([0, 1] + [-1] * 14, 20_000)
+    first, second = cluster.run([0, 1] + [-1] * 14, 20_000)
+    assert second.core_ticks == 20_000 * TICKS
+    assert first.groups > 10, "one core runs both groups, one after the other"
+
+
+def test_bits_of_the_row_are_added_to_its_bank() -> None:
+    """Two rows of one bank, asked for in turn, miss each time; a mask moves one of them to another bank."""
+    machine = with_memory(replace(ONE_WARP, sets=0), channels=1, hashed=False)
+    lines = machine.memory.row_lines * machine.memory.banks
+    turns = written_down([line for at in range(16) for line in (at, lines + at)], window=1)
+    plain = Cluster(machine, [turns]).run(ALONE, CYCLES)[0]
+    moved = Cluster(with_memory(machine, masks=(1, 0, 0, 0, 0)), [turns]).run(ALONE, CYCLES)[0]  # type: ignore[arg-type]
+    assert plain.row_hit_rate < 0.1
+    assert moved.row_hit_rate > 0.9
+
+
+def test_reads_wait_for_the_bus_to_turn() -> None:
+    mixed = written_down([line for at in range(64) for line in (at, STORE | 500 + at)], window=8)
+    none, wtr, rtw = (
+        Cluster(with_memory(ONE_WARP, channels=1, queue=2, turnaround=0, **turns), [mixed])
+        .run([0] * 16, CYCLES)[0]
+        .requests
+        for turns in ({}, {"wtr": 60}, {"rtw": 60})
+    )
+    assert wtr < 0.95 * none
+    assert rtw < 0.95 * none
+
+
+def test_row_hits_overtake_so_often_and_no_more() -> None:
+    """To whatever row: what was passed over goes after so many."""
+    memory = with_memory(replace(MACHINE, sets=0), channels=1, cap=0)
+    rates = [
+        Cluster(with_memory(memory, overtakes=most), [HUNGRY, SCATTERED]).run([0] * 8 + [1] * 8, CYCLES)[0].row_hit_rate
+        for most in (0, 1)
+    ]
+    assert rates[1] < rates[0]
+
+
+def test_sets_are_the_lowest_bits_of_a_line_where_asked_for() -> None:
+    machine = replace(ONE_WARP, sets=64, ways=2, warps=1)
+    far = written_down([64 * at for at in range(4)])
+    hashed, plain = (Cluster(replace(machine, plain_sets=each), [far]).run(ALONE, CYCLES)[0] for each in (False, True))
+    assert plain.cache_hits == 0, "four lines in a set of two, in turn"
+    assert hashed.cache_hits > hashed.cache_misses
+
+
+def test_a_cache_that_sends_looks_nothing_up() -> None:
+    hits = written_down(list(range(32)), window=8)
+    free, busy = (Cluster(replace(MACHINE, sends=n), [hits]).run([0] * 16, CYCLES)[0].reads for n in (0, 8))
+    assert busy <= 1.1 * CYCLES / 8
+    assert free > 2 * busy

@@ -28,8 +28,8 @@ _COUNTERS = (
     *("read_ticks", "memory_ticks", "held_ticks", "own_row_hits", "shadow_hits", "shadow_looks", "groups", "rounds"),
     "reads",
 )
-_SPACING = 1 << 31
-"""Lines between the memories of two tenants."""
+_MOST_STORES = 16
+"""`kLanding` of cluster.h."""
 
 
 class _Kernel(ctypes.Structure):
@@ -37,7 +37,7 @@ class _Kernel(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("gaps", "lines", "first")),
         *(
             (name, ctypes.c_int64)
-            for name in ("groups", "window", "serial", "stores", "issue", "latency", "base", "moving")
+            for name in ("groups", "window", "serial", "stores", "issue", "latency", "base", "moving", "launch")
         ),
     ]
 
@@ -126,9 +126,12 @@ class Cluster:
 
     def __init__(self, machine: ClusterModel, kernels: Sequence[Kernel]) -> None:
         library = _library()
+        if machine.writes and any(kernel.stores > _MOST_STORES for kernel in kernels):
+            message = f"The fast cluster model has room for {_MOST_STORES} stores under way of a core."
+            raise InvalidRequest(message, field="stores")
         self.machine, self.kernels = machine, tuple(kernels)
         self._state = np.zeros(library.eddy_machine_bytes(), np.uint8)
-        self._kernels = (_Kernel * len(kernels))(*(_kernel(k, i) for i, k in enumerate(kernels)))
+        self._kernels = (_Kernel * len(kernels))(*(_kernel(k, i * machine.spacing) for i, k in enumerate(kernels)))
         parameters = _parameters(machine, len(kernels))
         if library.eddy_machine(self._at, ctypes.c_void_p(parameters.ctypes.data)):
             raise InvalidRequest(
@@ -178,7 +181,7 @@ class Cluster:
         return counters
 
 
-def _kernel(kernel: Kernel, tenant: int) -> _Kernel:
+def _kernel(kernel: Kernel, base: int) -> _Kernel:
     pointers = (ctypes.c_void_p(array.ctypes.data) for array in (kernel.gaps, kernel.lines, kernel.first))
     return _Kernel(
         *pointers,
@@ -188,8 +191,9 @@ def _kernel(kernel: Kernel, tenant: int) -> _Kernel:
         kernel.stores,
         _ticks(kernel.issue),
         _ticks(kernel.latency),
-        tenant * _SPACING,
+        base,
         kernel.moving,
+        kernel.launch,
     )
 
 
@@ -207,6 +211,9 @@ def _parameters(machine: ClusterModel, tenants: int) -> Ints:
             *(m.channels, m.banks, m.row_lines, m.interleave_lines, int(m.hashed), m.queue, m.cap, m.starvation),
             *map(_ticks, (m.rcd, m.rp, m.cl, m.ras, m.faw, m.rrd, m.burst, m.turnaround)),
             *map(_ticks, (m.refresh_every, m.refresh, m.least_first)),
+            *m.masks,
+            *map(_ticks, (m.wtr, m.rtw)),
+            *(m.overtakes, machine.writes, _ticks(machine.sends), int(machine.plain_sets)),
         ],
         np.int64,
     )

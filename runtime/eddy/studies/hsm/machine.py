@@ -29,6 +29,11 @@ class MemoryModel:
         burst: The data bus takes for a line.
         turnaround: The data bus loses where its direction changes.
         refresh_every, refresh: Between refreshes, and for one; 0: none.
+        masks: For each bit of a bank's number, the bits of the row's whose parity is added to it: the map of the
+            simulated board, where `hashed` has another.
+        wtr, rtw: From a write's last data to a read's column command, and from a read's last data to a write's first;
+            beside `turnaround`.
+        overtakes: Row hits in a row that may overtake an older request, to whatever row; 0: no bound.
         least_first: Serve the tenant of least bandwidth first, halving what counts every so many cycles (BW-App of
             [001] 6.4); 0: row hits first, then age.
     """
@@ -52,6 +57,10 @@ class MemoryModel:
     refresh_every: float = 0
     refresh: float = 0
     least_first: float = 0
+    masks: tuple[int, ...] = (0, 0, 0, 0, 0)
+    wtr: float = 0
+    rtw: float = 0
+    overtakes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,11 @@ class ClusterModel:
         hit: From look-up to data where the line is there.
         change: A core needs from one tenant to the next.
         sets, ways: Of the shared cache; no sets: none.
+        plain_sets: Whether a line's set is its number's lowest bits; else all its bits decide.
+        sends: The shared cache looks nothing up for so long while it sends a line that it has.
+        writes: Stores between it and memory at once, those of a core served in order; others wait in their core, where
+            those to one line become one, and a line is not read while a store to it waits. 0: no bound, in any order.
+        spacing: Lines from one tenant's memory to the next one's.
         shadow_every: One in so many sets has tags for each tenant alone (auxiliary tags, [001] 4.1); 0: none.
         memory: Behind it.
     """
@@ -82,6 +96,10 @@ class ClusterModel:
     change: float = 2000
     sets: int = 256
     ways: int = 8
+    plain_sets: bool = False
+    sends: float = 0
+    writes: int = 0
+    spacing: int = 1 << 31
     shadow_every: int = 8
     memory: MemoryModel = MemoryModel()
 
@@ -107,6 +125,7 @@ class Kernel:
         serial: Part of the work before a request that only begins when the warp may send it.
         stores: Stores of a core under way while its warps go on; 0: stores are waited for as reads are.
         moving: Lines below this are others each time the kernel runs again.
+        launch: Work-groups of a launch, the next of which begins when all have ended; 0: groups begin by themselves.
     """
 
     name: str
@@ -119,6 +138,7 @@ class Kernel:
     serial: float = 0.0
     stores: int = 0
     moving: int = 0
+    launch: int = 0
 
     @property
     def groups(self) -> int:

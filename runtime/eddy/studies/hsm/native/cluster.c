@@ -69,17 +69,34 @@ void eddy_drop(Machine* m, int32_t index) {
 
 static void begin_core(Machine* m, const Kernel* kernels, int32_t core);
 
+/// Whether the tenant's next group is the first of a launch, and one of the launch before still runs.
+static int held_back(const Machine* m, const Kernel* k, int32_t tenant) {
+  return k->launch && m->running[tenant] && m->next_group[tenant] % k->launch == 0;
+}
+
 /// The next work-group of the core's owner, or none where the core changes hands.
 static int begin_group(Machine* m, const Kernel* kernels, Warp* w) {
   Core* core = &m->cores[w->core];
   if (core->wanted != core->owner || core->owner < 0) return 0;
   const Kernel* k = &kernels[core->owner];
   const int64_t group = m->next_group[core->owner];
+  m->running[core->owner]++;
   m->next_group[core->owner] = (group + 1) % k->groups;
   if (group + 1 == k->groups) m->counters[core->owner].rounds++;
   w->record = k->first[group];
   w->end = k->first[group + 1];
   return 1;
+}
+
+static void advance(Machine* m, const Kernel* kernels, int32_t index);
+
+/// Warps of a tenant that waited for the end of its launch go on.
+static void launch(Machine* m, const Kernel* kernels, int32_t tenant) {
+  const int32_t warps = (int32_t)(m->p.cores * m->p.warps);
+  for (int32_t index = 0; index < warps; index++) {
+    const Warp* w = &m->warps[index];
+    if (w->state == kLaunch && m->cores[w->core].owner == tenant) advance(m, kernels, index);
+  }
 }
 
 /// Give the warp's next run of instructions its issue slots, or end its group.
@@ -91,7 +108,14 @@ static void advance(Machine* m, const Kernel* kernels, int32_t index) {
       w->state = kEnding;
       return;
     }
-    m->counters[core->owner].groups++;
+    if (w->state != kLaunch) {
+      m->counters[core->owner].groups++;
+      if (--m->running[core->owner] == 0) launch(m, kernels, core->owner);
+    }
+    if (held_back(m, &kernels[core->owner], core->owner)) {
+      w->state = kLaunch;
+      return;
+    }
     if (!begin_group(m, kernels, w)) {
       w->state = kIdle;
       if (--core->active == 0 && core->wanted != core->owner) {
@@ -123,7 +147,8 @@ static void begin_core(Machine* m, const Kernel* kernels, int32_t number) {
     core->active++;
     w->core = number;
     w->outstanding = 0;
-    begin_group(m, kernels, w);
+    w->record = w->end = 0;
+    w->state = kLaunch;
     advance(m, kernels, index);
   }
 }
@@ -131,9 +156,72 @@ static void begin_core(Machine* m, const Kernel* kernels, int32_t number) {
 /// Whether a store goes on by itself, in the core's store buffer.
 static int posted(const Kernel* k, uint32_t line) { return k->stores && line >> 31; }
 
-/// Whether the core has no room for the warp's next request.
+static int64_t line_of(const Machine* m, const Core* core, const Kernel* k, uint32_t line) {
+  const int64_t own = line & 0x0FFFFFFFu, round = m->counters[core->owner].rounds % kRounds;
+  return k->base + own + (own < k->moving ? round * k->moving : k->moving * (kRounds - 1));
+}
+
+/// The core's youngest store to a line that has not landed, by its place; -1 where there is none.
+static int32_t landing(const Machine* m, const Core* core, int64_t line) {
+  if (!m->p.writes) return -1;
+  for (int32_t i = core->stores - 1; i >= 0; i--)
+    if (m->requests[core->landing[i]].line == line) return i;
+  return -1;
+}
+
+/// Whether the core has no room for the warp's next request, or may not read what it has not stored yet.
 static int crowded(const Machine* m, const Core* core, const Kernel* k, uint32_t line) {
-  return posted(k, line) ? core->stores >= k->stores : core->outstanding >= m->p.fills;
+  if (!posted(k, line)) return core->outstanding >= m->p.fills || landing(m, core, line_of(m, core, k, line)) >= 0;
+  if (m->p.writes && landing(m, core, line_of(m, core, k, line)) >= core->stores - core->unsent) return 0;
+  return core->stores >= k->stores;
+}
+
+/// Stores leave the cores in turns while fewer than `writes` are on their way; those to one line that wait leave as one.
+static void send(Machine* m) {
+  const Parameters* p = &m->p;
+  while (m->writing < p->writes) {
+    int64_t tried = 0;
+    while (tried < p->cores && !m->cores[m->turn].unsent) {
+      m->turn = (m->turn + 1) % p->cores;
+      tried++;
+    }
+    if (tried == p->cores) return;
+    if (m->up_free > m->now) {
+      if (!m->sending) eddy_post(m, m->up_free, kSend, 0);
+      m->sending = 1;
+      return;
+    }
+    Core* core = &m->cores[m->turn];
+    const int32_t number = core->landing[core->stores - core->unsent--];
+    m->writing++;
+    m->up_free = m->now + later(p->port * m->requests[number].eighths / 8, p->lookup);
+    eddy_post(m, m->now + p->way, kArrive, number);
+    m->turn = (m->turn + 1) % p->cores;
+  }
+}
+
+/// A store into the core's buffer: with one to the same line that waits there, or behind the others.
+static void buffer(Machine* m, Core* core, int32_t number) {
+  const Request* r = &m->requests[number];
+  const int32_t same = landing(m, core, r->line);
+  if (same >= core->stores - core->unsent && same >= 0) {
+    Request* first = &m->requests[core->landing[same]];
+    first->eighths = first->eighths + r->eighths < 8 ? first->eighths + r->eighths : 8;
+    eddy_drop(m, number);
+    return;
+  }
+  core->landing[core->stores++] = number;
+  core->unsent++;
+  send(m);
+}
+
+/// A store has landed.
+static void landed(Machine* m, Core* core, int32_t number) {
+  int32_t at = 0;
+  while (core->landing[at] != number) at++;
+  for (core->stores--; at < core->stores; at++) core->landing[at] = core->landing[at + 1];
+  m->writing--;
+  send(m);
 }
 
 /// Send the warp's request, or make it wait for its window or for the core's.
@@ -157,14 +245,18 @@ static void issue(Machine* m, const Kernel* kernels, int32_t index) {
   w->record++;
   const int32_t number = eddy_take(m);
   Request* r = &m->requests[number];
-  const int64_t own = line & 0x0FFFFFFFu, round = m->counters[core->owner].rounds % kRounds;
-  r->line = k->base + own + (own < k->moving ? round * k->moving : k->moving * (kRounds - 1));
+  r->line = line_of(m, core, k, line);
   r->write = (int32_t)(line >> 31);
   r->eighths = 8 - (int32_t)(line >> 28 & 7);
   r->warp = index;
   r->tenant = core->owner;
   r->born = m->now;
   r->posted = posted(k, line);
+  if (r->posted && m->p.writes) {
+    buffer(m, core, number);
+    advance(m, kernels, index);
+    return;
+  }
   if (r->posted) {
     core->stores++;
   } else {
@@ -198,7 +290,9 @@ static void answered(Machine* m, const Kernel* kernels, int32_t number) {
     m->counters[r.tenant].read_ticks += m->now - r.born;
     m->counters[r.tenant].reads++;
   }
-  if (r.posted) {
+  if (r.posted && m->p.writes) {
+    landed(m, core, number);
+  } else if (r.posted) {
     core->stores--;
   } else {
     w->outstanding--;
@@ -226,7 +320,7 @@ EXPORT int64_t eddy_machine(Machine* m, const Parameters* p) {
     return 1;
   m->p = *p;
   m->free_request = -1;
-  for (int64_t i = 0; i < p->cores; i++) m->cores[i] = (Core){0, 0, -1, -1, 0, 0, 0, -1, -1};
+  for (int64_t i = 0; i < p->cores; i++) m->cores[i] = (Core){0, 0, -1, -1, 0, 0, 0, -1, -1, 0, {0}};
   for (int64_t i = 0; i < p->sets * p->ways; i++) m->lines[i].pending = -1;
   for (int64_t c = 0; c < p->channels; c++) {
     Channel* channel = &m->channels[c];
@@ -259,7 +353,10 @@ EXPORT int64_t eddy_run(Machine* m, const Kernel* kernels, const int64_t* wanted
     if (event.kind == kReady) issue(m, kernels, event.what);
     else if (event.kind == kArrive) eddy_arrive(m, event.what);
     else if (event.kind == kRespond) answered(m, kernels, event.what);
-    else eddy_schedule(m, event.what);
+    else if (event.kind == kSend) {
+      m->sending = 0;
+      send(m);
+    } else eddy_schedule(m, event.what);
   }
   m->now = until;
   for (int32_t c = 0; c < m->p.cores; c++) {

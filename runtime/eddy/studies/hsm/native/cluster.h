@@ -19,6 +19,8 @@ enum {
   kRequests = 1 << 14,
   kEvents = 1 << 15,
   kActivates = 4,
+  kMasks = 5,
+  kLanding = 16,
 };
 
 /// What the machine is made of; in the order of `_parameters` in cluster.py.
@@ -32,6 +34,19 @@ typedef struct {
   int64_t rcd, rp, cl, ras, faw, rrd, burst, turnaround, refresh_every, refresh;
   /// Serve the tenant of least bandwidth first, bandwidth halved every so many ticks; 0: first-ready first-come.
   int64_t least_first;
+  /// Bits of a row's number whose parity is added to each bit of its bank's.
+  int64_t masks[kMasks];
+  /// From a write's last data to a read's column command, and from a read's last data to a write's first; beside
+  /// `turnaround`.
+  int64_t wtr, rtw;
+  /// Row hits in a row that may overtake an older request; 0: no bound.
+  int64_t overtakes;
+  /// Stores between the shared cache and memory at once, those of a core in order; 0: no bound, in any order.
+  int64_t writes;
+  /// The shared cache looks nothing up for so long while it sends a line it has.
+  int64_t sends;
+  /// A line's set is its number's lowest bits; else all bits decide.
+  int64_t plain_sets;
 } Parameters;
 
 /// One kernel's work: groups of records, taken in order and begun again at the end.
@@ -51,6 +66,8 @@ typedef struct {
   int64_t issue, latency;
   /// First line of its memory; lines below `moving` are others in each round.
   int64_t base, moving;
+  /// Work-groups of a launch, the next of which begins when all have ended; 0: each group begins by itself.
+  int64_t launch;
 } Kernel;
 
 /// What is counted of a tenant; mirrored by `_COUNTERS` in cluster.py.
@@ -82,6 +99,8 @@ typedef struct {
 typedef struct {
   int64_t free, since;
   int32_t owner, wanted, active, outstanding, stores, wait_head, wait_tail;
+  /// Stores that have not landed, oldest first; the first `stores - unsent` of them have left the core.
+  int32_t unsent, landing[kLanding];
 } Core;
 
 typedef struct {
@@ -90,7 +109,7 @@ typedef struct {
 
 typedef struct {
   int64_t bus, activates[kActivates], refreshes, streak_row;
-  int32_t at, count, head, tail, due, wrote, streak, streak_bank;
+  int32_t at, count, head, tail, due, wrote, streak, streak_bank, overtaken;
   int32_t queue[kQueue];
   Bank banks[kBanks];
   int64_t own_rows[kTenants][kBanks];
@@ -104,6 +123,10 @@ typedef struct {
 typedef struct {
   Parameters p;
   int64_t now, order, ages, cache_free, port_free, up_free, decayed;
+  /// Stores that left the cores and have not landed, whether a `kSend` is due, the core whose turn it is.
+  int64_t writing, sending, turn;
+  /// Groups of each tenant that run.
+  int64_t running[kTenants];
   int64_t least[kTenants], next_group[kTenants];
   Counters counters[kTenants];
   Core cores[kCores];
@@ -117,8 +140,8 @@ typedef struct {
   Event heap[kEvents];
 } Machine;
 
-enum { kReady, kArrive, kRespond, kSchedule };
-enum { kIdle, kCompute, kFull, kFills, kEnding };
+enum { kReady, kArrive, kRespond, kSchedule, kSend };
+enum { kIdle, kCompute, kFull, kFills, kEnding, kLaunch };
 
 static inline int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 

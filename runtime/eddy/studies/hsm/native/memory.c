@@ -12,6 +12,12 @@ static uint64_t mixed(uint64_t v) {
   return v;
 }
 
+/// Parity.
+static uint64_t odd(uint64_t v) {
+  for (int32_t shift = 32; shift; shift /= 2) v ^= v >> shift;
+  return v & 1;
+}
+
 /// Channel, bank and row of a line: rows of `row_lines`, channels in turns of `interleave` lines.
 static int32_t place(const Parameters* p, Request* r) {
   const int64_t chunk = r->line / p->interleave, within = r->line % p->interleave;
@@ -20,6 +26,7 @@ static int32_t place(const Parameters* p, Request* r) {
   const int64_t page = local / p->row_lines;
   int64_t bank = page % p->banks;
   r->row = page / p->banks;
+  for (int64_t bit = 0; bit < kMasks; bit++) bank ^= (int64_t)odd((uint64_t)(r->row & p->masks[bit])) << bit;
   if (p->hash) {  // all bits of the row above decide, as in address maps that gather entropy [18 of [001]]
     const uint64_t spread = mixed((uint64_t)page + 1);
     bank = (int64_t)(spread % (uint64_t)p->banks);
@@ -71,9 +78,13 @@ static void enter(Machine* m, int32_t index) {
   }
 }
 
+static int64_t set_of(const Parameters* p, int64_t line) {
+  return (int64_t)((p->plain_sets ? (uint64_t)line : mixed((uint64_t)line)) % (uint64_t)p->sets);
+}
+
 static void look_in_shadow(Machine* m, const Request* r) {
   const Parameters* p = &m->p;
-  const int64_t set = (int64_t)(mixed((uint64_t)r->line) % (uint64_t)p->sets);
+  const int64_t set = set_of(p, r->line);
   if (!p->shadow_every || set % p->shadow_every) return;
   const int64_t first = set / p->shadow_every % kShadowSets * p->ways;
   int64_t* tags = &m->shadow[r->tenant][first];
@@ -113,7 +124,7 @@ void eddy_arrive(Machine* m, int32_t index) {
   look_in_shadow(m, r);
   const int64_t start = later(m->now, m->cache_free);
   m->cache_free = start + p->lookup;
-  Line* set = &m->lines[(int64_t)(mixed((uint64_t)r->line) % (uint64_t)p->sets) * p->ways];
+  Line* set = &m->lines[set_of(p, r->line) * p->ways];
   int64_t victim = -1;
   for (int64_t i = 0; i < p->ways; i++) {
     Line* line = &set[i];
@@ -130,6 +141,7 @@ void eddy_arrive(Machine* m, int32_t index) {
         return;
       }
       int64_t at = start + p->hit;
+      m->cache_free = later(m->cache_free, start + p->sends);
       if (p->port) at = m->port_free = later(at, m->port_free) + p->port;
       eddy_post(m, at + p->way, kRespond, index);
       return;
@@ -162,10 +174,11 @@ static Plan plan(const Machine* m, const Channel* c, const Request* r) {
     plan.activate = later(m->now, bank->column);
     if (plan.conflict) plan.activate = later(later(m->now, bank->activated + p->ras), bank->busy) + p->rp;
     if (p->faw) plan.activate = later(plan.activate, c->activates[c->at] + p->faw);
-    plan.activate = later(plan.activate, c->activates[(c->at + kActivates - 1) % kActivates] + p->rrd);
+    if (p->rrd) plan.activate = later(plan.activate, c->activates[(c->at + kActivates - 1) % kActivates] + p->rrd);
     plan.column = plan.activate + p->rcd;
   }
-  const int64_t bus = c->bus + (c->wrote != r->write ? p->turnaround : 0);
+  if (p->wtr && c->wrote && !r->write) plan.column = later(plan.column, c->bus + p->wtr);
+  const int64_t bus = c->bus + (c->wrote != r->write ? p->turnaround + (r->write ? p->rtw : 0) : 0);
   plan.data = later(plan.column + p->cl, bus);
   return plan;
 }
@@ -248,8 +261,14 @@ static void schedule_one(Machine* m, Channel* c) {
   int32_t best = -1, oldest = -1;
   Plan best_plan = {0, 0, 0, 0, 0};
   const int32_t capped = p->cap && c->streak + 1 >= p->cap;
+  uint64_t wrote = 0;  // cores of which an older write is here
   for (int32_t i = 0; i < c->count; i++) {
     const Request* r = &m->requests[c->queue[i]];
+    if (p->writes && r->write) {
+      const uint64_t core = 1ull << m->warps[r->warp].core;
+      if (wrote & core) continue;
+      wrote |= core;
+    }
     if (tenant >= 0 && r->tenant != tenant) continue;
     if (oldest < 0 || r->age < m->requests[c->queue[oldest]].age) oldest = i;
     const Plan candidate = plan(m, c, r);
@@ -261,13 +280,18 @@ static void schedule_one(Machine* m, Channel* c) {
     best = i;
     best_plan = candidate;
   }
-  if (best != oldest) {
+  if (best == oldest) {
+    c->overtaken = 0;
+  } else {
     Request* first = &m->requests[c->queue[oldest]];
-    if (capped || (p->starvation && first->bypassed >= p->starvation)) {
+    const int32_t enough = p->overtakes && best_plan.hit && c->overtaken >= p->overtakes;
+    if (capped || enough || (p->starvation && first->bypassed >= p->starvation)) {
       best = oldest;
       best_plan = plan(m, c, first);
+      c->overtaken = 0;
     } else {
       first->bypassed++;
+      c->overtaken = best_plan.hit ? c->overtaken + 1 : 0;
     }
   }
   serve(m, c, best, best_plan);
