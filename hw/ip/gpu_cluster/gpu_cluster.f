@@ -7,8 +7,10 @@
 ../gpu_l2/rtl/gpu_l2_writes.sv
 ../gpu_l2/rtl/gpu_l2_walk.sv
 ../gpu_l2/rtl/gpu_l2.sv
+rtl/gpu_turns.sv
 rtl/gpu_memory.sv
 rtl/gpu_line_locks.sv
+rtl/gpu_cluster_barriers.sv
 rtl/gpu_l2_bank.sv
 rtl/gpu_bank.sv
 rtl/gpu_cluster.sv

@@ -93,3 +93,15 @@ def test_a_barrier_waits_for_a_core_that_begins_late_and_for_one_that_is_slow() 
         cluster.poke(0x04, 0)
         assert cluster.run(20_000) is Stop.IDLE
     assert not cluster.faults()
+
+
+def test_a_core_that_ended_at_a_barrier_counts_at_no_other_kernels_barrier() -> None:
+    elf = assembly(f"{ACROSS}add a0, a0, s1\n{BAR}{END}")
+    cluster, faults = found(elf, (0, 1))
+    assert len(faults) == 2
+    # Core 1 still stands at the barrier that core 0 comes to now.
+    cluster.poke(0x04, 0)
+    alone = assembly(f"{ACROSS}addi a0, a0, 1\nli a1, 4\n{BAR}{END}")
+    cluster.load(alone)
+    cluster.start(alone.entry, cores=(0,))
+    assert cluster.run(2000) is Stop.LIMIT

@@ -143,7 +143,7 @@ module gpu_cluster
   logic [2:0] wr_beat;
   logic [63:0] wr_data [Cores];
   logic [7:0] wr_strb [Cores];
-  logic [Cores-1:0] bar, bar_release, bar_release_q, bar_stuck;
+  logic [Cores-1:0] bar, bar_release, bar_stuck;
   logic [4:0] bar_id [Cores];
   logic [7:0] bar_count [Cores];
   logic [4:0] bar_warps [Cores];
@@ -165,7 +165,7 @@ module gpu_cluster
       .fault_value_o(fault_value[c]),
       .snapshot_i(snapshot[c]), .counter_index_i(counter_index), .counter_o(counter[c]),
       .bar_o(bar[c]), .bar_id_o(bar_id[c]), .bar_count_o(bar_count[c]), .bar_warps_o(bar_warps[c]),
-      .bar_release_i(bar_release_q[c]), .bar_stuck_i(bar_stuck[c]),
+      .bar_release_i(bar_release[c]), .bar_stuck_i(bar_stuck[c]),
       .lock_o(lock[c]), .lock_quarter_o(lock_quarter[c]), .lock_line_o(lock_line[c]), .lock_grant_i(lock_grant[c]),
       .ird_valid_o(rd_valid[2*c]), .ird_ready_i(rd_ready[2*c]), .ird_line_o(rd_line[2*c]), .ird_beat_i(rd_beat[2*c]),
       .drd_valid_o(rd_valid[2*c+1]), .drd_ready_i(rd_ready[2*c+1]), .drd_line_o(rd_line[2*c+1]),
@@ -226,43 +226,9 @@ module gpu_cluster
     assign unused_l2 = ^{l2_write, l2_waddr, l2_wdata, l2_wmask, l2_read, l2_raddr};
   end
 
-  // ---- Barriers across the cores of one context.
-  // A core has arrived when all its active warps have. A barrier opens when as many cores as it counts have arrived,
-  // or when every running core of the context has and their warps are as many as it counts: both ways of counting that
-  // programs use. It opens never more where every core of the kernel runs and waits at a barrier across cores.
-
-  always_comb begin
-    bar_release = '0;
-    bar_stuck = '0;
-    if (bar != '0) begin
-      for (int c = 0; c < int'(Cores); c++) begin
-        automatic logic [7:0] cores, warps, waiting;
-        automatic logic all, runs;
-        waiting = '0;
-        runs = 1'b0;
-        cores = '0;
-        warps = '0;
-        all = 1'b1;
-        for (int k = 0; k < int'(Cores); k++) begin
-          if (bar[k] && ctx[k] == ctx[c]) waiting += 8'd1;
-          if (!bar[k] && running[k] && ctx[k] == ctx[c]) runs = 1'b1;
-          if (bar[k] && ctx[k] == ctx[c] && bar_id[k] == bar_id[c]) begin
-            cores += 8'd1;
-            warps += 8'(bar_warps[k]);
-          end else if (running[k] && ctx[k] == ctx[c]) begin
-            all = 1'b0;
-          end
-        end
-        bar_release[c] = bar[c] && !bar_release_q[c] &&
-                         (cores >= bar_count[c] || (all && warps >= bar_count[c]));
-        bar_stuck[c] = bar[c] && !runs && waiting >= num_cores[c];
-      end
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) bar_release_q <= '0;
-    else bar_release_q <= bar_release;
-  end
+  gpu_cluster_barriers #(.Cores(Cores)) u_barriers (
+    .clk_i, .rst_ni, .context_i(ctx), .num_cores_i(num_cores), .running_i(running),
+    .bar_i(bar), .id_i(bar_id), .count_i(bar_count), .warps_i(bar_warps), .release_o(bar_release), .stuck_o(bar_stuck)
+  );
 
 endmodule

@@ -54,19 +54,20 @@ module gpu_memory
 
   // ---- Reads
 
-  logic ar_valid_q;
+  logic ar_valid_q, read_wanted, read;
   ax_t ar_q;
-  reader_t reader, last_reader_q;
-  logic [Readers-1:0] later;
+  reader_t reader;
   core_t reader_core;
 
+  gpu_turns #(.Number(Readers)) u_read_turns (
+    .clk_i, .rst_ni, .want_i(rd_valid_i), .done_i(read), .valid_o(read_wanted), .index_o(reader)
+  );
+
+  assign read = read_wanted && (!ar_valid_q || axi_i.ar_ready);
+
   always_comb begin
-    later = rd_valid_i & ~((Readers'(2) << last_reader_q) - Readers'(1));
-    if (later == '0) later = rd_valid_i;
-    reader = '0;
-    for (int r = int'(Readers) - 1; r >= 0; r--) if (later[r]) reader = reader_t'(r);
     rd_ready_o = '0;
-    if (rd_valid_i != '0 && (!ar_valid_q || axi_i.ar_ready)) rd_ready_o[reader] = 1'b1;
+    rd_ready_o[reader] = read;
   end
 
   assign reader_core = (Cores > 1) ? core_t'(reader >> 1) : '0;
@@ -75,12 +76,10 @@ module gpu_memory
     if (!rst_ni) begin
       ar_valid_q <= 1'b0;
       ar_q <= '0;
-      last_reader_q <= '0;
     end else begin
       if (axi_i.ar_ready) ar_valid_q <= 1'b0;
-      if (rd_ready_o != '0) begin
+      if (read) begin
         ar_valid_q <= 1'b1;
-        last_reader_q <= reader;
         ar_q <= '{
           id: IdWidth'(reader),
           addr: physical(base_i[reader_core][rd_line_i[reader][LineAddrWidth-1-:2]], rd_line_i[reader][LineAddrWidth-3:0], 3'd0),
@@ -101,25 +100,24 @@ module gpu_memory
 
   // ---- Writes: one line at a time, address and data side by side.
 
-  logic aw_valid_q, w_valid_q, writing;
+  logic aw_valid_q, w_valid_q, write_wanted, write;
   ax_t aw_q;
   logic [2:0] beat_q, end_q, first, final_beat;
   core_t writer, last_writer_q;
-  logic [Cores-1:0] wr_later;
 
-  assign writing = aw_valid_q || w_valid_q;
+  gpu_turns #(.Number(Cores)) u_write_turns (
+    .clk_i, .rst_ni, .want_i(wr_valid_i), .done_i(write), .valid_o(write_wanted), .index_o(writer)
+  );
+
+  assign write = write_wanted && !aw_valid_q && !w_valid_q;
   assign wr_beat_o = beat_q;
 
   always_comb begin
-    wr_later = wr_valid_i & ~((Cores'(2) << last_writer_q) - Cores'(1));
-    if (wr_later == '0) wr_later = wr_valid_i;
-    writer = '0;
-    for (int c = int'(Cores) - 1; c >= 0; c--) if (wr_later[c]) writer = core_t'(c);
     wr_ready_o = '0;
+    wr_ready_o[writer] = write;
     first = '0;
     final_beat = '0;
-    if (wr_valid_i != '0 && !writing) begin
-      wr_ready_o[writer] = 1'b1;
+    if (write_wanted) begin
       for (int b = int'(Beats) - 1; b >= 0; b--) if (wr_beats_i[writer][b]) first = 3'(b);
       for (int b = 0; b < int'(Beats); b++) if (wr_beats_i[writer][b]) final_beat = 3'(b);
     end
@@ -139,7 +137,7 @@ module gpu_memory
         beat_q <= beat_q + 3'd1;
         if (beat_q == end_q) w_valid_q <= 1'b0;
       end
-      if (wr_ready_o != '0) begin
+      if (write) begin
         aw_valid_q <= 1'b1;
         w_valid_q <= 1'b1;
         last_writer_q <= writer;

@@ -91,9 +91,10 @@ module gpu_l2_fills
   logic [AheadWidth:0] waits_q [Readers];
   logic [2:0] beat_q [Readers];
 
-  place_t free, first, play;
+  // The parked line whose turn it is was found in the cycle before: its turn does not pass until it is played.
+  place_t free, first, play_q, next_play;
   logic [Lines-1:0] busy, brings;
-  logic ends;
+  logic ends, play_valid_q, next_play_valid;
 
   assign busy = coming_q | whole_q | parked_q;
   assign full_o = &busy;
@@ -103,14 +104,14 @@ module gpu_l2_fills
   always_comb begin
     free = '0;
     first = '0;
-    play = '0;
-    play_valid_o = 1'b0;
+    next_play = '0;
+    next_play_valid = 1'b0;
     for (int p = int'(Lines) - 1; p >= 0; p--) begin
       if (!busy[p]) free = place_t'(p);
       if (whole_q[p]) first = place_t'(p);
-      if (parked_q[p] && ahead_q[p] == '0) begin
-        play = place_t'(p);
-        play_valid_o = 1'b1;
+      if (parked_q[p] && ahead_q[p] == '0 && !(play_i && place_t'(p) == play_q)) begin
+        next_play = place_t'(p);
+        next_play_valid = 1'b1;
       end
     end
   end
@@ -120,9 +121,10 @@ module gpu_l2_fills
     return (play_i && play_id_o == reader) || (ends && beat_id_i == reader);
   endfunction
 
-  assign play_id_o = id_q[play];
-  assign play_way_o = way_q[play];
-  assign play_set_o = line_q[play][SetWidth-1:0];
+  assign play_valid_o = play_valid_q;
+  assign play_id_o = id_q[play_q];
+  assign play_way_o = way_q[play_q];
+  assign play_set_o = line_q[play_q][SetWidth-1:0];
   assign install_valid_o = whole_q != '0;
   assign install_good_o = good_q[first] && keep_q[first];
   assign install_way_o = way_q[first];
@@ -170,6 +172,8 @@ module gpu_l2_fills
       keep_q <= '0;
       way_q <= '0;
       good_q <= '0;
+      play_q <= '0;
+      play_valid_q <= 1'b0;
       for (int r = 0; r < int'(Readers); r++) begin
         waits_q[r] <= '0;
         beat_q[r] <= '0;
@@ -204,12 +208,15 @@ module gpu_l2_fills
                       (AheadWidth + 1)'(oldest_leaves(reader_t'(r)));
         if (beat_i && beat_id_i == reader_t'(r)) beat_q[r] <= beat_q[r] + 3'd1;
       end
-      if (play_i) parked_q[play] <= 1'b0;
+      if (play_i) parked_q[play_q] <= 1'b0;
+      play_q <= next_play;
+      play_valid_q <= next_play_valid;
       if (install_i) whole_q[first] <= 1'b0;
     end
   end
 
 `ifndef SYNTHESIS
+  StaysParked_A : assert property (@(posedge clk_i) disable iff (!rst_ni) play_valid_q |-> parked_q[play_q] && ahead_q[play_q] == '0);
   BeatsHaveAskers_A : assert property (@(posedge clk_i) disable iff (!rst_ni) beat_i |-> $onehot(brings));
   NotMoreThanEach_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     start_i || park_i |-> waits_q[start_id_i] < (AheadWidth + 1)'(Each) && !full_o);
