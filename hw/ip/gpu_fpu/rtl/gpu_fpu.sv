@@ -1,8 +1,8 @@
 /// IEEE-754 binary32 for one warp: one operation on all lanes at a time, bit for bit as RISC-V's F extension wants it.
 ///
-/// Every operation but division and square root goes down one pipeline of four stages (product, sum, magnitude and
-/// its leading zeros, rounding): one warp a cycle, the answer four cycles after the request; a stage with room ahead of it moves on, so bubbles close
-/// while the answer waits. fdiv and fsqrt run in an iterative divider, all lanes at once, two digits a cycle: 15 cycles,
+/// Every operation but division and square root goes down one pipeline of five stages (product, sum, magnitude,
+/// normalised magnitude, rounding): one warp a cycle, the answer five cycles after the request; a stage with room ahead
+/// of it moves on, so bubbles close while the answer waits. fdiv and fsqrt run in an iterative divider, all lanes at once, two digits a cycle: 15 cycles,
 /// and one more for every leading zero of the most subnormal operand (at most 23); then the quotient joins the pipeline
 /// to be rounded. So a division may be overtaken: answers carry the tag of their request; requests that stay in the
 /// pipeline, and divisions among themselves, keep their order.
@@ -53,18 +53,19 @@ module gpu_fpu
   typedef logic [TagWidth-1:0] tag_t;
   typedef logic [Lanes-1:0] mask_t;
 
-  // What all lanes share, by stage: 1 has the product, 2 the sum, 3 its magnitude, 4 the answer.
-  logic [4:1] valid_q;
-  tag_t tag1_q, tag2_q, tag3_q, tag4_q;
-  mask_t mask1_q, mask2_q, mask3_q, mask4_q;
+  // What all lanes share, by stage: 1 has the product, 2 the sum, 3 its magnitude, 4 that normalised, 5 the answer.
+  logic [5:1] valid_q;
+  tag_t tag1_q, tag2_q, tag3_q, tag4_q, tag5_q;
+  mask_t mask1_q, mask2_q, mask3_q, mask4_q, mask5_q;
   rm_e rm1_q, rm2_q;
-  round_e round1_q, round2_q, round3_q;
+  round_e round1_q, round2_q, round3_q, round4_q;
 
-  logic ready1, ready2, ready3, ready4;
+  logic ready1, ready2, ready3, ready4, ready5;
   logic accept, accept_div, inject;
   mask_t start, load;
 
-  assign ready4 = !valid_q[4] || rsp_ready_i;
+  assign ready5 = !valid_q[5] || rsp_ready_i;
+  assign ready4 = !valid_q[4] || ready5;
   assign ready3 = !valid_q[3] || ready4;
   assign ready2 = !valid_q[2] || ready3;
   assign ready1 = !valid_q[1] || ready2;
@@ -129,6 +130,7 @@ module gpu_fpu
       if (ready2) valid_q[2] <= valid_q[1];
       if (ready3) valid_q[3] <= valid_q[2];
       if (ready4) valid_q[4] <= valid_q[3];
+      if (ready5) valid_q[5] <= valid_q[4];
     end
   end
 
@@ -158,6 +160,11 @@ module gpu_fpu
     if (valid_q[3] && ready4) begin
       tag4_q <= tag3_q;
       mask4_q <= mask3_q;
+      round4_q <= round3_q;
+    end
+    if (valid_q[4] && ready5) begin
+      tag5_q <= tag4_q;
+      mask5_q <= mask4_q;
     end
   end
 
@@ -191,24 +198,25 @@ module gpu_fpu
       .inject_i   (inject && div_mask_q[l]),
       .quotient_i (quotient),
       .special_i  (div_special),
-      .holds_i    ({valid_q[3] && mask3_q[l], valid_q[2] && mask2_q[l], valid_q[1] && mask1_q[l]}),
+      .holds_i    ({valid_q[4] && mask4_q[l], valid_q[3] && mask3_q[l], valid_q[2] && mask2_q[l], valid_q[1] && mask1_q[l]}),
       .add_i      (valid_q[1] && ready2 && mask1_q[l]),
       .measure_i  (valid_q[2] && ready3 && mask2_q[l]),
-      .round_i    (valid_q[3] && ready4 && mask3_q[l]),
       .rm_i       (rm2_q),
-      .rounding_i (round3_q),
+      .move_i     (valid_q[3] && ready4 && mask3_q[l]),
+      .round_i    (valid_q[4] && ready5 && mask4_q[l]),
+      .rounding_i (round4_q),
       .result_o   (rsp_result_o[l]),
       .flags_o    (rsp_flags_o[l])
     );
   end
 
-  assign rsp_valid_o = valid_q[4];
-  assign rsp_tag_o = tag4_q;
-  assign rsp_mask_o = mask4_q;
+  assign rsp_valid_o = valid_q[5];
+  assign rsp_tag_o = tag5_q;
+  assign rsp_mask_o = mask5_q;
 
 `ifndef SYNTHESIS
   AnswersWaitUntilTaken_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    valid_q[4] && !rsp_ready_i |=> valid_q[4] && $stable(tag4_q) && $stable(mask4_q));
+    valid_q[5] && !rsp_ready_i |=> valid_q[5] && $stable(tag5_q) && $stable(mask5_q));
   RoundingModeIsDefined_A: assert property (@(posedge clk_i) disable iff (!rst_ni)
     req_valid_i |-> req_rm_i <= Rmm);
   OperationIsDefined_A: assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -109,11 +109,13 @@ module gpu_fpu_div_lane
   assign low = exponent_q[9] || exponent_q == '0;
 
   assign quotient_o = '{
-    no_product: 1'b1,
-    top: 1'b1,
+    product: 1'b0,
+    lead: 1'b0,
     sub: 1'b0,
     sign: sign_q,
+    whole: 1'b0,
     exponent: low ? 9'd1 : exponent_q[8:0],
+    ahead: '0,
     shift: low ? clamp(10'd1 - exponent_q) : '0,
     value: {quotient_q, rem_q != '0, 5'b0}
   };

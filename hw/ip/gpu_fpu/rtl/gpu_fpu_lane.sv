@@ -1,6 +1,7 @@
-/// One lane of the pipeline: product and addend, sum, magnitude and its leading zeros, rounding. Each stage does nothing unless told.
+/// One lane of the pipeline: product and addend, sum, magnitude, normalised magnitude, rounding. Each stage does nothing
+/// unless told.
 ///
-/// The sum is formed in a frame of 64 bits. Bit 62 is the top of whichever of product and addend has the larger
+/// The sum is formed in a frame of 52 bits. Bit 50 is the top of whichever of product and addend has the larger
 /// exponent; the other moves right, what falls off staying visible as bit 0. Why no more bits are needed is in
 /// docs/reference/blocks/gpu_fpu.md.
 module gpu_fpu_lane
@@ -21,14 +22,16 @@ module gpu_fpu_lane
   input  addend_t     quotient_i,
   input  special_t    special_i,
 
-  /// Stages 1 to 3 hold something; only then is anything computed.
-  input  logic [3:1]  holds_i,
+  /// Stages 1 to 4 hold something; only then is anything computed.
+  input  logic [4:1]  holds_i,
   /// Stage 2 takes the sum of stage 1.
   input  logic        add_i,
   /// Stage 3 takes the magnitude of the sum of stage 2, and what rounds it.
   input  logic        measure_i,
   input  rm_e         rm_i,
-  /// Stage 4 takes the rounded magnitude of stage 3.
+  /// Stage 4 takes the magnitude of stage 3, normalised.
+  input  logic        move_i,
+  /// Stage 5 takes the rounded magnitude of stage 4.
   input  logic        round_i,
   input  round_e      rounding_i,
 
@@ -57,11 +60,10 @@ module gpu_fpu_lane
   end
 
   // Stage 2.
-  logic [63:0] sum_q;
+  frame_t sum_q, sum;
   logic [8:0] exponent_q;
-  logic sign_q, sub_q;
+  logic sign_q, sub_q, whole_q;
   special_t special2_q;
-  logic [63:0] sum;
 
   always_comb begin
     sum = '0;
@@ -74,58 +76,69 @@ module gpu_fpu_lane
       sum_q <= sum;
       sign_q <= meet_q.sign;
       sub_q <= meet_q.sub;
-      exponent_q <= meet_q.exponent;
+      whole_q <= meet_q.whole;
+      exponent_q <= exponent_of(meet_q);
     end
   end
 
   // Stage 3.
-  logic [63:0] magnitude_q, magnitude;
-  logic [8:0] exponent3_q;
-  logic [5:0] distance_q;
-  logic sign3_q;
+  moved_t moved, moved_q;
+  logic sign3_q, whole3_q;
   direction_e direction_q;
   special_t special3_q;
   logic flips, zero;
 
-  // A difference of nothing is +0, and -0 when rounding down.
+  // A difference came as one too few, or as its complement. One of nothing is +0, and -0 when rounding down.
   always_comb begin
-    magnitude = '0;
+    moved = '0;
     flips = 1'b0;
     zero = 1'b0;
     if (holds_i[2]) begin
-      flips = sub_q && sum_q[63];
-      magnitude = (sum_q ^ {64{flips}}) + 64'(flips);
-      zero = sub_q && sum_q == '0;
+      flips = sub_q && !sum_q[FrameWidth-1];
+      zero = sub_q && sum_q == '1;
+      moved = move_far((sum_q ^ {FrameWidth{sub_q && sum_q[FrameWidth-1]}}) + FrameWidth'(flips), exponent_q);
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (measure_i) begin
       special3_q <= special2_q;
-      magnitude_q <= magnitude;
+      moved_q <= moved;
+      whole3_q <= whole_q;
       sign3_q <= zero ? rm_i == Rdn : sign_q ^ flips;
       direction_q <= direction_of(rm_i, sign_q ^ flips);
-      exponent3_q <= exponent_q;
-      distance_q <= normal_distance(magnitude, exponent_q);
     end
   end
 
   // Stage 4.
-  rounded_t rounded;
+  normal_t normal, normal_q;
+  logic sign4_q, whole4_q;
+  direction_e direction4_q;
+  special_t special4_q;
 
-  function automatic rounded_t round();
-    unique case (rounding_i)
-      RoundInt: return to_int(1'b1, magnitude_q, sign3_q, direction_q);
-      RoundUint: return to_int(1'b0, magnitude_q, sign3_q, direction_q);
-      default: return to_float(magnitude_q, distance_q, exponent3_q, sign3_q, direction_q);
-    endcase
-  endfunction
+  always_comb begin
+    normal = '0;
+    if (holds_i[3]) normal = normal_of(move_near(moved_q));
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (move_i) begin
+      special4_q <= special3_q;
+      normal_q <= normal;
+      sign4_q <= sign3_q;
+      whole4_q <= whole3_q;
+      direction4_q <= direction_q;
+    end
+  end
+
+  // Stage 5.
+  rounded_t rounded;
 
   always_comb begin
     rounded = '0;
-    if (holds_i[3]) begin
-      if (special3_q.valid) rounded = '{flags: special3_q.flags, result: special3_q.result};
-      else rounded = round();
+    if (holds_i[4]) begin
+      if (special4_q.valid) rounded = '{flags: special4_q.flags, result: special4_q.result};
+      else rounded = rounded_of(rounding_i, normal_q, sign4_q, whole4_q, direction4_q);
     end
   end
 

@@ -54,14 +54,23 @@ package gpu_fpu_pkg;
 
   /// The addend of a lane, and how product and addend meet in the frame of the second stage (gpu_fpu_lane).
   typedef struct packed {
-    logic        no_product;  ///< there is only the addend
-    logic        top;         ///< the product stays and the addend moves right; else the other way round
-    logic        sub;         ///< their signs differ
+    logic        product;     ///< there is a product
+    logic        lead;        ///< it has the larger exponent: it stays and the addend moves right; else it moves, if it is there
+    logic        sub;         ///< their signs differ; alone: `value` is a negative number, as two's complement
     logic        sign;        ///< of the one that stays
-    logic [8:0]  exponent;    ///< of the one that stays: biased, of frame bit 62; 1 or more
-    logic [5:0]  shift;       ///< how far the other moves; 63 also for everything beyond
-    logic [31:0] value;       ///< the addend's significand, bit 31 being frame bit 62
+    logic        whole;       ///< of a float on its way to an integer: it is 1 or more
+    logic [8:0]  exponent;    ///< of the addend: biased, of frame bit 50; 0 where the sum is not to be normalised
+    logic [9:0]  ahead;       ///< how much larger the product's is, two's complement
+    logic [5:0]  shift;       ///< how far the other moves, a product one more; 63 also for everything beyond
+    logic [31:0] value;       ///< the addend's significand, bit 31 being frame bit 50
   } addend_t;
+
+  /// What is left of a sum while it moves left: its exponent bounds how far.
+  typedef enum logic [1:0] {
+    Even,   ///< as far as the digits of the bound looked at
+    Free,   ///< less: the bound does not matter any more
+    Bound   ///< more: the bound it is
+  } bound_e;
 
   /// An answer that needs no sum and no rounding.
   typedef struct packed {
@@ -73,8 +82,6 @@ package gpu_fpu_pkg;
   /// Weight of a digit of the quotient: one bit of 26, the first digit at the left.
   typedef logic [25:0] digit_t;
   localparam digit_t FirstDigit = digit_t'(1) << 25;
-
-  localparam logic [31:0] CanonicalNan = 32'h7fc0_0000;
 
   /// How an operation's sum is rounded.
   function automatic round_e rounding_of(op_e op);

@@ -7,24 +7,33 @@ package gpu_fpu_prepare_pkg;
   /* verilator lint_off UNUSEDSIGNAL */
 
   localparam logic [31:0] One = 32'h3f80_0000;
-  localparam logic [31:0] Infinity = 32'h7f80_0000;
   /// Biased exponent of 2**31, the top bit of an integer.
-  localparam logic [8:0] IntExponent = 9'd158;
+  localparam logic [7:0] IntExponent = 8'd158;
 
-  function automatic logic is_nan(logic [31:0] x);
-    return x[30:0] > Infinity[30:0];
-  endfunction
+  /// What an operand is. Exponent and fraction are looked at once.
+  typedef struct packed {
+    logic nan;
+    logic signalling;
+    logic inf;
+    logic zero;
+    logic subnormal;
+  } class_t;
 
-  function automatic logic is_signalling(logic [31:0] x);
-    return is_nan(x) && !x[22];
-  endfunction
+  localparam class_t Normal = '0;
+  localparam class_t Zero = '{zero: 1'b1, default: 1'b0};
 
-  function automatic logic is_inf(logic [31:0] x);
-    return x[30:0] == Infinity[30:0];
-  endfunction
-
-  function automatic logic is_zero(logic [31:0] x);
-    return x[30:0] == '0;
+  function automatic class_t class_of(logic [31:0] x);
+    logic ones, none, fraction;
+    ones = &x[30:23];
+    none = !(|x[30:23]);
+    fraction = |x[22:0];
+    return '{
+      nan: ones && fraction,
+      signalling: ones && fraction && !x[22],
+      inf: ones && !fraction,
+      zero: none && !fraction,
+      subnormal: none && fraction
+    };
   endfunction
 
   /// Significand with its hidden bit.
@@ -40,14 +49,6 @@ package gpu_fpu_prepare_pkg;
   /// A shift beyond the frame is as good as one by 63: all that stays is that something was there.
   function automatic logic [5:0] clamp(logic [9:0] distance);
     return distance > 10'd63 ? 6'd63 : distance[5:0];
-  endfunction
-
-  function automatic special_t answer(logic [31:0] result, flags_t flags);
-    return '{valid: 1'b1, flags: flags, result: result};
-  endfunction
-
-  function automatic flags_t invalid(logic nv);
-    return '{nv: nv, default: 1'b0};
   endfunction
 
   /// The second factor: additions are a * 1 + b.
@@ -66,134 +67,55 @@ package gpu_fpu_prepare_pkg;
     endcase
   endfunction
 
-  /// Where product a * b (negated if `negate`) and addend `c` meet.
+  /// Where product a * b and addend meet, of every operation that has them; integers and floats on their way to the other
+  /// are addends alone.
   ///
-  /// The operand with the larger exponent stays at frame bit 62, the other moves right. Exponents are those of the
+  /// The operand with the larger exponent has its top at frame bit 50, the other moves right. Exponents are those of the
   /// formats, whatever leading zeros subnormal significands have; see docs/reference/blocks/gpu_fpu.md why it is exact.
-  function automatic addend_t meet(logic negate, logic [31:0] a, logic [31:0] b, logic [31:0] c);
+  function automatic addend_t addend_of(op_e op, logic [31:0] a, logic [31:0] b, logic [31:0] c);
+    logic [31:0] f, d;
     logic product_sign, empty;
-    logic [9:0] product_exponent, addend_exponent, factors, other, ahead, behind;
+    logic [9:0] ahead;
     addend_t m;
-    product_sign = a[31] ^ b[31] ^ negate;
-    empty = is_zero(a) || is_zero(b);
-    product_exponent = {2'b0, exponent(a)} + {2'b0, exponent(b)} - 10'd126;
-    addend_exponent = {2'b0, exponent(c)};
-    // How far the product is ahead of the addend, and the other way round, both at once.
-    factors = {2'b0, exponent(a)} + {2'b0, exponent(b)};
-    other = addend_exponent + 10'd126;
-    ahead = factors - other;
-    behind = other - factors;
-    m.no_product = 1'b0;
-    m.top = !empty && !ahead[9];
-    m.sub = product_sign ^ c[31];
-    m.sign = m.top ? product_sign : c[31];
-    m.exponent = m.top ? product_exponent[8:0] : addend_exponent[8:0];
-    m.shift = clamp(ahead[9] ? behind : ahead);
-    m.value = {significand(c), 8'b0};
-    return m;
-  endfunction
-
-  /// NaNs and infinities of a * b + c.
-  function automatic special_t fused_special(logic negate, logic [31:0] a, logic [31:0] b, logic [31:0] c);
-    logic product_sign, product_inf, no_product, clash;
-    special_t s;
-    product_sign = a[31] ^ b[31] ^ negate;
-    product_inf = is_inf(a) || is_inf(b);
-    no_product = product_inf && (is_zero(a) || is_zero(b));
-    clash = product_inf && is_inf(c) && product_sign != c[31] && !is_nan(a) && !is_nan(b);
-    s = '0;
-    if (is_nan(a) || is_nan(b) || is_nan(c) || no_product || clash) begin
-      s = answer(CanonicalNan, invalid(
-          is_signalling(a) || is_signalling(b) || is_signalling(c) || no_product || clash));
-    end else if (product_inf) begin
-      s = answer({product_sign, Infinity[30:0]}, '0);
-    end else if (is_inf(c)) begin
-      s = answer(c, '0);
-    end
-    return s;
-  endfunction
-
-  /// A float on its way to an integer: moved right until frame bit 31 is the unit.
-  function automatic addend_t from_float(logic [31:0] a);
-    return '{
-      no_product: 1'b1,
-      top: 1'b1,
-      sub: 1'b0,
-      sign: a[31],
-      exponent: IntExponent,
-      shift: clamp({2'b0, IntExponent[7:0] - exponent(a)}),
-      value: {significand(a), 8'b0}
-    };
-  endfunction
-
-  /// Floats that no 32-bit integer comes near.
-  function automatic special_t to_int_special(logic is_signed, logic [31:0] a);
-    logic negative;
-    special_t s;
-    s = '0;
-    negative = a[31] && !is_nan(a);
-    if (a[30:23] > IntExponent[7:0]) begin
-      s = answer(is_signed ? {negative, {31{!negative}}} : {32{!negative}}, invalid(1'b1));
-    end
-    return s;
-  endfunction
-
-  /// An integer on its way to a float.
-  function automatic addend_t from_int(logic is_signed, logic [31:0] a);
-    logic negative;
-    negative = is_signed && a[31];
-    return '{
-      no_product: 1'b1,
-      top: 1'b1,
-      sub: 1'b0,
-      sign: negative,
-      exponent: IntExponent,
-      shift: '0,
-      value: negative ? -a : a
-    };
-  endfunction
-
-  /// The ten classes of RISC-V's fclass.
-  function automatic logic [31:0] classify(logic [31:0] a);
-    logic subnormal, normal;
-    subnormal = a[30:23] == '0 && !is_zero(a);
-    normal = a[30:23] != '0 && a[30:23] != 8'hff;
-    return {
-      22'b0,
-      is_nan(a) && a[22], is_signalling(a),
-      !a[31] && is_inf(a), !a[31] && normal, !a[31] && subnormal, !a[31] && is_zero(a),
-      a[31] && is_zero(a), a[31] && subnormal, a[31] && normal, a[31] && is_inf(a)
-    };
-  endfunction
-
-  /// a < b, -0 being below +0; neither is a NaN.
-  function automatic logic below(logic [31:0] a, logic [31:0] b);
-    if (a[31] != b[31]) return a[31];
-    return a[31] ? a[30:0] > b[30:0] : a[30:0] < b[30:0];
-  endfunction
-
-  /// feq, flt, fle.
-  function automatic special_t compare(op_e op, logic [31:0] a, logic [31:0] b);
-    logic zeros, unordered, signalling, holds;
-    zeros = is_zero(a) && is_zero(b);
-    unordered = is_nan(a) || is_nan(b);
-    signalling = is_signalling(a) || is_signalling(b);
+    f = factor(op, b);
+    d = addend(op, a, b, c);
+    product_sign = a[31] ^ f[31] ^ negates_product(op);
+    empty = a[30:0] == '0 || f[30:0] == '0;
+    ahead = {2'b0, exponent(a)} + {2'b0, exponent(f)} - {2'b0, exponent(d)} - 10'd126;
+    m.product = 1'b1;
+    m.lead = !empty && !ahead[9];
+    m.sub = product_sign ^ d[31];
+    m.sign = m.lead ? product_sign : d[31];
+    m.whole = 1'b0;
+    m.exponent = {1'b0, exponent(d)};
+    m.ahead = ahead;
+    // Where the product moves, one more than this: -x - 1 is ~x.
+    m.shift = clamp(ahead ^ {10{ahead[9]}});
+    m.value = {significand(d), 8'b0};
     unique case (op)
-      OpFeq: holds = a == b || zeros;
-      OpFlt: holds = below(a, b) && !zeros;
-      default: holds = !below(b, a) || zeros;
+      OpFcvtWS, OpFcvtWuS: begin
+        // Right until frame bit 19 is the unit.
+        m.product = 1'b0;
+        m.lead = 1'b0;
+        m.sub = 1'b0;
+        m.sign = a[31];
+        m.exponent = '0;
+        m.shift = clamp({2'b0, IntExponent - exponent(a)});
+        m.whole = !m.shift[5];
+        m.value = {significand(a), 8'b0};
+      end
+      OpFcvtSW, OpFcvtSWu: begin
+        m.product = 1'b0;
+        m.lead = 1'b0;
+        m.sub = op == OpFcvtSW && a[31];
+        m.sign = m.sub;
+        m.exponent = {1'b0, IntExponent};
+        m.shift = '0;
+        m.value = a;
+      end
+      default: ;
     endcase
-    return answer({31'b0, holds && !unordered}, invalid(op == OpFeq ? signalling : unordered));
-  endfunction
-
-  /// fmin and fmax: a number wins over a NaN, -0 is below +0.
-  function automatic special_t pick(logic is_max, logic [31:0] a, logic [31:0] b);
-    logic [31:0] result;
-    if (is_nan(a) && is_nan(b)) result = CanonicalNan;
-    else if (is_nan(a)) result = b;
-    else if (is_nan(b)) result = a;
-    else result = below(a, b) ^ is_max ? a : b;
-    return answer(result, invalid(is_signalling(a) || is_signalling(b)));
+    return m;
   endfunction
 
   /// Whether an operation needs the multiplier.
@@ -206,60 +128,128 @@ package gpu_fpu_prepare_pkg;
   endfunction
 
   /// Answers that skip the arithmetic, of every operation but division and square root.
+  ///
+  /// fmin, fmax: a number wins over a NaN, -0 is below +0. Floats that no 32-bit integer comes near saturate.
   function automatic special_t special_of(op_e op, logic [31:0] a, logic [31:0] b, logic [31:0] c);
+    class_t ca, cb, cf, cd;
+    logic less, equal, below, same, zeros, unordered, signalling, holds;
+    logic product_sign, product_inf, clash, nan, far;
+    // What the answer is made of: an operand's bits, or a pattern.
+    logic take_a, take_b, sign, exponents, quiet, fill;
+    logic [9:0] low;
+    logic [31:0] d;
+    special_t s;
+    ca = class_of(a);
+    cb = class_of(b);
+    cf = op == OpFadd || op == OpFsub ? Normal : cb;
+    cd = op == OpFmul ? Zero : op == OpFadd || op == OpFsub ? cb : class_of(c);
+    d = addend(op, a, b, c);
+
+    less = a[30:0] < b[30:0];
+    equal = a[30:0] == b[30:0];
+    below = a[31] != b[31] ? a[31] : a[31] ? !less && !equal : less;
+    same = equal && a[31] == b[31];
+    zeros = ca.zero && cb.zero;
+    unordered = ca.nan || cb.nan;
+    signalling = ca.signalling || cb.signalling;
+    holds = (op != OpFlt && (same || zeros)) || (op != OpFeq && below && !zeros);
+
+    product_sign = a[31] ^ factor(op, b)[31] ^ negates_product(op);
+    product_inf = ca.inf || cf.inf;
+    clash = product_inf && (ca.zero || cf.zero || (cd.inf && product_sign != d[31])) && !ca.nan && !cf.nan;
+    nan = ca.nan || cf.nan || cd.nan || clash;
+    far = a[30:23] > IntExponent;
+
+    s = '0;
+    s.valid = 1'b1;
+    take_a = 1'b0;
+    take_b = 1'b0;
+    sign = 1'b0;
+    exponents = 1'b0;
+    quiet = 1'b0;
+    fill = 1'b0;
+    low = '0;
     unique case (op)
-      OpFsgnj: return answer({b[31], a[30:0]}, '0);
-      OpFsgnjn: return answer({!b[31], a[30:0]}, '0);
-      OpFsgnjx: return answer({a[31] ^ b[31], a[30:0]}, '0);
-      OpFmin: return pick(1'b0, a, b);
-      OpFmax: return pick(1'b1, a, b);
-      OpFeq, OpFlt, OpFle: return compare(op, a, b);
-      OpFclass: return answer(classify(a), '0);
-      OpFcvtWS: return to_int_special(1'b1, a);
-      OpFcvtWuS: return to_int_special(1'b0, a);
-      OpFcvtSW, OpFcvtSWu: return '0;
-      default: return fused_special(negates_product(op), a, factor(op, b), addend(op, a, b, c));
+      OpFsgnj, OpFsgnjn, OpFsgnjx: begin
+        take_a = 1'b1;
+        sign = b[31] ^ (op == OpFsgnjn) ^ (op == OpFsgnjx && a[31]);
+      end
+      OpFmin, OpFmax: begin
+        take_b = !cb.nan && (ca.nan || !(below ^ (op == OpFmax)));
+        take_a = !ca.nan && !take_b;
+        sign = (take_a && a[31]) || (take_b && b[31]);
+        exponents = 1'b1;
+        quiet = 1'b1;
+        s.flags.nv = signalling;
+      end
+      OpFeq, OpFlt, OpFle: begin
+        low[0] = holds && !unordered;
+        s.flags.nv = op == OpFeq ? signalling : unordered;
+      end
+      OpFclass: low = class_bits(a[31], ca);
+      OpFcvtWS, OpFcvtWuS: begin
+        s.valid = far;
+        fill = !a[31] || ca.nan;
+        exponents = fill;
+        quiet = fill;
+        low = {10{fill}};
+        sign = op == OpFcvtWS ? !fill : fill;
+        s.flags.nv = 1'b1;
+      end
+      OpFcvtSW, OpFcvtSWu: s.valid = 1'b0;
+      default: begin
+        s.valid = nan || product_inf || cd.inf;
+        exponents = 1'b1;
+        quiet = nan;
+        sign = !nan && (product_inf ? product_sign : d[31]);
+        s.flags.nv = nan && (ca.signalling || cf.signalling || cd.signalling || clash);
+      end
     endcase
+    s.result = {sign, {8{exponents}}, quiet, {12{fill}}, low};
+    if (take_a) s.result[30:0] = a[30:0];
+    if (take_b) s.result[30:0] = b[30:0];
+    return s;
   endfunction
 
-  /// Product and addend of every operation that has them.
-  function automatic addend_t addend_of(op_e op, logic [31:0] a, logic [31:0] b, logic [31:0] c);
-    unique case (op)
-      OpFcvtWS, OpFcvtWuS: return from_float(a);
-      OpFcvtSW: return from_int(1'b1, a);
-      OpFcvtSWu: return from_int(1'b0, a);
-      default: return meet(negates_product(op), a, factor(op, b), addend(op, a, b, c));
-    endcase
+  /// The ten classes of RISC-V's fclass.
+  function automatic logic [9:0] class_bits(logic sign, class_t x);
+    logic normal;
+    normal = !(x.nan || x.inf || x.zero || x.subnormal);
+    return {
+      x.nan && !x.signalling, x.signalling,
+      !sign && x.inf, !sign && normal, !sign && x.subnormal, !sign && x.zero,
+      sign && x.zero, sign && x.subnormal, sign && normal, sign && x.inf
+    };
   endfunction
 
   /// Answers of division that need no quotient.
   function automatic special_t division_special(logic [31:0] a, logic [31:0] b);
-    logic sign, none;
+    class_t ca, cb;
+    logic none, nan;
     special_t s;
-    sign = a[31] ^ b[31];
-    none = (is_inf(a) && is_inf(b)) || (is_zero(a) && is_zero(b));
+    ca = class_of(a);
+    cb = class_of(b);
+    none = (ca.inf && cb.inf) || (ca.zero && cb.zero);
+    nan = ca.nan || cb.nan || none;
     s = '0;
-    if (is_nan(a) || is_nan(b) || none) begin
-      s = answer(CanonicalNan, invalid(is_signalling(a) || is_signalling(b) || none));
-    end else if (is_inf(a)) begin
-      s = answer({sign, Infinity[30:0]}, '0);
-    end else if (is_zero(b)) begin
-      s = answer({sign, Infinity[30:0]}, '{dz: 1'b1, default: 1'b0});
-    end else if (is_inf(b) || is_zero(a)) begin
-      s = answer({sign, 31'b0}, '0);
-    end
+    s.valid = nan || ca.inf || cb.zero || cb.inf || ca.zero;
+    s.result = {!nan && (a[31] ^ b[31]), {8{nan || ca.inf || cb.zero}}, nan, 22'b0};
+    s.flags.nv = ca.signalling || cb.signalling || none;
+    s.flags.dz = !nan && !ca.inf && cb.zero;
     return s;
   endfunction
 
   /// Answers of the square root that need no digits.
   function automatic special_t root_special(logic [31:0] a);
+    class_t ca;
+    logic nan;
     special_t s;
+    ca = class_of(a);
+    nan = ca.nan || (a[31] && !ca.zero);
     s = '0;
-    if (is_nan(a) || (a[31] && !is_zero(a))) begin
-      s = answer(CanonicalNan, invalid(is_signalling(a) || !is_nan(a)));
-    end else if (is_inf(a) || is_zero(a)) begin
-      s = answer(a, '0);
-    end
+    s.valid = nan || ca.inf || ca.zero;
+    s.result = {!nan && a[31], {8{nan || ca.inf}}, nan, 22'b0};
+    s.flags.nv = nan && (!ca.nan || ca.signalling);
     return s;
   endfunction
 

@@ -1,37 +1,47 @@
-/// Functions of the stages behind the first: the sum in its frame, its leading zeros, its rounding.
+/// Functions of the stages behind the first: the sum in its frame, its way to the left, its rounding.
 package gpu_fpu_round_pkg;
   import gpu_fpu_pkg::*;
 
   // Functions take whole words, whichever bits of them they look at.
   /* verilator lint_off UNUSEDSIGNAL */
 
+  /// The frame: bit 50 is the top of what has the larger exponent, bit 51 the carry, bit 0 whether anything is below.
+  localparam int unsigned FrameWidth = 52;
+  typedef logic [FrameWidth-1:0] frame_t;
+
   typedef struct packed {
     flags_t      flags;
     logic [31:0] result;
   } rounded_t;
 
-  /// The lowest `count` of 64 bits: bit by bit, so that each is one look at the count.
-  function automatic logic [63:0] low_bits(logic [5:0] count);
-    logic [63:0] mask;
-    for (int b = 0; b < 64; b++) mask[b] = 6'(b) < count;
-    return mask;
-  endfunction
-
-  /// Moves right; what falls off stays visible as bit 0.
-  function automatic logic [63:0] shift_right_jam(logic [63:0] x, logic [5:0] distance);
+  /// Moves right, by two bits of the distance at a time; what falls off stays visible as bit 0.
+  function automatic frame_t shift_right_jam(frame_t x, logic [5:0] distance);
+    frame_t far, near, last;
     logic lost;
-    lost = (x & low_bits(distance)) != '0;
-    return (x >> distance) | {63'b0, lost};
+    far = x >> {distance[5:4], 4'b0};
+    near = far >> {distance[3:2], 2'b0};
+    last = near >> distance[1:0];
+    lost = (distance[5:4] != 2'd0 && x[15:0] != '0) || (distance[5] && x[31:16] != '0) ||
+           (distance[5:4] == 2'd3 && x[47:32] != '0) ||
+           (distance[3:2] != 2'd0 && far[3:0] != '0) || (distance[3] && far[7:4] != '0) ||
+           (distance[3:2] == 2'd3 && far[11:8] != '0) ||
+           (distance[1:0] != 2'd0 && near[0]) || (distance[1] && near[1]) || (distance[1:0] == 2'd3 && near[2]);
+    return {last[FrameWidth-1:1], last[0] || lost};
   endfunction
 
-  /// Product and addend, aligned and added: bit 63 is the carry, or the sign of a difference.
-  function automatic logic [63:0] add(addend_t m, logic [47:0] product);
-    logic [63:0] product_frame, addend_frame, stays, moves;
-    product_frame = m.no_product ? '0 : {1'b0, product, 15'b0};
-    addend_frame = {1'b0, m.value, 31'b0};
-    stays = m.top ? product_frame : addend_frame;
-    moves = shift_right_jam(m.top ? addend_frame : product_frame, m.shift);
-    return m.sub ? stays - moves : stays + moves;
+  /// Product and addend, aligned: what moves plus what stays; of a difference what moves less what stays, less 1.
+  ///
+  /// So a difference that is not negative is the complement, and needs no second sum.
+  function automatic frame_t add(addend_t m, logic [47:0] product);
+    frame_t stays, moves;
+    moves = m.product && !m.lead ? {2'b0, product, 2'b0} : {m.sub && !m.product && m.value[31], m.value, 19'b0};
+    stays = !m.product ? '0 : m.lead ? {1'b0, product, 3'b0} : {1'b0, m.value, 19'b0};
+    return shift_right_jam(moves, m.shift) + (stays ^ {FrameWidth{m.sub}});
+  endfunction
+
+  /// The biased exponent of the sum's bit 50.
+  function automatic logic [8:0] exponent_of(addend_t m);
+    return m.exponent + (m.product && m.lead ? m.ahead[8:0] : 9'd0);
   endfunction
 
   /// What rounding does to a magnitude: nothing, to the nearest (a tie to even, or away from zero), or away from zero.
@@ -57,81 +67,113 @@ package gpu_fpu_round_pkg;
     endcase
   endfunction
 
-  /// Nibbles side by side: which are empty, then the first that is not.
-  function automatic logic [5:0] leading_zeros(logic [63:0] x);
-    logic [15:0] empty;
-    logic [15:0][1:0] first;
-    logic [3:0] quarter_empty, empty_here;
-    logic [3:0][1:0] first_here;
-    logic [5:0] n;
-    for (int i = 0; i < 16; i++) begin
-      empty[i] = x[63-4*i-:4] == '0;
-      first[i] = x[63-4*i] ? 2'd0 : x[62-4*i] ? 2'd1 : x[61-4*i] ? 2'd2 : 2'd3;
-    end
-    for (int q = 0; q < 4; q++) quarter_empty[q] = empty[4*q+:4] == '1;
-    n[5:4] = !quarter_empty[0] ? 2'd0 : !quarter_empty[1] ? 2'd1 : !quarter_empty[2] ? 2'd2 : 2'd3;
-    for (int i = 0; i < 4; i++) begin
-      empty_here[i] = empty[{n[5:4], 2'(i)}];
-      first_here[i] = first[{n[5:4], 2'(i)}];
-    end
-    n[3:2] = !empty_here[0] ? 2'd0 : !empty_here[1] ? 2'd1 : !empty_here[2] ? 2'd2 : 2'd3;
-    n[1:0] = first_here[n[3:2]];
-    return n;
+  /// The first of three that is there, else 3.
+  function automatic logic [1:0] first_of(logic [2:0] there);
+    return there[2] ? 2'd0 : there[1] ? 2'd1 : there[0] ? 2'd2 : 2'd3;
   endfunction
 
-  /// How far a sum moves left: until its top is at bit 63, or it is subnormal.
-  function automatic logic [5:0] normal_distance(logic [63:0] sum, logic [8:0] exponent);
-    logic [5:0] zeros;
-    zeros = leading_zeros(sum);
-    return {3'b0, zeros} > exponent ? exponent[5:0] : zeros;
+  /// A digit of the way to the left: two bits of what it would be, and of the bound, which is reached as a whole.
+  function automatic logic [1:0] digit_of(bound_e bound, logic [1:0] wanted, logic [1:0] most);
+    return bound == Bound || (bound == Even && most < wanted) ? most : wanted;
   endfunction
 
-  /// The sum as binary32, moved left by `distance`. `exponent`, 1 or more, is the biased exponent of bit 62; `sign` is that
-  /// of the answer.
-  ///
-  /// Tininess is judged after rounding: a subnormal is not tiny if, rounded to 24 bits as if the exponent had no
-  /// bound, it would become the smallest normal number.
-  function automatic rounded_t to_float(
-    logic [63:0] sum, logic [5:0] distance, logic [8:0] exponent, logic sign, direction_e direction
-  );
-    logic [63:0] n;
-    logic [8:0] field;
-    logic up, rest, inexact, up_unbounded, tiny, over;
-    logic [31:0] r;
-    n = sum << distance;
-    // n[37:0] != 0, without waiting for n.
-    rest = distance < 6'd38 && (sum & low_bits(6'd38 - distance)) != '0;
-    field = n[63] ? exponent + 9'd1 - {3'b0, distance} : '0;
-    inexact = n[39] || n[38] || rest;
-    up = grows(direction, n[40], n[39], n[38] || rest);
-    r = {field, n[62:40]} + {31'b0, up};
-    up_unbounded = grows(direction, n[39], n[38], rest);
-    tiny = !n[63] && !(n[62:39] == '1 && up_unbounded);
-    over = r[31:23] >= 9'd255;
-    if (over) r[30:0] = direction == Truncate ? 31'h7f7f_ffff : 31'h7f80_0000;
+  function automatic bound_e bound_after(bound_e bound, logic [1:0] wanted, logic [1:0] most);
+    return bound != Even || most == wanted ? bound : most < wanted ? Bound : Free;
+  endfunction
+
+  /// What a magnitude becomes on its way to the left: until its top is at bit 51, but by no more than its exponent.
+  typedef struct packed {
+    frame_t     value;
+    logic [8:0] exponent;
+    bound_e     bound;
+  } moved_t;
+
+  /// By 0, 16, 32 or 48.
+  function automatic moved_t move_far(frame_t x, logic [8:0] exponent);
+    logic [1:0] wanted, most, digit;
+    logic over;
+    over = exponent[8:6] != '0;
+    most = exponent[5:4];
+    wanted = first_of({x[51:36] != '0, x[35:20] != '0, x[19:4] != '0});
+    digit = digit_of(over ? Free : Even, wanted, most);
     return '{
-      flags: '{nv: 1'b0, dz: 1'b0, of: over, uf: tiny && inexact, nx: over || inexact},
-      result: {sign, r[30:0]}
+      value: x << {digit, 4'b0},
+      exponent: {exponent[8:4] - {3'b0, digit}, exponent[3:0]},
+      bound: bound_after(over ? Free : Even, wanted, most)
     };
   endfunction
 
-  /// The sum as an integer, bit 31 being the unit; what does not fit saturates.
-  function automatic rounded_t to_int(logic is_signed, logic [63:0] sum, logic sign, direction_e direction);
-    logic up, inexact, over;
-    logic [31:0] kept, limit, result;
-    kept = sum[62:31];
-    inexact = sum[30:0] != '0;
-    up = grows(direction, sum[31], sum[30], sum[29:0] != '0);
-    if (is_signed) begin
-      limit = {sign, {31{!sign}}};
-      over = sign ? kept[31] && (kept[30:0] != '0 || up) : kept[31] || (kept[30:0] == '1 && up);
-    end else begin
-      limit = {32{!sign}};
-      over = sign ? kept != '0 || up : kept == '1 && up;
-    end
-    // -(kept + up) is ~kept + !up.
-    result = over ? limit : (kept ^ {32{sign}}) + {31'b0, sign ^ up};
-    return '{flags: '{nv: over, nx: inexact && !over, default: 1'b0}, result: result};
+  /// The rest of the way, by 0 to 15. Of nothing the exponent becomes 0.
+  function automatic moved_t move_near(moved_t m);
+    logic [1:0] wanted, first, second;
+    bound_e bound;
+    frame_t x;
+    wanted = first_of({m.value[51:48] != '0, m.value[47:44] != '0, m.value[43:40] != '0});
+    first = digit_of(m.bound, wanted, m.exponent[3:2]);
+    bound = bound_after(m.bound, wanted, m.exponent[3:2]);
+    x = m.value << {first, 2'b0};
+    second = digit_of(bound, first_of(x[51:49]), m.exponent[1:0]);
+    return '{
+      value: x << second,
+      exponent: x[51:48] == '0 ? '0 : m.exponent - {5'b0, first, second},
+      bound: bound
+    };
+  endfunction
+
+  /// What is rounded: bits 51 to 18 of the frame, whether anything is below them, the exponent of bit 50.
+  typedef struct packed {
+    logic [33:0] value;
+    logic        below;
+    logic [8:0]  exponent;
+  } normal_t;
+
+  function automatic normal_t normal_of(moved_t m);
+    return '{value: m.value[51:18], below: m.value[17:0] != '0, exponent: m.exponent};
+  endfunction
+
+  /// The sum rounded: as binary32, or as an integer whose unit is frame bit 19, of which `whole` says whether it is 1 or
+  /// more before. What does not fit saturates. One sum serves all.
+  ///
+  /// Tininess is judged after rounding: a subnormal is not tiny if, rounded to 24 bits as if the exponent had no
+  /// bound, it would become the smallest normal number.
+  function automatic rounded_t rounded_of(round_e kind, normal_t n, logic sign, logic whole, direction_e direction);
+    logic to_int, middle, rest, up, up_unbounded, inexact, tiny, over, none;
+    logic [31:0] kept, sum, r;
+    to_int = kind != RoundFloat;
+    // Frame bits 25 to 18, then all below bit 26.
+    middle = n.value[7:0] != '0;
+    rest = middle || n.below;
+    up = to_int ? grows(direction, n.value[1], n.value[0], n.below) : grows(direction, n.value[10], n.value[9], n.value[8] || rest);
+    inexact = to_int ? n.value[0] || n.below : n.value[9] || n.value[8] || rest;
+    // -(x + up) is ~x + !up. The hidden bit makes the exponent one more.
+    kept = to_int ? n.value[32:1] ^ {32{sign}} : {n.exponent, n.value[32:10]};
+    sum = kept + {8'b0, !to_int && n.value[33], 23'b0} + {31'b0, to_int ? up ^ sign : up};
+    up_unbounded = grows(direction, n.value[9], n.value[8], rest);
+    tiny = !n.value[33] && !(n.value[32:9] == '1 && up_unbounded);
+    unique case (kind)
+      RoundInt: begin
+        none = 1'b0;
+        over = sign ? n.value[32] && !sum[31] : sum[31];
+        r = over ? {sign, {31{!sign}}} : sum;
+      end
+      RoundUint: begin
+        none = sign;
+        over = sign && (whole || up);
+        r = none ? '0 : sum;
+      end
+      default: begin
+        none = 1'b0;
+        over = sum[31] || sum[30:23] == '1;
+        r = {sign, over ? {{7{1'b1}}, direction != Truncate, {23{direction == Truncate}}} : sum[30:0]};
+      end
+    endcase
+    return '{
+      flags: '{
+        nv: to_int && over, dz: 1'b0, of: !to_int && over, uf: !to_int && tiny && inexact,
+        nx: to_int ? inexact && !over : over || inexact
+      },
+      result: r
+    };
   endfunction
 
   /* verilator lint_on UNUSEDSIGNAL */
