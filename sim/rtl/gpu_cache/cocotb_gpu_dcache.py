@@ -503,11 +503,38 @@ async def a_start_forgets_lines_and_local_memory(dut: Any) -> None:
     assert bench.reads == reads + 1
 
 
+@cocotb.test()
+async def a_fence_shows_what_the_neighbour_stored(dut: Any) -> None:
+    await reset(dut)
+    bench = Bench(dut, 5, 0.0)
+    line = SHARED + 0x40
+    for text in (b"\x01\x02\x03\x04", b"\x11\x22\x33\x44"):
+        bench.memory.put(line, text)
+        await one(bench, Access(FENCE, 2, 1, 8, [0] * THREADS, [0] * THREADS))
+        bench.seen = {line + k: {byte} for k, byte in enumerate(text)}
+        for _ in range(2):
+            await one(bench, Access(LOAD, 2, 1, 9, [line] * THREADS, [0] * THREADS))
+
+
+@cocotb.test()
+async def a_line_is_read_whole_at_any_distance_behind_its_miss(dut: Any) -> None:
+    await reset(dut)
+    bench = Bench(dut, 6, 0.0)
+    for distance in range(60):
+        for memory in (bench.memory, bench.own):
+            memory.put(WALKED, bytes([distance + 1]) * LINE)
+        await one(bench, Access(FENCE, 2, 1, 7, [0] * THREADS, [0] * THREADS))
+        bench.offer(Access(LOAD, 2, 1, 8, [WALKED] * THREADS, [0] * THREADS))
+        for _ in range(1 + distance):
+            await bench.step(requests=False)
+        await one(bench, Access(LOAD, 2, 1, 9, [WALKED + LINE - 4] * THREADS, [0] * THREADS))
+
+
 async def one(bench: Bench, access: Access) -> None:
-    """An access by itself."""
+    """An access by itself, until the cache is idle again."""
     bench.offer(access)
     for _ in range(100):
         await bench.step(requests=False)
-        if bench.request is None and not bench.answers:
+        if bench.request is None and not bench.answers and int(bench.dut.idle_o.value):
             return
     raise AssertionError("no answer")

@@ -104,6 +104,7 @@ module gpu_dcache
   localparam int unsigned RowBytes = (Threads > 1) ? 4 << $clog2(Threads) : 8;
   localparam int unsigned RowOffset = $clog2(RowBytes);
   localparam int unsigned RowWidth = 32 - RowOffset;
+  localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
 
   if (Bytes < 2 * LineBytes || (Bytes & (Bytes - 1)) != 0) begin : gen_check_bytes
     $fatal(1, "gpu_dcache: Bytes must be a power of two and hold at least two lines of 64 bytes");
@@ -140,8 +141,12 @@ module gpu_dcache
 
   logic [AddrTag-1:0] tag0_ram [Sets];
   logic [AddrTag-1:0] tag1_ram [Sets];
-  // Of the lines: which there are, which nobody has loaded from yet, which way goes next.
-  logic [Sets-1:0] valid0_q, valid1_q, fresh0_q, fresh1_q, victim_q;
+  // Of the lines: which there are (while another comes to its way, that is not yet here), which nobody has loaded from
+  // yet; and where both ways are in use, which goes next.
+  logic [Sets-1:0] valid0_q, valid1_q;
+  logic fresh0_ram [Sets];
+  logic fresh1_ram [Sets];
+  logic victim_ram [Sets];
 
   // The access that waits at the port.
   request_t waiting_q;
@@ -157,8 +162,16 @@ module gpu_dcache
   // A fence waits beside it.
   logic fence_q;
   logic [TagWidth-1:0] fence_tag_q;
-  // A line to ask for before it is wanted; whether one is being thought about.
-  logic ahead_q, touched_q;
+  // What was written in the cycle before, which the row that is read does not show: the last beat of a line, a store.
+  logic whole_q, wrote_q;
+  logic [7:0] wrote_row_q;
+  // Stored lines are to leave.
+  logic flush_q;
+  // Lines to ask for before they are wanted, one after the other; whether the first stands where an access would; whether
+  // one is being thought about.
+  logic ahead_q, second_q, looks_q;
+  line_t second_line_q;
+  logic [1:0] touched_q;
   line_t ahead_line_q;
 
   logic rsp_valid_q, rsp_last_q;
@@ -188,15 +201,15 @@ module gpu_dcache
     endcase
   endfunction
 
-  line_t line, look_line;
+  line_t line;
   logic [SetWidth-1:0] set;
   logic local_hit, hit0, hit1, hit, fresh;
-  logic rsp_free, store_free, serve, serve_load, serve_store, finish, park, take, come_back, end_fence, look;
+  logic rsp_free, store_free, stale, serve, serve_load, serve_store, finish, park, take, come_back, end_fence, look;
   logic miss, ask, ask_ahead, way, ahead_done, touch, next_valid;
   line_t next_line;
   logic [Threads-1:0] group, rest;
-  row_t next_row, first_row;
-  logic [8*RowBytes-1:0] row_data, store_data, store_mask;
+  row_t next_row, first_row, row_d;
+  logic [8*RowBytes-1:0] row_data, store_data;
   logic [RowBytes-1:0] store_strb;
   logic sb_ready, sb_empty, sb_conflict, sb_error;
   logic [31:0] sb_error_addr;
@@ -218,9 +231,8 @@ module gpu_dcache
   // ---- One look at the tags a cycle: the access's, or where there is none that of the line to be asked for ahead.
 
   assign line = access_q.row[RowWidth-1-:LineAddrWidth];
-  assign look = valid_q || ahead_q;
-  assign look_line = valid_q ? line : ahead_line_q;
-  assign set = set_of(look_line);
+  assign look = valid_q || looks_q;
+  assign set = set_of(line);
   assign local_hit = is_local(line);
 
   always_comb begin
@@ -228,13 +240,13 @@ module gpu_dcache
     hit1 = 1'b0;
     fresh = 1'b0;
     if (look) begin
-      hit0 = valid0_q[set] && tag0_ram[set] == look_line[LineAddrWidth-1-:AddrTag];
-      hit1 = valid1_q[set] && tag1_ram[set] == look_line[LineAddrWidth-1-:AddrTag];
-      fresh = hit0 ? fresh0_q[set] : hit1 && fresh1_q[set];
+      hit0 = valid0_q[set] && tag0_ram[set] == line[LineAddrWidth-1-:AddrTag];
+      hit1 = valid1_q[set] && tag1_ram[set] == line[LineAddrWidth-1-:AddrTag];
+      fresh = hit0 ? fresh0_ram[set] : hit1 && fresh1_ram[set];
     end
   end
 
-  assign hit = local_hit || hit0 || hit1;
+  assign hit = local_hit || ((hit0 || hit1) && !coming);
   assign rsp_free = !rsp_valid_q || rsp_ready_i;
 
   // Which lanes are served this cycle, and whose row comes next.
@@ -246,6 +258,17 @@ module gpu_dcache
       for (int t = 0; t < int'(Threads); t++) group[t] = access_q.left[t] && access_q.addr[t][31:RowOffset] == access_q.row;
       rest = access_q.left & ~group;
       for (int t = int'(Threads) - 1; t >= 0; t--) if (rest[t]) next_row = access_q.addr[t][31:RowOffset];
+    end
+  end
+
+  // The row of the next cycle: of the access under way, or of the next one, if there is one, or in a line ahead.
+  always_comb begin
+    row_d = access_q.row;
+    if (!valid_q || serve || amo_next_row) begin
+      if (valid_q && rest != '0) row_d = next_row;
+      else if (parked_ready) row_d = parked.row;
+      else if (asks) row_d = first_row;
+      else row_d = row_t'(ahead_line_q) << (RowWidth - LineAddrWidth);
     end
   end
 
@@ -277,23 +300,30 @@ module gpu_dcache
   end
 
   // A line that comes has the memories' one write.
-  assign serve_load = valid_q && !store_q && !amo && hit && rsp_free;
+  assign stale = whole_q || (wrote_q && wrote_row_q == access_q.row[7:0]);
+  assign serve_load = valid_q && !store_q && !amo && hit && rsp_free && !stale;
   assign store_free = local_hit || (sb_ready && !coming && !(rd_beat_i && (hit0 || hit1)));
   assign serve_store = valid_q && store_q && store_free;
   assign amo_push = amo_store && store_free;
   assign serve = serve_load || serve_store;
   assign finish = serve && rest == '0;
-  assign touch = serve_load && !local_hit && fresh && !touched_q && !ahead_q;
+  assign touch = serve_load && !local_hit && fresh && touched_q == '0 && !second_q && !whole;
 
   // A miss: the line is on its way, or asked for, or it waits for room. Only stores that have not landed hold it here.
   assign miss = valid_q && !store_q && !amo && !hit;
   assign park = miss && (coming || !sb_conflict);
   assign ask = (miss || (amo_ask && !hit)) && !coming && !sb_conflict && room && taken != 2'b11;
   assign ask_ahead = ahead_done && !hit0 && !hit1 && !coming && !sb_conflict;
-  assign way = taken[victim_q[set]] ? !victim_q[set] : victim_q[set];
+  always_comb begin
+    way = 1'b0;
+    if (look) begin
+      way = valid0_q[set] && (!valid1_q[set] || victim_ram[set]);
+      if (taken[way]) way = !way;
+    end
+  end
 
   // Ahead of demand where room is left for that; given up where the line is here, on its way or being written.
-  assign ahead_done = ahead_q && !valid_q && !fence_q && !drain_i &&
+  assign ahead_done = ahead_q && looks_q && !fence_q && !drain_i &&
                       (hit0 || hit1 || coming || sb_conflict || (room && spare && taken != 2'b11));
 
   assign come_back = parked_ready && (!valid_q || finish);
@@ -307,7 +337,7 @@ module gpu_dcache
 
   assign hit_event_o = serve_load;
   assign miss_event_o = ask;
-  assign idle_o = !valid_q && !waits_q && !rsp_valid_q && !fence_q && !parked_any && !fills_any && !ahead_q && !touched_q && sb_empty;
+  assign idle_o = !valid_q && !waits_q && !rsp_valid_q && !fence_q && !parked_any && !fills_any && !ahead_q && !second_q && touched_q == '0 && sb_empty;
   assign rsp_valid_o = rsp_valid_q;
   assign rsp_last_o = rsp_last_q;
   assign rsp_mask_o = rsp_mask_q;
@@ -321,40 +351,40 @@ module gpu_dcache
     for (int t = 0; t < int'(Threads); t++) rsp_data_o[t] = rsp_data_q[t];
   end
 
+  // Of each word of the row and each of its bytes the lane that stores it, the last of several.
   always_comb begin
     store_data = '0;
-    store_mask = '0;
     store_strb = '0;
     if (valid_q && (store_q || amo_store)) begin
+      automatic logic [Threads-1:0][3:0] bytes;
+      automatic logic [Threads-1:0][31:0] data;
       for (int t = 0; t < int'(Threads); t++) begin
-        if (store_lanes[t]) begin
-          // Each lane's datum on all the places of a word it may have, and the bytes of the word it takes.
-          automatic logic [3:0] bytes;
-          automatic logic [31:0] data, bits;
-          unique case (access_q.size[1:0])
-            2'd0: begin
-              data = {4{data_q[t][7:0]}};
-              bytes = 4'b0001 << access_q.addr[t][1:0];
-            end
-            2'd1: begin
-              data = {2{data_q[t][15:0]}};
-              bytes = access_q.addr[t][1] ? 4'b1100 : 4'b0011;
-            end
-            default: begin
-              data = data_q[t];
-              bytes = 4'b1111;
-            end
-          endcase
-          bits = {{8{bytes[3]}}, {8{bytes[2]}}, {8{bytes[1]}}, {8{bytes[0]}}};
-          // Word by word: an indexed write would become a shifter of the whole row.
-          for (int w = 0; w < int'(RowBytes / 4); w++) begin
-            if (access_q.addr[t][RowOffset-1:2] == (RowOffset - 2)'(w)) begin
-              store_data[32*w+:32] = (store_data[32*w+:32] & ~bits) | (data & bits);
-              store_mask[32*w+:32] = store_mask[32*w+:32] | bits;
-              store_strb[4*w+:4] = store_strb[4*w+:4] | bytes;
-            end
+        // A lane's datum on all the places of a word it may have, and the bytes of the word it takes.
+        unique case (access_q.size[1:0])
+          2'd0: begin
+            data[t] = {4{data_q[t][7:0]}};
+            bytes[t] = 4'b0001 << access_q.addr[t][1:0];
+          end
+          2'd1: begin
+            data[t] = {2{data_q[t][15:0]}};
+            bytes[t] = access_q.addr[t][1] ? 4'b1100 : 4'b0011;
+          end
+          default: begin
+            data[t] = data_q[t];
+            bytes[t] = 4'b1111;
+          end
+        endcase
+      end
+      for (int k = 0; k < int'(RowBytes); k++) begin
+        automatic logic [LaneWidth-1:0] lane;
+        lane = '0;
+        for (int t = 0; t < int'(Threads); t++) begin
+          if (store_lanes[t] && access_q.addr[t][RowOffset-1:2] == (RowOffset - 2)'(k / 4) && bytes[t][k%4]) begin
+            lane = LaneWidth'(t);
+            store_strb[k] = 1'b1;
           end
         end
+        store_data[8*k+:8] = data[lane][8*(k%4)+:8];
       end
     end
   end
@@ -362,9 +392,8 @@ module gpu_dcache
   gpu_store_buffer #(.RowBytes(RowBytes)) u_stores (
     .clk_i, .rst_ni,
     .ready_o(sb_ready), .push_i((serve_store || amo_push) && !local_hit), .row_i(access_q.row), .data_i(store_data),
-    .mask_i(store_mask), .strb_i(store_strb),
-    .flush_i(drain_i || fence_q || amo_flush || (miss && sb_conflict)),
-    .empty_o(sb_empty), .probe_i(look), .probe_line_i(look_line), .conflict_o(sb_conflict),
+    .strb_i(store_strb), .flush_i(flush_q),
+    .empty_o(sb_empty), .probe_i(look), .probe_line_i(line), .conflict_o(sb_conflict),
     .wr_valid_o, .wr_ready_i, .wr_line_o, .wr_beats_o, .wr_beat_i, .wr_data_o, .wr_strb_o, .wr_done_i, .wr_error_i,
     .error_o(sb_error), .error_addr_o(sb_error_addr)
   );
@@ -379,9 +408,10 @@ module gpu_dcache
   always_comb begin
     amo_word = '0;
     if (amo_read) begin
-      for (int t = 0; t < int'(Threads); t++) begin
-        if (amo_read_lane[t]) amo_word = row_data[{access_q.addr[t][RowOffset-1:2], 5'd0}+:32];
-      end
+      automatic logic [RowOffset-3:0] word;
+      word = '0;
+      for (int t = 0; t < int'(Threads); t++) if (amo_read_lane[t]) word |= access_q.addr[t][RowOffset-1:2];
+      amo_word = row_data[{word, 5'd0}+:32];
     end
   end
 
@@ -389,17 +419,17 @@ module gpu_dcache
     .clk_i, .rst_ni, .take_i(take_amo), .op_i(waiting_op_q), .acquire_i(waiting_order_q[1]),
     .release_i(waiting_order_q[0]), .compare_i(waiting_compare_q), .active_o(amo),
     .local_i(local_hit), .hit_i(hit), .conflict_i(sb_conflict), .coming_i(coming), .stores_empty_i(sb_empty),
-    .fills_any_i(fills_any), .fill_error_i(fill_error), .drop_o(amo_drop), .ask_o(amo_ask), .flush_o(amo_flush),
+    .fills_any_i(fills_any), .fill_error_i(fill_error), .drop_ready_i(!whole), .drop_o(amo_drop), .ask_o(amo_ask), .flush_o(amo_flush),
     .lock_o, .lock_grant_i,
     .group_i(group), .rest_i(rest != '0), .rest_here_i(rest_here), .data_i(data_q), .read_o(amo_read),
-    .read_lane_o(amo_read_lane), .word_i(amo_word), .rsp_free_i(rsp_free), .lane_o(amo_lane), .update_o(amo_update),
+    .read_lane_o(amo_read_lane), .word_i(amo_word), .rsp_free_i(rsp_free && !stale), .lane_o(amo_lane), .update_o(amo_update),
     .value_o(amo_value), .store_o(amo_store), .store_ready_i(store_free), .served_o(amo_served), .old_o(amo_old),
     .next_row_o(amo_next_row), .finish_o(amo_finish), .finish_drop_o(amo_finish_drop)
   );
 
   gpu_dcache_fills #(.Fills(Fills), .Reads(Reads), .SetWidth(SetWidth)) u_fills (
     .clk_i, .rst_ni,
-    .look_i(look), .look_line_i(look_line), .look_set_i(set), .match_o(coming), .match_fill_o(coming_fill),
+    .look_i(look), .look_line_i(line), .look_set_i(set), .match_o(coming), .match_fill_o(coming_fill),
     .taken_o(taken), .room_o(room), .spare_o(spare), .next_o(next_fill),
     .begin_i(ask || ask_ahead), .begin_way_i(way), .begin_wanted_i(ask), .want_i(miss && coming),
     .held_i(held), .busy_o(busy), .any_o(fills_any),
@@ -420,8 +450,9 @@ module gpu_dcache
   );
 
   gpu_dcache_rows #(.RowBytes(RowBytes), .Rows(Sets * LineBytes / RowBytes), .LocalLines(LocalLines)) u_rows (
-    .clk_i, .row_i(access_q.row), .read_i(serve || amo_read || amo_push), .local_i(local_hit), .way_i(hit1), .data_o(row_data),
-    .store_i((serve_store || amo_push) && hit), .store_data_i(store_data), .store_mask_i(store_mask),
+    .clk_i, .next_read_i(valid_q || asks || parked_ready), .next_i(row_d),
+    .row_i(access_q.row), .read_i(serve_load || amo_read), .local_i(local_hit), .way_i(hit1), .data_o(row_data),
+    .store_i((serve_store || amo_push) && hit), .store_data_i(store_data), .store_strb_i(store_strb),
     .fill_i(rd_beat_i), .fill_way_i(fill_way), .fill_line_i(fill_line), .fill_beat_i(fill_beat), .fill_data_i(rd_data_i),
     .clear_i, .clear_line_i
   );
@@ -435,11 +466,32 @@ module gpu_dcache
     end
   end
 
+  logic mark0, mark1, mark_fresh, victim_write;
+  logic [SetWidth-1:0] mark_set;
+
+  // No line is asked for ahead on account of one that was refused.
+  assign mark_set = whole ? set_of(fill_line) : set;
+  assign mark0 = whole ? !fill_way : touch && hit0;
+  assign mark1 = whole ? fill_way : touch && hit1;
+  assign mark_fresh = whole && good;
+  assign victim_write = ask || ask_ahead || (serve_load && !local_hit);
+
   always_ff @(posedge clk_i) begin
     if (ask || ask_ahead) begin
-      if (way) tag1_ram[set] <= look_line[LineAddrWidth-1-:AddrTag];
-      else tag0_ram[set] <= look_line[LineAddrWidth-1-:AddrTag];
+      if (way) tag1_ram[set] <= line[LineAddrWidth-1-:AddrTag];
+      else tag0_ram[set] <= line[LineAddrWidth-1-:AddrTag];
     end
+    if (mark0) fresh0_ram[mark_set] <= mark_fresh;
+    if (mark1) fresh1_ram[mark_set] <= mark_fresh;
+    if (victim_write) victim_ram[set] <= serve_load ? hit0 : !way;
+  end
+
+  always_ff @(posedge clk_i) begin
+    access_q.row <= row_d;
+    whole_q <= whole;
+    wrote_q <= serve_store || amo_push;
+    wrote_row_q <= access_q.row[7:0];
+    flush_q <= drain_i || fence_q || amo_flush || (miss && sb_conflict);
   end
 
   always_ff @(posedge clk_i) begin
@@ -447,32 +499,22 @@ module gpu_dcache
       valid_q <= 1'b0;
       fence_q <= 1'b0;
       ahead_q <= 1'b0;
-      touched_q <= 1'b0;
+      second_q <= 1'b0;
+      looks_q <= 1'b0;
+      touched_q <= '0;
       waits_q <= 1'b0;
       rsp_valid_q <= 1'b0;
       served_q <= '0;
       valid0_q <= '0;
       valid1_q <= '0;
-      fresh0_q <= '0;
-      fresh1_q <= '0;
-      victim_q <= '0;
     end else begin
       if (rsp_valid_q && rsp_ready_i) rsp_valid_q <= 1'b0;
 
       if (serve) begin
         access_q.left <= rest;
-        access_q.row <= next_row;
         if (finish) valid_q <= 1'b0;
       end
       if (serve_load) begin
-        if (!local_hit) begin
-          victim_q[set] <= hit0;
-          if (touch) begin
-            touched_q <= 1'b1;
-            if (hit0) fresh0_q[set] <= 1'b0;
-            else fresh1_q[set] <= 1'b0;
-          end
-        end
         for (int t = 0; t < int'(Threads); t++) begin
           if (group[t]) begin
             rsp_data_q[t] <= extract(row_data[{access_q.addr[t][RowOffset-1:2], 5'd0}+:32], access_q.addr[t][1:0], access_q.size);
@@ -499,11 +541,6 @@ module gpu_dcache
         served_q <= served_q | amo_lane;
         for (int t = 0; t < int'(Threads); t++) if (amo_lane[t]) rsp_data_q[t] <= amo_old;
       end
-      if (amo_next_row) access_q.row <= next_row;
-      if (amo_drop) begin
-        valid0_q[set] <= valid0_q[set] && !hit0;
-        valid1_q[set] <= valid1_q[set] && !hit1;
-      end
       if (amo_finish) begin
         valid_q <= 1'b0;
         served_q <= '0;
@@ -512,33 +549,40 @@ module gpu_dcache
         rsp_mask_q <= amo_served ? served_q | amo_lane : served_q;
         rsp_tag_q <= access_q.tag;
       end
-      if (ahead_done || drain_i) ahead_q <= 1'b0;
-      if (touched_q) touched_q <= 1'b0;
-      if (next_valid && !drain_i) begin
-        ahead_q <= 1'b1;
-        ahead_line_q <= next_line;
+      touched_q <= {touched_q[0], touch};
+      looks_q <= ahead_q && !ahead_done && (!valid_q || finish) && !parked_ready && !asks;
+      if (ahead_done) begin
+        ahead_q <= second_q;
+        ahead_line_q <= second_line_q;
+        second_q <= 1'b0;
+      end
+      if (next_valid) begin
+        if (!ahead_q || ahead_done) begin
+          ahead_q <= 1'b1;
+          ahead_line_q <= next_line;
+        end else begin
+          second_q <= 1'b1;
+          second_line_q <= next_line;
+        end
+      end
+      if (drain_i) begin
+        ahead_q <= 1'b0;
+        second_q <= 1'b0;
       end
 
-      if (ask || ask_ahead) begin
-        victim_q[set] <= !way;
-        if (way) valid1_q[set] <= 1'b0;
-        else valid0_q[set] <= 1'b0;
-      end
-      // No line is asked for ahead on account of one that was refused.
-      if (whole && kept) begin
-        if (fill_way) begin
-          valid1_q[set_of(fill_line)] <= 1'b1;
-          fresh1_q[set_of(fill_line)] <= good;
-        end else begin
-          valid0_q[set_of(fill_line)] <= 1'b1;
-          fresh0_q[set_of(fill_line)] <= good;
-        end
+      // The one write of a cycle: a line that has come, or the copy of one that an atomic access changes.
+      if (whole || amo_drop) begin
+        if (whole ? !fill_way : hit0) valid0_q[mark_set] <= whole && kept;
+        if (whole ? fill_way : hit1) valid1_q[mark_set] <= whole && kept;
       end
 
       if (come_back) begin
         valid_q <= 1'b1;
         store_q <= 1'b0;
-        access_q <= parked;
+        access_q.size <= parked.size;
+        access_q.tag <= parked.tag;
+        access_q.left <= parked.left;
+        access_q.addr <= parked.addr;
       end
       if (waits_q ? take : req_valid_i) waits_q <= !waits_q && !take;
       if (take) begin
@@ -551,7 +595,6 @@ module gpu_dcache
           access_q.size <= request.size;
           access_q.left <= request.mask;
           access_q.tag <= request.tag;
-          access_q.row <= first_row;
           access_q.addr <= request.addr;
           data_q <= request.data;
         end
@@ -567,12 +610,7 @@ module gpu_dcache
         valid0_q <= '0;
         valid1_q <= '0;
         ahead_q <= 1'b0;
-      end
-      // Nor does the next kernel see in its cycles what the last one loaded.
-      if (clear_i) begin
-        fresh0_q <= '0;
-        fresh1_q <= '0;
-        victim_q <= '0;
+        second_q <= 1'b0;
       end
     end
   end
@@ -584,7 +622,9 @@ module gpu_dcache
   NobodyIsOvertaken_A : assert property (@(posedge clk_i) disable iff (!rst_ni) waits_q && !take |=> waits_q && $stable(waiting_q));
   AtomicAccessesWait_A : assert property (@(posedge clk_i) disable iff (!rst_ni) take_amo |-> waits_q);
   AloneToTheEnd_A : assert property (@(posedge clk_i) disable iff (!rst_ni) amo |-> valid_q && !parked_any);
+  OneMoreAhead_A : assert property (@(posedge clk_i) disable iff (!rst_ni) next_valid |-> !second_q);
   OneWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) !(hit0 && hit1));
+  ForgottenAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i || end_fence || amo_finish_drop |-> !fills_any);
 `endif
 
 endmodule

@@ -33,6 +33,8 @@ module gpu_dcache_amo #(
   input  logic                     stores_empty_i,
   input  logic                     fills_any_i,
   input  logic                     fill_error_i,
+  /// Forget the line's copy here: not in the last cycle of another line.
+  input  logic                     drop_ready_i,
   output logic                     drop_o,
   output logic                     ask_o,
   output logic                     flush_o,
@@ -121,7 +123,7 @@ module gpu_dcache_amo #(
         flush_o = conflict_i || release_q;
         lock_o = !local_i && may_enter;
         if (local_i && may_enter) state_d = Read;
-        if (lock_o && lock_grant_i) begin
+        if (lock_o && lock_grant_i && drop_ready_i) begin
           drop_o = 1'b1;
           state_d = Fill;
         end

@@ -1,7 +1,7 @@
 /// What a data cache keeps, and local memory: two ways of rows, and the rows of local memory by their place in a line.
 ///
-/// A read is of the row at `row_i` and combinational; so a memory block with an address register serves where `row_i` comes
-/// from one. One write a cycle into the ways: a beat of a line that comes, or a store's row.
+/// A read is of the row at `next_i` and shows in the cycle after, without what is written meanwhile. One write a cycle into
+/// the ways: a beat of a line that comes, or the bytes of a store.
 module gpu_dcache_rows
   import gpu_pkg::*;
 #(
@@ -15,17 +15,19 @@ module gpu_dcache_rows
   localparam int unsigned LocalWidth = (LocalLines > 1) ? $clog2(LocalLines) : 1
 ) (
   input  logic                     clk_i,
+  /// The row of the next cycle, if there will be one.
+  input  logic                     next_read_i,
+  input  logic [RowWidth-1:0]      next_i,
+  /// The row of this cycle, and which copy: local memory's, way 0's or way 1's.
   input  logic [RowWidth-1:0]      row_i,
-  /// Which copy: local memory's, way 0's or way 1's.
   input  logic                     read_i,
   input  logic                     local_i,
   input  logic                     way_i,
   output logic [RowBits-1:0]       data_o,
-  /// Write the row that is read.
+  /// Bytes to be stored in the row of this cycle.
   input  logic                     store_i,
   input  logic [RowBits-1:0]       store_data_i,
-  /// Bits that are stored; the others of the datum are zero.
-  input  logic [RowBits-1:0]       store_mask_i,
+  input  logic [RowBytes-1:0]      store_strb_i,
   /// A beat; no store to a way in the same cycle.
   input  logic                     fill_i,
   input  logic                     fill_way_i,
@@ -46,23 +48,35 @@ module gpu_dcache_rows
   typedef logic [IndexWidth-1:0] index_t;
   typedef logic [PartWidth-1:0] part_t;
 
-  index_t index, fill_index;
+  index_t index, next_index, fill_index;
   part_t part;
-  logic [LocalWidth-1:0] local_line;
+  logic [LocalWidth-1:0] local_line, next_local;
   logic [BankWidth-1:0] fill_bank;
   logic [RowWidth-1:0] fill_row;
-  logic [RowBits-1:0] way_row, store;
+  logic [RowBits-1:0] way_row;
   logic [LineRows-1:0][RowBits-1:0] local_rows;
 
   // Of addresses only the bits that a memory of this size looks at.
   logic unused;
-  assign unused = ^{row_i, fill_row};
+  assign unused = ^{row_i, next_i, fill_row};
 
-  assign index = (Rows > 1) ? row_i[IndexWidth-1:0] : '0;
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic index_t index_of(logic [RowWidth-1:0] row);
+    return (Rows > 1) ? row[IndexWidth-1:0] : '0;
+  endfunction
+
+  function automatic logic [LocalWidth-1:0] local_of(logic [RowWidth-1:0] row);
+    return (LocalLines > 1) ? LocalWidth'(row >> $clog2(LineRows)) : '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  assign index = index_of(row_i);
+  assign next_index = index_of(next_i);
   assign part = (LineRows > 1) ? row_i[PartWidth-1:0] : '0;
-  assign local_line = (LocalLines > 1) ? LocalWidth'(row_i >> $clog2(LineRows)) : '0;
+  assign local_line = local_of(row_i);
+  assign next_local = local_of(next_i);
   assign fill_row = RowWidth'({fill_line_i, fill_beat_i} >> $clog2(RowBeats));
-  assign fill_index = (Rows > 1) ? fill_row[IndexWidth-1:0] : '0;
+  assign fill_index = index_of(fill_row);
   assign fill_bank = (RowBeats > 1) ? fill_beat_i[BankWidth-1:0] : '0;
 
   always_comb begin
@@ -70,49 +84,59 @@ module gpu_dcache_rows
     if (read_i) data_o = local_i ? local_rows[part] : way_row;
   end
 
-  always_comb begin
-    store = '0;
-    if (store_i) store = (data_o & ~store_mask_i) | store_data_i;
-  end
+  // Byte by byte what is stored, else what is there: synthesis makes byte enables of it.
+  function automatic logic [63:0] merged(logic [63:0] old, logic [63:0] data, logic [7:0] strb);
+    logic [63:0] now;
+    for (int k = 0; k < 8; k++) now[8*k+:8] = strb[k] ? data[8*k+:8] : old[8*k+:8];
+    return now;
+  endfunction
 
   for (genvar b = 0; b < int'(RowBeats); b++) begin : gen_bank
     logic [63:0] way0_ram [Rows];
     logic [63:0] way1_ram [Rows];
+    logic [63:0] way0_q, way1_q, write_data;
     logic write0, write1;
     index_t write_index;
-    logic [63:0] write_data;
+    logic [7:0] write_strb;
 
-    always_comb begin
-      way_row[64*b+:64] = '0;
-      if (read_i && !local_i) way_row[64*b+:64] = way_i ? way1_ram[index] : way0_ram[index];
-    end
+    assign way_row[64*b+:64] = way_i ? way1_q : way0_q;
     assign write_index = fill_i ? fill_index : index;
-    assign write_data = fill_i ? fill_data_i : store[64*b+:64];
+    assign write_data = fill_i ? fill_data_i : store_data_i[64*b+:64];
+    assign write_strb = fill_i ? '1 : store_strb_i[8*b+:8];
     assign write0 = fill_i ? !fill_way_i && fill_bank == BankWidth'(b) : store_i && !local_i && !way_i;
     assign write1 = fill_i ? fill_way_i && fill_bank == BankWidth'(b) : store_i && !local_i && way_i;
 
     always_ff @(posedge clk_i) begin
-      if (write0) way0_ram[write_index] <= write_data;
-      if (write1) way1_ram[write_index] <= write_data;
+      if (next_read_i) begin
+        way0_q <= way0_ram[next_index];
+        way1_q <= way1_ram[next_index];
+      end
+      if (write0) way0_ram[write_index] <= merged(way0_ram[write_index], write_data, write_strb);
+      if (write1) way1_ram[write_index] <= merged(way1_ram[write_index], write_data, write_strb);
     end
   end
 
   for (genvar r = 0; r < int'(LineRows); r++) begin : gen_local
-    logic [RowBits-1:0] ram [LocalLines];
+    for (genvar b = 0; b < int'(RowBeats); b++) begin : gen_bank
+      logic [63:0] ram [LocalLines];
+      logic [63:0] data_q;
+      logic [LocalWidth-1:0] write_line;
 
-    always_comb begin
-      local_rows[r] = '0;
-      if (read_i && local_i) local_rows[r] = ram[local_line];
-    end
+      assign local_rows[r][64*b+:64] = data_q;
+      assign write_line = clear_i ? clear_line_i : local_line;
 
-    always_ff @(posedge clk_i) begin
-      if (clear_i || (store_i && local_i && part == part_t'(r))) ram[clear_i ? clear_line_i : local_line] <= store;
+      always_ff @(posedge clk_i) begin
+        if (next_read_i) data_q <= ram[next_local];
+        if (clear_i || (store_i && local_i && part == part_t'(r))) begin
+          ram[write_line] <= merged(ram[write_line], clear_i ? '0 : store_data_i[64*b+:64], clear_i ? '1 : store_strb_i[8*b+:8]);
+        end
+      end
     end
   end
 
 `ifndef SYNTHESIS
   OneWrite_A : assert property (@(posedge clk_i) fill_i |-> !(store_i && !local_i));
-  StoresRead_A : assert property (@(posedge clk_i) store_i |-> read_i && !clear_i);
+  NoStoreWhileCleared_A : assert property (@(posedge clk_i) store_i |-> !clear_i);
 `endif
 
 endmodule

@@ -1,23 +1,23 @@
 /// Which line comes next: looks at the lines that are loaded from for the first time, page by page.
 ///
-/// A page of 4 KiB that is walked in equal steps gets the line two steps further, if that is in the page too: what may be read
-/// is decided by the page. A step is believed when it came twice; lines behind the furthest (warps are not in step)
+/// A page of 4 KiB that is walked in equal steps gets the line two steps further, if that is in the page too, or in the next
+/// one and a line of that has been loaded from: what may be read is decided by the page. A step is believed when it came twice; lines behind the furthest (warps are not in step)
 /// do not change it. A new page begins with the belief of the page that was looked at last, which it mostly continues.
 module gpu_dcache_streams
   import gpu_pkg::*;
 #(
   /// Pages that are remembered; a power of two.
-  parameter int unsigned Pages = 4
+  parameter int unsigned Pages = 8
 ) (
   input  logic                     clk_i,
   /// Synchronous reset, active low.
   input  logic                     rst_ni,
   /// Forget everything.
   input  logic                     clear_i,
-  /// A line loaded from for the first time; at most every second cycle.
+  /// A line loaded from for the first time; at most every third cycle.
   input  logic                     touch_i,
   input  logic [LineAddrWidth-1:0] line_i,
-  /// One cycle later, for one cycle.
+  /// Two cycles later, for one cycle.
   output logic                     next_valid_o,
   output logic [LineAddrWidth-1:0] next_line_o
 );
@@ -38,72 +38,100 @@ module gpu_dcache_streams
   walk_t walk_q [Pages];
   index_t oldest_q, last_q;
 
-  logic touch_q;
-  logic [LineAddrWidth-1:0] line_q;
+  // First its page is looked for, then what that says is looked at.
+  logic touch_q, known_q, found_q;
+  logic [LineAddrWidth-1:0] line_q, known_line_q;
+  index_t read_q, write_q;
 
   logic found, forward;
   index_t index;
   walk_t old, now;
   logic [PlaceWidth-1:0] place, step;
   logic [PlaceWidth:0] ahead;
-
-  assign place = line_q[PlaceWidth-1:0];
+  logic [PageWidth-1:0] page, following;
+  logic followed;
 
   always_comb begin
     found = 1'b0;
-    index = oldest_q;
+    index = '0;
+    if (touch_q) begin
+      for (int p = 0; p < int'(Pages); p++) begin
+        if (used_q[p] && page_q[p] == line_q[LineAddrWidth-1:PlaceWidth]) begin
+          found = 1'b1;
+          index = index | index_t'(p);
+        end
+      end
+    end
+  end
+
+  assign place = known_line_q[PlaceWidth-1:0];
+  assign page = known_line_q[LineAddrWidth-1:PlaceWidth];
+
+  // A step that is believed is the old one, whether it came again just now or no line further was touched.
+  always_comb begin
     old = '0;
     now = '0;
     step = '0;
     forward = 1'b0;
     ahead = '0;
-    if (touch_q) begin
-      for (int p = 0; p < int'(Pages); p++) begin
-        if (used_q[p] && page_q[p] == line_q[LineAddrWidth-1:PlaceWidth]) begin
-          found = 1'b1;
-          index = index_t'(p);
-        end
-      end
-      old = walk_q[found ? index : last_q];
+    following = '0;
+    followed = 1'b0;
+    if (known_q) begin
+      old = walk_q[read_q];
       now = old;
       step = place - old.last;
-      forward = found && place > old.last;
+      forward = found_q && place > old.last;
       if (forward) begin
         now.believed = step == old.step;
         now.step = step;
       end
-      if (forward || !found) now.last = place;
-      ahead = {1'b0, place} + {now.step, 1'b0};
+      if (forward || !found_q) now.last = place;
+      ahead = {1'b0, place} + {old.step, 1'b0};
+      following = page + PageWidth'(1);
+      for (int p = 0; p < int'(Pages); p++) if (used_q[p] && page_q[p] == following) followed = 1'b1;
     end
   end
 
-  assign next_valid_o = touch_q && now.believed && !ahead[PlaceWidth];
-  assign next_line_o = {line_q[LineAddrWidth-1:PlaceWidth], ahead[PlaceWidth-1:0]};
+  assign next_valid_o = known_q && now.believed && (!ahead[PlaceWidth] || followed);
+  assign next_line_o = {ahead[PlaceWidth] ? following : page, ahead[PlaceWidth-1:0]};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || clear_i) begin
       touch_q <= 1'b0;
+      known_q <= 1'b0;
       used_q <= '0;
       oldest_q <= '0;
       last_q <= '0;
       for (int p = 0; p < int'(Pages); p++) walk_q[p] <= '0;
     end else begin
       touch_q <= touch_i;
+      known_q <= touch_q;
       if (touch_i) line_q <= line_i;
       if (touch_q) begin
-        used_q[index] <= 1'b1;
-        page_q[index] <= line_q[LineAddrWidth-1:PlaceWidth];
-        walk_q[index] <= now;
-        last_q <= index;
-        if (!found) oldest_q <= oldest_q + 1'b1;
+        known_line_q <= line_q;
+        found_q <= found;
+        read_q <= found ? index : last_q;
+        write_q <= found ? index : oldest_q;
+      end
+      if (known_q) begin
+        used_q[write_q] <= 1'b1;
+        page_q[write_q] <= page;
+        walk_q[write_q] <= now;
+        last_q <= write_q;
+        if (!found_q) oldest_q <= oldest_q + 1'b1;
       end
     end
   end
 
 `ifndef SYNTHESIS
-  InItsPage_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    next_valid_o |-> next_line_o[LineAddrWidth-1:PlaceWidth] == $past(line_i[LineAddrWidth-1:PlaceWidth]));
-  OnePageOnce_A : assert property (@(posedge clk_i) disable iff (!rst_ni) touch_i |=> !touch_i);
+  logic seen;
+  always_comb begin
+    seen = 1'b0;
+    for (int p = 0; p < int'(Pages); p++) seen |= used_q[p] && page_q[p] == next_line_o[LineAddrWidth-1:PlaceWidth];
+  end
+  InKnownPages_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    next_valid_o |-> seen || next_line_o[LineAddrWidth-1:PlaceWidth] == $past(line_i[LineAddrWidth-1:PlaceWidth], 2));
+  OnePageOnce_A : assert property (@(posedge clk_i) disable iff (!rst_ni) touch_i |=> !touch_i [*2]);
 `endif
 
 endmodule

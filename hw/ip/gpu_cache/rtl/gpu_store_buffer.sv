@@ -29,8 +29,7 @@ module gpu_store_buffer
   input  logic                     push_i,
   input  logic [RowWidth-1:0]      row_i,
   input  logic [8*RowBytes-1:0]    data_i,
-  /// Bits and bytes that are stored; the other bits of the datum are zero.
-  input  logic [8*RowBytes-1:0]    mask_i,
+  /// Bytes that are stored.
   input  logic [RowBytes-1:0]      strb_i,
   input  logic                     flush_i,
   /// Nothing inside and nothing unanswered.
@@ -112,12 +111,8 @@ module gpu_store_buffer
   localparam int unsigned BeatWidth = (RowBeats > 1) ? $clog2(RowBeats) : 1;
   typedef logic [PlaceWidth-1:0] place_t;
   typedef logic [PartWidth-1:0] part_t;
-  typedef struct packed {
-    logic [RowBytes-1:0]   strb;
-    logic [8*RowBytes-1:0] data;
-  } entry_t;
-
-  entry_t ram [Lines * LineRows];
+  logic [8*RowBytes-1:0] data_ram [Lines * LineRows];
+  logic [RowBytes-1:0] strb_ram [Lines * LineRows];
   place_t place, out_place;
 
   // Of a row's address the place in its line, if it has several; the line itself came as `probe_line_i`.
@@ -143,18 +138,26 @@ module gpu_store_buffer
     return beats;
   endfunction
 
-  function automatic entry_t merged(entry_t old);
-    entry_t now;
+  // Byte by byte what is stored, else what is there: synthesis makes byte enables of it.
+  function automatic logic [8*RowBytes-1:0] merged(logic [8*RowBytes-1:0] old);
+    logic [8*RowBytes-1:0] now;
+    for (int k = 0; k < int'(RowBytes); k++) now[8*k+:8] = strb_i[k] ? data_i[8*k+:8] : old[8*k+:8];
+    return now;
+  endfunction
+
+  function automatic logic [RowBytes-1:0] strobes(logic [RowBytes-1:0] old);
+    logic [RowBytes-1:0] now;
     logic [Beats-1:0] beats;
     beats = beats_before() >> (int'(part) * int'(RowBeats));
-    now.data = (old.data & ~mask_i) | data_i;
-    now.strb = strb_i;
-    for (int b = 0; b < int'(RowBeats); b++) if (beats[b]) now.strb[8*b+:8] = now.strb[8*b+:8] | old.strb[8*b+:8];
+    for (int k = 0; k < int'(RowBytes); k++) now[k] = strb_i[k] || !beats[k/8] ? strb_i[k] : old[k];
     return now;
   endfunction
 
   always_ff @(posedge clk_i) begin
-    if (push_i) ram[place] <= merged(ram[place]);
+    if (push_i) begin
+      data_ram[place] <= merged(data_ram[place]);
+      strb_ram[place] <= strobes(strb_ram[place]);
+    end
   end
 
   // What goes out: a beat of the line that was taken last.
@@ -165,10 +168,12 @@ module gpu_store_buffer
     wr_strb_o = '0;
     wr_data_o = '0;
     if (sent_q[reading_q]) begin
-      automatic entry_t out;
-      out = ram[out_place];
-      if (beats_q[reading_q][wr_beat_i]) wr_strb_o = out.strb[8*out_beat+:8];
-      for (int b = 0; b < 8; b++) if (wr_strb_o[b]) wr_data_o[8*b+:8] = out.data[64*out_beat+8*b+:8];
+      automatic logic [8*RowBytes-1:0] out;
+      automatic logic [RowBytes-1:0] strb;
+      out = data_ram[out_place];
+      strb = strb_ram[out_place];
+      if (beats_q[reading_q][wr_beat_i]) wr_strb_o = strb[8*out_beat+:8];
+      for (int b = 0; b < 8; b++) if (wr_strb_o[b]) wr_data_o[8*b+:8] = out[64*out_beat+8*b+:8];
     end
   end
 
