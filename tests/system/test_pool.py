@@ -252,6 +252,16 @@ def test_what_is_wrong_in_a_request_is_refused_and_makes_nobody_an_operator(pool
         made = api.post("/v1/admin/tenants", json={"id": "eve", "admin": False, "quota": {}})
         assert (made.status_code, made.json()["admin"]) == (201, False)
         assert api.patch("/v1/admin/tenants/nobody", json={"weight": 2.0}).status_code == 404
+        sha = hashlib.sha256(b"x").hexdigest()
+        for name in ("*", ">", "a.b", "é", "x y", "%00", "%0a", "ada%20"):
+            assert api.get(f"/v1/admin/tenants/{name}").status_code == 404, name
+            assert api.put(f"/v1/pool/boards/{name}", json={"because": "x"}).status_code == 404, name
+            for method in ("GET", "PUT", "HEAD"):
+                assert api.request(method, f"/v1/blobs/{name}", content=b"x").status_code == 422, (method, name)
+        other = api.put(f"/v1/blobs/{sha}", content=b"y")
+        assert (other.status_code, other.json()["code"], other.json()["field"]) == (422, "invalid-request", "sha256")
+        assert api.head(f"/v1/blobs/{sha}").status_code == 404
+        assert api.put(f"/v1/blobs/{sha}", content=b"x").status_code == 201
 
 
 def test_jobs_after_others_and_deadlines(pool: Pool) -> None:

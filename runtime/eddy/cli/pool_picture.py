@@ -11,6 +11,10 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
 """One a tenant, told apart also without colour vision.  Source: Okabe and Ito, Color Universal Design, 2008."""
 
 
+CHARACTER = 0.0065
+"""Width of a label's character, as a part of the whole width."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """Something that happened to a board.
@@ -76,7 +80,7 @@ def draw(
             left, width, middle = part["start_s"], part["end_s"] - part["start_s"], row - 0.4 + (lane + 0.5) * height
             colour = colours[part["tenant"]]
             axes.barh(middle, width, height * 0.9, left, color=colour, edgecolor="white", linewidth=0.6)
-            if width > 0.025 * end_s:
+            if width > CHARACTER * len(str(part["job"])) * end_s:
                 centre: dict[str, Any] = {"ha": "center", "va": "center"}
                 axes.text(left + width / 2, middle, str(part["job"]), color="white", fontsize=7, **centre)
     for mark in marks:

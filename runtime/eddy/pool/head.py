@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from eddy.api import problems
 from eddy.api.bodies import JsonRoute
-from eddy.api.bodies_base import IDEMPOTENCY_KEY
+from eddy.api.bodies_base import IDEMPOTENCY_KEY, SHA256
 from eddy.api.estimates import DryRun
 from eddy.api.explained import Explained
 from eddy.api.job_filters import ListQuery, cursor_of
@@ -64,6 +65,7 @@ PATIENCE_S = 20.0
 
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
+Sha256 = Annotated[str, Path(pattern=SHA256, description="sha256 of the bytes, in lower-case hex.")]
 Wait = Annotated[float, Query(ge=0, le=60)]
 
 
@@ -188,19 +190,23 @@ async def show_app(name: str, parts: Parts, caller: Caller) -> Any:
 
 
 @router.put("/blobs/{sha256}", status_code=201)
-async def put_blob(sha256: str, request: Request, parts: Parts, caller: Caller) -> Any:
+async def put_blob(sha256: Sha256, request: Request, parts: Parts, caller: Caller) -> Any:
     """Keep bytes under their sha256."""
     data = bytearray()
     async for piece in request.stream():
         data += piece
         if len(data) > parts.max_blob_bytes:
             raise problems.BodyTooLarge(parts.max_blob_bytes)
-    name = await parts.blobs.put(caller.id, bytes(data), sha256)
+    found = hashlib.sha256(data).hexdigest()
+    if found != sha256:
+        message = f"The bytes have sha256 {found}; send them under their own hash."
+        raise InvalidRequest(message, field="sha256", asked=sha256, allowed=found)
+    name = await parts.blobs.put(caller.id, bytes(data), found)
     return {"sha256": name, "bytes": len(data)}
 
 
 @router.head("/blobs/{sha256}")
-async def has_blob(sha256: str, parts: Parts, caller: Caller) -> Response:
+async def has_blob(sha256: Sha256, parts: Parts, caller: Caller) -> Response:
     """200 where it is there."""
     if await parts.blobs.size(caller.id, sha256) is None:
         raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
@@ -208,7 +214,7 @@ async def has_blob(sha256: str, parts: Parts, caller: Caller) -> Response:
 
 
 @router.get("/blobs/{sha256}")
-async def fetch_blob(sha256: str, parts: Parts, caller: Caller) -> Response:
+async def fetch_blob(sha256: Sha256, parts: Parts, caller: Caller) -> Response:
     """The bytes."""
     return Response((await parts.blobs.fetch(caller.id, sha256)).data, media_type="application/octet-stream")
 

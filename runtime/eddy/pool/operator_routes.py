@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
 import time
 from typing import Any, Literal
 
@@ -18,15 +17,14 @@ from eddy.api.bodies_base import Request
 from eddy.api.numbers import Whole
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
+from eddy.pool.admission import NAME
 from eddy.pool.boards import change_board
 from eddy.pool.head_parts import HeadParts, Operator, Parts
 from eddy.pool.moving import to_move
 from eddy.pool.records import Fenced, PoolBoard, PoolJob
 from eddy.pool.shown import quota_shown
-from eddy.pool.tenants import PoolTenant
+from eddy.pool.tenants import NAMES, PoolTenant
 
-TENANT = re.compile("[A-Za-z][A-Za-z0-9_-]{0,57}")
-"""Names of tenants: a board's (`pool.` before them) without the dot, which parts subjects of NATS."""
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
 
 
@@ -78,7 +76,7 @@ class Rebalancing(Request):
 @router.post("/admin/tenants", status_code=201)
 async def add_tenant(parts: Parts, operator: Operator, body: PoolTenantSubmission) -> Any:
     """Add a tenant; its key is in this answer and nowhere else."""
-    if not TENANT.fullmatch(body.id):
+    if not NAMES.fullmatch(body.id):
         allowed = "letters, digits, - and _, a letter first, at most 58 characters"
         raise InvalidRequest("id: a tenant of a pool is named otherwise.", field="id", allowed=allowed)
     tenant = PoolTenant(body.id, body.admin, body.attributes.weight, body.quota.max_jobs, body.quota.max_priority)
@@ -168,5 +166,7 @@ async def drain_board(name: str, parts: Parts, operator: Operator, body: BoardCh
             raise NotFound(f"There is no board {name!r} in the pool.", field="board", asked=name)
         return dataclasses.replace(kept, drained=body.because)
 
+    if not NAME.fullmatch(name):
+        drained(None)  # nor can there be one
     changed = await change_board(parts.link, name, drained)
     return _board(parts, changed)

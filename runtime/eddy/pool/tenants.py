@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass, replace
@@ -21,6 +22,8 @@ from eddy.pool.records import known
 PREFIX = "eddy_"
 """What every key begins with, as on a board."""
 OPERATOR = "operator"
+NAMES = re.compile("[A-Za-z][A-Za-z0-9_-]{0,57}")
+"""Names of tenants: a board's (`pool.` before them) without the dot, which parts subjects of NATS."""
 TENANT = "tenant."
 """What entries of tenants begin with."""
 
@@ -86,6 +89,8 @@ class PoolTenants:
 
     async def _read(self, name: str) -> tuple[PoolTenant, int]:
         try:
+            if not NAMES.fullmatch(name):
+                raise KeyNotFoundError
             entry = await self._link.keys.get(f"{TENANT}{name}")
         except KeyNotFoundError:
             raise NotFound(f"The pool has no tenant {name!r}.", field="tenant", asked=name) from None
