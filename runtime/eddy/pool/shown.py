@@ -124,7 +124,7 @@ def explanation(job: PoolJob, number: int, now_unix_s: float, estimate: Expected
     ran_ns = min(round(NS * sum(part.ended_unix_s - part.started_unix_s for part in job.parts)), life_ns - waited_ns)
     parts = {"board": waited_ns, "running": ran_ns, "between parts": life_ns - waited_ns - ran_ns}
     wait = None if job.ended else _waits(job)
-    ended = f" until it ended as {job.state}" if job.ended else ", and has not ended"
+    ended = f" until it ended as {job.state}" if job.ended else ", and it has not ended"
     life_s, waited_s, ran_s = life_ns / NS, waited_ns / NS, ran_ns / NS
     went = f"{waited_s:.3g} s before a board began it, {ran_s:.3g} s on boards, the rest between its parts"
     words = [f"{life_s:.3g} s went by{ended}: {went}."]

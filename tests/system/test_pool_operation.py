@@ -1,0 +1,92 @@
+"""What operators do to boards while they work: upgrade one after another, and revoke one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from eddy.cli.demo_plan import Order, photograph
+from eddy.client import Client, Job
+from pool_kit import Pool, until
+
+SLOW = 60.0
+"""Wall seconds a board second."""
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[Pool]:
+    with Pool(tmp_path).running() as running:
+        yield running
+
+
+def explained(client: Client, job: Job) -> dict[str, Any]:
+    found: dict[str, Any] = client.transport.json("GET", f"/v1/pool/jobs/{job.id}/explain")
+    return found
+
+
+def right(client: Client, job: Job, order: Order) -> dict[str, Any]:
+    """Wait for a job, look at its results, and see that each item counts once."""
+    job.wait(timeout_s=240)
+    for name, value in order.expected.items():
+        assert np.array_equal(job.outputs[name], value)
+    found = explained(client, job)
+    items = [item for part in found["parts"] for item in range(part["first"], part["first"] + part["items"])]
+    assert items == list(range(len(order.inputs["image"])))
+    return found
+
+
+def test_boards_are_upgraded_one_after_another_with_work_in_flight(pool: Pool) -> None:
+    """As the page on pools has it: drain, wait, start again, undrain. No job is taken from a board by that."""
+    head = pool.head("a")
+    operator = pool.operator(head)
+    for name in ("b1", "b2"):
+        pool.board(name, pace=SLOW, width=1)
+    until(lambda: pool.present(operator) == {"b1", "b2"}, 120)
+    ada = pool.tenant(head)
+    order = photograph("ada", 3, 0, 6)
+    jobs = [order.submit(ada) for _ in range(8)]
+    for name in ("b1", "b2"):
+        operator.transport.json("PUT", f"/v1/pool/boards/{name}", body={"because": "upgrade"})
+
+        def has(board: str = name) -> list[int]:
+            boards = operator.transport.json("GET", "/v1/overview")["boards"]
+            return next(list(each["jobs"]) for each in boards if each["board"] == board)
+
+        until(lambda: not has(), 240)
+        session = _session(operator, name)
+        pool.kill(name)
+        pool.board(name, pace=SLOW, width=1)
+        until(lambda name=name, session=session: _session(operator, name) != session, 120)  # type: ignore[misc]
+        operator.transport.json("PUT", f"/v1/pool/boards/{name}", body={"because": ""})
+    found = [right(ada, job, order) for job in jobs]
+    assert [each["moves"] for each in found] == [[]] * 8
+    assert {part["board"] for each in found for part in each["parts"]} == {"b1", "b2"}
+
+
+def _session(operator: Client, name: str) -> str:
+    boards = operator.transport.json("GET", "/v1/pool")["boards"]
+    return next(str(each["session"]) for each in boards if each["name"] == name)
+
+
+def test_a_board_that_is_revoked_in_mid_work_loses_it(pool: Pool) -> None:
+    """What it committed before counts, and nothing that it says after that; another goes on."""
+    head = pool.head("a")
+    operator = pool.operator(head)
+    pool.board("b1", pace=SLOW)
+    until(lambda: pool.present(operator) == {"b1"}, 120)
+    ada = pool.tenant(head)
+    order = photograph("ada", 3, 0, 12)
+    job = order.submit(ada)
+    until(lambda: 0 < job.refresh().data["progress"]["done"] < 12, 120)
+    pool.nats.admission.revoke("b1")
+    before = explained(ada, job)["parts"]
+    pool.board("b2", pace=SLOW)
+    found = right(ada, job, order)
+    assert found["parts"][: len(before)] == before
+    assert {part["board"] for part in found["parts"][len(before) + 1 :]} == {"b2"}
+    assert [move["from"] for move in found["moves"]] == ["b1"]
+    assert "b1" not in pool.present(operator)
+    assert pool.boards["b1"].poll() is None, "its own clients are served as before"
