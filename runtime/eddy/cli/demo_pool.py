@@ -27,6 +27,7 @@ from eddy.core.errors import BoardUnreachable
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.serving import Head, HeadSettings
 
+SAYS = "wall time after the first submission (s); a bar is a committed part, with the place of its job among all"
 Say = Callable[[str], None]
 BOARDS: Mapping[str, str] = {"rtl-1": "rtl", "model-1": "model", "model-2": "model"}
 VICTIM = "model-1"
@@ -116,7 +117,8 @@ def run(profile: str, data: Path, out: Path, say: Say, progress: Say) -> PoolRep
         parts += [_part(part, entry, order, began_s) for part in entry["parts"]]
     picture = out / "pool.png"
     killed = {"board": VICTIM, "at_s": killed_s}
-    draw(parts, [*BOARDS], [Mark(VICTIM, killed_s, "killed")], picture)
+    places = {int(job["id"]): str(place) for place, job in enumerate(shown, 1)}
+    draw(parts, [*BOARDS], [Mark(VICTIM, killed_s, "killed")], picture, SAYS, places)
     good = all(job["verified"] and job["once"] for job in shown)
     say("every result is right, and every item counted once" if good else "a result is WRONG")
     return PoolReport(shown, parts, killed, took_s, picture)

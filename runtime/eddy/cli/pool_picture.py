@@ -51,7 +51,8 @@ def draw(
     boards: Sequence[str],
     marks: Sequence[Mark],
     path: Path,
-    times: str = "wall time after the first submission (s)",
+    says: str = "wall time after the first part (s); a bar is a committed part, with its job's number",
+    labels: Mapping[int, str] | None = None,
 ) -> None:
     """Draw parts as bars, boards downwards, wall time to the right.
 
@@ -60,7 +61,8 @@ def draw(
         boards: Names, from above.
         marks: What happened to boards.
         path: Where to; the format is that of its suffix.
-        times: What the times are.
+        says: What times and bars are.
+        labels: What jobs are called in their bars, where that is not their number. A bar that is too narrow has none.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -80,9 +82,10 @@ def draw(
             left, width, middle = part["start_s"], part["end_s"] - part["start_s"], row - 0.4 + (lane + 0.5) * height
             colour = colours[part["tenant"]]
             axes.barh(middle, width, height * 0.9, left, color=colour, edgecolor="white", linewidth=0.6)
-            if width > CHARACTER * len(str(part["job"])) * end_s:
+            label = (labels or {}).get(part["job"], str(part["job"]))
+            if width > CHARACTER * (len(label) + 1) * end_s:
                 centre: dict[str, Any] = {"ha": "center", "va": "center"}
-                axes.text(left + width / 2, middle, str(part["job"]), color="white", fontsize=7, **centre)
+                axes.text(left + width / 2, middle, label, color="white", fontsize=7, **centre)
     for mark in marks:
         row = boards.index(mark.board)
         axes.plot([mark.at_s] * 2, [row - 0.48, row + 0.48], color="red", linewidth=2)
@@ -90,7 +93,7 @@ def draw(
     axes.set_yticks(range(len(boards)), boards)
     axes.set_ylim(len(boards) - 0.45, -0.55)
     axes.set_xlim(0, end_s * 1.02)
-    axes.set_xlabel(f"{times}; a bar is a committed part, with its job's number")
+    axes.set_xlabel(says)
     axes.legend(
         handles=[Patch(color=colours[name], label=name) for name in tenants],
         loc="lower right",

@@ -38,7 +38,7 @@ def parts_of(timeline: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def write_picture(timeline: Mapping[str, Any], path: Path) -> None:
     """Draw it; the format is that of the path's suffix."""
-    draw(parts_of(timeline), timeline["boards"], marks_of(timeline), path, "wall time after the first part (s)")
+    draw(parts_of(timeline), timeline["boards"], marks_of(timeline), path)
 
 
 def trace(timeline: Mapping[str, Any]) -> dict[str, Any]:
