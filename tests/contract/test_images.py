@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from contract.harness import Harness, fake
+from contract.harness import Harness, fabric_of, fake
 from contract.images import write_manifest
 from eddy.board import signing
 from eddy.board.port import EventKind, SlotPhase
@@ -51,6 +52,30 @@ def test_flipped_bit_after_it_was_loaded_once(file_harness: Harness) -> None:
     file_of(file_harness, image).write_bytes(data)
     refuse(file_harness, image.sha256, "damaged")
     assert file_harness.board.state().slots[0].phase is SlotPhase.IDLE
+
+
+def test_what_is_loaded_is_what_was_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is exchanged after its check and before the port reads it; the second time its stamps are put back."""
+    harness = fake(tmp_path)
+    try:
+        image, fabric = harness.image(0), fabric_of(harness)
+        file, load, loaded = file_of(harness, image), fabric.download, []
+        sound, stamps = file.read_bytes(), os.stat(file)
+
+        def exchanged(region: str, copy: Path) -> None:
+            file.write_bytes(bytes(len(sound)))
+            assert copy.parent.parent.stat().st_mode & 0o077 == 0, "others reach the copy that was checked"
+            loaded.append(hashlib.sha256(copy.read_bytes()).hexdigest())
+            load(region, copy)
+
+        monkeypatch.setattr(fabric, "download", exchanged)
+        assert harness.load(0).kind is EventKind.CONFIGURED
+        refuse(harness, image.sha256, "damaged")
+        os.utime(file, ns=(stamps.st_atime_ns, stamps.st_mtime_ns))
+        assert harness.load(0).kind is EventKind.CONFIGURED
+        assert loaded == [image.sha256] * 2
+    finally:
+        harness.close()
 
 
 def test_truncated_file(file_harness: Harness) -> None:
