@@ -126,6 +126,7 @@ A slot of the pipeline pool must hold any of the modules above: {need}, filled t
 The shell is that of the profile's slots. The last column is how many such slots the device has room for, shell
 included, up to the ten a shell can have.
 """
+    text += _without_engine(have, devices)
     rows = []
     for device in devices:
         slots = len(load_profile(device.profile).slots)
@@ -137,6 +138,16 @@ included, up to the ten a shell can have.
     head = ["profile", "slots", *(f"shell {name}" for name in KINDS.values()), "room for"]
     sources = "; ".join(f"{device.device}: {device.source}" for device in devices)
     return f"{text}\n{_table(head, rows)}\nSizes of the devices: {sources}. The profile `de10pro` is another family.\n"
+
+
+def _without_engine(have: Figures, devices: Sequence[Device]) -> str:
+    """What ten slots take where images come through the processor's port alone; "" where it was not measured."""
+    if "shell-10-pcap" not in have:
+        return ""
+    lut = have["shell-10-pcap"]["lut"] + 10 * have["slot_path"]["lut"]
+    device = next(device for device in devices if device.profile == "zcu106")
+    share = f"{_number(lut)} LUT, {lut / device.have['lut']:.1%} of a {device.device}"
+    return f"All have a configuration engine; without it ten slots take {share}.\n"
 
 
 def _clusters(have: Figures, groups: Mapping[str, Sequence[Top]], devices: Sequence[Device]) -> str:
