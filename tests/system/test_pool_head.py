@@ -13,7 +13,7 @@ from eddy.api.sessions import COOKIE, HEADER
 from eddy.cli.demo_plan import photograph
 from eddy.cli.main import app
 from eddy.client import Client
-from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized
 from eddy.pool.records import PoolJob
 from eddy.pool.table import PoolJobs
 from pool_kit import Pool, until
@@ -171,6 +171,51 @@ def test_tenants_are_added_and_changed_as_on_a_board(pool: Pool) -> None:
         app, ["tenant", "add", "lin", "--max-blob-bytes", "1", "--url", head.url, "--key", pool.key]
     )
     assert refused.exit_code != 0
+
+
+def test_keys_are_made_and_revoked_at_every_head(pool: Pool) -> None:
+    one, two = pool.head("a"), pool.head("b")
+    operator = pool.operator(one)
+    ada, grace = pool.tenant(one), pool.tenant(one, "grace")
+
+    def said(key: str, *arguments: str) -> str:
+        done = CliRunner().invoke(app, ["key", *arguments, "--url", two.url, "--key", key])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    made = posted(ada, {"scope": "read", "label": "a screen", "expires_in_s": 3600}, path="/v1/keys")
+    screen = pool.client(two, made["key"])
+    assert screen.quota()["tenant"] == "ada"
+    with pytest.raises(EddyError, match="change nothing"):
+        posted(screen, {"application": APP}, path="/v1/jobs")
+    assert [key["scope"] for key in grace.transport.json("GET", "/v1/keys")["keys"]] == ["tenant"]
+    assert "a screen" in said(pool.keys["ada"], "list")
+    (first,) = [key["id"] for key in ada.transport.json("GET", "/v1/keys")["keys"] if key["id"] != made["id"]]
+    for wrong, error in ((made["id"], NotFound), ("nothing", NotFound)):
+        with pytest.raises(error):
+            grace.transport.request("DELETE", f"/v1/keys/{wrong}")
+    for body in ({"scope": "operator"}, {"tenant": "ada"}, {"replaces": first}):
+        with pytest.raises(EddyError):
+            posted(grace, body, path="/v1/keys")
+    rotated = posted(ada, {"replaces": first}, path="/v1/keys")
+    for head in (one, two):
+        with pytest.raises(Unauthorized, match="revoked"):
+            pool.client(head, pool.keys["ada"]).quota()
+        assert pool.client(head, rotated["key"]).quota()["tenant"] == "ada"
+    operator.transport.request("DELETE", f"/v1/keys/{made['id']}")
+    with pytest.raises(Unauthorized, match="revoked"):
+        screen.quota()
+    short = posted(grace, {"expires_in_s": 0.001}, path="/v1/keys")
+    with pytest.raises(Unauthorized, match="expired"):
+        pool.client(one, short["key"]).quota()
+    (last,) = operator.transport.json("GET", "/v1/keys", params={"tenant": "operator"})["keys"]
+    with pytest.raises(Conflict, match="last operator's key"):
+        operator.transport.request("DELETE", f"/v1/keys/{last['id']}")
+    watching = posted(operator, {"scope": "read"}, path="/v1/keys")["key"]
+    metrics = httpx.get(f"{two.url}/metrics", headers={"Authorization": f"Bearer {watching}"})
+    assert metrics.status_code == 200
+    with pytest.raises(EddyError, match="change nothing"):
+        pool.client(one, watching).add_tenant("eve")
 
 
 def at_once(count: int, call: Callable[[int], Any]) -> list[Any]:

@@ -11,6 +11,7 @@ from eddy.pool import (
     array_routes,
     event_routes,
     head,
+    key_routes,
     market_routes,
     operator_routes,
     overview_routes,
@@ -24,7 +25,6 @@ from fastapi.routing import APIRoute
 SLOTS = "slots are a board's own; `GET /v1/pool` and `/v1/overview` tell of boards"
 POLICIES = "what a board dispatches and prices by is set there; `eddy pool serve --policy` places"
 BLOBS = "blobs of a pool are kept for ever, and come in one request"
-KEYS = "an operator makes keys with tenants; further ones and their end are not there yet"
 KEPT = "outputs of a pool are not collected, so nothing needs to be held"
 ABSENT: Mapping[str, str] = {
     "GET /v1/slots": SLOTS,
@@ -46,9 +46,6 @@ ABSENT: Mapping[str, str] = {
     "HEAD /v1/blobs/{}/upload": BLOBS,
     "PATCH /v1/blobs/{}/upload": BLOBS,
     "DELETE /v1/blobs/{}/upload": BLOBS,
-    "GET /v1/keys": KEYS,
-    "POST /v1/keys": KEYS,
-    "DELETE /v1/keys/{}": KEYS,
     "GET /problems/{}": "a board answers it; codes are in docs/reference/http-api.md",
 }
 PASSED_OVER: Mapping[str, str] = {
@@ -96,7 +93,7 @@ HEAD = routes(
             part.router
             for part in (
                 *(account_routes, array_routes, event_routes, market_routes, operator_routes, overview_routes),
-                *(session_routes, timeline_routes),
+                *(key_routes, session_routes, timeline_routes),
             )
         ),
     ]

@@ -32,6 +32,7 @@ from eddy.pool import (
     account_routes,
     array_routes,
     event_routes,
+    key_routes,
     market_routes,
     operator_routes,
     overview_routes,
@@ -52,6 +53,7 @@ from eddy.pool.rounds import WeightRounds
 from eddy.pool.shown import explained, explanation, job_shown, trial_shown
 from eddy.pool.submitting import admitted, requests_of, visible
 from eddy.pool.table import PoolJobs
+from eddy.pool.tenant_keys import PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants
 from eddy.store.numbers import Numbers
 from eddy.web import dashboard
@@ -116,6 +118,7 @@ def create_head(
         PoolJobs(link),
         PoolBlobs(link),
         PoolTenants(link),
+        PoolKeys(link),
         rounds,
         Forecasts(lead.seen),
         Bounds(link, lead.mirror),
@@ -138,6 +141,7 @@ def create_head(
     app.include_router(session_routes.router)
     app.include_router(account_routes.router)
     app.include_router(timeline_routes.router)
+    app.include_router(key_routes.router)
     app.include_router(open_router)
     dashboard.install(app)
     return app

@@ -11,8 +11,9 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from eddy.api.metrics import Metrics
 from eddy.api.numbers import Decimal
 from eddy.api.problems import Forbidden
-from eddy.api.session_bodies import SessionCookie, session_of
+from eddy.api.session_bodies import SAFE, SessionCookie, session_of
 from eddy.api.sessions import HEADER, Sessions
+from eddy.core.tenants import KeyScope
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
@@ -21,6 +22,7 @@ from eddy.pool.lead import Lead
 from eddy.pool.link import Link
 from eddy.pool.rounds import WeightRounds
 from eddy.pool.table import PoolJobs
+from eddy.pool.tenant_keys import PoolKeys
 from eddy.pool.tenants import PoolTenant, PoolTenants
 from eddy.store.numbers import Numbers
 
@@ -35,6 +37,7 @@ class HeadParts:
     table: PoolJobs
     blobs: PoolBlobs
     tenants: PoolTenants
+    keys: PoolKeys
     rounds: WeightRounds
     forecasts: Forecasts
     bounds: Bounds
@@ -52,6 +55,8 @@ async def parts_of(request: Request) -> HeadParts:
     return parts
 
 
+SESSION = "/v1/session"
+"""A key that only reads may open one."""
 Parts = Annotated[HeadParts, Depends(parts_of)]
 _bearer = HTTPBearer(auto_error=False)
 
@@ -69,14 +74,18 @@ async def caller_of(
     """Who asks: by a key, or else by a browser's session at this head.
 
     Raises:
-        Unauthorized: Nobody has this key, and there is no such session.
-        Forbidden: A session's request that changes something does not carry the session's token.
+        Unauthorized: Nobody has this key, or it has ended, and there is no such session.
+        Forbidden: The key only reads, or a session's request that changes something does not carry the session's token.
     """
     response.headers["Cache-Control"] = "no-store"
     if given is not None:
-        return await parts.tenants.of_key(given.credentials)
-    session = session_of(parts.sessions, cookie, request.method, request.headers.get(HEADER, ""))
-    return await parts.tenants.of_hash(session.key_hash)
+        caller = await parts.tenants.of_key(given.credentials)
+    else:
+        session = session_of(parts.sessions, cookie, request.method, request.headers.get(HEADER, ""))
+        caller = await parts.tenants.of_hash(session.key_hash)
+    if caller.scope == KeyScope.READ.value and request.method not in SAFE and request.url.path != SESSION:
+        raise Forbidden("This key may look, and change nothing; use one of another scope.", field="Authorization")
+    return caller
 
 
 Caller = Annotated[PoolTenant, Depends(caller_of)]

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from eddy.api.bodies import JsonRoute
 from eddy.api.session_bodies import Login, SessionAnswer, SessionCookie, closed, opened
 from eddy.pool.head_parts import Caller, Parts
-from eddy.pool.tenants import hash_of
+from eddy.pool.tenant_keys import hash_of
 
 router = APIRouter(prefix="/v1/session", tags=["sessions"], route_class=JsonRoute)
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import re
-import secrets
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
-from eddy.core.errors import Conflict, NotFound, Unauthorized
+from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import PRIORITIES
+from eddy.core.tenants import KeyScope
 from eddy.pool.link import Link
 from eddy.pool.reading import entries
 from eddy.pool.records import known
+from eddy.pool.tenant_keys import PoolKeys, hash_of
 
-PREFIX = "eddy_"
-"""What every key begins with, as on a board."""
 OPERATOR = "operator"
 NAMES = re.compile("[A-Za-z][A-Za-z0-9_-]{0,57}")
 """Names of tenants: a board's (`pool.` before them) without the dot, which parts subjects of NATS."""
@@ -38,6 +36,8 @@ class PoolTenant:
         weight: What it is entitled to over the whole pool, relative to the others.
         max_jobs: Jobs that have not ended, at once; None for any number.
         max_priority: Highest priority of its jobs.
+        scope: What the key may do that it asks with.
+        key_expires_unix_s: When that key ends by itself, or None.
     """
 
     id: str
@@ -45,6 +45,8 @@ class PoolTenant:
     weight: float = 1.0
     max_jobs: int | None = None
     max_priority: int = PRIORITIES[-1]
+    scope: str = KeyScope.TENANT.value
+    key_expires_unix_s: float | None = None
 
     @staticmethod
     def decode(data: bytes | None) -> PoolTenant:
@@ -52,19 +54,21 @@ class PoolTenant:
         return PoolTenant(**known(PoolTenant, json.loads(data or b"{}")))
 
     def encode(self) -> bytes:
-        """What `decode` reads."""
-        return json.dumps(asdict(self)).encode()
+        """What `decode` reads; without what is a key's."""
+        kept = asdict(self)
+        del kept["scope"], kept["key_expires_unix_s"]
+        return json.dumps(kept).encode()
 
 
 class PoolTenants:
-    """The pool's tenants. Keys have 256 random bits, so a plain hash tells nothing about them.
+    """The pool's tenants.
 
     Args:
         link: The pool.
     """
 
     def __init__(self, link: Link) -> None:
-        self._link = link
+        self._link, self._keys = link, PoolKeys(link)
 
     async def add(self, tenant: PoolTenant) -> str:
         """Add a tenant; answers its key, which is kept nowhere.
@@ -114,15 +118,14 @@ class PoolTenants:
 
     async def make_key(self, tenant: PoolTenant) -> str:
         """A further key of a tenant."""
-        key = PREFIX + secrets.token_urlsafe(32)
-        await self._link.keys.put(f"key.{hash_of(key)}", tenant.encode())
-        return key
+        scope = KeyScope.OPERATOR if tenant.admin else KeyScope.TENANT
+        return (await self._keys.make(tenant.id, scope))[0]
 
     async def of_key(self, key: str) -> PoolTenant:
-        """Whose key it is; name and `admin` are sure, bounds and weight are those of when the key was made.
+        """Whose key it is; its name, and what it may do with this key.
 
         Raises:
-            Unauthorized: Nobody's.
+            Unauthorized: Nobody's, or it has ended.
         """
         return await self.of_hash(hash_of(key))
 
@@ -130,13 +133,16 @@ class PoolTenants:
         """As `of_key`, of a key's hash.
 
         Raises:
-            Unauthorized: It is no key's.
+            Unauthorized: It is no key's, or of one that has ended.
         """
-        try:
-            entry = await self._link.keys.get(f"key.{key_hash}")
-        except KeyNotFoundError:
-            raise Unauthorized("This key is not one of the pool's.") from None
-        return PoolTenant.decode(entry.value)
+        key = await self._keys.of_hash(key_hash)
+        reads_all = key.scope is KeyScope.READ and (await self.get(key.tenant)).admin
+        return PoolTenant(
+            key.tenant,
+            key.scope is KeyScope.OPERATOR or reads_all,
+            scope=key.scope.value,
+            key_expires_unix_s=key.expires_unix_s,
+        )
 
     async def all(self) -> list[PoolTenant]:
         """Every tenant, by name."""
@@ -156,8 +162,3 @@ class PoolTenants:
                     yield None
                 elif entry.key.startswith(TENANT) and entry.operation is None:
                     yield PoolTenant.decode(entry.value)
-
-
-def hash_of(key: str) -> str:
-    """What a key is kept as."""
-    return hashlib.sha256(key.encode()).hexdigest()

@@ -1,0 +1,109 @@
+"""Keys of the pool's tenants, by their hashes; the same on every head. They have 256 random bits, so a plain hash tells
+nothing about them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+
+from nats.js.errors import KeyNotFoundError
+
+from eddy.core.errors import NotFound, Unauthorized
+from eddy.core.tenants import ApiKey, KeyScope
+from eddy.pool.link import Link
+from eddy.pool.reading import entries
+from eddy.pool.records import known
+from eddy.store.keys import new_key_id
+
+PREFIX = "eddy_"
+"""What every key begins with, as on a board."""
+KEY = "key."
+"""What entries of keys begin with."""
+
+
+class PoolKeys:
+    """The keys of a pool.
+
+    Args:
+        link: The pool.
+        now: Wall time, seconds since 1970.
+    """
+
+    def __init__(self, link: Link, now: Callable[[], float] = time.time) -> None:
+        self._link, self._now = link, now
+
+    async def make(
+        self, tenant: str, scope: KeyScope, label: str = "", expires_unix_s: float | None = None
+    ) -> tuple[str, ApiKey]:
+        """A new key, which is kept nowhere, and what is kept of it."""
+        secret = PREFIX + secrets.token_urlsafe(32)
+        made = ApiKey(new_key_id(), tenant, hash_of(secret), scope, label, self._now(), expires_unix_s)
+        await self.keep(made)
+        return secret, made
+
+    async def keep(self, *keys: ApiKey) -> None:
+        """Keep keys, or what has changed of them."""
+        for key in keys:
+            await self._link.keys.put(f"{KEY}{key.key_hash}", _encoded(key))
+
+    async def of_hash(self, key_hash: str) -> ApiKey:
+        """A key that is good.
+
+        Raises:
+            Unauthorized: There is none of that hash, or it has ended.
+        """
+        try:
+            key = _decoded(key_hash, (await self._link.keys.get(f"{KEY}{key_hash}")).value)
+        except KeyNotFoundError:
+            raise Unauthorized("This key is not one of the pool's.") from None
+        if why := key.ended(self._now()):
+            raise Unauthorized(f"This key is {why}; ask whoever gave it to you for another.")
+        return key
+
+    async def all(self, tenant: str = "") -> list[ApiKey]:
+        """Keys of a tenant, or all there are, oldest first; also those that have ended."""
+        found: list[ApiKey] = []
+        async with contextlib.aclosing(entries(self._link.keys)) as told:
+            async for entry in told:
+                if entry is None:
+                    break
+                if entry.key.startswith(KEY) and entry.operation is None:
+                    found.append(_decoded(entry.key[len(KEY) :], entry.value))
+        latest = {key.key_hash: key for key in found if tenant in ("", key.tenant)}
+        return sorted(latest.values(), key=lambda key: (key.created_unix_s, key.id))
+
+    async def named(self, key: str) -> ApiKey:
+        """The key of this name.
+
+        Raises:
+            NotFound: There is none.
+        """
+        for each in await self.all():
+            if each.id == key:
+                return each
+        raise NotFound(f"There is no key {key}: `eddy key list` lists them.", field="key", asked=key)
+
+
+def hash_of(key: str) -> str:
+    """What a key is kept as."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _encoded(key: ApiKey) -> bytes:
+    """`id` and `admin` are as releases read them that know one key a tenant."""
+    old = {"id": key.tenant, "admin": key.scope is KeyScope.OPERATOR}
+    return json.dumps({**old, "api_key": asdict(key)}).encode()
+
+
+def _decoded(key_hash: str, data: bytes | None) -> ApiKey:
+    raw = json.loads(data or b"{}")
+    kept = raw.get("api_key")
+    if kept is None:  # of a release before keys had names and scopes
+        scope = KeyScope.OPERATOR if raw.get("admin") else KeyScope.TENANT
+        return ApiKey(f"k{key_hash[:12]}", str(raw["id"]), key_hash, scope)
+    return ApiKey(**{**known(ApiKey, kept), "scope": KeyScope(kept["scope"])})
