@@ -224,7 +224,7 @@ module gpu_dcache
   logic [Threads-1:0] amo_read_lane, amo_lane, store_lanes;
   logic [31:0] amo_word, amo_value, amo_old;
   logic [FillWidth-1:0] coming_fill, next_fill;
-  logic [Fills-1:0] held, busy;
+  logic [Fills-1:0] held, busy_next;
   logic [2:0] fill_beat;
   line_t fill_line;
 
@@ -274,7 +274,8 @@ module gpu_dcache
 
   // The request to be taken next: the one that waits, else what is at the port. Atomic accesses always wait first.
   always_comb begin
-    offered = '0;
+    // Without a request it is anything: synthesis puts no gates in the way.
+    offered = 'x;
     if (req_valid_i) begin
       offered.store = req_store_i;
       offered.fence = req_fence_i;
@@ -293,8 +294,9 @@ module gpu_dcache
   assign asks = waits_q || (req_valid_i && !req_amo_i);
 
   always_comb begin
-    first_row = '0;
+    first_row = 'x;
     if (asks) begin
+      first_row = request.addr[0][31:RowOffset];
       for (int t = int'(Threads) - 1; t >= 0; t--) if (request.mask[t]) first_row = request.addr[t][31:RowOffset];
     end
   end
@@ -353,7 +355,7 @@ module gpu_dcache
 
   // Of each word of the row and each of its bytes the lane that stores it, the last of several.
   always_comb begin
-    store_data = '0;
+    store_data = 'x;
     store_strb = '0;
     if (valid_q && (store_q || amo_store)) begin
       automatic logic [Threads-1:0][3:0] bytes;
@@ -406,7 +408,7 @@ module gpu_dcache
   assign lock_line_o = line[5:0];
 
   always_comb begin
-    amo_word = '0;
+    amo_word = 'x;
     if (amo_read) begin
       automatic logic [RowOffset-3:0] word;
       word = '0;
@@ -432,7 +434,7 @@ module gpu_dcache
     .look_i(look), .look_line_i(line), .look_set_i(set), .match_o(coming), .match_fill_o(coming_fill),
     .taken_o(taken), .room_o(room), .spare_o(spare), .next_o(next_fill),
     .begin_i(ask || ask_ahead), .begin_way_i(way), .begin_wanted_i(ask), .want_i(miss && coming),
-    .held_i(held), .busy_o(busy), .any_o(fills_any),
+    .held_i(held), .busy_next_o(busy_next), .any_o(fills_any),
     .rd_valid_o, .rd_ready_i, .rd_line_o, .rd_beat_i, .rd_last_i, .rd_error_i,
     .line_o(fill_line), .way_o(fill_way), .beat_o(fill_beat), .whole_o(whole),
     .kept_o(kept), .good_o(good), .error_o(fill_error)
@@ -445,7 +447,7 @@ module gpu_dcache
   gpu_dcache_parked #(.Places(Places), .Width($bits(load_t)), .Fills(Fills)) u_parked (
     .clk_i, .rst_ni,
     .park_i(park), .wait_i(coming || ask), .fill_i(coming ? coming_fill : next_fill), .load_i(access_q),
-    .busy_i(busy), .room_i(room), .ready_o(parked_ready), .take_i(come_back), .load_o(parked),
+    .busy_next_i(busy_next), .room_i(room), .ready_o(parked_ready), .take_i(come_back), .load_o(parked),
     .full_o(parked_full), .any_o(parked_any), .held_o(held)
   );
 

@@ -67,6 +67,8 @@ module gpu_dcache_amo #(
   output logic                     finish_drop_o
 );
 
+  localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
+
   typedef enum logic [2:0] { Rest, Enter, Fill, Read, Work, Write, Leave, Pause } state_e;
 
   state_e state_q, state_d;
@@ -75,7 +77,13 @@ module gpu_dcache_amo #(
   logic [Threads-1:0][31:0] compare_q;
   logic [Threads-1:0] lane_q;
   logic [31:0] old_q, operand_q, expected_q;
+  logic [LaneWidth-1:0] lane;
   logic may_enter, last_of_row, equal, less, less_unsigned;
+
+  always_comb begin
+    lane = '0;
+    for (int t = 0; t < int'(Threads); t++) if (read_lane_o[t]) lane = lane | LaneWidth'(t);
+  end
 
   assign active_o = state_q != Rest;
   assign read_lane_o = group_i & (~group_i + Threads'(1));
@@ -193,14 +201,8 @@ module gpu_dcache_amo #(
     if (read_o) begin
       lane_q <= read_lane_o;
       old_q <= word_i;
-      operand_q <= '0;
-      expected_q <= '0;
-      for (int t = 0; t < int'(Threads); t++) begin
-        if (read_lane_o[t]) begin
-          operand_q <= data_i[t];
-          expected_q <= compare_q[t];
-        end
-      end
+      operand_q <= data_i[lane];
+      expected_q <= compare_q[lane];
     end
     if (state_q == Work) store_q <= !bad_q && (op_q != 5'h05 || equal);
   end

@@ -34,7 +34,8 @@ module gpu_dcache_fills
   /// An access waits for the line that was found.
   input  logic                     want_i,
   input  logic [Fills-1:0]         held_i,
-  output logic [Fills-1:0]         busy_o,
+  /// Lines on their way that will be so in the next cycle, but for one that is asked for now.
+  output logic [Fills-1:0]         busy_next_o,
   output logic                     any_o,
 
   // The memory port
@@ -84,8 +85,12 @@ module gpu_dcache_fills
                   (Reads >= Fills || $countones(busy_q) < int'(Reads));
   assign spare_o = !busy_q[tail_q + 1'b1] && !held_i[tail_q + 1'b1];
   assign next_o = tail_q;
-  assign busy_o = busy_q;
   assign any_o = busy_q != '0;
+
+  always_comb begin
+    busy_next_o = busy_q;
+    if (whole_o) busy_next_o[head_q] = 1'b0;
+  end
 
   assign rd_valid_o = ask_q;
   assign rd_line_o = line_q[tail_q - 1'b1];

@@ -1,6 +1,7 @@
 /// Loads that missed and wait beside the cache: for a line on its way, or for room to ask for one.
 ///
-/// What is ready comes back in turns, so that none waits for ever.
+/// What is ready comes back in turns, so that none waits for ever. What is ready is known from the cycle before: that a
+/// fill ends is seen as it ends.
 module gpu_dcache_parked #(
   /// Loads that may wait; a power of two, at least two.
   parameter int unsigned Places = 4,
@@ -16,7 +17,8 @@ module gpu_dcache_parked #(
   input  logic                 wait_i,
   input  logic [FillWidth-1:0] fill_i,
   input  logic [Width-1:0]     load_i,
-  input  logic [Fills-1:0]     busy_i,
+  /// Fills that will be busy in the next cycle, but for those that begin.
+  input  logic [Fills-1:0]     busy_next_i,
   input  logic                 room_i,
   /// One may come back; it does with `take_i`.
   output logic                 ready_o,
@@ -24,31 +26,26 @@ module gpu_dcache_parked #(
   output logic [Width-1:0]     load_o,
   output logic                 full_o,
   output logic                 any_o,
-  /// Fills that somebody here waits for, or has waited for.
+  /// Fills that somebody here waits for, or has waited for; for a cycle longer.
   output logic [Fills-1:0]     held_o
 );
 
   localparam int unsigned PlaceWidth = $clog2(Places);
   typedef logic [PlaceWidth-1:0] place_t;
 
-  logic [Places-1:0] used_q, wait_q, ready, later;
+  logic [Places-1:0] used_q, wait_q, ready_q, later;
+  logic [Fills-1:0] held_q;
   logic [FillWidth-1:0] fill_q [Places];
   logic [Width-1:0] ram [Places];
   place_t free, chosen, last_q;
 
   always_comb begin
-    held_o = '0;
-    ready = '0;
     later = '0;
     free = '0;
     chosen = '0;
     if (used_q != '0) begin
-      for (int p = 0; p < int'(Places); p++) begin
-        if (used_q[p] && wait_q[p]) held_o[fill_q[p]] = 1'b1;
-        ready[p] = used_q[p] && (wait_q[p] ? !busy_i[fill_q[p]] : room_i);
-      end
-      later = ready & ~((Places'(2) << last_q) - Places'(1));
-      if (later == '0) later = ready;
+      later = ready_q & ~((Places'(2) << last_q) - Places'(1));
+      if (later == '0) later = ready_q;
       for (int p = int'(Places) - 1; p >= 0; p--) begin
         if (!used_q[p]) free = place_t'(p);
         if (later[p]) chosen = place_t'(p);
@@ -56,7 +53,8 @@ module gpu_dcache_parked #(
     end
   end
 
-  assign ready_o = ready != '0;
+  assign ready_o = ready_q != '0;
+  assign held_o = held_q;
   assign load_o = ram[chosen];
   assign full_o = &used_q;
   assign any_o = used_q != '0;
@@ -69,8 +67,16 @@ module gpu_dcache_parked #(
     if (!rst_ni) begin
       used_q <= '0;
       wait_q <= '0;
+      ready_q <= '0;
+      held_q <= '0;
       last_q <= '0;
     end else begin
+      held_q <= '0;
+      for (int p = 0; p < int'(Places); p++) begin
+        if (used_q[p] && wait_q[p]) held_q[fill_q[p]] <= 1'b1;
+        ready_q[p] <= used_q[p] && (wait_q[p] ? !busy_next_i[fill_q[p]] : room_i) && !(take_i && place_t'(p) == chosen);
+      end
+      if (park_i && wait_i) held_q[fill_i] <= 1'b1;
       if (take_i) begin
         used_q[chosen] <= 1'b0;
         last_q <= chosen;

@@ -80,7 +80,7 @@ module gpu_dcache_rows
   assign fill_bank = (RowBeats > 1) ? fill_beat_i[BankWidth-1:0] : '0;
 
   always_comb begin
-    data_o = '0;
+    data_o = 'x;
     if (read_i) data_o = local_i ? local_rows[part] : way_row;
   end
 

@@ -68,7 +68,9 @@ module gpu_store_buffer
 
   // A ring: answered next (head), sent next, free next (tail).
   logic [Lines-1:0] used_q, sent_q, io_q, same, open;
+  // For comparison; and once more, to be read.
   line_t line_q [Lines];
+  line_t line_ram [Lines];
   logic [Lines-1:0][Beats-1:0] beats_q;
   index_t head_q, send_q, tail_q, reading_q, into;
   logic [AgeWidth-1:0] age_q;
@@ -79,11 +81,11 @@ module gpu_store_buffer
   assign send = wr_valid_o && wr_ready_i;
   assign wr_valid_o = waiting_q != '0 &&
                       (flush_i || leaving_q || io_q != '0 || age_q == AgeWidth'(MaxAge) || waiting_q > (IndexWidth + 1)'(Gather));
-  assign wr_line_o = line_q[send_q];
+  assign wr_line_o = line_ram[send_q];
   assign wr_beats_o = beats_q[send_q];
   assign empty_o = used_q == '0;
   assign error_o = wr_done_i && wr_error_i;
-  assign error_addr_o = {line_q[head_q], {LineOffset{1'b0}}};
+  assign error_addr_o = {line_ram[head_q], {LineOffset{1'b0}}};
 
   always_comb begin
     same = '0;
@@ -99,8 +101,9 @@ module gpu_store_buffer
     open = same & ~sent_q;
     if (wr_valid_o) open[send_q] = 1'b0;
     joins = open != '0 && !io_push;
-    into = tail_q;
-    if (joins) for (int e = 0; e < int'(Lines); e++) if (open[e]) into = index_t'(e);
+    into = '0;
+    for (int e = 0; e < int'(Lines); e++) if (open[e]) into = into | index_t'(e);
+    if (!joins) into = tail_q;
   end
 
   assign ready_o = joins || !used_q[tail_q];
@@ -126,12 +129,15 @@ module gpu_store_buffer
 
   // Functions, not signals: simulation has nothing to do where nothing is pushed.
   function automatic logic [Beats-1:0] beats_before();
-    return joins ? beats_q[into] : '0;
+    logic [Beats-1:0] beats;
+    beats = '0;
+    for (int e = 0; e < int'(Lines); e++) if (open[e] && !io_push) beats = beats | beats_q[e];
+    return beats;
   endfunction
 
-  function automatic logic [Beats-1:0] beats_after();
+  function automatic logic [Beats-1:0] beats_stored();
     logic [Beats-1:0] beats;
-    beats = beats_before();
+    beats = '0;
     for (int b = 0; b < int'(Beats); b++) begin
       if (part == part_t'(b / int'(RowBeats)) && strb_i[8*(b%int'(RowBeats))+:8] != '0) beats[b] = 1'b1;
     end
@@ -155,6 +161,7 @@ module gpu_store_buffer
 
   always_ff @(posedge clk_i) begin
     if (push_i) begin
+      if (!joins) line_ram[tail_q] <= probe_line_i;
       data_ram[place] <= merged(data_ram[place]);
       strb_ram[place] <= strobes(strb_ram[place]);
     end
@@ -206,8 +213,9 @@ module gpu_store_buffer
       end
       waiting_q <= waiting_q + (IndexWidth + 1)'(push_i && !joins) - (IndexWidth + 1)'(send);
       if (push_i) begin
-        beats_q[into] <= beats_after();
+        for (int e = 0; e < int'(Lines); e++) if (open[e] && !io_push) beats_q[e] <= beats_q[e] | beats_stored();
         if (!joins) begin
+          beats_q[tail_q] <= beats_stored();
           used_q[tail_q] <= 1'b1;
           io_q[tail_q] <= io_push;
           line_q[tail_q] <= probe_line_i;
