@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from eddy.core.errors import InvalidRequest
 from eddy.market import compiled
+from eddy.market.approach import approached
 from eddy.market.compiled import CURVED, Scan, WarmStart
 from eddy.market.exact import MOST_ENTRIES, exact
 from eddy.market.interior import finish, follow
@@ -24,6 +25,8 @@ _EXACT = 1e-11
 """How exactly clusters are cleared by Newton steps, whatever is asked."""
 _NEAR = 0.03
 """How exactly a smaller market is solved whose prices are only to be near."""
+_ON_THE_WAY = 1e-3
+"""How exactly those are solved that lead to a market of unequal clusters."""
 _LEANS = (1.0, 1e-4, 1e-8)
 """How sure to be that a piece is empty or full, tried in turn: a capacity a millionth off a whole PE leaves a piece as
 near to full as others that are."""
@@ -123,13 +126,18 @@ def _solve(market: Market, seen: Scan, how: _How) -> Equilibrium:
     if how.method == "proportional_response":
         return proportional_response(market, how.tol, how.first, how.epsilon, how.most_rounds, how.history)
     if market.utility == "amdahl" and not seen.straight:
-        found = _compiled(market, seen, how)
-        if found is not None and found.residual <= how.tol:
-            return found
         inverse = how.kept if isinstance(how.kept, np.ndarray) else None
-        found = _by_prices(market, how.tol, None if how.first is None else np.sqrt(how.first), inverse)
-        if found is not None and found.residual <= how.tol:
-            return found
+        first = None if how.first is None else np.sqrt(how.first)
+        # The markets on the way to this one take a while in numpy, and hardly any time in C.
+        ways: list[Callable[[], Equilibrium | None]] = [
+            lambda: _exactly(market, seen, how),
+            lambda: _by_steps(market, seen, how),
+            lambda: _by_prices(market, how.tol, first, inverse),
+        ]
+        for way in ways if seen.marks is not None else (ways[2], ways[1]):
+            found = way()
+            if found is not None and found.residual <= how.tol:
+                return found
     found = _by_path(market, how.tol)
     if found.residual <= how.tol or not how.in_digits or market.fraction.size > MOST_ENTRIES:
         return found
@@ -151,6 +159,35 @@ def _compiled(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
     q, shares, passes, then = found
     prices = q * q
     return settled(market, prices / (prices @ market.capacity), shares, passes, kept=then)
+
+
+def _exactly(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
+    """By the compiled Newton, and on from there in numpy where budgets are too small for its sums."""
+    found = _compiled(market, seen, how)
+    if found is None or found.residual <= how.tol:
+        return found
+    return _by_prices(market, how.tol, np.sqrt(found.prices), None)
+
+
+def _by_steps(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
+    """By way of markets whose capacities are less far apart."""
+
+    def near(between: Market, prices: Array) -> Array | None:
+        q = np.sqrt(prices)
+        if seen.marks is not None:
+            numbers = between.fraction, between.throughput, between.budgets, between.capacity
+            quick = compiled.newton(*numbers, q, _ON_THE_WAY, seen.marks, None)
+            return None if quick is None else quick[0] ** 2
+        with np.errstate(all="ignore"):
+            found = newton(between, q, _ON_THE_WAY)
+        return None if found is None else found[0] ** 2
+
+    prices = approached(market, near)
+    if prices is None:
+        return None
+    if seen.marks is None:
+        return _by_prices(market, how.tol, np.sqrt(prices), None)
+    return _exactly(market, seen, replace(how, first=prices, kept=None))
 
 
 def _by_prices(market: Market, tol: float, first: Array | None, inverse: Array | None) -> Equilibrium | None:
