@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from eddy.model.contention import KernelBehaviour, SharedRun, share_cluster
 from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressCurve, linear
-from eddy.model.slowdown import ClusterParameters, MemoryLaw, fairness
+from eddy.model.slowdown import ClusterParameters, MemoryLaw, Sharing, fairness
 from eddy.policy.price import BY_PROGRESS
 from eddy.policy.price.progress import cores_for, levelled, whole_cores
 from eddy.policy.price.progress_fair import ProgressFair
@@ -239,3 +239,67 @@ def test_whatever_is_counted_and_promised_a_cluster_is_shared_and_a_quarter_kept
         assert (shares >= 0.25 * entitled - 1e-9).all(), "the least part"
         assert not shares[~np.array(able)].any(), "nothing to who cannot use it"
         run = share_cluster(kernels, [float(each) for each in shares], MACHINE, LAW)
+
+
+def promised_among(
+    policy: PricePolicy, tenants: Callable[[int], dict[str, tuple[KernelBehaviour, str]]], length: int
+) -> list[dict[str, float]]:
+    """Progress of those there, epoch by epoch; ada is promised 0.6."""
+    memory, found = policy.initial(), list[dict[str, float]]()
+    before, run = tuple[str, ...](), None
+    for number in range(length):
+        there = tenants(number)
+        names = tuple(sorted(there))
+        here = view(len(names), None, memory, tuple(0.6 if name == "ada" else 0.0 for name in names))
+        counted: dict[str, Sharing] = {} if run is None else dict(zip(before, run.sharing, strict=True))
+        decision = policy.decide(
+            dataclasses.replace(
+                here,
+                tenants=names,
+                sharing=tuple((counted.get(name),) for name in names),
+                kernels=tuple((there[name][1],) for name in names),
+            )
+        )
+        memory, shares = decision.memory, [float(each) for each in decision.shares[:, 0]]
+        assert sum(shares) <= CORES * (1 + 1e-9)
+        assert min(shares) >= 0.25 * CORES / len(names) - 1e-9
+        run = share_cluster([there[name][0] for name in names], shares, MACHINE, LAW)
+        before = names
+        found.append(dict(zip(names, run.progress, strict=True)))
+    return found
+
+
+@pytest.mark.parametrize("name", ["hsm_qos", "eddy_slowdown_qos"])
+def test_nobody_undoes_a_promise_by_changing_kernels_or_coming_and_going(name: str) -> None:
+    still = {"ada": (COMPUTE, "a"), "bea": (STREAM, "b"), "eve": (SCATTER, "e")}
+
+    def changes(number: int) -> dict[str, tuple[KernelBehaviour, str]]:
+        return {**still, "eve": (SCATTER, f"e{number}")}
+
+    def comes_and_goes(number: int) -> dict[str, tuple[KernelBehaviour, str]]:
+        return still if number % 2 else {name: still[name] for name in ("ada", "bea")}
+
+    for tenants in (lambda _: still, changes, comes_and_goes):
+        runs = promised_among(BY_PROGRESS[name](), tenants, 14)
+        assert min(run["ada"] for run in runs[6:]) >= 0.6
+
+
+def test_kernels_of_ones_own_start_even() -> None:
+    """What was counted of another kernel says nothing of this one."""
+    runs = promised_among(ProgressQos(), lambda n: {"ada": (COMPUTE, f"a{n // 7}"), "bea": (STREAM, "b")}, 8)
+    assert runs[6]["ada"] >= 0.6
+    assert runs[7]["ada"] == pytest.approx(runs[0]["ada"])
+
+
+@pytest.mark.parametrize("name", POLICY_NAMES)
+def test_who_can_use_a_cluster_from_now_on_has_a_part_of_it_and_who_no_longer_can_has_none(name: str) -> None:
+    policy, names, memory = BY_PROGRESS[name](), ("ada", "bea", "eve"), None
+    run: SharedRun | None = None
+    for able in ([1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1]):
+        here = view(len(names), run, policy.initial() if memory is None else memory, (0.3, 0.0, 0.0))
+        usable = dataclasses.replace(here.present, throughput=np.array(able, np.float64)[:, None])
+        decision = policy.decide(dataclasses.replace(here, present=usable))
+        memory, shares = decision.memory, decision.shares[:, 0]
+        assert [share > 0 for share in shares] == [each > 0 for each in able]
+        assert min(shares[np.array(able) > 0]) >= 0.25 * CORES / 2 - 1e-9
+        run = share_cluster([COMPUTE, COMPUTE, COMPUTE], [float(each) for each in shares], MACHINE, LAW)

@@ -1,4 +1,4 @@
-"""The picture of `eddy demo --slowdown`: measured progress under each policy, and what was predicted meanwhile."""
+"""The picture of `eddy demo --slowdown`: measured progress under each policy, and what was said of it meanwhile."""
 
 from __future__ import annotations
 
@@ -75,10 +75,12 @@ def _measured(
         reached = [phase.progress[name] for phase in phases]
         axes.bar(at, reached, width * 0.92, color=colours[name], label=f"{name}: {what}")
         for x, value in zip(at, reached, strict=True):
-            axes.text(x, value + 0.008, f"{value:.2f}", ha="center", va="bottom", fontsize=8)
+            label = axes.text(x, value + 0.008, f"{value:.2f}", ha="center", va="bottom", fontsize=8, zorder=4)
+            label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.8})
         if promised[name]:
             last = len(phases) - 1
-            axes.hlines(promised[name], last - 0.45, last + 0.45, colors=colours[name], linestyles="dashed")
+            for place in (place for place, phase in enumerate(phases) if phase.policy.endswith("_qos")):
+                axes.hlines(promised[name], place - 0.45, place + 0.45, colors=colours[name], linestyles="dashed")
             axes.text(last + 0.46, promised[name], f"promised\nto {name}", va="center", fontsize=8)
     names = [f"{phase.policy}\nfairness {fairness(list(phase.progress.values())):.2f}" for phase in phases]
     axes.set_xticks(range(len(phases)), names)
@@ -105,5 +107,5 @@ def _predicted(axes: Any, phases: Sequence[SharedPhase], colours: Any) -> None:
         axes.text(1e3 * begins, 1.02, f" {phase.policy}", transform=axes.get_xaxis_transform(), fontsize=9)
         begins += length + 1e-3
     axes.set_xlabel("board time (ms), phases side by side")
-    axes.set_ylabel("predicted by HSM")
+    axes.set_ylabel("progress by epoch,\nas a job is told")
     axes.set_ylim(bottom=0)

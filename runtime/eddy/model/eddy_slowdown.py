@@ -92,8 +92,8 @@ class EddySlowdown:
 
     def predict(self, epoch: ClusterEpoch) -> tuple[ProgressCurve | None, ...]:
         """Each tenant's, with the others in proportion on the cores that are left."""
-        present = [index for index, each in enumerate(epoch.tenants) if ran(each)]
-        shared = [each for each in epoch.tenants if each is not None and ran(each)]
+        counted = [(index, each) for index, each in enumerate(epoch.tenants) if each is not None and ran(each)]
+        present, shared = [index for index, _ in counted], [each for _, each in counted]
         wait = self._wait_counted(shared, epoch)
         tenants = [self._tenant(each, epoch, wait, own=False) for each in shared]
         curves: list[ProgressCurve | None] = [None] * len(epoch.tenants)

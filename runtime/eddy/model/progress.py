@@ -105,7 +105,7 @@ def ran(sharing: Sharing | None) -> bool:
     if sharing is None or not (sharing.cores > 0 and sharing.cycles > 0 and sharing.instructions > 0):
         return False
     numbers = _numbers(sharing)
-    return math.isfinite(sum(numbers)) and min(numbers) >= 0
+    return sum(numbers) < math.inf and min(numbers) >= 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class SharedCores:
     """What is remembered: the shares in force, and for whom and which kernels they were found.
 
     Attributes:
-        of: Tenants, weights, clusters and kernels; with others, sharing starts even.
+        of: Tenants, weights, clusters, kernels, and who can use what; with others, sharing starts even.
         shares: PEs, (n, m).
     """
 
@@ -38,8 +38,14 @@ class SharedCores:
 
 
 def key_of(view: PriceView) -> tuple[Any, ...]:
-    """What an allocation holds for."""
-    return view.tenants, tuple(view.weights), view.present.clusters, view.kernels
+    """What an allocation holds for, who can use which cluster included."""
+    return (
+        view.tenants,
+        tuple(view.weights),
+        view.present.clusters,
+        view.kernels,
+        (view.present.throughput > 0).tobytes(),
+    )
 
 
 def even(view: PriceView, column: int) -> Floats:

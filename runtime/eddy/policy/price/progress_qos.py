@@ -4,17 +4,19 @@ A tenant with a target (`PriceView.least_progress`) is kept in a `Band` of predi
 predictions err: below the band it gets the cores at which its curve meets the band's aim, and above it gives back what
 it does not need. The rest goes where it adds most to the sum of progress, but nobody falls below `least` of its
 entitled share. Where targets together need more than there is, what there is beyond those least parts is divided by
-need. Without any target, everybody has the entitled share.
+need. Without any target, everybody has the entitled share. Sharing starts even when kernels of those with targets
+change, and not when others' do.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from eddy.model.progress import HsmPredictor, ProgressPredictor
-from eddy.policy.price.progress import LEAST, Curves, SharedCores, cores_for, curves_of, even, key_of, whole_cores
+from eddy.policy.price.progress import LEAST, Curves, cores_for, curves_of, even, whole_cores
 from eddy.policy.price.view import Floats, PriceDecision, PriceView, unpriced
 
 PIECE = 0.25
@@ -44,6 +46,24 @@ WIDE = Band(0.1, 0.15, 0.2125)
 """For a predictor that errs by 7 % in the mean, as HSM's does."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PromisedCores:
+    """What is remembered: the shares in force, and for which promises they were found.
+
+    Attributes:
+        of: Clusters, and of each tenant with a target its name, weight, kernels and target; with others, sharing starts
+            even. What tenants without a target run does not matter: it would let them undo a promise to somebody else.
+        tenants: Everybody, (n,).
+        entitled: PEs each was entitled to, (n, m).
+        shares: PEs, (n, m).
+    """
+
+    of: tuple[Any, ...] = ()
+    tenants: tuple[str, ...] = ()
+    entitled: Floats | None = None
+    shares: Floats | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ProgressQos:
     """Targets first, then throughput.
@@ -62,21 +82,49 @@ class ProgressQos:
     whole: bool = False
     name: str = "hsm_qos"
 
-    def initial(self) -> SharedCores:
+    def initial(self) -> PromisedCores:
         """Nothing was shared."""
-        return SharedCores()
+        return PromisedCores()
 
     def decide(self, view: PriceView) -> PriceDecision:
         """Each cluster by itself."""
-        of = (*key_of(view), tuple(view.least_progress))
-        before: SharedCores = view.memory
+        asked, clusters = view.least_progress, view.present.clusters
+        rows = [row for row, target in enumerate(asked) if target > 0]
+        kernels = view.kernels or ((),) * len(view.tenants)
+        of = (tuple(clusters), tuple((view.tenants[r], float(view.weights[r]), kernels[r], asked[r]) for r in rows))
+        before: PromisedCores = view.memory
+        fresh = before.of != of or before.shares is None
+        entitled = [even(view, column) for column in range(len(clusters))]
         columns = []
-        for column in range(len(view.present.clusters)):
-            start = even(view, column)
-            now = start if before.of != of or before.shares is None else before.shares[:, column]
-            columns.append(self._shares(view, column, start, now, fresh=before.of != of))
-        shares = np.stack(columns, axis=1) if columns else np.zeros((len(view.tenants), 0))
-        return PriceDecision(shares, unpriced(view), "", SharedCores(of, shares))
+        for column, start in enumerate(entitled):
+            now = start if fresh else self._carried(before, view.tenants, column, start, rows)
+            columns.append(self._shares(view, column, start, now, fresh=fresh))
+        shares, parts = (
+            np.stack(each, axis=1) if each else np.zeros((len(view.tenants), 0)) for each in (columns, entitled)
+        )
+        return PriceDecision(shares, unpriced(view), "", PromisedCores(of, view.tenants, parts, shares))
+
+    def _carried(
+        self, before: PromisedCores, tenants: tuple[str, ...], column: int, start: Floats, rows: list[int]
+    ) -> Floats:
+        """Shares as they were; where others came or went, those with targets keep as much of theirs as there is."""
+        assert before.shares is not None
+        assert before.entitled is not None
+        had = before.shares[:, column]
+        if before.tenants == tenants and np.array_equal(before.entitled[:, column], start):
+            return np.asarray(had)
+        least = self.least * start
+        beyond = np.zeros(len(start))
+        for row in rows:
+            if start[row] > 0:
+                beyond[row] = max(had[before.tenants.index(tenants[row])] - least[row], 0.0)
+        spare = float(start.sum() - least.sum())
+        if beyond.sum() > spare:
+            beyond *= spare / beyond.sum()
+        others = start.copy()
+        others[rows] = 0.0
+        left = spare - float(beyond.sum())
+        return np.asarray(least + beyond + (others * (left / others.sum()) if others.sum() > 0 else 0.0))
 
     def _shares(self, view: PriceView, column: int, start: Floats, now: Floats, fresh: bool) -> Floats:
         cores, able = view.present.clusters[column].cores, [bool(each > 0) for each in start]
