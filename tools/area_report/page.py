@@ -141,11 +141,11 @@ included, up to the ten a shell can have.
 
 
 def _without_engine(have: Figures, devices: Sequence[Device]) -> str:
-    """What ten slots take where images come through the processor's port alone; "" where it was not measured."""
-    if "shell-10-pcap" not in have:
+    """What ten slots take where images come through the processor's port alone; "" where that was not measured."""
+    device = next((device for device in devices if device.profile == "zcu106"), None)
+    if device is None or "shell-10-pcap" not in have:
         return ""
     lut = have["shell-10-pcap"]["lut"] + 10 * have["slot_path"]["lut"]
-    device = next(device for device in devices if device.profile == "zcu106")
     share = f"{_number(lut)} LUT, {lut / device.have['lut']:.1%} of a {device.device}"
     return f"All have a configuration engine; without it ten slots take {share}.\n"
 
