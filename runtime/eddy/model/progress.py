@@ -8,7 +8,7 @@ learned before are its fields, and nothing is remembered between calls.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Protocol
@@ -84,7 +84,9 @@ class ProgressPredictor(Protocol):
         """A curve for each tenant of an epoch, in its order; None for one of which nothing was counted."""
 
 
-_numbers = attrgetter(*(field.name for field in fields(Sharing) if field.name != "groups"))
+_numbers: Callable[[Sharing], tuple[float, ...]] = attrgetter(
+    *(field.name for field in fields(Sharing) if field.name != "groups")
+)
 
 
 def linear(progress: float, cores: float, all_cores: int, most_cores: float = math.inf) -> ProgressCurve:

@@ -75,6 +75,29 @@ def with_samples(found: MeasuredRuns, number: int) -> list[float]:
     return errors
 
 
+def with_stalls(found: MeasuredRuns) -> dict[str, list[float]]:
+    """Relative errors of progress over the mixes if waiting alone were known exactly, and computing were as in the mix.
+
+    What is left bounds every predictor that goes by counters of waiting. `stalls`: all cycles of waiting alone are
+    known; `latency`: those of a request alone, and there are as many requests as in the mix.
+    """
+    here, errors = Cluster8(found), dict[str, list[float]]({"stalls": [], "latency": []})
+    for mix in found.mixes.values():
+        for index, progress in enumerate(found.progress(mix)):
+            counted, cores = mix.shared[index], mix.cores[index]
+            alone = found.alone[mix.workloads[index], here.cores]
+            rounds = len(mix.rounds[index]) / len(alone.rounds)
+            waited = {
+                "stalls": alone.counted.stall_cycles * rounds,
+                "latency": alone.counted.stall_cycles / alone.counted.requests * counted.requests,
+            }
+            took = cores * counted.cycles
+            for name, stalls in waited.items():
+                said = cores / here.cores * (took - counted.stall_cycles + stalls) / took
+                errors[name].append(_off(min(said, 1.0), progress))
+    return errors
+
+
 def _off(said: float, is_so: float) -> float:
     return abs(said - is_so) / is_so
 
@@ -139,12 +162,15 @@ def rows(out: Path) -> tuple[list[Row], dict[str, object]]:
     if not found.mixes:
         return [], {}
     errors = dict(with_memory(found, EddySlowdown(constants=Cluster8(found).constants())))
+    errors |= with_stalls(found)
     errors |= {f"{number} samples": with_samples(found, number) for number in SAMPLES}
     said = {
         **{f"{number} samples": f"{number} private samples of an epoch and no memory" for number in SAMPLES},
         "groups": "eddy_slowdown or HSM, programs seen alone, work in groups",
         "bandwidth": "HSM, programs seen alone, their bandwidth remembered",
         "instructions": "the same memory, work in instructions",
+        "stalls": "were all waiting alone known exactly, nothing else of the program",
+        "latency": "were waiting for a request alone known exactly",
     }
     launched = rtl_launches.kept()
     if launched.mixes:
