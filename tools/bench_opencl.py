@@ -1,13 +1,15 @@
-"""Cycles of kernels as OpenCL C, on the RTL of one core: what an item costs beside what it does.
+"""Cycles of kernels as OpenCL C, on the RTL of one core: what an item costs beside what it does, and the workloads.
 
-With `--json`, one object on standard output: cycles an item, an element or a multiply-add. `--warps` and `--threads`
-choose the core. Results are checked against numpy.
+With `--json`, one object on standard output: cycles an item, an element or a multiply-add; for each of `WORKLOADS`, how
+many times fewer cycles it takes than with the first release of the cluster, and the geometric mean of that. `--warps`
+and `--threads` choose the core. Results are checked against numpy.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,22 @@ from eddy_sim.gpu.executors import RtlExecutor
 Floats = npt.NDArray[np.float32]
 ITEMS, SIDE = 4096, 64
 KERNELS = Path(workloads.__file__).resolve().parents[1] / "kernels"
+FIRST = {
+    "resnet50": 2_458_939,
+    "yolo": 2_581_695,
+    "alexnet": 1_396_880,
+    "k-means": 234_289,
+    "mlp": 756_830,
+    "sgemm": 123_112,
+    "sgemm_tiled": 139_218,
+    "black_scholes": 199_659,
+    "divergent": 198_683,
+    "vecadd": 58_270,
+    "saxpy": 58_563,
+    "reduction": 132_992,
+    "transpose": 117_586,
+}
+"""Cycles of each workload on one core of 4 warps and 4 lanes as the cluster was first released (commit daed550)."""
 EMPTY = "kernel void empty(global int *a) {}"
 
 
@@ -61,6 +79,16 @@ def measure(shape: ClusterShape) -> dict[str, float]:
     return found
 
 
+def gains(shape: ClusterShape) -> dict[str, float]:
+    """How many times fewer cycles workloads take than at first; the last is their geometric mean."""
+    executor, compiler = RtlExecutor(shape), Compiler()
+    found = {}
+    for name, cycles in FIRST.items():
+        steps = workloads.run(workloads.WORKLOADS[name](), executor, compiler)
+        found[f"{name}, gain"] = cycles / sum(step.result.cycles for step in steps)
+    return {**found, "workloads, gain": math.exp(sum(map(math.log, found.values())) / len(found))}
+
+
 def _check(name: str, found: npt.NDArray[np.generic], wanted: npt.NDArray[np.generic]) -> None:
     if not np.array_equal(found, wanted):
         raise SystemExit(f"{name} is wrong")
@@ -73,12 +101,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = measure(ClusterShape(1, options.warps, options.threads))
+    shape = ClusterShape(1, options.warps, options.threads)
+    found = {**measure(shape), **gains(shape)}
     if options.json:
         print(json.dumps(found))
         return
     for name, cycles in found.items():
-        print(f"{name:16} {cycles:8.2f}")
+        print(f"{name:20} {cycles:8.2f}")
 
 
 if __name__ == "__main__":

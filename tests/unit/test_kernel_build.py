@@ -189,7 +189,8 @@ def test_options_are_those_of_opencl() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("-O3", "'-O3' is not known; there are -D NAME"),
+        ("-O9", "'-O9' is not known; there are -D NAME"),
+        ("-cl-nv-verbose -fplugin=x", "'-fplugin=x' is not known"),
         ("-cl-std=CL2.0", "is not known"),
         ("-fplugin=/tmp/x.so", "is not known"),
         ("-include /etc/passwd", "is not known"),

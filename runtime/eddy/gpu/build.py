@@ -39,8 +39,8 @@ def build(
         EddyError: As `Compiler.compile`.
     """
     asked = build_options.parse(options)
-    whole = Headers(includes or {}, asked.folders, MAX_SOURCE_BYTES).expanded(source)
     macros = {**asked.defines, **(defines or {})}
+    whole = Headers(includes or {}, asked.folders, MAX_SOURCE_BYTES, macros).expanded(source)
     try:
         program = compiler.compile(whole, fpu=fpu, defines=macros, owner=owner)
     except CompilationFailed as error:

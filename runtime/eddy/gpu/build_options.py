@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ _PERMISSIONS = frozenset(
     }
 )
 """What the compiler may do then, and does not: results stay the same bit for bit."""
+_NO_MEANING = re.compile(r"-g|-O[0-3]|-cl-nv-[a-z-]+(?:=\d+)?")
+"""What other implementations take beside the specification, and what has no meaning here."""
 _WARNINGS = {"-w": "none", "-Werror": "errors"}
 
 
@@ -67,8 +70,8 @@ def parse(text: str) -> BuildOptions:
             warnings = _WARNINGS[word]
         elif word in _PERMISSIONS:
             defines |= {"__FAST_RELAXED_MATH__": "1"} if word == "-cl-fast-relaxed-math" else {}
-        elif word not in _ALREADY:
-            known = sorted(("-D NAME[=TEXT]", "-I FOLDER", *_WARNINGS, *_PERMISSIONS, *_ALREADY))
+        elif word not in _ALREADY and not _NO_MEANING.fullmatch(word):
+            known = sorted(("-D NAME[=TEXT]", "-I FOLDER", "-O0 to -O3", "-g", *_WARNINGS, *_PERMISSIONS, *_ALREADY))
             raise _refused(f"Build option {word[:64]!r} is not known; there are {', '.join(known)}.", known)
     return BuildOptions(defines, tuple(folders), warnings)
 

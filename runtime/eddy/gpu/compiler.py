@@ -25,7 +25,9 @@ from eddy.gpu import library, sandbox, toolchain
 from eddy.gpu.confine import NOBODY
 from eddy.gpu.fibers import switch_code, switch_words, ways_of_keeping, with_barriers
 from eddy.gpu.item_parameter import STUB, threaded
+from eddy.gpu.placing import placed
 from eddy.gpu.prelude import complete
+from eddy.gpu.printed import fitted
 from eddy.gpu.program import Program, local_bytes, symbols
 from eddy.gpu.sandbox import Limits, ProcessEnd
 from eddy.gpu.signature import read_kernels, stubs, without_saves
@@ -122,23 +124,22 @@ class Compiler:
             message = "kernel.cl: error: the source has no kernel; mark the entry functions with `kernel`"
             raise CompilationFailed(message, diagnostics=[])
         whole = self._step((*asked, "-w"), text + stubs(kernels).encode()).output
-        module = threaded(whole.decode(errors="replace"))
+        module = threaded(fitted(whole.decode(errors="replace")))
         generated = self._step((*code, "-w", "-x", "ir", "-S", "-o", "-", "-"), module.encode()).output.decode()
         waiting = [name for name, kernel in kernels.items() if kernel.waits]
         ways, chosen = ways_of_keeping(generated, [f"{STUB}{name}" for name in waiting])
         assembler = (*code[: 2 + len(toolchain.machine(fpu))], "-x", "assembler", "-c", "-o", "-", "-")
         early = any(kernel.early for kernel in kernels.values())
         assembly = with_barriers(without_saves(generated), early) + switch_code(ways or ((),))
-        objects = {"kernel.o": self._step(assembler, assembly.encode()).output}
-        elf = self._link(objects, fpu)
+        elf = self._link(self._step(assembler, assembly.encode()).output, fpu)
         at = symbols(elf)
-        placed = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}
+        known = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}
         for name, way in zip(waiting, chosen, strict=True):
-            placed[name] = replace(placed[name], switch_words=switch_words(ways[way]), switch_way=way)
+            known[name] = replace(known[name], switch_words=switch_words(ways[way]), switch_way=way)
         # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
-        placed = with_stacks(placed, elf, lambda: self._with_lines(asked, text))
+        known = with_stacks(known, elf, lambda: self._with_lines(asked, text))
         said, made_by = _clean(read.message), library.digest(fpu)
-        return Program(digest, elf, fpu, placed, local_bytes(elf), bool(_PRINTS.search(ir)), said, made_by)
+        return Program(digest, elf, fpu, known, local_bytes(elf), bool(_PRINTS.search(ir)), said, made_by)
 
     def _with_lines(self, asked: tuple[str, ...], text: bytes) -> str:
         try:
@@ -151,7 +152,7 @@ class Compiler:
         self._check(ended)
         return ended
 
-    def _link(self, objects: Mapping[str, bytes], fpu: bool) -> bytes:
+    def _link(self, kernel: bytes, fpu: bool) -> bytes:
         parts = library.objects(fpu, self.cache)
         with tempfile.TemporaryDirectory(prefix=f"{_LINKING}{os.getpid()}-") as name:
             folder = Path(name)
@@ -159,10 +160,12 @@ class Compiler:
                 # The linker is nobody by then; where that cannot be, it stays root without rights.
                 with suppress(OSError):
                     os.chown(folder, NOBODY, NOBODY)
-            for part in (*parts, toolchain.LIBRARY / library.LINK_SCRIPT):
+            for part in parts:
                 shutil.copyfile(part, folder / part.name)
-            for file, data in objects.items():
-                (folder / file).write_bytes(data)
+            script = (toolchain.LIBRARY / library.LINK_SCRIPT).read_text(encoding="utf-8")
+            start = parts[library.SOURCES.index("start.S")].read_bytes()
+            (folder / library.LINK_SCRIPT).write_text(placed(script, start, kernel), encoding="utf-8")
+            (folder / "kernel.o").write_bytes(kernel)
             argv: tuple[str, ...] = (
                 toolchain.executable(),
                 "ld.lld",
@@ -173,7 +176,7 @@ class Compiler:
             )
             argv += ("--no-dependent-libraries", "-z", "max-page-size=64", "--build-id=none", "-o", "program.elf")
             # The library first: a program begins with its start, whatever a source puts beside it.
-            argv += (*(part.name for part in parts), *objects)
+            argv += (*(part.name for part in parts), "kernel.o")
             ended = sandbox.run(argv, folder=folder.resolve(), limits=self.limits)
             self._check(ended)
             made = os.open(folder / "program.elf", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

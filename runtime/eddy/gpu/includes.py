@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from eddy.core.errors import InvalidRequest, QuotaExceeded
 
@@ -19,10 +19,12 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/ -]{0,127}\Z")
 # Comments and strings come first, so that what only looks like an include in them is left alone.
 _TOKEN = re.compile(
     r"//(?:\\\r?\n|[^\n])*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
-    r"|^[ \t]*(?:\#|%:)[ \t]*include[ \t]*(?:\"(?P<quoted>[^\"\n]+)\"|<(?P<angled>[^>\n]+)>)",
+    r"|^[ \t]*(?:\#|%:)[ \t]*include[ \t]*"
+    r"(?:\"(?P<quoted>[^\"\n]+)\"|<(?P<angled>[^>\n]+)>|(?P<named>[A-Za-z_]\w*))",
     re.M | re.S,
 )
 _ONCE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*pragma[ \t]+once\b[^\n]*", re.M)
+_DEFINED = r"^[ \t]*(?:#|%%:)[ \t]*define[ \t]+%s[ \t]+[\"<]([^\">\n]+)[\">]"
 _COMMENTS = re.compile(r"//(?:\\\r?\n|[^\n])*|/\*.*?\*/", re.S)
 _GUARD = re.compile(r"\s*#\s*(?:ifndef\s+(\w+)|if\s+!\s*defined\s*\(?\s*(\w+)\s*\)?)[ \t]*\n\s*#\s*define\s+(\w+)")
 
@@ -35,11 +37,13 @@ class Headers:
         files: Name to text.
         folders: Where else than beside the including file they are looked for.
         most: Bytes of the whole text at most.
+        defines: Macros of the options, one of which may name a header.
     """
 
     files: Mapping[str, str]
     folders: tuple[str, ...] = ()
     most: int = 1 << 20
+    defines: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.files) > MAX_FILES:
@@ -57,7 +61,7 @@ class Headers:
             InvalidRequest: Headers include each other without an end.
             QuotaExceeded: The whole text would be too long.
         """
-        return _Expansion(self).text(source, name, ()) if self.files else source
+        return _Expansion(self, source).text(source, name, ()) if self.files else source
 
     def found(self, asked: str, includer: str) -> str | None:
         """The header an include names: beside the file it is in, in one of the folders, or as it is.
@@ -72,8 +76,9 @@ class Headers:
 class _Expansion:
     """One source under way."""
 
-    def __init__(self, headers: Headers) -> None:
+    def __init__(self, headers: Headers, source: str) -> None:
         self._headers, self._bytes = headers, 0
+        self._texts = (source, *headers.files.values())
         self._numbers = {name: number for number, name in enumerate(headers.files)}
 
     def text(self, source: str, name: str, outer: tuple[str, ...]) -> str:
@@ -84,7 +89,7 @@ class _Expansion:
             raise QuotaExceeded(message, limit=self._headers.most, asked=self._bytes)
         parts, done = [], 0
         for match in _TOKEN.finditer(source):
-            asked = match["quoted"] or match["angled"]
+            asked = match["quoted"] or match["angled"] or (self._meant(match["named"]) if match["named"] else "")
             header = self._headers.found(asked, name) if asked else None
             if header is None:
                 continue
@@ -92,6 +97,13 @@ class _Expansion:
             parts += [source[done : match.start()], self._header(header, (*outer, name)), f'\n# {line} "{name}"\n']
             done = match.end()
         return "".join((*parts, source[done:]))
+
+    def _meant(self, macro: str) -> str:
+        """The header a macro names (`#include NAME`); "" where it has several values: which counts, conditions say."""
+        found = {name for text in self._texts for name in re.findall(_DEFINED % macro, text, re.M)}
+        if macro in self._headers.defines:
+            found.add(str(self._headers.defines[macro]).strip('"<>'))
+        return found.pop() if len(found) == 1 else ""
 
     def _header(self, name: str, outer: tuple[str, ...]) -> str:
         text = self._headers.files[name]

@@ -29,6 +29,8 @@ _CODE = (
     "signature.py",
     "ir_types.py",
     "layout.py",
+    "placing.py",
+    "printed.py",
     "program.py",
     "rv32.py",
     "stack.py",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 MAX_STRING = 4096
 """Bytes of one format, or of one string it names."""
-_CONVERSION = re.compile(rb"%([-+ #0]{0,8})(\d*)(\.\d*)?(?:v(16|2|3|4|8))?(hh|hl|h|l)?([a-uw-zA-Z%])")
+_CONVERSION = re.compile(rb"%([-+ #0]{0,8})(\d*)(\.\d*)?(?:v(16|2|3|4|8))?(hh|hl|h|ll|l|z|t)?([a-uw-zA-Z%])")
 _WIDTH, _PRECISION = 3, 4
 """Characters of a width, and of a precision with its point, that are heeded: 999 at most."""
 _PIECE_BYTES = 64
@@ -117,6 +117,14 @@ class Text:
         return (part.spec % value).encode() if part.spec else b""
 
 
+def conversions(template: bytes) -> Iterator[tuple[str, str, str]]:
+    """Letter, length and elements of each conversion of a format that takes an argument."""
+    for match in _CONVERSION.finditer(template):
+        vector, length, kind = (part.decode() if part else "" for part in match.groups()[3:])
+        if kind != "%":
+            yield kind, length, vector
+
+
 def _part(before: bytes, match: re.Match[bytes]) -> _Part:
     flags, width, precision, vector, length, kind = (part.decode() if part else "" for part in match.groups())
     if kind == "%":
@@ -124,7 +132,7 @@ def _part(before: bytes, match: re.Match[bytes]) -> _Part:
     spec = "%" + flags + width[:_WIDTH] + precision[:_PRECISION]
     if vector:
         return _vector(before, spec, int(vector), length, kind)
-    wide = length == "l"
+    wide = length in ("l", "ll")
     if kind in "di":
         return _Part(before, kind, spec + "d", _LONG if wide else _INTEGER)
     if kind in "fFeEgGaA":

@@ -11,11 +11,12 @@ from eddy.gpu import builtins
 from eddy.gpu.layout import c_header
 from eddy.gpu.toolchain import LIBRARY
 
-_SAMPLER = re.compile(r"^(?:static[ \t]+)?const[ \t]+sampler_t\b", re.M)
+_SAMPLER = re.compile(r"^(?:static[ \t]+)?(?:const[ \t]+sampler_t\b|sampler_t\b(?=[ \t]+\w+[ \t]*=))", re.M)
 """A sampler of the program, which is a number here; what is not of a function stands at the start of a line."""
 DOUBLES = "eddy_double"
 """The section of the library with everything of `double`."""
-_NAME = re.compile(r"[A-Za-z_]\w{0,63}\Z")
+_NAME = re.compile(r"[A-Za-z_]\w{0,63}(?:\([\w, ]{0,128}(?:\.\.\.)?\))?\Z", re.A)
+"""A macro, with parameters or without."""
 _VALUE = re.compile(r"[ -~]{0,256}\Z")
 
 

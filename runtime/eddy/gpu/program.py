@@ -129,10 +129,25 @@ def flat_image(elf: bytes) -> bytes:
     return bytes(image)
 
 
-def symbols(elf: bytes) -> dict[str, int]:
-    """Name to address of the symbols an ELF file defines."""
+def _sections(elf: bytes) -> list[tuple[int, ...]]:
     header = _HEADER.unpack_from(elf)
-    sections = [_SECTION.unpack_from(elf, header[6] + k * header[11]) for k in range(header[12])]
+    return [_SECTION.unpack_from(elf, header[6] + k * header[11]) for k in range(header[12])]
+
+
+def section_sizes(elf: bytes) -> dict[str, int]:
+    """Name to bytes of the sections of an ELF file, in their order."""
+    sections = _sections(elf)
+    names = sections[_HEADER.unpack_from(elf)[13]][4]
+    found: dict[str, int] = {}
+    for section in sections:
+        begin = names + section[0]
+        found[elf[begin : elf.index(b"\0", begin)].decode(errors="replace")] = section[5]
+    return found
+
+
+def symbols(elf: bytes) -> dict[str, int]:
+    """Name to address of the symbols an ELF file defines; in an object file, their places in their sections."""
+    sections = _sections(elf)
     found: dict[str, int] = {}
     for section in sections:
         if section[1] != 2:

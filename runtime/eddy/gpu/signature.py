@@ -240,6 +240,10 @@ def stubs(kernels: Mapping[str, Kernel]) -> str:
     return "".join(lines)
 
 
+_AS_IT_IS = '_Pragma("clang loop unroll(disable)")'
+"""Said of the loop over items: several kernels in one round are longer than the cores' branches cost."""
+
+
 def _along(kernel: Kernel) -> str:
     """The kernel's call, or the loop over a row around it."""
     loads = map(_load, kernel.arguments, kernel.offsets())
@@ -249,7 +253,9 @@ def _along(kernel: Kernel) -> str:
         return read + call
     step = "const unsigned int eddy_step = EDDY_WORD(STEP_X), eddy_end = EDDY_LANE(X_END);"
     left = '__asm__ volatile("sw %0, %1(tp)" : : "r"(eddy_first_id), "i"(EDDY_CTX_X));'
-    return f"{read}{step} do {{ {call} eddy_first_id += eddy_step; }} while (eddy_first_id < eddy_end); {left}"
+    return (
+        f"{read}{step} {_AS_IT_IS} do {{ {call} eddy_first_id += eddy_step; }} while (eddy_first_id < eddy_end); {left}"
+    )
 
 
 def _load(argument: Argument, at: int) -> str:

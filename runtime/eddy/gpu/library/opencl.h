@@ -186,5 +186,6 @@ int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 
 #define SCHAR_MAX CHAR_MAX
 #define SCHAR_MIN CHAR_MIN
 #define __OPENCL_VERSION__ 120
+#define __IMAGE_SUPPORT__ 1
 #define __kernel_exec(size, type) __kernel __attribute__((work_group_size_hint(size, 1, 1))) __attribute__((vec_type_hint(type)))
 #define NULL ((void *)0)

@@ -10,8 +10,11 @@
 /// Bytes of a lane's log in use, then how many records found no room.
 typedef struct { u32 used, lost; u8 records[]; } lane_log;
 
-/// Whether a conversion ends with this letter; h, l and v come before it.
-static int ends(char c) { return c == '%' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z' && c != 'h' && c != 'l' && c != 'v'); }
+/// Whether a conversion ends with this letter; h, l, t, v and z come before it.
+static int ends(char c) {
+  if (c == 'h' || c == 'l' || c == 't' || c == 'v' || c == 'z') return 0;
+  return c == '%' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
 
 static int number(char c) { c |= 32; return c == 'a' || (c >= 'e' && c <= 'g'); }
 
