@@ -213,6 +213,7 @@ def test_one_array_given_twice_is_one_buffer() -> None:
         ("*(volatile global int *)((uint)a + 1) = 1;", "store_misaligned"),
         ("a[0] = *(volatile global int *)((uint)a + 2);", "load_misaligned"),
         ("__builtin_trap(); a[0] = 1;", "illegal"),
+        ("__builtin_unreachable();", "illegal"),
         ('__asm__ volatile("ecall"); a[0] = 1;', "ecall"),
     ],
 )

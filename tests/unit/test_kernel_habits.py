@@ -73,6 +73,17 @@ def test_options_of_other_implementations_and_macros_with_parameters() -> None:
     assert a[0] == 5
 
 
+def test_an_access_to_address_zero_is_an_access() -> None:
+    """clang may take it for a place never reached; here it is outside the windows, and the hardware says so."""
+    source = "kernel void f(global int *a) { global int *p = 0; if (a[0]) p = a; *p = 1; a[1] = 2; }"
+    always = "kernel void g(global int *a) { *(global int *)0 = 1; a[1] = 2; }"
+    program, a = build(compiler(), f"{source}\n{always}"), np.zeros(2, "i4")
+    for kernel in ("f", "g"):
+        a[:] = 0
+        launch(cluster(), program, kernel, (1,), [a])
+        assert a.tolist() == [0, 2], "the model has memory at address 0"
+
+
 @pytest.mark.parametrize("kind", ["sampler_t", "const sampler_t", "static const sampler_t", "__constant sampler_t"])
 def test_kernels_guarded_by_image_support_are_there(kind: str) -> None:
     source = f"{kind} nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;"
