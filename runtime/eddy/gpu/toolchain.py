@@ -17,8 +17,8 @@ HARD = ("-march=rv32imaf_zicsr_zacas", "-mabi=ilp32f")
 SOFT = ("-march=rv32ima_zicsr_zacas", "-mabi=ilp32")
 CODE = (
     *("-O3", "-ffreestanding", "-nostdinc", "-fno-math-errno", "-fno-pic", "-fno-ident"),
-    # An access to address 0 faults as any other outside the windows, and what is never reached is a trap: otherwise clang
-    # ends a function there, and lanes go on into whatever lies behind it.
+    # An access to address 0 faults as any other outside the windows, and what is never reached is a trap: otherwise
+    # clang ends a function there, and lanes go on into whatever lies behind it.
     *("-fno-delete-null-pointer-checks", "-mllvm", "-trap-unreachable"),
     # Two roundings everywhere, so that a kernel gives the same bits with and without an FPU.
     "-ffp-contract=off",
