@@ -1,4 +1,4 @@
-"""Habits of public OpenCL programs that the specification leaves open: what such programs expect is what happens."""
+"""What public OpenCL programs expect and the specification leaves open is what happens."""
 
 from __future__ import annotations
 
