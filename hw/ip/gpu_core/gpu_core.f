@@ -17,6 +17,7 @@ rtl/gpu_barriers.sv
 rtl/gpu_warps.sv
 rtl/gpu_life.sv
 rtl/gpu_trap.sv
+rtl/gpu_trap_value.sv
 rtl/gpu_stack_guard.sv
 rtl/gpu_flow.sv
 rtl/gpu_execute.sv

@@ -141,7 +141,7 @@ module gpu_core
   logic [31:0] next_pc;
   logic [31:0] next_lane_pc [Threads];
   depth_t next_lane_depth [Threads];
-  logic memory_ready, memory_wake, muldiv_ready, fpu_ready;
+  logic memory_ready, memory_wake, muldiv_ready, fpu_ready, csr;
   logic alone, flow_alone, stuck;
   logic [15:0] stuck_warps;
   lane_state_t lane_state;
@@ -150,7 +150,7 @@ module gpu_core
 
   gpu_warps #(.Warps(Warps), .Threads(Threads), .StarveBound(StarveBound)) u_warps (
     .clk_i, .rst_ni(units_n),
-    .start_i(begin_kernel), .start_pc_i, .hold_i(halt || long_waits),
+    .start_i(begin_kernel), .start_pc_i, .hold_i(halt || long_waits || csr),
     .valid_i(valid), .wait_i(waiting),
     .issue_o(issue), .issue_warp_o(issue_warp), .issue_mask_o(issue_mask), .issue_depth_o(issue_depth),
     .busy_i(busy), .busy_memory_i(busy_memory), .wait_fetch_i(wait_fetch),
@@ -230,11 +230,16 @@ module gpu_core
   // ---- Execute
 
   logic retire, write;
+  warp_t write_warp;
+  lanes_t write_mask;
+  reg_t write_rd;
   logic [31:0] result [Threads];
   logic [31:0] address [Threads];
   logic to_muldiv, to_fpu;
   logic [2:0] rounding;
   lanes_t trap;
+  mask_t flow_mask;
+  logic [31:0] flow_instr;
   logic [4:0] trap_cause;
   logic [31:0] trap_value [Threads];
   logic [31:0] fatal_value;
@@ -254,12 +259,12 @@ module gpu_core
     .alone_i(alone), .active_i(active), .flow_alone_i(flow_alone), .state_i(lane_state), .lane_pc_i(lane_pc),
     .core_id_i, .num_cores_i, .cap_i, .counter_index_o(csr_counter_index), .counter_i(csr_counter),
     .fflags_i(fpu_take), .fflags_warp_i(done_tag.warp), .fflags_value_i(fpu_flags),
-    .retire_o(retire), .end_o(ends), .end_jump_o(end_jumps), .end_pc_o(end_pc), .end_depth_o(end_depth),
+    .retire_o(retire), .csr_o(csr), .end_o(ends), .end_jump_o(end_jumps), .end_pc_o(end_pc), .end_depth_o(end_depth),
     .flow_valid_o(flow_valid), .flow_warp_o(flow_warp), .flow_pc_o(flow_pc),
     .outcome_o(outcome), .next_pc_o(next_pc), .lane_pc_o(next_lane_pc), .lane_depth_o(next_lane_depth),
-    .write_o(write), .result_o(result),
+    .write_o(write), .write_warp_o(write_warp), .write_mask_o(write_mask), .write_rd_o(write_rd), .result_o(result),
     .push_o(push), .entry_i(entry), .to_memory_o(to_memory), .to_muldiv_o(to_muldiv), .to_fpu_o(to_fpu), .tag_o(tag), .address_o(address),
-    .rounding_o(rounding),
+    .rounding_o(rounding), .flow_instr_o(flow_instr), .flow_mask_o(flow_mask),
     .stack_base_o(stack_base), .stack_bytes_o(stack_bytes), .stack_operand_o(stack_operand), .stack_size_o(stack_size),
     .trap_o(trap), .trap_cause_o(trap_cause), .trap_value_o(trap_value), .fatal_o(fatal), .fatal_value_o(fatal_value)
   );
@@ -318,8 +323,8 @@ module gpu_core
 
   gpu_writeback #(.Threads(Threads), .RegWidth(RegWidth), .Rows(Rows)) u_writeback (
     .clk_i, .rst_ni, .clear_i(clear), .clear_row_i(clear_row),
-    .execute_i(write), .execute_warp_i(execute.from.warp), .execute_mask_i(execute.from.mask),
-    .execute_rd_i(execute.op.rd), .execute_data_i(result),
+    .execute_i(write), .execute_warp_i(write_warp), .execute_mask_i(write_mask), .execute_rd_i(write_rd),
+    .execute_data_i(result),
     .memory_i(memory_rsp), .memory_last_i(memory_last), .memory_tag_i(memory_tag), .memory_mask_i(memory_mask),
     .memory_data_i(memory_data), .memory_take_o(memory_take),
     .fpu_i(fpu_rsp), .fpu_tag_i(fpu_tag), .fpu_mask_i(fpu_mask), .fpu_data_i(fpu_data), .fpu_take_o(fpu_take),
@@ -340,8 +345,8 @@ module gpu_core
 
   gpu_stack_guard #(.Warps(Warps), .Threads(Threads)) u_stack_guard (
     .clk_i, .rst_ni, .clear_i(clear), .clear_row_i(WarpWidth'(clear_row)),
-    .base_write_i(stack_base), .bytes_write_i(stack_bytes), .set_warp_i(WarpWidth'(execute.from.warp)),
-    .set_mask_i(mask_t'(execute.from.mask)), .base_i(stack_operand), .bytes_i(stack_size),
+    .base_write_i(stack_base), .bytes_write_i(stack_bytes), .set_warp_i(WarpWidth'(flow_warp)),
+    .set_mask_i(flow_mask), .base_i(stack_operand), .bytes_i(stack_size),
     .write_i(rf_write && !clear), .rd_i(reg_t'(rf_row[RegWidth-1:0])), .warp_i(WarpWidth'(rf_row >> RegWidth)),
     .mask_i(rf_mask), .data_i(rf_data), .pc_i(stack_pc_q),
     .overflow_o(overflow), .pc_o(overflow_pc), .value_o(overflow_value)
@@ -351,13 +356,14 @@ module gpu_core
   gpu_trace #(.Threads(Threads), .RowWidth(RowWidth), .RegWidth(RegWidth)) u_trace (
     .clk_i, .core_i(core_id_i), .warp_i(32'(execute.from.warp)), .pc_i(execute.from.pc), .instr_i(execute.instr),
     .rd_i(execute.op.rd_we ? 8'(execute.op.rd) : '1),
-    .retire_i(retire ? mask_t'(execute.from.mask) : '0), .trap_i(mask_t'(trap)), .trap_cause_i(trap_cause),
-    .trap_value_i(trap_value), .write_i(rf_write && !clear ? rf_mask : '0), .row_i(rf_row), .data_i(rf_data)
+    .retire_i(retire ? mask_t'(execute.from.mask) : '0), .trap_i(mask_t'(trap)), .trap_warp_i(32'(flow_warp)),
+    .trap_pc_i(flow_pc), .trap_instr_i(flow_instr), .trap_cause_i(trap_cause), .trap_value_i(trap_value),
+    .write_i(rf_write && !clear ? rf_mask : '0), .row_i(rf_row), .data_i(rf_data)
   );
 `else
   logic unused_trace;
   always_comb begin
-    unused_trace = ^trap;
+    unused_trace = ^{trap, flow_instr};
     for (int t = 0; t < int'(Threads); t++) unused_trace ^= ^trap_value[t];
   end
 `endif
@@ -373,7 +379,7 @@ module gpu_core
     .work_left_i(active != '0 || !quiet), .empty_i(empty), .drained_i(memory_idle),
     .bar_i(flow_valid && outcome.bar_write), .bar_pc_i(flow_pc), .stuck_i(stuck || (bar_o && bar_stuck_i)), .stuck_warps_i(stuck_warps),
     .overflow_i(overflow), .overflow_pc_i(overflow_pc), .overflow_value_i(overflow_value),
-    .trap_i(fatal), .trap_cause_i(trap_cause), .trap_pc_i(execute.from.pc), .trap_value_i(fatal_value),
+    .trap_i(fatal), .trap_cause_i(trap_cause), .trap_pc_i(flow_pc), .trap_value_i(fatal_value),
     .fetch_error_i(fetch_error), .fetch_addr_i(fetch_error_addr),
     .data_error_i(memory_error), .data_store_i(memory_error_store), .data_addr_i(memory_error_addr),
     .state_o(state), .clear_o(clear_row), .begin_o(begin_kernel), .halt_o(halt), .running_o,
@@ -381,21 +387,23 @@ module gpu_core
   );
 
   logic [CntReplays:CntLoads] events;
+  logic snapshot, clear_counters, counting, executed;
+  mask_t executed_mask;
 
-  gpu_events u_events (
-    .run_i(state == Run), .issue_i(issue), .pipe_i(execute_valid || flow_valid), .waits_i(waits), .quiet_i(quiet),
-    .retire_i(retire), .unit_i(execute.op.unit), .replay_i(replays),
+  gpu_events #(.Threads(Threads)) u_events (
+    .clk_i, .rst_ni, .snapshot_i, .clear_i(state == Idle && start_i && !keep_counters_i),
+    .run_i(state == Run), .drain_i(state == Drain), .issue_i(issue), .pipe_i(execute_valid || flow_valid), .waits_i(waits),
+    .quiet_i(quiet), .retire_i(retire), .unit_i(execute.op.unit), .mask_i(mask_t'(execute.from.mask)), .replay_i(replays),
     .fetch_line_i(ird_valid_o && ird_ready_i), .data_line_i(drd_valid_o && drd_ready_i),
-    .write_line_i(wr_valid_o && wr_ready_i), .data_hit_i(memory_hit), .data_miss_i(memory_miss), .event_o(events)
+    .write_line_i(wr_valid_o && wr_ready_i), .data_hit_i(memory_hit), .data_miss_i(memory_miss),
+    .snapshot_o(snapshot), .clear_o(clear_counters), .running_o(counting), .executed_o(executed), .mask_o(executed_mask),
+    .event_o(events)
   );
 
   gpu_counters #(.Threads(Threads)) u_counters (
-    .clk_i, .rst_ni,
-    .clear_i(state == Idle && start_i && !keep_counters_i),
-    .running_i(state == Run || state == Drain), .event_i(events),
-    .executed_i(retire), .mask_i(mask_t'(execute.from.mask)),
-    .snapshot_i, .shadow_index_i(counter_index_i), .shadow_o(counter_o),
-    .live_index_i(csr_counter_index), .live_o(csr_counter)
+    .clk_i, .rst_ni, .clear_i(clear_counters), .running_i(counting), .event_i(events),
+    .executed_i(executed), .mask_i(executed_mask), .snapshot_i(snapshot),
+    .shadow_index_i(counter_index_i), .shadow_o(counter_o), .live_index_i(csr_counter_index), .live_o(csr_counter)
   );
 
 endmodule

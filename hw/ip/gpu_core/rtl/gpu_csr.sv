@@ -1,7 +1,8 @@
 /// Control and status registers: one set a warp, what a trap leaves in every lane, the constants, and the window on the
 /// counters.
 ///
-/// Reads are combinational for the instruction in the execute stage. docs/reference/gpu-csrs.md lists them. Which accesses are
+/// Reads are combinational for the instruction behind the execute stage; which counter the one in that stage will read
+/// (`ask_counter_o`), and how it rounds, is said a cycle before. docs/reference/gpu-csrs.md lists them. Which accesses are
 /// legal is the decoder's; of others nothing is shown here.
 module gpu_csr
   import gpu_pkg::*;
@@ -20,6 +21,7 @@ module gpu_csr
   input  logic                 start_i,
   input  logic [31:0]          start_arg_i,
 
+  /// It takes place.
   input  logic                 access_i,
   input  logic [11:0]          addr_i,
   input  logic [WarpWidth-1:0] warp_i,
@@ -29,8 +31,6 @@ module gpu_csr
   /// Of the highest executing lane, for the registers of the warp; each lane's own, for those of the lanes.
   input  logic [31:0]          operand_i,
   input  logic [31:0]          lane_operand_i [Threads],
-  /// The write takes place (no trap).
-  input  logic                 commit_i,
   output logic [31:0]          value_o [Threads],
 
   // Facts
@@ -39,7 +39,9 @@ module gpu_csr
   input  logic [31:0]          cap_i,
   input  logic [Warps-1:0]     active_i,
   input  logic [Threads-1:0]   mask_i,
-  output logic [5:0]           counter_index_o,
+  // The low bits of a counter's number, its place among the counters, and in the cycle after what it counts
+  input  logic [4:0]           ask_addr_i,
+  output logic [5:0]           ask_counter_o,
   input  logic [63:0]          counter_i,
 
   // Traps, of lanes of `warp_i`
@@ -59,6 +61,7 @@ module gpu_csr
   output logic                 stack_bytes_o,
 
   // Floating point
+  input  logic [WarpWidth-1:0] ask_warp_i,
   output logic [2:0]           frm_o,
   input  logic                 fflags_i,
   input  logic [WarpWidth-1:0] fflags_warp_i,
@@ -75,12 +78,12 @@ module gpu_csr
   logic [Threads-1:0][5:0] mdepth_q [Warps];
   logic [7:0] class_q;
 
-  logic [31:0] common, written;
-  logic by_lane, hart, trap_state;
+  logic [31:0] common, old, written;
+  logic by_lane, hart, trap_state, trap_number;
   logic [5:0] window_index;
 
   assign mtvec_o = mtvec_q[warp_i];
-  assign frm_o = fcsr_q[warp_i][7:5];
+  assign frm_o = fcsr_q[ask_warp_i][7:5];
 
   always_comb begin
     for (int t = 0; t < int'(Threads); t++) begin
@@ -92,12 +95,12 @@ module gpu_csr
   // Counter window: 0xB03 to 0xB1F show a class's counters from the first on.
   always_comb begin
     window_index = 6'h3f;
-    if (addr_i[4:0] == 5'd0) window_index = 6'(CntCycles);
-    else if (addr_i[4:0] == 5'd2) window_index = 6'(CntInstret);
-    else if (class_q == 8'd1 && addr_i[4:0] - 5'd1 < 5'(CntActive)) window_index = {1'b0, addr_i[4:0] - 5'd1};
-    else if (class_q == 8'd3) window_index = 6'(CntActive) + {1'b0, addr_i[4:0]} - 6'd3;
+    if (ask_addr_i == 5'd0) window_index = 6'(CntCycles);
+    else if (ask_addr_i == 5'd2) window_index = 6'(CntInstret);
+    else if (class_q == 8'd1 && ask_addr_i - 5'd1 < 5'(CntActive)) window_index = {1'b0, ask_addr_i - 5'd1};
+    else if (class_q == 8'd3) window_index = 6'(CntActive) + {1'b0, ask_addr_i} - 6'd3;
   end
-  assign counter_index_o = window_index;
+  assign ask_counter_o = window_index;
 
   always_comb begin
     by_lane = 1'b0;
@@ -140,28 +143,45 @@ module gpu_csr
       value_o[t] = common;
       if (by_lane) value_o[t] = 32'(t);
       if (hart) value_o[t] = (32'(core_id_i) * Warps + 32'(warp_i)) * Threads + 32'(t);
-      if (trap_state) begin
-        unique case (addr_i[1:0])
-          2'd1:    value_o[t] = mepc_q[warp_i][t];
-          2'd2:    value_o[t] = {27'd0, mcause_q[warp_i][t]};
-          default: value_o[t] = mtval_q[warp_i][t];
-        endcase
-      end
+      if (trap_state) value_o[t] = left_by_trap(addr_i[1:0], t);
     end
   end
 
-  assign stack_base_o = access_i && commit_i && writes_i && addr_i == 12'h7c1;
-  assign stack_bytes_o = access_i && commit_i && writes_i && addr_i == 12'h7c2;
-
-  function automatic logic [31:0] merged(logic [1:0] op, logic [31:0] old, logic [31:0] operand);
-    unique case (op)
-      2'd1:    return operand;
-      2'd2:    return old | operand;
-      default: return old & ~operand;
+  function automatic logic [31:0] left_by_trap(logic [1:0] number, int lane);
+    unique case (number)
+      2'd1:    return mepc_q[warp_i][lane];
+      2'd2:    return {27'd0, mcause_q[warp_i][lane]};
+      default: return mtval_q[warp_i][lane];
     endcase
   endfunction
 
-  assign written = access_i ? merged(op_i, common, operand_i) : '0;
+  assign stack_base_o = access_i && writes_i && addr_i == 12'h7c1;
+  assign stack_bytes_o = access_i && writes_i && addr_i == 12'h7c2;
+
+  function automatic logic [31:0] merged(logic [1:0] op, logic [31:0] value, logic [31:0] operand);
+    unique case (op)
+      2'd1:    return operand;
+      2'd2:    return value | operand;
+      default: return value & ~operand;
+    endcase
+  endfunction
+
+  // What is there to be changed, of the registers that can be.
+  always_comb begin
+    old = '0;
+    if (access_i) begin
+      unique case (addr_i)
+        12'h001: old = {27'd0, fcsr_q[warp_i][4:0]};
+        12'h002: old = {29'd0, fcsr_q[warp_i][7:5]};
+        12'h003: old = {24'd0, fcsr_q[warp_i]};
+        12'h305: old = mtvec_q[warp_i];
+        12'h340: old = mscratch_q[warp_i];
+        default: old = {24'd0, class_q};
+      endcase
+    end
+  end
+
+  assign written = access_i ? merged(op_i, old, operand_i) : '0;
 
   always_ff @(posedge clk_i) begin
     if (clear_i) begin
@@ -180,7 +200,7 @@ module gpu_csr
         end
       end
       if (fflags_i) fcsr_q[fflags_warp_i][4:0] <= fcsr_q[fflags_warp_i][4:0] | fflags_value_i;
-      if (commit_i && writes_i) begin
+      if (access_i && writes_i) begin
         unique case (addr_i)
           12'h001: fcsr_q[warp_i][4:0] <= written[4:0];
           12'h002: fcsr_q[warp_i][7:5] <= written[2:0];
@@ -202,7 +222,8 @@ module gpu_csr
   logic [Threads-1:0][4:0] mcause_d;
   logic [Threads-1:0][5:0] mdepth_d;
 
-  assign trap_write = clear_i || trap_i != '0 || (commit_i && writes_i && trap_state);
+  assign trap_number = addr_i inside {12'h341, 12'h342, 12'h343};
+  assign trap_write = clear_i || trap_i != '0 || (access_i && writes_i && trap_number);
   assign trap_row = clear_i ? clear_warp_i : warp_i;
 
   always_comb begin
@@ -217,13 +238,13 @@ module gpu_csr
       mdepth_d = mdepth_q[warp_i];
       for (int t = 0; t < int'(Threads); t++) begin
         automatic logic [31:0] value;
-        value = merged(op_i, value_o[t], lane_operand_i[t]);
+        value = merged(op_i, left_by_trap(addr_i[1:0], t), lane_operand_i[t]);
         if (trap_i[t]) begin
           mepc_d[t] = trap_pc_i;
           mcause_d[t] = trap_cause_i;
           mtval_d[t] = trap_value_i[t];
           mdepth_d[t] = trap_depth_i;
-        end else if (trap_state && mask_i[t]) begin
+        end else if (access_i && trap_number && mask_i[t]) begin
           unique case (addr_i[1:0])
             2'd1:    mepc_d[t] = {value[31:2], 2'b00};
             2'd2:    mcause_d[t] = value[4:0];

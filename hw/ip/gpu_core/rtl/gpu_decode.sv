@@ -136,6 +136,9 @@ module gpu_decode
       7'h73: begin
         if (funct3[1:0] != '0) begin
           if (csr_known && !(csr_writes && imm_i[11:10] == 2'b11)) op_o.unit = UnitCsr;
+          // Its address is its first operand.
+          op_o.imm = '0;
+          op_o.b_is_imm = 1'b1;
           if (funct3[2]) needs_o.reads.rs1 = '0;
           op_o.rd_we = rd != '0;
         end else if (funct3 == '0 && rd == '0 && rs1 == '0) begin

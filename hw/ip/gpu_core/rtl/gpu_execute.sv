@@ -3,6 +3,8 @@
 ///
 /// An instruction whose lanes are all of its warp's and go on together, with the one behind or at a branch's target, ends
 /// here. Where anything else happens to them, `gpu_flow` works it out in the cycle after, from registers, and the warp waits.
+/// CSRs are read and written in that cycle too, and what traps leave; the result of a CSR access takes the place of that of an
+/// instruction behind it, which must not be there (`csr_o`).
 module gpu_execute
   import gpu_pkg::*;
 #(
@@ -56,6 +58,8 @@ module gpu_execute
 
   // What it did
   output logic               retire_o,
+  /// It will write a cycle later than others: nothing shall issue in this cycle.
+  output logic               csr_o,
   /// The warp goes on with the instruction behind, or elsewhere, and that is all.
   output logic               end_o,
   output logic               end_jump_o,
@@ -70,8 +74,11 @@ module gpu_execute
   output logic [31:0]        next_pc_o,
   output logic [31:0]        lane_pc_o [Threads],
   output depth_t             lane_depth_o [Threads],
-  /// It writes `result_o` in the next cycle.
+  /// This warp's lanes write `result_o` to a register in the next cycle.
   output logic               write_o,
+  output warp_t              write_warp_o,
+  output lanes_t             write_mask_o,
+  output reg_t               write_rd_o,
   output logic [31:0]        result_o [Threads],
 
   // To the units
@@ -85,11 +92,13 @@ module gpu_execute
   output logic [31:0]        address_o [Threads],
   output logic [2:0]         rounding_o,
 
-  // Traps
+  // Traps, and CSRs: of the instruction of `flow_warp_o`, a cycle later
+  output logic [31:0]        flow_instr_o,
+  output logic [Threads-1:0] flow_mask_o,
   output lanes_t             trap_o,
   output logic [4:0]         trap_cause_o,
   output logic [31:0]        trap_value_o [Threads],
-  // Bounds of stacks that an instruction sets
+  // Bounds of stacks that it sets
   output logic               stack_base_o,
   output logic               stack_bytes_o,
   output logic [31:0]        stack_operand_o [Threads],
@@ -154,9 +163,8 @@ module gpu_execute
   assign rm_bad = execute_i.op.fp_uses_rm && rounding_o > 3'd4;
 
   gpu_trap #(.Threads(Threads)) u_trap (
-    .go_i(go), .unit_i(unit), .sub_i(sub), .instr_i(execute_i.instr), .mask_i(mask), .taken_i(taken),
-    .target_i(target), .address_i(address_o), .rm_bad_i(rm_bad), .trap_o(trap),
-    .trap_cause_o, .trap_value_o, .trap_top_o(fatal_value_o)
+    .go_i(go), .unit_i(unit), .sub_i(sub), .mask_i(mask), .taken_i(taken),
+    .imm_i(execute_i.op.imm[1:0]), .rs1_i, .rm_bad_i(rm_bad), .trap_o(trap)
   );
 
   // ---- What must come again, and what goes on in another unit
@@ -194,7 +202,7 @@ module gpu_execute
     end_o = 1'b0;
     end_jump_o = 1'b0;
     unique case (unit)
-      UnitAlu, UnitLane, UnitLoad, UnitStore, UnitMulDiv, UnitFpu, UnitCsr: end_o = retire_o && alone_i;
+      UnitAlu, UnitLane, UnitLoad, UnitStore, UnitMulDiv, UnitFpu: end_o = retire_o && alone_i;
       UnitBranch: begin
         end_o = retire_o && alone_i && (taken == '0 || taken == mask);
         end_jump_o = end_o && taken == mask;
@@ -223,8 +231,9 @@ module gpu_execute
     logic                     spawn;
     unit_e                    unit;
     logic [2:0]               sub;
-    logic [4:0]               rd;
-    logic [4:0]               rs1;
+    logic [31:0]              instr;
+    logic                     rd_we;
+    logic [5:0]               counter;
     logic [LaneWidth-1:0]     top_lane;
     issued_t                  from;
     mask_t                    taken;
@@ -234,16 +243,13 @@ module gpu_execute
     logic [31:0]              target;
     logic [31:0]              scalar1;
     logic [31:0]              scalar2;
-    logic [31:0]              mtvec;
     logic [Threads-1:0][31:0] address;
   } flow_t;
 
   logic [31:0] mtvec;
   logic [31:0] mepc [Threads];
-  logic [31:0] mepc_q [Threads];
   logic [31:0] flow_address [Threads];
   depth_t mdepth [Threads];
-  depth_t mdepth_q [Threads];
   flow_t flow_q;
   logic flow_valid_q;
   logic uniform, next_sequential, bar_write;
@@ -265,8 +271,9 @@ module gpu_execute
       flow_q.spawn <= spawn;
       flow_q.unit <= unit;
       flow_q.sub <= sub;
-      flow_q.rd <= execute_i.instr[11:7];
-      flow_q.rs1 <= execute_i.instr[19:15];
+      flow_q.instr <= execute_i.instr;
+      flow_q.rd_we <= execute_i.op.rd_we;
+      flow_q.counter <= counter_index;
       flow_q.top_lane <= top_lane;
       flow_q.from <= execute_i.from;
       flow_q.taken <= taken;
@@ -276,29 +283,26 @@ module gpu_execute
       flow_q.target <= target;
       flow_q.scalar1 <= scalar1;
       flow_q.scalar2 <= scalar2;
-      flow_q.mtvec <= mtvec;
       for (int t = 0; t < int'(Threads); t++) flow_q.address[t] <= address_o[t];
-    end
-    if (valid_i && unit == UnitSystem) begin
-      mepc_q <= mepc;
-      mdepth_q <= mdepth;
     end
   end
 
   assign flow_valid_o = flow_valid_q;
   assign flow_warp_o = flow_q.from.warp;
   assign flow_pc_o = flow_q.from.pc;
+  assign flow_instr_o = flow_q.instr;
+  assign flow_mask_o = mask_t'(flow_q.from.mask);
   always_comb for (int t = 0; t < int'(Threads); t++) flow_address[t] = flow_q.address[t];
 
   gpu_flow #(.Threads(Threads)) u_flow (
     .go_i(flow_valid_q && flow_q.go), .retire_i(flow_valid_q && flow_q.retire),
     .replay_i(flow_q.replay_memory || flow_q.replay_unit || flow_q.replay_spawn), .alone_i(flow_alone_i),
-    .unit_i(flow_q.unit), .sub_i(flow_q.sub), .pc_i(flow_q.from.pc), .rd_i(flow_q.rd), .rs1_number_i(flow_q.rs1),
+    .unit_i(flow_q.unit), .sub_i(flow_q.sub), .pc_i(flow_q.from.pc), .rd_i(flow_q.instr[11:7]), .rs1_number_i(flow_q.instr[19:15]),
     .depth_i(flow_q.from.depth), .mask_i(mask_t'(flow_q.from.mask)), .taken_i(flow_q.taken), .target_i(flow_q.target),
     .address_i(flow_address), .top_lane_i(flow_q.top_lane), .odd_i(flow_q.odd),
     .scalar1_i(mask_t'(flow_q.scalar1)), .scalar2_i(mask_t'(flow_q.scalar2)), .live_i(mask_t'(state_i.live)),
     .joined_i(mask_t'(state_i.join_wait)), .at_bar_i(mask_t'(state_i.bar_wait)), .lane_pc_i, .trap_i(flow_q.trap),
-    .mtvec_i(flow_q.mtvec), .mepc_i(mepc_q), .mdepth_i(mdepth_q), .uniform_o(uniform), .next_pc_o, .sequential_o(next_sequential),
+    .mtvec_i(mtvec), .mepc_i(mepc), .mdepth_i(mdepth), .uniform_o(uniform), .next_pc_o, .sequential_o(next_sequential),
     .next_depth_o(next_depth), .next_lane_pc_o(lane_pc_o), .next_lane_depth_o(lane_depth_o),
     .lane_write_o(lane_write), .new_live_o(new_live), .new_join_o(new_join), .new_bar_o(new_bar),
     .bar_write_o(bar_write)
@@ -315,47 +319,72 @@ module gpu_execute
     spawn: flow_valid_q && flow_q.spawn ? 16'(flow_q.spawn_wanted) : '0, spawn_pc: {flow_q.scalar2[31:2], 2'b00}
   };
 
-  // ---- CSRs
+  // ---- CSRs, and what traps leave: of the instruction that `gpu_flow` has
 
-  logic csr_writes;
+  logic csr, csr_writes;
+  logic [5:0] counter_index;
   logic [31:0] csr_operand [Threads];
   logic [31:0] csr_value [Threads];
+  mask_t flow_trap;
 
-  assign csr_writes = unit == UnitCsr && (sub[1:0] == 2'd1 || execute_i.instr[19:15] != '0);
-  always_comb for (int t = 0; t < int'(Threads); t++) csr_operand[t] = sub[2] ? 32'(execute_i.instr[19:15]) : rs1_i[t];
+  assign csr = flow_valid_q && flow_q.retire && flow_q.unit == UnitCsr;
+  assign csr_writes = flow_q.sub[1:0] == 2'd1 || flow_q.instr[19:15] != '0;
+  // Of a CSR access the address is the first operand.
+  always_comb begin
+    for (int t = 0; t < int'(Threads); t++) begin
+      csr_operand[t] = flow_q.sub[2] ? 32'(flow_q.instr[19:15]) : flow_q.address[t];
+    end
+  end
+  assign flow_trap = flow_valid_q && flow_q.go ? flow_q.trap : '0;
+
+  gpu_trap_value #(.Threads(Threads)) u_trap_value (
+    .unit_i(flow_q.unit), .sub_i(flow_q.sub), .instr_i(flow_q.instr), .trap_i(flow_trap), .target_i(flow_q.target),
+    .address_i(flow_address), .cause_o(trap_cause_o), .value_o(trap_value_o), .top_o(fatal_value_o)
+  );
 
   gpu_csr #(.Warps(Warps), .Threads(Threads), .Fpu(Fpu), .LocalBase(LocalBase)) u_csr (
     .clk_i,
     .clear_i, .clear_warp_i(clear_row_i), .start_i(begin_i), .start_arg_i,
-    .access_i(go && unit == UnitCsr), .addr_i(execute_i.op.imm[11:0]), .warp_i(warp), .writes_i(csr_writes),
-    .op_i(sub[1:0]), .operand_i(sub[2] ? {27'd0, execute_i.instr[19:15]} : scalar1), .lane_operand_i(csr_operand),
-    .commit_i(retire_o), .value_o(csr_value),
-    .core_id_i, .num_cores_i, .cap_i, .active_i, .mask_i(mask), .counter_index_o, .counter_i,
-    .trap_i((mtvec != '0) ? trap : '0), .trap_pc_i(pc), .trap_cause_i(trap_cause_o),
-    .trap_value_i(trap_value_o), .trap_depth_i(execute_i.from.depth),
+    .access_i(csr), .addr_i(flow_q.instr[31:20]), .warp_i(WarpWidth'(flow_q.from.warp)), .writes_i(csr_writes),
+    .op_i(flow_q.sub[1:0]), .operand_i(flow_q.sub[2] ? {27'd0, flow_q.instr[19:15]} : flow_q.scalar1),
+    .lane_operand_i(csr_operand), .value_o(csr_value),
+    .core_id_i, .num_cores_i, .cap_i, .active_i, .mask_i(mask_t'(flow_q.from.mask)),
+    .ask_addr_i(execute_i.instr[24:20]), .ask_counter_o(counter_index), .counter_i,
+    .trap_i((mtvec != '0) ? flow_trap : '0), .trap_pc_i(flow_q.from.pc), .trap_cause_i(trap_cause_o),
+    .trap_value_i(trap_value_o), .trap_depth_i(flow_q.from.depth),
     .mtvec_o(mtvec), .mepc_o(mepc), .mdepth_o(mdepth),
-    .spawn_i(spawn), .spawn_mask_i(spawn_wanted),
-    .stack_base_o, .stack_bytes_o, .frm_o(frm), .fflags_i, .fflags_warp_i(WarpWidth'(fflags_warp_i)), .fflags_value_i
+    .spawn_i(flow_valid_q && flow_q.spawn), .spawn_mask_i(flow_q.spawn_wanted),
+    .stack_base_o, .stack_bytes_o, .ask_warp_i(warp), .frm_o(frm), .fflags_i, .fflags_warp_i(WarpWidth'(fflags_warp_i)),
+    .fflags_value_i
   );
 
-  // Both registers read zero, so clearing bits leaves zero.
-  assign stack_size_o = (sub[1:0] == 2'd3) ? '0 : sub[2] ? 32'(execute_i.instr[19:15]) : scalar1;
-  always_comb for (int t = 0; t < int'(Threads); t++) stack_operand_o[t] = (sub[1:0] == 2'd3) ? '0 : csr_operand[t];
+  assign counter_index_o = flow_q.counter;
 
-  assign trap_o = lanes_t'(trap);
-  assign fatal_o = go && trap != '0 && mtvec == '0;
+  // Both registers read zero, so clearing bits leaves zero.
+  assign stack_size_o = (flow_q.sub[1:0] == 2'd3) ? '0 : flow_q.sub[2] ? 32'(flow_q.instr[19:15]) : flow_q.scalar1;
+  always_comb for (int t = 0; t < int'(Threads); t++) stack_operand_o[t] = (flow_q.sub[1:0] == 2'd3) ? '0 : csr_operand[t];
+
+  assign trap_o = lanes_t'(flow_trap);
+  assign fatal_o = flow_trap != '0 && mtvec == '0;
 
   // ---- What it writes
 
-  assign write_o = retire_o && execute_i.op.rd_we &&
-                   (unit inside {UnitAlu, UnitJal, UnitJalr, UnitCsr, UnitLane, UnitWarp});
+  logic writes;
+
+  assign csr_o = valid_i && unit == UnitCsr;
+  assign writes = retire_o && execute_i.op.rd_we && (unit inside {UnitAlu, UnitJal, UnitJalr, UnitLane, UnitWarp});
+  assign write_o = writes || (csr && flow_q.rd_we);
+  assign write_warp_o = csr ? flow_q.from.warp : execute_i.from.warp;
+  assign write_mask_o = csr ? flow_q.from.mask : execute_i.from.mask;
+  assign write_rd_o = csr ? {1'b0, flow_q.instr[11:7]} : execute_i.op.rd;
 
   always_comb begin
     for (int t = 0; t < int'(Threads); t++) result_o[t] = '0;
-    if (write_o) begin
+    if (csr) begin
+      for (int t = 0; t < int'(Threads); t++) result_o[t] = csr_value[t];
+    end else if (writes) begin
       unique case (unit)
         UnitJal, UnitJalr: for (int t = 0; t < int'(Threads); t++) result_o[t] = pc + 32'd4;
-        UnitCsr: for (int t = 0; t < int'(Threads); t++) result_o[t] = csr_value[t];
         // Split: the token is the set of lanes that split.
         UnitWarp: for (int t = 0; t < int'(Threads); t++) result_o[t] = 32'(mask);
         default: for (int t = 0; t < int'(Threads); t++) result_o[t] = lanes_result[t];
@@ -367,6 +396,7 @@ module gpu_execute
   EndsInOneWay_A : assert property (@(posedge clk_i) disable iff (clear_i) $onehot0({retire_o, replay, trap != '0}));
   NobodyWaitsOrIsDead_A : assert property (@(posedge clk_i) disable iff (clear_i)
     flow_valid_q |-> (mask_t'(flow_q.from.mask) & ~mask_t'(state_i.live & ~(state_i.join_wait | state_i.bar_wait))) == '0);
+  NothingBehindACsrAccess_A : assert property (@(posedge clk_i) disable iff (!rst_ni) csr |-> !valid_i);
   OneOfAWarp_A : assert property (@(posedge clk_i) disable iff (clear_i)
     valid_i && flow_valid_q |-> execute_i.from.warp != flow_q.from.warp);
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (clear_i)

@@ -20,7 +20,7 @@ module gpu_lanes
   input  logic [31:0]        rs2_i [Threads],
   /// Result of UnitAlu and UnitLane; of others it means nothing.
   output logic [31:0]        result_o [Threads],
-  /// rs1 + imm: memory address, target of jalr (bit 0 not cleared). Of other instructions it means nothing.
+  /// rs1 + imm: memory address, target of jalr (bit 0 not cleared), operand of a CSR access. Of others it means nothing.
   output logic [31:0]        address_o [Threads],
   /// Lanes whose branch condition holds.
   output logic [Threads-1:0] taken_o
@@ -103,7 +103,7 @@ module gpu_lanes
     vote_result = '0;
     if (valid_i) begin
       unique case (unit_i)
-        UnitAlu, UnitBranch, UnitJalr, UnitLoad, UnitStore, UnitAmo: begin
+        UnitAlu, UnitBranch, UnitJalr, UnitLoad, UnitStore, UnitAmo, UnitCsr: begin
           for (int t = 0; t < int'(Threads); t++) begin
             automatic logic [31:0] a, b;
             automatic logic [32:0] total;

@@ -15,8 +15,11 @@ module gpu_trace #(
   input  logic [7:0]          rd_i,
   /// Lanes that execute the instruction; none where it does not end now.
   input  logic [Threads-1:0]  retire_i,
-  /// Lanes that trap.
+  /// Lanes that trap, at another instruction.
   input  logic [Threads-1:0]  trap_i,
+  input  int                  trap_warp_i,
+  input  logic [31:0]         trap_pc_i,
+  input  logic [31:0]         trap_instr_i,
   input  logic [4:0]          trap_cause_i,
   input  logic [31:0]         trap_value_i [Threads],
   /// Lanes whose register of `row_i` is written, by the last instruction of the warp that writes it.
@@ -31,9 +34,9 @@ module gpu_trace #(
 
   always_ff @(posedge clk_i) begin
     if (retire_i != '0) gpu_trace_op(32'(core_i), warp_i, pc_i, instr_i, 32'(retire_i), 0, 32'(rd_i));
-    if (trap_i != '0) gpu_trace_op(32'(core_i), warp_i, pc_i, instr_i, 32'(trap_i), 1, 32'(trap_cause_i));
+    if (trap_i != '0) gpu_trace_op(32'(core_i), trap_warp_i, trap_pc_i, trap_instr_i, 32'(trap_i), 1, 32'(trap_cause_i));
     for (int t = 0; t < int'(Threads); t++) begin
-      if (trap_i[t]) gpu_trace_trap(32'(core_i), warp_i, t, trap_value_i[t]);
+      if (trap_i[t]) gpu_trace_trap(32'(core_i), trap_warp_i, t, trap_value_i[t]);
       if (write_i[t]) begin
         gpu_trace_value(32'(core_i), 32'(row_i >> RegWidth), t, 32'(row_i[RegWidth-1:0]), data_i[t]);
       end

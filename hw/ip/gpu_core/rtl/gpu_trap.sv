@@ -1,4 +1,4 @@
-/// Which lanes trap, and why. Purely combinational.
+/// Which lanes trap. Purely combinational, from the low bits of what the lanes add up: nothing here waits for a sum.
 module gpu_trap
   import gpu_pkg::*;
 #(
@@ -7,78 +7,37 @@ module gpu_trap
   input  logic                    go_i,
   input  unit_e                   unit_i,
   input  logic [2:0]              sub_i,
-  input  logic [31:0]             instr_i,
   input  logic [Threads-1:0]      mask_i,
   input  logic [Threads-1:0]      taken_i,
-  input  logic [31:0]             target_i,
-  input  logic [31:0]             address_i [Threads],
+  /// Of the immediate, whose instruction lies on a multiple of four where it is the distance of a jump.
+  input  logic [1:0]              imm_i,
+  input  logic [31:0]             rs1_i [Threads],
   input  logic                    rm_bad_i,
-  output logic [Threads-1:0]      trap_o,
-  output logic [4:0]              trap_cause_o,
-  output logic [31:0]             trap_value_o [Threads],
-  output logic [31:0]             trap_top_o
+  output logic [Threads-1:0]      trap_o
 );
 
-  logic [31:0] trap_common;
-  logic trap_address;
+  // Of addresses, bits 1:0; and which accesses do not lie as they have to.
+  logic [Threads-1:0][1:0] low;
+  logic [Threads-1:0] misaligned;
 
-  // Where the lanes' own addresses are at fault, each has its own value.
   always_comb begin
-    trap_top_o = trap_common;
     for (int t = 0; t < int'(Threads); t++) begin
-      trap_value_o[t] = trap_common;
-      if (trap_address) begin
-        trap_value_o[t] = {address_i[t][31:1], address_i[t][0] && unit_i != UnitJalr};
-        if (trap_o[t]) trap_top_o = trap_value_o[t];
-      end
+      low[t] = rs1_i[t][1:0] + imm_i;
+      misaligned[t] = (sub_i[0] && low[t][0]) || (sub_i[1] && low[t] != '0);
     end
   end
 
   always_comb begin
     trap_o = '0;
-    trap_cause_o = CauseIllegal;
-    trap_common = '0;
-    trap_address = 1'b0;
     if (go_i) begin
       unique case (unit_i)
-        UnitIllegal: begin
-          trap_o = mask_i;
-          trap_common = instr_i;
-        end
-        UnitFpu: begin
-          if (rm_bad_i) trap_o = mask_i;
-          trap_common = instr_i;
-        end
-        UnitBranch: begin
-          if (target_i[1]) trap_o = taken_i;
-          trap_cause_o = CauseFetchMisaligned;
-          trap_common = target_i;
-        end
-        UnitJal: begin
-          if (target_i[1]) trap_o = mask_i;
-          trap_cause_o = CauseFetchMisaligned;
-          trap_common = target_i;
-        end
-        UnitJalr: begin
-          trap_cause_o = CauseFetchMisaligned;
-          trap_address = 1'b1;
-          for (int t = 0; t < int'(Threads); t++) begin
-            if (mask_i[t] && address_i[t][1]) trap_o[t] = 1'b1;
-          end
-        end
-        UnitLoad, UnitStore, UnitAmo: begin
-          trap_cause_o = (unit_i == UnitLoad) ? CauseLoadMisaligned : CauseStoreMisaligned;
-          trap_address = 1'b1;
-          for (int t = 0; t < int'(Threads); t++) begin
-            if (mask_i[t] && ((sub_i[0] && address_i[t][0]) || (sub_i[1] && address_i[t][1:0] != '0))) begin
-              trap_o[t] = 1'b1;
-            end
-          end
-        end
-        UnitSystem: begin
-          if (sub_i == SysEcall || sub_i == SysEbreak) trap_o = mask_i;
-          trap_cause_o = (sub_i == SysEcall) ? CauseEcall : CauseBreakpoint;
-        end
+        UnitIllegal:                   trap_o = mask_i;
+        UnitFpu:                       if (rm_bad_i) trap_o = mask_i;
+        UnitBranch:                    if (imm_i[1]) trap_o = taken_i;
+        UnitJal:                       if (imm_i[1]) trap_o = mask_i;
+        UnitJalr:                      for (int t = 0; t < int'(Threads); t++) trap_o[t] = mask_i[t] && low[t][1];
+        UnitLoad, UnitStore, UnitAmo:  trap_o = mask_i & misaligned;
+        UnitSystem:                    if (sub_i == SysEcall || sub_i == SysEbreak) trap_o = mask_i;
         default: ;
       endcase
     end
