@@ -16,32 +16,36 @@ module gpu_buffers
   input  needs_t               push_needs_i,
   input  ready_t               push_ready_i,
 
-  /// The first of these warps leaves; of those that are flushed whatever is behind it too.
+  /// The first of these warps leaves; of those that are flushed whatever is behind it too, and what is pushed now.
   input  logic [Warps-1:0]     pop_i,
   input  logic [Warps-1:0]     flush_i,
 
   output logic [Warps-1:0]     valid_o,
   output logic [Warps-1:0]     full_o,
-  /// What the first of each warp needs.
-  output needs_t               needs_o [Warps],
-  /// The first of this warp.
+  /// What the first of this warp needs, or the one behind it.
+  input  logic [WarpWidth-1:0] look_warp_i,
+  input  logic                 look_behind_i,
+  output needs_t               look_needs_o,
+  /// The first of this warp, and what it needs.
   input  logic [WarpWidth-1:0] read_warp_i,
-  output ready_t               first_o
+  output ready_t               first_o,
+  output needs_t               needs_o
 );
 
   typedef logic [$clog2(2*Warps)-1:0] place_t;
 
   logic [Warps-1:0] one_q, two_q, head_q;
-  needs_t needs_q [2 * Warps];
+  needs_t needs_ram [2 * Warps];
   ready_t ram [2 * Warps];
+  place_t first, look;
 
   assign valid_o = one_q;
   assign full_o = two_q;
-  assign first_o = ram[place_t'({read_warp_i, head_q[read_warp_i]})];
-
-  always_comb begin
-    for (int w = 0; w < int'(Warps); w++) needs_o[w] = needs_q[2 * w + int'(head_q[w])];
-  end
+  assign first = place_t'({read_warp_i, head_q[read_warp_i]});
+  assign first_o = ram[first];
+  assign needs_o = needs_ram[first];
+  assign look = place_t'({look_warp_i, head_q[look_warp_i] ^ look_behind_i});
+  assign look_needs_o = needs_ram[look];
 
   // Behind what is there.
   place_t place;
@@ -55,7 +59,7 @@ module gpu_buffers
   always_ff @(posedge clk_i) begin
     if (push_i) begin
       ram[place] <= push_ready_i;
-      needs_q[place] <= push_needs_i;
+      needs_ram[place] <= push_needs_i;
     end
   end
 
@@ -75,8 +79,6 @@ module gpu_buffers
   RoomToPush_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> !two_q[push_warp_i]);
   SomethingToPop_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (pop_i & ~one_q) == '0);
   FlushedArePopped_A : assert property (@(posedge clk_i) disable iff (!rst_ni) (flush_i & ~pop_i) == '0);
-  NothingComesBehindAFlush_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    push_i |-> !flush_i[push_warp_i]);
 `endif
 
 endmodule

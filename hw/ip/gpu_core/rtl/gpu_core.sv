@@ -125,6 +125,9 @@ module gpu_core
   lanes_t issue_mask;
   depth_t issue_depth;
   waits_t waits;
+  needs_t issue_needs, look_needs;
+  logic [Warps-1:0] behind, flight, forget;
+  logic [WarpWidth-1:0] look_warp;
   logic [Warps-1:0] valid, waiting, busy, busy_memory, placed, begins;
   logic wait_fetch, place, flush;
   logic [Warps-1:0] pop;
@@ -153,6 +156,7 @@ module gpu_core
     .start_i(begin_kernel), .start_pc_i, .hold_i(halt || long_waits || csr),
     .valid_i(valid), .wait_i(waiting),
     .issue_o(issue), .issue_warp_o(issue_warp), .issue_mask_o(issue_mask), .issue_depth_o(issue_depth),
+    .flight_o(flight), .forget_o(forget),
     .busy_i(busy), .busy_memory_i(busy_memory), .wait_fetch_i(wait_fetch),
     .placed_o(placed), .place_o(place), .place_warp_o(place_warp), .place_pc_o(place_pc),
     .begin_o(begins), .begin_pc_o(begin_pc), .pop_o(pop), .flush_o(flush), .flush_warp_o(flush_warp),
@@ -170,7 +174,6 @@ module gpu_core
 
   // ---- Fetch and decode
 
-  needs_t needs [Warps];
   logic front_busy, fetch_error;
   logic [31:0] fetch_error_addr;
 
@@ -180,8 +183,10 @@ module gpu_core
     .begin_i(begins), .begin_pc_i(begin_pc),
     .pop_i(pop), .jump_i(end_jumps), .jump_warp_i(WarpWidth'(execute.from.warp)), .jump_pc_i(end_pc),
     .flush_i(flush), .flush_warp_i(flush_warp), .next_pc_i(next_pc),
-    .valid_o(valid), .needs_o(needs), .wait_o(wait_fetch),
+    .valid_o(valid), .behind_o(behind), .look_warp_i(look_warp), .look_behind_i(flight[look_warp]),
+    .look_needs_o(look_needs), .wait_o(wait_fetch),
     .issue_i(issue), .issue_warp_i(issue_warp), .issue_mask_i(issue_mask), .issue_depth_i(issue_depth),
+    .issue_needs_o(issue_needs),
     .execute_valid_o(execute_valid), .execute_o(execute),
     .busy_o(front_busy), .error_o(fetch_error), .error_addr_o(fetch_error_addr),
     .rd_valid_o(ird_valid_o), .rd_ready_i(ird_ready_i), .rd_line_o(ird_line_o),
@@ -193,11 +198,13 @@ module gpu_core
   entry_t entry;
 
   gpu_scoreboard #(.Warps(Warps)) u_scoreboard (
-    .clk_i, .rst_ni(units_n), .needs_i(needs), .wait_o(waiting),
-    .push_i(push), .push_warp_i(tag.warp), .push_rd_i(tag.rd), .push_we_i(tag.we),
-    .push_memory_i(to_memory), .push_entry_o(entry),
-    .done_i(done && !done_tag.fence), .done_tag_i(done_tag),
-    .busy_o(busy), .memory_o(busy_memory)
+    .clk_i, .rst_ni(units_n), .next_i((flight & behind) | (~flight & valid)), .look_warp_o(look_warp), .needs_i(look_needs),
+    .forget_i(forget), .wait_o(waiting),
+    .execute_i(execute_valid), .execute_warp_i(execute.from.warp), .execute_rd_i(execute.op.rd),
+    .execute_we_i(execute.op.rd_we), .execute_memory_i(execute.op.unit == UnitLoad),
+    .push_i(push), .push_entry_o(entry), .done_i(done && !done_tag.fence), .done_tag_i(done_tag),
+    .busy_o(busy), .memory_o(busy_memory),
+    .issue_i(issue), .issue_warp_i(issue_warp), .issue_needs_i(issue_needs)
   );
 
   // ---- Registers
@@ -218,7 +225,7 @@ module gpu_core
   endfunction
   // verilator lint_on UNUSEDSIGNAL
 
-  assign reads = needs[WarpWidth'(issue_warp)].reads;
+  assign reads = issue_needs.reads;
 
   gpu_regfile #(.Threads(Threads), .Rows(Rows), .ThirdPort(1'b1)) u_regfile (
     .clk_i, .read_i(issue),

@@ -41,13 +41,19 @@ module gpu_front
 
   // Issue
   output logic [Warps-1:0]         valid_o,
-  output needs_t                   needs_o [Warps],
+  /// Warps that have one behind it.
+  output logic [Warps-1:0]         behind_o,
+  /// What the first of a warp, or the one behind it, needs.
+  input  logic [WarpWidth-1:0]     look_warp_i,
+  input  logic                     look_behind_i,
+  output needs_t                   look_needs_o,
   /// A warp waits for instructions alone.
   output logic                     wait_o,
   input  logic                     issue_i,
   input  warp_t                    issue_warp_i,
   input  lanes_t                   issue_mask_i,
   input  depth_t                   issue_depth_i,
+  output needs_t                   issue_needs_o,
   // Execute
   output logic                     execute_valid_o,
   output execute_t                 execute_o,
@@ -74,7 +80,7 @@ module gpu_front
   // Warps that wait for a line; that found none ahead of their turn.
   logic [Warps-1:0] line_q, later_q;
   logic [Warps-1:0] full, coming, able;
-  logic fetch, decode_q, hit, miss, cancel, push, line_busy;
+  logic fetch, decode_q, hit, miss, push, line_busy;
   index_t fetch_warp, decode_warp_q, issue_warp;
   logic [31:0] decode_pc_q, instr;
   logic [Warps-1:0] flushed;
@@ -97,10 +103,10 @@ module gpu_front
     .rd_valid_o, .rd_ready_i, .rd_line_o, .rd_beat_i, .rd_data_i, .rd_last_i, .rd_error_i
   );
 
-  // What was fetched is not what comes next.
-  assign cancel = flushed[decode_warp_q];
-  assign miss = decode_q && !hit && !cancel;
-  assign push = decode_q && hit && !cancel;
+  // Where its warp goes elsewhere in this cycle, what was fetched is not what comes next. The buffers drop it, the counter is
+  // overwritten, and a line is not asked for because the instruction that goes elsewhere is still there.
+  assign miss = decode_q && !hit;
+  assign push = decode_q && hit;
   assign busy_o = decode_q || line_busy;
   assign wait_o = (line_q & placed_i & ~valid_o) != '0;
 
@@ -149,8 +155,11 @@ module gpu_front
     .push_i(push), .push_warp_i(decode_warp_q), .push_needs_i(needs),
     .push_ready_i('{op: op, instr: instr, pc: decode_pc_q}),
     .pop_i, .flush_i(flushed),
-    .valid_o, .full_o(full), .needs_o, .read_warp_i(issue_warp), .first_o(first)
+    .valid_o, .full_o(full), .look_warp_i, .look_behind_i, .look_needs_o,
+    .read_warp_i(issue_warp), .first_o(first), .needs_o(issue_needs_o)
   );
+
+  assign behind_o = full;
 
   // ---- To the execute stage
 
@@ -171,6 +180,8 @@ module gpu_front
   end
 
 `ifndef SYNTHESIS
+  NoLineForWhatIsDropped_A : assert property (@(posedge clk_i) disable iff (!buffers_rst_ni)
+    miss && flushed[decode_warp_q] |-> valid_o[decode_warp_q]);
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni) issue_i |-> issue_warp_i == warp_t'(issue_warp));
   IssuesWhatIsThere_A : assert property (@(posedge clk_i) disable iff (!rst_ni) issue_i |-> valid_o[issue_warp]);
   SomeLaneExecutes_A : assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -6,26 +6,36 @@
 /// - what changes memory waits for the loads of its warp, so that none of them sees it;
 /// - a fence, an atomic access, thread control, an environment call, and a CSR that shows the flags of floating point wait for everything.
 ///
-/// What ends in this cycle makes nobody wait: its register can be read in the next one.
+/// One instruction a cycle is compared with its warp's operations, mostly while the one before it executes: what it will wait for is
+/// kept until it issues. One that has not been looked at waits for everything. What ends in this cycle makes nobody wait: its
+/// register can be read in the next one.
 module gpu_scoreboard
   import gpu_pkg::*;
 #(
-  parameter int unsigned Warps = 4
+  parameter int unsigned Warps = 4,
+  localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1
 ) (
   input  logic             clk_i,
   /// Synchronous reset, active low: nothing is under way.
   input  logic             rst_ni,
 
-  /// Of each warp, what its next instruction needs, and whether it has to wait for that.
-  input  needs_t           needs_i [Warps],
+  /// Warps whose next instruction to issue is there; the one that is looked at, and what it needs.
+  input  logic [Warps-1:0] next_i,
+  output logic [WarpWidth-1:0] look_warp_o,
+  input  needs_t           needs_i,
+  /// Warps whose next instruction is another from the next cycle on.
+  input  logic [Warps-1:0] forget_i,
+  /// Whose next instruction has to wait.
   output logic [Warps-1:0] wait_o,
 
-  // One goes on in memory or a unit; the entry it shall name when it ends.
+  // The instruction in the execute stage; it may go on in memory or a unit
+  input  logic             execute_i,
+  input  warp_t            execute_warp_i,
+  input  reg_t             execute_rd_i,
+  input  logic             execute_we_i,
+  input  logic             execute_memory_i,
+  /// It does; the entry it shall name when it ends.
   input  logic             push_i,
-  input  warp_t            push_warp_i,
-  input  reg_t             push_rd_i,
-  input  logic             push_we_i,
-  input  logic             push_memory_i,
   output entry_t           push_entry_o,
 
   input  logic             done_i,
@@ -33,22 +43,34 @@ module gpu_scoreboard
 
   // Of each warp: something is under way, and in memory.
   output logic [Warps-1:0] busy_o,
-  output logic [Warps-1:0] memory_o
-);
+  output logic [Warps-1:0] memory_o,
 
-  localparam int unsigned WarpWidth = (Warps > 1) ? $clog2(Warps) : 1;
+  /// What an instruction needs that issues now, for assertions.
+  input  logic             issue_i,
+  input  warp_t            issue_warp_i,
+  input  needs_t           issue_needs_i
+);
 
   typedef logic [WarpWidth-1:0] index_t;
   typedef logic [Entries-1:0] entries_t;
+  typedef struct packed {
+    logic memory;
+    logic we;
+    reg_t rd;
+  } operation_t;
 
-  entries_t [Warps-1:0] used_q, memory_q, writes_q;
-  reg_t [Entries-1:0] rd_q [Warps];
-  index_t push_warp, done_warp;
-  entries_t done_bit;
+  entries_t [Warps-1:0] used_q, memory_q, awaited_q;
+  logic [Warps-1:0] looked_q, unseen;
+  operation_t [Entries-1:0] known;
+  operation_t executes;
+  index_t push_warp, done_warp, look_warp;
+  entries_t done_bit, awaited;
+  logic look;
 
-  assign push_warp = index_t'(push_warp_i);
+  assign push_warp = index_t'(execute_warp_i);
   assign done_warp = index_t'(done_tag_i.warp);
   assign done_bit = done_i ? entries_t'(1) << done_tag_i.entry : '0;
+  assign executes = '{memory: execute_memory_i, we: execute_we_i, rd: execute_rd_i};
 
   always_comb begin
     push_entry_o = '0;
@@ -57,20 +79,68 @@ module gpu_scoreboard
 
   always_comb begin
     for (int w = 0; w < int'(Warps); w++) begin
-      automatic entries_t left, touched;
-      left = used_q[w] & ~((done_warp == index_t'(w)) ? done_bit : '0);
-      touched = '0;
       wait_o[w] = 1'b0;
-      if (left != '0) begin
-        for (int e = 0; e < int'(Entries); e++) begin
-          touched[e] = writes_q[w][e] && (rd_q[w][e] == needs_i[w].reads.rs1 || rd_q[w][e] == needs_i[w].reads.rs2 ||
-                                          rd_q[w][e] == needs_i[w].reads.rs3 || rd_q[w][e] == needs_i[w].rd);
-          if (needs_i[w].after_all || (needs_i[w].after_loads && memory_q[w][e])) touched[e] = 1'b1;
-        end
-        wait_o[w] = (left & touched) != '0 || used_q[w] == '1;
+      if (used_q[w] != '0) begin
+        wait_o[w] = (used_q[w] & awaited_q[w] & ~((done_warp == index_t'(w)) ? done_bit : '0)) != '0 || used_q[w] == '1;
       end
       busy_o[w] = used_q[w] != '0;
       memory_o[w] = (used_q[w] & memory_q[w]) != '0;
+    end
+  end
+
+  // ---- What the next instruction of a warp will wait for
+
+  for (genvar e = 0; e < int'(Entries); e++) begin : gen_entry
+    operation_t ram [Warps];
+
+    always_ff @(posedge clk_i) begin
+      if (push_i && push_entry_o == entry_t'(e)) ram[push_warp] <= executes;
+    end
+
+    assign known[e] = ram[look_warp];
+  end
+
+  // That behind the instruction in the execute stage first: it may issue in the next cycle.
+  always_comb begin
+    unseen = next_i & ~looked_q;
+    look = unseen != '0;
+    look_warp = push_warp;
+    if (!(execute_i && unseen[push_warp])) begin
+      for (int w = int'(Warps) - 1; w >= 0; w--) if (unseen[w]) look_warp = index_t'(w);
+    end
+  end
+  assign look_warp_o = look_warp;
+
+  function automatic logic touches(needs_t needs, operation_t operation);
+    return needs.after_all || (needs.after_loads && operation.memory) || (operation.we && (
+      operation.rd == needs.reads.rs1 || operation.rd == needs.reads.rs2 || operation.rd == needs.reads.rs3 ||
+      operation.rd == needs.rd
+    ));
+  endfunction
+
+  // An entry that is not in use, but for that of the instruction in the execute stage, stays so until the next one has issued.
+  always_comb begin
+    awaited = '0;
+    if (look) begin
+      for (int e = 0; e < int'(Entries); e++) awaited[e] = touches(needs_i, known[e]);
+      if (execute_i && look_warp == push_warp) awaited[push_entry_o] = touches(needs_i, executes);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      looked_q <= '0;
+      awaited_q <= '1;
+    end else begin
+      for (int w = 0; w < int'(Warps); w++) begin
+        if (forget_i[w]) begin
+          looked_q[w] <= 1'b0;
+          awaited_q[w] <= '1;
+        end else if (look && look_warp == index_t'(w)) begin
+          looked_q[w] <= 1'b1;
+          awaited_q[w] <= awaited;
+        end
+      end
     end
   end
 
@@ -86,21 +156,35 @@ module gpu_scoreboard
   end
 
   always_ff @(posedge clk_i) begin
-    if (push_i) begin
-      memory_q[push_warp][push_entry_o] <= push_memory_i;
-      writes_q[push_warp][push_entry_o] <= push_we_i;
-      rd_q[push_warp][push_entry_o] <= push_rd_i;
-    end
+    if (push_i) memory_q[push_warp][push_entry_o] <= execute_memory_i;
   end
 
 `ifndef SYNTHESIS
+  // All of each warp's operations, for what is asserted.
+  operation_t [Entries-1:0] all_q [Warps];
+
+  always_ff @(posedge clk_i) if (push_i) all_q[push_warp][push_entry_o] <= executes;
+
+  logic conflict;
+  always_comb begin
+    conflict = 1'b0;
+    for (int e = 0; e < int'(Entries); e++) begin
+      if (used_q[index_t'(issue_warp_i)][e] && !(done_bit[e] && done_warp == index_t'(issue_warp_i)) &&
+          touches(issue_needs_i, all_q[index_t'(issue_warp_i)][e])) conflict = issue_i;
+    end
+  end
+  NobodyOvertakesWhatItNeeds_A : assert property (@(posedge clk_i) disable iff (!rst_ni) !conflict);
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    (push_i |-> push_warp_i == warp_t'(push_warp)) and
+    (execute_i |-> execute_warp_i == warp_t'(push_warp)) and (issue_i |-> issue_warp_i == warp_t'(index_t'(issue_warp_i))) and
     (done_i |-> done_tag_i.warp == warp_t'(done_warp)));
+  PushedFromTheExecuteStage_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> execute_i);
   RoomForIt_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> used_q[push_warp] != '1);
   OnlyWhatIsUnderWayEnds_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     done_i |-> !done_tag_i.fence && !done_tag_i.fence_i && used_q[done_warp][done_tag_i.entry] &&
-    done_tag_i.we == writes_q[done_warp][done_tag_i.entry] && done_tag_i.rd == rd_q[done_warp][done_tag_i.entry]);
+    done_tag_i.we == all_q[done_warp][done_tag_i.entry].we && done_tag_i.rd == all_q[done_warp][done_tag_i.entry].rd);
+`else
+  logic unused;
+  assign unused = ^{issue_i, issue_warp_i, issue_needs_i};
 `endif
 
 endmodule

@@ -30,6 +30,9 @@ module gpu_warps
   output warp_t                 issue_warp_o,
   output lanes_t                issue_mask_o,
   output depth_t                issue_depth_o,
+  /// Warps whose first instruction has issued and not ended; whose next one to issue is another from the next cycle on.
+  output logic [Warps-1:0]      flight_o,
+  output logic [Warps-1:0]      forget_o,
 
   // Of each warp: something is under way, in memory; its instructions are not there.
   input  logic [Warps-1:0]      busy_i,
@@ -233,8 +236,9 @@ module gpu_warps
   // ---- Where they go on
 
   // The instruction takes effect.
-  logic ends;
-  assign ends = exec_i && !outcome_i.replay_memory && !outcome_i.replay_unit && !outcome_i.replay_spawn;
+  logic ends, replays;
+  assign replays = exec_i && (outcome_i.replay_memory || outcome_i.replay_unit || outcome_i.replay_spawn);
+  assign ends = exec_i && !replays;
 
   assign placed_o = active_q & ~(select_q | fence_q | arrived);
   assign place_o = choose && runnable != '0;
@@ -245,6 +249,9 @@ module gpu_warps
   assign pop_o = (end_i ? Warps'(1) << end_warp : '0) | (ends ? Warps'(1) << exec_warp : '0);
   assign flush_o = ends && (!(outcome_i.uniform && outcome_i.sequential) || outcome_i.fence);
   assign flush_warp_o = exec_warp;
+  assign flight_o = flight_q;
+  assign forget_o = (issue_o ? Warps'(1) << issue_warp : '0) | (end_jump_i ? Warps'(1) << end_warp : '0) |
+                    (flush_o || replays ? Warps'(1) << exec_warp : '0);
 
   // ---- Barriers
 
