@@ -247,6 +247,7 @@ module gpu_execute
   } flow_t;
 
   logic [31:0] mtvec;
+  logic [5:0] counter_index;
   logic [31:0] mepc [Threads];
   logic [31:0] flow_address [Threads];
   depth_t mdepth [Threads];
@@ -322,7 +323,6 @@ module gpu_execute
   // ---- CSRs, and what traps leave: of the instruction that `gpu_flow` has
 
   logic csr, csr_writes;
-  logic [5:0] counter_index;
   logic [31:0] csr_operand [Threads];
   logic [31:0] csr_value [Threads];
   mask_t flow_trap;

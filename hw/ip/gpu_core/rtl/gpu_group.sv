@@ -25,9 +25,9 @@ module gpu_group
 
   localparam int unsigned KeyWidth = DepthWidth + 30;
 
-  logic [Threads-1:0] considered;
+  logic [Threads-1:0] considered, favour;
   logic [KeyWidth-1:0] key [Threads];
-  logic [KeyWidth:0] best [Threads];
+  logic [KeyWidth-1:0] best;
 
   // Program counters are multiples of four.
   logic unused;
@@ -37,33 +37,69 @@ module gpu_group
   end
 
   always_comb begin
+    favour = '1;
     considered = '0;
-    group_o = '0;
-    favour_o = '1;
-    for (int t = 0; t < int'(Threads); t++) begin
-      key[t] = '0;
-      best[t] = '0;
-    end
+    for (int t = 0; t < int'(Threads); t++) key[t] = '0;
     if (valid_i) begin
-      favour_o = favour_i;
-      if (expired_i) favour_o = favour_o & ~group_i;
-      if ((runnable_i & favour_o) == '0) favour_o = '1;
-      considered = runnable_i & favour_o;
-      for (int t = 0; t < int'(Threads); t++) begin
-        key[t] = {lane_depth_i[t], ~lane_pc_i[t][31:2]};
-        best[t] = {considered[t], key[t]};
-      end
-      for (int s = 1; s < int'(Threads); s *= 2) begin
-        for (int t = 0; t + s < int'(Threads); t += 2 * s) begin
-          if (best[t + s] > best[t]) best[t] = best[t + s];
-        end
-      end
-      for (int t = 0; t < int'(Threads); t++) group_o[t] = runnable_i[t] && key[t] == best[0][KeyWidth-1:0];
+      favour = favour_i;
+      if (expired_i) favour = favour & ~group_i;
+      if ((runnable_i & favour) == '0) favour = '1;
+      considered = runnable_i & favour;
+      for (int t = 0; t < int'(Threads); t++) key[t] = {lane_depth_i[t], ~lane_pc_i[t][31:2]};
     end
-    if (group_o == runnable_i) favour_o = '1;
   end
 
-  assign pc_o = {~best[0][29:0], 2'b00};
-  assign depth_o = best[0][KeyWidth-1-:DepthWidth];
+  assign favour_o = (group_o == runnable_i) ? '1 : favour;
+
+  if (Threads <= 4) begin : gen_pairs
+    // Few lanes are compared each with each, all at once.
+    logic [Threads-1:0][Threads-1:0] same, beats;
+    logic [Threads-1:0] winners;
+
+    always_comb begin
+      same = '0;
+      beats = '0;
+      winners = '0;
+      group_o = '0;
+      best = '0;
+      if (valid_i) begin
+        for (int s = 0; s < int'(Threads); s++) begin
+          same[s][s] = 1'b1;
+          for (int t = s + 1; t < int'(Threads); t++) begin
+            same[s][t] = key[s] == key[t];
+            same[t][s] = same[s][t];
+            beats[s][t] = key[s] > key[t];
+            beats[t][s] = !beats[s][t] && !same[s][t];
+          end
+        end
+        winners = considered;
+        for (int t = 0; t < int'(Threads); t++) begin
+          for (int s = 0; s < int'(Threads); s++) if (considered[s] && beats[s][t]) winners[t] = 1'b0;
+        end
+        for (int t = 0; t < int'(Threads); t++) group_o[t] = runnable_i[t] && (winners & same[t]) != '0;
+        for (int t = 0; t < int'(Threads); t++) if (winners[t]) best = key[t];
+      end
+    end
+  end else begin : gen_tree
+    logic [KeyWidth:0] found [Threads];
+
+    always_comb begin
+      group_o = '0;
+      for (int t = 0; t < int'(Threads); t++) found[t] = '0;
+      if (valid_i) begin
+        for (int t = 0; t < int'(Threads); t++) found[t] = {considered[t], key[t]};
+        for (int s = 1; s < int'(Threads); s *= 2) begin
+          for (int t = 0; t + s < int'(Threads); t += 2 * s) begin
+            if (found[t + s] > found[t]) found[t] = found[t + s];
+          end
+        end
+        for (int t = 0; t < int'(Threads); t++) group_o[t] = runnable_i[t] && key[t] == found[0][KeyWidth-1:0];
+      end
+    end
+    assign best = found[0][KeyWidth-1:0];
+  end
+
+  assign pc_o = {~best[29:0], 2'b00};
+  assign depth_o = best[KeyWidth-1-:DepthWidth];
 
 endmodule

@@ -103,12 +103,12 @@ module gpu_warps
 
   // One bit a warp.
   logic [Warps-1:0] active_q, flight_q, fence_q, replay_memory_q, replay_unit_q, replay_spawn_q;
-  logic [Warps-1:0] select_q, alone_q, arrived;
+  logic [Warps-1:0] select_q, alone_q, expired_q, arrived;
   logic died_q;
   // One entry a warp.
   logic [Warps-1:0][Threads-1:0] live_q, join_q, bar_q, favour_q, group_q;
   logic [Warps-1:0][DepthWidth-1:0] depth_q;
-  logic [Warps-1:0][AgeWidth-1:0] age_q;
+  logic [Warps-1:0][AgeWidth-1:0] age_q;  // and whether it has come to the bound: `expired_q`
   // One entry a lane of a warp, a warp's written whole; valid for lanes outside the group, and for all while a choice is
   // due.
   logic [Threads-1:0][31:0] lane_pc_q [Warps];
@@ -175,7 +175,7 @@ module gpu_warps
     if (choose) begin
       for (int w = int'(Warps) - 1; w >= 0; w--) if (select_q[w]) choose_warp = index_t'(w);
       runnable = live_q[choose_warp] & ~join_q[choose_warp] & ~bar_q[choose_warp];
-      expired = age_q[choose_warp] == AgeWidth'(StarveBound);
+      expired = expired_q[choose_warp];
     end
   end
 
@@ -308,6 +308,7 @@ module gpu_warps
             join_q[exec_warp] <= mask_t'(outcome_i.state.join_wait);
             bar_q[exec_warp] <= mask_t'(outcome_i.state.bar_wait);
             age_q[exec_warp] <= older;
+            expired_q[exec_warp] <= older == AgeWidth'(StarveBound);
             lane_pc_q[exec_warp] <= lane_pc_d;
             lane_depth_q[exec_warp] <= lane_depth_d;
           end
@@ -327,7 +328,10 @@ module gpu_warps
           depth_q[choose_warp] <= chosen_depth;
           alone_q[choose_warp] <= chosen == runnable;
           favour_q[choose_warp] <= favour;
-          if (expired || chosen == runnable) age_q[choose_warp] <= '0;
+          if (expired || chosen == runnable) begin
+            age_q[choose_warp] <= '0;
+            expired_q[choose_warp] <= 1'b0;
+          end
         end else if (live_q[choose_warp] == '0) begin
           active_q[choose_warp] <= 1'b0;
         end else if (!arrive) begin
@@ -355,6 +359,7 @@ module gpu_warps
           favour_q[w] <= '1;
           depth_q[w] <= '0;
           age_q[w] <= '0;
+          expired_q[w] <= 1'b0;
         end
       end
     end
