@@ -128,11 +128,11 @@ module gpu_core
   needs_t issue_needs, look_needs;
   logic [Warps-1:0] behind, flight, forget;
   logic [WarpWidth-1:0] look_warp;
-  logic [Warps-1:0] valid, waiting, busy, busy_memory, placed, begins;
-  logic wait_fetch, place, flush;
+  logic [Warps-1:0] valid, waiting, busy, busy_memory, placed, place;
+  logic wait_fetch, flush;
   logic [Warps-1:0] pop;
-  logic [WarpWidth-1:0] place_warp, flush_warp;
-  logic [31:0] place_pc, begin_pc;
+  logic [WarpWidth-1:0] flush_warp;
+  logic [31:0] place_pc;
   logic execute_valid;
   execute_t execute;
   logic ends, end_jumps, flow_valid;
@@ -158,11 +158,10 @@ module gpu_core
     .issue_o(issue), .issue_warp_o(issue_warp), .issue_mask_o(issue_mask), .issue_depth_o(issue_depth),
     .flight_o(flight), .forget_o(forget),
     .busy_i(busy), .busy_memory_i(busy_memory), .wait_fetch_i(wait_fetch),
-    .placed_o(placed), .place_o(place), .place_warp_o(place_warp), .place_pc_o(place_pc),
-    .begin_o(begins), .begin_pc_o(begin_pc), .pop_o(pop), .flush_o(flush), .flush_warp_o(flush_warp),
+    .placed_o(placed), .place_o(place), .place_pc_o(place_pc), .pop_o(pop), .flush_o(flush), .flush_warp_o(flush_warp),
     .end_warp_i(execute.from.warp), .end_i(ends), .end_jump_i(end_jumps), .end_depth_i(end_depth), .alone_o(alone),
     .exec_i(flow_valid), .exec_warp_i(flow_warp), .outcome_i(outcome),
-    .lane_pc_i(next_lane_pc), .lane_depth_i(next_lane_depth),
+    .next_pc_i(next_pc), .lane_pc_i(next_lane_pc), .lane_depth_i(next_lane_depth),
     .memory_ready_i(memory_wake), .unit_ready_i(muldiv_ready && fpu_ready),
     .fence_i(done && done_tag.fence), .fence_warp_i(done_tag.warp),
     .exec_alone_o(flow_alone), .state_o(lane_state), .lane_pc_o(lane_pc),
@@ -179,10 +178,9 @@ module gpu_core
 
   gpu_front #(.IcacheBytes(IcacheBytes), .Warps(Warps), .Fpu(Fpu)) u_front (
     .clk_i, .rst_ni, .buffers_rst_ni(units_n), .forget_i(clear || (done && done_tag.fence_i)), .halt_i(halt),
-    .placed_i(placed), .place_i(place), .place_warp_i(place_warp), .place_pc_i(place_pc),
-    .begin_i(begins), .begin_pc_i(begin_pc),
+    .placed_i(placed), .place_i(place), .place_pc_i(place_pc),
     .pop_i(pop), .jump_i(end_jumps), .jump_warp_i(WarpWidth'(execute.from.warp)), .jump_pc_i(end_pc),
-    .flush_i(flush), .flush_warp_i(flush_warp), .next_pc_i(next_pc),
+    .flush_i(flush), .flush_warp_i(flush_warp),
     .valid_o(valid), .behind_o(behind), .look_warp_i(look_warp), .look_behind_i(flight[look_warp]),
     .look_needs_o(look_needs), .wait_o(wait_fetch),
     .issue_i(issue), .issue_warp_i(issue_warp), .issue_mask_i(issue_mask), .issue_depth_i(issue_depth),

@@ -313,6 +313,7 @@ module gpu_execute
     replay_memory: flow_q.replay_memory, replay_unit: flow_q.replay_unit, replay_spawn: flow_q.replay_spawn,
     fence: flow_q.retire && (flow_q.unit inside {UnitFence, UnitAmo}),
     uniform: uniform, sequential: next_sequential, depth: next_depth,
+    moves: flow_q.unit inside {UnitJalr, UnitFence, UnitAmo},
     bar_write: bar_write, bar_global: flow_q.scalar1[31], bar_id: flow_q.scalar1[4:0],
     bar_count: (flow_q.scalar2[31:8] != '0) ? 8'hff : flow_q.scalar2[7:0],
     write: lanes_t'(lane_write),

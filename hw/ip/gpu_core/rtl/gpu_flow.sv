@@ -156,39 +156,54 @@ module gpu_flow
   assign uniform_o = go_i && !replay_i && alone_i && !split_branch && trap_i == '0 && !changes;
   assign bar_write_o = bar_now;
 
+  // A lane goes on at one of two places that all have in common, at the address it found, or where it trapped.
+  typedef enum logic [1:0] { Here, There, Address, Trapped } place_e;
+
+  logic [31:0] here, there;
+  depth_t depth_here, depth_there;
+  place_e place [Threads];
+
   always_comb begin
     lane_write_o = '0;
-    for (int t = 0; t < int'(Threads); t++) begin
-      next_lane_pc_o[t] = next_pc_o;
-      next_lane_depth_o[t] = next_depth_o;
-    end
+    here = next_pc_o;
+    there = target_i;
+    depth_here = next_depth_o;
+    depth_there = next_depth_o;
+    for (int t = 0; t < int'(Threads); t++) place[t] = Here;
     if (go_i && !uniform_o) begin
       lane_write_o = mask_i | enabled;
-      if (!join_done) begin
-        for (int t = 0; t < int'(Threads); t++) next_lane_pc_o[t] = pc_i;
-      end else begin
-        lane_write_o |= together;
-      end
-      if (unit_i == UnitBranch && split_branch) begin
-        for (int t = 0; t < int'(Threads); t++) next_lane_pc_o[t] = jumping[t] ? target_i : pc_i + 32'd4;
-      end
-      if (unit_i == UnitJalr) begin
-        for (int t = 0; t < int'(Threads); t++) next_lane_pc_o[t] = {address_i[t][31:2], 2'b00};
-      end
-      if (unit_i == UnitSystem && sub_i == SysMret) begin
-        for (int t = 0; t < int'(Threads); t++) begin
-          next_lane_pc_o[t] = mepc_i[t];
-          next_lane_depth_o[t] = mdepth_i[t];
-        end
-      end
+      if (join_done) lane_write_o |= together;
+      else here = pc_i;
       if (trap_i != '0) begin
         // Only the lanes that trap_i leave; the others execute the instruction again, without them. The handler's
         // lanes run first: theirs is the greatest depth.
-        for (int t = 0; t < int'(Threads); t++) begin
-          next_lane_pc_o[t] = trap_i[t] ? mtvec_i : pc_i;
-          next_lane_depth_o[t] = trap_i[t] ? '1 : depth_i;
-        end
+        here = pc_i;
+        there = mtvec_i;
+        depth_here = depth_i;
+        depth_there = '1;
+        for (int t = 0; t < int'(Threads); t++) if (trap_i[t]) place[t] = There;
+      end else begin
+        unique case (unit_i)
+          // Where all go together, the next one is the target itself.
+          UnitBranch: for (int t = 0; t < int'(Threads); t++) if (jumping[t]) place[t] = There;
+          UnitJalr:   for (int t = 0; t < int'(Threads); t++) place[t] = Address;
+          UnitSystem: if (sub_i == SysMret) for (int t = 0; t < int'(Threads); t++) place[t] = Trapped;
+          default: ;
+        endcase
       end
+    end
+    for (int t = 0; t < int'(Threads); t++) begin
+      unique case (place[t])
+        Here:    next_lane_pc_o[t] = here;
+        There:   next_lane_pc_o[t] = there;
+        Address: next_lane_pc_o[t] = {address_i[t][31:2], 2'b00};
+        default: next_lane_pc_o[t] = mepc_i[t];
+      endcase
+      unique case (place[t])
+        There:   next_lane_depth_o[t] = depth_there;
+        Trapped: next_lane_depth_o[t] = mdepth_i[t];
+        default: next_lane_depth_o[t] = depth_here;
+      endcase
     end
   end
 

@@ -23,21 +23,16 @@ module gpu_front
   // Where the warps are
   /// Warps whose next instruction is known.
   input  logic [Warps-1:0]         placed_i,
-  /// A warp goes on at an address; several begin at another.
-  input  logic                     place_i,
-  input  logic [WarpWidth-1:0]     place_warp_i,
+  /// Warps go on at an address.
+  input  logic [Warps-1:0]         place_i,
   input  logic [31:0]              place_pc_i,
-  input  logic [Warps-1:0]         begin_i,
-  input  logic [31:0]              begin_pc_i,
-  /// The first instructions of warps have taken effect; a warp jumps; another goes on elsewhere, at `next_pc_i` if nothing
-  /// else is said later.
+  /// The first instructions of warps have taken effect; a warp jumps; another goes on elsewhere, where it is placed now or later.
   input  logic [Warps-1:0]         pop_i,
   input  logic                     jump_i,
   input  logic [WarpWidth-1:0]     jump_warp_i,
   input  logic [31:0]              jump_pc_i,
   input  logic                     flush_i,
   input  logic [WarpWidth-1:0]     flush_warp_i,
-  input  logic [31:0]              next_pc_i,
 
   // Issue
   output logic [Warps-1:0]         valid_o,
@@ -76,13 +71,15 @@ module gpu_front
 
   // ---- Fetch
 
-  logic [Warps-1:0][31:0] pc_q;
+  // Without bits 1:0, which are zero.
+  logic [Warps-1:0][29:0] pc_q;
   // Warps that wait for a line; that found none ahead of their turn.
   logic [Warps-1:0] line_q, later_q;
   logic [Warps-1:0] full, coming, able;
   logic fetch, decode_q, hit, miss, push, line_busy;
   index_t fetch_warp, decode_warp_q, issue_warp;
-  logic [31:0] decode_pc_q, instr;
+  logic [29:0] fetch_pc, decode_pc_q;
+  logic [31:0] instr;
   logic [Warps-1:0] flushed;
 
   assign flushed = (jump_i ? Warps'(1) << jump_warp_i : '0) | (flush_i ? Warps'(1) << flush_warp_i : '0);
@@ -96,9 +93,11 @@ module gpu_front
     .clk_i, .rst_ni(buffers_rst_ni), .ready_i(able), .hold_i(halt_i), .issue_o(fetch), .warp_o(fetch_warp)
   );
 
+  assign fetch_pc = pc_q[fetch_warp];
+
   gpu_icache #(.Bytes(IcacheBytes)) u_icache (
     .clk_i, .rst_ni, .flush_i(forget_i),
-    .read_i(fetch), .pc_i(pc_q[fetch_warp]), .hit_o(hit), .instr_o(instr),
+    .read_i(fetch), .pc_i({fetch_pc, 2'b00}), .hit_o(hit), .instr_o(instr),
     .miss_i(miss && !valid_o[decode_warp_q] && !halt_i), .busy_o(line_busy), .error_o, .error_addr_o,
     .rd_valid_o, .rd_ready_i, .rd_line_o, .rd_beat_i, .rd_data_i, .rd_last_i, .rd_error_i
   );
@@ -130,17 +129,18 @@ module gpu_front
   always_ff @(posedge clk_i) begin
     if (fetch) begin
       decode_warp_q <= fetch_warp;
-      decode_pc_q <= pc_q[fetch_warp];
+      decode_pc_q <= fetch_pc;
     end
-    if (fetch) pc_q[fetch_warp] <= pc_q[fetch_warp] + 32'd4;
-    if (miss) pc_q[decode_warp_q] <= decode_pc_q;
-    if (jump_i) pc_q[jump_warp_i] <= jump_pc_i;
-    if (flush_i) pc_q[flush_warp_i] <= next_pc_i;
-    if (place_i) pc_q[place_warp_i] <= place_pc_i;
-    if (begin_i != '0) begin
-      for (int w = 0; w < int'(Warps); w++) if (begin_i[w]) pc_q[w] <= begin_pc_i;
+    for (int w = 0; w < int'(Warps); w++) begin
+      if (place_i[w]) pc_q[w] <= place_pc_i[31:2];
+      else if (jump_i && jump_warp_i == index_t'(w)) pc_q[w] <= jump_pc_i[31:2];
+      else if (miss && decode_warp_q == index_t'(w)) pc_q[w] <= decode_pc_q;
+      else if (fetch && fetch_warp == index_t'(w)) pc_q[w] <= fetch_pc + 30'd1;
     end
   end
+
+  logic unused;
+  assign unused = ^{place_pc_i[1:0], jump_pc_i[1:0]};
 
   // ---- Decode
 
@@ -153,7 +153,7 @@ module gpu_front
   gpu_buffers #(.Warps(Warps)) u_buffers (
     .clk_i, .rst_ni(buffers_rst_ni),
     .push_i(push), .push_warp_i(decode_warp_q), .push_needs_i(needs),
-    .push_ready_i('{op: op, instr: instr, pc: decode_pc_q}),
+    .push_ready_i('{op: op, instr: instr, pc: {decode_pc_q, 2'b00}}),
     .pop_i, .flush_i(flushed),
     .valid_o, .full_o(full), .look_warp_i, .look_behind_i, .look_needs_o,
     .read_warp_i(issue_warp), .first_o(first), .needs_o(issue_needs_o)

@@ -15,7 +15,8 @@ module gpu_group
   /// The group until now.
   input  logic [Threads-1:0]           group_i,
   input  logic                         expired_i,
-  input  logic [Threads-1:0][31:0]     lane_pc_i,
+  /// Program counters without bits 1:0, which are zero.
+  input  logic [Threads-1:0][29:0]     lane_pc_i,
   input  logic [Threads-1:0][DepthWidth-1:0] lane_depth_i,
   output logic [Threads-1:0]           group_o,
   output logic [Threads-1:0]           favour_o,
@@ -29,13 +30,6 @@ module gpu_group
   logic [KeyWidth-1:0] key [Threads];
   logic [KeyWidth-1:0] best;
 
-  // Program counters are multiples of four.
-  logic unused;
-  always_comb begin
-    unused = 1'b0;
-    for (int t = 0; t < int'(Threads); t++) unused ^= ^lane_pc_i[t][1:0];
-  end
-
   always_comb begin
     favour = '1;
     considered = '0;
@@ -45,7 +39,7 @@ module gpu_group
       if (expired_i) favour = favour & ~group_i;
       if ((runnable_i & favour) == '0) favour = '1;
       considered = runnable_i & favour;
-      for (int t = 0; t < int'(Threads); t++) key[t] = {lane_depth_i[t], ~lane_pc_i[t][31:2]};
+      for (int t = 0; t < int'(Threads); t++) key[t] = {lane_depth_i[t], ~lane_pc_i[t]};
     end
   end
 

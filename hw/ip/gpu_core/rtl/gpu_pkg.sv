@@ -199,6 +199,8 @@ package gpu_pkg;
     logic        uniform;
     logic        sequential;
     depth_t      depth;
+    /// Where all go on together, they go on at the place that is said.
+    logic        moves;
     logic        bar_write;
     logic        bar_global;
     logic [4:0]  bar_id;

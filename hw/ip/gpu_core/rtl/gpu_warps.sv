@@ -42,11 +42,9 @@ module gpu_warps
   // Where the warps go on
   /// It is known where.
   output logic [Warps-1:0]      placed_o,
-  output logic                  place_o,
-  output logic [WarpWidth-1:0]  place_warp_o,
+  /// Warps that go on at an address from the next cycle on, beside one that jumps.
+  output logic [Warps-1:0]      place_o,
   output logic [31:0]           place_pc_o,
-  output logic [Warps-1:0]      begin_o,
-  output logic [31:0]           begin_pc_o,
   /// Warps whose first instruction leaves their buffer; one of them loses whatever is behind it too, beside one that jumps.
   output logic [Warps-1:0]      pop_o,
   output logic                  flush_o,
@@ -62,7 +60,8 @@ module gpu_warps
   input  logic                  exec_i,
   input  warp_t                 exec_warp_i,
   input  outcome_t              outcome_i,
-  /// Of lanes in `outcome_i.write`, where the outcome is not uniform.
+  /// Where they go on together; those in `outcome_i.write`, where the outcome is not uniform.
+  input  logic [31:0]           next_pc_i,
   input  logic [31:0]           lane_pc_i [Threads],
   input  depth_t                lane_depth_i [Threads],
   input  logic                  memory_ready_i,
@@ -109,10 +108,13 @@ module gpu_warps
   logic [Warps-1:0][Threads-1:0] live_q, join_q, bar_q, favour_q, group_q;
   logic [Warps-1:0][DepthWidth-1:0] depth_q;
   logic [Warps-1:0][AgeWidth-1:0] age_q;  // and whether it has come to the bound: `expired_q`
-  // One entry a lane of a warp, a warp's written whole; valid for lanes outside the group, and for all while a choice is
-  // due.
-  logic [Threads-1:0][31:0] lane_pc_q [Warps];
-  logic [Threads-1:0][DepthWidth-1:0] lane_depth_q [Warps];
+  // One entry a lane of a warp, in a memory a lane with one write a cycle; valid for lanes outside the group, and for all while a
+  // choice is due.
+  typedef struct packed {
+    depth_t      depth;
+    logic [29:0] pc;
+  } place_t;
+  place_t [Threads-1:0] chosen_places, exec_places;
 
   index_t issue_warp, end_warp, exec_warp, fence_warp;
 
@@ -142,7 +144,7 @@ module gpu_warps
     live: lanes_t'(live_q[exec_warp]), join_wait: lanes_t'(join_q[exec_warp]), bar_wait: lanes_t'(bar_q[exec_warp])
   };
   always_comb begin
-    for (int t = 0; t < int'(Threads); t++) lane_pc_o[t] = lane_pc_q[exec_warp][t];
+    for (int t = 0; t < int'(Threads); t++) lane_pc_o[t] = {exec_places[t].pc, 2'b00};
   end
 
   assign active_o = active_q;
@@ -158,15 +160,30 @@ module gpu_warps
   assign stuck_o = active_q != '0 && (active_q & ~(arrived | replay_spawn_q)) == '0 && !global_bar_o;
   assign stuck_warps_o = 16'(arrived);
 
+  // ---- What the instruction behind the execute stage does
+
+  // The instruction takes effect.
+  logic ends, replays;
+  assign replays = exec_i && (outcome_i.replay_memory || outcome_i.replay_unit || outcome_i.replay_spawn);
+  assign ends = exec_i && !replays;
+
+  // Warps that begin, with their lane 0: the first of a kernel, and those an instruction starts.
+  logic [Warps-1:0] fresh;
+
+  assign fresh = start_i ? Warps'(1) : (exec_i ? Warps'(outcome_i.spawn) : '0);
+
   // ---- Choice of a group: one warp a cycle
 
-  logic choose, choose_none, arrive, expired;
+  logic choose, choose_none, arrive, opens, expired, goes_on;
   index_t choose_warp;
   mask_t runnable, chosen, favour;
   logic [31:0] chosen_pc;
+  logic [Threads-1:0][29:0] chosen_pcs;
+  logic [Threads-1:0][DepthWidth-1:0] chosen_depths;
   depth_t chosen_depth;
 
-  assign choose = select_q != '0;
+  // One place a cycle is told.
+  assign choose = select_q != '0 && !goes_on;
 
   always_comb begin
     choose_warp = '0;
@@ -181,7 +198,7 @@ module gpu_warps
 
   gpu_group #(.Threads(Threads)) u_group (
     .valid_i(choose), .runnable_i(runnable), .favour_i(favour_q[choose_warp]), .group_i(group_q[choose_warp]),
-    .expired_i(expired), .lane_pc_i(lane_pc_q[choose_warp]), .lane_depth_i(lane_depth_q[choose_warp]),
+    .expired_i(expired), .lane_pc_i(chosen_pcs), .lane_depth_i(chosen_depths),
     .group_o(chosen), .favour_o(favour), .pc_o(chosen_pc), .depth_o(chosen_depth)
   );
 
@@ -189,31 +206,34 @@ module gpu_warps
   // Every live lane waits at a barrier: the warp has arrived.
   assign arrive = choose_none && live_q[choose_warp] != '0 && bar_q[choose_warp] == live_q[choose_warp];
 
-  // Lanes' counters after the instruction, and after joins that open by themselves.
-  logic [Threads-1:0][31:0] lane_pc_d, opened_pc;
-  logic [Threads-1:0][DepthWidth-1:0] lane_depth_d;
+  // Nobody is left who could come to where lanes wait: their joins open. Unless the memories are written for another warp.
+  logic parts;
+  assign parts = exec_i && !outcome_i.uniform;
+  assign opens = choose_none && live_q[choose_warp] != '0 && !arrive && !parts;
+
+  // Where lanes are after the instruction, and after joins that open by themselves.
+  index_t row;
+  mask_t write;
+  place_t [Threads-1:0] places_d;
 
   always_comb begin
-    lane_pc_d = '0;
-    lane_depth_d = '0;
-    if (exec_i && !outcome_i.uniform) begin
-      lane_pc_d = lane_pc_q[exec_warp];
-      lane_depth_d = lane_depth_q[exec_warp];
-      for (int t = 0; t < int'(Threads); t++) begin
-        if (outcome_i.write[t]) begin
-          lane_pc_d[t] = lane_pc_i[t];
-          lane_depth_d[t] = lane_depth_i[t];
-        end
-      end
+    row = parts ? exec_warp : choose_warp;
+    write = parts ? mask_t'(outcome_i.write) : opens ? join_q[choose_warp] : '0;
+    for (int t = 0; t < int'(Threads); t++) begin
+      places_d[t] = parts ? '{depth: lane_depth_i[t], pc: lane_pc_i[t][31:2]} :
+                            '{depth: chosen_places[t].depth, pc: chosen_places[t].pc + 30'd1};
+      chosen_pcs[t] = chosen_places[t].pc;
+      chosen_depths[t] = chosen_places[t].depth;
     end
   end
 
-  always_comb begin
-    opened_pc = '0;
-    if (choose_none && !arrive) begin
-      opened_pc = lane_pc_q[choose_warp];
-      for (int t = 0; t < int'(Threads); t++) if (join_q[choose_warp][t]) opened_pc[t] = opened_pc[t] + 32'd4;
-    end
+  for (genvar t = 0; t < int'(Threads); t++) begin : gen_lane
+    place_t ram [Warps];
+
+    always_ff @(posedge clk_i) if (write[t]) ram[row] <= places_d[t];
+
+    assign chosen_places[t] = ram[choose_warp];
+    assign exec_places[t] = ram[exec_warp];
   end
 
   // The instructions its groups have executed while others waited.
@@ -228,24 +248,15 @@ module gpu_warps
     end
   end
 
-  // Warps that begin, with their lane 0: the first of a kernel, and those an instruction starts.
-  logic [Warps-1:0] fresh;
-
-  assign fresh = start_i ? Warps'(1) : (exec_i ? Warps'(outcome_i.spawn) : '0);
-
   // ---- Where they go on
 
-  // The instruction takes effect.
-  logic ends, replays;
-  assign replays = exec_i && (outcome_i.replay_memory || outcome_i.replay_unit || outcome_i.replay_spawn);
-  assign ends = exec_i && !replays;
-
   assign placed_o = active_q & ~(select_q | fence_q | arrived);
-  assign place_o = choose && runnable != '0;
-  assign place_warp_o = choose_warp;
-  assign place_pc_o = chosen_pc;
-  assign begin_o = fresh;
-  assign begin_pc_o = start_i ? start_pc_i : outcome_i.spawn_pc;
+  // An instruction that moves its warp, or lets others begin, says where; else a group that was chosen.
+  logic moves;
+  assign moves = ends && outcome_i.moves;
+  assign goes_on = moves || fresh != '0;
+  assign place_o = fresh | (moves ? Warps'(1) << exec_warp : '0) | (choose && runnable != '0 ? Warps'(1) << choose_warp : '0);
+  assign place_pc_o = start_i ? start_pc_i : moves ? next_pc_i : fresh != '0 ? outcome_i.spawn_pc : chosen_pc;
   assign pop_o = (end_i ? Warps'(1) << end_warp : '0) | (ends ? Warps'(1) << exec_warp : '0);
   assign flush_o = ends && (!(outcome_i.uniform && outcome_i.sequential) || outcome_i.fence);
   assign flush_warp_o = exec_warp;
@@ -309,8 +320,6 @@ module gpu_warps
             bar_q[exec_warp] <= mask_t'(outcome_i.state.bar_wait);
             age_q[exec_warp] <= older;
             expired_q[exec_warp] <= older == AgeWidth'(StarveBound);
-            lane_pc_q[exec_warp] <= lane_pc_d;
-            lane_depth_q[exec_warp] <= lane_depth_d;
           end
         end
       end
@@ -322,7 +331,7 @@ module gpu_warps
       if (died_q || (choose_none && live_q[choose_warp] == '0)) replay_spawn_q <= '0;
 
       if (choose) begin
-        select_q[choose_warp] <= 1'b0;
+        if (!choose_none || live_q[choose_warp] == '0 || arrive) select_q[choose_warp] <= 1'b0;
         if (runnable != '0) begin
           group_q[choose_warp] <= chosen;
           depth_q[choose_warp] <= chosen_depth;
@@ -334,11 +343,8 @@ module gpu_warps
           end
         end else if (live_q[choose_warp] == '0) begin
           active_q[choose_warp] <= 1'b0;
-        end else if (!arrive) begin
-          // Nobody is left who could come to where these lanes wait: their joins open.
-          select_q[choose_warp] <= 1'b1;
+        end else if (opens) begin
           join_q[choose_warp] <= '0;
-          lane_pc_q[choose_warp] <= opened_pc;
         end
       end
 
@@ -370,6 +376,9 @@ module gpu_warps
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     (end_i |-> end_warp_i == warp_t'(end_warp)) and (exec_i |-> exec_warp_i == warp_t'(exec_warp)) and
     (fence_i |-> fence_warp_i == warp_t'(fence_warp)));
+  TogetherToAPlaceThatIsSaid_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    flush_o && outcome_i.uniform |-> moves);
+  OnePlace_A : assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0({moves, fresh != '0, choose}));
   IssuedLanesLive_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     issue_o |-> group_q[issue_warp] != '0 && (group_q[issue_warp] & ~live_q[issue_warp]) == '0);
 `endif

@@ -85,8 +85,13 @@ module gpu_writeback
       warp_q <= execute_warp_i;
       mask_q <= execute_mask_i;
       rd_q <= execute_rd_i;
-      for (int t = 0; t < int'(Threads); t++) data_q[t] <= execute_data_i[t];
     end
+  end
+
+  // Zero where nothing is to be written: rows are cleared with it.
+  always_ff @(posedge clk_i) begin
+    if (!execute_i) data_q <= '0;
+    else for (int t = 0; t < int'(Threads); t++) data_q[t] <= execute_data_i[t];
   end
 
   assign memory_take_o = memory_i && !write_q;
@@ -100,31 +105,42 @@ module gpu_writeback
   assign waits_o = write_q && (memory_i || fpu_i || muldiv_i) && waited_q == '1;
   assign empty_o = !write_q;
 
+  // Who writes: 0 the execute stage, or zeros; 1 memory, 2 floating point, 3 multiplication and division.
+  logic [1:0] from;
+
+  assign from = (clear_i || write_q) ? 2'd0 : memory_i ? 2'd1 : fpu_i ? 2'd2 : 2'd3;
+
   always_comb begin
-    write_o = 1'b0;
-    row_o = row(warp_q, rd_q);
-    mask_o = Threads'(mask_q);
-    for (int t = 0; t < int'(Threads); t++) data_o[t] = data_q[t];
+    for (int t = 0; t < int'(Threads); t++) begin
+      unique case (from)
+        2'd0:    data_o[t] = data_q[t];
+        2'd1:    data_o[t] = memory_data_i[t];
+        2'd2:    data_o[t] = fpu_data_i[t];
+        default: data_o[t] = muldiv_data_i[t];
+      endcase
+    end
+  end
+
+  always_comb begin
+    unique case (from)
+      2'd0:    mask_o = Threads'(mask_q);
+      2'd1:    mask_o = memory_mask_i;
+      2'd2:    mask_o = fpu_mask_i;
+      default: mask_o = muldiv_mask_i;
+    endcase
+    if (clear_i) mask_o = '1;
+  end
+
+  always_comb begin
     if (clear_i) begin
       write_o = clear_row_i < 16'(Rows);
       row_o = RowWidth'(clear_row_i);
-      mask_o = '1;
-      for (int t = 0; t < int'(Threads); t++) data_o[t] = '0;
     end else if (write_q) begin
       write_o = 1'b1;
-    end else if (part) begin
-      write_o = done_tag_o.we;
+      row_o = row(warp_q, rd_q);
+    end else begin
+      write_o = part && done_tag_o.we;
       row_o = row(done_tag_o.warp, done_tag_o.rd);
-      if (memory_i) begin
-        mask_o = memory_mask_i;
-        for (int t = 0; t < int'(Threads); t++) data_o[t] = memory_data_i[t];
-      end else if (fpu_i) begin
-        mask_o = fpu_mask_i;
-        for (int t = 0; t < int'(Threads); t++) data_o[t] = fpu_data_i[t];
-      end else begin
-        mask_o = muldiv_mask_i;
-        for (int t = 0; t < int'(Threads); t++) data_o[t] = muldiv_data_i[t];
-      end
     end
   end
 
@@ -135,6 +151,8 @@ module gpu_writeback
     write_q |-> mask_q == lanes_t'(Threads'(mask_q)));
   NothingIsLost_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     execute_i |=> write_q);
+  ZerosClear_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
+    clear_i |-> !write_q && data_q == '0);
   ZeroStaysZero_A : assert property (@(posedge clk_i) disable iff (!rst_ni || clear_i)
     write_o |-> row_o[RegWidth-1:0] != '0);
 `endif
