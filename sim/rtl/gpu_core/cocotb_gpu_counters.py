@@ -16,7 +16,7 @@ CYCLE, INSTRET, ACTIVE, FIXED = 0, 1, 15, 16
 
 
 async def reset(dut: Any) -> None:
-    for name in ("clear", "running", "event", "executed", "mask", "snapshot", "shadow_index", "live_index"):
+    for name in ("clear", "running", "event", "executed", "lanes", "snapshot", "shadow_index", "live_index"):
         getattr(dut, f"{name}_i").value = 0
     dut.rst_ni.value = 0
     await FallingEdge(dut.clk_i)
@@ -48,7 +48,7 @@ async def counts_and_snapshots(dut: Any) -> None:
         dut.running_i.value = int(running)
         dut.event_i.value = sum(1 << (n - EVENTS[0]) for n in events)
         dut.executed_i.value = int(executed)
-        dut.mask_i.value = mask
+        dut.lanes_i.value = mask.bit_count()
         dut.snapshot_i.value = int(snapshot)
         dut.clear_i.value = int(clear)
         dut.shadow_index_i.value = at_shadow

@@ -67,7 +67,7 @@ CYCLES = {
     "auipc a4, 0\njalr x0, 8(a4)": 2 + 5,
     "beqz x0, 9f\n9:": 4,
     "bnez x0, 9f\n9:": 2,
-    "csrr a4, 0xcc0": 2,
+    "csrr a4, 0xcc0": 3,
     "sw a4, 0(a1)": 2,
     "lw a4, 0(a1)\nadd a5, a4, a4": 3 + 2,
     "lw a4, 0(a1)\nadd a5, a5, a5": 2 + 2,

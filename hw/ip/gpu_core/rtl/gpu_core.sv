@@ -2,7 +2,7 @@
 ///
 /// Stages: issue (`gpu_warps`: choose a warp, address the instruction cache), decode (`gpu_front`: instruction arrives,
 /// registers addressed), execute (`gpu_execute`: everything but memory, multiplication, division and floating point ends
-/// here, and a cycle later whatever changes where the lanes go), write back (`gpu_writeback`). What they hand over is
+/// here, and a cycle later CSR accesses and whatever changes where the lanes go), write back (`gpu_writeback`). What they hand over is
 /// declared in `gpu_pkg`; this file connects them. A warp issues again when its instruction has ended: every second cycle
 /// for most.
 ///
@@ -120,7 +120,7 @@ module gpu_core
 
   // ---- Issue
 
-  logic issue, long_waits, done, replays;
+  logic issue, long_waits, replays;
   warp_t issue_warp;
   lanes_t issue_mask;
   depth_t issue_depth;
@@ -149,7 +149,9 @@ module gpu_core
   logic [15:0] stuck_warps;
   lane_state_t lane_state;
   logic [31:0] lane_pc [Threads];
-  tag_t done_tag;
+  warp_t done_warp;
+  logic done_fence, done_fence_i;
+  logic [Warps-1:0][Entries-1:0] ended;
 
   gpu_warps #(.Warps(Warps), .Threads(Threads), .StarveBound(StarveBound)) u_warps (
     .clk_i, .rst_ni(units_n),
@@ -163,7 +165,7 @@ module gpu_core
     .exec_i(flow_valid), .exec_warp_i(flow_warp), .outcome_i(outcome),
     .next_pc_i(next_pc), .lane_pc_i(next_lane_pc), .lane_depth_i(next_lane_depth),
     .memory_ready_i(memory_wake), .unit_ready_i(muldiv_ready && fpu_ready),
-    .fence_i(done && done_tag.fence), .fence_warp_i(done_tag.warp),
+    .fence_i(done_fence), .fence_warp_i(done_warp),
     .exec_alone_o(flow_alone), .state_o(lane_state), .lane_pc_o(lane_pc),
     .active_o(active), .quiet_o(quiet),
     .global_bar_o(bar_o), .global_id_o(bar_id_o), .global_count_o(bar_count_o), .global_warps_o(bar_warps_o),
@@ -177,7 +179,7 @@ module gpu_core
   logic [31:0] fetch_error_addr;
 
   gpu_front #(.IcacheBytes(IcacheBytes), .Warps(Warps), .Fpu(Fpu)) u_front (
-    .clk_i, .rst_ni, .buffers_rst_ni(units_n), .forget_i(clear || (done && done_tag.fence_i)), .halt_i(halt),
+    .clk_i, .rst_ni, .buffers_rst_ni(units_n), .forget_i(clear || done_fence_i), .halt_i(halt),
     .placed_i(placed), .place_i(place), .place_pc_i(place_pc),
     .pop_i(pop), .jump_i(end_jumps), .jump_warp_i(WarpWidth'(execute.from.warp)), .jump_pc_i(end_pc),
     .flush_i(flush), .flush_warp_i(flush_warp),
@@ -200,7 +202,7 @@ module gpu_core
     .forget_i(forget), .wait_o(waiting),
     .execute_i(execute_valid), .execute_warp_i(execute.from.warp), .execute_rd_i(execute.op.rd),
     .execute_we_i(execute.op.rd_we), .execute_memory_i(execute.op.unit == UnitLoad),
-    .push_i(push), .push_entry_o(entry), .done_i(done && !done_tag.fence), .done_tag_i(done_tag),
+    .push_i(push), .push_entry_o(entry), .ended_i(ended),
     .busy_o(busy), .memory_o(busy_memory),
     .issue_i(issue), .issue_warp_i(issue_warp), .issue_needs_i(issue_needs)
   );
@@ -263,7 +265,7 @@ module gpu_core
     .memory_ready_i(memory_ready), .muldiv_ready_i(muldiv_ready), .fpu_ready_i(fpu_ready),
     .alone_i(alone), .active_i(active), .flow_alone_i(flow_alone), .state_i(lane_state), .lane_pc_i(lane_pc),
     .core_id_i, .num_cores_i, .cap_i, .counter_index_o(csr_counter_index), .counter_i(csr_counter),
-    .fflags_i(fpu_take), .fflags_warp_i(done_tag.warp), .fflags_value_i(fpu_flags),
+    .fflags_i(fpu_take), .fflags_warp_i(done_warp), .fflags_value_i(fpu_flags),
     .retire_o(retire), .csr_o(csr), .end_o(ends), .end_jump_o(end_jumps), .end_pc_o(end_pc), .end_depth_o(end_depth),
     .flow_valid_o(flow_valid), .flow_warp_o(flow_warp), .flow_pc_o(flow_pc),
     .outcome_o(outcome), .next_pc_o(next_pc), .lane_pc_o(next_lane_pc), .lane_depth_o(next_lane_depth),
@@ -326,7 +328,7 @@ module gpu_core
 
   logic written;
 
-  gpu_writeback #(.Threads(Threads), .RegWidth(RegWidth), .Rows(Rows)) u_writeback (
+  gpu_writeback #(.Warps(Warps), .Threads(Threads), .RegWidth(RegWidth), .Rows(Rows)) u_writeback (
     .clk_i, .rst_ni, .clear_i(clear), .clear_row_i(clear_row),
     .execute_i(write), .execute_warp_i(write_warp), .execute_mask_i(write_mask), .execute_rd_i(write_rd),
     .execute_data_i(result),
@@ -335,7 +337,7 @@ module gpu_core
     .fpu_i(fpu_rsp), .fpu_tag_i(fpu_tag), .fpu_mask_i(fpu_mask), .fpu_data_i(fpu_data), .fpu_take_o(fpu_take),
     .muldiv_i(muldiv_rsp), .muldiv_tag_i(muldiv_tag), .muldiv_mask_i(muldiv_mask), .muldiv_data_i(muldiv_data),
     .muldiv_take_o(muldiv_take),
-    .done_o(done), .done_tag_o(done_tag), .waits_o(long_waits), .empty_o(written),
+    .done_warp_o(done_warp), .done_fence_o(done_fence), .done_fence_i_o(done_fence_i), .ended_o(ended), .waits_o(long_waits), .empty_o(written),
     .write_o(rf_write), .row_o(rf_row), .mask_o(rf_mask), .data_o(rf_data)
   );
 
@@ -393,7 +395,7 @@ module gpu_core
 
   logic [CntReplays:CntLoads] events;
   logic snapshot, clear_counters, counting, executed;
-  mask_t executed_mask;
+  logic [$clog2(Threads+1)-1:0] executed_lanes;
 
   gpu_events #(.Threads(Threads)) u_events (
     .clk_i, .rst_ni, .snapshot_i, .clear_i(state == Idle && start_i && !keep_counters_i),
@@ -401,13 +403,13 @@ module gpu_core
     .quiet_i(quiet), .retire_i(retire), .unit_i(execute.op.unit), .mask_i(mask_t'(execute.from.mask)), .replay_i(replays),
     .fetch_line_i(ird_valid_o && ird_ready_i), .data_line_i(drd_valid_o && drd_ready_i),
     .write_line_i(wr_valid_o && wr_ready_i), .data_hit_i(memory_hit), .data_miss_i(memory_miss),
-    .snapshot_o(snapshot), .clear_o(clear_counters), .running_o(counting), .executed_o(executed), .mask_o(executed_mask),
+    .snapshot_o(snapshot), .clear_o(clear_counters), .running_o(counting), .executed_o(executed), .lanes_o(executed_lanes),
     .event_o(events)
   );
 
   gpu_counters #(.Threads(Threads)) u_counters (
     .clk_i, .rst_ni, .clear_i(clear_counters), .running_i(counting), .event_i(events),
-    .executed_i(executed), .mask_i(executed_mask), .snapshot_i(snapshot),
+    .executed_i(executed), .lanes_i(executed_lanes), .snapshot_i(snapshot),
     .shadow_index_i(counter_index_i), .shadow_o(counter_o), .live_index_i(csr_counter_index), .live_o(csr_counter)
   );
 

@@ -20,9 +20,10 @@ module gpu_counters
   input  logic               running_i,
   /// One event a bit: counters CntLoads to CntReplays.
   input  logic [CntReplays:CntLoads] event_i,
-  /// An instruction was executed by these lanes.
+  /// An instruction was executed by lanes.
   input  logic               executed_i,
-  input  logic [Threads-1:0] mask_i,
+  /// So many.
+  input  logic [$clog2(Threads+1)-1:0] lanes_i,
   input  logic               snapshot_i,
   /// Word of the shadow.
   input  logic [5:0]         shadow_index_i,
@@ -40,13 +41,7 @@ module gpu_counters
   typedef logic [63-LowWidth:0] high_t;
   typedef logic [Count-1:0] notes_t;
 
-  index_t lanes;
   notes_t up, wrap;
-
-  always_comb begin
-    lanes = '0;
-    if (executed_i) for (int t = 0; t < int'(Threads); t++) lanes += index_t'(mask_i[t]);
-  end
 
   always_comb begin
     up = '0;
@@ -55,7 +50,7 @@ module gpu_counters
     if (executed_i) begin
       up[CntInstret] = 1'b1;
       up[CntActive] = 1'b1;
-      up[index_t'(CntActive) + lanes] = 1'b1;
+      for (int t = 1; t <= int'(Threads); t++) if (32'(lanes_i) == 32'(t)) up[int'(CntActive) + t] = 1'b1;
     end
   end
 

@@ -250,6 +250,8 @@ module gpu_decode
         default: ;
       endcase
     end
+    op_o.subtracts = op_o.unit == UnitBranch || (op_o.unit == UnitAlu && (op_o.alu inside {AluSub, AluSlt, AluSltu}));
+    op_o.is_signed = (op_o.unit == UnitBranch) ? !op_o.sub[1] : op_o.alu == AluSlt;
     // What changes memory must not be seen by loads before it; barriers, ends and handlers find nothing under way; nor do
     // flags of floating point miss an operation.
     needs_o.rd = op_o.rd_we ? op_o.rd : '0;

@@ -34,13 +34,15 @@ module gpu_events
   output logic   clear_o,
   output logic   running_o,
   output logic   executed_o,
-  output logic [Threads-1:0] mask_o,
+  /// By so many lanes.
+  output logic [$clog2(Threads+1)-1:0] lanes_o,
   output logic [CntReplays:CntLoads] event_o
 );
 
   logic issue_q, pipe_q, quiet_q, run_q, retire_q, replay_q, fetch_line_q, data_line_q, write_line_q, hit_q, miss_q;
   unit_e unit_q;
   waits_t waits_q;
+  logic [$clog2(Threads+1)-1:0] lanes;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -64,10 +66,15 @@ module gpu_events
     waits_q <= waits_i;
     retire_q <= retire_i;
     unit_q <= unit_i;
-    mask_o <= mask_i;
+    lanes_o <= lanes;
     replay_q <= replay_i;
     hit_q <= data_hit_i;
     miss_q <= data_miss_i;
+  end
+
+  always_comb begin
+    lanes = '0;
+    if (retire_i) for (int t = 0; t < int'(Threads); t++) lanes += ($clog2(Threads+1))'(mask_i[t]);
   end
 
   always_comb begin

@@ -134,7 +134,8 @@ module gpu_execute
 
   gpu_lanes #(.Threads(Threads)) u_lanes (
     .valid_i(go), .unit_i(unit), .alu_i(execute_i.op.alu), .sub_i(sub), .pc_i(pc), .imm_i(execute_i.op.imm),
-    .a_is_pc_i(execute_i.op.a_is_pc), .b_is_imm_i(execute_i.op.b_is_imm), .mask_i(mask), .rs1_i, .rs2_i,
+    .a_is_pc_i(execute_i.op.a_is_pc), .b_is_imm_i(execute_i.op.b_is_imm), .subtracts_i(execute_i.op.subtracts),
+    .is_signed_i(execute_i.op.is_signed), .mask_i(mask), .rs1_i, .rs2_i,
     .result_o(lanes_result), .address_o, .taken_o(taken)
   );
 
@@ -380,7 +381,8 @@ module gpu_execute
   assign write_rd_o = csr ? {1'b0, flow_q.instr[11:7]} : execute_i.op.rd;
 
   always_comb begin
-    for (int t = 0; t < int'(Threads); t++) result_o[t] = '0;
+    // Of what writes nothing it means nothing.
+    for (int t = 0; t < int'(Threads); t++) result_o[t] = 'x;
     if (csr) begin
       for (int t = 0; t < int'(Threads); t++) result_o[t] = csr_value[t];
     end else if (writes) begin

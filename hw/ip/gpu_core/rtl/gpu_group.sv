@@ -8,7 +8,7 @@ module gpu_group
 #(
   parameter int unsigned Threads = 4
 ) (
-  /// Nothing is computed without it.
+  /// Nothing is computed without it, and what comes out means nothing.
   input  logic                         valid_i,
   input  logic [Threads-1:0]           runnable_i,
   input  logic [Threads-1:0]           favour_i,
@@ -31,9 +31,9 @@ module gpu_group
   logic [KeyWidth-1:0] best;
 
   always_comb begin
-    favour = '1;
-    considered = '0;
-    for (int t = 0; t < int'(Threads); t++) key[t] = '0;
+    favour = 'x;
+    considered = 'x;
+    for (int t = 0; t < int'(Threads); t++) key[t] = 'x;
     if (valid_i) begin
       favour = favour_i;
       if (expired_i) favour = favour & ~group_i;
@@ -51,12 +51,13 @@ module gpu_group
     logic [Threads-1:0] winners;
 
     always_comb begin
-      same = '0;
-      beats = '0;
-      winners = '0;
-      group_o = '0;
-      best = '0;
+      same = 'x;
+      beats = 'x;
+      winners = 'x;
+      group_o = 'x;
+      best = 'x;
       if (valid_i) begin
+        beats = '0;
         for (int s = 0; s < int'(Threads); s++) begin
           same[s][s] = 1'b1;
           for (int t = s + 1; t < int'(Threads); t++) begin
@@ -71,15 +72,16 @@ module gpu_group
           for (int s = 0; s < int'(Threads); s++) if (considered[s] && beats[s][t]) winners[t] = 1'b0;
         end
         for (int t = 0; t < int'(Threads); t++) group_o[t] = runnable_i[t] && (winners & same[t]) != '0;
-        for (int t = 0; t < int'(Threads); t++) if (winners[t]) best = key[t];
+        best = '0;
+        for (int t = 0; t < int'(Threads); t++) if (winners[t]) best = best | key[t];
       end
     end
   end else begin : gen_tree
     logic [KeyWidth:0] found [Threads];
 
     always_comb begin
-      group_o = '0;
-      for (int t = 0; t < int'(Threads); t++) found[t] = '0;
+      group_o = 'x;
+      for (int t = 0; t < int'(Threads); t++) found[t] = 'x;
       if (valid_i) begin
         for (int t = 0; t < int'(Threads); t++) found[t] = {considered[t], key[t]};
         for (int s = 1; s < int'(Threads); s *= 2) begin

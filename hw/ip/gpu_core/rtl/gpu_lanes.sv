@@ -4,7 +4,7 @@ module gpu_lanes
 #(
   parameter int unsigned Threads = 4
 ) (
-  /// Nothing is computed without it.
+  /// Nothing is computed without it, and results and addresses mean nothing.
   input  logic               valid_i,
   input  unit_e              unit_i,
   input  alu_e               alu_i,
@@ -14,6 +14,8 @@ module gpu_lanes
   input  logic [31:0]        imm_i,
   input  logic               a_is_pc_i,
   input  logic               b_is_imm_i,
+  input  logic               subtracts_i,
+  input  logic               is_signed_i,
   /// Executing lanes.
   input  logic [Threads-1:0] mask_i,
   input  logic [31:0]        rs1_i [Threads],
@@ -29,10 +31,8 @@ module gpu_lanes
   localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
 
   // One adder a lane: sums, differences, comparisons, addresses. A comparison is the sign of the difference of 33 bits.
-  logic subtracts, is_signed, to_right;
+  logic to_right;
 
-  assign subtracts = unit_i == UnitBranch || (unit_i == UnitAlu && (alu_i inside {AluSub, AluSlt, AluSltu}));
-  assign is_signed = (unit_i == UnitBranch) ? !sub_i[1] : alu_i == AluSlt;
   // One shifter a lane, to the right: to the left it is the same, mirrored.
   assign to_right = alu_i != AluSll;
 
@@ -51,7 +51,7 @@ module gpu_lanes
 
   // The upper bit is the comparison's.
   function automatic logic [32:0] added(logic [31:0] a, logic [31:0] b);
-    return {is_signed && a[31], a} + ({is_signed && b[31], b} ^ {33{subtracts}}) + 33'(subtracts);
+    return {is_signed_i && a[31], a} + ({is_signed_i && b[31], b} ^ {33{subtracts_i}}) + 33'(subtracts_i);
   endfunction
 
   function automatic logic [31:0] alu(logic [31:0] a, logic [31:0] b, logic [32:0] total);
@@ -95,8 +95,8 @@ module gpu_lanes
 
   always_comb begin
     for (int t = 0; t < int'(Threads); t++) begin
-      result_o[t] = '0;
-      address_o[t] = '0;
+      result_o[t] = 'x;
+      address_o[t] = 'x;
     end
     taken_o = '0;
     vote = '0;

@@ -127,6 +127,9 @@ package gpu_pkg;
     reg_t        rd;
     logic        a_is_pc;
     logic        b_is_imm;
+    /// The lanes' adder takes away; compares as signed.
+    logic        subtracts;
+    logic        is_signed;
     /// Operation of the floating-point unit.
     logic [4:0]  fp_op;
     logic        fp_uses_rm;

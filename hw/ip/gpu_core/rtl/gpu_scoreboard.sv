@@ -38,8 +38,8 @@ module gpu_scoreboard
   input  logic             push_i,
   output entry_t           push_entry_o,
 
-  input  logic             done_i,
-  input  tag_t             done_tag_i,
+  /// Which end, by warp and entry; one a cycle.
+  input  logic [Warps-1:0][Entries-1:0] ended_i,
 
   // Of each warp: something is under way, and in memory.
   output logic [Warps-1:0] busy_o,
@@ -63,13 +63,11 @@ module gpu_scoreboard
   logic [Warps-1:0] looked_q, unseen;
   operation_t [Entries-1:0] known;
   operation_t executes;
-  index_t push_warp, done_warp, look_warp;
-  entries_t done_bit, awaited;
+  index_t push_warp, look_warp;
+  entries_t awaited;
   logic look;
 
   assign push_warp = index_t'(execute_warp_i);
-  assign done_warp = index_t'(done_tag_i.warp);
-  assign done_bit = done_i ? entries_t'(1) << done_tag_i.entry : '0;
   assign executes = '{memory: execute_memory_i, we: execute_we_i, rd: execute_rd_i};
 
   always_comb begin
@@ -79,10 +77,7 @@ module gpu_scoreboard
 
   always_comb begin
     for (int w = 0; w < int'(Warps); w++) begin
-      wait_o[w] = 1'b0;
-      if (used_q[w] != '0) begin
-        wait_o[w] = (used_q[w] & awaited_q[w] & ~((done_warp == index_t'(w)) ? done_bit : '0)) != '0 || used_q[w] == '1;
-      end
+      wait_o[w] = (used_q[w] & awaited_q[w] & ~ended_i[w]) != '0 || used_q[w] == '1;
       busy_o[w] = used_q[w] != '0;
       memory_o[w] = (used_q[w] & memory_q[w]) != '0;
     end
@@ -148,9 +143,7 @@ module gpu_scoreboard
     if (!rst_ni) begin
       used_q <= '0;
     end else begin
-      if (done_i) begin
-        used_q[done_warp] <= used_q[done_warp] & ~done_bit;
-      end
+      for (int w = 0; w < int'(Warps); w++) used_q[w] <= used_q[w] & ~ended_i[w];
       if (push_i) used_q[push_warp][push_entry_o] <= 1'b1;
     end
   end
@@ -169,19 +162,17 @@ module gpu_scoreboard
   always_comb begin
     conflict = 1'b0;
     for (int e = 0; e < int'(Entries); e++) begin
-      if (used_q[index_t'(issue_warp_i)][e] && !(done_bit[e] && done_warp == index_t'(issue_warp_i)) &&
+      if (used_q[index_t'(issue_warp_i)][e] && !ended_i[index_t'(issue_warp_i)][e] &&
           touches(issue_needs_i, all_q[index_t'(issue_warp_i)][e])) conflict = issue_i;
     end
   end
   NobodyOvertakesWhatItNeeds_A : assert property (@(posedge clk_i) disable iff (!rst_ni) !conflict);
   OfThisCore_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    (execute_i |-> execute_warp_i == warp_t'(push_warp)) and (issue_i |-> issue_warp_i == warp_t'(index_t'(issue_warp_i))) and
-    (done_i |-> done_tag_i.warp == warp_t'(done_warp)));
+    (execute_i |-> execute_warp_i == warp_t'(push_warp)) and (issue_i |-> issue_warp_i == warp_t'(index_t'(issue_warp_i))));
   PushedFromTheExecuteStage_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> execute_i);
   RoomForIt_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> used_q[push_warp] != '1);
   OnlyWhatIsUnderWayEnds_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    done_i |-> !done_tag_i.fence && !done_tag_i.fence_i && used_q[done_warp][done_tag_i.entry] &&
-    done_tag_i.we == all_q[done_warp][done_tag_i.entry].we && done_tag_i.rd == all_q[done_warp][done_tag_i.entry].rd);
+    (ended_i & ~used_q) == '0 && $onehot0(ended_i));
 `else
   logic unused;
   assign unused = ^{issue_i, issue_warp_i, issue_needs_i};

@@ -187,9 +187,9 @@ module gpu_warps
 
   always_comb begin
     choose_warp = '0;
-    runnable = '0;
-    expired = 1'b0;
-    if (choose) begin
+    runnable = 'x;
+    expired = 'x;
+    if (select_q != '0) begin
       for (int w = int'(Warps) - 1; w >= 0; w--) if (select_q[w]) choose_warp = index_t'(w);
       runnable = live_q[choose_warp] & ~join_q[choose_warp] & ~bar_q[choose_warp];
       expired = expired_q[choose_warp];
@@ -197,7 +197,7 @@ module gpu_warps
   end
 
   gpu_group #(.Threads(Threads)) u_group (
-    .valid_i(choose), .runnable_i(runnable), .favour_i(favour_q[choose_warp]), .group_i(group_q[choose_warp]),
+    .valid_i(select_q != '0), .runnable_i(runnable), .favour_i(favour_q[choose_warp]), .group_i(group_q[choose_warp]),
     .expired_i(expired), .lane_pc_i(chosen_pcs), .lane_depth_i(chosen_depths),
     .group_o(chosen), .favour_o(favour), .pc_o(chosen_pc), .depth_o(chosen_depth)
   );

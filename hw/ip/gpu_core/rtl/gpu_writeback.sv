@@ -3,6 +3,7 @@
 module gpu_writeback
   import gpu_pkg::*;
 #(
+  parameter int unsigned Warps = 4,
   parameter int unsigned Threads = 4,
   /// Registers of a warp: two to this many.
   parameter int unsigned RegWidth = 6,
@@ -42,9 +43,13 @@ module gpu_writeback
   input  logic [31:0]         muldiv_data_i [Threads],
   output logic                muldiv_take_o,
 
-  /// A unit's operation has ended.
-  output logic                done_o,
-  output tag_t                done_tag_o,
+  /// The operation of a unit that has ended, if one has.
+  output warp_t               done_warp_o,
+  /// It is a fence, or an atomic access; and the instruction cache forgets its lines.
+  output logic                done_fence_o,
+  output logic                done_fence_i_o,
+  /// Which of a warp's operations under way, by warp and entry; none for a fence.
+  output logic [Warps-1:0][Entries-1:0] ended_o,
   /// A unit's answer waits for the execute stage: nothing shall issue, so that a cycle is free for it.
   output logic                waits_o,
   /// Nothing of the execute stage is left to write.
@@ -57,7 +62,11 @@ module gpu_writeback
   output logic [31:0]         data_o [Threads]
 );
 
-  logic write_q, part;
+  logic write_q, part, done;
+  // The entry has been looked at for each unit by itself.
+  // verilator lint_off UNUSEDSIGNAL
+  tag_t tag;
+  // verilator lint_on UNUSEDSIGNAL
   logic [1:0] waited_q;
   warp_t warp_q;
   lanes_t mask_q;
@@ -99,8 +108,33 @@ module gpu_writeback
   assign muldiv_take_o = muldiv_i && !memory_i && !fpu_i && !write_q;
   // Loads answer in parts, the last of which ends them.
   assign part = memory_take_o || fpu_take_o || muldiv_take_o;
-  assign done_o = part && (!memory_i || memory_last_i);
-  assign done_tag_o = memory_i ? memory_tag_i : fpu_i ? fpu_tag_i : muldiv_tag_i;
+  assign done = part && (!memory_i || memory_last_i);
+  assign tag = memory_i ? memory_tag_i : fpu_i ? fpu_tag_i : muldiv_tag_i;
+  assign done_warp_o = tag.warp;
+  assign done_fence_o = done && tag.fence;
+  assign done_fence_i_o = done && tag.fence_i;
+  // Side by side for each unit, so that a choice between tags is not waited for.
+  function automatic logic names(logic fence, warp_t warp, entry_t number, warp_t one, entry_t other);
+    return !fence && warp == one && number == other;
+  endfunction
+
+  logic memory_ends;
+  assign memory_ends = memory_take_o && memory_last_i;
+  always_comb begin
+    for (int w = 0; w < int'(Warps); w++) begin
+      for (int e = 0; e < int'(Entries); e++) begin
+        automatic warp_t warp;
+        automatic entry_t number;
+        warp = warp_t'(w);
+        number = entry_t'(e);
+        ended_o[w][e] =
+          (memory_ends && names(memory_tag_i.fence, memory_tag_i.warp, memory_tag_i.entry, warp, number)) ||
+          (fpu_take_o && names(fpu_tag_i.fence, fpu_tag_i.warp, fpu_tag_i.entry, warp, number)) ||
+          (muldiv_take_o && names(muldiv_tag_i.fence, muldiv_tag_i.warp, muldiv_tag_i.entry, warp, number));
+      end
+    end
+  end
+
   // Many instructions write nothing; only who has met none of them for a while stops the others.
   assign waits_o = write_q && (memory_i || fpu_i || muldiv_i) && waited_q == '1;
   assign empty_o = !write_q;
@@ -139,8 +173,8 @@ module gpu_writeback
       write_o = 1'b1;
       row_o = row(warp_q, rd_q);
     end else begin
-      write_o = part && done_tag_o.we;
-      row_o = row(done_tag_o.warp, done_tag_o.rd);
+      write_o = part && tag.we;
+      row_o = row(tag.warp, tag.rd);
     end
   end
 
