@@ -117,8 +117,9 @@ module gpu_scoreboard
   always_comb begin
     awaited = '0;
     if (look) begin
-      for (int e = 0; e < int'(Entries); e++) awaited[e] = touches(needs_i, known[e]);
-      if (execute_i && look_warp == push_warp) awaited[push_entry_o] = touches(needs_i, executes);
+      for (int e = 0; e < int'(Entries); e++) begin
+        awaited[e] = touches(needs_i, (look_warp == push_warp && execute_i && push_entry_o == entry_t'(e)) ? executes : known[e]);
+      end
     end
   end
 
