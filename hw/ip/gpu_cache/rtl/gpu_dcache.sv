@@ -240,8 +240,8 @@ module gpu_dcache
     hit1 = 1'b0;
     fresh = 1'b0;
     if (look) begin
-      hit0 = valid0_q[set] && tag0_ram[set] == line[LineAddrWidth-1-:AddrTag];
-      hit1 = valid1_q[set] && tag1_ram[set] == line[LineAddrWidth-1-:AddrTag];
+      hit0 = valid0_q[set] && gpu_lines_pkg::same(line_t'(tag0_ram[set]), line_t'(line[LineAddrWidth-1-:AddrTag]));
+      hit1 = valid1_q[set] && gpu_lines_pkg::same(line_t'(tag1_ram[set]), line_t'(line[LineAddrWidth-1-:AddrTag]));
       fresh = hit0 ? fresh0_ram[set] : hit1 && fresh1_ram[set];
     end
   end
