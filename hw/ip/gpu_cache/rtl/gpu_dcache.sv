@@ -240,8 +240,8 @@ module gpu_dcache
     hit1 = 1'b0;
     fresh = 1'b0;
     if (look) begin
-      hit0 = valid0_q[set] && gpu_lines_pkg::same(line_t'(tag0_ram[set]), line_t'(line[LineAddrWidth-1-:AddrTag]));
-      hit1 = valid1_q[set] && gpu_lines_pkg::same(line_t'(tag1_ram[set]), line_t'(line[LineAddrWidth-1-:AddrTag]));
+      hit0 = valid0_q[set] && gpu_lines_pkg::same(30'(tag0_ram[set]), 30'(line[LineAddrWidth-1-:AddrTag]));
+      hit1 = valid1_q[set] && gpu_lines_pkg::same(30'(tag1_ram[set]), 30'(line[LineAddrWidth-1-:AddrTag]));
       fresh = hit0 ? fresh0_ram[set] : hit1 && fresh1_ram[set];
     end
   end
@@ -255,7 +255,9 @@ module gpu_dcache
     rest = '0;
     next_row = access_q.row;
     if (valid_q) begin
-      for (int t = 0; t < int'(Threads); t++) group[t] = access_q.left[t] && access_q.addr[t][31:RowOffset] == access_q.row;
+      for (int t = 0; t < int'(Threads); t++) begin
+        group[t] = access_q.left[t] && gpu_lines_pkg::same(30'(access_q.addr[t][31:RowOffset]), 30'(access_q.row));
+      end
       rest = access_q.left & ~group;
       for (int t = int'(Threads) - 1; t >= 0; t--) if (rest[t]) next_row = access_q.addr[t][31:RowOffset];
     end

@@ -73,7 +73,7 @@ module gpu_dcache_fills
     match_fill_o = '0;
     if (look_i) begin
       for (int f = 0; f < int'(Fills); f++) begin
-        found[f] = busy_q[f] && gpu_lines_pkg::same(line_q[f], look_line_i);
+        found[f] = busy_q[f] && gpu_lines_pkg::same(30'(line_q[f]), 30'(look_line_i));
         if (found[f]) match_fill_o = fill_t'(f);
         if ((busy_q[f] || held_i[f]) && set_q[f] == look_set_i) taken_o[way_q[f]] = 1'b1;
       end

@@ -56,7 +56,7 @@ module gpu_dcache_streams
     index = '0;
     if (touch_q) begin
       for (int p = 0; p < int'(Pages); p++) begin
-        if (used_q[p] && page_q[p] == line_q[LineAddrWidth-1:PlaceWidth]) begin
+        if (used_q[p] && gpu_lines_pkg::same(30'(page_q[p]), 30'(line_q[LineAddrWidth-1:PlaceWidth]))) begin
           found = 1'b1;
           index = index | index_t'(p);
         end
@@ -88,7 +88,9 @@ module gpu_dcache_streams
       if (forward || !found_q) now.last = place;
       ahead = {1'b0, place} + {old.step, 1'b0};
       following = page + PageWidth'(1);
-      for (int p = 0; p < int'(Pages); p++) if (used_q[p] && page_q[p] == following) followed = 1'b1;
+      for (int p = 0; p < int'(Pages); p++) begin
+        if (used_q[p] && gpu_lines_pkg::same(30'(page_q[p]), 30'(following))) followed = 1'b1;
+      end
     end
   end
 

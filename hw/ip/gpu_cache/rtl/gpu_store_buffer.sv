@@ -90,7 +90,7 @@ module gpu_store_buffer
   always_comb begin
     same = '0;
     if (probe_i && used_q != '0) begin
-      for (int e = 0; e < int'(Lines); e++) same[e] = used_q[e] && gpu_lines_pkg::same(line_q[e], probe_line_i);
+      for (int e = 0; e < int'(Lines); e++) same[e] = used_q[e] && gpu_lines_pkg::same(30'(line_q[e]), 30'(probe_line_i));
     end
   end
 
