@@ -70,11 +70,10 @@ class Pool:
     def key(self) -> str:
         return (self.folder / "operator.key").read_text().strip()
 
-    def head(self, name: str, policy: str = "prompt") -> Head:
-        """A head in a thread, serving when this returns."""
-        settings = HeadSettings(
-            str(self.head_file), bitstreams_folder(""), self.folder / "operator.key", name, policy, port=0
-        )
+    def head(self, name: str, **more: Any) -> Head:
+        """A head in a thread, serving when this returns; `more` are further fields of `HeadSettings`."""
+        key_file = self.folder / "operator.key"
+        settings = HeadSettings(str(self.head_file), bitstreams_folder(""), key_file, name, port=0, **more)
         head, ready = Head(settings), threading.Event()
 
         def run() -> None:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Literal
 
 Value = str | int | float
-Reader = Literal["server", "client", "board", "demo"]
+Reader = Literal["server", "client", "board", "head", "demo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,12 @@ _ALL = (
     Setting("pool", "", "", "Pool to join: the file `eddy pool admit` writes, or a NATS URL.", "server"),
     Setting("pool_name", "", "", "The board's name in the pool; empty is its file's, or the host's.", "server"),
     Setting("pool_width", 0, "jobs", "Jobs of the pool the board runs at once; 0 is one a slot.", "server", least=0),
+    Setting("replan_factor", 2.0, "",
+            "Measured times, over or under those planned with by so much, have jobs on boards planned again.",
+            "head", least=1.1),
+    Setting("replan_interval_s", 10.0, "s",
+            "Wall time between two times that jobs on boards are planned again; a job that was moved stays so long.",
+            "head", least=1.0),
     Setting("log_level", "warning", "", "Least severe log record written.", "server",
             ("debug", "info", "warning", "error")),
     Setting("log_format", "text", "", "How log records are written: lines for people, or one JSON object a line.",

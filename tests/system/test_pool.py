@@ -23,6 +23,8 @@ from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, Quot
 from eddy.pool.boards import change_board
 from eddy.pool.link import opened
 from eddy.pool.records import PoolBoard
+from eddy.pool.replanning import ReplanSettings
+from eddy.pool.serving import Head
 from kernel_kit import STEP, step_arrays
 from pool_kit import Pool, until
 from prometheus_client.parser import text_string_to_metric_families
@@ -366,28 +368,53 @@ def test_a_tenant_on_two_boards_has_no_more_than_one_on_one(pool: Pool) -> None:
     assert "b2" in run.stdout
 
 
-def test_rebalance_gives_a_new_board_what_waits_on_another(pool: Pool) -> None:
-    """And the results are right wherever parts of a job ran."""
-    head = pool.head("a")
+def two_on_one(pool: Pool, head: Head, order: Order, pace: float = SLOW) -> tuple[Job, Job]:
+    """Two jobs on a board that runs one at once: the one that runs, and the one that waits there."""
     operator = pool.operator(head)
-    for name in ("b1", "b2"):
-        pool.board(name, pace=SLOW, width=1)
-    until(lambda: pool.present(operator) == {"b1", "b2"})
-    operator.transport.json("PUT", "/v1/pool/boards/b2", body={"because": "not yet"})
-    until(lambda: pool.drained(operator) == {"b2"})
-    ada, order = pool.tenant(head), photograph("ada", 3, 0, 10)
+    pool.board("b1", pace=pace, width=1)
+    until(lambda: pool.present(operator) == {"b1"})
+    ada = pool.tenant(head)
     jobs = [order.submit(ada) for _ in range(2)]
     until(lambda: {job.refresh().state for job in jobs} == {"running", "placed"})
-    (waits,) = (job for job in jobs if job.data["state"] == "placed")
+    first, second = sorted(jobs, key=lambda job: job.data["state"], reverse=True)
+    return first, second
+
+
+def test_rebalance_takes_what_waits_on_a_drained_board(pool: Pool) -> None:
+    """And the results are right wherever parts of a job ran."""
+    head, order = pool.head("a"), photograph("ada", 3, 0, 10)
+    runs, waits = two_on_one(pool, head, order)
+    operator, ada = pool.operator(head), pool.client(head, pool.keys["ada"])
     assert operator.transport.json("POST", "/v1/pool/rebalance", body={})["taken"] == []
-    operator.transport.json("PUT", "/v1/pool/boards/b2", body={"because": ""})
-    until(lambda: not pool.drained(operator))
+    operator.transport.json("PUT", "/v1/pool/boards/b1", body={"because": "mending"})
+    until(lambda: pool.drained(operator) == {"b1"})
     (moved,) = operator.transport.json("POST", "/v1/pool/rebalance", body={})["taken"]
-    assert moved == {"job": waits.id, "from": "b1", "because": "b2 has a place free"}
-    for job in jobs:
+    assert moved == {"job": waits.id, "from": "b1", "because": "b1 is drained"}
+    pool.board("b2", pace=SLOW, width=1)
+    for job in (runs, waits):
         job.wait(timeout_s=90)
         check(job, order)
         assert {part["board"] for part in parts(ada, job)} == {"b2" if job is waits else "b1"}
+
+
+def test_what_waits_on_a_board_moves_by_itself_when_another_joins(pool: Pool) -> None:
+    """Each item is committed once, and it is told why the job was moved."""
+    head, order = pool.head("a", replan=ReplanSettings(interval_s=1.0)), photograph("ada", 3, 0, 15)
+    runs, waits = two_on_one(pool, head, order, 6 * SLOW)
+    ada = pool.client(head, pool.keys["ada"])
+    pool.board("b2", pace=SLOW, width=1)
+    for job in (waits, runs):
+        job.wait(timeout_s=120)
+        check(job, order)
+        assert covered(parts(ada, job)) == list(range(15))
+    assert {part["board"] for part in parts(ada, waits)} == {"b2"}
+    (move,) = ada.transport.json("GET", f"/v1/pool/jobs/{waits.id}/explain")["moves"]
+    assert (move["from"], move["done"]) == ("b1", 0)
+    assert re.fullmatch(r"b2 joined; b2 would end it \d\S* s sooner", move["because"])
+    told = CliRunner().invoke(app, ["pool", "explain", str(waits.id), "--url", head.url, "--key", pool.keys["ada"]])
+    assert "taken from b1 with 0 items committed: b2 joined; b2 would end it" in told.output
+    answer = httpx.get(f"{head.url}/metrics", headers={"Authorization": f"Bearer {pool.key}"})
+    assert "eddy_pool_replanned_total 1.0" in answer.text
 
 
 def test_numbers_tell_nothing_of_what_others_do(pool: Pool) -> None:

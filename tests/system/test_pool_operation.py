@@ -39,7 +39,8 @@ def right(client: Client, job: Job, order: Order) -> dict[str, Any]:
 
 
 def test_boards_are_upgraded_one_after_another_with_work_in_flight(pool: Pool) -> None:
-    """As the page on pools has it: drain, wait, start again, undrain. No job is taken from a board by that."""
+    """As the page on pools has it: drain, wait, start again, undrain. What waits on one board may move to
+    the other that is back; what has begun stays."""
     head = pool.head("a")
     operator = pool.operator(head)
     for name in ("b1", "b2"):
@@ -62,8 +63,10 @@ def test_boards_are_upgraded_one_after_another_with_work_in_flight(pool: Pool) -
         until(lambda name=name, session=session: _session(operator, name) != session, 120)  # type: ignore[misc]
         operator.transport.json("PUT", f"/v1/pool/boards/{name}", body={"because": ""})
     found = [right(ada, job, order) for job in jobs]
-    assert [each["moves"] for each in found] == [[]] * 8
-    assert {part["board"] for each in found for part in each["parts"]} == {"b1", "b2"}
+    assert all("joined" in move["because"] and move["done"] == 0 for each in found for move in each["moves"])
+    begun_on = [{part["board"] for part in each["parts"]} for each in found]
+    assert all(len(boards) == 1 for boards in begun_on)
+    assert set.union(*begun_on) == {"b1", "b2"}
 
 
 def _session(operator: Client, name: str) -> str:

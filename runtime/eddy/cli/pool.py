@@ -105,6 +105,8 @@ def serve(
     policy: Annotated[str, typer.Option("--policy", help="Policy that places, as `eddy place --method`.")] = "prompt",
     egress_bps: Annotated[float, typer.Option("--egress-bps", help="What the store may send in all (bits/s).")] = 1e9,
     replicas: Annotated[int, typer.Option("--replicas", help="NATS servers that keep each bucket.")] = 1,
+    replan_factor: Annotated[float, option("replan_factor")] = default("replan_factor"),
+    replan_interval_s: Annotated[float, option("replan_interval_s")] = default("replan_interval_s"),
     data: Data = DATA,
     host: Annotated[str, option("host")] = default("host"),
     port: Annotated[int, option("port")] = default("port"),
@@ -114,6 +116,7 @@ def serve(
     with signals.caught(), errors_in_one_line(as_json):
         _installed()
         from eddy.api import log_lines
+        from eddy.pool.replanning import ReplanSettings
         from eddy.pool.serving import Head, HeadSettings
 
         log_lines.configure(str(SETTINGS["log_level"].value()), str(SETTINGS["log_format"].value()))
@@ -128,6 +131,7 @@ def serve(
             host=host,
             port=port,
             replicas=replicas,
+            replan=ReplanSettings(replan_factor, replan_interval_s),
         )
         head = Head(settings)
 

@@ -10,13 +10,22 @@ from eddy.pool.records import JobPart, PoolJob
 
 UNKNOWN_S = 1.0
 """Seconds an item takes of which nothing is known on any board: such work is tried small first."""
+REMEMBERED = 64
+"""Parts that count fully. With each after that the earlier ones count less, so a mean follows times that change."""
 P90 = 1.2816
 """Standard deviations from the mean to the 90th percentile of a normal distribution."""
 
 
 @dataclass(slots=True)
 class ItemTimes:
-    """Mean and variance of seconds an item takes, by Welford's recurrence."""
+    """Mean and variance of seconds an item takes, by Welford's recurrence; weights of measurements fall by
+    `1 - 1 / REMEMBERED` with each one beyond that number.
+
+    Attributes:
+        count: Measurements.
+        mean_s: Their mean, seconds.
+        squares: Sum of squared differences from it, of so many as are remembered.
+    """
 
     count: int = 0
     mean_s: float = 0.0
@@ -25,19 +34,22 @@ class ItemTimes:
     def add(self, item_s: float) -> None:
         """Take a measurement in."""
         self.count += 1
-        delta = item_s - self.mean_s
-        self.mean_s += delta / self.count
-        self.squares += delta * (item_s - self.mean_s)
+        number, delta = min(self.count, REMEMBERED), item_s - self.mean_s
+        kept = 1.0 if number == self.count else 1.0 - 1.0 / number
+        self.mean_s += delta / number
+        self.squares = kept * self.squares + delta * (item_s - self.mean_s)
 
     @property
     def deviation_s(self) -> float:
         """Standard deviation; the mean itself where there is one measurement only."""
-        return math.sqrt(self.squares / (self.count - 1)) if self.count > 1 else self.mean_s
+        return math.sqrt(self.squares / (min(self.count, REMEMBERED) - 1)) if self.count > 1 else self.mean_s
 
 
 @dataclass(slots=True)
 class Estimates:
-    """What is known, by (work, kind of board). It is a sum over the committed parts, so any head learns the same."""
+    """What is known, by (work, kind of board). It is made from the committed parts, so any head learns the same; where
+    there are more than `REMEMBERED`, but for the order in which a head that starts reads jobs.
+    """
 
     known: dict[tuple[str, str], ItemTimes] = field(default_factory=dict)
     seen: dict[int, int] = field(default_factory=dict)

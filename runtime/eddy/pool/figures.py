@@ -53,6 +53,8 @@ class PoolFigures(Collector):
         yield _count("eddy_pool_sent_bytes", "Inputs sent to boards for what was committed.", seen.sent_bytes)
         yield _count("eddy_pool_decisions", "Times this head has decided where jobs go.", lead.decisions)
         yield _count("eddy_pool_decision_seconds", "Wall time of these decisions.", lead.deciding_s)
+        yield _count("eddy_pool_replans", "Times this head has planned again what boards have.", lead.replans.made)
+        yield _count("eddy_pool_replanned", "Jobs it took from boards then.", lead.replans.moved)
         yield _count("eddy_pool_weight_rounds", "Rounds of tenants' weights.", self._rounds.number)
 
     def _boards(self) -> Iterator[Metric]:

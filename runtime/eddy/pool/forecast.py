@@ -95,7 +95,7 @@ def forecast(view: PoolView, now_unix_s: float) -> dict[int, ExpectedJob]:
         ready = [(0.0, 0.0)] * board.width
         for job in sorted(has.get(board.name, ()), key=lambda job: (job.state != RUNNING, job.id)):
             begin = Moment(*heapq.heappop(ready))
-            takes = _left(job, board, view.estimates, now_unix_s)
+            takes = time_left(job, board, view.estimates, now_unix_s)
             end = begin.after(takes)
             started = job.started_unix_s is not None
             found[job.id] = ExpectedJob(None if started else begin, end, _known(job, view.estimates))
@@ -132,7 +132,7 @@ class _Free:
             if not heap or not board.runs(job):
                 continue
             begin = Moment(*heap[0])
-            end = begin.after(_left(job, board, estimates, now_unix_s))
+            end = begin.after(time_left(job, board, estimates, now_unix_s))
             if best is None or end.mean_s < best[1].mean_s:
                 best = begin, end, heap
         if best is None:
@@ -142,8 +142,8 @@ class _Free:
         return begin, end
 
 
-def _left(job: PoolJob, board: PoolBoard, estimates: Estimates, now_unix_s: float) -> Moment:
-    """What is left of a job on a board, without the time that has gone into its next part."""
+def time_left(job: PoolJob, board: PoolBoard, estimates: Estimates, now_unix_s: float) -> Moment:
+    """What is left of a job on its board, without the time that has gone into its next part."""
     mean_s, p90_s = estimates.item_s(job.work, board.kind)
     items = job.batch - job.done
     whole = Moment(items * mean_s, (items * (p90_s - mean_s) / P90) ** 2)

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 
 import structlog
 
@@ -23,6 +24,7 @@ from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
 from eddy.pool.mirror import Mirror
 from eddy.pool.placing import LINK_BPS, Give, PoolView, decide
 from eddy.pool.records import PLACED, Fenced, PoolJob
+from eddy.pool.replanning import Replans, ReplanSettings, moves_that_pay
 from eddy.pool.table import PoolJobs
 
 GATHER_S = 0.05
@@ -41,16 +43,25 @@ class Lead:
         name: Of this head.
         policy: A name of `policy.place.METHODS`.
         egress_bps: What the pool's store may send in all.
+        replan: When it plans again what boards have.
 
     Attributes:
         decisions: How often it has decided.
         deciding_s: Wall seconds that took in all.
     """
 
-    def __init__(self, link: Link, name: str, policy: str = "prompt", egress_bps: float = LINK_BPS) -> None:
+    def __init__(
+        self,
+        link: Link,
+        name: str,
+        policy: str = "prompt",
+        egress_bps: float = LINK_BPS,
+        replan: ReplanSettings = ReplanSettings(),  # noqa: B008
+    ) -> None:
         self._link, self._table, self._blobs = link, PoolJobs(link), PoolBlobs(link)
         self.lease, self.mirror = LeaderLease(link, name), Mirror(link, name)
         self.policy, self._egress_bps = policy, egress_bps
+        self.replans = Replans(replan)
         self._sizes: dict[tuple[str, str], int] = {}
         self._told: dict[tuple[int, int], float] = {}
         self._led_s = float("inf")
@@ -88,7 +99,10 @@ class Lead:
         if not (self.lease.held and self._link.connected):
             return
         try:
-            await self._take_back()
+            if asyncio.get_running_loop().time() - self._led_s >= LEASE_S:
+                # Before, a head that has just begun gives every board a lease's time to be heard.
+                await self._take_back()
+                await self._replan()
             await self._end()
             await self._place()
             await self._tell_again()
@@ -101,12 +115,25 @@ class Lead:
             _log.exception("placing failed")
 
     async def _take_back(self) -> None:
-        """From boards whose lease is over; a head that has just begun gives every board a lease's time to be heard."""
-        if asyncio.get_running_loop().time() - self._led_s < LEASE_S:
-            return
+        """From boards whose lease is over."""
         for job in [*self.mirror.jobs.values()]:
             if job.board and not self.mirror.alive(job.board):
                 await self._changed(job, lambda it: it.taken_back("its lease ended", self._table.now()))
+
+    async def _replan(self) -> None:
+        """Take jobs from boards where others would now end them sooner; they are placed in this same turn."""
+        mirror, replans = self.mirror, self.replans
+        if not (cause := replans.cause(mirror.present, mirror.jobs.values(), mirror.estimates)):
+            return
+        await self._measure([job for job in mirror.jobs.values() if job.board])
+        moves = await asyncio.to_thread(
+            moves_that_pay, await self.view(), self._table.now(), replans.settings.interval_s
+        )
+        for move in moves:
+            back = move.taken_back(cause)
+            how: Callable[[PoolJob], PoolJob] = partial(back.applied, at_unix_s=self._table.now())
+            replans.moved += await self._changed(move.job, how) is not None
+        replans.done()
 
     async def _end(self) -> None:
         """Jobs that are too late, or that come after one that failed."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from eddy.pool.estimates import Estimates
 from eddy.pool.placing import LINK_BPS, PoolView, left_s
-from eddy.pool.records import RUNNING, PoolBoard, PoolJob
+from eddy.pool.records import RUNNING, Fenced, PoolBoard, PoolJob
 
 PAYS = 0.8
 """A running job is taken only where it would take less than this part of its time elsewhere, with sending."""
@@ -20,6 +20,16 @@ class TakenBack:
 
     job: PoolJob
     because: str
+
+    def applied(self, now: PoolJob, at_unix_s: float) -> PoolJob:
+        """The job's record, taken back.
+
+        Raises:
+            Fenced: It is not as it was when this was decided.
+        """
+        if (now.token, now.state) != (self.job.token, self.job.state):
+            raise Fenced(f"Job {now.id} has gone on meanwhile.", job=now.id)
+        return now.taken_back(self.because, at_unix_s)
 
 
 def to_move(view: PoolView, running: bool) -> list[TakenBack]:

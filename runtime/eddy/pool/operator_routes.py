@@ -21,7 +21,7 @@ from eddy.pool.admission import NAME
 from eddy.pool.boards import change_board
 from eddy.pool.head_parts import HeadParts, Operator, Parts
 from eddy.pool.moving import to_move
-from eddy.pool.records import Fenced, PoolBoard, PoolJob
+from eddy.pool.records import Fenced, PoolBoard
 from eddy.pool.shown import quota_shown
 from eddy.pool.tenants import NAMES, PoolTenant
 
@@ -144,16 +144,10 @@ async def rebalance(parts: Parts, operator: Operator, body: Rebalancing) -> Any:
     leads. What they have committed stays."""
     taken = []
     for each in to_move(await parts.lead.view(), body.running):
-        job, because = each.job, each.because
-
-        def back(now: PoolJob, seen: PoolJob = job, why: str = because) -> PoolJob:
-            if (now.token, now.state) != (seen.token, seen.state):
-                raise Fenced("It has gone on meanwhile.")
-            return now.taken_back(why, time.time())
-
+        job = each.job
         with contextlib.suppress(Fenced):
-            await parts.table.change(job.id, back)
-            taken.append({"job": parts.numbers.job.told(job.id), "from": job.board, "because": because})
+            await parts.table.change(job.id, lambda now, each=each: each.applied(now, time.time()))  # type: ignore[misc]
+            taken.append({"job": parts.numbers.job.told(job.id), "from": job.board, "because": each.because})
     return {"taken": taken}
 
 

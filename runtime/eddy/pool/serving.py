@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from eddy.pool.lead import Lead
 from eddy.pool.link import Link, opened, steadily
 from eddy.pool.naming import identity, numbers_of
 from eddy.pool.placing import LINK_BPS
+from eddy.pool.replanning import ReplanSettings
 from eddy.pool.tenants import OPERATOR, PoolTenant, PoolTenants
 
 LOOK_S, LOOKS = 1.0, 3
@@ -44,6 +45,7 @@ class HeadSettings:
         host: Address to listen on.
         port: TCP port; 0 for a free one.
         replicas: Servers that keep each bucket, where this head makes it.
+        replan: When it plans again what boards have.
     """
 
     pool: str
@@ -55,6 +57,7 @@ class HeadSettings:
     host: str = "127.0.0.1"
     port: int = 8000
     replicas: int = 1
+    replan: ReplanSettings = field(default_factory=ReplanSettings)
 
 
 def configuration(app: Any, limits: ConnectionLimits) -> uvicorn.Config:
@@ -113,7 +116,7 @@ class Head:
             # A server may end between any two calls; a head that gave up for that would have to start again.
             numbers = await steadily(lambda: numbers_of(link))
             catalogue = load_catalogue(it.bitstreams)
-            lead = Lead(link, it.name, it.policy, it.egress_bps)
+            lead = Lead(link, it.name, it.policy, it.egress_bps, it.replan)
 
             async def begun() -> None:
                 ready()
