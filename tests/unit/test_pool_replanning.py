@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import replace
+from unittest.mock import MagicMock
 
 import pytest
 from eddy.core.errors import Conflict
 from eddy.policy.place import METHODS
 from eddy.pool.estimates import REMEMBERED, Estimates, ItemTimes
+from eddy.pool.lead import Lead
+from eddy.pool.lease import LeaderLease
+from eddy.pool.mirror import Mirror
 from eddy.pool.moving import PAYS
-from eddy.pool.placing import AHEAD, PoolView, decide, left_s
+from eddy.pool.placing import AHEAD, PoolView, left_s
 from eddy.pool.records import Fenced, JobPart, PoolBoard, PoolJob
-from eddy.pool.replanning import GAIN_S, Replans, ReplanSettings, moves_that_pay
+from eddy.pool.replanning import GAIN_S, Replans, ReplanSettings, moves_that_pay, placed_again
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +55,22 @@ def test_what_waits_moves_to_a_board_that_has_joined_and_what_runs_stays() -> No
     assert moved(view(on_x, [board("x"), board("y")])) == [(2, "y")]
     assert moved(view(on_x, [board("x"), board("y", drained="mending")])) == []
     assert moved(view(on_x, [board("x"), board("y")], (job(3),))) == [], "3 takes the place, and 2 ends no sooner"
+
+
+def test_a_work_that_no_board_runs_takes_no_place() -> None:
+    on_x = [job(1, "x", "running"), job(2, "x")]
+    assert moved(view(on_x, [board("x"), board("y")], tuple(job(i, work="c") for i in range(3, 9)))) == [(2, "y")]
+
+
+def test_a_board_gets_no_more_than_it_has_room_for() -> None:
+    on = [each for i in range(4) for each in (job(2 * i + 1, f"x{i}", "running"), job(2 * i + 2, f"x{i}"))]
+    boards = [board(f"x{i}") for i in range(4)]
+    assert moved(view(on, [*boards, board("f", "fast")], slow=1.0, fast=0.1)) == [(8, "f"), (6, "f")]
+
+
+def test_of_a_queue_the_last_moves() -> None:
+    on_x = [job(1, "x", "running"), job(2, "x"), job(3, "x")]
+    assert moved(view(on_x, [board("x"), board("y")])) == [(3, "y")]
 
 
 def test_what_runs_moves_to_a_faster_board_after_the_cost_of_it() -> None:
@@ -246,11 +268,56 @@ def test_nothing_moves_between_equal_boards(boards: int, width: int, jobs: int, 
     assert moved(view(on, [board(f"b{i}", width=width) for i in range(boards)], slow=item_s)) == []
 
 
-@given(pools())
-def test_no_job_that_is_moved_comes_back_to_the_board_it_was_taken_from(it: PoolView) -> None:
-    """The head's policy places what was taken back, with what waits."""
-    found = {move.job.id: move for move in moves_that_pay(it, NOW, INTERVAL_S)}
-    back = [move.taken_back("").applied(move.job, NOW) for move in found.values()]
-    stay = [each for each in it.given if each.id not in found]
-    gives = decide(replace(it, given=stay, waiting=[*it.waiting, *back]), METHODS["prompt"])
-    assert [give for give in gives if give.job in found and give.board == found[give.job].job.board] == []
+@pytest.mark.parametrize("policy", ["prompt", "default", "ljf"])
+@given(it=pools())
+def test_what_is_moved_goes_where_it_was_to_go_whatever_the_policy(policy: str, it: PoolView) -> None:
+    moves = moves_that_pay(it, NOW, INTERVAL_S)
+    gives = placed_again(it, moves, METHODS[policy])
+    assert sorted((give.job, give.board) for give in gives) == sorted((move.job.id, move.board) for move in moves)
+    boards = len({give.board for give in gives})
+    assert all(give.bps <= it.egress_bps / boards * (1 + 1e-9) for give in gives)
+    assert all(give.why["policy"] and give.why["kinds"] for give in gives)
+
+
+class Records:
+    """Records of jobs in memory, changed as the pool's are."""
+
+    def __init__(self, jobs: list[PoolJob]) -> None:
+        self.jobs = {each.id: each for each in jobs}
+
+    def now(self) -> float:
+        return NOW
+
+    async def change(self, number: int, how: Callable[[PoolJob], PoolJob]) -> PoolJob:
+        self.jobs[number] = how(self.jobs[number])
+        return self.jobs[number]
+
+
+def test_the_head_moves_what_is_as_it_was_decided_on_and_tells_the_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that wait on full boards, one begins while it is decided; that one stays."""
+    jobs = [job(1, "x", "running"), job(2, "x"), job(3, "z", "running"), job(4, "z")]
+    records, told = Records(jobs), []
+    lead = Lead(MagicMock(), "head", replan=ReplanSettings(2.0, INTERVAL_S))
+
+    async def tell(placed: PoolJob) -> None:
+        told.append((placed.id, placed.board, placed.token))
+
+    async def measure(_: object) -> None:
+        records.jobs[4] = records.jobs[4].taken_up(1, NOW)
+
+    for name, what in (("_table", records), ("_tell", tell), ("_measure", measure)):
+        monkeypatch.setattr(lead, name, what)
+    monkeypatch.setattr(LeaderLease, "held", True)
+    monkeypatch.setattr(Mirror, "alive", lambda mirror, name: name in mirror.boards)
+    lead.mirror.jobs = {each.id: each for each in jobs}
+    lead.mirror.boards = {name: board(name, width=1) for name in "xz"} | {"y": board("y", width=2)}
+    lead.mirror.estimates = times(slow=1.0)
+    asyncio.run(lead._replan())
+    after = dict(records.jobs)
+    assert {number: each.board for number, each in after.items()} == {1: "x", 2: "y", 3: "z", 4: "z"}
+    assert (after[2].state, after[2].token) == ("placed", 3)
+    assert after[2].moves[-1]["because"] == "another head leads; y would end it 10 s sooner"
+    assert told == [(2, "y", 3)]
+    assert (lead.replans.made, lead.replans.moved) == (1, 1)
+    asyncio.run(lead._replan())
+    assert (after, lead.replans.made) == (records.jobs, 1), "there is no cause any more"

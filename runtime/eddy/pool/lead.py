@@ -24,7 +24,7 @@ from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
 from eddy.pool.mirror import Mirror
 from eddy.pool.placing import LINK_BPS, Give, PoolView, decide
 from eddy.pool.records import PLACED, Fenced, PoolJob
-from eddy.pool.replanning import Replans, ReplanSettings, moves_that_pay
+from eddy.pool.replanning import Replans, ReplanSettings, moves_that_pay, placed_again
 from eddy.pool.table import PoolJobs
 
 GATHER_S = 0.05
@@ -121,18 +121,20 @@ class Lead:
                 await self._changed(job, lambda it: it.taken_back("its lease ended", self._table.now()))
 
     async def _replan(self) -> None:
-        """Take jobs from boards where others would now end them sooner; they are placed in this same turn."""
+        """Move jobs from boards to others that would now end them sooner."""
         mirror, replans = self.mirror, self.replans
         if not (cause := replans.cause(mirror.present, mirror.jobs.values(), mirror.estimates)):
             return
         await self._measure([job for job in mirror.jobs.values() if job.board])
-        moves = await asyncio.to_thread(
-            moves_that_pay, await self.view(), self._table.now(), replans.settings.interval_s
-        )
+        view, now_s, interval_s = await self.view(), self._table.now(), replans.settings.interval_s
+        moves = await asyncio.to_thread(moves_that_pay, view, now_s, interval_s)
+        gives = await asyncio.to_thread(placed_again, view, moves, METHODS[self.policy])
+        gives_by_job = {give.job: give for give in gives}
         for move in moves:
-            back = move.taken_back(cause)
-            how: Callable[[PoolJob], PoolJob] = partial(back.applied, at_unix_s=self._table.now())
-            replans.moved += await self._changed(move.job, how) is not None
+            how: Callable[[PoolJob], PoolJob] = partial(move.taken_back(cause).applied, at_unix_s=self._table.now())
+            if (taken := await self._changed(move.job, how)) is not None:
+                replans.moved += 1
+                await self._give(taken, gives_by_job[move.job.id])
         replans.done()
 
     async def _end(self) -> None:

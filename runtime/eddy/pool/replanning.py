@@ -11,12 +11,12 @@ import heapq
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eddy.pool.estimates import Estimates
 from eddy.pool.forecast import time_left
 from eddy.pool.moving import PAYS, TakenBack
-from eddy.pool.placing import AHEAD, LINK_BPS, PoolView, by_weight, left_s
+from eddy.pool.placing import AHEAD, LINK_BPS, Give, Method, PoolView, by_weight, decide, left_s
 from eddy.pool.records import RUNNING, PoolBoard, PoolJob
 
 GAIN_S = 0.5
@@ -160,6 +160,26 @@ def moves_that_pay(view: PoolView, now_unix_s: float, interval_s: float) -> list
         if place.end_s <= PAYS * here_s and here_s - place.end_s > GAIN_S:
             places.take(place)
             found.append(PayingMove(job, place.board, here_s, place.end_s))
+    return found
+
+
+def placed_again(view: PoolView, moves: Sequence[PayingMove], method: Method) -> list[Give]:
+    """Each job that is moved, given to the board that was found for it: what a policy says of the jobs that go to one
+    board. They share what the pool's store sends equally by board."""
+    taken = {move.job.id for move in moves}
+    boards = {board.name: board for board in view.boards}
+    to: dict[str, list[PoolJob]] = {}
+    for move in moves:
+        to.setdefault(move.board, []).append(move.job)
+    has: dict[str, list[PoolJob]] = {}
+    for job in view.given:
+        if job.board in to and job.id not in taken:
+            has.setdefault(job.board, []).append(job)
+    found = []
+    for name, jobs in to.items():
+        egress_bps = view.egress_bps / len(to)
+        alone = replace(view, waiting=jobs, given=has.get(name, []), boards=[boards[name]], egress_bps=egress_bps)
+        found += decide(alone, method)
     return found
 
 
