@@ -19,7 +19,7 @@ from eddy.pool.moving import PAYS
 from eddy.pool.placing import AHEAD, PoolView, left_s
 from eddy.pool.records import Fenced, JobPart, PoolBoard, PoolJob
 from eddy.pool.replanning import GAIN_S, Replans, ReplanSettings, moves_that_pay, placed_again
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 NOW, INTERVAL_S = 1000.0, 10.0
@@ -225,6 +225,7 @@ def pools(draw: st.DrawFn) -> PoolView:
     return PoolView(waiting, on_boards, boards, Estimates(known), sizes, {})
 
 
+@settings(deadline=None)
 @given(pools())
 def test_no_move_without_gain_and_none_to_where_a_job_may_not_go(it: PoolView) -> None:
     boards = {each.name: each for each in it.boards}
@@ -245,6 +246,7 @@ def test_no_move_without_gain_and_none_to_where_a_job_may_not_go(it: PoolView) -
         assert has + gets[to.name] <= to.width + AHEAD
 
 
+@settings(deadline=None)
 @given(pools())
 def test_what_was_moved_is_not_moved_again_within_the_interval(it: PoolView) -> None:
     """Each job goes where it was to go; the pool is looked at again, with all that was learned the same."""
@@ -258,6 +260,7 @@ def test_what_was_moved_is_not_moved_again_within_the_interval(it: PoolView) -> 
     assert not {move.job.id for move in again} & found.keys()
 
 
+@settings(deadline=None)
 @given(st.integers(2, 5), st.integers(1, 3), st.integers(1, 4), st.integers(1, 30), st.floats(0.01, 10.0))
 def test_nothing_moves_between_equal_boards(boards: int, width: int, jobs: int, batch: int, item_s: float) -> None:
     on = [
@@ -269,6 +272,7 @@ def test_nothing_moves_between_equal_boards(boards: int, width: int, jobs: int, 
 
 
 @pytest.mark.parametrize("policy", ["prompt", "default", "ljf"])
+@settings(deadline=None)
 @given(it=pools())
 def test_what_is_moved_goes_where_it_was_to_go_whatever_the_policy(policy: str, it: PoolView) -> None:
     moves = moves_that_pay(it, NOW, INTERVAL_S)
