@@ -90,7 +90,7 @@ class SharedClusters:
                     self.state.out.commands.append(StopItem(index, each.name))
 
     def ended(self, message: SliceEnded) -> Job | None:
-        """A slice ended: charge it, and see to its job; answers the job whose last slice it was, if it ended well."""
+        """Charge a slice that ended, and update its job; returns the job if that was its last and all went well."""
         account = self.loop.accounts.get(message.slot)
         if account is None or message.core >= len(account.cores):
             return None

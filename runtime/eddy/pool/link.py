@@ -209,9 +209,9 @@ async def _steadily_made(client: Nats, replicas: int, patience_s: float) -> Link
 
 
 async def _made(client: Nats, replicas: int) -> Link:
-    """What there is of the pool, and what is not is made.
+    """Open the buckets and streams of the pool; create those that do not exist.
 
-    All at once: each may have lost its leader with the same server, and then they wait for new ones at the same time.
+    All at once: each may have lost its leader with the same server, and then they wait for new ones together.
     """
     js = client.jetstream(timeout=5.0)
 

@@ -22,11 +22,11 @@ READS = 1
 
 
 class SlotAllocation:
-    """One decision in the making.
+    """Computes one decision of `eddy`: which tasks get which slots.
 
     Args:
         constants: What is weighed with what.
-        view: The world.
+        view: Jobs, slots and time.
         memory: From the last call.
     """
 
