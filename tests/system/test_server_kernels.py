@@ -93,7 +93,7 @@ def test_it_feels_like_arrays_and_launches_overlap(ada: Client) -> None:
 
 def test_a_log_cannot_steer_a_terminal() -> None:
     assert shown("plain\ttext \u00e4\r\n") == "plain\ttext \u00e4\r\n"
-    assert shown("real\reddy: forged\r\n") == "real\\x0deddy: forged\r\n"
+    assert shown("real\reddy: forged\r\n") == "real\\reddy: forged\r\n"
     assert shown("\x1b]0;title\x07\x9b2J\x08") == "\\x1b]0;title\\x07\\x9b2J\\x08"
 
 
