@@ -410,9 +410,10 @@ def test_what_waits_on_a_board_moves_by_itself_when_another_joins(pool: Pool) ->
     assert {part["board"] for part in parts(ada, waits)} == {"b2"}
     (move,) = ada.transport.json("GET", f"/v1/pool/jobs/{waits.id}/explain")["moves"]
     assert (move["from"], move["done"]) == ("b1", 0)
-    assert re.fullmatch(r"b2 joined; b2 would end it \d\S* s sooner", move["because"])
+    # A head that has begun to lead plans once, too: on a slow machine that may find the second board first.
+    assert re.fullmatch(r"(b2 joined|another head leads); b2 would end it \d\S* s sooner", move["because"])
     told = CliRunner().invoke(app, ["pool", "explain", str(waits.id), "--url", head.url, "--key", pool.keys["ada"]])
-    assert "taken from b1 with 0 items committed: b2 joined; b2 would end it" in told.output
+    assert f"taken from b1 with 0 items committed: {move['because']}" in told.output
     answer = httpx.get(f"{head.url}/metrics", headers={"Authorization": f"Bearer {pool.key}"})
     assert "eddy_pool_replanned_total 1.0" in answer.text
 

@@ -175,7 +175,7 @@ def test_a_proof_is_made_by_the_hardware_alone(harness: Harness) -> None:
 
 
 OPENS = {
-    "set_windows": {"handover.py", "swap.py", "overlay.py"},
+    "set_windows": {"handover.py", "swap.py", "control_bank.py"},
     "admit": {"handover.py"},
     "resume_memory": {"handover.py"},
     "open_memory": {"swap.py"},
@@ -189,7 +189,7 @@ OPENS = {
 
 def test_memory_is_opened_and_taken_back_in_one_place() -> None:
     found: dict[str, set[str]] = {name: set() for name in OPENS}
-    for path in BOARD.glob("*.py"):
+    for path in BOARD.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
