@@ -25,7 +25,7 @@ from eddy.store import Store
 from eddy_sim import bitstreams, build
 from eddy_sim.device import SimClock, SimDevice
 from eddy_sim.modcheck.scrubbing import check_scrubbing
-from eddy_sim.products import ROOT
+from eddy_sim.products import ROOT, build_folder
 from system.live_rig import run_out
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("simulated board")]
@@ -91,9 +91,11 @@ def tenants(hoarder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clai
     monkeypatch.setattr(build, "manifest_path", lambda module: hoarder)
     profile, manifest = load_profile("tiny"), load_module_manifest(hoarder)
     found = manifest if claims else load_module_manifest(_without_record(hoarder, tmp_path))
+    built = build_folder()
+    built.mkdir(parents=True, exist_ok=True)
     monkeypatch.setenv("EDDY_BUILD_DIR", str(tmp_path / "build"))
     (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "sim").symlink_to(ROOT / "build" / "sim")
+    (tmp_path / "build" / "sim").symlink_to(built)
     files = bitstreams.list_or_build(profile, found=[found])
     device = SimDevice(profile)
     board = open_device(files.overlay, device, SimClock(device), profile, files.overlay.parent, OPEN)

@@ -1,3 +1,5 @@
+ps8_ports.svh
+slot_clock_ports.svh
 PS8.sv
 BUFG_PS.sv
 ICAPE3.sv

@@ -3,28 +3,7 @@
 /// The clock of a slot (PG065, AXI4-Lite, one output): its registers. The clock itself, and when it is locked, comes of
 /// the bench, which sees `changes` count and works out the rate from `feedback` and `divide`.
 module slot_clock (
-  input  wire s_axi_aclk,
-  input  wire s_axi_aresetn,
-  input  wire [10:0] s_axi_awaddr,
-  input  wire s_axi_awvalid,
-  output wire s_axi_awready,
-  input  wire [31:0] s_axi_wdata,
-  input  wire [3:0] s_axi_wstrb,
-  input  wire s_axi_wvalid,
-  output wire s_axi_wready,
-  output wire [1:0] s_axi_bresp,
-  output wire s_axi_bvalid,
-  input  wire s_axi_bready,
-  input  wire [10:0] s_axi_araddr,
-  input  wire s_axi_arvalid,
-  output wire s_axi_arready,
-  output wire [31:0] s_axi_rdata,
-  output wire [1:0] s_axi_rresp,
-  output wire s_axi_rvalid,
-  input  wire s_axi_rready,
-  input  wire clk_in1,
-  output wire clk_out1,
-  output wire locked
+`include "slot_clock_ports.svh"
 );
 
   logic clk, is_locked;
