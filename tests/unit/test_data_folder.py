@@ -31,8 +31,8 @@ from eddy.core.errors import (
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
 from eddy.files import Hold, write_private
-from eddy.gpu.compiler import Compiler
 from eddy.gpu.program import Program
+from eddy.gpu.program_cache import ProgramCache
 from eddy.packages.catalogue import load_catalogue
 from eddy.presence import announced, operator_key
 from eddy.store import Store
@@ -459,5 +459,5 @@ def test_a_kernel_cache_that_cannot_be_written_keeps_no_kernel_from_running(
 ) -> None:
     (tmp_path / "file").write_text("")
     program = Program("0" * 64, b"", True, {}, 0, False, "")
-    Compiler(tmp_path / "file" / "cache")._keep(program, tmp_path / "file" / "cache" / "p.json")
+    ProgramCache(tmp_path / "file" / "cache").keep(program, "")
     assert "is not kept" in caplog.messages[-1]

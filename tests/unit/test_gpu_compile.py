@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from eddy.core.errors import CompilationFailed, InvalidRequest, NotFound, QuotaE
 from eddy.gpu.compiler import MAX_SOURCE_BYTES, Compiler
 from eddy.gpu.layout import BLOCK, CONTEXT, REGION_BASE, c_header, rows_bytes, stack_stride
 from eddy.gpu.program import Program, segments
+from eddy.gpu.program_cache import ProgramCache
 from unit.gpu_kit import CACHE, compiled, compiler
 
 SAXPY = """
@@ -148,22 +150,22 @@ def test_a_damaged_cache_entry_is_compiled_anew(tmp_path: Path) -> None:
 
 def test_the_cache_forgets_what_was_not_used_for_longest(tmp_path: Path) -> None:
     program = compiled(SAXPY)
-    bounded = Compiler(tmp_path, cache_bytes=5 * len(program.to_json()) // 2)
+    bounded = ProgramCache(tmp_path, 5 * len(program.to_json()) // 2)
     for age, name in ((3, "a"), (1, "b"), (2, "c")):
-        bounded._keep(program, tmp_path / f"{name}.json")
+        bounded.keep(replace(program, digest=name), "")
         os.utime(tmp_path / f"{name}.json", (1000 - age, 1000 - age))
-    bounded._keep(program, tmp_path / "d.json")
+    bounded.keep(replace(program, digest="d"), "")
     assert {file.stem for file in tmp_path.glob("*.json")} == {"b", "d"}
 
 
 def test_what_is_no_file_in_the_cache_keeps_nobody_waiting_and_is_left_alone(tmp_path: Path) -> None:
     program = compiled(SAXPY)
-    bounded = Compiler(tmp_path, cache_bytes=1)
+    bounded = ProgramCache(tmp_path, 1)
     (tmp_path / "folder.json").mkdir()
     os.mkfifo(tmp_path / "pipe.json")
-    assert [bounded._kept(tmp_path / f"{name}.json") for name in ("folder", "pipe")] == [None, None]
+    assert [bounded.find(name, "") for name in ("folder", "pipe")] == [None, None]
     for name in ("folder", "mine"):
-        bounded._keep(program, tmp_path / f"{name}.json")
+        bounded.keep(replace(program, digest=name), "")
     assert {file.stem for file in tmp_path.glob("*.json")} == {"folder", "pipe"}
 
 

@@ -11,7 +11,6 @@ import logging
 import os
 import re
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Mapping
@@ -19,8 +18,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from eddy.core.errors import CompilationFailed, QuotaExceeded, StorageFailed
-from eddy.files import os_errors, write_private
+from eddy.core.errors import CompilationFailed, QuotaExceeded
+from eddy.files import os_errors
 from eddy.gpu import library, sandbox, toolchain
 from eddy.gpu.confine import NOBODY
 from eddy.gpu.fibers import switch_code, switch_words, ways_of_keeping, with_barriers
@@ -29,13 +28,13 @@ from eddy.gpu.placing import placed
 from eddy.gpu.prelude import complete
 from eddy.gpu.printed import fitted
 from eddy.gpu.program import Program, local_bytes, symbols
+from eddy.gpu.program_cache import CACHE_BYTES, ProgramCache
 from eddy.gpu.sandbox import Limits, ProcessEnd
 from eddy.gpu.signature import read_kernels, stubs, without_saves
 from eddy.gpu.stack_bound import with_stacks
 
 _log = logging.getLogger(__name__)
 MAX_SOURCE_BYTES = 1 << 20
-CACHE_BYTES = 256 << 20
 _LINKING = "eddy-link-"
 _STALE_S = 3600.0
 """Wall seconds after which a folder of this name is nobody's."""
@@ -63,7 +62,7 @@ class Compiler:
     def __init__(self, cache: Path | None = None, limits: Limits | None = None, cache_bytes: int = CACHE_BYTES) -> None:
         self.cache = cache or library.default_cache()
         self.limits = limits or Limits()
-        self._cache_bytes = cache_bytes
+        self._programs = ProgramCache(self.cache, cache_bytes)
         _sweep()
 
     def compile(
@@ -106,12 +105,11 @@ class Compiler:
         """A program, compiled where it is not in the cache."""
         made_by = library.digest(fpu)
         digest = hashlib.sha256(made_by.encode() + text).hexdigest()
-        file = self.cache / f"{_kept_as(digest, owner)}.json"
-        kept = self._kept(file)
+        kept = self._programs.find(digest, owner)
         if kept is None or kept.made_by != made_by:
             with os_errors(self.cache):
                 kept = self._compile(text, fpu, digest, doubles)
-            self._keep(kept, file)
+            self._programs.keep(kept, owner)
         return kept
 
     def _compile(self, text: bytes, fpu: bool, digest: str, doubles: bool) -> Program:
@@ -202,43 +200,6 @@ class Compiler:
             # A compiler that broke down says more about this machine than about the kernel.
             message, entries = "kernel.cl: error: the compiler broke down on this source", []
         raise CompilationFailed(message, diagnostics=entries)
-
-    def _kept(self, file: Path) -> Program | None:
-        try:
-            if not stat.S_ISREG(file.lstat().st_mode):  # a named pipe would keep us waiting
-                return None
-            os.utime(file)
-            return Program.from_json(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def _keep(self, program: Program, file: Path) -> None:
-        """Put a program into the cache; where that cannot be done it is compiled again next time."""
-        try:
-            write_private(file, program.to_json().encode())
-        except StorageFailed as error:
-            _log.warning("a compiled kernel is not kept: %s", error.message)
-            return
-        self._make_room()
-
-    def _make_room(self) -> None:
-        """Remove the programs not used for longest, as far as there are too many bytes of them."""
-        found = []
-        for file in self.cache.glob("*.json"):
-            with suppress(OSError):
-                status = file.lstat()
-                if stat.S_ISREG(status.st_mode):  # a folder is not ours to remove
-                    found.append((status.st_mtime_ns, status.st_size, file))
-        room = self._cache_bytes
-        for _, size, file in sorted(found, reverse=True):
-            room -= size
-            if room < 0:
-                file.unlink(missing_ok=True)
-
-
-def _kept_as(digest: str, owner: str) -> str:
-    """What a program is kept as: each owner's under a name of its own."""
-    return hashlib.sha256(f"{owner}\n{digest}".encode()).hexdigest() if owner else digest
 
 
 def _lives(folder: Path) -> bool:

@@ -92,22 +92,11 @@ class SharedClusters:
     def ended(self, message: SliceEnded) -> Job | None:
         """Charge a slice that ended, and update its job; returns the job if that was its last and all went well."""
         account = self.loop.accounts.get(message.slot)
-        if account is None or message.core >= len(account.cores):
-            return None
-        found = account.cores[message.core]
-        if found is None or found.job != message.job:
+        found = account.cores[message.core] if account is not None and message.core < len(account.cores) else None
+        if account is None or found is None or found.job != message.job:
             return None
         took_s = max(message.at_s - message.started_s, 0.0)
-        beside = account.beside(message.core, took_s)
-        account.end(message.core, took_s, self.queues.wants(message.slot), self.loop.weights)
-        slot = self.state.slots[message.slot]
-        slot.meter.end(message.core, message.at_s)
-        good = message.cause is Cause.NONE
-        if not account.running:
-            slot.enter(Phase.FREE, message.at_s)
-            if not good:
-                # Alone in its slot, what ends badly leaves it closed.
-                self.loads.unload(slot)
+        beside = self._free(account, message, took_s)
         job = self.state.jobs.get(message.job)
         progress = self.queues.progress.get(message.job)
         if job is None or progress is None:
@@ -116,7 +105,7 @@ class SharedClusters:
         progress.rests_s = message.at_s
         job.core_seconds += took_s
         job.paid += took_s * self.loop.price(message.slot)
-        if good:
+        if message.cause is Cause.NONE:
             alone = found.alone and not self._others_run()
             measured = SliceMeasured(
                 *(message.slot, progress.module, found.count, took_s, beside, message.counters), alone=alone
@@ -125,26 +114,47 @@ class SharedClusters:
         if progress.trial:
             progress.tried_s += took_s
             self.trials.ended(found.tenant, took_s)
+        return self._goes_on(job, progress, found, message)
+
+    def _free(self, account: CoreAccount, message: SliceEnded, took_s: float) -> float:
+        """A slice's core is free; how many cores its tenant had on the cluster meanwhile, on average."""
+        beside = account.beside(message.core, took_s)
+        account.end(message.core, took_s, self.queues.wants(message.slot), self.loop.weights)
+        slot = self.state.slots[message.slot]
+        slot.meter.end(message.core, message.at_s)
+        if not account.running:
+            slot.enter(Phase.FREE, message.at_s)
+            if message.cause is not Cause.NONE:
+                # Alone in its slot, what ends badly leaves it closed.
+                self.loads.unload(slot)
+        return beside
+
+    def _goes_on(self, job: Job, progress: Progress, ended: Slice, message: SliceEnded) -> Job | None:
+        """What becomes of a kernel after a slice; the job where that was the last and all went well."""
         if job.ending is not None:
             if not progress.running:
                 self.binding.let_go(job)
                 self.state.settle(job, message.at_s)
             return None
-        if not good:
-            self._went_wrong(job, progress, found, message)
+        if message.cause is not Cause.NONE:
+            self._went_wrong(job, progress, ended, message)
         elif progress.again and not progress.running:
             self.binding.begin_again(job)
         elif progress.done == progress.variant.groups:
             self.binding.let_go(job)
             return job
-        elif progress.trial and not self.trials.says_enough(took_s, progress.tried_s):
-            self.queues.has_more(progress.slot, job)
         elif progress.trial:
-            self.state.note(
-                job, message.at_s, JobEventKind.RECOVERED, detail="measured on this cluster: it begins again"
-            )
-            self.binding.unbind(job)
+            self._tried(job, progress, message)
         return None
+
+    def _tried(self, job: Job, progress: Progress, message: SliceEnded) -> None:
+        """A kernel on trial goes on with it, or begins again elsewhere once enough is known."""
+        took_s = max(message.at_s - message.started_s, 0.0)
+        if not self.trials.says_enough(took_s, progress.tried_s):
+            self.queues.has_more(progress.slot, job)
+            return
+        self.state.note(job, message.at_s, JobEventKind.RECOVERED, detail="measured on this cluster: it begins again")
+        self.binding.unbind(job)
 
     def _count(self, job: Job, progress: Progress, ended: Slice, measured: SliceMeasured, cores: int) -> None:
         progress.done += ended.count
