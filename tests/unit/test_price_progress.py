@@ -186,6 +186,31 @@ def test_levels_are_level_and_use_what_helps(tenants: list[tuple[float, float, f
         assert all(at >= c.by_cores[-1] - 1e-9 for c, at in zip(curves, reached, strict=True)), "idle and useful"
 
 
+BENT = st.lists(st.floats(0, 0.3), min_size=CORES, max_size=CORES).map(
+    lambda rises: ProgressCurve(0.5, (0.0, *(min(reached, 1.0) for reached in itertools.accumulate(rises))))
+)
+
+
+@given(st.lists(st.tuples(BENT, st.sampled_from([0.3, 1.0, 1.0, 2.0])), min_size=1, max_size=6), st.floats(0, 1))
+def test_levels_are_those_that_halving_comes_to(tenants: list[tuple[ProgressCurve, float]], part: float) -> None:
+    """The highest level, by weight, that needs no more cores than there are; curves may be flat for a while."""
+    curves, weights = [curve for curve, _ in tenants], [weight for _, weight in tenants]
+    least = [part * CORES * weight / sum(weights) for weight in weights]
+
+    def asked(level: float) -> list[float]:
+        each = zip(curves, weights, least, strict=True)
+        return [max(cores_for(curve, level * weight), floor) for curve, weight, floor in each]
+
+    low, high = 0.0, max(curve.by_cores[-1] / weight for curve, weight in zip(curves, weights, strict=True)) + 1e-6
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(asked(middle)) <= CORES else (low, middle)
+    shares, wanted = levelled(curves, weights, least, CORES), asked(low)
+    for curve, weight, share, want in zip(curves, weights, shares, wanted, strict=True):
+        assert curve.at(float(share)) / weight == pytest.approx(curve.at(want) / weight, abs=1e-7)
+    assert shares.sum() <= CORES + 1e-9
+
+
 def test_cores_for_a_progress_is_the_curve_read_backwards() -> None:
     curve = ProgressCurve(0.4, (0.0, 0.2, 0.6, 0.8, 0.8))
     for progress in (0.0, 0.1, 0.2, 0.5, 0.7, 0.8):
@@ -201,6 +226,32 @@ def test_whole_cores_fit_and_leave_nobody_out(shares: list[float]) -> None:
     assert given_cores.sum() <= CORES
     assert (given_cores >= 1).all()
     assert (given_cores == np.round(given_cores)).all()
+
+
+def dealt(curves: Sequence[ProgressCurve | None], has: list[float], start: list[float], step: float) -> list[float]:
+    """Piece by piece to whom it brings most, then to whom most is lacking; everything asked again for every piece."""
+
+    def brings(row: int, piece: float) -> tuple[float, float]:
+        curve = curves[row]
+        more = 0.0 if curve is None else curve.at(has[row] + piece) - curve.at(has[row])
+        return more, (start[row] - has[row]) / start[row]
+
+    while (left := CORES - sum(has)) > 1e-9:
+        piece = min(step, left)
+        has[max(range(1, len(has)), key=lambda row: brings(row, piece))] += piece
+    return has
+
+
+@given(st.lists(st.one_of(BENT, st.none()), min_size=1, max_size=5), st.booleans(), st.floats(0.05, 0.95))
+def test_the_rest_goes_where_each_piece_brings_most(
+    others: list[ProgressCurve | None], whole: bool, target: float
+) -> None:
+    """Beside one tenant with a promise, of whom nothing was counted: it keeps what it is entitled to."""
+    curves, start = (None, *others), np.full(len(others) + 1, CORES / (len(others) + 1))
+    policy = ProgressQos(whole=whole)
+    shares = policy._moved(curves, {0: target}, start, start, CORES)
+    has = [float(start[0]), *(0.25 * start[1:]).tolist()]
+    assert shares.tolist() == pytest.approx(dealt(curves, has, start.tolist(), 1.0 if whole else 0.25), abs=1e-9)
 
 
 ANY = st.builds(

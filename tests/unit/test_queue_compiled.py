@@ -57,8 +57,8 @@ def test_numpy_comes_to_the_same_speeds(monkeypatch: pytest.MonkeyPatch) -> None
         tenants = drawn(draw)
         had = [draw.uniform(0.5, 6) for _ in tenants]
         index, most = draw.randrange(len(tenants)), draw.randint(1, CORES)
-        own = tenants[index].numbers
-        compiled = queue_compiled.Curves([t.numbers for t in tenants], had, CORES, constants.wait_cycles)
+        own = tenants[index]
+        compiled = queue_compiled.Curves(tenants, had, CORES, constants.wait_cycles)
         alone, seen, curve = compiled.of(index, most, own)
         wanted = _NumpyCurves(tenants, had, CORES, constants).of(index, most, own)
         assert [alone, seen, *curve] == pytest.approx([wanted[0], wanted[1], *wanted[2]], rel=1e-3, abs=1e-12)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -61,9 +61,11 @@ def fitted() -> QueueConstants:
     return QueueConstants(**json.loads((files("eddy.model") / "eddy_slowdown.json").read_text(encoding="utf-8")))
 
 
-@dataclass(frozen=True, slots=True)
-class _Tenant:
-    """A tenant as the queueing model has it, per read: work, reads under way, requests to memory, time unloaded."""
+class _Tenant(NamedTuple):
+    """A tenant as the queueing model has it, per read: work, reads under way, requests to memory, time unloaded.
+
+    In the order in which the compiled loops take them.
+    """
 
     work: float
     waiting: float
@@ -71,11 +73,6 @@ class _Tenant:
     idle_cycles: float
     supply: float
     instructions: float
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """As the compiled loops take them."""
-        return self.work, self.waiting, self.requests, self.idle_cycles, self.supply, self.instructions
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +112,13 @@ class EddySlowdown:
         cores = epoch.machine.cores
         most = cores if sharing.groups is None else max(min(cores, sharing.groups), 1)
         own = self._tenant(sharing, epoch, wait, own=True)
-        alone, seen, modelled = (0.0, 0.0, []) if own is None else speeds.of(index, most, own.numbers)
+        alone, seen, modelled = (0.0, 0.0, []) if own is None else speeds.of(index, most, own)
         if tenant is None or alone <= 0:  # it reads nothing that could take longer
             return linear(min(sharing.cores / most, 1.0), sharing.cores, cores, most)
         progress = min(sharing.instructions / sharing.cycles / alone, 1.0)
         factor = progress / seen if seen > 0 else 1 / alone
-        curve = accumulate((min(each * factor, 1.0) for each in modelled), max)
-        return ProgressCurve(progress, tuple(curve), predict(sharing, epoch.machine, epoch.law).memory_bound)
+        curve = tuple([reached if (reached := each * factor) < 1.0 else 1.0 for each in accumulate(modelled, max)])
+        return ProgressCurve(progress, curve, predict(sharing, epoch.machine, epoch.law).memory_bound)
 
     def _tenant(self, sharing: Sharing, epoch: ClusterEpoch, wait: float, own: bool) -> _Tenant | None:
         """The tenant per read, with hits of its own tags or as they were; None where it read nothing."""
@@ -194,7 +191,7 @@ def _speeds_of_all(tenants: list[_Tenant], had: list[float], cores: int, constan
     """Compiled where that runs and has room."""
     if queue_compiled.LIBRARY is None or len(tenants) > queue_compiled.MOST_TENANTS:
         return _NumpyCurves(tenants, had, cores, constants)
-    return queue_compiled.Curves([t.numbers for t in tenants], had, cores, constants.wait_cycles)
+    return queue_compiled.Curves(tenants, had, cores, constants.wait_cycles)
 
 
 def _idle(hit_rate: float, constants: QueueConstants) -> float:

@@ -99,7 +99,8 @@ def linear(progress: float, cores: float, all_cores: int, most_cores: float = ma
         most_cores: From so many on, further ones bring nothing.
     """
     gradient = progress / min(cores, most_cores)
-    return ProgressCurve(progress, tuple(min(gradient * min(c, most_cores), 1.0) for c in range(all_cores + 1)))
+    counts = range(all_cores + 1) if most_cores >= all_cores else [min(c, most_cores) for c in range(all_cores + 1)]
+    return ProgressCurve(progress, tuple([reached if (reached := gradient * c) < 1.0 else 1.0 for c in counts]))
 
 
 def ran(sharing: Sharing | None) -> bool:

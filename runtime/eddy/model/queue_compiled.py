@@ -10,7 +10,9 @@ import ctypes
 import os.path
 import platform
 import sys
+from array import array
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 MOST_TENANTS = 64
@@ -50,8 +52,7 @@ class Curves:
         self, tenants: Sequence[Sequence[float]], had: Sequence[float], cores: int, wait_cycles: float
     ) -> None:
         self._size, self._cores, self._wait = len(tenants), cores, wait_cycles
-        self._tenants = (ctypes.c_double * (6 * len(tenants)))(*(value for each in tenants for value in each))
-        self._had = (ctypes.c_double * len(had))(*had)
+        self._tenants, self._had = array("d", chain.from_iterable(tenants)), array("d", had)
 
     def of(self, index: int, most: int, own: Sequence[float]) -> tuple[float, float, list[float]]:
         """Instructions a cycle of a tenant.
@@ -64,9 +65,10 @@ class Curves:
         Returns:
             Alone on `most` cores; as all are; on 0, 1, ... cores, the others in proportion on those that are left.
         """
-        alone, seen, curve = ctypes.c_double(), ctypes.c_double(), (ctypes.c_double * (self._cores + 1))()
-        itself = (ctypes.c_double * 6)(*own)
-        given = (self._size, index, self._cores, most, self._tenants, itself, self._had, self._wait)
-        if LIBRARY.eddy_queue_curve(*given, ctypes.byref(alone), ctypes.byref(seen), curve):
+        found, itself = array("d", bytes(8 * (self._cores + 3))), array("d", own)
+        tenants, alone, had, at = (each.buffer_info()[0] for each in (self._tenants, itself, self._had, found))
+        given = (self._size, index, self._cores, most, tenants, alone, had, self._wait, at, at + 8, at + 16)
+        if LIBRARY.eddy_queue_curve(*given):
             raise ValueError(f"tenant {index} of {self._size}, on {self._cores} cores, {most} at most")
-        return alone.value, seen.value, list(curve)
+        alone_speed, seen, *curve = found
+        return alone_speed, seen, curve

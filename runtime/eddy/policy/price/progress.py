@@ -6,8 +6,8 @@ them. Progress counts per weight: with equal weights this is [001].
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,6 @@ from eddy.model.progress import ClusterEpoch, ProgressCurve, ProgressPredictor
 from eddy.policy.price.view import Floats, PriceView
 
 Curves = tuple[ProgressCurve | None, ...]
-_HALVINGS = 40
-"""Of the interval in which a level is sought: to a millionth of a millionth."""
 LEAST = 0.25
 """Part of its entitled share that nobody falls below, whatever anybody's counters say. What a tenant can gain by
 misleading the predictor is bounded by it."""
@@ -71,13 +69,14 @@ def curves_of(view: PriceView, column: int, predictor: ProgressPredictor) -> Cur
 
 def cores_for(curve: ProgressCurve, progress: float) -> float:
     """Fewest cores that reach a progress, in parts of a core; as many as help at all where none do."""
-    return _cores_of(curve.by_cores, curve.most_cores, progress)
+    return _cores_of(curve.by_cores[: curve.most_cores + 1], progress)
 
 
-def _cores_of(reached: Sequence[float], last: int, progress: float) -> float:
-    if progress >= reached[last]:
-        return float(last)
+def _cores_of(reached: Sequence[float], progress: float) -> float:
+    """On the straights between what 0, 1, ... cores reach; all of these cores where none do."""
     above = bisect_left(reached, progress)
+    if above == len(reached):
+        return float(above - 1)
     if above == 0:
         return 0.0
     below = reached[above - 1]
@@ -95,25 +94,40 @@ def levelled(curves: Sequence[ProgressCurve], weights: Sequence[float], least: S
         least: Cores each has at least; they sum to `cores` at most.
         cores: To be shared.
     """
-    most = max(curve.by_cores[-1] / weight for curve, weight in zip(curves, weights, strict=True))
-    # Looked for once: the search below asks some forty times.
-    ends = [curve.most_cores for curve in curves]
-    every = tuple(zip((curve.by_cores for curve in curves), ends, weights, least, strict=True))
+    each = zip(curves, weights, strict=True)
+    every = [[p / weight for p in curve.by_cores[: curve.most_cores + 1]] for curve, weight in each]
 
     def at(level: float) -> list[float]:
-        return [max(_cores_of(reached, last, level * weight), floor) for reached, last, weight, floor in every]
+        return [max(_cores_of(reached, level), floor) for reached, floor in zip(every, least, strict=True)]
 
-    shares = at(most)
-    if sum(shares) > cores:
-        low, high = 0.0, most
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            if sum(at(middle)) <= cores:
-                low = middle
-            else:
-                high = middle
-        shares = at(low)
-    return np.array(shares)
+    def asked(level: float) -> float:
+        return sum(at(level))
+
+    # Between two of these levels nobody's curve bends, and nobody reaches its least.
+    levels = sorted({level for reached in every for level in reached}.union(map(_reached_with, every, least)))
+    above = bisect_right(levels, cores, key=asked)
+    if above == len(levels):
+        return np.array(at(levels[-1]))
+    return np.array(_between(at, levels[above - 1] if above else 0.0, levels[above], cores))
+
+
+def _reached_with(reached: Sequence[float], cores: float) -> float:
+    """The inverse of `_cores_of`."""
+    below = min(int(cores), len(reached) - 1)
+    above = min(below + 1, len(reached) - 1)
+    return reached[below] + (cores - below) * (reached[above] - reached[below])
+
+
+def _between(at: Callable[[float], list[float]], low: float, high: float, cores: float) -> list[float]:
+    """Shares that sum to `cores`, of which `low` asks for at most so many and `high` for more; straight in between.
+
+    Just above `low` more may be asked for at once, where further cores bring somebody nothing. It does not get them.
+    """
+    half, most = at((low + high) / 2), at(high)
+    over, rise = sum(most) - cores, 2 * (sum(most) - sum(half))
+    if over >= rise:
+        return at(low)
+    return [m - (m - h) * 2 * over / rise for h, m in zip(half, most, strict=True)]
 
 
 def whole_cores(shares: Floats, cores: int, able: Sequence[bool]) -> Floats:

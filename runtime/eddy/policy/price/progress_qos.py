@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from eddy.model.progress import HsmPredictor, ProgressPredictor
+from eddy.model.progress import HsmPredictor, ProgressCurve, ProgressPredictor
 from eddy.policy.price.progress import LEAST, Curves, cores_for, curves_of, even, whole_cores
 from eddy.policy.price.view import Floats, PriceDecision, PriceView, unpriced
 
@@ -157,12 +157,25 @@ class ProgressQos:
         for row, wanted in beyond.items():
             if wanted > 0:
                 after[row] += wanted if asked <= left else wanted * left / asked
-        piece = 1.0 if self.whole else PIECE
-        while (left := cores - float(after.sum())) > 1e-9 and others:
-            step = min(piece, left)
-            gains = [self._gain(curves, row, after[row], start[row], step) for row in others]
-            after[others[gains.index(max(gains))]] += step
-        return after
+        return self._dealt(curves, others, after, start, cores) if others else after
+
+    def _dealt(self, curves: Curves, others: list[int], after: Floats, start: Floats, cores: int) -> Floats:
+        """What is left goes to others in pieces, each where it adds most."""
+        has, entitled = after.tolist(), start.tolist()
+        step = 1.0 if self.whole else PIECE
+
+        def gain(row: int) -> tuple[float, float]:
+            return self._gain(curves[row], has[row], entitled[row], step)
+
+        gains = [gain(row) for row in others]
+        while (left := cores - sum(has)) > 1e-9:
+            if left < step:
+                step = left
+                gains = [gain(row) for row in others]
+            most = gains.index(max(gains))
+            has[others[most]] += step
+            gains[most] = gain(others[most])
+        return np.array(has)
 
     def _need(self, curves: Curves, row: int, target: float, now: Floats, start: Floats) -> float:
         curve = curves[row]
@@ -172,8 +185,7 @@ class ProgressQos:
             return float(now[row])
         return cores_for(curve, min(self.band.of(target)[1], curve.by_cores[-1]))
 
-    def _gain(self, curves: Curves, row: int, has: float, entitled: float, step: float) -> tuple[float, float]:
+    def _gain(self, curve: ProgressCurve | None, has: float, entitled: float, step: float) -> tuple[float, float]:
         """What a piece adds to the sum of progress; then, who lacks most of its entitled share."""
-        curve = curves[row]
         lacks = (entitled - has) / entitled
         return (0.0 if curve is None else curve.at(has + step) - curve.at(has)), lacks
