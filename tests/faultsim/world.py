@@ -20,7 +20,8 @@ from unittest import mock
 from eddy.api.context import Context
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.hypervisor import Hypervisor
-from eddy.hypervisor.engine import BoardRestarted, Engine
+from eddy.hypervisor.board_events import BoardRestarted
+from eddy.hypervisor.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import MODULES

@@ -9,7 +9,8 @@ import pytest
 from eddy.core.applications import Application
 from eddy.core.records import JobEventKind
 from eddy.hypervisor import messages as m
-from eddy.hypervisor.engine import BOARD_STEPS, Engine
+from eddy.hypervisor.board_events import BOARD_STEPS
+from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.machine import Machine
 from eddy.hypervisor.near_images import NearImages
 from eddy.policy.dispatch import POLICIES
@@ -48,7 +49,7 @@ def test_most_steps_are_for_the_board_whatever_comes(store: Store, monkeypatch: 
     for _ in range(5 * (BOARD_STEPS + 1)):
         engine.intake.accept(request(store, batch=1))
         engine.step()
-        waits += engine.waited[0] > 0
+        waits += engine.events.waited[0] > 0
     assert waits >= 4 * BOARD_STEPS
     assert len(store.jobs.unfinished()) == len(engine.machine.jobs), "what comes meanwhile is dealt with all the same"
 

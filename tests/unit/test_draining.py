@@ -16,6 +16,7 @@ from eddy.hypervisor import messages as m
 from eddy.hypervisor.draining import MOST_FAILED_LOADS, MOST_FAULTS
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.slot import Phase
+from eddy.hypervisor.stalls import stall
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.view import Configure
@@ -196,7 +197,7 @@ def test_every_policy_does_without_drained_slots_and_goes_on_when_they_are_back(
     job = engine.intake.accept(request(store, batch=2))
     run(engine)
     assert engine.stalled == (job.id,)
-    assert engine.stalled_because == (
+    assert stall(engine.machine) == (
         "every slot of pool pipeline is drained (all of them); `eddy undrain 0` brings one back"
     )
     engine.intake.drain(1, "")

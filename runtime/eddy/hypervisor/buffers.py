@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from eddy.board.port import Access, BoardPort, Buffer, Grant, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import Conflict, MemoryExhausted, NotFound
-from eddy.hypervisor.translate import item_name
+from eddy.hypervisor.messages import item_name
 from eddy.packages.modules import ModuleManifest, RegisterKind
 
 PAGE = 4096

@@ -9,9 +9,9 @@ from eddy.board.port import BoardPort
 from eddy.core.errors import BoardUnreachable, EddyError, ImageRefused, MemoryExhausted, StorageDamaged, StorageFailed
 from eddy.hypervisor import messages as m
 from eddy.hypervisor.buffers import JobBuffers, needed
+from eddy.hypervisor.failures import cause_of, explain, not_launched, not_stopped
 from eddy.hypervisor.keeping import Keeping
 from eddy.hypervisor.machine import Machine
-from eddy.hypervisor.status import cause_of, explain, not_launched, not_stopped
 from eddy.hypervisor.work import JobMemory, Work
 from eddy.store import Store
 from eddy.store.rows import ItemOutput

@@ -18,19 +18,19 @@ from eddy.core.errors import StorageFailed
 from eddy.core.records import JobEvent, JobRecord, JobRequest, SlotStatus
 from eddy.core.slots import Pool
 from eddy.hypervisor.awaiting import awaited
+from eddy.hypervisor.compilations import Compilations
 from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.followers import Followers
 from eddy.hypervisor.forecast.asking import Asking
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.hypervisor.forecast.trial import JobTrial
 from eddy.hypervisor.forecast.why import JobAlone, JobStanding
-from eddy.hypervisor.intake import of_array
 from eddy.hypervisor.job_spec import JobSpec
 from eddy.hypervisor.kernels import KernelPlanner
 from eddy.hypervisor.market_loop import PriceLoop
+from eddy.hypervisor.status import while_away, with_drained
 from eddy.hypervisor.submission_queue import SubmissionQueue
 from eddy.hypervisor.turning import Turning
-from eddy.hypervisor.waiting import run_abandonable
 from eddy.hypervisor.work import JobKind, Work
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.view import DispatchPolicy
@@ -43,8 +43,6 @@ FEED = 500
 """Events of a feed that are read at once."""
 SWITCHED_S = 5.0
 """Wall seconds within which another price policy is in force, while the board is there."""
-COMPILATIONS = 2
-"""Kernels that are compiled at the same time; more submissions wait for their turn, the others do not."""
 
 
 class Hypervisor:
@@ -97,9 +95,7 @@ class Hypervisor:
         self.followers = Followers()
         self._turning = Turning(self._engine, store, self.followers, lambda: self._submissions.busy)
         self.asking = Asking(self._engine, self._turning.on_board)
-        self._compiling = anyio.CapacityLimiter(COMPILATIONS)
-        self._compiling_for: dict[str, anyio.CapacityLimiter] = {}
-        """By tenant: each has one kernel compiled at a time, so that none keeps the others waiting."""
+        self._compilations = Compilations(self._engine.intake)
         self._submissions: SubmissionQueue[tuple[JobRequest, Work | None], JobRecord] = SubmissionQueue(
             self._engine.intake.accept_all, self._turning.awaken
         )
@@ -136,9 +132,7 @@ class Hypervisor:
         known = await anyio.to_thread.run_sync(self._store.submissions.keys.known, request)
         if known is not None:
             return known
-        async with self._compiling_for.setdefault(request.tenant, anyio.CapacityLimiter(1)):
-            work = await run_abandonable(self._engine.intake.prepare, request, limiter=self._compiling)
-        return await self._submissions.put((request, work))
+        return await self._submissions.put((request, await self._compilations.prepare(request)))
 
     async def submit_array(self, requests: Sequence[JobRequest]) -> tuple[JobRecord, ...]:
         """Accept an array of jobs, all or none; it is durable when this returns.
@@ -156,10 +150,7 @@ class Hypervisor:
             known = await anyio.to_thread.run_sync(self._store.arrays.known, list(map(Submission, requests)))
             if known is not None:
                 return known
-            async with self._compiling_for.setdefault(requests[0].tenant, anyio.CapacityLimiter(1)):
-                for place, request in enumerate(requests):
-                    with of_array(place):
-                        works[place] = await run_abandonable(intake.prepare, request, limiter=self._compiling)
+            works = [*await self._compilations.prepare_array(requests)]
         records = await anyio.to_thread.run_sync(intake.accept_array, requests, works)
         self._turning.awaken()
         return records
@@ -213,8 +204,7 @@ class Hypervisor:
         if intake.kind_of(request).quick:
             work = await anyio.to_thread.run_sync(intake.prepare, request)
         else:
-            async with self._compiling_for.setdefault(request.tenant, anyio.CapacityLimiter(1)):
-                work = await run_abandonable(intake.prepare, request, limiter=self._compiling)
+            work = await self._compilations.prepare(request)
         record = draft(work.submission(), self._engine.now_s)
         return await self.asking.try_job(work.spec(record))
 
@@ -286,19 +276,9 @@ class Hypervisor:
 
     def slots(self) -> tuple[SlotStatus, ...]:
         """What every slot does now; while the board is away nobody knows, and the phase says so."""
-        drained = self._engine.intake.drained
-        if not self.away:
-            return tuple(replace(each, drained=drained.get(each.slot, "")) for each in self._engine.status)
-        return tuple(
-            SlotStatus(
-                *(status.slot, status.pool, status.region),
-                phase="unknown",
-                since_s=self.now_s(),
-                drained=drained.get(status.slot, ""),
-                charged=status.charged,
-            )
-            for status in self._engine.status
-        )
+        known = self._engine.status
+        statuses = while_away(known, self.now_s()) if self.away else known
+        return with_drained(statuses, self._engine.intake.drained)
 
     @property
     def computes(self) -> bool:

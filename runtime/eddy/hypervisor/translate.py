@@ -12,6 +12,7 @@ from eddy.hypervisor.messages import Configured, Input, ItemEnded, LoadFailed, S
 from eddy.hypervisor.messages import item_name as item_name
 from eddy.hypervisor.near_images import NearImages
 from eddy.hypervisor.slot import MachineSlot
+from eddy.hypervisor.work import Offer
 
 
 def running_name(slot: MachineSlot) -> str:
@@ -97,3 +98,10 @@ def fits(images: Iterable[Image], slots: Iterable[int]) -> dict[str, dict[int, s
         if image.slot in wanted:
             found.setdefault(image.module, {})[image.slot] = image.sha256
     return found
+
+
+def offered(description: BoardDescription, images: Iterable[Image]) -> Offer:
+    """What a board has for jobs."""
+    pipeline, gpu = (fits(images, pool_slots(description, pool)) for pool in (Pool.PIPELINE, Pool.GPU))
+    slots = {module: len(held) for module, held in gpu.items()}
+    return Offer(description.arena_bytes, frozenset(pipeline), frozenset(gpu), slots)

@@ -12,11 +12,13 @@ import anyio.to_thread
 
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.faults import Fault
-from eddy.hypervisor.engine import BoardRestarted, Engine
+from eddy.hypervisor.board_events import BoardRestarted
+from eddy.hypervisor.engine import Engine
 from eddy.hypervisor.followers import Followers
 from eddy.hypervisor.giving_way import GivingWay
 from eddy.hypervisor.preparing import LOOK_S
 from eddy.hypervisor.quantum import Quantum
+from eddy.hypervisor.stalls import stall
 from eddy.hypervisor.watch import PROBE_S, BoardWatch
 from eddy.store import Store
 
@@ -111,7 +113,7 @@ class Turning:
         """Return when there is something to do."""
         stalled = self._engine.stalled
         if stalled:
-            self._say_stalled(stalled, self._engine.stalled_because)
+            self._say_stalled(stalled, stall(self._engine.machine))
         while self._engine.idle:
             woken = False
             with anyio.move_on_after(LOOK_S if self._engine.preparing.waiting else PROBE_S):
@@ -155,17 +157,17 @@ class Turning:
             self._step()
             if self._crowded():
                 time.sleep(self._giving_way.pause_s(time.thread_time() - began_s))
-            if self._engine.idle or time.monotonic() >= until_s or self._followers.any_of(self._engine.told):
+            if self._engine.idle or time.monotonic() >= until_s or self._followers.any_of(self._engine.commits.told):
                 return
 
     def _step(self) -> None:
         """One step; the next quantum is fitted to how long this one waited for the board."""
         self._engine.step(self._quantum.at_s)
-        self._quantum.fit(*self._engine.waited)
+        self._quantum.fit(*self._engine.events.waited)
 
     def _tell(self, started: bool) -> None:
         """Wake those who follow a job to which something happened; all, where it is not known to which."""
-        told = self._engine.take_told()
+        told = self._engine.commits.take_told()
         if started:
             self._followers.tell(told)
         else:
