@@ -8,10 +8,11 @@ import sys
 import numpy as np
 import pytest
 from eddy_sim.reference import datasets
-from sklearn.datasets import load_digits, load_sample_image
 
 
 def test_digits_are_those_of_scikit_learn() -> None:
+    from sklearn.datasets import load_digits  # takes seconds to import, which every collection of tests would wait for
+
     pixels, truth = datasets.digits()
     theirs = load_digits()
     assert pixels.dtype == truth.dtype == np.dtype(np.uint8)
@@ -21,6 +22,8 @@ def test_digits_are_those_of_scikit_learn() -> None:
 
 @pytest.mark.parametrize("name", ["china.jpg", "flower.jpg"])
 def test_pictures_are_those_of_scikit_learn(name: str) -> None:
+    from sklearn.datasets import load_sample_image
+
     ours, theirs = datasets.picture(name), load_sample_image(name)
     assert ours.dtype == theirs.dtype
     assert np.array_equal(ours, theirs)
