@@ -87,6 +87,8 @@ module owed_proof
     // Memory answers what was asked and complete.
     if (down_rsp_i.b_valid) AnswersWhatIsComplete_M : assume (down_writes_q > (Block == 0 ? count_t'(0) : down_data_q));
     if (down_rsp_i.r_valid) ReadsWhatIsAsked_M : assume (down_reads_q != '0);
+    // What stands behind a burst buffer takes the last beat after the request.
+    if (Block == 1 && down_data_q == '0) LastsFollowRequests_M : assume (!down_w_last);
     // The firewall.
     if (up_writes_q >= count_t'(MaxOutstanding)) AtMostWrites_M : assume (!up_req_i.aw_valid);
     if (up_reads_q >= count_t'(MaxOutstanding)) AtMostReads_M : assume (!up_req_i.ar_valid);

@@ -49,7 +49,19 @@ module owed_split_proof
     end
   end
 
+  // The burst buffer: a request stays until it is taken.
+  logic aw_waits_q, ar_waits_q;
+  ax_t aw_q, ar_q;
+  always_ff @(posedge clk_i) begin
+    aw_waits_q <= rst_ni && up_req_i.aw_valid && !up_rsp.aw_ready;
+    ar_waits_q <= rst_ni && up_req_i.ar_valid && !up_rsp.ar_ready;
+    aw_q <= up_req_i.aw;
+    ar_q <= up_req_i.ar;
+  end
+
   always_comb begin
+    if (aw_waits_q) WritesStay_M : assume (up_req_i.aw_valid && up_req_i.aw == aw_q);
+    if (ar_waits_q) ReadsStay_M : assume (up_req_i.ar_valid && up_req_i.ar == ar_q);
     AnswersAreTaken_M : assume (up_req_i.b_ready && up_req_i.r_ready);
     if (down_rsp_i.b_valid) AnswersWhatIsWhole_M : assume (down_writes_q > down_data_q);
     if (down_rsp_i.r_valid) AnswersWhatIsAsked_M : assume (down_reads_q != '0);
@@ -84,8 +96,9 @@ module owed_split_proof
       // For induction: where what is owed is kept.
       PartsAddUp_A : assert (owed_b == down_writes_q && owed_r == down_reads_q && owed_w == down_data_q);
       PartsFit_A : assert (owed_b <= count_t'(Parts) && owed_r <= count_t'(Parts) && owed_w <= owed_b);
-      WritesEnd_A : assert (up_writes_q == ends_b + count_t'(dut.u_aw_parts.more_q));
-      ReadsEnd_A : assert (up_reads_q == ends_r + count_t'(dut.u_ar_parts.more_q));
+      WritesEnd_A : assert (up_writes_q == ends_b);
+      ReadsEnd_A : assert (up_reads_q == ends_r);
+      PartedStay_A : assert ((!dut.u_aw_parts.more_q || aw_waits_q) && (!dut.u_ar_parts.more_q || ar_waits_q));
       NewestTells_A :
       assert ((owed_b == '0 || dut.u_aw_parts.more_q || newest_b) && (owed_r == '0 || dut.u_ar_parts.more_q || newest_r));
     end

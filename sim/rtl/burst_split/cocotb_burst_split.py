@@ -159,13 +159,13 @@ class Bench:
         dut, rng = self.dut, self.rng
         for side in SIDES:
             if self.offered[side] is None and self.busy and rng.random() < flow.ask:
-                self.offered[side] = draw(rng)
+                self.offer(side, draw(rng))
             request = self.offered[side]
             getattr(dut, f"{side}_valid_i").value = int(request is not None)
             getattr(dut, f"{side}_i").value = rng.getrandbits(72) if request is None else request.word
             getattr(dut, f"mem_{side}_ready_i").value = int(rng.random() < flow.take)
         dut.mem_w_ready_i.value = int(rng.random() < flow.take_data)
-        # A burst buffer offers data as soon as the request has gone, and without a gap.
+        # A burst buffer offers data with its request, and without a gap.
         dut.w_valid_i.value = int(bool(self.data))
         word = self.data[0] if self.data else (rng.getrandbits(64), rng.getrandbits(8), rng.getrandbits(1))
         dut.w_i.value = word[0] << 9 | word[1] << 1 | word[2]
@@ -173,6 +173,15 @@ class Bench:
             answers = bool(self.owed[name]) and rng.random() < flow.answer
             getattr(dut, f"mem_{name}_valid_i").value = int(answers)
             getattr(dut, f"mem_{name}_i").value = self.owed[name][0] if answers else rng.getrandbits(6)
+
+    def offer(self, side: str, request: Ax) -> None:
+        """Offer a request; it stays until it is taken, with its last part."""
+        self.offered[side] = request
+        if side == "aw":
+            rng, beats = self.rng, request.len + 1
+            words = [(rng.getrandbits(64), rng.getrandbits(8), int(beat == beats - 1)) for beat in range(beats)]
+            self.data.extend(words)
+            self.seen.written.extend(word[:2] for word in words)
 
     def check_held(self, name: str) -> None:
         """What is offered stays, unchanged, until it is taken."""
@@ -188,11 +197,6 @@ class Bench:
             assert request is not None
             seen.asked[side].append(request)
             self.offered[side] = None
-            if side == "aw":
-                beats = request.len + 1
-                words = [(rng.getrandbits(64), rng.getrandbits(8), int(beat == beats - 1)) for beat in range(beats)]
-                self.data.extend(words)
-                seen.written.extend(word[:2] for word in words)
         if getattr(dut, f"mem_{side}_valid_o").value == 1 and getattr(dut, f"mem_{side}_ready_i").value == 1:
             part = Ax.of(int(getattr(dut, f"mem_{side}_o").value))
             assert part.id == 0
@@ -325,7 +329,7 @@ async def both_directions_move_a_beat_a_cycle(dut: Any) -> None:
     bench = Bench(dut, seed=81)
     burst = Ax(5, 0x1000, 255, 3, INCR, 3, 0, 0, 1)
     for side in SIDES:
-        bench.offered[side] = burst
+        bench.offer(side, burst)
     bench.busy = False
     await bench.cycle(Flow())
     assert all(len(bench.seen.parts[side]) == 1 for side in SIDES)

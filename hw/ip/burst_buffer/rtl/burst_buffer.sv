@@ -3,7 +3,8 @@
 /// A write request goes on only when all its data is here; a read request only when there is room for all its data; an
 /// answer always finds room. So every channel toward memory moves at memory's own speed, whatever the slot does.
 ///
-/// At most `MaxOutstanding` writes may be under way (the firewall ensures it).
+/// At most `MaxOutstanding` writes may be under way (the firewall ensures it). Data is offered from where its request is;
+/// what stands behind takes the last beat after the request, the others when it likes (`burst_split`: for the parts it sent).
 module burst_buffer
   import eddy_pkg::*;
 #(
@@ -31,8 +32,8 @@ module burst_buffer
   typedef logic [RoomWidth-1:0] room_t;
   typedef logic [$clog2(MaxOutstanding):0] count_t;
 
-  // Writes: `whole` bursts have all their data here and have not been asked for, `sent` have, and their data goes.
-  logic aw_valid, w_valid, w_ready, aw_go, w_go, w_in_last, w_out_last;
+  // Writes: `whole` bursts have all their data here and have not been asked for, `sent` have, and not all data has gone.
+  logic aw_valid, w_valid, w_open, w_ready, aw_go, w_go, w_in_last, w_out_last;
   ax_t aw;
   w_t w;
   count_t whole_q, sent_q;
@@ -69,8 +70,9 @@ module burst_buffer
   assign req_o.aw_valid = aw_valid && whole_q != '0;
   assign aw_go = req_o.aw_valid && rsp_i.aw_ready;
   assign req_o.w = w;
-  assign req_o.w_valid = w_valid && sent_q != '0;
-  assign w_ready = sent_q != '0 && rsp_i.w_ready;
+  assign w_open = sent_q != '0 || req_o.aw_valid;
+  assign req_o.w_valid = w_valid && w_open;
+  assign w_ready = w_open && rsp_i.w_ready;
   assign w_go = req_o.w_valid && rsp_i.w_ready;
   assign w_in_last = req_i.w_valid && rsp_o.w_ready && req_i.w.last;
   assign w_out_last = w_go && w.last;
@@ -158,6 +160,9 @@ module burst_buffer
       AnswerFindsRoom_A :
       assert (!rsp_i.b_valid || b_ready)
       else $error("burst_buffer: a write answer without room");
+      LastBeatsFollowRequests_A :
+      assert (!w_out_last || sent_q != '0)
+      else $error("burst_buffer: a burst's data was taken whole before its request");
       WholeWritesOnly_A :
       assert (sent_q == '0 || w_valid || !rsp_i.w_ready || !$past(rst_ni) || $past(w_ready))
       else $error("burst_buffer: a write burst went without its data");

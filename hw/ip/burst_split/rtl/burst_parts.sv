@@ -1,13 +1,14 @@
-/// Turns a burst into parts of 16 beats at most, which end where 16 beats are aligned; the first part without a delay.
+/// Turns a burst into parts of 16 beats at most, which end where 16 beats are aligned; each without a delay.
 ///
-/// The burst is taken with its first part. FIXED and WRAP bursts have 16 beats at most (AXI) and stay whole.
+/// The burst is taken with its last part, and stays at the input until then. FIXED and WRAP bursts have 16 beats at most
+/// (AXI) and stay whole.
 module burst_parts
   import eddy_pkg::*;
 (
   input  logic clk_i,
   /// Synchronous reset, active low.
   input  logic rst_ni,
-  /// Bursts that the firewall found legal: none crosses 4 KiB.
+  /// Bursts that the firewall found legal: none crosses 4 KiB, and no beat has more bytes than the bus.
   input  logic valid_i,
   output logic ready_o,
   input  ax_t  ax_i,
@@ -18,36 +19,53 @@ module burst_parts
   output logic last_o
 );
 
-  // What is left of the burst whose first part has gone.
-  ax_t rest_q, ax;
+  // Where the next part begins, where it is not the first: beats that are aligned, 16 times; and how long the rest is.
   logic more_q;
+  logic [11:4] addr_q;
+  logic [7:0] len_q, len;
+  logic [11:0] addr;
   logic [3:0] to_boundary;
-  logic [11:0] extent;
+  logic [1:0] size;
 
-  assign ax = more_q ? rest_q : ax_i;
-  assign valid_o = more_q || valid_i;
-  assign ready_o = !more_q && ready_i;
+  assign size = ax_i.size[1:0];
+  assign addr = more_q ? {addr_q, 4'd0} : ax_i.addr[11:0];
+  assign len = more_q ? len_q : ax_i.len;
+  assign valid_o = valid_i;
+  assign ready_o = ready_i && last_o;
   // Beats after this one up to the boundary; an address in the middle of a beat does not matter.
-  assign to_boundary = ~4'(ax.addr[11:0] >> ax.size);
-  assign last_o = ax.burst != BurstIncr || ax.len <= 8'(to_boundary);
-  assign extent = 12'd16 << ax.size;
+  assign to_boundary = ~4'(addr[6:0] >> size);
+  assign last_o = ax_i.burst != BurstIncr || len <= 8'(to_boundary);
 
   always_comb begin
-    ax_o = ax;
-    if (!last_o) ax_o.len = 8'(to_boundary);
+    ax_o = ax_i;
+    ax_o.addr[11:0] = addr;
+    ax_o.len = last_o ? len : 8'(to_boundary);
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) more_q <= 1'b0;
-    else if (valid_o && ready_i) more_q <= !last_o;
+    else if (valid_i && ready_i) more_q <= !last_o;
   end
 
   always_ff @(posedge clk_i) begin
-    if (valid_o && ready_i && !last_o) begin
-      rest_q <= ax;
-      rest_q.addr[11:0] <= (ax.addr[11:0] & ~(extent - 12'd1)) + extent;
-      rest_q.len <= ax.len - 8'(to_boundary) - 8'd1;
+    if (valid_i && ready_i) begin
+      // The bits below the boundary are ones before one is added, so they are zero after it.
+      addr_q <= (addr[11:4] | ((8'd1 << size) - 8'd1)) + 8'd1;
+      len_q <= len - 8'(to_boundary) - 8'd1;
     end
   end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      BeatsFitTheBus_A :
+      assert (!valid_i || ax_i.size <= 3'($clog2(StrbWidth)))
+      else $error("burst_parts: a beat larger than the bus");
+      TheRestStays_A :
+      assert (!more_q || valid_i)
+      else $error("burst_parts: a burst was withdrawn between its parts");
+    end
+  end
+`endif
 
 endmodule

@@ -3,7 +3,8 @@
 /// A part is at most 16 beats, which AXI4 allows for every kind of burst (A4.3.2). All parts go with id 0, so memory
 /// answers them in order; ids are given back with the answers. A write's answer is the worst of its parts' answers.
 ///
-/// Stands behind a `burst_buffer`: write data is there when its request is, and answers are taken at once.
+/// Stands behind a `burst_buffer`: write data is there when its request is, and answers are taken at once. A request is
+/// taken with its last part; data is taken for parts that memory was asked for.
 module burst_split
   import eddy_pkg::*;
 #(
