@@ -198,10 +198,9 @@ class GuardedProtocol(H11Protocol):
     def look(self, now_s: float) -> None:
         """End it where its client is too slow."""
         limits = self._connections.limits
-        if self._reading_is_too_slow(now_s):
-            self._connections.on_slow()
-            self.transport.abort()
-        elif self._asking_s is not None and not self._busy:
+        if self._look_at_reading(now_s):
+            return
+        if self._asking_s is not None and not self._busy:
             if now_s - self._asking_s > limits.patience_s:
                 self._connections.on_slow()
                 self.give_up("request-timeout", f"The head of a request must arrive within {limits.patience_s:g} s.")
@@ -212,6 +211,14 @@ class GuardedProtocol(H11Protocol):
                 self.give_up("request-timeout", detail)
         else:
             self._incoming.stop()
+
+    def _look_at_reading(self, now_s: float) -> bool:
+        """End it where its client reads answers too slowly; answers whether it did."""
+        slow = self._reading_is_too_slow(now_s)
+        if slow:
+            self._connections.on_slow()
+            self.transport.abort()
+        return slow
 
     def _we_keep_it_waiting(self) -> bool:
         """Whether the client may not send just now."""
@@ -312,6 +319,11 @@ def guarded(limits: ConnectionLimits, on_slow: Callable[[], None] = lambda: None
         limits: Bounds on them.
         on_slow: Called for each that is ended because its client is too slow.
     """
-    connections = Connections(limits, on_slow)
-    logging.getLogger("uvicorn.error").addFilter(_no_matter_of_ours)
+    connections = guarding(limits, on_slow)
     return lambda **arguments: GuardedProtocol(connections, **arguments)
+
+
+def guarding(limits: ConnectionLimits, on_slow: Callable[[], None]) -> Connections:
+    """What holds the connections of one server; see `guarded`."""
+    logging.getLogger("uvicorn.error").addFilter(_no_matter_of_ours)
+    return Connections(limits, on_slow)

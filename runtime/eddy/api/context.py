@@ -208,7 +208,7 @@ async def caller(
         tenant = identify(context, request.method, request.url.path, credentials.credentials)
     else:
         session = session_of(context.sessions, cookie, request.method, request.headers.get(HEADER, ""))
-        tenant = _allowed(context, request.method, request.url.path, _valid(context, session.key_hash))
+        tenant = _noted(*_allowed(context, request.method, request.url.path, _valid(context, session.key_hash)))
     charge(context, tenant, request.scope)
     return tenant
 
@@ -226,14 +226,27 @@ def identify(context: Context, method: str, path: str, key: str) -> TenantRecord
         Unauthorized: Nobody's, or it has ended.
         Forbidden: It only reads.
     """
+    return _noted(*known_by(context, method, path, key))
+
+
+def known_by(context: Context, method: str, path: str, key: str) -> tuple[ApiKey, TenantRecord]:
+    """As `identify`, but nothing is noted for the log.
+
+    Raises:
+        Unauthorized, Forbidden: As `identify` does.
+    """
     return _allowed(context, method, path, _valid(context, context.hasher.hash(key)))
 
 
-def _allowed(context: Context, method: str, path: str, key: ApiKey) -> TenantRecord:
+def _allowed(context: Context, method: str, path: str, key: ApiKey) -> tuple[ApiKey, TenantRecord]:
     if method not in SAFE and key.scope is KeyScope.READ and path != SESSION:
         raise Forbidden("This key may look, and change nothing; use one of another scope.", field="Authorization")
+    return key, _tenant(context, key)
+
+
+def _noted(key: ApiKey, tenant: TenantRecord) -> TenantRecord:
+    """Have the log know who makes the request under way."""
     key_in_use.set(key.id)
-    tenant = _tenant(context, key)
     caller_in_use.set(tenant)
     return tenant
 

@@ -220,6 +220,15 @@ async def _on_validation(request: Request, failure: Exception) -> JSONResponse:
 
 async def _on_eddy_error(request: Request, failure: Exception) -> JSONResponse:
     assert isinstance(failure, EddyError)
+    return _of_eddy_error(request, failure)
+
+
+def of_failure(request: Request, failure: Exception) -> JSONResponse:
+    """The answer to a request that raised an error of ours, or one that nobody foresaw."""
+    return _of_eddy_error(request, failure) if isinstance(failure, EddyError) else _unforeseen(request, failure)
+
+
+def _of_eddy_error(request: Request, failure: EddyError) -> JSONResponse:
     if isinstance(failure, (StorageFailed, DamagedFile)):
         return _of_storage(request, failure)
     if isinstance(failure, BoardUnreachable):
@@ -295,13 +304,17 @@ class Failures:
         except ClientDisconnect:  # nobody is left to be answered
             return
         except Exception as failure:
-            name = request_id.get() or secrets.token_hex(8)
-            _log.error("unhandled", request_id=name, method=scope["method"], path=scope["path"], exc_info=failure)
-            if begun:  # nothing but closing the connection can tell the client now; the server does
-                return
-            detail = f"Something failed inside the server; its log has the cause beside {name}."
-            answer = respond(Request(scope), "internal-error", detail, request_id=name)
-            await answer(scope, receive, send)
+            answer = _unforeseen(Request(scope), failure)
+            if not begun:  # else nothing but closing the connection can tell the client now; the server does
+                await answer(scope, receive, send)
+
+
+def _unforeseen(request: Request, failure: Exception) -> JSONResponse:
+    """A 500, and one line of the log beside the same name."""
+    name = request_id.get() or secrets.token_hex(8)
+    _log.error("unhandled", request_id=name, method=request.method, path=request.url.path, exc_info=failure)
+    detail = f"Something failed inside the server; its log has the cause beside {name}."
+    return respond(request, "internal-error", detail, request_id=name)
 
 
 def install(app: FastAPI) -> None:

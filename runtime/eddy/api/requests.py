@@ -37,7 +37,7 @@ class Requests:
             await self._app(scope, receive, send)
             return
         name = _named(scope) or secrets.token_hex(8).encode()
-        token, logs = request_id.set(name.decode()), _log.isEnabledFor(logging.INFO)
+        token, logs = request_id.set(name.decode()), logged()
         caller_in_use.set(None)  # whoever asked before on this connection
         in_flight.begin(scope)
         line = _Line() if logs else None
@@ -79,14 +79,31 @@ class _Line:
 
     def say(self, scope: Scope) -> None:
         """Write the line; status 0 is a connection that went before its answer."""
-        path = scope["path"]
-        if path in _QUIET and self._status < 500:
-            return
-        facts: dict[str, object] = {"status": self._status, "ms": round((time.perf_counter() - self._start_s) * 1e3, 1)}
-        caller = caller_in_use.get()
-        if caller is not None:
-            facts["tenant"], facts["key"] = caller.id, key_in_use.get()
-        _, jobs, job = self._location.rpartition("/v1/jobs/")
-        if jobs:
-            facts["job"] = int(job) if job.isdecimal() else job
-        _log.info("%s %s", scope["method"], path, extra=facts)
+        say(scope["method"], scope["path"], self._status, time.perf_counter() - self._start_s, self._location)
+
+
+def logged() -> bool:
+    """Whether the log has lines of requests."""
+    return _log.isEnabledFor(logging.INFO)
+
+
+def say(method: str, path: str, status: int, took_s: float, location: str) -> None:
+    """Write the line of a request into the log.
+
+    Args:
+        method: Its method.
+        path: Where it went.
+        status: How it was answered; 0 where its connection went before that.
+        took_s: Wall seconds to the end of its answer.
+        location: Where what it made is found, or "".
+    """
+    if path in _QUIET and status < 500:
+        return
+    facts: dict[str, object] = {"status": status, "ms": round(took_s * 1e3, 1)}
+    caller = caller_in_use.get()
+    if caller is not None:
+        facts["tenant"], facts["key"] = caller.id, key_in_use.get()
+    _, jobs, job = location.rpartition("/v1/jobs/")
+    if jobs:
+        facts["job"] = int(job) if job.isdecimal() else job
+    _log.info("%s %s", method, path, extra=facts)

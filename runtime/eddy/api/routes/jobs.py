@@ -25,7 +25,7 @@ from eddy.api.numbers import Decimal
 from eddy.api.openapi import LOCATION, content, refusals, stream
 from eddy.api.parts import IfNoneMatch, IfRange, PartAsked, Range, answers, respond
 from eddy.api.progress import check_asked, slowdown_of
-from eddy.api.quick import quick_list_route, quick_route
+from eddy.api.quick import quick_list_route
 from eddy.api.rendering import job_answer
 from eddy.api.schemas import Job, JobPage
 from eddy.api.submissions import JobSubmission
@@ -136,7 +136,7 @@ async def submit(
 
 def quick(model: type[JobSubmission]) -> APIRouter:
     """The routes that are asked most, where a submission is as `model` says."""
-    every = APIRouter(route_class=quick_route(submit, model))
+    every = APIRouter(route_class=JsonRoute)
     every.add_api_route(
         router.prefix,
         with_body(submit, model),
