@@ -34,6 +34,9 @@ class SlotAllocation:
         self.constants, self.view = constants, view
         self.decisions: list[Decision] = []
         self.free = free_slots(view)
+        self._fitting: dict[tuple[int, str], tuple[list[SlotView], SlotView | None]] = {}
+        """By task and tenant, until a slot is given: the free slots it fits, and that of them which needs no load. Jobs
+        nothing was done for share their tasks, and hundreds of them may ask in turn."""
         self.port_busy = view.port_busy
         self.fetched = memory.fetched
         self.kept = False
@@ -130,8 +133,7 @@ class SlotAllocation:
         """
         if outlook.latency_s[task.id] > self.constants.patience_s and self._endless() >= len(self.view.slots) - 1 > 0:
             return False
-        fitting = [slot for slot in self.free if fits(slot, task)]
-        ready = resident(fitting, job, task)
+        fitting, ready = self._for(job, task)
         if ready is not None:
             self._give(job, task, ready)
             self.joining.given(ready, job, task, outlook.latency_s[task.id])
@@ -156,6 +158,15 @@ class SlotAllocation:
             return self._take(job, outlook, task, rank)
         return True
 
+    def _for(self, job: JobView, task: TaskView) -> tuple[list[SlotView], SlotView | None]:
+        """The free slots that a task fits, and that of them which needs no load for it."""
+        key = id(task), job.tenant
+        found = self._fitting.get(key)
+        if found is None:
+            fitting = [slot for slot in self.free if fits(slot, task)]
+            found = self._fitting[key] = fitting, resident(fitting, job, task)
+        return found
+
     def _endless(self) -> int:
         """How many slots are, or will by this decision be, at work on items nobody has the patience for.
 
@@ -176,7 +187,7 @@ class SlotAllocation:
 
     def _give(self, job: JobView, task: TaskView, slot: SlotView) -> None:
         self.decisions.append(Configure(job.id, task.id, slot.index))
-        self.free.remove(slot)
+        self._not_free(slot)
 
     def _keep(self, task: TaskView, slot: SlotView) -> None:
         """Keep a slot for a task that waits for the port; the first such task's image is read ahead."""
@@ -204,8 +215,12 @@ class SlotAllocation:
         self.decisions.append(Prefetch(task.module, slot.index))
         return True
 
-    def _set_aside(self, slot: SlotView) -> None:
+    def _not_free(self, slot: SlotView) -> None:
         self.free.remove(slot)
+        self._fitting.clear()
+
+    def _set_aside(self, slot: SlotView) -> None:
+        self._not_free(slot)
         if slot.module:
             self.lent.append(slot)
 

@@ -40,12 +40,17 @@ class Joining:
         """By slot: seconds that those who wait for it will work there."""
         self._given: dict[int, tuple[JobView, float]] = {}
         """By slot that this decision gave without a load: to whom, and seconds until it is given back."""
+        self._known: dict[tuple[int, str], list[tuple[float, int]]] = {}
+        """By task and tenant of jobs that hold nothing, which share their tasks: the slots with its module that will be
+        given back, each with the seconds until then but for those of who was promised it. Hundreds ask in turn."""
+        self._left_before = len(leaving)
 
     def given(self, slot: SlotView, job: JobView, task: TaskView, latency_s: float) -> None:
         """Note that this decision gives a slot to a task that needs no load there: others may wait for it now."""
         left = job.batch - task.items_done
         if items_ready(job, task) >= left:
             self._given[slot.index] = job, left * latency_s
+            self._known.clear()
 
     def join(self, job: JobView, task: TaskView, latency_s: float) -> bool:
         """Whether the task will find its module in a slot soon; the slot that comes first is promised to it.
@@ -55,28 +60,38 @@ class Joining:
             task: It.
             latency_s: Seconds one of its items takes.
         """
-        found = [
-            (wait_s, slot.index)
-            for slot in self._view.slots
-            if slot.module == task.module
-            for wait_s in (self._wait_s(slot, job, task),)
-            if wait_s is not None
-        ]
-        if not found:
+        promised_s = self._promised_s
+        waits = [(promised_s.get(slot, 0.0) + wait_s, slot) for wait_s, slot in self._candidates(job, task)]
+        found = min(waits, default=None)
+        if found is None or found[0] >= self._most_s:
             return False
         left = job.batch - task.items_done
         own_s = left * latency_s if items_ready(job, task) >= left else inf
-        slot = min(found)[1]
-        self._promised_s[slot] = self._promised_s.get(slot, 0.0) + own_s
+        promised_s[found[1]] = promised_s.get(found[1], 0.0) + own_s
         return True
 
+    def _candidates(self, job: JobView, task: TaskView) -> list[tuple[float, int]]:
+        """Slots with a task's module that will be given back, and after how many seconds, nobody waiting for them."""
+        shared = not job.shape.begun and all(giver.id != job.id for giver, _ in self._given.values())
+        if len(self._leaving) != self._left_before:
+            self._left_before = len(self._leaving)
+            self._known.clear()
+        key = id(task), job.tenant
+        found = self._known.get(key) if shared else None
+        if found is None:
+            slots = [slot for slot in self._view.slots if slot.module == task.module]
+            waits = [(self._wait_s(slot, job, task), slot.index) for slot in slots]
+            found = [(wait_s, slot) for wait_s, slot in waits if wait_s is not None]
+            if shared:
+                self._known[key] = found
+        return found
+
     def _wait_s(self, slot: SlotView, job: JobView, task: TaskView) -> float | None:
-        """Seconds until a slot with the task's module is given back; None where it is not, or too late."""
+        """Seconds until a slot with the task's module is given back, nobody waiting for it; None where it is not."""
         if slot.index in self._given:
             giver, wait_s = self._given[slot.index]
-            wait_s += self._promised_s.get(slot.index, 0.0)
             able = giver.id != job.id and (slot.scrubs or giver.tenant == job.tenant) and fits(slot, task)
-            return wait_s if able and wait_s < self._most_s else None
+            return wait_s if able else None
         if slot.job is None or slot.task is None or slot.job == job.id:
             return None
         if slot.index in self._leaving:
@@ -91,6 +106,4 @@ class Joining:
             return None
         if not (slot.loading or slot.running or left):
             return None  # Nothing ends there, so nobody would be asked again: two jobs could wait for each other.
-        wait_s = self._promised_s.get(slot.index, 0.0)
-        wait_s += left * holder.latency_s[own.id] + (self._load_s if slot.loading else 0.0)
-        return wait_s if wait_s < self._most_s else None
+        return left * holder.latency_s[own.id] + (self._load_s if slot.loading else 0.0)

@@ -56,6 +56,8 @@ class KindQueue:
         self.kind, self._outlook, self._rank, self._outlasts = kind, known.of, rank, outlasts
         self._passed: dict[int, int] = {}
         """By batch: how many of the line are behind us."""
+        self._ranks: dict[int, Ranked] = {}
+        """By job, as far as somebody asked: each is compared several times."""
         self._due: list[tuple[Ranked, JobView]] | None = None
         """All of them by rank, where they have deadlines and somebody asked."""
         self.offered: SlotRequest | None = None
@@ -98,7 +100,10 @@ class KindQueue:
         return not self._refused or self._outlook(job).ready[0].id not in self._refused
 
     def _ranked(self, job: JobView) -> Ranked:
-        return self._rank(job, self._outlook(job)), job.id
+        found = self._ranks.get(job.id)
+        if found is None:
+            found = self._ranks[job.id] = self._rank(job, self._outlook(job)), job.id
+        return found
 
     def _next_of_lines(self, after: Ranked | None) -> Iterator[JobView]:
         """Those of whom one is the next."""
@@ -207,8 +212,11 @@ class RequestQueue:
 
     def served(self, request: SlotRequest, rank: float | None) -> None:
         """It will have a slot; it asks for its next one at `rank`, if it has a task for it."""
-        for kind_queue in self._resting | (set() if request.kind_queue is None else {request.kind_queue}):
-            self._push(kind_queue.again(self._here))
-        self._resting.clear()
+        if self._resting:
+            for kind_queue in self._resting - {request.kind_queue}:
+                self._push(kind_queue.again(self._here))
+            self._resting.clear()
+        if request.kind_queue is not None:
+            self._push(request.kind_queue.again(self._here))
         if rank is not None:
             self._push(SlotRequest(rank, request.job, request.given + 1, request.outlook))
