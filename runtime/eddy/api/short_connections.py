@@ -16,7 +16,7 @@ import h11
 from eddy.api.connections import ConnectionLimits, Connections, GuardedProtocol, guarding
 from eddy.api.problems import KINDS, MEDIA_TYPE, document
 from eddy.api.short_head import read_head
-from eddy.api.short_way import PATH, ShortWay, Written
+from eddy.api.short_way import PATH, ShortWay, WrittenAnswer
 
 STOPPED = "The server was stopped before this was done; ask again once it is back."
 LEFT_S = 0.5
@@ -82,7 +82,7 @@ class ShortProtocol(GuardedProtocol):
         idle = conn.our_state is h11.IDLE and conn.their_state is h11.IDLE
         return idle and not self._busy and not self.transport.is_closing() and not conn.trailing_data[0]
 
-    def _send(self, answer: Written) -> None:
+    def _send(self, answer: WrittenAnswer) -> None:
         """Write an answer, and go on with what came behind its request."""
         if not self._answering:  # it was refused: the server ends
             return
@@ -131,7 +131,9 @@ class ShortProtocol(GuardedProtocol):
         if self._answering:
             body = json.dumps(document("server-stopping", STOPPED, PATH)).encode()
             fields = b"content-type: %b\r\ncontent-length: %d\r\n" % (MEDIA_TYPE.encode(), len(body))
-            self._send(Written(b"HTTP/1.1 %d Service Unavailable\r\n" % KINDS["server-stopping"].status, fields, body))
+            self._send(
+                WrittenAnswer(b"HTTP/1.1 %d Service Unavailable\r\n" % KINDS["server-stopping"].status, fields, body)
+            )
 
 
 def short_cut(

@@ -33,7 +33,7 @@ _UNCOMMON = frozenset(
 """Headers that change how a request is read."""
 
 
-class Head(NamedTuple):
+class SubmissionHead(NamedTuple):
     """What a head says.
 
     Attributes:
@@ -51,7 +51,7 @@ class Head(NamedTuple):
     end: int
 
 
-def read_head(data: bytes) -> Head | None:
+def read_head(data: bytes) -> SubmissionHead | None:
     """The head at the beginning of what came on a connection; None where it is not all there, or uncommon."""
     if not data.startswith(_FIRST):
         return None
@@ -71,7 +71,7 @@ def read_head(data: bytes) -> Head | None:
     return _meant(found, match.end())
 
 
-def _meant(found: dict[bytes, bytes], begin: int) -> Head | None:
+def _meant(found: dict[bytes, bytes], begin: int) -> SubmissionHead | None:
     scheme, _, credential = found.get(b"authorization", b"").partition(b" ")
     length, key = found.get(b"content-length", b""), found.get(b"idempotency-key")
     name = found.get(REQUEST_ID_HEADER.encode(), b"")
@@ -88,4 +88,4 @@ def _meant(found: dict[bytes, bytes], begin: int) -> Head | None:
     if not usual:
         return None
     taken = name if _NAMED.fullmatch(name) else b""
-    return Head(credential.decode(), "" if key is None else key.decode(), taken, begin, begin + int(length))
+    return SubmissionHead(credential.decode(), "" if key is None else key.decode(), taken, begin, begin + int(length))

@@ -30,7 +30,7 @@ from eddy.api.progress import check_asked
 from eddy.api.requests import logged, say
 from eddy.api.routes.jobs import answer, check_priority
 from eddy.api.schemas import Job
-from eddy.api.short_head import Head
+from eddy.api.short_head import SubmissionHead
 from eddy.api.submissions import JobSubmission
 from eddy.core.errors import EddyError
 from eddy.core.records import JobRecord, JobRequest
@@ -43,7 +43,7 @@ _ACCEPTED = b"HTTP/1.1 202 Accepted\r\n"
 _write: Callable[[Job], bytes] = Job.__pydantic_serializer__.to_json
 
 
-class Written(NamedTuple):
+class WrittenAnswer(NamedTuple):
     """An answer, as the connection writes it.
 
     Attributes:
@@ -57,10 +57,10 @@ class Written(NamedTuple):
     body: bytes
 
 
-Send = Callable[[Written], None]
+Send = Callable[[WrittenAnswer], None]
 
 
-class Names:
+class RequestNames:
     """Random names for requests; drawn many at a time, since each draw is a call of the system."""
 
     MANY = 256
@@ -77,7 +77,7 @@ class Names:
 
 
 @dataclass(slots=True)
-class Asked:
+class PendingSubmission:
     """A submission that waits for its answer.
 
     Attributes:
@@ -116,12 +116,12 @@ class ShortWay:
     """
 
     def __init__(self, app: FastAPI, model: type[JobSubmission]) -> None:
-        self._app, self._model, self._names = app, model, Names()
+        self._app, self._model, self._names = app, model, RequestNames()
         self._context: Context = app.state.context
         self.most_bytes = self._context.settings.max_body_bytes
         """Of a body."""
 
-    def take(self, head: Head, body: bytes, send: Send) -> bool:
+    def take(self, head: SubmissionHead, body: bytes, send: Send) -> bool:
         """Submit what came; answers whether it does: where not, nothing has happened.
 
         Args:
@@ -138,7 +138,7 @@ class ShortWay:
         key, tenant, request = found
         if not context.hypervisor.takes_at_once(request):
             return False
-        asked = Asked(head.name or self._names.next(), key, tenant, send)
+        asked = PendingSubmission(head.name or self._names.next(), key, tenant, send)
         in_flight.begin(asked.scope)
         try:
             charge(context, tenant, asked.scope)
@@ -147,7 +147,7 @@ class ShortWay:
         context.hypervisor.submit_soon(request, partial(self._answer, asked))
         return True
 
-    def _read(self, head: Head, body: bytes) -> tuple[ApiKey, TenantRecord, JobRequest] | None:
+    def _read(self, head: SubmissionHead, body: bytes) -> tuple[ApiKey, TenantRecord, JobRequest] | None:
         """Who asks for what; None where anything of it is uncommon, or refused."""
         context = self._context
         try:
@@ -162,7 +162,7 @@ class ShortWay:
             return None
         return key, tenant, submission.request(tenant.id, head.idempotency_key, view, context.store.numbers)
 
-    def _answer(self, asked: Asked, outcome: JobRecord | Exception) -> None:
+    def _answer(self, asked: PendingSubmission, outcome: JobRecord | Exception) -> None:
         in_flight.end(asked.scope)
         written, status = self._written(asked, outcome)
         took_s = time.perf_counter() - asked.began_s
@@ -172,7 +172,7 @@ class ShortWay:
             location = self._location(outcome) if isinstance(outcome, JobRecord) else ""
             asked.within(say, "POST", PATH, status, took_s, location)
 
-    def _written(self, asked: Asked, outcome: JobRecord | Exception) -> tuple[Written, int]:
+    def _written(self, asked: PendingSubmission, outcome: JobRecord | Exception) -> tuple[WrittenAnswer, int]:
         """The answer, and its status."""
         if isinstance(outcome, JobRecord):
             try:
@@ -183,21 +183,21 @@ class ShortWay:
         response = asked.within(problems.of_failure, Request(scope), outcome)
         return _as_written(response, asked.name), response.status_code
 
-    def _accepted(self, asked: Asked, record: JobRecord) -> Written:
+    def _accepted(self, asked: PendingSubmission, record: JobRecord) -> WrittenAnswer:
         body = _write(answer(self._context, record))
         fields = (
             b"content-length: %d\r\ncontent-type: application/json\r\ncache-control: no-store\r\n"
             b"location: %b\r\nx-request-id: %b\r\n"
         )
-        return Written(_ACCEPTED, fields % (len(body), self._location(record).encode(), asked.name), body)
+        return WrittenAnswer(_ACCEPTED, fields % (len(body), self._location(record).encode(), asked.name), body)
 
     def _location(self, record: JobRecord) -> str:
         return f"{PATH}/{self._context.store.numbers.job.told(record.id)}"
 
 
-def _as_written(response: Response, name: bytes) -> Written:
+def _as_written(response: Response, name: bytes) -> WrittenAnswer:
     """An answer of the framework, as the connection writes it."""
     status = response.status_code
     line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()
     fields = [*response.raw_headers, (REQUEST_ID_HEADER.encode(), name)]
-    return Written(line, b"".join(b"%b: %b\r\n" % field for field in fields), bytes(response.body))
+    return WrittenAnswer(line, b"".join(b"%b: %b\r\n" % field for field in fields), bytes(response.body))
