@@ -39,7 +39,7 @@ class Boards:
 
 
 def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]]) -> None:
-    """Do something with them, within two minutes."""
+    """Do something with them, within ten minutes."""
 
     async def go() -> None:
         async with opened(str(server.admission.head_file), "head") as link:
@@ -62,4 +62,4 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]]) -> None
     with NatsServer(folder).running() as server:
         for name in ("b1", "b2"):
             server.admission.admit(name)
-        asyncio.run(asyncio.wait_for(go(), 120))
+        asyncio.run(asyncio.wait_for(go(), 600))

@@ -17,6 +17,10 @@ from eddy.pool.admission import PoolAdmission
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.serving import Head, HeadSettings
 
+HELD = Path(__file__).parent / "held_board.py"
+WAIT_S = 180.0
+"""Most wall seconds anything may take that a test waits for: a machine with twenty things to do at once is slow."""
+
 
 class Servers(Protocol):
     """What a pool needs of its NATS servers."""
@@ -57,7 +61,7 @@ class Pool:
                     client.close()
                 for head, thread in self.heads:
                     head.stop()
-                    thread.join(20)
+                    thread.join(60)
                 for process in self.boards.values():
                     process.kill()
                     process.wait()
@@ -85,7 +89,7 @@ class Pool:
         thread = threading.Thread(target=run, name=f"head-{name}", daemon=True)
         thread.start()
         self.heads.append((head, thread))
-        assert ready.wait(120), self.failures
+        assert ready.wait(WAIT_S), self.failures
         return head
 
     def board(
@@ -93,20 +97,34 @@ class Pool:
         name: str,
         pace: float = 0.0,
         width: int = 2,
-        wrapped: Sequence[str] = ("-m",),
+        wrapped: Sequence[str] = (),
         profile: str = "kv260",
     ) -> None:
         """A model board that computes, in a process; its agent joins in the background.
 
-        `wrapped` are arguments of Python that run the module named after them.
+        `wrapped` are arguments of Python that run the module named after them; left out, the board can be held.
         """
         data, admission = self.folder / name, self.nats.admission
         file = admission.board_file(name) if name in admission.boards else admission.admit(name)
+        wrapped = wrapped or (str(HELD), str(self._hold(name)))
         command = [sys.executable, *wrapped, "eddy.cli.demo_pool_board", "--pool", str(file), "--name", name]
         command += ["--data", str(data), "--pace", str(pace), "--width", str(width)]
         command += ["--profile", profile]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.boards[name] = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def hold(self, name: str, items: int = 0) -> None:
+        """Let no time pass on a board once so many more items have ended there; before or after it is started."""
+        new = self.folder / f"{name}.new"
+        new.write_text(str(items))
+        new.rename(self._hold(name))
+
+    def release(self, name: str) -> None:
+        """Let time pass again."""
+        self._hold(name).unlink()
+
+    def _hold(self, name: str) -> Path:
+        return self.folder / f"{name}.hold"
 
     def kill(self, name: str) -> None:
         """End a board at once."""
@@ -138,9 +156,17 @@ class Pool:
         return {board["name"] for board in client.transport.json("GET", "/v1/pool")["boards"] if board["drained"]}
 
 
-def until(done: Callable[[], object], timeout_s: float = 40.0) -> None:
-    """Wait until something holds."""
+def until(done: Callable[[], object], timeout_s: float = WAIT_S, saw: Callable[[], object] | None = None) -> None:
+    """Wait until something holds, which then stays so: a slow machine looks late.
+
+    Args:
+        done: Whether it holds.
+        timeout_s: Wall seconds to wait at most.
+        saw: What there is, for the message if it does not come to hold; what `done` returned last, if left out.
+    """
     deadline = time.monotonic() + timeout_s
-    while not done():
-        assert time.monotonic() < deadline, "it did not happen in time"
+    while not (found := done()):
+        if time.monotonic() >= deadline:
+            seen = found if saw is None else saw()
+            raise AssertionError(f"it did not happen in {timeout_s:g} s; last seen: {seen!r}")
         time.sleep(0.05)

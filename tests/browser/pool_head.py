@@ -9,7 +9,7 @@ import pytest
 from chromium_kit import OUT
 from eddy.cli.demo_plan import photograph
 from playwright.sync_api import Browser, expect
-from pool_kit import Pool, until
+from pool_kit import WAIT_S, Pool, until
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def test_boards_stand_in_place_of_slots(browser: Browser, pool: Pool) -> None:
     ada, grace = pool.tenant(head), pool.tenant(head, "grace")
     job = photograph("ada", 3, 0, 4).submit(ada)
     other = photograph("grace", 3, 1, 2).submit(grace)
-    job.wait(timeout_s=90)
-    other.wait(timeout_s=90)
+    job.wait(timeout_s=WAIT_S)
+    other.wait(timeout_s=WAIT_S)
     for name, key in {"pool": pool.key, "pool-tenant": pool.keys["ada"]}.items():
         page = browser.new_context(viewport={"width": 1200, "height": 900}).new_page()
         said: list[str] = []

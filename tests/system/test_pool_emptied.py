@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from eddy.cli.demo_plan import photograph
 from eddy.pool.credentials import PoolReplaced
-from pool_kit import Pool, until
+from pool_kit import WAIT_S, Pool, until
 
 
 @pytest.fixture
@@ -24,24 +24,24 @@ def test_a_head_ends_and_boards_join_what_is_there_then(pool: Pool) -> None:
     head = pool.head("a")
     operator = pool.operator(head)
     pool.board("b1", pace=10.0)
-    until(lambda: pool.present(operator) == {"b1"}, 120)
+    until(lambda: pool.present(operator) == {"b1"})
     ada = pool.tenant(head)
     for first in (0, 2):
-        photograph("ada", 3, first, first + 2).submit(ada).wait(timeout_s=120)
+        photograph("ada", 3, first, first + 2).submit(ada).wait(timeout_s=WAIT_S)
     pool.nats.kill()
     shutil.rmtree(pool.folder / "nats" / "jetstream")
     pool.nats.start()
     (_, thread) = pool.heads[0]
-    until(lambda: not thread.is_alive(), 120)
+    until(lambda: not thread.is_alive())
     assert [type(failure) for failure in pool.failures] == [PoolReplaced]
     again = pool.head("b")
     operator = pool.operator(again)
-    until(lambda: pool.present(operator) == {"b1"}, 120)
+    until(lambda: pool.present(operator) == {"b1"})
     ada = pool.tenant(again)
     for first in (4, 6):
         order = photograph("ada", 3, first, first + 2)
         job = order.submit(ada)
-        job.wait(timeout_s=120)
+        job.wait(timeout_s=WAIT_S)
         for name, value in order.expected.items():
             assert np.array_equal(job.outputs[name], value)
     operator.transport.json("PUT", "/v1/pool/boards/b1", body={"because": "it is known"})

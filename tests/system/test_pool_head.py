@@ -16,7 +16,7 @@ from eddy.client import Client
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized
 from eddy.pool.records import PoolJob
 from eddy.pool.table import PoolJobs
-from pool_kit import Pool, until
+from pool_kit import WAIT_S, Pool, until
 from typer.testing import CliRunner
 
 APP = "image_compression"
@@ -126,7 +126,7 @@ def test_an_array_is_accepted_whole_or_not_at_all(pool: Pool, monkeypatch: pytes
     pool.board("b1")
     until(lambda: pool.present(pool.operator(two)) == {"b1"})
     order = photograph("ada", 3, 0, 1)
-    order.submit(ada).wait(timeout_s=60)
+    order.submit(ada).wait(timeout_s=WAIT_S)
     assert len(ada.jobs()) == 1
     made = posted(pool.client(two, pool.keys["ada"]), body, "k")
     assert made["size"] == 6

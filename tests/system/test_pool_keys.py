@@ -16,6 +16,7 @@ from eddy.pool.link import connected, opened
 from eddy.pool.nats_server import NatsServer
 from eddy.pool.records import Fenced, PoolBoard
 from pool_boards import DATA, SHA, Boards, with_boards
+from pool_kit import WAIT_S
 
 
 def test_a_board_may_say_nothing_but_its_own(tmp_path: Path) -> None:
@@ -45,11 +46,11 @@ def test_a_board_may_say_nothing_but_its_own(tmp_path: Path) -> None:
             for subject in forbidden:
                 await nats.publish(subject, b"")
                 await nats.flush()
-                assert f'to "{subject.lower()}"' in (await asyncio.wait_for(said.get(), 30)).lower()
+                assert f'to "{subject.lower()}"' in (await asyncio.wait_for(said.get(), WAIT_S)).lower()
             for subject in heard:
                 await nats.subscribe(subject)
                 await nats.flush()
-                assert f'to "{subject.lower()}"' in (await asyncio.wait_for(said.get(), 30)).lower()
+                assert f'to "{subject.lower()}"' in (await asyncio.wait_for(said.get(), WAIT_S)).lower()
 
     with_boards(tmp_path, check)
 
@@ -80,7 +81,7 @@ def test_a_report_counts_for_tenants_that_have_a_job_on_that_board(tmp_path: Pat
         async with boards.board("b1") as (_, mine), boards.board("b2") as (other_nats, other):
             await mine.renew(said("b1", "ada", "grace"))
             await other.renew(said("b1", "ada", "grace"))
-            deadline = asyncio.get_running_loop().time() + 20
+            deadline = asyncio.get_running_loop().time() + WAIT_S
             while not (found := await mine.weights()):
                 assert asyncio.get_running_loop().time() < deadline
                 await asyncio.sleep(0.1)
@@ -144,7 +145,7 @@ def test_a_revoked_key_is_worth_nothing(tmp_path: Path) -> None:
         async with boards.board("b1") as (one, _), boards.board("b2") as (two, other):
             one._disconnected_cb = gone
             boards.server.admission.revoke("b1")
-            await asyncio.wait_for(cut.wait(), 30)
+            await asyncio.wait_for(cut.wait(), WAIT_S)
             with pytest.raises(PoolUnreachable, match="does not let this key in"):
                 async with connected(stolen, "b1", patience_s=3.0):
                     pass

@@ -18,6 +18,7 @@ from eddy.pool.shown import job_shown
 from eddy.pool.table import PoolJobs
 from nats.errors import TimeoutError as NatsTimeout
 from pool_boards import DATA, SHA, Boards, with_boards
+from pool_kit import WAIT_S
 
 FACTS = PoolBoard("b1", "k", 1, 1, ("a",), False, "s")
 STREAMS = (
@@ -171,7 +172,7 @@ def test_a_board_that_lies_of_itself_keeps_no_head_from_placing(tmp_path: Path) 
     async def placed(boards: Boards) -> PoolJob:
         table = PoolJobs(boards.link)
         job = await table.submit("ada", {"application": "a", "batch": 1})
-        deadline = asyncio.get_running_loop().time() + 20
+        deadline = asyncio.get_running_loop().time() + WAIT_S
         while not (now := await table.job(job.id)).board:
             assert asyncio.get_running_loop().time() < deadline
             await asyncio.sleep(0.05)
@@ -207,7 +208,7 @@ def test_a_board_that_floods_keeps_no_other_from_being_answered(tmp_path: Path) 
                     await nats.publish("eddy.gate.b1", b'{"what": "mine"}', reply="_INBOX.b1.x.y")
                 await nats.flush()
                 assert await other.mine() == []
-            deadline = asyncio.get_running_loop().time() + 20
+            deadline = asyncio.get_running_loop().time() + WAIT_S
             while True:
                 try:
                     assert await mine.mine() == [boards.job.id]
