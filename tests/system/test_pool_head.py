@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -173,7 +174,30 @@ def test_tenants_are_added_and_changed_as_on_a_board(pool: Pool) -> None:
     assert refused.exit_code != 0
 
 
+class Feed:
+    """Everything a head tells a key or a session, in a thread, until that breaks off."""
+
+    def __init__(self, url: str, headers: dict[str, str]) -> None:
+        self.url, self.headers, self.kinds = url, headers, list[str]()
+        self.open, self.thread = threading.Event(), threading.Thread(target=self.follow, daemon=True)
+        self.thread.start()
+        assert self.open.wait(WAIT_S)
+
+    def follow(self) -> None:
+        with httpx.stream("GET", f"{self.url}/v1/events", headers=self.headers, timeout=WAIT_S) as answer:
+            assert answer.status_code == 200
+            self.open.set()
+            for line in answer.iter_lines():
+                if line.startswith("event:"):
+                    self.kinds.append(line)
+
+    def over(self) -> bool:
+        self.thread.join(WAIT_S)
+        return not self.thread.is_alive()
+
+
 def test_keys_are_made_and_revoked_at_every_head(pool: Pool) -> None:
+    """A feed that is open breaks off with its key, revoked at whichever head, and others go on."""
     one, two = pool.head("a"), pool.head("b")
     operator = pool.operator(one)
     ada, grace = pool.tenant(one), pool.tenant(one, "grace")
@@ -202,9 +226,18 @@ def test_keys_are_made_and_revoked_at_every_head(pool: Pool) -> None:
         with pytest.raises(Unauthorized, match="revoked"):
             pool.client(head, pool.keys["ada"]).quota()
         assert pool.client(head, rotated["key"]).quota()["tenant"] == "ada"
+    feeds = [Feed(two.url, {"Authorization": f"Bearer {key}"}) for key in (made["key"], rotated["key"])]
+    number = posted(pool.client(one, rotated["key"]), {"application": APP}, path="/v1/jobs")["id"]
     operator.transport.request("DELETE", f"/v1/keys/{made['id']}")
     with pytest.raises(Unauthorized, match="revoked"):
         screen.quota()
+    assert feeds[0].over()
+    assert "event: end" not in feeds[0].kinds, "it is broken off"
+    assert feeds[1].thread.is_alive()
+    pool.client(two, rotated["key"]).cancel(number)
+    operator.transport.request("DELETE", f"/v1/keys/{rotated['id']}")
+    assert feeds[1].over()
+    assert "event: state" in feeds[1].kinds
     short = posted(grace, {"expires_in_s": 0.001}, path="/v1/keys")
     with pytest.raises(Unauthorized, match="expired"):
         pool.client(one, short["key"]).quota()
@@ -288,7 +321,9 @@ def _log_in_and_out(client: httpx.Client, elsewhere: httpx.Client, key: str) -> 
     assert elsewhere.get("/v1/session").status_code == 401, "a session is one head's"
     assert elsewhere.get("/v1/overview").status_code == 401
     assert client.delete("/v1/session").status_code == 403
+    feed = Feed(str(client.base_url), {"Cookie": f"{COOKIE}={cookie}"})
     assert client.delete("/v1/session", headers={HEADER: token}).status_code == 204
+    assert feed.over()
     client.cookies.set(COOKIE, cookie)
     assert client.get("/v1/overview").status_code == 401
 

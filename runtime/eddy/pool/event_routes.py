@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import ConsumerConfig, DeliverPolicy
 
 from eddy.api.events import HEARTBEAT, encode
 from eddy.api.numbers import Decimal
+from eddy.pool.feeds import HeadCredential
 from eddy.pool.head_parts import Caller, HeadParts, Number, Parts
 from eddy.pool.link import EVENTS
 from eddy.pool.records import FINAL
@@ -28,7 +30,9 @@ _Follow = Annotated[bool, Query(description="Go on with events as they happen; e
 
 
 @router.get("/jobs/{number}/events")
-async def events(number: Number, parts: Parts, caller: Caller, last_event_id: Seen = None) -> Response:
+async def events(
+    number: Number, parts: Parts, caller: Caller, request: Request, last_event_id: Seen = None
+) -> Response:
     """What happened to a job, as it happens."""
     job = await visible(parts, caller, number)
     after = 0 if last_event_id is None else parts.numbers.event.meant(last_event_id)
@@ -37,12 +41,17 @@ async def events(number: Number, parts: Parts, caller: Caller, last_event_id: Se
         return (await parts.table.job(job.id)).ended
 
     told = _told(parts, f"eddy.events.{job.tenant}.{job.id}", after, ended, one=True)
-    return StreamingResponse(told, media_type="text/event-stream")
+    return _feed(parts, request, told)
 
 
 @router.get("/events")
 async def all_events(
-    parts: Parts, caller: Caller, last: _Last = 0, follow: _Follow = True, last_event_id: Seen = None
+    parts: Parts,
+    caller: Caller,
+    request: Request,
+    last: _Last = 0,
+    follow: _Follow = True,
+    last_event_id: Seen = None,
 ) -> Response:
     """What happens to all of your jobs, from now on, or after `Last-Event-ID`; to everyone's, for the operator."""
     subject = f"eddy.events.{'*' if caller.admin else caller.id}.*"
@@ -54,7 +63,7 @@ async def all_events(
     async def ended() -> bool:
         return not follow
 
-    return StreamingResponse(_told(parts, subject, after, ended), media_type="text/event-stream")
+    return _feed(parts, request, _told(parts, subject, after, ended))
 
 
 async def _before_last(parts: HeadParts, subject: str, last: int) -> int:
@@ -89,10 +98,30 @@ def _from(after: int, filter_subject: str | None = None) -> ConsumerConfig:
     )
 
 
+def _feed(parts: HeadParts, request: Request, told: AsyncGenerator[str, None]) -> Response:
+    """What is told, for as long as a request with the same key or session would be taken."""
+    credential = HeadCredential.of(request, parts.sessions)
+
+    async def while_good() -> AsyncIterator[str]:
+        parts.feeds.opened(credential)
+        try:
+            async with contextlib.aclosing(told):
+                async for text in told:
+                    if not await parts.feeds.good(credential):
+                        return
+                    if text:
+                        yield text
+        finally:
+            parts.feeds.closed(credential)
+
+    return StreamingResponse(while_good(), media_type="text/event-stream")
+
+
 async def _told(
     parts: HeadParts, subject: str, after: int, ended: Callable[[], Awaitable[bool]], one: bool = False
-) -> AsyncIterator[str]:
-    """Events of a subject from a place in the stream on, until no more can come and all was told.
+) -> AsyncGenerator[str, None]:
+    """Events of a subject from a place in the stream on, until no more can come and all was told; "" where nothing
+    has come for `LOOK_S`.
 
     Args:
         parts: The head's.
@@ -114,6 +143,7 @@ async def _told(
                 if silent_s >= SILENT_S:
                     silent_s = 0.0
                     yield HEARTBEAT
+                yield ""
                 continue
             data = json.loads(message.data)
             number = parts.numbers.job.told(int(message.subject.rsplit(".", 1)[-1]))

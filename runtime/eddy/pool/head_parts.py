@@ -17,6 +17,7 @@ from eddy.core.tenants import KeyScope
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.blobs import PoolBlobs
 from eddy.pool.bounds import Bounds
+from eddy.pool.feeds import Feeds
 from eddy.pool.forecast import Forecasts
 from eddy.pool.lead import Lead
 from eddy.pool.link import Link
@@ -46,6 +47,11 @@ class HeadParts:
     max_blob_bytes: int
     page_size: int
     sessions: Sessions = field(default_factory=Sessions)
+    feeds: Feeds = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Feeds are of these sessions and keys."""
+        self.feeds = Feeds(self.sessions, self.tenants.of_hash)
 
 
 async def parts_of(request: Request) -> HeadParts:
