@@ -34,9 +34,9 @@ class SlotAllocation:
         self.constants, self.view = constants, view
         self.decisions: list[Decision] = []
         self.free = free_slots(view)
-        self._fitting: dict[tuple[int, str], tuple[list[SlotView], SlotView | None]] = {}
-        """By task and tenant, until a slot is given: the free slots it fits, and that of them which needs no load. Jobs
-        nothing was done for share their tasks, and hundreds of them may ask in turn."""
+        self._fitting: dict[tuple[str, tuple[int, ...] | None, str], tuple[list[SlotView], SlotView | None]] = {}
+        """By module, the slots it fits, and tenant, until a slot is given: the free ones of them, and that of these
+        which needs no load. Hundreds of jobs may ask in turn."""
         self.port_busy = view.port_busy
         self.fetched = memory.fetched
         self.kept = False
@@ -113,8 +113,8 @@ class SlotAllocation:
 
     def _requests(self) -> Iterator[SlotRequest]:
         """Of the jobs that were begun."""
-        for number, outlook in self.outlooks.items():
-            job = self.view.jobs.job(number)
+        for job in self.view.jobs.begun.values():
+            outlook = self.outlooks[job.id]
             if outlook.ready:
                 yield SlotRequest(self.rank(job, outlook, outlook.held), job, 0, outlook)
             elif outlook.early:
@@ -160,7 +160,7 @@ class SlotAllocation:
 
     def _for(self, job: JobView, task: TaskView) -> tuple[list[SlotView], SlotView | None]:
         """The free slots that a task fits, and that of them which needs no load for it."""
-        key = id(task), job.tenant
+        key = task.module, task.slots, job.tenant
         found = self._fitting.get(key)
         if found is None:
             fitting = [slot for slot in self.free if fits(slot, task)]

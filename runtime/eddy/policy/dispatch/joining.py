@@ -12,6 +12,7 @@ from math import inf
 from eddy.policy.dispatch.choice import fits, needs_no_load
 from eddy.policy.dispatch.job_view import JobView, TaskView
 from eddy.policy.dispatch.outlook import Outlook, items_ready
+from eddy.policy.dispatch.select import slots_held
 from eddy.policy.dispatch.view import DispatchView, SlotView
 
 
@@ -40,16 +41,19 @@ class Joining:
         """By slot: seconds that those who wait for it will work there."""
         self._given: dict[int, tuple[JobView, float]] = {}
         """By slot that this decision gave without a load: to whom, and seconds until it is given back."""
-        self._known: dict[tuple[int, str], list[tuple[float, int]]] = {}
-        """By task and tenant of jobs that hold nothing, which share their tasks: the slots with its module that will be
-        given back, each with the seconds until then but for those of who was promised it. Hundreds ask in turn."""
-        self._left_before = len(leaving)
+        self._givers: set[int] = set()
+        """The jobs among them."""
+        self._known: dict[tuple[str, tuple[int, ...] | None, str], list[tuple[float, int]]] = {}
+        """By module, the slots it fits, and tenant, for jobs that hold nothing: the slots with it that will be given
+        back, each with the seconds until then but for those of who was promised it. Hundreds of jobs ask in turn."""
+        self._leaving_before = len(leaving)
 
     def given(self, slot: SlotView, job: JobView, task: TaskView, latency_s: float) -> None:
         """Note that this decision gives a slot to a task that needs no load there: others may wait for it now."""
         left = job.batch - task.items_done
         if items_ready(job, task) >= left:
             self._given[slot.index] = job, left * latency_s
+            self._givers.add(job.id)
             self._known.clear()
 
     def join(self, job: JobView, task: TaskView, latency_s: float) -> bool:
@@ -60,10 +64,12 @@ class Joining:
             task: It.
             latency_s: Seconds one of its items takes.
         """
+        slots = self._candidates(job, task)
+        if not slots:
+            return False
         promised_s = self._promised_s
-        waits = [(promised_s.get(slot, 0.0) + wait_s, slot) for wait_s, slot in self._candidates(job, task)]
-        found = min(waits, default=None)
-        if found is None or found[0] >= self._most_s:
+        found = min([(promised_s.get(slot, 0.0) + wait_s, slot) for wait_s, slot in slots])
+        if found[0] >= self._most_s:
             return False
         left = job.batch - task.items_done
         own_s = left * latency_s if items_ready(job, task) >= left else inf
@@ -72,19 +78,21 @@ class Joining:
 
     def _candidates(self, job: JobView, task: TaskView) -> list[tuple[float, int]]:
         """Slots with a task's module that will be given back, and after how many seconds, nobody waiting for them."""
-        shared = not job.shape.begun and all(giver.id != job.id for giver, _ in self._given.values())
-        if len(self._leaving) != self._left_before:
-            self._left_before = len(self._leaving)
+        if slots_held(job) or job.id in self._givers:  # it does not wait for itself
+            return self._with_module(job, task)
+        if len(self._leaving) != self._leaving_before:
+            self._leaving_before = len(self._leaving)
             self._known.clear()
-        key = id(task), job.tenant
-        found = self._known.get(key) if shared else None
+        key = task.module, task.slots, job.tenant
+        found = self._known.get(key)
         if found is None:
-            slots = [slot for slot in self._view.slots if slot.module == task.module]
-            waits = [(self._wait_s(slot, job, task), slot.index) for slot in slots]
-            found = [(wait_s, slot) for wait_s, slot in waits if wait_s is not None]
-            if shared:
-                self._known[key] = found
+            found = self._known[key] = self._with_module(job, task)
         return found
+
+    def _with_module(self, job: JobView, task: TaskView) -> list[tuple[float, int]]:
+        slots = [slot for slot in self._view.slots if slot.module == task.module]
+        waits = [(self._wait_s(slot, job, task), slot.index) for slot in slots]
+        return [(wait_s, slot) for wait_s, slot in waits if wait_s is not None]
 
     def _wait_s(self, slot: SlotView, job: JobView, task: TaskView) -> float | None:
         """Seconds until a slot with the task's module is given back, nobody waiting for it; None where it is not."""

@@ -49,7 +49,9 @@ class Outlook:
 
 def items_ready(job: JobView, task: TaskView) -> int:
     """Items of a task that could be done one after another, no predecessor doing anything more."""
-    return min([job.tasks[p].items_done for p in task.predecessors], default=job.batch) - task.items_done
+    if not task.predecessors:
+        return job.batch - task.items_done
+    return min([job.tasks[p].items_done for p in task.predecessors]) - task.items_done
 
 
 def done_soon(job: JobView, latency_s: tuple[float, ...], within_s: float) -> list[int]:
