@@ -102,7 +102,22 @@ class Node:
 
 
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
-OUT = "out[get_global_id(0)] = v0 + 3 * v1 + 5 * v2 + 7 * v3;"
+OUT = "out[i] = v0 + 3 * v1 + 5 * v2 + 7 * v3;"
+LINEAR = (
+    "get_local_id(0)",
+    "get_local_id(1) * get_local_size(0) + get_local_id(0)",
+    "(get_local_id(2) * get_local_size(1) + get_local_id(1)) * get_local_size(0) + get_local_id(0)",
+)
+SIZE = (
+    "get_local_size(0)",
+    "get_local_size(0) * get_local_size(1)",
+    "get_local_size(0) * get_local_size(1) * get_local_size(2)",
+)
+GROUP = (
+    "get_group_id(0)",
+    "get_group_id(1) * get_num_groups(0) + get_group_id(0)",
+    "(get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0)",
+)
 APART = f"""
 __attribute__((noinline)) uint apart(local uint *t, uint l, uint n, uint v, uint by) {{
   volatile uint mine[3] = {{v, by, n}};
@@ -121,13 +136,17 @@ class FiberProgram:
 
     body: tuple[Node, ...]
     early: bool = field(default=False)
+    calls: bool = field(default=True)
 
-    def source(self) -> str:
+    def source(self, dimensions: int = 1) -> str:
+        """Its OpenCL C; items of more dimensions count as they lie in memory, work-groups one after the other."""
         text = "".join(node.text() for node in self.body)
         return (
-            f"{APART}\nkernel void f(global const uint *in, global uint *out, local uint *t, uint u) {{\n"
-            "  uint l = get_local_id(0), n = get_local_size(0), v0 = in[get_global_id(0)], v1 = get_group_id(0);\n"
-            f"  uint v2 = l * 7, v3 = get_global_id(0) ^ 85;\n  t[l] = l;\n  {BARRIER}\n{text}  {OUT}\n}}\n"
+            f"{APART if self.calls else ''}\n"
+            "kernel void f(global const uint *in, global uint *out, local uint *t, uint u) {\n"
+            f"  uint l = {LINEAR[dimensions - 1]}, n = {SIZE[dimensions - 1]}, g = {GROUP[dimensions - 1]};\n"
+            "  uint i = g * n + l, v0 = in[i], v1 = g;\n"
+            f"  uint v2 = l * 7, v3 = i ^ 85;\n  t[l] = l;\n  {BARRIER}\n{text}  {OUT}\n}}\n"
         )
 
     def expected(self, data: Words, group: int, uniform: int) -> Words:
@@ -144,8 +163,14 @@ class FiberProgram:
         return out
 
 
-def random_program(seed: int, early: bool) -> FiberProgram:
-    """A program of a dozen statements; with `early`, items may return between barriers of others."""
+def random_program(seed: int, early: bool, calls: bool = True) -> FiberProgram:
+    """A program of a dozen statements.
+
+    Args:
+        seed: Of the choices.
+        early: Whether items may return between barriers of others.
+        calls: Whether functions beside the kernel have barriers.
+    """
     rng = random.Random(seed)
 
     def leaf() -> Node:
@@ -155,7 +180,7 @@ def random_program(seed: int, early: bool) -> FiberProgram:
     def block(nesting: int, together: bool) -> tuple[Node, ...]:
         kinds = ["set", "set", "part", "own"]
         if together:
-            kinds += ["swap", "swap", "call", "loop", "when"] + ["leave"] * early
+            kinds += ["swap", "swap", "loop", "when"] + ["leave"] * early + ["call"] * calls
         return tuple(node(rng.choice(kinds), nesting, together) for _ in range(rng.randrange(1, 4)))
 
     def node(kind: str, nesting: int, together: bool) -> Node:
@@ -170,11 +195,17 @@ def random_program(seed: int, early: bool) -> FiberProgram:
             return Node(kind, b=b % 3, body=block(nesting + 1, True))
         return Node(kind, a, b, c)
 
-    body = [Node("swap", 1, 0, 2), *block(0, True), Node("call", 2, 1, 3), *block(0, True), *block(0, True)]
+    body = [
+        Node("swap", 1, 0, 2),
+        *block(0, True),
+        Node("call" if calls else "swap", 2, 1, 3),
+        *block(0, True),
+        *block(0, True),
+    ]
     if early:
         body.insert(1, Node("leave", 0, rng.randrange(16)))
         body.append(Node("swap", 3, 1, 1))
-    return FiberProgram(tuple(body), early)
+    return FiberProgram(tuple(body), early, calls)
 
 
 def _run(body: tuple[Node, ...], at: Item, mask: npt.NDArray[np.bool_]) -> None:

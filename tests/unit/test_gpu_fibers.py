@@ -213,11 +213,12 @@ eddy_call_b:
 def test_kernels_of_one_file_keep_what_each_of_them_needs(fpu: bool) -> None:
     """A small kernel beside large ones is as fast as alone; and each finds its registers again."""
     small = """
+    void together(void) { barrier(CLK_LOCAL_MEM_FENCE); }
     kernel void small(global float *a, local float *l) {
       uint t = get_local_id(0), n = get_local_size(0);
       l[t] = a[get_global_id(0)];
-      for (uint s = n / 2; s > 0; s /= 2) { barrier(CLK_LOCAL_MEM_FENCE); if (t < s) l[t] += l[t + s]; }
-      barrier(CLK_LOCAL_MEM_FENCE);
+      for (uint s = n / 2; s > 0; s /= 2) { together(); if (t < s) l[t] += l[t + s]; }
+      together();
       a[get_global_id(0)] = l[0];
     }
     """
@@ -229,9 +230,9 @@ def test_kernels_of_one_file_keep_what_each_of_them_needs(fpu: bool) -> None:
       float {", ".join(f"{name} = a[get_global_id(0)] * {j + k}" for j, name in enumerate(names[: 3 + k]))};
       for (uint s = 0; s < 3; s++) {{
         l[t] = {" + ".join(names[: 3 + k])};
-        barrier(CLK_LOCAL_MEM_FENCE);
+        together();
         {" ".join(f"{name} += l[(t + {j + 1}) % n];" for j, name in enumerate(names[: 3 + k]))}
-        barrier(CLK_LOCAL_MEM_FENCE);
+        together();
       }}
       a[get_global_id(0)] = {" + ".join(names[: 3 + k])};
     }}"""

@@ -23,7 +23,8 @@ from eddy.files import os_errors
 from eddy.gpu import library, sandbox, toolchain
 from eddy.gpu.confine import NOBODY
 from eddy.gpu.fibers import switch_code, switch_words, ways_of_keeping, with_barriers
-from eddy.gpu.item_parameter import STUB, threaded
+from eddy.gpu.item_loops import crowded, with_item_loops
+from eddy.gpu.item_parameter import LOOP_STUB, STUB, threaded
 from eddy.gpu.placing import placed
 from eddy.gpu.prelude import complete
 from eddy.gpu.printed import fitted
@@ -122,9 +123,11 @@ class Compiler:
             message = "kernel.cl: error: the source has no kernel; mark the entry functions with `kernel`"
             raise CompilationFailed(message, diagnostics=[])
         whole = self._step((*asked, "-w"), text + stubs(kernels).encode()).output
-        module = threaded(fitted(whole.decode(errors="replace")))
-        generated = self._step((*code, "-w", "-x", "ir", "-S", "-o", "-", "-"), module.encode()).output.decode()
         waiting = [name for name, kernel in kernels.items() if kernel.waits]
+        looped = with_item_loops(fitted(whole.decode(errors="replace")), waiting)
+        module = threaded(looped.ir)
+        generated = self._step((*code, "-w", "-x", "ir", "-S", "-o", "-", "-"), module.encode()).output.decode()
+        waiting = [name for name in waiting if name not in looped.words]
         ways, chosen = ways_of_keeping(generated, [f"{STUB}{name}" for name in waiting])
         assembler = (*code[: 2 + len(toolchain.machine(fpu))], "-x", "assembler", "-c", "-o", "-", "-")
         early = any(kernel.early for kernel in kernels.values())
@@ -134,6 +137,11 @@ class Compiler:
         known = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}
         for name, way in zip(waiting, chosen, strict=True):
             known[name] = replace(known[name], switch_words=switch_words(ways[way]), switch_way=way)
+        for name, words in looped.words.items():
+            stub = at[f"{LOOP_STUB}{name}"]
+            known[name] = replace(known[name], loop_stub=stub, loop_words=words, early=False)
+            known[name] = replace(known[name], local_each=name in looped.placed)
+            known[name] = replace(known[name], loop_crowded=crowded(generated, name))
         # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
         known = with_stacks(known, elf, lambda: self._with_lines(asked, text))
         said, made_by = _clean(read.message), library.digest(fpu)

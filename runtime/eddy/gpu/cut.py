@@ -8,6 +8,7 @@ from eddy.gpu.layout import (
     FLAG_FIBERS,
     FLAG_GRID,
     FLAG_ITEMS,
+    FLAG_LOOPS,
     FLAG_ROUNDS,
     packed_id,
 )
@@ -18,7 +19,7 @@ from eddy.gpu.signature import Kernel
 def cut_words(arrangement: Arrangement, places: int, goes_along: bool) -> dict[str, int]:
     """The words of the launch block that say how the ND-range fills the cluster."""
     words = {
-        **{"work_dim": arrangement.work_dim, "group_items": arrangement.group_items},
+        **{"work_dim": arrangement.work_dim, "group_items": arrangement.active_lanes},
         **{"group_warps": arrangement.group_warps, "core_groups": arrangement.core_groups},
         "group_step": places,
     }
@@ -38,7 +39,11 @@ def cut_words(arrangement: Arrangement, places: int, goes_along: bool) -> dict[s
 def flags(kernel: Kernel, arrangement: Arrangement) -> int:
     """How lanes go from item to item."""
     several, shape = arrangement.lane_items > 1, zip(arrangement.global_size, arrangement.local_size, strict=True)
-    together = FLAG_BARRIER | (FLAG_FIBERS if several else 0) | (FLAG_ROUNDS if kernel.early else 0)
+    together = (
+        FLAG_BARRIER
+        | (FLAG_LOOPS if arrangement.lane_grid else FLAG_FIBERS if several else 0)
+        | (FLAG_ROUNDS if kernel.early else 0)
+    )
     alone = FLAG_ITEMS if several else 0
     grid = FLAG_GRID if arrangement.groups > arrangement.num_groups[0] else 0
     edge = FLAG_EDGE if kernel.goes_along or any(size % part for size, part in shape) else 0
@@ -47,6 +52,8 @@ def flags(kernel: Kernel, arrangement: Arrangement) -> int:
 
 def local_step(arrangement: Arrangement, lanes: int) -> int:
     """From a lane's work-item of a group to its next."""
+    if arrangement.lane_grid:
+        return packed_id(*arrangement.lane_grid)
     row, x = divmod(lanes, arrangement.local_size[0])
     plane, y = divmod(row, arrangement.local_size[1])
     return packed_id(x, y, plane) if arrangement.lane_items > 1 else 0

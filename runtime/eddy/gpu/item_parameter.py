@@ -15,6 +15,9 @@ import re
 READS = "eddy_first_id"
 """The function that stands for the address of the first global id."""
 STUB = "eddy_call_"
+LOOP_STUB = "eddy_loop_"
+"""Begin the names of stubs: of kernels, and of those whose lanes take several items (`eddy.gpu.item_loops`)."""
+_STUBS = (STUB, LOOP_STUB)
 _DEFINED = re.compile(r"^define [^@\n]*@([\w.$]+)\(")
 _OWN = re.compile(r"^define (?:available_externally )?dso_local (?!hidden |protected )")
 """A function that others could have; one that is `extern inline` has no other definition either."""
@@ -43,7 +46,7 @@ def threaded(ir: str) -> str:
         elif line == "}":
             where = ""
         elif where:
-            lines[k] = _instruction(line, needing, f"%{READS}" if where.startswith(STUB) else _PARAMETER)
+            lines[k] = _instruction(line, needing, f"%{READS}" if where.startswith(_STUBS) else _PARAMETER)
     return _CONSTANT.sub(r"\1\2", "\n".join(lines))
 
 
@@ -67,7 +70,7 @@ def _needing(lines: list[str]) -> set[str]:
 
 def _definition(line: str, defined: re.Match[str], needs: bool) -> str:
     """A definition with its parameter; a function that is no stub is the module's own."""
-    if defined[1].startswith(STUB):
+    if defined[1].startswith(_STUBS):
         return line
     if needs:
         line = _with(line, defined.end(), _PARAMETER)

@@ -145,6 +145,6 @@ def describe(fault: Fault, program: Program) -> str:
     if not below or not fault.pc:
         return f"The kernel was stopped on core {fault.core}: {fault.cause}, address 0x{fault.value:08x}."
     at, name = max(below)
-    name = name.removeprefix("__clang_ocl_kern_imp_").removeprefix("eddy_call_")
+    name = name.removeprefix("__clang_ocl_kern_imp_").removeprefix("eddy_call_").removeprefix("eddy_loop_")
     what = f"0x{fault.value:08x}"
     return f"The kernel was stopped on core {fault.core}: {fault.cause} in {name}+0x{fault.pc - at:x}, value {what}."

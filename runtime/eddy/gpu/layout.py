@@ -81,6 +81,8 @@ FLAG_GRID = 16
 """There is more than one row of work-groups."""
 FLAG_EDGE = 32
 """Work-groups may be cut off at the edge of the ND-range, or a stub goes along rows."""
+FLAG_LOOPS = 64
+"""Work-items of a group wait for each other, and the stub goes from item to item between barriers."""
 MAX_GROUP_ITEMS = 1024
 """Work-items of a work-group, at most."""
 LOCAL_BITS = 11
@@ -98,8 +100,9 @@ CONTEXT: tuple[str, ...] = (
     *("fibers", "live"),  # of the lane, and those that have not returned
 )
 """Fields of a lane's context; tp points to the lane's word in the first row."""
-CONTEXT_ALIASES = {"x": "barrier", "x_end": "round"}
-"""Where a stub that goes along the first dimension has come to, and where it stops: its kernel has no barriers."""
+CONTEXT_ALIASES = {"x": "barrier", "x_end": "round", "lines": "fibers", "columns": "live"}
+"""Where a stub that goes along the first dimension has come to, and where it stops: its kernel has no barriers. How often
+a stub that goes from item to item of a group goes along the second dimension, or along the first."""
 CONTEXT_WORDS = CONTEXT.index("fiber")
 """Fields of a lane with one work-item of a group at a time."""
 
@@ -161,6 +164,7 @@ def c_header() -> str:
         f"#define EDDY_FLAG_ROUNDS {FLAG_ROUNDS}",
         f"#define EDDY_FLAG_GRID {FLAG_GRID}",
         f"#define EDDY_FLAG_EDGE {FLAG_EDGE}",
+        f"#define EDDY_FLAG_LOOPS {FLAG_LOOPS}",
         f"#define EDDY_LOCAL_BITS {LOCAL_BITS}",
         f"#define EDDY_LOCAL_MASK {(1 << LOCAL_BITS) - 1}",
         *(f"#define EDDY_FIBER_{name.upper()} {ROW_BYTES * k}" for k, name in enumerate(FIBER)),

@@ -25,16 +25,20 @@ _TEXTS = (*SOURCES, *SOFT_SOURCES, "eddy_types.h", "eddy_math.h", "eddy_double.h
 _CODE = (
     "compiler.py",
     "fibers.py",
+    "ir_function.py",
+    "item_loops.py",
     "item_parameter.py",
     "signature.py",
     "ir_types.py",
     "layout.py",
+    "local_places.py",
     "placing.py",
     "printed.py",
     "program.py",
     "rv32.py",
     "stack.py",
     "stack_bound.py",
+    "uniform.py",
 )
 """What decides, beside the compiler, which programs there are and what is said of them."""
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eddy.core.errors import InvalidRequest
-from eddy.gpu.layout import CONTEXT, CONTEXT_WORDS, LINE_BYTES, MAX_GROUP_ITEMS, align, rows_bytes
+from eddy.gpu.layout import LINE_BYTES, MAX_GROUP_ITEMS, align, rows_bytes
 from eddy.gpu.program import Program
 from eddy.gpu.shape import ClusterShape
+from eddy.gpu.sharing import Sharing, context_words, looped
 from eddy.gpu.signature import Kernel
 
 MAX_ITEMS = 1 << 31
@@ -35,6 +36,7 @@ class Arrangement:
         lane_items: Work-items of a group that a lane takes, at most.
         core_groups: Work-groups side by side on a core.
         local_bytes: Local memory that the `__local` arguments of a work-group take.
+        lane_grid: Lanes by dimension, where a lane goes from item to item in steps of these; empty where it does not.
     """
 
     work_dim: int
@@ -46,11 +48,17 @@ class Arrangement:
     core_groups: int
     local_bytes: int = 0
     lane_items: int = 1
+    lane_grid: tuple[int, ...] = ()
 
     @property
     def group_items(self) -> int:
         """Work-items of a work-group."""
         return math.prod(self.local_size)
+
+    @property
+    def active_lanes(self) -> int:
+        """Lanes that share a work-group, and work-items where those are less."""
+        return math.prod(self.lane_grid) if self.lane_grid else self.group_items
 
     @property
     def groups(self) -> int:
@@ -106,13 +114,12 @@ def arrange(
         # Nothing the kernel does depends on its work-groups.
         group = _suitable(shape, found, whole)
         items = math.prod(group)
-    warps = min(shape.warps, -(-items // shape.threads))
-    lane_items = -(-items // (warps * shape.threads))
-    local = align(sum(align(value.bytes, 16) for value in arguments if isinstance(value, Local)), 16)
-    side_by_side = _side_by_side(shape, program, found, warps, local, found.waits and lane_items > 1)
     counts = tuple(-(-size // part) for size, part in zip(whole, group, strict=True))
+    local = align(sum(align(value.bytes, 16) for value in arguments if isinstance(value, Local)), 16)
+    shared = _shared(shape, program, found, group, math.prod(counts), local)
     groups = (counts[0], counts[1], counts[2])
-    return Arrangement(dimensions, whole, start, group, groups, warps, side_by_side, local, lane_items)
+    lanes = (shared.warps, shared.beside, local, shared.lane_items, shared.grid)
+    return Arrangement(dimensions, whole, start, group, groups, *lanes)
 
 
 def slices(arrangement: Arrangement, most: int | None) -> Iterator[tuple[int, int]]:
@@ -160,13 +167,10 @@ def _suitable(shape: ClusterShape, kernel: Kernel, whole: tuple[int, int, int]) 
     return first, min(whole[1], shape.threads // first), 1
 
 
-def context_words(several: bool) -> int:
-    """Words of a lane's context, which is longer where a lane has several work-items that wait for each other."""
-    return len(CONTEXT) if several else CONTEXT_WORDS
-
-
-def _side_by_side(shape: ClusterShape, program: Program, kernel: Kernel, warps: int, local: int, several: bool) -> int:
-    """Work-groups a core runs at once: as many as warps and local memory allow; one where `__local` variables are.
+def _shared(
+    shape: ClusterShape, program: Program, kernel: Kernel, group: tuple[int, int, int], groups: int, local: int
+) -> Sharing:
+    """How lanes share work-groups; a core runs as many at once as warps and local memory allow.
 
     The lanes' contexts lie in local memory if the kernel leaves them room there.
     """
@@ -176,8 +180,14 @@ def _side_by_side(shape: ClusterShape, program: Program, kernel: Kernel, warps: 
         asked = program.local_bytes + local
         message = f"The kernel uses {asked} bytes of local memory for a work-group; this cluster has {max(0, most)}."
         raise InvalidRequest(message, field="local_memory", asked=asked, allowed=max(0, most))
+    if kernel.loop_stub:
+        return looped(shape, program, kernel, group, groups, local)
+    items = math.prod(group)
+    warps = min(shape.warps, -(-items // shape.threads))
+    lane_items = -(-items // (warps * shape.threads))
+    several = kernel.waits and lane_items > 1
     if kernel.local_variables or several:
-        return 1
+        return Sharing(warps, 1, lane_items)
     fit = shape.warps // warps
     beside = room - rows_bytes(shape.lanes, context_words(several))
-    return min(fit, (beside if beside >= local else room) // local) if local else fit
+    return Sharing(warps, min(fit, (beside if beside >= local else room) // local) if local else fit, lane_items)

@@ -28,10 +28,11 @@ from eddy.gpu.layout import (
     stack_stride,
 )
 from eddy.gpu.log import Logs, Read, read_log
-from eddy.gpu.ndrange import Arrangement, context_words
+from eddy.gpu.ndrange import Arrangement
 from eddy.gpu.ndrange import Local as Local
 from eddy.gpu.program import Program
 from eddy.gpu.shape import ClusterShape
+from eddy.gpu.sharing import context_words, group_bytes
 from eddy.gpu.signature import Argument, Kernel
 
 MAX_REGION_BYTES = 1 << 30
@@ -125,13 +126,14 @@ class Packing:
         self._descriptors: dict[tuple[Hashable, Texels], tuple[int, bytes]] = {}
         self._local_at = LOCAL_BASE + align(program.local_bytes, 16)
         self._arguments = self._pack_all(found, arguments, offsets, size)
-        fibers = found.waits and arrangement.lane_items > 1
+        fibers = found.waits and arrangement.lane_items > 1 and not arrangement.lane_grid
         frame = max(found.frame_bytes, LINE_BYTES) if fibers else found.stack_bytes
         stride = stack_stride(max(stack_bytes, frame))
         self._items = self._harts * (arrangement.lane_items if fibers else 1)
         self.stack_bytes = self._items * stride
         stacks = self._take(self.stack_bytes)
-        rows = self._rows(found, program, fibers)
+        self._group_bytes = group_bytes(program, found, arrangement.local_bytes)
+        rows = self._rows(found, program)
         self._log_base = self._take(self._harts * LOG_BYTES) if program.prints else 0
         self._core_blocks = self._take(shape.cores * sliced_on * _BLOCK_BYTES)
         self.bytes = self._end - REGION_BASE
@@ -142,24 +144,31 @@ class Packing:
             raise QuotaExceeded(message, limit=MAX_REGION_BYTES, asked=self.bytes)
         self._words = {
             **cut_words(self.arrangement, self.places, found.goes_along),
-            **{"magic": BLOCK_MAGIC, "entry": found.stub, "arguments": self._argument_at},
+            **{
+                "magic": BLOCK_MAGIC,
+                "entry": found.loop_stub if arrangement.lane_grid else found.stub,
+                "arguments": self._argument_at,
+            },
             "flags": flags(found, arrangement),
             "place_lanes": arrangement.group_warps * shape.threads,
             "local_step": local_step(arrangement, arrangement.group_warps * shape.threads),
             **rows,
-            **{"local_stride": arrangement.local_bytes, "stack_base": stacks, "stack_stride": stride},
+            **{"local_stride": self._group_bytes, "stack_base": stacks, "stack_stride": stride},
             "lane_stack": stride * (arrangement.lane_items if fibers else 1),
             **{"log_base": self._log_base, "log_stride": LOG_BYTES if program.prints else 0},
         }
 
-    def _rows(self, kernel: Kernel, program: Program, fibers: bool) -> dict[str, int]:
-        """Where contexts lie, and what fibers keep: in local memory, as far as the kernel's own leaves room there."""
+    def _rows(self, kernel: Kernel, program: Program) -> dict[str, int]:
+        """Where contexts lie, and what items keep while others run: in local memory, as far as the kernel's own leaves room there."""
         shape, arrangement = self._shape, self.arrangement
         top = LOCAL_BASE + shape.local_bytes - LINE_BYTES
-        end = align(LOCAL_BASE + align(program.local_bytes, 16) + arrangement.local_bytes * arrangement.core_groups)
-        context = rows_bytes(shape.lanes, context_words(fibers))
-        stride = rows_bytes(shape.lanes, kernel.switch_words) if fibers else 0
-        words = {"rounds": top, "context_rows": context_words(fibers) * ROW_BYTES, "fiber_stride": stride}
+        first = 0 if kernel.local_each else align(program.local_bytes, 16)
+        end = align(LOCAL_BASE + first + self._group_bytes * arrangement.core_groups)
+        several = kernel.waits and arrangement.lane_items > 1
+        context = rows_bytes(shape.lanes, context_words(several))
+        kept = kernel.loop_words if arrangement.lane_grid else kernel.switch_words
+        stride = rows_bytes(shape.lanes, kept) if several else 0
+        words = {"rounds": top, "context_rows": context_words(several) * ROW_BYTES, "fiber_stride": stride}
         words["fiber_way"] = kernel.switch_way
         for name, size in (("context", context), ("fiber", stride * arrangement.lane_items)):
             local = 0 < size <= top - end

@@ -14,7 +14,7 @@ from eddy.gpu.program import section_sizes, symbols
 ICACHE_BYTES = 4096
 """Size of the cores' instruction cache; of a smaller one nothing can be said, a larger one is served as well."""
 _START, _LOOP = ".text.start", "eddy_next"
-_STUB = re.compile(r"\.text\.(?:[\w.]+\.)?eddy_call_\w+\Z", re.A)
+_STUB = re.compile(r"\.text\.(?:[\w.]+\.)?eddy_(?:call|loop)_\w+\Z", re.A)
 _LISTED = "KEEP(*(.text.eddy_call_*"
 """How the line of the linker's script with all kernels begins."""
 

@@ -79,7 +79,8 @@ class Kernel:
         arguments: In order.
         group_size: Work-group size the source requires; empty where it requires none.
         waits: Whether work-items of a group may wait for each other: it has barriers or local memory.
-        local_variables: Whether it has `__local` variables; then a core runs one of its work-groups at a time.
+        local_variables: Whether it has `__local` variables; then a core runs one of its work-groups at a time, unless
+            `local_each`.
         stub: Address of what unpacks the arguments and calls it.
         stack_bytes: Stack a lane gets at least.
         frame_bytes: Stack a work-item needs.
@@ -87,6 +88,10 @@ class Kernel:
         early: Whether work-items may return before a barrier, in it or another kernel of the program.
         switch_words: Words a work-item keeps while another runs in its lane.
         switch_way: Which of the program's ways of keeping them is its own.
+        loop_stub: Address of the same with a loop over a lane's items between barriers; 0 where there is none.
+        loop_words: Words a work-item keeps over a barrier there.
+        loop_crowded: Whether a lane rather takes one work-item than several that way, where the group has no more.
+        local_each: Whether each work-group has `__local` variables of its own, so that a core runs several groups.
     """
 
     name: str
@@ -101,6 +106,10 @@ class Kernel:
     early: bool = False
     switch_words: int = 0
     switch_way: int = 0
+    loop_stub: int = 0
+    loop_words: int = 0
+    loop_crowded: bool = False
+    local_each: bool = False
 
     @property
     def goes_along(self) -> bool:
@@ -274,7 +283,7 @@ def _load(argument: Argument, at: int) -> str:
 
 
 _ENTRY = re.compile(
-    r"^(eddy_call_\w+:.*\n(?:\s*(?:\.\w+.*|#.*)?\n)*?\s+addi\s+sp, sp, -\d+\n)"
+    r"^(eddy_(?:call|loop)_\w+:.*\n(?:\s*(?:\.\w+.*|#.*)?\n)*?\s+addi\s+sp, sp, -\d+\n)"
     r"((?:\s+f?sw\s+(?:ra|f?s\d+), .*\n)+)",
     re.M,
 )

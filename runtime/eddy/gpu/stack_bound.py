@@ -16,7 +16,7 @@ _FUNCTION = re.compile(
     r'^!\d+ = distinct !DISubprogram\(name: "(\w+)"(?:, linkageName: "(\w+)")?.*?, file: (!\d+), line: (\d+)', re.M
 )
 _FILE = re.compile(r'^(!\d+) = !DIFile\(filename: "([^"]*)"', re.M)
-_PREFIXES = re.compile(r"^(?:__clang_ocl_kern_imp_|eddy_call_)")
+_PREFIXES = re.compile(r"^(?:__clang_ocl_kern_imp_|eddy_call_|eddy_loop_)")
 
 
 def lines(ir: str) -> dict[str, tuple[str, str, int]]:
@@ -43,7 +43,7 @@ def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, ir: Callable[[], str]
     made = {}
     for name, kernel in kernels.items():
         try:
-            asked = needs.of_kernel(kernel.stub)
+            asked = max(needs.of_kernel(stub) for stub in (kernel.stub, kernel.loop_stub) if stub)
         except NotThere as error:
             function = needs.name(int(error.details["function"]))
             raise _refused(error.message, function, ir(), "lr") from error

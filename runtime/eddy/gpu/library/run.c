@@ -27,12 +27,41 @@ static inline u32 next_local(u32 local) {
 /// Without a division where the ND-range has no such dimension.
 static inline u32 quotient(u32 a, u32 b) { return a < b ? 0 : a / b; }
 
+/// Where a lane with several work-items of a group keeps what is theirs, and which it has.
+///
+/// item: which lane of the group; lane: which of the core; local: the first work-item's id.
+__attribute__((noinline)) static void begin_several(u32 item, u32 lane, u32 local) {
+  const u32 lanes = BLOCK(PLACE_LANES), stride = BLOCK(FIBER_STRIDE), count = (BLOCK(GROUP_ITEMS) - item + lanes - 1) / lanes;
+  const u32 rows = CSR(0xfc0) * CSR(0xfc1), across = (rows + EDDY_ROW_LANES - 1) / EDDY_ROW_LANES;
+  u32 at = BLOCK(FIBER_BASE) + CSR(0xcc2) * BLOCK(FIBER_CORE);
+  at += (lane / EDDY_ROW_LANES) * (stride / across) + lane % EDDY_ROW_LANES * 4;
+  SET(FIRST, at);
+  SET(LAST, at + (count - 1) * stride);
+  SET(FIBERS, count);
+  if (BLOCK(FLAGS) & EDDY_FLAG_LOOPS) {
+    // The stub goes from item to item by itself, along lines: how many of them there are.
+    const u32 grid = BLOCK(LOCAL_STEP), gx = first(grid), gy = second(grid), gz = third(grid);
+    const u32 deep = (BLOCK(LOCAL_SIZE_2) - third(local) + gz - 1) / gz;
+    SET(LINES, deep * ((BLOCK(LOCAL_SIZE_0) - first(local) + gx - 1) / gx));
+    SET(COLUMNS, deep * ((BLOCK(LOCAL_SIZE_1) - second(local) + gy - 1) / gy));
+    return;
+  }
+  for (;; at += stride) {
+    *(volatile u32 *)(at + EDDY_FIBER_LOCAL) = local;
+    if (at == CONTEXT(LAST)) return;
+    local = next_local(local);
+  }
+}
+
 /// A lane's context before it enters its first group.
 ///
 /// slot: the place of this lane's groups within its core; item: which lane of the group; lane: which of the core.
 void eddy_begin(u32 slot, u32 item, u32 lane) {
   const u32 turn = CSR(0xcc2) * BLOCK(CORE_STRIDE) + slot * BLOCK(PLACE_STRIDE), group = BLOCK(FIRST_GROUP) + turn;
-  const u32 lx = BLOCK(LOCAL_SIZE_0), ly = BLOCK(LOCAL_SIZE_1), row = quotient(item, lx), plane = quotient(row, ly);
+  // Where a stub goes from item to item by itself, lanes begin side by side and step by their number in each dimension.
+  const u32 loops = BLOCK(FLAGS) & EDDY_FLAG_LOOPS, grid = BLOCK(LOCAL_STEP);
+  const u32 lx = loops ? first(grid) : BLOCK(LOCAL_SIZE_0), ly = loops ? second(grid) : BLOCK(LOCAL_SIZE_1);
+  const u32 row = quotient(item, lx), plane = quotient(row, ly);
   const u32 nx = BLOCK(NUM_GROUPS_0), ny = BLOCK(NUM_GROUPS_1), line = quotient(group, nx), layer = quotient(line, ny);
   u32 local = item - row * lx + ((row - plane * ly) << EDDY_LOCAL_BITS) + (plane << 2 * EDDY_LOCAL_BITS);
 
@@ -41,24 +70,10 @@ void eddy_begin(u32 slot, u32 item, u32 lane) {
   SET(GROUP, group);
   SET(LOCAL, local);
   SET(ROUND, 0);
-  if (BLOCK(FLAGS) & EDDY_FLAG_FIBERS) {
-    const u32 lanes = BLOCK(PLACE_LANES), stride = BLOCK(FIBER_STRIDE), count = (BLOCK(GROUP_ITEMS) - item + lanes - 1) / lanes;
-    const u32 rows = CSR(0xfc0) * CSR(0xfc1), across = (rows + EDDY_ROW_LANES - 1) / EDDY_ROW_LANES;
-    u32 at = BLOCK(FIBER_BASE) + CSR(0xcc2) * BLOCK(FIBER_CORE);
-    at += (lane / EDDY_ROW_LANES) * (stride / across) + lane % EDDY_ROW_LANES * 4;
-    SET(FIRST, at);
-    SET(LAST, at + (count - 1) * stride);
-    SET(FIBERS, count);
-    for (u32 k = count;;) {
-      *(volatile u32 *)(at + EDDY_FIBER_LOCAL) = local;
-      if (!--k) break;
-      local = next_local(local);
-      at += stride;
-    }
-  }
   SET(GROUP_ID_0, group - line * nx);
   SET(GROUP_ID_1, line - layer * ny - BLOCK(STEP_1));
   SET(GROUP_ID_2, layer - BLOCK(STEP_2));
   SET(START_1, BLOCK(GLOBAL_OFFSET_1));
   SET(START_2, BLOCK(GLOBAL_OFFSET_2));
+  if (BLOCK(FLAGS) & (EDDY_FLAG_FIBERS | EDDY_FLAG_LOOPS)) begin_several(item, lane, local);
 }
