@@ -99,25 +99,33 @@ def test_what_an_item_keeps_is_of_any_kind() -> None:
     """64-bit numbers, vectors, bytes, pointers, small arrays and structures, over a barrier and around a loop."""
     source = f"""{IDS}
     ulong wide = (ulong)v << 32 | l; uchar small = v; short less = -(short)l; float4 four = (float4)(v, l, 2, 3);
-    uint list[3] = {{v, l, 7}}; struct {{ uint a; ulong b; }} both = {{v, 1}}; global const uint *at = in + i; bool odd = v & 1;
+    uint list[3] = {{v, l, 7}}; struct {{ uint a; ulong b; }} both = {{v, 1}}; global const uint *at = in + i;
+    bool odd = v & 1;
     for (uint k = 0; k < 3; k++) {{
       t[l] = list[k]; {LOCAL}
-      list[(k + 1) % 3] += t[(l + 1) % n]; wide += (ulong)list[k] << 31; small += k; less--; four += (float4)(1, 2, 3, k);
+      list[(k + 1) % 3] += t[(l + 1) % n]; wide += (ulong)list[k] << 31; small += k; less--;
+      four += (float4)(1, 2, 3, k);
       both.b += both.a + k; at += k; odd = !odd; {LOCAL}
     }}
-    out[i] = (uint)(wide >> 32) ^ (uint)wide ^ small ^ (uint)(int)less ^ (uint)(four.x + four.y * 16 + four.z * 256 + four.w * 4096)
-      ^ list[0] * 3 ^ list[1] * 5 ^ list[2] * 7 ^ (uint)both.b ^ (uint)(at - in) ^ odd << 9;"""
+    out[i] = (uint)(wide >> 32) ^ (uint)wide ^ small ^ (uint)(int)less
+      ^ (uint)(four.x + four.y * 16 + four.z * 256 + four.w * 4096) ^ list[0] * 3 ^ list[1] * 5
+      ^ list[2] * 7 ^ (uint)both.b ^ (uint)(at - in) ^ odd << 9;"""
     found = run(source)
-    l = np.arange(48, dtype="u8")
+    own = np.arange(48, dtype="u8")
     for row, data in zip(found, X.astype("u8"), strict=True):
-        lists, wide, b, bits = [data.copy(), l.copy(), l * 0 + 7], data << np.uint64(32) | l, l * 0 + 1, (1 << 32) - 1
+        lists, wide, b, bits = (
+            [data.copy(), own.copy(), own * 0 + 7],
+            data << np.uint64(32) | own,
+            own * 0 + 1,
+            (1 << 32) - 1,
+        )
         for k in range(3):
             t = lists[k] & bits
             lists[(k + 1) % 3] = (lists[(k + 1) % 3] + np.roll(t, -1)) & bits
             wide = wide + (lists[k] << np.uint64(31))
             b = b + data + k
-        small, half = (data + 3) & 255, (-(l.astype("i8")) - 3) & bits
-        four = (data + 3) + (l + 6) * 16 + 11 * 256 + 6 * 4096
+        small, half = (data + 3) & 255, (-(own.astype("i8")) - 3) & bits
+        four = (data + 3) + (own + 6) * 16 + 11 * 256 + 6 * 4096
         wanted = (wide >> np.uint64(32)) ^ (wide & bits) ^ small ^ half.astype("u8") ^ four
         wanted ^= (lists[0] * 3 & bits) ^ (lists[1] * 5 & bits) ^ (lists[2] * 7 & bits) ^ (b & bits) ^ (data - 1 + 3)
         wanted ^= ((data & 1) ^ 1) << 9
@@ -155,10 +163,11 @@ def test_items_may_end_early_behind_the_last_barrier() -> None:
     [
         f"{IDS} if (l % 2) return; {LOCAL} out[i] = v;",
         f"{IDS} for (uint k = 0; k < v / 1000 + 1; k++) {{ t[l] = v; {LOCAL} }} out[i] = t[l] * (l % 2 == 0);",
-        f"{IDS} uint d = 0; for (uint k = 0; k < 2; k++) {{ {LOCAL} d += get_local_id(k); }} out[i] = (l % 2 == 0) * v + 0 * d;",
+        f"{IDS} uint d; for (uint k = 0; k < 2; k++) {{ {LOCAL} d = get_local_id(k); }} out[i] = (l % 2 == 0) * v + d;",
         f"{IDS} volatile uint a[40]; a[l % 40] = v; {LOCAL} out[i] = (l % 2 == 0) * a[l % 40];",
         f'{IDS} {LOCAL} if (l > 1000) printf("%u", l); out[i] = (l % 2 == 0) * v;',
-        f"{IDS} event_t e = async_work_group_copy(t, in + (i - l), n, 0); wait_group_events(1, &e); out[i] = (l % 2 == 0) * t[l];",
+        f"{IDS} event_t e = async_work_group_copy(t, in + (i - l), n, 0); wait_group_events(1, &e); "
+        "out[i] = (l % 2 == 0) * t[l];",
         f"{IDS} if (l < 100) {{ {LOCAL} }} out[i] = (l % 2 == 0) * v;",
     ],
 )
@@ -169,8 +178,9 @@ def test_what_is_not_regular_stays_with_fibers(source: str) -> None:
 
 def test_rows_that_do_not_fit_into_local_memory_lie_in_the_region() -> None:
     names = [f"a{k}" for k in range(12)]
+    added = " ".join(f"{name} += t[(l + {k}) % n];" for k, name in enumerate(names))
     source = f"""{IDS} uint {", ".join(f"{name} = v * {k + 1}" for k, name in enumerate(names))};
-    for (uint k = 0; k < 2; k++) {{ t[l] = a0; {LOCAL} {" ".join(f"{name} += t[(l + {k}) % n];" for k, name in enumerate(names))} {LOCAL} }}
+    for (uint k = 0; k < 2; k++) {{ t[l] = a0; {LOCAL} {added} {LOCAL} }}
     out[i] = {" ^ ".join(names)};"""
     found = run(source, (1024,), 2)
     for row, data in zip(found, np.arange(1, 2049, dtype="u4").reshape(2, 1024), strict=True):

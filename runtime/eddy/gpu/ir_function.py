@@ -113,7 +113,8 @@ def parse(text: str) -> Function:
     beginning: list[str] = []
     blocks: dict[str, Block] = {}
     ends: dict[str, str] = {}
-    name, body, number = "", [], 0
+    name, whole, number = "", "", 0
+    body: list[str] = []
     for line in _joined(lines[:-1]):
         if label := _LABEL.match(line):
             name, body, number = f"%{label[1]}", [], 0

@@ -101,8 +101,8 @@ CONTEXT: tuple[str, ...] = (
 )
 """Fields of a lane's context; tp points to the lane's word in the first row."""
 CONTEXT_ALIASES = {"x": "barrier", "x_end": "round", "lines": "fibers", "columns": "live"}
-"""Where a stub that goes along the first dimension has come to, and where it stops: its kernel has no barriers. How often
-a stub that goes from item to item of a group goes along the second dimension, or along the first."""
+"""Where a stub that goes along the first dimension has come to, and where it stops: its kernel has no barriers. How
+often a stub that goes from item to item of a group goes along the second dimension, or along the first."""
 CONTEXT_WORDS = CONTEXT.index("fiber")
 """Fields of a lane with one work-item of a group at a time."""
 

@@ -159,7 +159,7 @@ class Packing:
         }
 
     def _rows(self, kernel: Kernel, program: Program) -> dict[str, int]:
-        """Where contexts lie, and what items keep while others run: in local memory, as far as the kernel's own leaves room there."""
+        """Where contexts lie, and what items keep while others run: in local memory, as far as there is room."""
         shape, arrangement = self._shape, self.arrangement
         top = LOCAL_BASE + shape.local_bytes - LINE_BYTES
         first = 0 if kernel.local_each else align(program.local_bytes, 16)
