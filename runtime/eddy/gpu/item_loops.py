@@ -18,7 +18,7 @@ from eddy.gpu.ir_types import named_types
 from eddy.gpu.item_parameter import LOOP_STUB, STUB
 from eddy.gpu.local_places import Placed, local_variables, placed
 from eddy.gpu.looped_kernel import LoopedKernel
-from eddy.gpu.uniform import Module
+from eddy.gpu.uniform import IrModule
 
 MAX_RELOADS = 16
 """Loads of what registers had no room for, beyond which loops over items are not worth what they save."""
@@ -47,7 +47,7 @@ def with_item_loops(ir: str, kernels: Iterable[str]) -> Loops:
         kernels: Names of those whose items wait for each other.
     """
     texts, named = functions(ir), named_types(ir)
-    module, variables = Module(texts), local_variables(ir)
+    module, variables = IrModule(texts), local_variables(ir)
     made = Loops(ir)
     for kernel in kernels:
         text, stub = texts.get(f"{BODY}{kernel}", ""), texts[f"{STUB}{kernel}"]

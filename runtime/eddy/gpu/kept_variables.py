@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from eddy.gpu.ir_function import TOKEN, Function, defined, lifetime, loaded, stored
-from eddy.gpu.uniform import ID, Module, Uniformity, called, is_asm
+from eddy.gpu.uniform import ID, IrModule, Uniformity, called, is_asm
 
 MAX_AGAIN = 16
 """Instructions that are rather repeated than have their result kept."""
@@ -15,7 +15,7 @@ _CHEAP = re.compile(
 )
 
 
-class Live:
+class LiveVariables:
     """Which variables are needed where."""
 
     def __init__(self, function: Function, direct: set[str]) -> None:
@@ -60,7 +60,7 @@ class Again:
         lines: By variable, the instructions that give it its value, its store the last one.
     """
 
-    def __init__(self, function: Function, uniform: Uniformity, module: Module) -> None:
+    def __init__(self, function: Function, uniform: Uniformity, module: IrModule) -> None:
         self._uniform, self._module = uniform, module
         self.lines: dict[str, list[str]] = {}
         first = function.blocks[function.entry].lines

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from eddy.gpu.ir_function import TOKEN, Irregular, defined, lifetime, parse, reached, stored
 from eddy.gpu.ir_pieces import BAR, ITEMS, LOOP, PURE, TAG, bases, called_as, lane_word, word
 from eddy.gpu.ir_types import layout
-from eddy.gpu.kept_variables import Again, Live
+from eddy.gpu.kept_variables import Again, LiveVariables
 from eddy.gpu.layout import LOCAL_BITS, ROW_BYTES
 from eddy.gpu.local_places import Placed
-from eddy.gpu.uniform import ID, Module, Uniformity, called, is_asm
+from eddy.gpu.uniform import ID, IrModule, Uniformity, called, is_asm
 
 MAX_BLOCKS = 400
 MAX_PRIVATE_BYTES = 64
@@ -30,7 +30,7 @@ _AXES = "xyz"
 class LoopedKernel:
     """A kernel with loops over items between its barriers."""
 
-    def __init__(self, kernel: str, own: Placed, module: Module, named: Mapping[str, str]) -> None:
+    def __init__(self, kernel: str, own: Placed, module: IrModule, named: Mapping[str, str]) -> None:
         text = own.text
         if not text or "byval(" in text.partition("\n")[0]:
             raise Irregular("no function of its own, or structures of its own behind parameters")
@@ -46,7 +46,7 @@ class LoopedKernel:
         self._starts = [self._function.entry, *(b.targets[0] for b in blocks.values() if b.waits)]
         self._regions = {start: reached(blocks, [start], waits=False) for start in self._starts}
         self._again = Again(self._function, self._uniform, module)
-        self._live = Live(self._function, self._uniform.direct)
+        self._live = LiveVariables(self._function, self._uniform.direct)
         self._rows = self._places(named)
         self._values = self._names()
 

@@ -10,7 +10,7 @@ from eddy.core.errors import InvalidRequest
 from eddy.gpu.layout import LINE_BYTES, MAX_GROUP_ITEMS, align, rows_bytes
 from eddy.gpu.program import Program
 from eddy.gpu.shape import ClusterShape
-from eddy.gpu.sharing import Sharing, context_words, looped
+from eddy.gpu.sharing import LaneSharing, context_words, looped
 from eddy.gpu.signature import Kernel
 
 MAX_ITEMS = 1 << 31
@@ -169,7 +169,7 @@ def _suitable(shape: ClusterShape, kernel: Kernel, whole: tuple[int, int, int]) 
 
 def _shared(
     shape: ClusterShape, program: Program, kernel: Kernel, group: tuple[int, int, int], groups: int, local: int
-) -> Sharing:
+) -> LaneSharing:
     """How lanes share work-groups; a core runs as many at once as warps and local memory allow.
 
     The lanes' contexts lie in local memory if the kernel leaves them room there.
@@ -187,7 +187,7 @@ def _shared(
     lane_items = -(-items // (warps * shape.threads))
     several = kernel.waits and lane_items > 1
     if kernel.local_variables or several:
-        return Sharing(warps, 1, lane_items)
+        return LaneSharing(warps, 1, lane_items)
     fit = shape.warps // warps
     beside = room - rows_bytes(shape.lanes, context_words(several))
-    return Sharing(warps, min(fit, (beside if beside >= local else room) // local) if local else fit, lane_items)
+    return LaneSharing(warps, min(fit, (beside if beside >= local else room) // local) if local else fit, lane_items)

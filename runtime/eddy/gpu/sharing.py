@@ -20,7 +20,7 @@ _ENTRY = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
+class LaneSharing:
     """How lanes share work-groups.
 
     Attributes:
@@ -64,7 +64,7 @@ def lane_grid(group: Sequence[int], lanes: int) -> tuple[int, int, int]:
 
 def looped(
     shape: ClusterShape, program: Program, kernel: Kernel, group: Sequence[int], groups: int, local_bytes: int
-) -> Sharing:
+) -> LaneSharing:
     """How work-groups are shared whose kernel has loops over items: as is estimated to take the fewest cycles.
 
     Fewer warps a group are fewer that wait for each other, and what a lane computes for all its items is computed less
@@ -78,7 +78,7 @@ def looped(
 
 def _ways(
     shape: ClusterShape, program: Program, kernel: Kernel, group: Sequence[int], local_bytes: int
-) -> Iterator[tuple[Sharing, float]]:
+) -> Iterator[tuple[LaneSharing, float]]:
     """Ways to share, each with how many times as long it takes because of where rows lie."""
     own = group_bytes(program, kernel, local_bytes)
     room = shape.local_bytes - 2 * LINE_BYTES - (0 if kernel.local_each else align(program.local_bytes, 16))
@@ -91,10 +91,10 @@ def _ways(
         fit = min(most, (room - rows) // own) if own else most
         within = fit >= 1 and rows <= room
         beside = fit if within else max(1, min(most, room // own if own else most))
-        yield Sharing(needed, beside, items, grid if items > 1 else ()), 1.0 if within else _REGION
+        yield LaneSharing(needed, beside, items, grid if items > 1 else ()), 1.0 if within else _REGION
 
 
-def _cost(shape: ClusterShape, way: Sharing, groups: int) -> float:
+def _cost(shape: ClusterShape, way: LaneSharing, groups: int) -> float:
     turns = -(-groups // (shape.cores * way.beside))
     return turns * (way.lane_items + _ENTRY) * max(way.beside * way.warps, min(shape.warps, _BUSY_WARPS))
 

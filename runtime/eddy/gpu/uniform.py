@@ -24,7 +24,7 @@ _EXIT = "%.exit"
 PRINTS = ("printf", "eddy_printf64")
 
 
-class Module:
+class IrModule:
     """What functions of a module do, as far as work-items are concerned.
 
     Args:
@@ -113,7 +113,7 @@ class Uniformity:
         regular: Whether all items come to each barrier as often as any does.
     """
 
-    def __init__(self, function: Function, module: Module) -> None:
+    def __init__(self, function: Function, module: IrModule) -> None:
         self._function, self._module = function, module
         self.direct = self._direct()
         self.varying = set(function.variables) - self.direct
