@@ -72,7 +72,7 @@ class BadPort:
         """
         before = self.board
         state = before.state()
-        ended = before._log.kept()
+        ended = before._events.log.kept()
         self._faults = ModelFaults(self._faults.items, frozenset())
         self.board = self._make(self._faults)
         self._owners.clear()
@@ -82,7 +82,7 @@ class BadPort:
         if power:
             return
         log = EventLog(state.next_seq)
-        self.board._log = log
+        self.board._events.log = log
         self.board.wait(state.now_s)
         for event in ended:  # its end was not acknowledged, so the journal still has it
             kind = EventKind.ITEM_FAILED if event.item else EventKind.CONFIGURATION_FAILED

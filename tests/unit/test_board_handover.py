@@ -181,8 +181,8 @@ OPENS = {
     "open_memory": {"swap.py"},
     "lend": {"handover.py"},
     "end": {"handover.py"},
-    "Loan": {"arena.py", "pynq.py"},
-    "Quiescent": {"handover.py", "pynq.py"},
+    "Loan": {"arena.py", "slot_steps.py"},
+    "Quiescent": {"handover.py", "slot_steps.py"},
 }
 """Calls that let a slot reach memory, or end a loan, and the files that may make them."""
 

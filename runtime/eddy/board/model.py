@@ -16,24 +16,22 @@ per slot); where a profile is all there is, loads take image bytes over the prof
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from math import inf
+from dataclasses import replace
 
-from eddy.board.agenda import Agenda
-from eddy.board.events import EventLog
+from eddy.board.model_events import ModelEvents
 from eddy.board.model_forecast import Latency, ModelFaults, ModelForecast
 from eddy.board.model_images import ImageReads, LoadTime, model_images
+from eddy.board.model_items import ModelItems
 from eddy.board.model_memory import ModelMemory
-from eddy.board.model_modules import Behaviour, ModelModule, RunningItem, Usage, cores_only, module_of
-from eddy.board.model_slot import ModelSlot, charge
+from eddy.board.model_modules import Behaviour, Usage, cores_only
+from eddy.board.model_slot import ModelSlot
 from eddy.board.port import (
     READY,
-    Access,
     BoardDescription,
     BoardEvent,
     BoardState,
     Buffer,
     Cause,
-    CoreReport,
     EventKind,
     Launch,
     Preparation,
@@ -41,8 +39,8 @@ from eddy.board.port import (
     SlotPhase,
 )
 from eddy.board.profile import Profile
-from eddy.core.counters import ContextCounters, SharingCounters
-from eddy.core.errors import Conflict, ImageRefused, ModuleFault, NotFound
+from eddy.core.counters import SharingCounters
+from eddy.core.errors import Conflict, ImageRefused, NotFound
 from eddy.core.slots import Image
 from eddy.gpu.shape import ClusterShape
 
@@ -91,14 +89,12 @@ class ModelBoard:
         self._reads = ImageReads(description, load_times or {}, cache_bytes)
         self._forecast = ModelForecast(latency, faults or ModelFaults())
         self._blocking = blocking
-        self._behaviours = dict(behaviours or {})
-        self._clusters = dict(clusters or {})
-        self._usage = usage
         self._arena = ModelMemory(0x4000_0000, description.arena_bytes, real_memory)
         self._slots = [ModelSlot() for _ in description.slots]
-        self._agenda = Agenda()
-        self._log = EventLog()
-        self._now_s = 0.0
+        self._items = ModelItems(
+            self._images, dict(clusters or {}), self._forecast, dict(behaviours or {}), usage, self._arena
+        )
+        self._events = ModelEvents(self._slots, self._items, self._forecast)
 
     @classmethod
     def from_profile(
@@ -119,19 +115,8 @@ class ModelBoard:
             options: As the constructor takes them; `load_times` and `cache_bytes` come from the profile where they are
                 left out.
         """
-        description = BoardDescription(
-            board="model",
-            profile=profile.name,
-            shell=SHELL,
-            clk_hz=profile.shell_hz,
-            slots=profile.slots,
-            arena_bytes=profile.arena.bytes,
-            configuration_bytes_per_s=profile.configuration.bytes_per_s,
-            requires_signature=False,
-            computes=bool(options.get("behaviours")),
-            storage_bytes_per_s=profile.configuration.storage_bytes_per_s,
-            image_cache_bytes=profile.configuration.image_cache_bytes,
-        )
+        described = profile.description(SHELL, profile.arena.bytes, requires_signature=False)
+        description = replace(described, board="model", computes=bool(options.get("behaviours")))
         port = profile.configuration
         rate = port.storage_bytes_per_s
         times = {
@@ -151,7 +136,7 @@ class ModelBoard:
     def state(self) -> BoardState:
         """Say what is loaded, what runs, and which buffers are whose."""
         slots = tuple(slot.shown(index) for index, slot in enumerate(self._slots))
-        return BoardState(self._now_s, self._log.next_seq, slots, self._arena.buffers())
+        return BoardState(self._events.now_s, self._events.log.next_seq, slots, self._arena.buffers())
 
     def inject(self, faults: ModelFaults) -> None:
         """Have other things go wrong from now on."""
@@ -159,7 +144,7 @@ class ModelBoard:
 
     def now_s(self) -> float:
         """Virtual time."""
-        return self._now_s
+        return self._events.now_s
 
     def images(self) -> tuple[Image, ...]:
         """The images the board can load."""
@@ -179,11 +164,11 @@ class ModelBoard:
         if state.phase is SlotPhase.RUNNING:
             item = next(iter(state.items.values())).launch.item
             raise Conflict(f"slot {slot} runs item {item}: wait for it, or stop it", slot=slot)
-        ends_s = self._reads.in_memory_s(known, self._now_s) + self._reads.load_time(slot).port_s
-        state.enter(SlotPhase.LOADING, self._now_s, image=image)
-        state.load = self._agenda.plan(ends_s, slot)
+        ends_s = self._reads.in_memory_s(known, self._events.now_s) + self._reads.load_time(slot).port_s
+        state.enter(SlotPhase.LOADING, self._events.now_s, image=image)
+        state.load = self._events.plan(ends_s, slot)
         if self._blocking:
-            self._advance(ends_s)
+            self._events.advance(ends_s)
 
     def prepare(self, module: str) -> Preparation:
         """Nothing: a module is a name here."""
@@ -198,50 +183,42 @@ class ModelBoard:
         if not held.scrubs:
             message = f"that a reset scrubs {held.module} was not verified; load slot {slot} again for another tenant"
             raise ImageRefused(message, reason="not-scrubbed", slot=slot)
-        started_s = self._now_s
+        started_s = self._events.now_s
         state.phase = SlotPhase.LOADING
-        self._advance(started_s + SCRUB_S)
-        state.enter(SlotPhase.IDLE, self._now_s, image=held.sha256)
-        state.count_from(self._now_s)
-        self._log.add(EventKind.CONFIGURED, slot, at_s=self._now_s, started_s=started_s, image=held.sha256)
+        self._events.advance(started_s + SCRUB_S)
+        state.enter(SlotPhase.IDLE, self._events.now_s, image=held.sha256)
+        state.count_from(self._events.now_s)
+        now_s = self._events.now_s
+        self._events.log.add(EventKind.CONFIGURED, slot, at_s=now_s, started_s=started_s, image=held.sha256)
 
     def prefetch(self, image: str) -> None:
         """Read an image from storage ahead of its load, where there is memory to keep it."""
         known = self._images.get(image)
         if known is not None:
-            self._reads.prefetch(known, self._now_s)
+            self._reads.prefetch(known, self._events.now_s)
 
     def read_ahead(self, images: tuple[str, ...]) -> None:
         """Read images from storage while it has nothing else to do; see the port."""
         known = (self._images[image] for image in images if image in self._images)
-        self._reads.read_ahead(known, self._now_s)
+        self._reads.read_ahead(known, self._events.now_s)
 
     # Items --------------------------------------------------------------------------------------------------------
 
     def launch(self, slot: int, launch: Launch) -> None:
         """Start an item; see the port."""
         state = self._slot(slot)
-        module = self._module(state) if state.image else None
-        beside = state.phase is SlotPhase.RUNNING and module is not None and module.shares
-        if module is None or (state.phase is not SlotPhase.IDLE and not beside):
-            raise Conflict(f"slot {slot} is {state.phase.value}, not idle", slot=slot)
-        for grant in launch.grants:
-            self._arena.buffer(grant.buffer)
-        cores = module.check(slot, launch, self._arena, state.items.values())
-        takes_s, verdict = self._forecast.item(slot, module, self._images[state.image].module, launch)
-        number = self._agenda.plan(self._now_s + takes_s, slot)
-        state.enter(SlotPhase.RUNNING, self._now_s, state.image, items=state.items)
-        state.items[number] = RunningItem(launch, self._now_s, verdict, frozenset(cores))
-
-    def _module(self, state: ModelSlot) -> ModelModule:
-        return module_of(self._images[state.image].module, self._clusters)
+        item, takes_s = self._items.begin(slot, state, launch, self._events.now_s)
+        number = self._events.plan(self._events.now_s + takes_s, slot)
+        state.enter(SlotPhase.RUNNING, self._events.now_s, state.image, items=state.items)
+        state.items[number] = item
 
     def stop(self, slot: int, item: str = "") -> None:
         """Stop what a slot runs, or one of its items; nothing where it does not run."""
         state = self._slot(slot)
         for number, running in list(state.items.items()):
             if item in ("", running.launch.item):
-                self._end_item(slot, state, number, self._now_s, Cause.STOPPED, "stopped on request")
+                now_s, why = self._events.now_s, "stopped on request"
+                self._items.fail(slot, state, number, now_s, Cause.STOPPED, why, self._events.log)
 
     def close(self, slot: int) -> None:
         """Close a slot; see the port."""
@@ -249,12 +226,12 @@ class ModelBoard:
         state = self._slot(slot)
         if state.phase is SlotPhase.LOADING:
             raise Conflict(f"slot {slot} is being loaded: wait for its event", slot=slot)
-        state.enter(SlotPhase.EMPTY, self._now_s)
+        state.enter(SlotPhase.EMPTY, self._events.now_s)
 
     def release(self) -> None:
         """Close every slot, a load under way with it; see the port."""
         for state in self._slots:
-            state.enter(SlotPhase.EMPTY, self._now_s)
+            state.enter(SlotPhase.EMPTY, self._events.now_s)
 
     # Time ---------------------------------------------------------------------------------------------------------
 
@@ -263,122 +240,22 @@ class ModelBoard:
 
         Where nothing is under way and `until_s` is infinite, time stands still and the answer is ().
         """
-        self._log.acknowledge(acknowledge)
-        self._advance(self._now_s)
-        while not self._log.kept() and (next_s := self._agenda.next_s()) is not None and next_s <= until_s:
-            self._advance(next_s)
-        events = self._log.kept()
-        if not events and self._now_s < until_s < inf:
-            self._now_s = until_s
-        return events
-
-    def _advance(self, until_s: float) -> None:
-        """Let everything happen that is due, and time pass."""
-        for at_s, number, slot in self._agenda.due(until_s):
-            state = self._slots[slot]
-            if number != state.load and number not in state.items:
-                continue
-            self._now_s = max(self._now_s, at_s)
-            if number == state.load:
-                self._end_load(slot, state, at_s)
-            else:
-                self._finish_item(slot, state, number, at_s)
-        self._now_s = max(self._now_s, until_s)
-
-    def _end_load(self, slot: int, state: ModelSlot, at_s: float) -> None:
-        image, started_s = state.image, state.since_s
-        if self._forecast.load_fails():
-            state.enter(SlotPhase.EMPTY, at_s)
-            kind, cause = EventKind.CONFIGURATION_FAILED, Cause.CONFIGURATION_ERROR
-            detail = "the configuration port reported an error"
-            self._log.add(kind, slot, at_s=at_s, started_s=started_s, image=image, cause=cause, detail=detail)
-            return
-        state.enter(SlotPhase.IDLE, at_s, image=image)
-        state.count_from(at_s)
-        self._log.add(EventKind.CONFIGURED, slot, at_s=at_s, started_s=started_s, image=image)
-
-    def _finish_item(self, slot: int, state: ModelSlot, number: int, at_s: float) -> None:
-        """An item's time has come: it did its work, or met its fault, or its limit."""
-        item = state.items[number]
-        launch, verdict, detail = item.launch, item.verdict, "injected"
-        if verdict is Cause.TIME_LIMIT:
-            detail = f"no end within {launch.time_limit_s:g} s"
-        if verdict is Cause.NONE:
-            verdict, detail = self._behave(slot, state, launch)
-        if verdict is not Cause.NONE:
-            self._end_item(slot, state, number, at_s, verdict, detail)
-            return
-        for grant in launch.grants:
-            size = self._arena.buffer(grant.buffer).bytes
-            state.read_bytes += size if grant.access is not Access.WRITE else 0
-            state.write_bytes += size if grant.access is not Access.READ else 0
-        cores = self._reports(state, item, at_s)
-        self._charge(state, item, at_s)
-        del state.items[number]
-        if not state.items:
-            state.enter(SlotPhase.IDLE, at_s, image=state.image)
-        self._log.add(EventKind.ITEM_DONE, slot, at_s=at_s, started_s=item.started_s, item=launch.item, cores=cores)
-
-    def _behave(self, slot: int, state: ModelSlot, launch: Launch) -> tuple[Cause, str]:
-        """Let the module's behaviour work on the granted memory; a step outside is a fault, as on the shell."""
-        behaviour = self._behaviours.get(self._images[state.image].module)
-        if behaviour is None:
-            return Cause.NONE, ""
-        registers = self._module(state).registers(slot, launch, self._arena)
-        window = self._arena.window(launch.grants)
-        try:
-            behaviour(registers, window)
-        except ModuleFault as fault:
-            return Cause(fault.details["cause"]), fault.message
-        finally:
-            # As on the shell: what a module reaches, it reaches while its item runs.
-            window.close()
-        return Cause.NONE, ""
-
-    def _reports(self, state: ModelSlot, item: RunningItem, at_s: float) -> tuple[CoreReport, ...]:
-        cycles = round((at_s - item.started_s) * self._images[state.image].clk_hz)
-        return self._module(state).reports(item.cores, cycles)
-
-    def _end_item(self, slot: int, state: ModelSlot, number: int, at_s: float, cause: Cause, detail: str) -> None:
-        """An item ended badly: the slot is closed, unless others go on in it."""
-        item, cores = state.items[number], self._reports(state, state.items[number], at_s)
-        self._charge(state, item, at_s)
-        del state.items[number]
-        if not state.items:
-            state.enter(SlotPhase.FAULTED, at_s)
-        self._log.add(
-            EventKind.ITEM_FAILED,
-            slot,
-            at_s=at_s,
-            started_s=item.started_s,
-            item=item.launch.item,
-            cause=cause,
-            detail=detail,
-            cores=cores,
-        )
+        self._events.log.acknowledge(acknowledge)
+        return self._events.wait(until_s)
 
     # Counters and memory ------------------------------------------------------------------------------------------
 
     def counters(self, slot: int, context: int | None = None) -> SlotCounters:
         """A slot's counters: granted bytes of finished items, in requests of `BURST_BYTES`; stalls are not modelled."""
         state = self._slot(slot)
-        return state.counters(slot, context, self._now_s, self._description.clk_hz)
+        return state.counters(slot, context, self._events.now_s, self._description.clk_hz)
 
     def sharing(self, slot: int) -> SharingCounters:
         """What kernels did on a slot, by account: as `usage` says, up to now."""
         state = self._slot(slot)
-        totals = dict(state.accounts)
-        for item in state.items.values():
-            charge(totals, item.launch.account, self._used(state, item, self._now_s))
         clk_hz = self._images[state.image].clk_hz if state.image else 0.0
-        return SharingCounters(slot, self._now_s, clk_hz, tuple(sorted(totals.items())))
-
-    def _used(self, state: ModelSlot, item: RunningItem, at_s: float) -> ContextCounters:
-        cycles = round((at_s - item.started_s) * self._images[state.image].clk_hz)
-        return self._usage(item.launch, len(item.cores), cycles)
-
-    def _charge(self, state: ModelSlot, item: RunningItem, at_s: float) -> None:
-        charge(state.accounts, item.launch.account, self._used(state, item, at_s))
+        accounts = self._items.accounts(state, self._events.now_s)
+        return SharingCounters(slot, self._events.now_s, clk_hz, tuple(sorted(accounts.items())))
 
     def allocate(self, bytes: int, owner: str) -> Buffer:
         """Reserve a scrubbed buffer; see the port."""

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from eddy.board.measured import WORD_BYTES, with_measured
+from eddy.board.port import BoardDescription
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.slots import Pool, SlotDescription
 
@@ -142,6 +143,27 @@ class Profile:
     memory_requests: int = 8
     memory_beats: int = 32
     configurations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+
+    def description(self, shell: str, arena_bytes: int, requires_signature: bool) -> BoardDescription:
+        """What a board of this profile says of itself.
+
+        Args:
+            shell: Identity of the shell on it.
+            arena_bytes: Memory that jobs may get.
+            requires_signature: Whether only signed images may be loaded.
+        """
+        return BoardDescription(
+            board=self.board,
+            profile=self.name,
+            shell=shell,
+            clk_hz=self.shell_hz,
+            slots=self.slots,
+            arena_bytes=arena_bytes,
+            configuration_bytes_per_s=self.configuration.bytes_per_s,
+            requires_signature=requires_signature,
+            storage_bytes_per_s=self.configuration.storage_bytes_per_s,
+            image_cache_bytes=self.configuration.image_cache_bytes,
+        )
 
 
 def profile_names() -> tuple[str, ...]:

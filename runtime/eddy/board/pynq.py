@@ -8,20 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
-import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from eddy.board import swap
-from eddy.board.accounts import SlotAccounts
 from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.events import EventLog
 from eddy.board.fabric import Fabric
-from eddy.board.handover import Loan, MemoryGate, NotDrained, Quiescent
 from eddy.board.images import ImageStore
-from eddy.board.lines import RestingLine
 from eddy.board.loads import Loads
 from eddy.board.past_checks import PastChecks
 from eddy.board.port import (
@@ -38,7 +32,6 @@ from eddy.board.port import (
     SlotPhase,
 )
 from eddy.board.profile import Profile
-from eddy.board.runner import Ended, SlotFailed, StartFailed
 from eddy.board.signing import Trust
 from eddy.board.slot import (
     BoardSlot,
@@ -48,12 +41,11 @@ from eddy.board.slot import (
     state_of,
     still_granted,
 )
-from eddy.board.slot_steps import SlotSteps
+from eddy.board.slot_service import SlotService
+from eddy.board.slot_steps import SlotSteps, closed_slots
 from eddy.core.counters import SharingCounters
-from eddy.core.errors import BoardFault, Conflict, InvalidRequest, NotFound
+from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.slots import Image
-
-_log = logging.getLogger(__name__)
 
 
 class PynqBoard:
@@ -88,27 +80,11 @@ class PynqBoard:
         self._fabric, self._clock, self._profile, self._store, self._trust = fabric, clock, profile, store, trust
         self._preparer = preparer
         self._arena = Arena(fabric.memory)
-        self._slots = [
-            BoardSlot(
-                hardware,
-                RestingLine(hardware.done, clock.now_s),
-                MemoryGate(hardware.control, clock, self._arena),
-                SlotAccounts(hardware.control),
-            )
-            for hardware in fabric.slots
-        ]
         self._steps = SlotSteps(fabric, clock)
-        for index, slot in enumerate(self._slots):
-            # Whoever had the board before may have left a slot open: nothing is handed out until all are closed, and
-            # what they had asked of memory has ended.
-            self._steps.close_hardware(slot)
-            try:
-                Quiescent(Loan({}), slot.hardware.control, clock, swap.SLOT_DRAIN_BOUND_S)
-            except NotDrained as late:
-                message = f"slot {index} was closed, but its {late}; reset the board"
-                raise BoardFault(message, cause="memory") from late
+        self._slots = closed_slots(fabric, clock, self._arena, self._steps)
         self._log = EventLog(first_seq)
         self._loads = Loads(fabric, self._slots, self._steps, self._arena, self._log)
+        self._service = SlotService(fabric, clock, self._slots, self._steps, self._loads, self._log)
         self._shell = fabric.shell.build()
         self._released = False
 
@@ -121,19 +97,7 @@ class PynqBoard:
 
     def describe(self) -> BoardDescription:
         """Say what the board is."""
-        profile = self._profile
-        return BoardDescription(
-            board=profile.board,
-            profile=profile.name,
-            shell=self._shell,
-            clk_hz=profile.shell_hz,
-            slots=profile.slots,
-            arena_bytes=self._arena.size,
-            configuration_bytes_per_s=profile.configuration.bytes_per_s,
-            requires_signature=self._trust.required,
-            storage_bytes_per_s=profile.configuration.storage_bytes_per_s,
-            image_cache_bytes=profile.configuration.image_cache_bytes,
-        )
+        return self._profile.description(self._shell, self._arena.size, self._trust.required)
 
     def state(self) -> BoardState:
         """Say what is loaded, what runs, and which buffers are whose."""
@@ -199,22 +163,15 @@ class PynqBoard:
     def launch(self, slot: int, launch: Launch) -> None:
         """Open what is granted and start the item, beside those that run where the module takes several."""
         target = self._slot(slot)
-        runner = target.runner
-        if runner is None or not target.takes_another:
+        if target.runner is None or not target.takes_another:
             raise not_idle(slot, target)
         check_launch(launch, (running.item for each in self._slots for running in each.launches))
-        try:
-            runner.start(launch)
-        except StartFailed as failed:
-            self._give_up(slot, target, failed.detail)
-            raise failed.error from failed.__cause__
-        self._steps.move(target, SlotPhase.RUNNING, image=target.image)
+        self._service.start(slot, launch)
 
     def stop(self, slot: int, item: str = "") -> None:
         """Stop what a slot runs, or the one item: `ITEM_FAILED` with cause `STOPPED`. Nothing where it does not run."""
-        target = self._slot(slot)
-        if target.runner is not None:
-            self._service_safely(slot, target, functools.partial(target.runner.stop, item), SlotPhase.EMPTY)
+        self._slot(slot)
+        self._service.stop(slot, item)
 
     def close(self, slot: int) -> None:
         """Close a slot: decouple, hold reset; an item it runs is stopped. What it held must be loaded again."""
@@ -227,16 +184,16 @@ class PynqBoard:
     def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
         """Events not yet acknowledged, in order, once there is one; or () at board time `until_s`."""
         self._log.acknowledge(acknowledge)
-        self._let_pass(min(until_s, self._clock.now_s()))
+        self._service.let_pass(min(until_s, self._clock.now_s()))
         while not self._log.kept() and self._clock.now_s() < until_s:
             if until_s == float("inf") and not self.busy:
                 break  # nothing is under way: nothing would ever come
-            self._let_pass(until_s)
+            self._service.let_pass(until_s)
         return self._log.kept()
 
     def advance(self, until_s: float) -> None:
         """Let board time pass for a caller that is not there: items finish, limits hold, events are kept."""
-        self._let_pass(until_s)
+        self._service.let_pass(until_s)
 
     @property
     def busy(self) -> bool:
@@ -308,84 +265,3 @@ class PynqBoard:
         if not 0 <= index < len(self._slots):
             raise NotFound(f"no slot {index}", field="slot", allowed=f"0..{len(self._slots) - 1}")
         return self._slots[index]
-
-    def _let_pass(self, until_s: float) -> None:
-        """Let time pass until something happens or `until_s`, then deal with what happened."""
-        self._clock.wait(min(until_s, self._next_look_s()), self._fabric.loop, self._fabric.bell)
-        self._fabric.bell.clear()
-        self._service()
-
-    def _next_look_s(self) -> float:
-        return min((slot.look_s for slot in self._slots), default=float("inf"))
-
-    def _service(self) -> None:
-        self._loads.service()
-        for index, slot in enumerate(self._slots):
-            try:
-                self._service_slot(index, slot)
-            except Exception as error:
-                _log.exception("unforeseen error while seeing to slot %d", index)
-                self._give_up(index, slot, f"{type(error).__name__}: {error}")
-
-    def _service_slot(self, index: int, slot: BoardSlot) -> None:
-        fault, done, runner = slot.hardware.fault.take(), slot.done.take(), slot.runner
-        if runner is not None and runner.launches:
-            self._service_safely(index, slot, functools.partial(runner.service, fault, done), SlotPhase.FAULTED)
-        elif runner is not None and fault:
-            self._on_idle_fault(slot)
-        if fault and slot.runner is not None:
-            slot.hardware.fault.arm()
-
-    def _service_safely(self, index: int, slot: BoardSlot, what: Callable[[], None], phase: SlotPhase) -> None:
-        """Do something that may end items, and record which ended.
-
-        An item that failed beside others leaves the slot to them; alone, it leaves it closed, in `phase`.
-        """
-        runner = slot.runner
-        assert runner is not None
-        try:
-            what()
-        except SlotFailed as failed:
-            runner.give_up(failed.cause, failed.detail)
-            phase = SlotPhase.FAULTED
-        # The end is when it was noticed; closing the slot may take until the drain's bound.
-        at_s, ended = self._clock.now_s(), runner.take_ended()
-        if not ended:
-            return
-        try:
-            if not runner.launches and ended[-1].cause is not Cause.NONE:
-                self._steps.shut(slot, phase)
-            elif not runner.launches:
-                self._steps.move(slot, SlotPhase.IDLE, image=slot.image)
-        finally:
-            for end in ended:
-                self._record_end(index, end, at_s)
-
-    def _record_end(self, index: int, end: Ended, at_s: float) -> None:
-        kind = EventKind.ITEM_DONE if end.cause is Cause.NONE else EventKind.ITEM_FAILED
-        self._log.add(
-            kind,
-            index,
-            at_s=at_s,
-            started_s=end.started_s,
-            item=end.launch.item,
-            cause=end.cause,
-            detail=end.detail,
-            cores=end.cores,
-        )
-
-    def _give_up(self, index: int, slot: BoardSlot, detail: str) -> None:
-        """Close a slot whose driver failed, without letting the others notice; it can be loaded again."""
-        with contextlib.suppress(Exception):
-            if slot.runner is not None and slot.launches:
-                give_up = functools.partial(slot.runner.give_up, Cause.INTERNAL_ERROR, detail)
-                self._service_safely(index, slot, give_up, SlotPhase.FAULTED)
-            elif slot.phase is SlotPhase.IDLE:
-                self._steps.shut(slot, SlotPhase.FAULTED)
-
-    def _on_idle_fault(self, slot: BoardSlot) -> None:
-        """Close a slot whose module misbehaved while it ran nothing."""
-        fault = slot.hardware.control.fault()
-        if fault.cause is not Cause.NONE:
-            self._steps.shut(slot, SlotPhase.FAULTED)
-            slot.idle_fault = fault

@@ -1,12 +1,17 @@
-"""The steps by which a slot is closed, and by which it comes from one phase to another."""
+"""The steps by which slots are closed, and by which one comes from one phase to another."""
 
 from __future__ import annotations
 
 from eddy.board import swap
+from eddy.board.accounts import SlotAccounts
+from eddy.board.arena import Arena
 from eddy.board.clock import Clock
 from eddy.board.fabric import Fabric
+from eddy.board.handover import Loan, MemoryGate, NotDrained, Quiescent
+from eddy.board.lines import RestingLine
 from eddy.board.port import SlotPhase
 from eddy.board.slot import NO_FAULT, BoardSlot
+from eddy.core.errors import BoardFault
 from eddy.core.slots import Image
 
 
@@ -51,3 +56,31 @@ class SlotSteps:
             slot.done.ignore()
         slot.phase, slot.image, slot.since_s = phase, image, self.clock.now_s()
         slot.idle_fault = NO_FAULT
+
+
+def closed_slots(fabric: Fabric, clock: Clock, arena: Arena, steps: SlotSteps) -> list[BoardSlot]:
+    """The slots of a board that was just taken over, all closed.
+
+    Whoever had the board before may have left a slot open: nothing is handed out until all are closed, and what they
+    had asked of memory has ended.
+
+    Raises:
+        BoardFault: A slot was closed, but an access of its module does not end.
+    """
+    slots = [
+        BoardSlot(
+            hardware,
+            RestingLine(hardware.done, clock.now_s),
+            MemoryGate(hardware.control, clock, arena),
+            SlotAccounts(hardware.control),
+        )
+        for hardware in fabric.slots
+    ]
+    for index, slot in enumerate(slots):
+        steps.close_hardware(slot)
+        try:
+            Quiescent(Loan({}), slot.hardware.control, clock, swap.SLOT_DRAIN_BOUND_S)
+        except NotDrained as late:
+            message = f"slot {index} was closed, but its {late}; reset the board"
+            raise BoardFault(message, cause="memory") from late
+    return slots
