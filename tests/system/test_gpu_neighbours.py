@@ -15,8 +15,8 @@ from contract.kernels import THREADS
 from eddy.board.port import Access, BoardEvent, Buffer, Cause, EventKind, Grant, KernelLaunch, Launch, SlotPhase
 from eddy.gpu.launch import extent
 from eddy.gpu.layout import REGION_BASE
-from eddy.gpu.ndrange import arrange
-from eddy.gpu.packing import Local, Packing
+from eddy.gpu.ndrange import Local, arrange
+from eddy.gpu.packing import Packing
 from eddy.gpu.shape import ClusterShape
 from unit.gpu_kit import compiled
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from eddy.core.errors import CompilationFailed, ModuleFault, QuotaExceeded
 from eddy.gpu.executor import Execution
 from eddy.gpu.launch import launch
-from eddy.gpu.layout import MAX_STACK_BYTES, REGION_BASE, STACK_BYTES, stack_stride
+from eddy.gpu.layout import BLOCK, MAX_STACK_BYTES, REGION_BASE, STACK_BYTES, stack_stride
 from eddy.gpu.ndrange import arrange
 from eddy.gpu.packing import Packing
 from eddy.gpu.program import Program, flat_image, symbols
@@ -72,7 +73,8 @@ class Watched:
         self._inner = cluster(shape)
 
     def execute(self, region: bytearray, entry: int, argument: int, limit: int) -> Execution:
-        base, stride = (self._packing._words[name] for name in ("stack_base", "stack_stride"))
+        words = struct.unpack_from(f"<{len(BLOCK)}I", self._packing.block(0, 1)[1])
+        base, stride = (words[BLOCK.index(name)] for name in ("stack_base", "stack_stride"))
         at, harts = base - REGION_BASE, self.shape.harts
         region[at : at + harts * stride] = bytes([FILL]) * (harts * stride)
         run = self._inner.execute(region, entry, argument, limit)

@@ -14,7 +14,9 @@ from eddy.gpu.executor import CoreCounters, Execution, Executor, Fault, total
 from eddy.gpu.image import Texels
 from eddy.gpu.layout import REGION_BASE
 from eddy.gpu.ndrange import Arrangement, arrange, slices
-from eddy.gpu.packing import Extent, Local, Packing
+from eddy.gpu.ndrange import Local as Local
+from eddy.gpu.packed_arguments import Extent
+from eddy.gpu.packing import Packing
 from eddy.gpu.program import Program, symbols
 
 DEFAULT_LIMIT = 2_000_000_000

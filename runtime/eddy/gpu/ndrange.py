@@ -13,6 +13,8 @@ from eddy.gpu.shape import ClusterShape
 from eddy.gpu.sharing import LaneSharing, context_words, looped
 from eddy.gpu.signature import Kernel
 
+Sizes = tuple[int, int, int]
+"""One number for each dimension."""
 MAX_ITEMS = 1 << 31
 MAX_GROUP_DEPTH = 256
 """Work-items of a work-group in the third dimension, at most."""
@@ -40,10 +42,10 @@ class Arrangement:
     """
 
     work_dim: int
-    global_size: tuple[int, int, int]
-    global_offset: tuple[int, int, int]
-    local_size: tuple[int, int, int]
-    num_groups: tuple[int, int, int]
+    global_size: Sizes
+    global_offset: Sizes
+    local_size: Sizes
+    num_groups: Sizes
     group_warps: int
     core_groups: int
     local_bytes: int = 0
@@ -95,14 +97,34 @@ def arrange(
     if program.fpu and not shape.fpu:
         raise InvalidRequest("The program needs an FPU; compile it with fpu=False for this cluster.", field="fpu")
     dimensions = len(global_size)
+    whole, start = _range(global_size, offset)
+    group = _group(shape, found, whole, local_size, dimensions)
+    _check_group(group)
+    if found.goes_along:
+        # Nothing the kernel does depends on its work-groups.
+        group = _suitable(shape, found, whole)
+    counts = tuple(-(-size // part) for size, part in zip(whole, group, strict=True))
+    local = align(sum(align(value.bytes, 16) for value in arguments if isinstance(value, Local)), 16)
+    shared = _shared(shape, program, found, group, math.prod(counts), local)
+    groups = (counts[0], counts[1], counts[2])
+    lanes = (shared.warps, shared.beside, local, shared.lane_items, shared.grid)
+    return Arrangement(dimensions, whole, start, group, groups, *lanes)
+
+
+def _range(global_size: Sequence[int], offset: Sequence[int] | None) -> tuple[Sizes, Sizes]:
+    """Work-items by dimension, and what their ids count from, with all three dimensions."""
+    dimensions = len(global_size)
     if not 1 <= dimensions <= 3 or any(size < 1 for size in global_size) or math.prod(global_size) > MAX_ITEMS:
         message = f"A global size has 1 to 3 dimensions of at least 1 and {MAX_ITEMS} work-items at most."
         raise InvalidRequest(message, field="global_size", allowed=f"1 to 3 sizes, product at most {MAX_ITEMS}")
     start = _three(offset or (0,) * dimensions, dimensions, "offset", 0)
     if any(first + size > MAX_ITEMS for first, size in zip(start, global_size, strict=False)):
         raise InvalidRequest(f"Global ids stay below {MAX_ITEMS}.", field="offset", allowed=f"below {MAX_ITEMS}")
-    whole = _three(global_size, dimensions, "global_size", 1)
-    group = _group(shape, found, whole, local_size, dimensions)
+    return _three(global_size, dimensions, "global_size", 1), start
+
+
+def _check_group(group: Sizes) -> None:
+    """Refuse a work-group that no core holds."""
     items = math.prod(group)
     if items > MAX_GROUP_ITEMS or group[2] > MAX_GROUP_DEPTH:
         most = f"{MAX_GROUP_ITEMS} work-items, and {MAX_GROUP_DEPTH} in the third dimension"
@@ -110,16 +132,6 @@ def arrange(
             f"A work-group of {items} work-items, {' x '.join(map(str, group))}, is too large: it has at most {most}."
         )
         raise InvalidRequest(message, field="local_size", asked=items, allowed=MAX_GROUP_ITEMS)
-    if found.goes_along:
-        # Nothing the kernel does depends on its work-groups.
-        group = _suitable(shape, found, whole)
-        items = math.prod(group)
-    counts = tuple(-(-size // part) for size, part in zip(whole, group, strict=True))
-    local = align(sum(align(value.bytes, 16) for value in arguments if isinstance(value, Local)), 16)
-    shared = _shared(shape, program, found, group, math.prod(counts), local)
-    groups = (counts[0], counts[1], counts[2])
-    lanes = (shared.warps, shared.beside, local, shared.lane_items, shared.grid)
-    return Arrangement(dimensions, whole, start, group, groups, *lanes)
 
 
 def slices(arrangement: Arrangement, most: int | None) -> Iterator[tuple[int, int]]:
@@ -129,7 +141,7 @@ def slices(arrangement: Arrangement, most: int | None) -> Iterator[tuple[int, in
         yield first, min(step, arrangement.groups - first)
 
 
-def _three(sizes: Sequence[int], dimensions: int, field: str, least: int) -> tuple[int, int, int]:
+def _three(sizes: Sequence[int], dimensions: int, field: str, least: int) -> Sizes:
     if len(sizes) != dimensions or any(not least <= size < 1 << 32 for size in sizes):
         message = f"{field} must have {dimensions} values of at least {least}, like the global size."
         raise InvalidRequest(message, field=field, allowed=f"{dimensions} values from {least}")
@@ -140,10 +152,10 @@ def _three(sizes: Sequence[int], dimensions: int, field: str, least: int) -> tup
 def _group(
     shape: ClusterShape,
     kernel: Kernel,
-    whole: tuple[int, int, int],
+    whole: Sizes,
     local_size: Sequence[int] | None,
     dimensions: int,
-) -> tuple[int, int, int]:
+) -> Sizes:
     required = kernel.group_size[:dimensions]
     if required:
         if local_size is not None and tuple(local_size) != required:
@@ -159,7 +171,7 @@ def _group(
     return group
 
 
-def _suitable(shape: ClusterShape, kernel: Kernel, whole: tuple[int, int, int]) -> tuple[int, int, int]:
+def _suitable(shape: ClusterShape, kernel: Kernel, whole: Sizes) -> Sizes:
     """A warp's worth where work-items are independent; the most that divides where they wait for each other."""
     if kernel.waits:
         return max(part for part in range(1, min(shape.lanes, whole[0]) + 1) if whole[0] % part == 0), 1, 1
@@ -168,7 +180,7 @@ def _suitable(shape: ClusterShape, kernel: Kernel, whole: tuple[int, int, int]) 
 
 
 def _shared(
-    shape: ClusterShape, program: Program, kernel: Kernel, group: tuple[int, int, int], groups: int, local: int
+    shape: ClusterShape, program: Program, kernel: Kernel, group: Sizes, groups: int, local: int
 ) -> LaneSharing:
     """How lanes share work-groups; a core runs as many at once as warps and local memory allow.
 

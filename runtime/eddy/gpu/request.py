@@ -30,7 +30,7 @@ from eddy.gpu.compiler import Compiler
 from eddy.gpu.executor import CoreCounters, Executor
 from eddy.gpu.image import Texels
 from eddy.gpu.launch import Array, ImageArgument, array_of, launch
-from eddy.gpu.packing import Local
+from eddy.gpu.ndrange import Local
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _DTYPE = re.compile(r"[<|][iuf][1248]\Z")

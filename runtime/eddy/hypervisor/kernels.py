@@ -18,7 +18,8 @@ from eddy.gpu.build import build
 from eddy.gpu.compiler import Compiler
 from eddy.gpu.log import MAX_LOG_BYTES as MAX_LOG_BYTES
 from eddy.gpu.ndrange import arrange
-from eddy.gpu.packing import Extent, Packing
+from eddy.gpu.packed_arguments import Extent
+from eddy.gpu.packing import Packing
 from eddy.gpu.program import Program
 from eddy.gpu.request import Buffer as ArrayArgument
 from eddy.gpu.request import KernelRequest, Same
