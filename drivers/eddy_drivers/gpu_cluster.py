@@ -25,8 +25,8 @@ from eddy_drivers.gpu_kernel import (
     RegionOverlap,
     TrapCause,
     check,
-    check_apart,
 )
+from eddy_drivers.gpu_queue import KernelQueue, QueuedKernel, QueueFull
 from eddy_drivers.regs import gpu_cluster as regs
 
 __all__ = [
@@ -52,10 +52,6 @@ COUNTERS = (
 _CYCLES = COUNTERS.index("cycles")
 
 
-class QueueFull(RuntimeError):
-    """As many kernels wait as may."""
-
-
 @dataclass(frozen=True)
 class ClusterConfiguration:
     """What a cluster is made of; sizes in bytes, of one core. `l2_bytes` is what the cores share, 0 for nothing."""
@@ -70,16 +66,6 @@ class ClusterConfiguration:
     l2_bytes: int = 0
 
 
-@dataclass
-class _Entry:
-    """A kernel that waits or runs; `stopping` once its cores were told to stop, `halted` if somebody asked for it."""
-
-    kernel: Kernel
-    mask: int
-    halted: bool = False
-    stopping: bool = False
-
-
 class GpuCluster(Registers):
     """Driver of one cluster's register window.
 
@@ -92,14 +78,11 @@ class GpuCluster(Registers):
 
     def __init__(self, description: dict[str, Any], depth: int = DEPTH) -> None:
         super().__init__(description=description)
-        self.depth = depth
         self._configuration: ClusterConfiguration | None = None
-        self._waiting: dict[int, _Entry] = {}
-        self._running: dict[int, _Entry] = {}
+        self._queue = KernelQueue(depth)
         self._ended: list[End] = []
         self._fenced_cores = 0
         self._interrupts = False
-        self._next = 1
 
     # What it is
 
@@ -123,17 +106,17 @@ class GpuCluster(Registers):
     @property
     def free(self) -> int:
         """How many more kernels may wait."""
-        return self.depth - len(self._waiting)
+        return self._queue.free
 
     @property
     def running(self) -> tuple[int, ...]:
         """Tickets of kernels that have started and were not reported as ended."""
-        return tuple(self._running)
+        return tuple(self._queue.running)
 
     @property
     def waiting(self) -> tuple[int, ...]:
         """Tickets of kernels that wait for their cores, in order."""
-        return tuple(self._waiting)
+        return tuple(self._queue.waiting)
 
     def busy_cores(self) -> tuple[int, ...]:
         """Cores that run, or drain their stores."""
@@ -154,15 +137,7 @@ class GpuCluster(Registers):
             QueueFull: `depth` kernels wait already; poll, and try again.
         """
         check(kernel, self.configuration.cores)
-        mask = sum(1 << core for core in kernel.cores)
-        for ticket, other in (*self._running.items(), *self._waiting.items()):
-            # Kernels that share a core never run at once: their order of arrival is the order of their starts.
-            if not other.mask & mask:
-                check_apart(kernel, other.kernel, ticket)
-        if self.free <= 0:
-            raise QueueFull(f"{self.depth} kernels wait for their cores; poll until one has started")
-        ticket, self._next = self._next, self._next + 1
-        self._waiting[ticket] = _Entry(kernel, mask)
+        ticket = self._queue.add(kernel)
         self._start_ready()
         return ticket
 
@@ -174,10 +149,10 @@ class GpuCluster(Registers):
         # First the interrupt, then the status: an end in between raises the interrupt again.
         self._put(regs.INTERRUPT_STATUS.offset, 0)
         status = self._get(regs.STATUS.offset)
-        for ticket, entry in list(self._running.items()):
+        for ticket, entry in list(self._queue.running.items()):
             if not status & entry.mask:
                 self._ended.append(self._collect(ticket, entry))
-                del self._running[ticket]
+                del self._queue.running[ticket]
             elif status & entry.mask != entry.mask and not entry.stopping:
                 self._halt_after_fault(entry, status)
         self._start_ready()
@@ -191,7 +166,7 @@ class GpuCluster(Registers):
             ValueError: No such kernel.
             TimeoutError: It has not ended after so many polls; `halt` it.
         """
-        self._entry(ticket)
+        self._queue.find(ticket)
         kept: list[End] = []
         for _ in range(polls):
             ended = self.poll()
@@ -211,10 +186,10 @@ class GpuCluster(Registers):
         Raises:
             ValueError: No such kernel.
         """
-        entry = self._entry(ticket)
+        entry = self._queue.find(ticket)
         entry.halted = entry.stopping = True
-        if ticket in self._waiting:
-            del self._waiting[ticket]
+        if ticket in self._queue.waiting:
+            del self._queue.waiting[ticket]
             self._ended.append(End(ticket, (), halted=True))
         else:
             self._put(regs.HALT.offset, regs.HALT.encode(mask=entry.mask))
@@ -225,7 +200,8 @@ class GpuCluster(Registers):
         self._put(regs.HALT.offset, regs.HALT_MASK.mask)
         self._put(regs.INTERRUPT_STATUS.offset, 0)
         self._interrupts = False
-        self._waiting, self._running, self._ended = {}, {}, []
+        self._queue.clear()
+        self._ended = []
 
     # Counters and faults
 
@@ -251,27 +227,14 @@ class GpuCluster(Registers):
 
     # Behind the calls
 
-    def _entry(self, ticket: int) -> _Entry:
-        entry = self._running.get(ticket) or self._waiting.get(ticket)
-        if entry is None:
-            raise ValueError(f"no kernel {ticket} runs or waits here; its end was reported, or it never was")
-        return entry
-
     def _start_ready(self) -> None:
         """Start what waits and whose cores nobody has or waited for earlier."""
-        if not self._waiting:
-            return
-        taken = sum(entry.mask for entry in self._running.values())
-        # A core may still drain what a program before this one left running.
-        taken |= self._get(regs.STATUS.offset)
-        for ticket, entry in list(self._waiting.items()):
-            if not taken & entry.mask:
-                del self._waiting[ticket]
-                self._running[ticket] = entry
+        if self._queue.waiting:
+            # A core may still drain what a program before this one left running.
+            for entry in self._queue.start_ready(self._get(regs.STATUS.offset)):
                 self._start(entry)
-            taken |= entry.mask
 
-    def _start(self, entry: _Entry) -> None:
+    def _start(self, entry: QueuedKernel) -> None:
         kernel = entry.kernel
         for place, core in enumerate(kernel.cores):
             if not self._fenced_cores >> core & 1:
@@ -289,13 +252,13 @@ class GpuCluster(Registers):
             self._interrupts = True
         self._put(regs.LAUNCH.offset, regs.LAUNCH.encode(mask=entry.mask))
 
-    def _halt_after_fault(self, entry: _Entry, status: int) -> None:
+    def _halt_after_fault(self, entry: QueuedKernel, status: int) -> None:
         ended: Sequence[int] = [core for core in entry.kernel.cores if not status >> core & 1]
         if any(self.fault(core) is not None for core in ended):
             entry.stopping = True
             self._put(regs.HALT.offset, regs.HALT.encode(mask=entry.mask & status))
 
-    def _collect(self, ticket: int, entry: _Entry) -> End:
+    def _collect(self, ticket: int, entry: QueuedKernel) -> End:
         cores = tuple(CoreEnd(core, self.counters(core), self.fault(core)) for core in entry.kernel.cores)
         return End(ticket, cores, entry.halted)
 
