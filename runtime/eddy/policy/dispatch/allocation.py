@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eddy.policy.dispatch.choice import fits, free_slots, resident
 from eddy.policy.dispatch.eviction import Eviction
 from eddy.policy.dispatch.forecast import Forecast
+from eddy.policy.dispatch.free_slots import FreeSlots
 from eddy.policy.dispatch.job_view import JobView, TaskView
 from eddy.policy.dispatch.joining import Joining
-from eddy.policy.dispatch.lending import borrower
+from eddy.policy.dispatch.kept_slots import KeptSlots
 from eddy.policy.dispatch.memory import PolicyMemory
 from eddy.policy.dispatch.outlook import Outlook, items_ready
 from eddy.policy.dispatch.rank import Constants, Ranks
 from eddy.policy.dispatch.requests import KindQueue, RequestQueue, SlotRequest
 from eddy.policy.dispatch.taking import Takings
-from eddy.policy.dispatch.view import Configure, Decision, DispatchView, Preempt, Prefetch, SlotView
-
-READS = 1
-"""Images that are read at a time because they are needed, at most: who comes next shall not wait for more."""
+from eddy.policy.dispatch.view import Configure, Decision, DispatchView, Preempt, SlotView
 
 
 class SlotAllocation:
@@ -33,18 +30,8 @@ class SlotAllocation:
     def __init__(self, constants: Constants, view: DispatchView, memory: PolicyMemory) -> None:
         self.constants, self.view = constants, view
         self.decisions: list[Decision] = []
-        self.free = free_slots(view)
-        self._fitting: dict[tuple[str, tuple[int, ...] | None, str], tuple[list[SlotView], SlotView | None]] = {}
-        """By module, the slots it fits, and tenant, until a slot is given: the free ones of them, and that of these
-        which needs no load. Hundreds of jobs may ask in turn."""
+        self.free = FreeSlots(view)
         self.port_busy = view.port_busy
-        self.fetched = memory.fetched
-        self.kept = False
-        """Whether a slot is kept for a task that waits for the port."""
-        self.lent: list[SlotView] = []
-        """Slots that are kept, and hold a module meanwhile."""
-        self.reading = sum(len(slot.coming) for slot in view.slots)
-        """Images that are being read because they are needed."""
         self.reuses = memory.reuses or any(slot.module and slot.job is None for slot in view.slots)
         self.forecast = Forecast(view, memory, constants.pipelined)
         self.unshared = memory.unshared.with_arrivals(view.jobs, self.forecast.unshared_s)
@@ -57,6 +44,7 @@ class SlotAllocation:
         self.ranks = Ranks(constants, view.now_s, self.unshared, work_s / max(len(view.slots), 1))
         self.rank = self.ranks.rank
         self.eviction = Eviction(view, self.forecast, self.rank)
+        self.kept = KeptSlots(view, self.free, self.decisions, self.eviction, memory.fetched)
         self.takings = Takings(constants, view, self.outlooks, self.rank, memory.leaving)
         most_s = constants.joining * self.forecast.load_s
         self.joining = Joining(view, self.outlooks, self.takings.leaving, self.forecast.load_s, most_s)
@@ -69,7 +57,7 @@ class SlotAllocation:
             forecast.predicted,
             forecast.load_s,
             self.takings.leaving,
-            self.fetched,
+            self.kept.fetched,
             self.unshared,
             self.reuses,
         )
@@ -86,14 +74,14 @@ class SlotAllocation:
 
     def play(self) -> None:
         """Offer slots to tasks in order of rank until no slot is left to give; then lend those that are kept."""
-        if not self.free and self.port_busy:
+        if not self.free.slots and self.port_busy:
             return
         self._serve_requests()
-        self._lend()
+        self.kept.lend(self.outlooks, self.forecast, self.rank)
 
     def _serve_requests(self) -> None:
         queue = RequestQueue(self._requests(), self._kind_queues())
-        while self.free or not self.port_busy:
+        while self.free.slots or not self.port_busy:
             request = queue.next()
             if request is None:
                 return
@@ -101,7 +89,7 @@ class SlotAllocation:
             offer = self._offers(outlook, request.given)
             assert offer is not None
             if not self._serve(job, outlook, offer[0], request.rank):
-                if self.takings.settled and not self.free:
+                if self.takings.settled and not self.free.slots:
                     return
                 queue.passed_over(request)
                 continue
@@ -133,7 +121,7 @@ class SlotAllocation:
         """
         if outlook.latency_s[task.id] > self.constants.patience_s and self._endless() >= len(self.view.slots) - 1 > 0:
             return False
-        fitting, ready = self._for(job, task)
+        fitting, ready = self.free.fitting(job, task)
         if ready is not None:
             self._give(job, task, ready)
             self.joining.given(ready, job, task, outlook.latency_s[task.id])
@@ -142,14 +130,14 @@ class SlotAllocation:
                 return True
             near = [slot for slot in fitting if task.module in slot.near]
             if self.view.reads_beside and not near:
-                return self._await_image(task, fitting)
+                return self.kept.await_image(task, fitting)
             near = near or fitting
             slot = near[0] if len(near) == 1 else self.eviction.least_wanted(near)
             if not self.port_busy:
                 self.port_busy = True
                 self._give(job, task, slot)
             else:
-                self._keep(task, slot)
+                self.kept.await_port(task, slot)
         elif self.takings.coming:
             # One is on its way, but another may be had at once.
             if not self._take(job, outlook, task, rank, at_once=True):
@@ -157,15 +145,6 @@ class SlotAllocation:
         else:
             return self._take(job, outlook, task, rank)
         return True
-
-    def _for(self, job: JobView, task: TaskView) -> tuple[list[SlotView], SlotView | None]:
-        """The free slots that a task fits, and that of them which needs no load for it."""
-        key = task.module, task.slots, job.tenant
-        found = self._fitting.get(key)
-        if found is None:
-            fitting = [slot for slot in self.free if fits(slot, task)]
-            found = self._fitting[key] = fitting, resident(fitting, job, task)
-        return found
 
     def _endless(self) -> int:
         """How many slots are, or will by this decision be, at work on items nobody has the patience for.
@@ -187,54 +166,7 @@ class SlotAllocation:
 
     def _give(self, job: JobView, task: TaskView, slot: SlotView) -> None:
         self.decisions.append(Configure(job.id, task.id, slot.index))
-        self._not_free(slot)
-
-    def _keep(self, task: TaskView, slot: SlotView) -> None:
-        """Keep a slot for a task that waits for the port; the first such task's image is read ahead."""
-        self._set_aside(slot)
-        wanted = task.module, slot.index
-        if not self.kept and self.fetched != wanted:
-            self.fetched = wanted
-            self.decisions.append(Prefetch(*wanted))
-        self.kept = True
-
-    def _await_image(self, task: TaskView, slots: list[SlotView]) -> bool:
-        """Keep a slot for a task whose image is read for it, or begin that read; the port serves others meanwhile.
-
-        Answers whether it will have one: a few reads are under way at a time, see `READS`.
-        """
-        coming = [slot for slot in slots if task.module in slot.coming]
-        if coming:
-            self._set_aside(coming[0])
-            return True
-        if self.reading >= READS:
-            return False
-        self.reading += 1
-        slot = slots[0] if len(slots) == 1 else self.eviction.least_wanted(slots)
-        self._set_aside(slot)
-        self.decisions.append(Prefetch(task.module, slot.index))
-        return True
-
-    def _not_free(self, slot: SlotView) -> None:
-        self.free.remove(slot)
-        self._fitting.clear()
-
-    def _set_aside(self, slot: SlotView) -> None:
-        self._not_free(slot)
-        if slot.module:
-            self.lent.append(slot)
-
-    def _lend(self) -> None:
-        """Give kept slots to those who need no load there and are done before a load would be."""
-        served = {(made.job, made.task) for made in self.decisions if isinstance(made, Configure)}
-        for slot in self.lent:
-            found = borrower(
-                self.view, self.outlooks, self.forecast.look, self.rank, slot, self.forecast.load_s, served
-            )
-            if found is not None:
-                job, task = found
-                self.decisions.append(Configure(job.id, task.id, slot.index))
-                served.add((job.id, task.id))
+        self.free.take(slot)
 
     def _take(self, job: JobView, outlook: Outlook, task: TaskView, rank: float, *, at_once: bool = False) -> bool:
         """Ask for a slot to be taken for a task, if one counts enough more for it."""

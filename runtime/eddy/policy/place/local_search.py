@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from eddy.model.placement.instance import Floats, Ints
@@ -23,9 +25,8 @@ def improve(time_s: Floats, host: Ints, loads: Floats, target_s: float, steps: i
     Returns:
         Steps done.
     """
-    jobs, accelerators = time_s.shape
-    own = time_s[np.arange(jobs), host]
-    busy = np.bincount(host, minlength=accelerators) > 0
+    own = time_s[np.arange(len(host)), host]
+    busy = np.bincount(host, minlength=len(loads)) > 0
     for step in range(steps):
         fullest = int(np.where(busy, loads, -1.0).argmax())
         top = float(loads[fullest])
@@ -33,27 +34,47 @@ def improve(time_s: Floats, host: Ints, loads: Floats, target_s: float, steps: i
             return step
         mine = np.flatnonzero(host == fullest)
         rows = time_s[mine]
-        here = rows[:, fullest]
-        moved = np.maximum(loads + rows, (top - here)[:, None])
-        moved[:, fullest] = np.inf
-        at_move = int(moved.argmin())
-        swapped = np.maximum((top - here)[:, None] + time_s[:, fullest], (loads[host] - own) + rows[:, host])
-        swapped[:, mine] = np.inf
-        at_swap = int(swapped.argmin())
-        best_move, best_swap = float(moved.flat[at_move]), float(swapped.flat[at_swap])
-        if min(best_move, best_swap) >= top * (1 - 1e-6):
+        left_s = top - rows[:, fullest]
+        move = _best_move(rows, mine, loads, left_s, fullest)
+        swap = _best_swap(rows, mine, time_s[:, fullest], loads[host] - own, host, left_s)
+        if min(move.load_s, swap.load_s) >= top * (1 - 1e-6):
             return step
-        if best_move <= best_swap:
-            i, there = int(mine[at_move // accelerators]), at_move % accelerators
-            _put(time_s, host, loads, own, i, there)
-            busy[there] = True
+        if move.load_s <= swap.load_s:
+            _put(time_s, host, loads, own, move.job, move.other)
+            busy[move.other] = True
             busy[fullest] = len(mine) > 1
         else:
-            i, k = int(mine[at_swap // jobs]), at_swap % jobs
-            there = int(host[k])
-            _put(time_s, host, loads, own, k, fullest)
-            _put(time_s, host, loads, own, i, there)
+            there = int(host[swap.other])
+            _put(time_s, host, loads, own, swap.other, fullest)
+            _put(time_s, host, loads, own, swap.job, there)
     return steps
+
+
+class _Change(NamedTuple):
+    """A job of the fullest accelerator, the accelerator it goes to or the job it is swapped with, and the larger of the
+    two loads then."""
+
+    job: int
+    other: int
+    load_s: float
+
+
+def _best_move(rows: Floats, mine: Ints, loads: Floats, left_s: Floats, fullest: int) -> _Change:
+    """The best move of a job of the fullest accelerator: `rows` are the times of its jobs `mine`, and `left_s` is its
+    load without each."""
+    after_s = np.maximum(loads + rows, left_s[:, None])
+    after_s[:, fullest] = np.inf
+    row, there = divmod(int(after_s.argmin()), len(loads))
+    return _Change(int(mine[row]), there, float(after_s[row, there]))
+
+
+def _best_swap(rows: Floats, mine: Ints, here_s: Floats, without_s: Floats, host: Ints, left_s: Floats) -> _Change:
+    """The best swap of one of its jobs with another: `here_s` is what each job takes on the fullest accelerator, and
+    `without_s` the load of each job's own accelerator without it."""
+    after_s = np.maximum(left_s[:, None] + here_s, without_s + rows[:, host])
+    after_s[:, mine] = np.inf
+    row, other = divmod(int(after_s.argmin()), len(host))
+    return _Change(int(mine[row]), other, float(after_s[row, other]))
 
 
 def _put(time_s: Floats, host: Ints, loads: Floats, own: Floats, job: int, there: int) -> None:
