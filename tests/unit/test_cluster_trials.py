@@ -10,9 +10,9 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
 from eddy.hypervisor import tenant_estimates
 from eddy.hypervisor.cluster_trials import ClusterTrials
+from eddy.hypervisor.epoch_totals import SliceMeasured
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.kernel_queues import KernelQueues
-from eddy.hypervisor.market_loop import SliceMeasured
 from eddy.policy.price import POLICIES, kernel_places
 from eddy.policy.price.view import Floats
 from eddy.studies.vayalapra import live as studied

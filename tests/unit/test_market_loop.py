@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from eddy.core.counters import CoreCounters
 from eddy.hypervisor.core_accounts import CoreAccount
+from eddy.hypervisor.epoch_totals import SliceMeasured
 from eddy.hypervisor.learning import UNKNOWN_FRACTION, LearnedKernel
-from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings, SliceMeasured
+from eddy.hypervisor.market_loop import ClusterKind, PriceLoop, PriceSettings
 from eddy.hypervisor.messages import Spread, Variant
 from eddy.hypervisor.slot import MachineSlot
 from eddy.policy.price.entitlement import Entitlement

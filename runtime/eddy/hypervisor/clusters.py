@@ -21,10 +21,11 @@ from eddy.hypervisor.cluster_loads import ClusterLoads
 from eddy.hypervisor.cluster_moves import ClusterMoves
 from eddy.hypervisor.cluster_trials import ClusterTrials
 from eddy.hypervisor.core_accounts import CoreAccount, Slice, note_company
+from eddy.hypervisor.epoch_totals import SliceMeasured
 from eddy.hypervisor.job import Job
 from eddy.hypervisor.kernel_queues import KernelQueues, Progress
 from eddy.hypervisor.machine_state import MachineState
-from eddy.hypervisor.market_loop import PriceLoop, SliceMeasured
+from eddy.hypervisor.market_loop import PriceLoop
 from eddy.hypervisor.messages import LaunchSlice, SliceEnded, StopItem, item_name
 from eddy.hypervisor.slot import MachineSlot, Phase
 from eddy.policy.price.turns import next_tenant

@@ -7,17 +7,15 @@ added to the history with what had been promised; the policy sees it and shares 
 from __future__ import annotations
 
 import logging
-import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from eddy.core.counters import CoreCounters
 from eddy.hypervisor.configurations import ConfigurationOffers
 from eddy.hypervisor.core_accounts import CoreAccount
-from eddy.hypervisor.epoch_work import EpochWork
+from eddy.hypervisor.epoch_totals import EpochTotals, SliceMeasured
 from eddy.hypervisor.guarded_policy import GuardedPolicy
 from eddy.hypervisor.learning import LEAST_S, LearnedKernel
 from eddy.hypervisor.market_history import Epoch, EpochHistory
@@ -25,7 +23,6 @@ from eddy.hypervisor.messages import Spread
 from eddy.hypervisor.progress_watch import EARLY, EpochProgress, ProgressWatch, TenantRunning, of_present
 from eddy.hypervisor.slot import MachineSlot
 from eddy.hypervisor.tenant_estimates import ClusterKind, TenantEstimates
-from eddy.model.parallel_fraction import Activity
 from eddy.policy.price.view import (
     Configuration,
     Floats,
@@ -52,28 +49,6 @@ class PriceSettings:
     quantum_s: float = 1e-3
     epoch_s: float = 50e-3
     configure_s: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class SliceMeasured:
-    """What a slice was measured to do.
-
-    Attributes:
-        slot, module: The cluster it ran on, and what that is.
-        groups: Work-groups it did.
-        took_s: Board seconds.
-        cores: Its tenant had on that cluster meanwhile, on average, this one included.
-        counters: What its core counted, if anything.
-        alone: Nothing else ran on the board meanwhile.
-    """
-
-    slot: int
-    module: str
-    groups: int
-    took_s: float
-    cores: float = 1.0
-    counters: CoreCounters | None = None
-    alone: bool = False
 
 
 class PriceLoop:
@@ -120,11 +95,7 @@ class PriceLoop:
         self._running: dict[str, TenantRunning] = {}
         self._progress: EpochProgress | None = None
         self._prices: dict[int, float] = {}
-        self._work_s: dict[str, float] = {}
-        self._before: dict[int, dict[str, float]] = {}
-        self._under_way: dict[int, dict[str, float]] = {}
-        self.work = EpochWork()
-        self._counted: dict[tuple[str, int], tuple[int, ...]] = {}
+        self._totals = EpochTotals()
         self._number = 0
 
     def attach(self, accounts: dict[int, CoreAccount]) -> None:
@@ -132,8 +103,7 @@ class PriceLoop:
         self._lags.update(self.lags())
         for slot, account in accounts.items():
             account.lags = dict(self._lags.get(slot, {}))
-        self.accounts, self.now, self._absent_s = accounts, None, {}
-        self._before, self.next_s = {}, 0.0
+        self.accounts, self.now, self._absent_s, self.next_s = accounts, None, {}, 0.0
         self.watch.forget()
 
     def switch(self, policy: PricePolicy) -> None:
@@ -167,14 +137,10 @@ class PriceLoop:
 
     def measured(self, tenant: str, spread: Spread, of: SliceMeasured) -> None:
         """A slice of a tenant's kernel ended well."""
-        known, counters, slot = self.estimates.learned.of(spread.kernel, of.module), of.counters, of.slot
-        known.take(of.groups, of.took_s, counters, self.settings.quantum_s, of.cores)
-        self.work.ended(tenant, slot, of.groups, of.took_s, self._alone_s(known, of))
-        done = of.groups / spread.variants[of.module].groups
-        self._work_s[tenant] = self._work_s.get(tenant, 0.0) + done * self.estimates.base_s(spread)
-        if counters is not None and any(counters.cycle_thread):
-            before = self._counted.get((tenant, slot), (0,) * len(counters.cycle_thread))
-            self._counted[tenant, slot] = tuple(map(operator.add, before, counters.cycle_thread))
+        known = self.estimates.learned.of(spread.kernel, of.module)
+        known.take(of.groups, of.took_s, of.counters, self.settings.quantum_s, of.cores)
+        work_s = of.groups / spread.variants[of.module].groups * self.estimates.base_s(spread)
+        self._totals.ended(tenant, of, self._alone_s(known, of), work_s)
 
     def _alone_s(self, known: LearnedKernel, of: SliceMeasured) -> float | None:
         """Seconds a work-group of a kernel takes alone, after one more slice of it."""
@@ -257,7 +223,7 @@ class PriceLoop:
             present=here,
             waiting_s=np.array([self._waiting_s.get(tenant, 0.0) for tenant in tenants]),
             delivered_s=_of_last(last, tenants, here),
-            counters=tuple(tuple(self._activity(t, c.slot) for c in here.clusters) for t in tenants),
+            counters=tuple(tuple(self._totals.activity(t, c.slot) for c in here.clusters) for t in tenants),
             alternatives=self.offers.alternatives(now_s, tenants, slots, modules, fits),
             memory=self.decider.memory,
             whole=whole,
@@ -277,14 +243,7 @@ class PriceLoop:
         view = replace(view, memory=None)
         work = np.zeros(len(tenants))
         self.now = Epoch(self._number, now_s, None, name, view, decision, sure, nothing, work)
-        self._before = {slot: dict(account.delivered_s) for slot, account in self.accounts.items()}
-        self._under_way = {
-            slot: {tenant: account.held_s(tenant, now_s) for tenant in tenants}
-            for slot, account in self.accounts.items()
-        }
-        self.work.clear()
-        self._work_s.clear()
-        self._counted.clear()
+        self._totals.begin(self.accounts, tenants, now_s)
         self._number += 1
         self.next_s = now_s + self.settings.epoch_s
         self.watch.begin(slots_now)
@@ -319,15 +278,10 @@ class PriceLoop:
         if epoch is None or now_s <= epoch.at_s:
             return
         clusters, tenants = epoch.view.present.clusters, epoch.view.tenants
-        had = np.array([[self._had(c.slot, tenant) for c in clusters] for tenant in tenants])
-        work = np.array([self._work_s.get(tenant, 0.0) for tenant in tenants])
+        had = self._totals.delivered_s(self.accounts, tenants, clusters)
+        work = self._totals.work_s(tenants)
         groups = {tenant: each.groups for tenant, each in self._running.items() if each.groups}
-        alone_s = {
-            (tenant, c.slot): done
-            for c in clusters
-            for tenant in tenants
-            if (done := self.work.done_s(tenant, c.slot, self._held_s(c.slot, tenant, now_s)))
-        }
+        alone_s = self._totals.alone_s(self.accounts, tenants, clusters, now_s)
         self._progress = found = self.watch.end(tenants, clusters, groups, alone_s)
         ended = replace(epoch, ended_s=now_s, delivered_s=had, work_s=work)
         if found is not None:
@@ -364,24 +318,6 @@ class PriceLoop:
             "kernels": self._kernels(tenants),
             "least_progress": tuple(self._running.get(t, TenantRunning()).least_progress for t in tenants),
         }
-
-    def _activity(self, tenant: str, slot: int) -> Activity | None:
-        """What was counted for a tenant on a cluster since the last epoch began."""
-        lanes = self._counted.get((tenant, slot))
-        return None if lanes is None else Activity((lanes,))
-
-    def _had(self, slot: int, tenant: str) -> float:
-        account = self.accounts.get(slot)
-        if account is None:
-            return 0.0
-        return account.delivered_s.get(tenant, 0.0) - self._before.get(slot, {}).get(tenant, 0.0)
-
-    def _held_s(self, slot: int, tenant: str, now_s: float) -> float:
-        """Core-seconds a tenant had in this epoch, those of slices that run included."""
-        account = self.accounts.get(slot)
-        if account is None:
-            return 0.0
-        return account.held_s(tenant, now_s) - self._under_way.get(slot, {}).get(tenant, 0.0)
 
     # What is known ------------------------------------------------------------------------------------------------
 
