@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +180,63 @@ def test_an_exported_package_brings_the_same_images(base: Path, images: Path, tm
     again = CliRunner().invoke(app, ["export", str(tmp_path / "out"), "--images", str(images)])
     assert again.exit_code != 0
     assert "exists; export to a folder that is not there yet" in again.output
+
+
+HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
+    "a module that leaves the folder": ({"module": "../../../etc/passwd"}, "no name of a module"),
+    "a module of half a pair": ({"module": "\ud800"}, "no name of a module"),
+    "a module too long for a header": ({"module": "m" * 70_000}, "no name of a module"),
+    "a module too long for a file": ({"module": "m" * 300}, "no name of a module"),
+    "a module that is a list": ({"module": ["sobel"]}, "no name of a module"),
+    "no clock": ({"clk_hz": None}, "clk_hz"),
+    "a clock that stands": ({"clk_hz": 0}, "clk_hz"),
+    "a clock that is no number": ({"clk_hz": float("nan")}, "clk_hz"),
+    "a clock without end": ({"clk_hz": float("inf")}, "clk_hz"),
+    "a build that is a number": ({"build": 17}, "build"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_description_is_refused_with_a_reason(base: Path, images: Path, name: str) -> None:
+    changes, reason = HOSTILE[name]
+    ours = {"module": "sobel", "build": "0f975cf133d442d5", "clk_hz": 1e8, **changes}
+    add(base, 0, eddy=ours)
+    add(base, 1)
+    first, second = import_package(base, images)
+    assert reason in first.refused
+    assert len(first.refused) < 300
+    assert second.file, "its neighbour is none the worse"
+    assert sorted(path.name for path in images.iterdir()) == ["eddy.json", "sobel__slot1.bit", "sobel__slot1.json"]
+    assert sorted(path.name for path in images.parent.iterdir()) == ["edges", "images"]
+
+
+def test_neither_a_pipe_nor_a_file_without_end_holds_the_import_up(base: Path, images: Path) -> None:
+    pipe = add(base, 0)
+    (pipe / "accel.json").unlink()
+    os.mkfifo(pipe / "accel.json")
+    large = add(base, 1)
+    with (large / "sobel.bin").open("r+b") as file:
+        file.truncate(1 << 40)  # of holes: nobody's disk holds it
+    outcomes = import_package(base, images)
+    assert "is no file" in outcomes[0].refused
+    assert "at most 8192 are read" in outcomes[1].refused
+    (base / "shell.json").write_text("[" * 100_000)
+    with pytest.raises(InvalidRequest, match="no JSON"):
+        import_package(base, images)
+    with (base / "shell.json").open("r+b") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(InvalidRequest, match="are read"):
+        import_package(base, images)
+
+
+def test_of_two_images_for_one_slot_none_replaces_the_other(base: Path, images: Path) -> None:
+    add(base, 0)
+    twin = base / "twin" / "other_slot0"
+    twin.mkdir(parents=True)
+    for file in (base / "sobel" / "sobel_slot0").iterdir():
+        (twin / file.name).write_bytes(file.read_bytes())
+    (twin / "sobel.bin").write_bytes(PAYLOAD[:-4] + b"evil")
+    first, second = import_package(base, images)
+    assert first.file
+    assert "has sobel for slot 0 already" in second.refused
+    assert (images / "sobel__slot0.bit").read_bytes().endswith(PAYLOAD)

@@ -117,9 +117,16 @@ class ShortWay:
 
     def __init__(self, app: FastAPI, model: type[JobSubmission]) -> None:
         self._app, self._model, self._names = app, model, RequestNames()
-        self._context: Context = app.state.context
-        self.most_bytes = self._context.settings.max_body_bytes
+
+    @property
+    def _context(self) -> Context:
+        context: Context = self._app.state.context
+        return context
+
+    @property
+    def most_bytes(self) -> int:
         """Of a body."""
+        return self._context.settings.max_body_bytes
 
     def take(self, head: SubmissionHead, body: bytes, send: Send) -> bool:
         """Submit what came; answers whether it does: where not, nothing has happened.

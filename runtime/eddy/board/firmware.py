@@ -17,8 +17,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import re
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +33,12 @@ from eddy.core.slots import Image
 from eddy.files import os_errors, write_private
 
 SHELL, ACCELERATOR, OURS = "shell.json", "accel.json", "eddy"
-_FOLDER = re.compile(r"(.+)_slot(\d+)")
+_FOLDER = re.compile(r"(.+)_slot([0-9]{1,9})")
+_MODULE = re.compile(r"[a-z][a-z0-9_]{0,63}")
+MOST_JSON_BYTES = 1 << 20
+"""Of a file that describes a package; others are not read."""
+MOST_HEADER_BYTES = 4096
+"""Of a `.bit` file, before its payload."""
 _SYNC, _SWAPPED = bytes.fromhex("aa995566"), bytes.fromhex("665599aa")
 """The synchronisation word as a `.bit` has it, and with the bytes of each word the other way round, as the kernel
 takes files (Ref: UG570, "Bitstream Composition"; UG1283, `-w -process_bitstream bin`)."""
@@ -70,7 +77,8 @@ def import_package(base: Path, images: Path) -> tuple[Brought, ...]:
     """
     shell = read_manifest(images / "eddy.json")
     _check_shell(base, shell)
-    found = tuple(_outcome(folder, shell, images) for folder in _accelerators(base))
+    taken: dict[tuple[str, int], Path] = {}
+    found = tuple(_outcome(folder, shell, images, taken) for folder in _accelerators(base))
     if not found:
         raise InvalidRequest(f"{base} has no accelerator: none of its folders has an {ACCELERATOR}", field="package")
     return found
@@ -122,14 +130,30 @@ def _put(path: Path, value: Mapping[str, Any]) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(_bytes(path, MOST_JSON_BYTES))
     except OSError as error:
         raise InvalidRequest(f"{path} cannot be read ({error.strerror})", field="package") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"{path} is no JSON: {error}", field="package") from None
     if not isinstance(found, dict):
         raise InvalidRequest(f"{path} is not a JSON object", field="package")
     return found
+
+
+def _bytes(path: Path, most: int) -> bytes:
+    """What a file holds.
+
+    Raises:
+        InvalidRequest: It is no file, a pipe that nobody writes say; or it has more bytes than there should be.
+        OSError: It cannot be read.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise InvalidRequest(f"{path} is no file", field="package")
+    if found.st_size > most:
+        message = f"{path.name} has {found.st_size} bytes; at most {most} are read: it is not what it is called"
+        raise InvalidRequest(message, field="package", allowed=f"<= {most}")
+    return path.read_bytes()
 
 
 def _check_shell(base: Path, shell: Mapping[str, Any]) -> None:
@@ -154,9 +178,12 @@ def _accelerators(base: Path) -> Iterator[Path]:
         yield path.parent
 
 
-def _outcome(folder: Path, shell: Mapping[str, Any], images: Path) -> Brought:
+def _outcome(folder: Path, shell: Mapping[str, Any], images: Path, taken: dict[tuple[str, int], Path]) -> Brought:
     try:
         image, data, part = _image(folder, shell)
+        before = taken.setdefault((image.module, image.slot), folder)
+        if before is not folder:
+            raise InvalidRequest(f"{before} has {image.module} for slot {image.slot} already: keep one of them")
         file = images / f"{image.module}__slot{image.slot}.bit"
         write_private(file, data)
         manifest = {**dataclasses.asdict(image), "part": part, "region": _slot(shell, image.slot)["region"]}
@@ -165,6 +192,8 @@ def _outcome(folder: Path, shell: Mapping[str, Any], images: Path) -> Brought:
         return Brought(str(folder), str(file), "", image.module, image.slot)
     except (InvalidRequest, ImageRefused) as error:
         return Brought(str(folder), refused=error.message)
+    except OSError as error:
+        return Brought(str(folder), refused=f"it cannot be read ({error.strerror})")
 
 
 def _slot(shell: Mapping[str, Any], index: int) -> dict[str, Any]:
@@ -189,7 +218,12 @@ def _image(folder: Path, shell: Mapping[str, Any]) -> tuple[Image, bytes, str]:
             f"its {ACCELERATOR} has no `{OURS}` with module, build and clk_hz: it was not built against Eddy's slot"
             " boundary, or its build does not say what the module's identity block reads"
         )
-    payload, part = _payload(folder)
+    module, clk_hz = ours.get("module"), ours.get("clk_hz")
+    if not isinstance(module, str) or _MODULE.fullmatch(module) is None:
+        raise InvalidRequest(f"{str(module)[:80]!r} is no name of a module")
+    if not isinstance(clk_hz, (int, float)) or not 0 < clk_hz < math.inf:
+        raise InvalidRequest(f"clk_hz is {str(clk_hz)[:80]}; it is a clock in hertz", field="clk_hz", allowed="> 0")
+    payload, part = _payload(folder, slot["image_bytes"] + MOST_HEADER_BYTES)
     if part and part != shell["part"]:
         raise InvalidRequest(f"it was built for part {part}; this board has {shell['part']}")
     if len(payload) > slot["image_bytes"]:
@@ -197,20 +231,19 @@ def _image(folder: Path, shell: Mapping[str, Any]) -> tuple[Image, bytes, str]:
             f"its bitstream has {len(payload)} bytes; the largest for slot {slot['index']} has {slot['image_bytes']},"
             " as its region asks for: it was built for another region"
         )
-    file = _bit_file(f"{ours.get('module')};PARTIAL=TRUE", shell["part"], payload)
+    file = _bit_file(f"{module};PARTIAL=TRUE", shell["part"], payload)
     place = {"shell": shell["shell"], "slot": slot["index"], "bytes": len(payload)}
     image = image_of({**ours, **place, "sha256": hashlib.sha256(file).hexdigest()}, folder / ACCELERATOR)
-    if re.fullmatch(r"[a-z][a-z0-9_]*", image.module) is None:
-        raise InvalidRequest(f"{image.module!r} is no name of a module")
     return image, file, shell["part"]
 
 
-def _payload(folder: Path) -> tuple[bytes, str]:
-    """What the configuration port takes, in the order of a `.bit`, and the part a header names; "" without one."""
+def _payload(folder: Path, most: int) -> tuple[bytes, str]:
+    """What the configuration port takes, in the order of a `.bit`, and the part a header names; "" without one. No file
+    of more than `most` bytes is read."""
     files = [path for path in sorted(folder.iterdir()) if path.suffix in (".bit", ".bin", ".pdi") and path.is_file()]
     if len(files) != 1:
         raise InvalidRequest(f"it has {len(files)} bitstreams ({', '.join(path.name for path in files)}), not one")
-    data = files[0].read_bytes()
+    data = _bytes(files[0], most)
     refuse_boot_image(data, files[0].name)
     payload, part = _without_header(data) if files[0].suffix == ".bit" else (data, "")
     head = payload[:_HEAD_BYTES]
