@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
+import os
 import signal
 import ssl
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ from eddy.api.server import Server, ServerSettings
 from eddy.api.tls import TlsFiles, in_the_clear
 from eddy.cli import configuration
 from eddy.cli.main import app
-from eddy.core.errors import InvalidRequest
+from eddy.core.errors import InvalidRequest, StorageFull
 from eddy.settings import SETTINGS, Value
 from typer.testing import CliRunner
 
@@ -141,6 +144,10 @@ def test_a_bad_file_keeps_everything_with_one_line(parts: Any, tmp_path: Path) -
         "- page_size": "has no settings",
         "page_size: true": "must be a whole number",
         "key: eddy_x": "there is no setting 'key'",
+        f"page_size: {'9' * 5000}": "is no YAML",
+        "{a: " * 3000: "is no YAML",
+        "x" * (1 << 16) + ": 1": "settings take at most",
+        "\0": "is no YAML",
         "page_size: 9\ntls_cert: /nowhere": "",
     }
     for text, why in cases.items():
@@ -157,7 +164,51 @@ def test_a_bad_file_keeps_everything_with_one_line(parts: Any, tmp_path: Path) -
     with structlog.testing.capture_logs() as said:
         reloader.reload(parts)
     assert "cannot be read" in said[0]["event"]
+    os.mkfifo(file)
+    with structlog.testing.capture_logs() as said:
+        reloader.reload(parts)
+    assert "is no file" in said[0]["event"]
     assert parts.used == []
+
+
+def test_what_the_audit_log_cannot_hold_is_not_done_and_the_next_signal_counts(
+    parts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Odd(Exception):
+        """Something nobody foresaw."""
+
+    reads: list[Callable[[], dict[str, Value]]] = []
+    reloader = Reloader(values(None), lambda: reads.pop(0)())
+
+    def odd() -> dict[str, Value]:
+        raise Odd
+
+    def full(*_: object) -> None:
+        raise StorageFull("the disk is full")
+
+    async def live() -> None:
+        running = asyncio.create_task(reloader.run(parts))
+        for read in (odd, lambda: values(None, page_size=3), lambda: values(None, page_size=4)):
+            await asyncio.sleep(0)
+            reads.append(read)
+            with pytest.MonkeyPatch.context() as patch:
+                if len(asked) == 1:
+                    patch.setattr(type(parts.context.store.audit), "note", full)
+                reloader.ask()
+                while reads or not said[len(asked) :]:
+                    await asyncio.sleep(0.01)
+            asked.append(read)
+        running.cancel()
+
+    asked: list[object] = []
+    with structlog.testing.capture_logs() as said:
+        asyncio.run(asyncio.wait_for(live(), 60))
+    assert [line["event"] for line in said] == [
+        "the configuration could not be reloaded",
+        "configuration kept as it was: the disk is full",
+        "configuration reloaded",
+    ]
+    assert parts.context.settings.page_size == 4
 
 
 def test_flags_and_environment_rank_above_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,10 @@ class Reloader:
         while True:
             await self._asked.wait()
             self._asked.clear()
-            await anyio.to_thread.run_sync(self.reload, server)
+            try:
+                await anyio.to_thread.run_sync(self.reload, server)
+            except Exception:  # whatever it was, the next file is read again
+                _log.exception("the configuration could not be reloaded")
 
     def reload(self, server: Reloadable) -> tuple[list[str], list[str]]:
         """Read them once; answers names of settings that changed, and of those that need a restart to.
@@ -84,16 +87,17 @@ class Reloader:
             live = [name for name in changed if self._may_change(name)]
             self._check(new)
             tls = self._tls({**self.values, **{name: new[name] for name in live}})
+            facts = {name: new[name] for name in live}
+            # First: what cannot be written into the audit log, on a full disk say, is not done.
+            server.context.store.audit.note(server.context.hasher.hash, "", "", "reload-configuration", facts)
+            if tls is not None:
+                server.use_certificate(tls)
         except EddyError as error:
             _log.error(f"configuration kept as it was: {error.message}")
             return [], []
-        if tls is not None:
-            server.use_certificate(tls)
         self.values.update((name, new[name]) for name in live)
         self._apply(server.context, live)
         others = [name for name in changed if name not in live]
-        facts = {name: new[name] for name in live}
-        server.context.store.audit.note(server.context.hasher.hash, "", "", "reload-configuration", facts)
         _log.warning("configuration reloaded", changed=facts, needs_restart=others)
         return live, others
 

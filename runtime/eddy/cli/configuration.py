@@ -10,6 +10,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +24,8 @@ from eddy.core.errors import InvalidRequest
 from eddy.settings import SETTINGS, Setting, Value
 
 NAME = "config"
+MOST_BYTES = 1 << 16
+"""Of the file; larger ones are not read."""
 _SAID = ("COMMANDLINE", "ENVIRONMENT")
 
 
@@ -33,18 +38,35 @@ def read(path: Path) -> dict[str, Value]:
     import yaml
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _text(path)
         found = yaml.safe_load(text) or {}
         twice = _twice(yaml.compose(text))
     except OSError as error:
         raise InvalidRequest(f"{path} cannot be read ({error.strerror}); name the file --config means.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # no UTF-8, a number of 5,000 digits, a deep nest
         raise InvalidRequest(f"{path} is no YAML: {' '.join(str(error).split())}", field=NAME) from None
     if not isinstance(found, Mapping):
         raise InvalidRequest(f"{path} has no settings: write each as `name: value`.", field=NAME)
     if twice:
         raise InvalidRequest(f"{path} has {twice} twice; keep one of them.", field=twice)
     return {str(name): _value(path, str(name), value) for name, value in found.items()}
+
+
+def _text(path: Path) -> str:
+    """What a file holds.
+
+    Raises:
+        InvalidRequest: It is no file, a pipe that nobody writes say; or larger than any that holds settings.
+        OSError: It cannot be read.
+    """
+    found = path.stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode):
+        raise InvalidRequest(f"{path} is no file; name the file --config means.", field=NAME)
+    if found.st_size > MOST_BYTES:
+        raise InvalidRequest(f"{path} has {found.st_size} bytes; settings take at most {MOST_BYTES}.", field=NAME)
+    return path.read_text(encoding="utf-8")
 
 
 def _twice(document: Any) -> str:
