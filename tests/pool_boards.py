@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from unittest.mock import patch
 
 from eddy.pool.asking import AskingBoard
 from eddy.pool.blobs import PoolBlobs
@@ -38,8 +39,14 @@ class Boards:
             yield nats, AskingBoard(nats, name)
 
 
-def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]]) -> None:
-    """Do something with them, within ten minutes."""
+def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_back_s: float = 600.0) -> None:
+    """Do something with them, within ten minutes. Nobody need renew a lease: what is tried takes as long as it takes.
+
+    Args:
+        folder: For what is kept.
+        what: It.
+        take_back_s: Seconds for which the head leads before it takes anything from a board.
+    """
 
     async def go() -> None:
         async with opened(str(server.admission.head_file), "head") as link:
@@ -59,7 +66,11 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]]) -> None
                     task.cancel()
                 await asyncio.gather(*running, return_exceptions=True)
 
-    with NatsServer(folder).running() as server:
+    with (
+        NatsServer(folder).running() as server,
+        patch("eddy.pool.lead.LEASE_S", take_back_s),
+        patch("eddy.pool.mirror.LEASE_S", 600),
+    ):
         for name in ("b1", "b2"):
             server.admission.admit(name)
         asyncio.run(asyncio.wait_for(go(), 600))

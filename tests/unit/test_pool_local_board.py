@@ -6,7 +6,7 @@ import asyncio
 import itertools
 
 import pytest
-from eddy.pool.local_board import KEY_LABEL, MEASURED_BYTES, LocalBoard
+from eddy.pool.local_board import KEY_LABEL, MEASURED_BYTES, Facts, LocalBoard
 from fastapi import Body, FastAPI
 from fastapi.responses import JSONResponse
 
@@ -63,3 +63,22 @@ def test_a_link_is_as_fast_as_its_fastest_late_transfer() -> None:
     assert board.link_bps == pytest.approx(8 * MEASURED_BYTES)
     board.transferred(MEASURED_BYTES, 0.5, paced=False)
     assert board.link_bps == pytest.approx(16 * MEASURED_BYTES)
+
+
+def test_a_board_is_described_once_its_server_knows_its_slots() -> None:
+    """An agent may begin before the board has answered; what it says of itself then holds until it says more."""
+    app, asked = FastAPI(), list[int]()
+
+    @app.get("/v1/slots")
+    async def slots() -> dict[str, object]:
+        asked.append(1)
+        known = [{"pool": "pipeline", "module": ""}, {"pool": "gpu", "module": "gpu_1c4w4t"}]
+        return {"slots": known if len(asked) > 2 else []}
+
+    @app.get("/v1/apps")
+    async def apps() -> dict[str, object]:
+        return {"apps": [{"name": "lenet"}]}
+
+    board = LocalBoard(app, "eddy_operator", "model/test")
+    assert asyncio.run(board.facts()) == Facts("model/test", 2, ("lenet",), True)
+    assert len(asked) == 3

@@ -159,6 +159,16 @@ def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
           f"present, {found['waiting']} jobs wait, {found['on_boards']} are on boards")  # fmt: skip
 
 
+def _state(board: dict[str, Any]) -> str:
+    if not board["present"]:
+        return "away"
+    if board["drained"]:
+        return f"drained: {board['drained']}"
+    if board.get("held_back_s"):
+        return f"held back for {board['held_back_s']:.0f} s: it dropped what it was given"
+    return "present"
+
+
 @app.command()
 def boards(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """The boards of the pool."""
@@ -167,7 +177,7 @@ def boards(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
         print_json(found)
         return
     for board in found:
-        state = "away" if not board["present"] else f"drained: {board['drained']}" if board["drained"] else "present"
+        state = _state(board)
         link = f"{board['link_bps'] / 1e6:.0f} Mbit/s" if board["link_bps"] else "link not measured"
         print(
             f"{board['name']:16} {board['kind']:14} {len(board['running'])} of {board['width']} jobs, {link}, {state}"

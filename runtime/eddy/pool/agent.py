@@ -101,9 +101,11 @@ class Agent:
     async def _renew(self, pool: AskingBoard, board: PoolBoard) -> None:
         while True:
             with suppress(*AWAY):
+                slots = await self._board.slots()
+                if slots.slots:
+                    board = replace(board, slots=slots.slots, kernels=slots.kernels, modules=slots.modules)
                 now = replace(board, running=tuple(sorted(self._tasks)), link_bps=self._board.link_bps,
-                              modules=await self._board.modules(), load=await self._board.load(),
-                              market=await self._board.market())  # fmt: skip
+                              load=await self._board.load(), market=await self._board.market())  # fmt: skip
                 await pool.renew(now)
                 if now.market.get("tenants"):
                     await self._board.weigh(await pool.weights())

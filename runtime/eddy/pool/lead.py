@@ -18,6 +18,7 @@ import structlog
 from eddy.core.errors import EddyError
 from eddy.policy.place import METHODS
 from eddy.pool.blobs import PoolBlobs
+from eddy.pool.drops import LEASE_ENDED, NOT_WORKED_ON
 from eddy.pool.holding_back import Standing, standing
 from eddy.pool.lease import LeaderLease
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
@@ -115,10 +116,13 @@ class Lead:
             _log.exception("placing failed")
 
     async def _take_back(self) -> None:
-        """From boards whose lease is over."""
-        for job in [*self.mirror.jobs.values()]:
-            if job.board and not self.mirror.alive(job.board):
-                await self._changed(job, lambda it: it.taken_back("its lease ended", self._table.now()))
+        """From boards whose lease is over, and from those that do not work on what they have."""
+        given = [job for job in self.mirror.jobs.values() if job.board]
+        held = [job for job in given if self.mirror.alive(job.board)]
+        dropped = [(job, LEASE_ENDED) for job in given if not self.mirror.alive(job.board)]
+        dropped += [(job, NOT_WORKED_ON) for job in self.mirror.drops.not_worked_on(held, self.mirror.boards)]
+        for job, why in dropped:
+            await self._changed(job, lambda it, why=why: it.taken_back(why, self._table.now()))  # type: ignore[misc]
 
     async def _replan(self) -> None:
         """Move jobs from boards to others that would now end them sooner."""
@@ -161,7 +165,7 @@ class Lead:
         there = {name: frozenset(has) for name, has in mirror.there.items()}
         given = [job for job in sorted(mirror.jobs.values(), key=lambda job: job.id) if job.board and not job.ended]
         return PoolView(
-            waiting, given, mirror.present, mirror.estimates, self._sizes, there, self._egress_bps, mirror.weights
+            waiting, given, mirror.usable, mirror.estimates, self._sizes, there, self._egress_bps, mirror.weights
         )
 
     async def _place(self) -> None:

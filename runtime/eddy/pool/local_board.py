@@ -28,6 +28,8 @@ EPOCHS = 500
 """Epochs of which one report tells, at most: the latest."""
 NOTICED = 0.02
 """Relative difference of a weight from which on it is set: each change is a line in the board's audit log."""
+READY_LOOK_S = 0.1
+"""A server that has begun before its board answers is asked again so often what slots there are."""
 PASSED_ON = ("application", "priority", "time_limit_s", "kernel", "min_progress", "retries")
 """Fields of a submission a board is given as they are."""
 
@@ -40,6 +42,15 @@ class Facts:
     slots: int
     applications: tuple[str, ...]
     kernels: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsNow:
+    """What its slots are now, which another configuration changes: see `eddy.pool.records.PoolBoard`."""
+
+    slots: int
+    kernels: bool
+    modules: tuple[str, ...]
 
 
 class LocalBoard:
@@ -67,16 +78,17 @@ class LocalBoard:
         return AsyncClient("http://127.0.0.1", key, http=transport, timeout_s=600.0)
 
     async def facts(self) -> Facts:
-        """What it is."""
-        slots = (await self._operator.transport.json("GET", "/v1/slots"))["slots"]
+        """What it is, once its server knows: it has no slots until its board has answered."""
+        while not (now := await self.slots()).slots:
+            await asyncio.sleep(READY_LOOK_S)
         apps = (await self._operator.transport.json("GET", "/v1/apps"))["apps"]
-        gpu = any(slot["pool"] == "gpu" for slot in slots)
-        return Facts(self._kind, len(slots), tuple(sorted(app["name"] for app in apps)), gpu)
+        return Facts(self._kind, now.slots, tuple(sorted(app["name"] for app in apps)), now.kernels)
 
-    async def modules(self) -> tuple[str, ...]:
-        """Modules in its slots."""
+    async def slots(self) -> SlotsNow:
+        """What its slots are now; none while its board does not answer."""
         slots = (await self._operator.transport.json("GET", "/v1/slots"))["slots"]
-        return tuple(sorted({slot["module"] for slot in slots if slot["module"]}))
+        modules = tuple(sorted({slot["module"] for slot in slots if slot["module"]}))
+        return SlotsNow(len(slots), any(slot["pool"] == "gpu" for slot in slots), modules)
 
     async def load(self) -> int:
         """Jobs that have not ended, its own and the pool's; counts to 500."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from eddy.pool.drops import HELD_BACK, Drops
 from eddy.pool.estimates import Estimates
 from eddy.pool.job_index import JobIndex
 from eddy.pool.link import AWAY, LEASE_S, RENEW_S, Link
@@ -89,6 +90,7 @@ class Mirror:
         jobs: Those that have not ended, by number.
         boards: Every board that ever joined, by name, as it last said.
         estimates: What their parts say of times.
+        drops: What boards dropped.
         tenants: Tenants of the pool, by name.
         there: Blobs that boards were sent, by board.
         failed: Jobs that have ended without success.
@@ -106,7 +108,7 @@ class Mirror:
         self.jobs: dict[int, PoolJob] = {}
         self.boards: dict[str, PoolBoard] = {}
         self._heard: dict[str, float] = {}
-        self.estimates = Estimates()
+        self.estimates, self.drops = Estimates(), Drops(clock)
         self.tenants: dict[str, PoolTenant] = {}
         self.there: dict[str, set[tuple[str, str]]] = {}
         self.failed: set[int] = set()
@@ -134,6 +136,12 @@ class Mirror:
     def present(self) -> list[PoolBoard]:
         """Boards whose lease holds, by name."""
         return [board for name, board in sorted(self.boards.items()) if self.alive(name)]
+
+    @property
+    def usable(self) -> list[PoolBoard]:
+        """`present`, where a board that dropped what it had counts as drained for as long as it is held back."""
+        held = self.drops.held_back_s
+        return [replace(board, drained=HELD_BACK) if held(board.name) else board for board in self.present]
 
     async def on_board(self, name: str) -> list[int]:
         """Numbers of the jobs on a board that have not ended, once everything that was there has been read."""
@@ -251,6 +259,7 @@ class Mirror:
 
     def _take(self, job: PoolJob) -> None:
         self.index.take(job)
+        self.drops.learn(job)
         self.estimates.learn(job, {name: board.kind for name, board in self.boards.items()})
         for part in job.parts[-1:]:
             self.there.setdefault(part.board, set()).update((job.tenant, sha) for sha in job.blobs)

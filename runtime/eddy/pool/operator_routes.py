@@ -135,7 +135,10 @@ async def pool_status(parts: Parts, operator: Operator) -> Any:
 
 def _board(parts: HeadParts, board: PoolBoard) -> dict[str, Any]:
     running = [parts.numbers.job.told(number) for number in board.running]
-    return {**dataclasses.asdict(board), "running": running, "present": parts.lead.mirror.alive(board.name)}
+    mirror = parts.lead.mirror
+    held_back_s = round(mirror.drops.held_back_s(board.name), 1)
+    told = {"running": running, "present": mirror.alive(board.name), "held_back_s": held_back_s}
+    return {**dataclasses.asdict(board), **told}
 
 
 @router.post("/pool/rebalance")

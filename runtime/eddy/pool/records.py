@@ -176,6 +176,15 @@ class PoolJob:
         move = {"from": self.board, "because": because, "at_unix_s": at_unix_s, "done": self.done}
         return replace(self, state=QUEUED, board="", token=self.token + 1, moves=(*self.moves, move))
 
+    def given_back(self, token: int, because: str, at_unix_s: float) -> PoolJob:
+        """The same, waiting for a board again because the one it is on cannot run it.
+
+        Raises:
+            Fenced: The token is not the one in force.
+        """
+        self._check(token)
+        return self.taken_back(because, at_unix_s)
+
     def taken_up(self, token: int, at_unix_s: float) -> PoolJob:
         """The same, running on the board it was placed on.
 

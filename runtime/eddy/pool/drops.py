@@ -1,0 +1,109 @@
+"""Boards that drop what they are given: how that is noticed, and how long such a board gets nothing more.
+
+A board that takes a job and ends its lease, does not work on it, or cannot run anything, is free again at once, so a
+policy would choose it before all others. A second drop in a row, with nothing committed in between, holds it back, and
+each further one for twice as long. All of it follows from the records of jobs, which every head reads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from eddy.core.errors import (
+    BoardNotReady,
+    BoardUnreachable,
+    ForeignDesign,
+    StorageDamaged,
+    StorageFailed,
+    StorageFull,
+    StorageInUse,
+    StorageReadOnly,
+    Unauthorized,
+)
+from eddy.pool.records import PoolBoard, PoolJob
+
+LEASE_ENDED, NOT_WORKED_ON, UNABLE = "its lease ended", "it does not work on it", "it cannot run anything"
+"""Why a job is taken from a board, where that is the board's doing: what reasons begin with."""
+HELD_BACK = "it dropped what it was given"
+BOARDS_OWN = frozenset(
+    kind.code
+    for kind in (
+        *(BoardNotReady, BoardUnreachable, ForeignDesign, Unauthorized),
+        *(StorageDamaged, StorageFailed, StorageFull, StorageInUse, StorageReadOnly),
+    )
+)
+"""Codes of refusals that say something of the board and nothing of the job."""
+NAMED_WITHIN_S = 10.0
+"""Seconds in which a board that renews its lease names a job it was given among those it works on."""
+ONE_DROP_S = 1.0
+"""Jobs that a board drops within so many seconds are one drop: all it had, when it ends."""
+FIRST_S, MOST_S = 5.0, 600.0
+"""Seconds that the second drop in a row holds a board back, and most that any does."""
+
+
+@dataclass(slots=True)
+class _Dropped:
+    """Drops of a board since its last commit."""
+
+    times: int = 0
+    at_s: float = float("-inf")
+
+
+class Drops:
+    """What boards dropped.
+
+    Args:
+        clock: Seconds that never jump.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._dropped: dict[str, _Dropped] = {}
+        self._seen: dict[int, tuple[int, int]] = {}
+        self._unnamed: dict[tuple[int, int], float] = {}
+
+    def learn(self, job: PoolJob) -> None:
+        """Take in what a job's record says that was not seen yet; one told again says nothing new."""
+        if job.ended and job.id not in self._seen:
+            return
+        moves, parts = self._seen.get(job.id, (0, 0))
+        for part in job.parts[parts:]:
+            self._dropped.pop(part.board, None)
+        for move in job.moves[moves:]:
+            if str(move["because"]).startswith((LEASE_ENDED, NOT_WORKED_ON, UNABLE)):
+                self._drop(str(move["from"]))
+        self._seen[job.id] = len(job.moves), len(job.parts)
+        if job.ended:
+            del self._seen[job.id]
+
+    def _drop(self, board: str) -> None:
+        dropped = self._dropped.setdefault(board, _Dropped())
+        if self._clock() - dropped.at_s >= ONE_DROP_S:
+            dropped.times, dropped.at_s = dropped.times + 1, self._clock()
+
+    def held_back_s(self, board: str) -> float:
+        """Seconds for which a board gets nothing more; 0 where it may have something."""
+        dropped = self._dropped.get(board, _Dropped())
+        if dropped.times < 2:
+            return 0.0
+        held_s = min(FIRST_S * 2.0 ** min(dropped.times - 2, 30), MOST_S)
+        return max(dropped.at_s + held_s - self._clock(), 0.0)
+
+    def not_worked_on(self, jobs: Iterable[PoolJob], boards: Mapping[str, PoolBoard]) -> list[PoolJob]:
+        """Jobs that their boards have not named for `NAMED_WITHIN_S` in their leases.
+
+        Args:
+            jobs: On boards whose lease holds; asked for all of them each time.
+            boards: As they last said, by name.
+        """
+        now_s = self._clock()
+        before, self._unnamed = self._unnamed, {}
+        found = []
+        for job in jobs:
+            if job.id not in boards[job.board].running:
+                since_s = self._unnamed[job.id, job.token] = before.get((job.id, job.token), now_s)
+                if now_s - since_s >= NAMED_WITHIN_S:
+                    found.append(job)
+        return found
