@@ -13,27 +13,25 @@ from __future__ import annotations
 import ctypes
 import enum
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from eddy.board.profile import Profile
-from eddy.core.errors import BoardFault, Conflict, InvalidRequest
+from eddy.core.errors import BoardFault, Conflict
 
 from eddy_sim import build
-from eddy_sim.dram import DramParameters, DramStatistics, ServedBurst, UserCounters, dram_parameters
-from eddy_sim.faults import BoundaryFault, LoadFault
+from eddy_sim.board_faults import BoardFaults
+from eddy_sim.board_program import ACCESS_BOUND_CYCLES, FS_PER_S, BoardProgram, SinkAnswer, SinkCall
+from eddy_sim.faults import LoadFault
+from eddy_sim.image_sink import Arrived, Arriving, ImageSink
 from eddy_sim.memory import CacheView
 from eddy_sim.products import Progress, silent
+from eddy_sim.served_memory import ServedMemory
 
-FS_PER_S = 10**15
-MAX_SLOTS = 10
-_ACCESS_BOUND_CYCLES = 1 << 17
-"""The shell answers within its own timeouts (at most 65536 cycles); beyond this it is broken."""
 _NO_FAULT = LoadFault()
 
 
@@ -47,71 +45,6 @@ class StopReason(enum.IntFlag):
     """A load ended, well or badly."""
     DEADLINE = 4
     """The time asked for has come (an answer only)."""
-
-
-class _BoardParameters(ctypes.Structure):
-    _fields_ = (
-        ("shell_hz", ctypes.c_uint64),
-        ("slot_hz", ctypes.c_uint64 * MAX_SLOTS),
-        ("access_bound", ctypes.c_uint64),
-        ("skipping", ctypes.c_uint64),
-        ("resting", ctypes.c_uint64),
-        ("dram", DramParameters),
-    )
-
-
-class _SinkAnswer(ctypes.Structure):
-    _fields_ = (
-        ("slot", ctypes.c_int32),
-        ("outcome", ctypes.c_uint32),
-        ("faults", ctypes.c_uint32),
-        ("memory_fault", ctypes.c_uint32),
-        ("path", ctypes.c_char * 1024),
-        ("options", ctypes.c_char * 512),
-    )
-
-
-_SinkCall = ctypes.CFUNCTYPE(
-    None, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32), ctypes.c_uint64, ctypes.POINTER(_SinkAnswer)
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Arriving:
-    """An image that has begun to arrive at the engine's port.
-
-    Attributes:
-        slot: Whose it is.
-        fault: What goes wrong with this load.
-    """
-
-    slot: int
-    fault: LoadFault = _NO_FAULT
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """What an image brings that is in: a module; none where it is damaged.
-
-    Attributes:
-        module: Its shared object.
-        identity: Build hash and kind of the image.
-        fault: What goes wrong with it.
-    """
-
-    module: Path | None
-    identity: tuple[int, int] = (0, 1)
-    fault: LoadFault = _NO_FAULT
-
-
-class ImageSink(Protocol):
-    """Whoever knows images: asked what is at the engine's port, while the board is stepped."""
-
-    def image_begins(self, body: bytes) -> Arriving | None:
-        """What an image is, of which the identity record is in; None: none of this board's."""
-
-    def image_ends(self, body: bytes) -> Arrived:
-        """What it brings, all of it being in."""
 
 
 class BoardStatistics(ctypes.Structure):
@@ -136,6 +69,10 @@ class SimBoard:
         progress: Told what is being built.
         cpu_memory: Where the CPU's view of memory lies, if it is not coherent and other processes are to see it.
 
+    Attributes:
+        faults: What is wrong with its slots.
+        served: What its memory has served.
+
     Raises:
         BuildFailed: A tool refused the shell's sources.
     """
@@ -157,16 +94,11 @@ class SimBoard:
         self._progress = progress
         shell = build.build_shell(build.ShellShape.of(profile), progress)
         program = build.build_board(progress)
-        # PyDLL keeps the interpreter's lock: cheaper, for calls that take microseconds. CDLL drops it while stepping.
-        self._short = _declare(ctypes.PyDLL(str(program)))
-        self._long = _declare(ctypes.CDLL(str(program)))
-        message = ctypes.create_string_buffer(1024)
-        parameters = _parameters(profile, skipping, resting)
-        self._board: int | None = self._long.eddy_board_create(
-            str(shell).encode(), ctypes.byref(parameters), self._cache.device.ctypes.data, message, len(message)
+        self._program = BoardProgram(
+            program, shell, profile, self._cache.device.ctypes.data, skipping=skipping, resting=resting
         )
-        if not self._board:
-            raise BoardFault(f"the simulated board does not start: {message.value.decode()}", cause="simulation")
+        self._short, self._long, self._board = self._program.short, self._program.long, self._program.board
+        self.faults, self.served = BoardFaults(self._program), ServedMemory(self._program)
         if not coherent:
             self._short.eddy_board_cache(self._board, *self._cache.addresses)
         self._read = self._short.eddy_board_read32
@@ -183,9 +115,8 @@ class SimBoard:
 
     def close(self) -> None:
         """Free the models; the board cannot be used afterwards. Views of its memory stay valid."""
-        board, self._board = self._board, None
-        if board:
-            self._short.eddy_board_destroy(board)
+        self._board = None
+        self._program.close()
 
     def reset(self) -> None:
         """Reset the shell with every slot empty, as loading the whole bitstream does. Memory and time stay."""
@@ -255,7 +186,7 @@ class SimBoard:
 
     def slot_cycles(self, slot: int) -> int:
         """Edges of a slot's clock since the board started."""
-        cycles: int = self._short.eddy_board_slot_cycles(self._board, self._slot(slot))
+        cycles: int = self._short.eddy_board_slot_cycles(self._board, self._program.slot(slot))
         return cycles
 
     @property
@@ -296,17 +227,17 @@ class SimBoard:
             else:
                 self._answer_begin(sink.image_begins(body), answer.contents)
 
-        self._sink = _SinkCall(asked)
+        self._sink = SinkCall(asked)
         self._short.eddy_board_set_sink(self._board, self._sink)
 
-    def _answer_begin(self, found: Arriving | None, answer: _SinkAnswer) -> None:
+    def _answer_begin(self, found: Arriving | None, answer: SinkAnswer) -> None:
         if found is None:
             return
-        answer.slot = self._slot(found.slot)
+        answer.slot = self._program.slot(found.slot)
         answer.outcome = found.fault.outcome
         answer.memory_fault = found.fault.memory_fault
 
-    def _answer_end(self, found: Arrived, answer: _SinkAnswer) -> None:
+    def _answer_end(self, found: Arrived, answer: SinkAnswer) -> None:
         answer.outcome = found.fault.outcome
         if found.module is None:
             answer.outcome = answer.outcome or LoadFault(fails=True).outcome
@@ -348,7 +279,13 @@ class SimBoard:
         module, options = self._brought(module, fault, identity)
         duration = (ctypes.c_uint64 * 2)(duration_fs & (2**64 - 1), duration_fs >> 64)
         refused = self._short.eddy_board_start_config(
-            self._board, self._slot(slot), str(module).encode(), options.encode(), duration, fault.fails, fault.boundary
+            self._board,
+            self._program.slot(slot),
+            str(module).encode(),
+            options.encode(),
+            duration,
+            fault.fails,
+            fault.boundary,
         )
         if refused:
             raise Conflict("the configuration port is loading another image; wait for it to end", slot=slot)
@@ -374,45 +311,9 @@ class SimBoard:
 
     def loaded(self, slot: int) -> bool:
         """Whether there is a module in a slot."""
-        return bool(self._short.eddy_board_loaded(self._board, self._slot(slot)))
+        return bool(self._short.eddy_board_loaded(self._board, self._program.slot(slot)))
 
-    # Faults and figures.
-
-    def set_slot_fault(self, slot: int, fault: BoundaryFault) -> None:
-        """Change what is wrong between a slot's module and the shell, from now until its next load."""
-        self._short.eddy_board_set_faults(self._board, self._slot(slot), int(fault))
-
-    def lose_clock(self, slot: int, lost: bool = True) -> None:
-        """Stop a slot's clock whatever its wizard says, or give it back."""
-        self._short.eddy_board_lose_clock(self._board, self._slot(slot), lost)
-
-    def bears(self, slot: int, hz: float) -> None:
-        """Whatever is in a slot writes wrong words while its clock is faster than `hz`; infinity: it never does."""
-        shortest_fs = 0 if math.isinf(hz) else round(FS_PER_S / hz)
-        self._short.eddy_board_bears(self._board, self._slot(slot), shortest_fs)
-
-    def dram_statistics(self) -> DramStatistics:
-        """What the memory has served so far."""
-        statistics = DramStatistics()
-        self._short.eddy_board_dram_statistics(self._board, ctypes.byref(statistics))
-        return statistics
-
-    def memory_user(self, slot: int, context: int) -> UserCounters:
-        """What the memory has served to a slot's context so far."""
-        counters = UserCounters()
-        self._short.eddy_board_user(self._board, self._slot(slot) << 4 | context, ctypes.byref(counters))
-        return counters
-
-    def keep_memory_log(self, bursts: int = 1 << 20) -> None:
-        """Keep a log of what the memory serves from now on, in order: that many bursts, and no more."""
-        self._short.eddy_board_keep_log(self._board, bursts)
-
-    def memory_log(self) -> tuple[ServedBurst, ...]:
-        """The log so far."""
-        count = self._short.eddy_board_log(self._board, None, 0)
-        log = (ServedBurst * count)()
-        self._short.eddy_board_log(self._board, log, count)
-        return tuple(log)
+    # Figures.
 
     def statistics(self) -> BoardStatistics:
         """How much the simulation had to do so far."""
@@ -422,76 +323,11 @@ class SimBoard:
 
     def slot_evaluated(self, slot: int) -> int:
         """Edges at which the module now in a slot was evaluated rather than skipped."""
-        edges: int = self._short.eddy_board_slot_evaluated(self._board, self._slot(slot))
+        edges: int = self._short.eddy_board_slot_evaluated(self._board, self._program.slot(slot))
         return edges
-
-    def _slot(self, slot: int) -> int:
-        if not 0 <= slot < len(self.profile.slots):
-            raise InvalidRequest(
-                f"this board has no slot {slot}", field="slot", allowed=f"0..{len(self.profile.slots) - 1}"
-            )
-        return slot
 
 
 def _access_error(what: str, offset: int, ended: int) -> BoardFault:
-    how = "with a bus error" if ended == 1 else f"not at all, within {_ACCESS_BOUND_CYCLES} shell cycles"
+    how = "with a bus error" if ended == 1 else f"not at all, within {ACCESS_BOUND_CYCLES} shell cycles"
     cause = "bus-error" if ended == 1 else "no-answer"
     return BoardFault(f"the shell answered a {what} at offset {offset:#08x} {how}", cause=cause, offset=offset)
-
-
-def _parameters(profile: Profile, skipping: bool, resting: bool) -> _BoardParameters:
-    slots = [round(slot.clk_hz) for slot in profile.slots]
-    return _BoardParameters(
-        shell_hz=round(profile.shell_hz),
-        slot_hz=(ctypes.c_uint64 * MAX_SLOTS)(*slots),
-        access_bound=_ACCESS_BOUND_CYCLES,
-        skipping=skipping,
-        resting=resting,
-        dram=dram_parameters(profile.dram),
-    )
-
-
-_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "create": (
-        ctypes.c_void_p,
-        (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t),
-    ),
-    "destroy": (None, (ctypes.c_void_p,)),
-    "cache": (None, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)),
-    "reset": (None, (ctypes.c_void_p,)),
-    "read32": (ctypes.c_uint64, (ctypes.c_void_p, ctypes.c_uint32)),
-    "write32": (ctypes.c_uint32, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)),
-    "run": (ctypes.c_uint32, (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32)),
-    "start_config": (
-        ctypes.c_int,
-        (
-            *(ctypes.c_void_p, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p),
-            *(ctypes.c_uint32, ctypes.c_uint32),
-        ),
-    ),
-    "set_sink": (None, (ctypes.c_void_p, _SinkCall)),
-    "give_port": (None, (ctypes.c_void_p, ctypes.c_uint32)),
-    "set_faults": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)),
-    "lose_clock": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)),
-    "bears": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64)),
-    "now": (None, (ctypes.c_void_p, ctypes.c_void_p)),
-    "shell_cycles": (ctypes.c_uint64, (ctypes.c_void_p,)),
-    "slot_cycles": (ctypes.c_uint64, (ctypes.c_void_p, ctypes.c_uint32)),
-    "slot_evaluated": (ctypes.c_uint64, (ctypes.c_void_p, ctypes.c_uint32)),
-    "irq": (ctypes.c_uint32, (ctypes.c_void_p,)),
-    "config_busy": (ctypes.c_uint32, (ctypes.c_void_p,)),
-    "loaded": (ctypes.c_uint32, (ctypes.c_void_p, ctypes.c_uint32)),
-    "error": (ctypes.c_char_p, (ctypes.c_void_p,)),
-    "statistics": (None, (ctypes.c_void_p, ctypes.c_void_p)),
-    "dram_statistics": (None, (ctypes.c_void_p, ctypes.c_void_p)),
-    "user": (None, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)),
-    "keep_log": (None, (ctypes.c_void_p, ctypes.c_uint64)),
-    "log": (ctypes.c_uint64, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)),
-}
-
-
-def _declare(library: Any) -> Any:
-    for name, (result, arguments) in _SIGNATURES.items():
-        function = getattr(library, f"eddy_board_{name}")
-        function.restype, function.argtypes = result, arguments
-    return library

@@ -18,7 +18,6 @@ the CPU, which on a board it is not.
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 import threading
@@ -31,21 +30,21 @@ import eddy_drivers.shell  # noqa: F401 - imported, so that overlays bind the dr
 import numpy as np
 from eddy.board.profile import Profile, load_profile
 from eddy.core.errors import InvalidRequest
-from eddy.packages.modules import ModuleManifest
 from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device
 from pynq.pl_server.hwh_parser import _HWHUltrascale
 from pynqmetadata.frontends import Metadata  # type: ignore[import-untyped]
 from pynqmetadata.views.runtime import RuntimeMetadataParser  # type: ignore[import-untyped]
 
-from eddy_sim import bitfile, standalone
+from eddy_sim import standalone
 from eddy_sim.addressmap import PL_BASE, PL_BYTES
 from eddy_sim.board import SimBoard, StopReason
 from eddy_sim.buffers import Pages, SimMemory
 from eddy_sim.clocks import ProcessorClocks
-from eddy_sim.faults import FAILED_LOAD, LoadFault
+from eddy_sim.download import FullImage, PartialImage, read_download
+from eddy_sim.faults import LoadFault
 from eddy_sim.interrupts import InterruptLine
-from eddy_sim.loader import EngineImages, LoadRefused, find_program, read_image
+from eddy_sim.loader import EngineImages, LoadRefused
 from eddy_sim.registers import Read32, RegisterArray, Write32
 from eddy_sim.simclock import SimClock
 from eddy_sim.tables import OverlayTables
@@ -292,21 +291,17 @@ class SimDevice(OverlayTables):
         Raises:
             LoadRefused: The file is damaged, or for another part or shell, or the port reported an error.
         """
-        identity, body = read_image(Path(bitstream.bitfile_name), self.profile)
-        if bitstream.partial != (identity.slot >= 0):
-            what = "a partial" if identity.slot >= 0 else "a full"
-            raise LoadRefused(errno.EINVAL, f"{bitstream.bitfile_name} is {what} bitstream; load it as one")
-        if bitstream.partial:
-            self._download_partial(identity, body)
+        image = read_download(Path(bitstream.bitfile_name), bitstream.partial, self.profile, self._progress)
+        if isinstance(image, PartialImage):
+            self._load_partial(image)
         else:
             if parser is None:  # `Bitstream(...).download()`: PYNQ then asks for the name of a file it never set
                 parser = self.get_bitfile_metadata(bitstream.bitfile_name)
-            self._download_full(body)
+            self._load_full(image)
         super().post_download(bitstream, parser, self.name)
 
-    def _download_full(self, body: bytes) -> None:
-        if not bitfile.crc_ok(body):
-            raise LoadRefused(errno.EIO, "the configuration port found a wrong CRC in the bitstream")
+    def _load_full(self, image: FullImage) -> None:
+        image.check()
         fresh = self._board is None
         with self._lock:
             board = self.sim
@@ -314,43 +309,18 @@ class SimDevice(OverlayTables):
                 board.reset()
             self.line.forget()
 
-    def _download_partial(self, identity: bitfile.Identity, body: bytes) -> None:
-        module, program = find_program(identity, self._progress)
-        slot = self.profile.slots[identity.slot]
-        if len(body) > slot.image_bytes:
-            raise LoadRefused(
-                errno.EINVAL,
-                f"the image has {len(body)} bytes, {slot.region} takes up to {slot.image_bytes}; build it for profile"
-                f" {self.profile.name}",
-            )
+    def _load_partial(self, image: PartialImage) -> None:
         managed = self.clocked
         if not managed:
-            standalone.close(self, slot.index)
-        fault = self._faults.pop(slot.index, None)
-        if not bitfile.crc_ok(body):
-            fault = FAILED_LOAD
-        self._configure(identity, module, program, len(body), fault)
-        if fault is not None and fault.fails:
-            raise LoadRefused(errno.EIO, f"the configuration port reported an error while loading {slot.region}")
+            standalone.close(self, image.slot.index)
+        fault = image.fault(self._faults.pop(image.slot.index, None))
         with self._lock:
-            why = self.sim.load_error
-        if why:
-            raise LoadRefused(errno.EIO, f"{slot.region} got no module: {why}")
-        if not managed:
-            standalone.open(self, slot.index, min(module.clk_hz, slot.clk_hz))
-
-    def _configure(
-        self,
-        identity: bitfile.Identity,
-        module: ModuleManifest,
-        program: Path,
-        payload_bytes: int,
-        fault: LoadFault | None,
-    ) -> None:
-        shown = (int(identity.build, 16), module.kind.identity)
-        with self._lock:
-            self.sim.start_config(identity.slot, program, payload_bytes, fault, shown)
+            self.sim.start_config(image.slot.index, image.program, image.bytes, fault, image.shown)
         self.await_load()
+        with self._lock:
+            image.check_loaded(fault, self.sim.load_error)
+        if not managed:
+            standalone.open(self, image.slot.index, min(image.module.clk_hz, image.slot.clk_hz))
 
     def await_load(self) -> None:
         """Let time pass until the load under way has ended, through whichever port; a `SimClock`'s worker waits."""

@@ -1,6 +1,6 @@
 """Faults that a simulated board can be told to have.
 
-A fault is a value given to `SimBoard.start_config` (it acts on that load), or to `SimBoard.set_slot_fault` (it acts on
+A fault is a value given to `SimBoard.start_config` (it acts on that load), or to `SimBoard.faults` (it acts on
 whatever is in the slot). `ROGUES` are modules that answer registers like a sound one and misbehave once they are
 started; they take the place of the module that the image should have brought, and show its identity.
 """

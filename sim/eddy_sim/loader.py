@@ -17,8 +17,8 @@ from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleManifest
 
 from eddy_sim import bitfile, build
-from eddy_sim.board import Arrived, Arriving
 from eddy_sim.faults import LoadFault
+from eddy_sim.image_sink import Arrived, Arriving
 
 
 class LoadRefused(ConfigurationFailed, OSError):

@@ -172,10 +172,10 @@ def test_a_clock_that_stops_under_way_is_known_within_two_checks(
         start(board, slot, page(board, slot))
         # Every attempt stops it in another part of a check, and of a burst.
         run_for(board, 300 + 13 * attempt)
-        board.lose_clock(slot)
+        board.faults.lose_clock(slot)
         took.append(until_fault(board, 5000))
         assert causes(board, slot) == {Cause.CLOCK_LOST}
-        board.lose_clock(slot, False)
+        board.faults.lose_clock(slot, False)
         board.write32(bank(slot, slot_ctrl.CONTROL.offset), 0)
         run_for(board, 600)
         board.write32(bank(slot, slot_ctrl.FAULT_CLEAR.offset), 1)
@@ -189,7 +189,7 @@ def test_a_clock_that_stops_under_way_is_known_within_two_checks(
 @pytest.mark.parametrize("slot", [0, 1])
 def test_a_clock_lost_while_nothing_was_under_way_shows_at_the_first_access(board: SimBoard, slot: int) -> None:
     prepare(board, slot, Behaviour.SOUND)
-    board.lose_clock(slot)
+    board.faults.lose_clock(slot)
     run_for(board, 1000)
     assert causes(board, slot) == set()
     value, took = timed_read(board, module(slot, 0))

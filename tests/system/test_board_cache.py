@@ -65,10 +65,10 @@ def finish(board: SimBoard, slot: int) -> tuple[int, int]:
 
 def read_all(board: SimBoard, slot: int = 0, cache: int = NORMAL) -> tuple[int, int, int]:
     """One item: the sum, how long it took, and the bytes that memory served for it."""
-    served = board.dram_statistics().read_bytes
+    served = board.served.statistics().read_bytes
     begin(board, slot, cache)
     total, cycles = finish(board, slot)
-    return total, cycles, board.dram_statistics().read_bytes - served
+    return total, cycles, board.served.statistics().read_bytes - served
 
 
 def flush(board: SimBoard, first: int, last: int) -> int:
@@ -158,7 +158,7 @@ def two_slots(skipping: bool, resting: bool) -> tuple[list[int], int]:
             run_for(board, 3000)
             if turn == 1:
                 flush(board, *pages(board))
-        statistics = board.dram_statistics()
+        statistics = board.served.statistics()
         trace += [statistics.read_bytes, statistics.row_hits, statistics.row_misses, int(board.dram.sum())]
         return trace, board.statistics().shell_evaluated
 

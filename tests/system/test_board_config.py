@@ -95,7 +95,7 @@ def test_noise_changes_nothing_behind_a_closed_decoupler() -> None:
         load(board, 0, build.build_rogue())
         assert board.read32(bank(0, 0x020)) == 0
         assert not board.device_dram.any()
-        assert board.dram_statistics().read_bytes == 0
+        assert board.served.statistics().read_bytes == 0
 
 
 @pytest.mark.parametrize(

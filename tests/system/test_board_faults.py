@@ -56,7 +56,7 @@ def test_a_flood_keeps_the_memory_busy() -> None:
         load_rogue(board, 0, Behaviour.FLOOD)
         start(board, 0, page(board, 0))
         run_for(board, 4000)
-        assert board.dram_statistics().read_bytes > 0.8 * 4000 * 8
+        assert board.served.statistics().read_bytes > 0.8 * 4000 * 8
 
 
 def test_a_silent_module_is_answered_for_within_the_bound() -> None:
@@ -72,7 +72,7 @@ def test_a_lost_clock_ends_as_a_cause_and_harms_nobody() -> None:
     with SimBoard(tiny()) as board:
         load_rogue(board, 0, Behaviour.SOUND)
         load_rogue(board, 1, Behaviour.SOUND)
-        board.lose_clock(0)
+        board.faults.lose_clock(0)
         before = board.slot_cycles(0)
         assert board.read32(module(0, 0xF000)) >> 16 == 0xDEAD
         run_for(board, 3000)
@@ -85,7 +85,7 @@ def test_a_module_can_fall_silent_while_it_runs() -> None:
     with SimBoard(tiny()) as board:
         load_rogue(board, 0, Behaviour.SOUND)
         assert board.read32(module(0, 0xF000)) == 0x45444459
-        board.set_slot_fault(0, BoundaryFault.MUTE)
+        board.faults.at_boundary(0, BoundaryFault.MUTE)
         assert board.read32(module(0, 0xF000)) >> 16 == 0xDEAD
 
 

@@ -91,7 +91,7 @@ def counted_from_log(board: SimBoard) -> dict[int, Counter[str]]:
     """Rows opened again burst by burst, with the address map as it stands in Python."""
     rows: dict[int, int] = {}
     counted: dict[int, Counter[str]] = {}
-    for served in board.memory_log():
+    for served in board.served.log():
         unit, row = place(board.profile.dram, served.address)
         hit = rows.get(unit) == row
         assert hit == bool(served.hit), "the log's own word"
@@ -126,23 +126,23 @@ def board_with(**settings: object) -> Profile:
 )
 def test_every_tenants_counters_equal_the_controllers_log(seed: int, settings: dict[str, object]) -> None:
     with SimBoard(board_with(**settings)) as board:
-        board.keep_memory_log()
+        board.served.keep_log()
         shake(board, random.Random(seed), rounds=60)
         counted = counted_from_log(board)
         assert len(counted) == 2 * CONTEXTS, "every context of both slots"
         assert sum(user["row_hits"] for user in counted.values()) > 500
         assert sum(user["row_misses"] for user in counted.values()) > 500
         for user in range(USERS):
-            found = board.memory_user(user >> 4, user & 15) if user >> 4 < 2 else None
+            found = board.served.user(user >> 4, user & 15) if user >> 4 < 2 else None
             expected = counted.get(user, Counter())
             assert found is None or {n: getattr(found, n) for n in COUNTERS} == {n: expected[n] for n in COUNTERS}
             assert found is not None or user not in counted
-        assert sum(u["row_hits"] for u in counted.values()) == board.dram_statistics().row_hits
+        assert sum(u["row_hits"] for u in counted.values()) == board.served.statistics().row_hits
 
 
 def test_a_snapshot_keeps_all_tenants_of_one_cycle_while_everything_runs() -> None:
     with SimBoard(board_with(**FULL)) as board:
-        board.keep_memory_log()
+        board.served.keep_log()
         shake(board, random.Random(5), rounds=4)
         board.write32(window.MEMORY.offset + memory_counters.SNAPSHOT.offset, 1)
         at_once = counted_from_log(board)
@@ -192,7 +192,7 @@ def distances(board: SimBoard, slots: Sequence[int], seed: int) -> list[Distance
     found = []
     for slot in slots:
         for context in range(CONTEXTS):
-            counted = board.memory_user(slot, context)
+            counted = board.served.user(slot, context)
             requests, hits = monitor_rows(board, slot, context, keep=context > 0)
             whole = counted.read_requests + counted.write_requests
             # The monitor counts bursts as slots ask for them; the crossbar takes them to memory in parts of 16 beats.
@@ -214,7 +214,7 @@ def test_a_monitor_alone_on_a_memory_in_order_derives_what_the_controller_counts
         board.write32(bank(0, CONTROL), OPEN_ALL | slot_ctrl.CONTROL.encode(quiesce=1))
         run_for(board, 300)
         for context in range(3):
-            counted = board.memory_user(0, context)
+            counted = board.served.user(0, context)
             assert (counted.read_requests, counted.row_hits) == monitor_rows(board, 0, context, keep=context > 0)
             assert 0 < counted.row_misses < counted.row_hits
 

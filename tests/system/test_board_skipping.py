@@ -44,7 +44,7 @@ class Recorder:
         self.trace: Trace = []
 
     def note(self, *values: int) -> None:
-        board, moved = self.board, self.board.dram_statistics()
+        board, moved = self.board, self.board.served.statistics()
         cycles = (board.shell_cycles, board.slot_cycles(0), board.slot_cycles(1))
         self.trace.append((*values, board.now_fs, *cycles, moved.read_bytes, moved.write_bytes))
 
@@ -118,9 +118,9 @@ def misbehave(recorder: Recorder) -> None:
             recorder.read(offset)
     load(board, 0, build.build_rogue(), faults.FAILED_LOAD)
     recorder.note(board.loaded(0))
-    board.lose_clock(1)
+    board.faults.lose_clock(1)
     recorder.read(module(1, 0))
-    board.lose_clock(1, lost=False)
+    board.faults.lose_clock(1, lost=False)
     recorder.wait(MS)
     recorder.read(0x10)
 
@@ -160,9 +160,9 @@ def disturb_at_random(recorder: Recorder) -> None:
             start(board, other, page(board, other))
         recorder.wait(rng.choice(pauses))
         if rng.random() < 0.3:
-            board.lose_clock(slot)
+            board.faults.lose_clock(slot)
             recorder.wait(rng.choice(pauses))
-            board.lose_clock(slot, lost=False)
+            board.faults.lose_clock(slot, lost=False)
             recorder.wait(rng.choice(pauses))
         if rng.random() < 0.3:
             recorder.write(bank(slot, CONTROL), rng.getrandbits(6))

@@ -174,7 +174,7 @@ def sim_of(harness: Harness) -> SimBoard:
 
 def test_past_its_checks_a_damaged_image_is_found_and_the_highest_clock_measured(harness: Harness) -> None:
     sim = sim_of(harness)
-    sim.bears(0, 130e6)
+    sim.faults.bears(0, 130e6)
     damaged, clocks = past(harness, ITEM_MODULE)
     assert (damaged.outcome, damaged.measured) == (StepOutcome.PASS, {"prerror": 1.0}), damaged.found
     assert clocks.outcome is StepOutcome.PASS, clocks.found
@@ -188,7 +188,7 @@ def test_past_its_checks_a_damaged_image_is_found_and_the_highest_clock_measured
 
 
 def test_a_module_that_is_wrong_at_its_own_clock_fails(harness: Harness) -> None:
-    sim_of(harness).bears(1, 50e6)
+    sim_of(harness).faults.bears(1, 50e6)
     _, clocks = past(harness, ITEM_MODULE)
     assert clocks.outcome is StepOutcome.FAIL
     assert "in slot 1 at the 75" in clocks.found

@@ -91,7 +91,7 @@ def contest(
             start(board, 1, target)
         if loses_clock:
             run_for(board, 1000)
-            board.lose_clock(1)
+            board.faults.lose_clock(1)
         board.read32(module(1, 0))
         left = CYCLES - (board.shell_cycles - before[0][0])
         run_for(board, left)

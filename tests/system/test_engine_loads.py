@@ -91,7 +91,7 @@ def test_a_load_and_a_flood_of_memory_leave_each_other_a_share(harness: Harness)
     device = device_of(harness)
 
     def flooded() -> int:
-        return sum(device.sim.memory_user(1, context).read_bytes for context in range(16))
+        return sum(device.sim.served.user(1, context).read_bytes for context in range(16))
 
     buffer = harness.board.allocate(65536, "job")
     harness.board.launch(1, marking(buffer, limit_s=1.0, access=Access.READ))

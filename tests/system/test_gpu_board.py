@@ -132,8 +132,8 @@ def test_kernels_of_known_results_tell_a_clock_that_is_too_high(board: BoardPort
     other = dataclasses.replace(trials[1], outputs={offset: bytes(4) + data[4:]})
     assert f"bytes of the region at {offset:#x} are wrong" in wrong(board, SLOT, other)
     sim = cast(Any, board)._fabric._overlay.device.sim
-    sim.bears(SLOT, 90e6)
+    sim.faults.bears(SLOT, 90e6)
     assert wrong(board, SLOT, trials[1]) != ""
-    sim.bears(SLOT, float("inf"))
+    sim.faults.bears(SLOT, float("inf"))
     cluster(board)
     assert wrong(board, SLOT, trials[1]) == ""
