@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy.core.errors import InvalidRequest
+from eddy.model.slowdown import MemoryLaw
 from eddy.studies.hsm.cluster import Cluster
 from eddy.studies.hsm.kernels import AccessPattern, kernel, table_2
 from eddy.studies.hsm.machine import TICKS, ClusterModel, Kernel, with_memory
-from eddy.studies.hsm.session import alone, spread
+from eddy.studies.hsm.session import alone, keep, slices, spread, together
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 MACHINE = ClusterModel()
@@ -265,3 +266,77 @@ def test_a_cache_that_sends_looks_nothing_up() -> None:
     free, busy = (Cluster(replace(MACHINE, sends=n), [hits]).run([0] * 16, CYCLES)[0].reads for n in (0, 8))
     assert busy <= 1.1 * CYCLES / 8
     assert free > 2 * busy
+
+
+@pytest.mark.parametrize("shares", [[15.5, 0.5], [8.0, 8.0], [5.25, 5.25, 5.5], [0.25, 0.25, 15.5], [16.0, 0.0]])
+def test_slices_have_whole_cores_and_shares_on_average(shares: list[float]) -> None:
+    given = np.array(slices(shares, 4))
+    assert given.shape == (4, len(shares))
+    assert (given >= 0).all()
+    assert (given.sum(axis=1) == 16).all()
+    assert given.mean(axis=0).tolist() == shares
+
+
+def test_an_epoch_of_slices_counts_as_one() -> None:
+    privates = [alone(MACHINE, each, CYCLES) for each in (HUNGRY, IDLE)]
+    law = MemoryLaw(0.6, 0.3, 3.2e9)
+    run = together(MACHINE, [HUNGRY, IDLE], privates, law, keep, 2, CYCLES, start=[0.5, 15.5], parts=2)
+    assert run.cores.tolist() == [[0.5, 15.5]] * 2
+    hungry, idle = run.epochs[-1].tenants
+    assert hungry is not None
+    assert idle is not None
+    assert hungry.cycles == idle.cycles == CYCLES
+    assert 0.3 < hungry.cores < 0.75, "it has a core in half of the epoch, and gives it back when it has drained"
+    assert hungry.cores + idle.cores <= 16.001
+
+
+ORDERED = replace(ONE_WARP, sets=256, ways=2, plain_sets=True, ordered=True)
+
+
+def test_a_launch_drops_the_tenants_lines_and_holds_everybodys_reads_up() -> None:
+    """Lines that are read again in the next launch are misses then; who reads beside it waits for the walk."""
+    reads = written_down(list(range(64)), [20] * 64, launch=1)
+    beside = written_down([99], [5])
+    kept, gone = (
+        Cluster(replace(ORDERED, forgets=each), [reads, beside]).run([0, 1] + [-1] * 14, 40_000) for each in (0, 512)
+    )
+    assert kept[0].cache_misses == 64
+    assert gone[0].cache_misses >= 60 * gone[0].rounds > 60
+    assert gone[1].cache_misses <= 2, "what is another tenant's stays"
+    assert gone[1].instructions < kept[1].instructions
+
+
+def test_the_first_read_holds_up_all_behind_it_while_its_line_is_on_its_way() -> None:
+    """Two cores read the same lines from memory, a third has its own in the cache."""
+    same = written_down(list(range(0, 64 * 400, 64)))
+    own = written_down([0])
+    machine = replace(ORDERED, sets=4096)
+    apart, together_ = (
+        Cluster(machine, [same, own]).run([0] * cores + [1] + [-1] * (15 - cores), CYCLES)[1].instructions
+        for cores in (1, 2)
+    )
+    assert together_ < 0.8 * apart
+    anyhow = Cluster(replace(machine, ordered=False), [same, own])
+    assert together_ < 0.8 * anyhow.run([0] * 2 + [1] + [-1] * 13, CYCLES)[1].instructions
+
+
+def test_lines_of_a_core_come_in_the_order_in_which_it_asked() -> None:
+    """A line that is in the cache waits for one from memory; those with instructions go by themselves."""
+    first, here, program = 1 << 20, 5, 1 << 28 | 5
+    lines = [[line for at in range(200) for line in (first + 64 * at, what)] for what in (here, program)]
+    took = [
+        counted.read_ticks / counted.reads
+        for each in lines
+        for counted in Cluster(ORDERED, [written_down(each, window=4)]).run(ALONE, CYCLES)[:1]
+    ]
+    assert took[0] > 1.2 * took[1]
+
+
+def test_lines_asked_for_together_take_one_place_in_the_window() -> None:
+    opens, goes_on, ends = 1 << 30, 3 << 29, 1 << 29
+    lines = list(range(0, 64 * 64, 64))
+    marks = [opens, goes_on, goes_on, ends]
+    each = written_down(lines, window=1)
+    fours = written_down([line | marks[at % 4] for at, line in enumerate(lines)], window=1)
+    one, four = (Cluster(replace(ORDERED, sets=0), [k]).run(ALONE, CYCLES)[0].requests for k in (each, fours))
+    assert four > 2 * one

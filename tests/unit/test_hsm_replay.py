@@ -95,7 +95,7 @@ def test_traces_are_played_back_at_the_speed_they_were_fitted_to() -> None:
     assert model.memory.rcd == 28
     assert model.memory.row_lines == 64
     work = replay.replayed(streams, 0)
-    made = replay.kernel("made", work, cores, Fit(1, 0.5, 2, 0))
+    made = replay.kernel("made", work, cores, Fit(1, 0.5, 0, 0))
     assert made.groups == 2 * cores
     assert made.launch == cores
     assert (made.lines >> 31).mean() == pytest.approx(0.3, abs=0.05)
@@ -104,7 +104,9 @@ def test_traces_are_played_back_at_the_speed_they_were_fitted_to() -> None:
     speed = replay.rounds_per_cycle(model, [made], [4])[0]
     run = Counted(cycles=int(1 / speed), core_cycles=4, requests=work.writes, cache_misses=0)
     found = replay.fitted(
-        lambda ahead: replay.replayed(streams, ahead), Alone("made", 4, (int(1 / speed),), run, ()), model
+        lambda ahead, together: replay.replayed(streams, ahead, together),
+        Alone("made", 4, (int(1 / speed),), run, ()),
+        model,
     )
     assert len(found) == replay.ALIKE
     assert abs(found[0].off) < 0.01
@@ -138,6 +140,23 @@ def test_stores_to_one_line_that_are_near_become_one() -> None:
         assert found.writes == len(stores)
 
 
+def test_lines_asked_for_before_one_can_have_come_are_asked_for_together() -> None:
+    """As long as nothing else comes between; of a program's own lines each stands by itself."""
+    kind, gap = [PROGRAM, DATA, DATA, DATA, WRITE, DATA, DATA, PROGRAM], [9, 30, 4, 40, 2, 2, 5, 3]
+    streams = Streams(
+        line=np.arange(8, dtype=np.uint32),
+        gap=np.array(gap, np.uint16),
+        kind=np.array(kind, np.uint8),
+        bytes=np.full(8, 64, np.uint8),
+        start=np.array([0, 8], np.uint32),
+        instructions=np.zeros(1, np.uint32),
+        cycles=np.zeros(1, np.uint32),
+    )
+    marks = (replay.replayed(streams, 0, 12).lines >> 28).tolist()
+    assert marks == [1, 4, 2, 0, 8, 4, 2, 1], "4: more follow, 2: follows, 1: instructions, 8: a store"
+    assert (replay.replayed(streams, 0).lines >> 28).tolist() == [1, 0, 0, 0, 8, 0, 0, 1]
+
+
 def test_the_machine_played_on_is_the_measured_one() -> None:
     """Where rows lie, and how far apart tenants do, against what the RTL was run with."""
     from eddy.board.dram_map import place
@@ -155,9 +174,9 @@ def test_the_machine_played_on_is_the_measured_one() -> None:
 def test_fits_of_other_hardware_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "KEPT", tmp_path / "none.json")
     assert replay.load("any") == {}
-    (tmp_path / "none.json").write_text('{"hardware": "a", "fits": {"X 8": [[1, 0.5, 0, 3, 0.01]]}}')
+    (tmp_path / "none.json").write_text('{"hardware": "a", "fits": {"X 8": [[1, 0.5, 3, 12, 0.01]]}}')
     assert replay.load("b") == {}
-    assert replay.load("a") == {"X 8": [Fit(1, 0.5, 0, 3, 0.01)]}
+    assert replay.load("a") == {"X 8": [Fit(1, 0.5, 3, 12, 0.01)]}
 
 
 def test_what_is_kept_is_of_the_measurements_and_mixes_are_as_near_as_is_said() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,17 @@ def test_a_memory_bound_program_gives_cores_up_to_a_compute_bound_one(one_proces
     served = mixes.run_task(MixRun(("LBM", "BINO"), "hsm_qos", high=1))
     assert served.cores[1] >= 13
     assert served.settled[1] >= 0.78
+
+
+def test_a_target_no_whole_cores_reach_is_met_by_parts_of_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One core of PVC, of sixteen, holds SRAD up by more than a quarter; half a core does not."""
+    mixes._begin(Scale(8, 12_000, 1, 1), 0)
+    task = MixRun(("PVC", "SRAD"), mixes.MOST, high=1)
+    whole = mixes.best_partition(task)
+    assert whole == pytest.approx(mixes.run_task(task).settled[1], abs=0.05), "no other division is better"
+    assert whole < mixes.TARGET
+    for policy in mixes.PARTS:
+        served = mixes.run_task(replace(task, policy=policy))
+        assert served.settled[1] >= mixes.TARGET
+        assert served.settled[0] > 0.02, "the other runs"
+        assert served.cores[0] < 1

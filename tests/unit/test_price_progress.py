@@ -292,17 +292,25 @@ def test_whatever_is_counted_and_promised_a_cluster_is_shared_and_a_quarter_kept
         run = share_cluster(kernels, [float(each) for each in shares], MACHINE, LAW)
 
 
+ADA = {"ada": 0.6}
+
+
 def promised_among(
-    policy: PricePolicy, tenants: Callable[[int], dict[str, tuple[KernelBehaviour, str]]], length: int
+    policy: PricePolicy,
+    tenants: Callable[[int], dict[str, tuple[KernelBehaviour, str]]],
+    length: int,
+    promises: Callable[[int], dict[str, float]] = lambda _: ADA,
+    told: Callable[[int, str, Sharing], Sharing] = lambda _, name, counted: counted,
 ) -> list[dict[str, float]]:
-    """Progress of those there, epoch by epoch; ada is promised 0.6."""
+    """Progress of those there, epoch by epoch; what is counted of each is as `told` makes it."""
     memory, found = policy.initial(), list[dict[str, float]]()
     before, run = tuple[str, ...](), None
     for number in range(length):
         there = tenants(number)
         names = tuple(sorted(there))
-        here = view(len(names), None, memory, tuple(0.6 if name == "ada" else 0.0 for name in names))
-        counted: dict[str, Sharing] = {} if run is None else dict(zip(before, run.sharing, strict=True))
+        here = view(len(names), None, memory, tuple(promises(number).get(name, 0.0) for name in names))
+        ran: Sequence[Sharing] = () if run is None else run.sharing
+        counted = {name: told(number, name, each) for name, each in zip(before, ran, strict=True)}
         decision = policy.decide(
             dataclasses.replace(
                 here,
@@ -333,6 +341,42 @@ def test_nobody_undoes_a_promise_by_changing_kernels_or_coming_and_going(name: s
     for tenants in (lambda _: still, changes, comes_and_goes):
         runs = promised_among(BY_PROGRESS[name](), tenants, 14)
         assert min(run["ada"] for run in runs[6:]) >= 0.6
+
+
+@pytest.mark.parametrize("name", ["hsm_qos", "eddy_slowdown_qos", "dase_qos", "themis_nn_qos"])
+def test_who_was_promised_something_does_not_undo_a_promise_to_somebody_else(name: str) -> None:
+    """By kernels of another name each epoch, coming and going, asking for more and less, or counters that starve."""
+    still = {"ada": (COMPUTE, "a"), "bea": (COMPUTE, "b"), "eve": (COMPUTE, "e")}
+    both = {"ada": 0.4, "eve": 0.45}
+
+    def changes(number: int) -> dict[str, tuple[KernelBehaviour, str]]:
+        return {**still, "eve": (COMPUTE, f"e{number}")}
+
+    def comes_and_goes(number: int) -> dict[str, tuple[KernelBehaviour, str]]:
+        return still if number % 2 else {name: still[name] for name in ("ada", "bea")}
+
+    def asks(number: int) -> dict[str, float]:
+        return {"ada": 0.4, **([{"eve": 0.45}, {"eve": 0.3}, {}][number % 3])}
+
+    def starves(_: int, name: str, counted: Sharing) -> Sharing:
+        if name != "eve":
+            return counted
+        few = counted.instructions / 1000
+        return dataclasses.replace(
+            counted, instructions=few, requests=few, row_hits=few, memory_stall_cycles=counted.cores * counted.cycles
+        )
+
+    for tenants, promises in ((changes, lambda _: both), (comes_and_goes, lambda _: both), (lambda _: still, asks)):
+        for told in (lambda _, name, counted: counted, starves):
+            runs = promised_among(BY_PROGRESS[name](), tenants, 16, promises, told)
+            assert min(run["ada"] for run in runs[7:]) >= 0.4 - 1e-9
+
+
+def test_a_promise_that_ended_leaves_entitled_parts() -> None:
+    still = {"ada": (COMPUTE, "a"), "bea": (COMPUTE, "b"), "eve": (COMPUTE, "e")}
+    runs = promised_among(ProgressQos(), lambda _: still, 8, lambda number: ADA if number < 7 else {})
+    assert runs[6]["ada"] >= 0.6
+    assert runs[7] == pytest.approx(dict.fromkeys(still, 1 / 3))
 
 
 def test_kernels_of_ones_own_start_even() -> None:

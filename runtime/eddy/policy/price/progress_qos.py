@@ -4,12 +4,14 @@ A tenant with a target (`PriceView.least_progress`) is kept in a `Band` of predi
 predictions err: below the band it gets the cores at which its curve meets the band's aim, and above it gives back what
 it does not need. The rest goes where it adds most to the sum of progress, but nobody falls below `least` of its
 entitled share. Where targets together need more than there is, what there is beyond those least parts is divided by
-need. Without any target, everybody has the entitled share. Sharing starts even when kernels of those with targets
-change, and not when others' do.
+need, but first everybody with a target has the part of the cores that the target is of progress: nobody's counters
+take it. Without any target, everybody has the entitled share. Who was promised something and runs other kernels than
+before starts from its entitled share; the others go on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,18 +50,20 @@ WIDE = Band(0.1, 0.15, 0.2125)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PromisedCores:
-    """What is remembered: the shares in force, and for which promises they were found.
+    """What is remembered: the shares in force, and of whom.
 
     Attributes:
-        of: Clusters, and of each tenant with a target its name, weight, kernels and target; with others, sharing starts
-            even. What tenants without a target run does not matter: it would let them undo a promise to somebody else.
-        tenants: Everybody, (n,).
+        of: Clusters; with others, sharing starts even. That somebody comes or goes, or runs or asks for something else,
+            does not matter to others: a promise to them could be undone by it.
+        kernels: Of each tenant, by name.
+        promised: Targets of those who have one, by name.
         entitled: PEs each was entitled to, (n, m).
         shares: PEs, (n, m).
     """
 
     of: tuple[Any, ...] = ()
-    tenants: tuple[str, ...] = ()
+    kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    promised: Mapping[str, float] = field(default_factory=dict)
     entitled: Floats | None = None
     shares: Floats | None = None
 
@@ -88,36 +92,37 @@ class ProgressQos:
 
     def decide(self, view: PriceView) -> PriceDecision:
         """Each cluster by itself."""
-        asked, clusters = view.least_progress, view.present.clusters
-        rows = [row for row, target in enumerate(asked) if target > 0]
-        kernels = view.kernels or ((),) * len(view.tenants)
-        of = (tuple(clusters), tuple((view.tenants[r], float(view.weights[r]), kernels[r], asked[r]) for r in rows))
-        before: PromisedCores = view.memory
-        fresh = before.of != of or before.shares is None
+        clusters, before = view.present.clusters, view.memory
+        kernels = dict(zip(view.tenants, view.kernels or ((),) * len(view.tenants), strict=True))
+        promised = {name: target for name, target in zip(view.tenants, view.least_progress, strict=False) if target > 0}
+        began = {row for row, (name, runs) in enumerate(kernels.items()) if before.kernels.get(name) != runs}
         entitled = [even(view, column) for column in range(len(clusters))]
         columns = []
         for column, start in enumerate(entitled):
-            now = start if fresh else self._carried(before, view.tenants, column, start, rows)
-            columns.append(self._shares(view, column, start, now, fresh=fresh))
+            able, now = [bool(each > 0) for each in start], start
+            if before.shares is not None and before.of == clusters:
+                asked_anew = before.promised != promised
+                now = self._shares(view, column, start, self._carried(before, view, column, start), began, asked_anew)
+            columns.append(whole_cores(now, clusters[column].cores, able) if self.whole else now)
         shares, parts = (
             np.stack(each, axis=1) if each else np.zeros((len(view.tenants), 0)) for each in (columns, entitled)
         )
-        return PriceDecision(shares, unpriced(view), "", PromisedCores(of, view.tenants, parts, shares))
+        return PriceDecision(shares, unpriced(view), "", PromisedCores(clusters, kernels, promised, parts, shares))
 
-    def _carried(
-        self, before: PromisedCores, tenants: tuple[str, ...], column: int, start: Floats, rows: list[int]
-    ) -> Floats:
-        """Shares as they were; where others came or went, those with targets keep as much of theirs as there is."""
+    def _carried(self, before: PromisedCores, view: PriceView, column: int, start: Floats) -> Floats:
+        """Shares as they were; where somebody came or went, those with targets keep as much of theirs as there is."""
         assert before.shares is not None
         assert before.entitled is not None
         had = before.shares[:, column]
-        if before.tenants == tenants and np.array_equal(before.entitled[:, column], start):
+        if tuple(before.kernels) == view.tenants and np.array_equal(before.entitled[:, column], start):
             return np.asarray(had)
+        known = dict(zip(before.kernels, had.tolist(), strict=True))
+        rows = [row for row, target in enumerate(view.least_progress) if target > 0]
         least = self.least * start
         beyond = np.zeros(len(start))
         for row in rows:
             if start[row] > 0:
-                beyond[row] = max(had[before.tenants.index(tenants[row])] - least[row], 0.0)
+                beyond[row] = max(known.get(view.tenants[row], start[row]) - least[row], 0.0)
         spare = float(start.sum() - least.sum())
         if beyond.sum() > spare:
             beyond *= spare / beyond.sum()
@@ -126,14 +131,18 @@ class ProgressQos:
         left = spare - float(beyond.sum())
         return np.asarray(least + beyond + (others * (left / others.sum()) if others.sum() > 0 else 0.0))
 
-    def _shares(self, view: PriceView, column: int, start: Floats, now: Floats, fresh: bool) -> Floats:
-        cores, able = view.present.clusters[column].cores, [bool(each > 0) for each in start]
-        targets = self._targets(view, able)
-        if targets and not fresh:
-            curves = curves_of(view, column, self.predictor)
-            if self._out_of_band(curves, targets):
-                now = self._moved(curves, targets, start, now, cores)
-        return whole_cores(now, cores, able) if self.whole else now
+    def _shares(
+        self, view: PriceView, column: int, start: Floats, now: Floats, began: set[int], asked_anew: bool
+    ) -> Floats:
+        targets = self._targets(view, [bool(each > 0) for each in start])
+        if not targets:
+            return start
+        # What was counted of other kernels says nothing of those that run now.
+        counted = enumerate(curves_of(view, column, self.predictor))
+        curves = tuple(None if row in began and row in targets else curve for row, curve in counted)
+        if asked_anew or began.intersection(targets) or self._out_of_band(curves, targets):
+            return self._moved(curves, targets, start, now, view.present.clusters[column].cores)
+        return now
 
     def _targets(self, view: PriceView, able: list[bool]) -> dict[int, float]:
         asked = view.least_progress
@@ -152,11 +161,14 @@ class ProgressQos:
         after = self.least * start
         others = [row for row in range(len(start)) if start[row] > 0 and row not in targets]
         # A part of a tenant's entitled share is everybody's, so that only what is needed beyond it is divided.
-        beyond = {row: self._need(curves, row, target, now, start) - after[row] for row, target in targets.items()}
-        left, asked = cores - float(after.sum()), sum(max(wanted, 0.0) for wanted in beyond.values())
-        for row, wanted in beyond.items():
-            if wanted > 0:
-                after[row] += wanted if asked <= left else wanted * left / asked
+        needs = {row: self._need(curves, row, target, now, start) for row, target in targets.items()}
+        beyond = {row: max(needs[row] - after[row], 0.0) for row in targets}
+        left = cores - float(after.sum())
+        if sum(beyond.values()) > left:
+            first = {row: min(beyond[row], max(target * cores - after[row], 0.0)) for row, target in targets.items()}
+            beyond = _divided(first, beyond, left)
+        for row, given in beyond.items():
+            after[row] += given
         return self._dealt(curves, others, after, start, cores) if others else after
 
     def _dealt(self, curves: Curves, others: list[int], after: Floats, start: Floats, cores: int) -> Floats:
@@ -189,3 +201,12 @@ class ProgressQos:
         """What a piece adds to the sum of progress; then, who lacks most of its entitled share."""
         lacks = (entitled - has) / entitled
         return (0.0 if curve is None else curve.at(has + step) - curve.at(has)), lacks
+
+
+def _divided(first: dict[int, float], wanted: dict[int, float], left: float) -> dict[int, float]:
+    """What each gets where less is left than is wanted: what it has first, then more in proportion to what it lacks."""
+    owed = sum(first.values())
+    if owed >= left:
+        return {row: each * left / owed for row, each in first.items()}
+    part = (left - owed) / (sum(wanted.values()) - owed)
+    return {row: each + (wanted[row] - each) * part for row, each in first.items()}

@@ -214,6 +214,7 @@ def _parameters(machine: ClusterModel, tenants: int) -> Ints:
             *m.masks,
             *map(_ticks, (m.wtr, m.rtw)),
             *(m.overtakes, machine.writes, _ticks(machine.sends), int(machine.plain_sets)),
+            *(_ticks(machine.forgets), int(machine.ordered)),
         ],
         np.int64,
     )

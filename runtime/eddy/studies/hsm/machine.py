@@ -81,6 +81,11 @@ class ClusterModel:
         sends: The shared cache looks nothing up for so long while it sends a line that it has.
         writes: Stores between it and memory at once, those of a core served in order; others wait in their core, where
             those to one line become one, and a line is not read while a store to it waits. 0: no bound, in any order.
+        forgets: A launch drops the tenant's lines from the shared cache, which looks nothing up for reads for so long;
+            0: lines stay.
+        ordered: Whether reads are looked up one after the other, the first holding up all behind it while its line is
+            on its way or is stored to; a core's lines come in the order in which it asked, an older store that is
+            offered takes no more in, and ways are replaced in turns.
         spacing: Lines from one tenant's memory to the next one's.
         shadow_every: One in so many sets has tags for each tenant alone (auxiliary tags, [001] 4.1); 0: none.
         memory: Behind it.
@@ -99,6 +104,8 @@ class ClusterModel:
     plain_sets: bool = False
     sends: float = 0
     writes: int = 0
+    forgets: float = 0
+    ordered: bool = False
     spacing: int = 1 << 31
     shadow_every: int = 8
     memory: MemoryModel = MemoryModel()
@@ -116,8 +123,8 @@ class Kernel:
     Attributes:
         name: Of the program.
         gaps: Instructions of a warp before each request; (records,).
-        lines: Line each asks for, the highest bit marking a write, and the three below how many
-            eighths of the line it leaves out; (records,).
+        lines: Line each asks for, the highest bit marking a write, and the three below how many eighths of the line it
+            leaves out, or 1 where a read is of instructions; (records,).
         first: First record of each work-group, and one past the last; (groups + 1,).
         issue: Cycles of a core for an instruction of a warp.
         latency: Cycles from one instruction of a warp to its next, at least.

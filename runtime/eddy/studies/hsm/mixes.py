@@ -35,7 +35,13 @@ FAIR = (EVEN, BW_APP, *(f"{name}_fair" for name in PREDICTORS))
 JUST = Band(0.0, 0.03, 0.125)
 """Where predictions are taken at their word: a target of 0.8 is aimed at with 0.824, given back above 0.9."""
 TRUSTING = tuple(f"{name}_qos_{TARGET}" for name in ("hsm", "eddy_slowdown"))
-QOS = (PROPORTIONAL, MOST, *(f"{name}_qos" for name in PREDICTORS), *TRUSTING)
+PARTS = tuple(f"{name}_qos_parts" for name in ("hsm", "eddy_slowdown"))
+"""Policies that move parts of a core, as live: an epoch has slices, in which a tenant has a core or not."""
+SLICES = 4
+"""Of an epoch, under `PARTS`."""
+LEAST_PART = 1 / 16
+"""Of an even share, that everybody keeps under `PARTS`: half a core of two tenants' sixteen."""
+QOS = (PROPORTIONAL, MOST, *(f"{name}_qos" for name in PREDICTORS), *TRUSTING, *PARTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,7 @@ class Outcome:
         warm: The same without the first `WARM`: what predictions are compared with.
         predicted: By predictor, of each tenant, from what was counted after `WARM` epochs.
         hit_rates: Row-buffer hit rate of each tenant.
-        cores: Each had in the last epoch.
+        cores: Each had in the last epoch, parts of a core under `PARTS`.
     """
 
     task: MixRun
@@ -97,7 +103,7 @@ class Outcome:
     warm: tuple[float, ...]
     predicted: Mapping[str, tuple[float, ...]]
     hit_rates: tuple[float, ...]
-    cores: tuple[int, ...]
+    cores: tuple[float, ...]
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -183,6 +189,7 @@ def run_task(task: MixRun) -> Outcome:
         _SCALE.epochs,
         _SCALE.cycles,
         start,
+        SLICES if task.policy in PARTS else 1,
     )
     last = len(run.epochs)
     steady = over(run, WARM)
@@ -197,17 +204,30 @@ def run_task(task: MixRun) -> Outcome:
     )
 
 
+def best_partition(task: MixRun) -> float:
+    """The most progress that the tenant with priority has, over all ways to divide whole cores between two."""
+    here = world(task.memory)
+    reached = []
+    for most in range(1, here.machine.cores):
+        start = [most if tenant == task.high else here.machine.cores - most for tenant in range(len(task.mix))]
+        kernels, privates = [programs()[name] for name in task.mix], [here.privates[name] for name in task.mix]
+        run = together(here.machine, kernels, privates, here.law, keep, _SCALE.epochs, _SCALE.cycles, start)
+        reached.append(run.between(SETTLED, len(run.epochs))[task.high])
+    return max(reached)
+
+
 def _progress(predictor: ProgressPredictor, epoch: ClusterEpoch) -> tuple[float, ...]:
     return tuple(curve.progress if curve is not None else 0.0 for curve in predictor.predict(epoch))
 
 
-def _decider(task: MixRun, machine: ClusterModel) -> tuple[Decide, Sequence[int] | None]:
+def _decider(task: MixRun, machine: ClusterModel) -> tuple[Decide, Sequence[float] | None]:
     if task.policy in (EVEN, BW_APP):
         return keep, None
     if task.policy in (PROPORTIONAL, MOST):
         most = round(TARGET * machine.cores) if task.policy == PROPORTIONAL else machine.cores - 1
         return keep, [most if tenant == task.high else machine.cores - most for tenant in range(len(task.mix))]
-    name, _, aim = task.policy.removesuffix(f"_{TARGET}").rpartition("_")
+    whole = task.policy not in PARTS
+    name, _, aim = task.policy.removesuffix(f"_{TARGET}").removesuffix("_parts").rpartition("_")
     predictor = PREDICTORS[name]()
     band = JUST if task.policy in TRUSTING else BANDS.get(name, Band())
     policy: PricePolicy
@@ -215,7 +235,7 @@ def _decider(task: MixRun, machine: ClusterModel) -> tuple[Decide, Sequence[int]
     if aim == "fair":
         policy = ProgressFair(predictor, threshold=task.threshold, least=0.0, whole=True)
     else:
-        policy = ProgressQos(predictor, band, least=0.0, whole=True)
+        policy = ProgressQos(predictor, band, least=0.0 if whole else LEAST_PART, whole=whole)
         least = tuple(TARGET if tenant == task.high else 0.0 for tenant in range(len(task.mix)))
     return AskedPolicy(policy, least, machine.cores), None
 
@@ -234,12 +254,11 @@ class AskedPolicy:
         self._memory = policy.initial()
         self._epoch = 0
 
-    def __call__(self, seen: Sequence[ClusterEpoch], cores: Sequence[int]) -> Sequence[int]:
+    def __call__(self, seen: Sequence[ClusterEpoch], cores: Sequence[float]) -> Sequence[float]:
         """Cores of each tenant in the next epoch."""
         if self._epoch == 0:  # what the first epoch was shared by
             self._ask(None, len(cores))
-        shares = self._ask(seen[-1], len(cores))
-        return [round(share) for share in shares]
+        return self._ask(seen[-1], len(cores))
 
     def _ask(self, last: ClusterEpoch | None, tenants: int) -> list[float]:
         names = tuple(f"t{tenant}" for tenant in range(tenants))

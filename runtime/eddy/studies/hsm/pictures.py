@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from eddy.studies.hsm.mixes import KINDS, TARGET, TRUSTING, Outcome, kind
+from eddy.studies.hsm.mixes import KINDS, PARTS, TARGET, TRUSTING, Outcome, kind
 
 COLOURS = {
     "hsm": "#0072b2", "dase": "#d55e00", "themis_nn": "#cc79a7", "eddy_slowdown": "#009e73",
     "even": "#999999", "proportional": "#999999", "all_but_one": "#333333", "bw_app": "#e69f00",
 }  # fmt: skip
-MEATRUSTINGS = {"fairness": "fairness", "stp": "STP", "antt": "ANTT"}
+MEASURES = {"fairness": "fairness", "stp": "STP", "antt": "ANTT"}
 
 
 def colour(name: str) -> str:
@@ -115,7 +115,7 @@ def bars(
                 drawn = axis.bar(where, heights, width, label=policy, color=colour(policy))
                 axis.bar_label(drawn, fmt="%.2f", fontsize=6, rotation=90, padding=2)
             axis.set_xticks(range(len(kinds)), kinds, fontsize=8)
-            axis.set(title=f"{MEATRUSTINGS[measure]}, {title}")
+            axis.set(title=f"{MEASURES[measure]}, {title}")
             axis.margins(y=0.18)
         axes[-1].legend(fontsize=7, loc="upper right")
 
@@ -125,7 +125,7 @@ def quality(path: Path, found: Mapping[str, Sequence[Outcome]]) -> None:
     with _figure(path, 2, (9, 3.8)) as (axis, stp):
         for policy, outcomes in found.items():
             values = sorted(outcome.settled[outcome.task.high] for outcome in outcomes)
-            style = "--" if policy in TRUSTING else "-"
+            style = "--" if policy in TRUSTING else ":" if policy in PARTS else "-"
             axis.plot(np.linspace(0, 100, len(values)), values, style, label=policy, color=colour(policy))
         axis.axhline(TARGET, color="black", linewidth=0.8, linestyle="--")
         axis.set(xlabel="mixes, sorted, in %", ylabel="progress of the tenant with priority", ylim=(0, 1.05))
@@ -135,7 +135,7 @@ def quality(path: Path, found: Mapping[str, Sequence[Outcome]]) -> None:
         for index, (policy, outcomes) in enumerate(found.items()):
             means = [np.mean([sum(o.settled) for o in outcomes if kind(o.task.mix) == which]) for which in names]
             where = np.arange(len(names)) + (index - (len(found) - 1) / 2) * width
-            hatch = "//" if policy in TRUSTING else ""
+            hatch = "//" if policy in TRUSTING else ".." if policy in PARTS else ""
             drawn = stp.bar(where, means, width, label=policy, color=colour(policy), hatch=hatch, edgecolor="white")
             stp.bar_label(drawn, fmt="%.2f", fontsize=6, rotation=90, padding=2)
         stp.set_xticks(range(len(names)), names)

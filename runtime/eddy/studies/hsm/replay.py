@@ -34,7 +34,7 @@ from eddy.studies.report import Row, write_csv
 KEPT = Path(__file__).with_name("replayed.json")
 CYCLES = 400_000
 """Of a run of the model, after a quarter of them for warm caches."""
-WINDOWS, SERIAL, STORES = (1, 2, 4), (0.0, 0.5, 1.0), (0, 1, 2, 4, 8)
+WINDOWS, SERIAL, TOGETHER = (1, 2, 3, 4), (0.0, 0.25, 0.5, 0.75, 1.0), (0, 6, 12, 20)
 AHEAD = (0, 2, 3, 4, 6, 8, 12, 16, 24, 32, 40, 48, 64)
 """What is tried in the fit."""
 ALIKE = 5
@@ -42,7 +42,8 @@ ALIKE = 5
 LINE_BYTES = 64
 SPACE_BYTES = (16 << 20) + 5 * 8192
 """From one tenant's region to the next one's, as in `rtl`."""
-LINES_UNDER_WAY, STORES_UNDER_WAY = 4, 8
+SETS = 512
+LINES_UNDER_WAY, CORE_STORES, STORES_UNDER_WAY = 4, 8, 8
 """Of a core, and of the whole shared cache."""
 
 
@@ -62,11 +63,13 @@ def machine(memory: Mapping[str, Any], clk_hz: float, cores: int) -> ClusterMode
         lookup=2,
         hit=4,
         change=500,
-        sets=512,
+        sets=SETS,
         ways=2,
         plain_sets=True,
         sends=8,
         writes=STORES_UNDER_WAY,
+        forgets=2 * SETS,
+        ordered=True,
         spacing=SPACE_BYTES // LINE_BYTES,
         memory=MemoryModel(
             channels=1,
@@ -78,7 +81,7 @@ def machine(memory: Mapping[str, Any], clk_hz: float, cores: int) -> ClusterMode
             queue=int(memory.get("queue_bursts", 0) or 64),
             cap=0,
             overtakes=int(memory.get("row_hit_cap", 0)),
-            starvation=16,
+            starvation=32,
             rcd=cycles("rcd_ns"),
             rp=cycles("rp_ns"),
             cl=cycles("cl_ns"),
@@ -113,17 +116,18 @@ class Fit:
     """What is fitted of a program on so many cores.
 
     Attributes:
-        window: Lines a core waits for at once.
+        window: Times a core asks before it waits.
         serial: Part of its work that begins only when it may ask on.
-        stores: Of a core under way.
         ahead: Stores of a core between two to one line that become one.
+        together: Lines asked for less than so many cycles after the one before are asked for with it, at one time; 0:
+            each by itself.
         off: Cycles of a round in the model over those on the RTL, less 1.
     """
 
     window: int
     serial: float
-    stores: int
     ahead: int
+    together: int
     off: float = 0.0
 
 
@@ -158,13 +162,17 @@ def launches(traced: Streams) -> list[tuple[int, int]]:
 
 
 def _gathered(traced: Streams, begin: int, end: int, ahead: int) -> Iterator[tuple[int, int, int]]:
-    """Gap, line and bytes stored (0: a read) of each request, where stores at most `ahead` stores apart became one."""
-    stored = np.where(traced.kind[begin:end] == WRITE, traced.bytes[begin:end], 0).tolist()
+    """Gap, line and bytes stored of each request, where stores at most `ahead` stores apart became one.
+
+    Of reads of data 0, of instructions -1.
+    """
+    kind = traced.kind[begin:end]
+    stored = np.where(kind == WRITE, traced.bytes[begin:end].astype(int), -(kind == PROGRAM).astype(int)).tolist()
     line, gap = traced.line[begin:end].tolist(), traced.gap[begin:end].tolist()
     into = dict[int, tuple[int, int]]()
     joins, number = set[int](), 0
     for i, size in enumerate(stored):
-        if not size:
+        if size <= 0:
             into.pop(line[i], None)
             continue
         number += 1
@@ -183,11 +191,11 @@ def _gathered(traced: Streams, begin: int, end: int, ahead: int) -> Iterator[tup
 
 
 @lru_cache(maxsize=128)
-def _replayed(name: str, cores: int, ahead: int) -> Replayed:
-    return replayed(streams(cores)[name], ahead)
+def _replayed(name: str, cores: int, ahead: int, together: int) -> Replayed:
+    return replayed(streams(cores)[name], ahead, together)
 
 
-def replayed(traced: Streams, ahead: int) -> Replayed:
+def replayed(traced: Streams, ahead: int, together: int = 0) -> Replayed:
     """The streams launch by launch, with stores that became one."""
     records: list[tuple[int, int, int]] = []
     first = [0]
@@ -196,13 +204,27 @@ def replayed(traced: Streams, ahead: int) -> Replayed:
         first.append(len(records))
     gap, line, stored = np.array(records, np.int64).T
     left_out = 8 - np.clip((stored + 7) // 8, 1, 8)
-    marks = np.where(stored > 0, (1 << 31) | (left_out << 28), 0)
+    marks = np.where(stored > 0, (1 << 31) | (left_out << 28), np.where(stored < 0, 1 << 28, 0))
+    if together:
+        marks |= _bursts(gap, stored, together)
     return Replayed(
         np.maximum(gap - 1, 0).astype(np.int32),
         (line | marks).astype(np.uint32),
         np.array(first, np.int32),
         int((stored > 0).sum()),
     )
+
+
+def _bursts(gap: npt.NDArray[np.int64], stored: npt.NDArray[np.int64], together: int) -> npt.NDArray[np.int64]:
+    """Marks of lines that are asked for before the one before can have come: together with it."""
+    reads = np.flatnonzero(stored == 0)
+    at = np.cumsum(gap)[reads]
+    near = np.zeros(len(reads), bool)
+    near[1:] = (np.diff(at) < together) & (np.diff(reads) == 1)
+    marks = np.zeros(len(gap), np.int64)
+    marks[reads] = near * (1 << 29)
+    marks[reads[:-1]] |= near[1:] * (1 << 30)
+    return marks
 
 
 def kernel(name: str, work: Replayed, cores: int, fit: Fit) -> Kernel:
@@ -216,13 +238,13 @@ def kernel(name: str, work: Replayed, cores: int, fit: Fit) -> Kernel:
         latency=1.0,
         window=fit.window,
         serial=fit.serial,
-        stores=fit.stores,
+        stores=CORE_STORES,
         launch=cores,
     )
 
 
 def _kernel(name: str, cores: int, fit: Fit) -> Kernel:
-    return kernel(name, _replayed(name, cores, fit.ahead), cores, fit)
+    return kernel(name, _replayed(name, cores, fit.ahead, fit.together), cores, fit)
 
 
 def rounds_per_cycle(model: ClusterModel, kernels: Sequence[Kernel], cores: Sequence[int]) -> list[float]:
@@ -241,7 +263,7 @@ def stores_alone(alone: Alone) -> float:
     return (alone.counted.requests - alone.counted.cache_misses) / len(alone.rounds)
 
 
-def fitted(work: Callable[[int], Replayed], alone: Alone, model: ClusterModel) -> list[Fit]:
+def fitted(work: Callable[[int, int], Replayed], alone: Alone, model: ClusterModel) -> list[Fit]:
     """The fits whose round alone takes most nearly what it took on the RTL, best first.
 
     How far apart stores become one follows from how many there were.
@@ -252,14 +274,14 @@ def fitted(work: Callable[[int], Replayed], alone: Alone, model: ClusterModel) -
         model: The machine.
     """
     wanted = stores_alone(alone)
-    ahead = min(AHEAD, key=lambda each: (abs(work(each).writes - wanted), each))
+    ahead = min(AHEAD, key=lambda each: (abs(work(each, 0).writes - wanted), each))
 
     def off(trial: Fit) -> Fit:
-        played = kernel(alone.workload, work(ahead), alone.cores, trial)
+        played = kernel(alone.workload, work(ahead, trial.together), alone.cores, trial)
         speed = rounds_per_cycle(model, [played], [alone.cores])[0]
         return replace(trial, off=1 / (speed * alone.cycles_for(1)) - 1 if speed > 0 else float("inf"))
 
-    trials = [off(Fit(*each, ahead)) for each in product(WINDOWS, SERIAL, STORES)]
+    trials = [off(Fit(*each, ahead, near)) for near in TOGETHER for each in product(WINDOWS, SERIAL)]
     return sorted(trials, key=lambda fit: abs(fit.off))[:ALIKE]
 
 

@@ -17,12 +17,15 @@ from eddy.studies.hsm.mixes import (
     EVEN,
     FAIR,
     FULL,
+    MOST,
     QOS,
     QUICK,
+    TARGET,
     MixRun,
     Outcome,
     Scale,
     World,
+    best_partition,
     errors,
     fours,
     high_of,
@@ -76,7 +79,7 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
     found = {name: errors(even, name) for name in PREDICTORS}
     rows += figures.accuracy(out, found, figures.MODEL)
     shared, measures = figures.sharing(out, pairs_only)
-    served, quality = figures.quality(out, pairs_only)
+    served, quality = figures.quality(out, pairs_only, divided(pairs_only))
     rows += shared + served + sweeps(out, outcomes, world)
     heads = {
         "mixes": len(even),
@@ -138,6 +141,12 @@ def private(out: Path, world: World, curves: dict[str, dict[int, float]], outcom
         *figures.hit_rates(out, by_name, beside, figures.MODEL),
         *figures.training(out, world, figures.MODEL),
     ]
+
+
+def divided(outcomes: Sequence[Outcome]) -> dict[tuple[str, ...], float]:
+    """Of mixes whose target needs more than all cores but one: the most that any division of whole cores reaches."""
+    tried = [outcome for outcome in outcomes if outcome.task.policy == MOST]
+    return {o.task.mix: best_partition(o.task) for o in tried if o.settled[o.task.high] < TARGET}
 
 
 def sweeps(out: Path, outcomes: Sequence[Outcome], world: World) -> list[Row]:

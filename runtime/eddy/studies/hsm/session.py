@@ -6,8 +6,10 @@ instructions. Progress is the time that took over the time it took beside others
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +24,9 @@ LINE_BYTES = 64
 STEP_CYCLES = 1000
 """Between two points of a private curve."""
 Floats = npt.NDArray[np.float64]
-Decide = Callable[["Sequence[ClusterEpoch]", "Sequence[int]"], Sequence[int]]
-"""From the epochs so far and the cores each tenant had in the last to the cores each gets in the next."""
+Decide = Callable[["Sequence[ClusterEpoch]", "Sequence[float]"], Sequence[float]]
+"""From the epochs so far and the cores each tenant had in the last to the cores each gets in the next: whole ones, or
+parts of a core where an epoch has slices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,14 +54,14 @@ class Run:
         cycles: Of an epoch.
         epochs: What was counted in each.
         instructions: Executed by the end of each epoch, by tenant; (epochs + 1, tenants), begins with zeros.
-        cores: Each tenant was to have in each epoch; (epochs, tenants).
+        cores: Each tenant was to have in each epoch, parts of a core where it had slices; (epochs, tenants).
         private: Of each tenant's kernel.
     """
 
     cycles: int
     epochs: tuple[ClusterEpoch, ...]
     instructions: Floats
-    cores: npt.NDArray[np.int64]
+    cores: Floats
     private: tuple[Private, ...]
 
     @property
@@ -160,6 +163,18 @@ def even(cores: int, tenants: int) -> list[int]:
     return [cores // tenants + (tenant < cores % tenants) for tenant in range(tenants)]
 
 
+def slices(shares: Sequence[float], count: int) -> list[list[int]]:
+    """Whole cores of each tenant in so many slices, of which each has its share on average, as far as they go.
+
+    Args:
+        shares: Cores, parts of a core in as many parts as there are slices; they sum to whole cores.
+        count: Slices.
+    """
+    ends = [0.0, *np.cumsum(shares)]
+    marks = [[math.floor(end + piece / count + 1e-9) for end in ends] for piece in range(count)]
+    return [[after - before for before, after in pairwise(each)] for each in marks]
+
+
 def together(
     machine: ClusterModel,
     kernels: Sequence[Kernel],
@@ -168,7 +183,8 @@ def together(
     decide: Decide,
     epochs: int,
     cycles: int,
-    start: Sequence[int] | None = None,
+    start: Sequence[float] | None = None,
+    parts: int = 1,
 ) -> Run:
     """Run kernels side by side under a policy.
 
@@ -181,25 +197,29 @@ def together(
         epochs: How many.
         cycles: Of each.
         start: Cores of each tenant in the first epoch; even where not given.
+        parts: Slices of an epoch, in which a tenant may have a core or not.
     """
     cluster = Cluster(machine, kernels)
-    wanted = list(start) if start is not None else even(machine.cores, len(kernels))
-    owners = spread([-1] * machine.cores, wanted)
+    wanted: Sequence[float] = start if start is not None else even(machine.cores, len(kernels))
+    owners = [-1] * machine.cores
     known = parameters(machine)
     seen: list[ClusterEpoch] = []
     executed, had = [np.zeros(len(kernels))], []
     for epoch in range(epochs):
-        had.append(wanted)
-        counted = cluster.run(owners, cycles)
+        had.append(list(wanted))
+        begun = cluster.totals()
+        for given in slices(wanted, parts):
+            owners = spread(owners, given)
+            cluster.run(owners, cycles // parts)
+        counted = [Counted(*row.tolist()) for row in cluster.totals() - begun]
         seen.append(ClusterEpoch(known, law, tuple(sharing(each, cycles) for each in counted)))
         executed.append(executed[-1] + [each.instructions for each in counted])
         if epoch + 1 < epochs:
-            wanted = list(decide(seen, wanted))
-            owners = spread(owners, wanted)
-    return Run(cycles, tuple(seen), np.array(executed), np.array(had), tuple(privates))
+            wanted = decide(seen, wanted)
+    return Run(cycles, tuple(seen), np.array(executed), np.array(had, np.float64), tuple(privates))
 
 
-def keep(seen: Sequence[ClusterEpoch], cores: Sequence[int]) -> Sequence[int]:
+def keep(seen: Sequence[ClusterEpoch], cores: Sequence[float]) -> Sequence[float]:
     """The policy that leaves cores where they are."""
     return cores
 

@@ -80,6 +80,7 @@ static int begin_group(Machine* m, const Kernel* kernels, Warp* w) {
   if (core->wanted != core->owner || core->owner < 0) return 0;
   const Kernel* k = &kernels[core->owner];
   const int64_t group = m->next_group[core->owner];
+  if (k->launch && group % k->launch == 0) eddy_forget(m, core->owner);
   m->running[core->owner]++;
   m->next_group[core->owner] = (group + 1) % k->groups;
   if (group + 1 == k->groups) m->counters[core->owner].rounds++;
@@ -153,6 +154,9 @@ static void begin_core(Machine* m, const Kernel* kernels, int32_t number) {
   }
 }
 
+/// Whether a read is asked for together with the one before.
+static int joins(uint32_t line) { return !(line >> 31) && line >> 29 & 1; }
+
 /// Whether a store goes on by itself, in the core's store buffer.
 static int posted(const Kernel* k, uint32_t line) { return k->stores && line >> 31; }
 
@@ -172,7 +176,7 @@ static int32_t landing(const Machine* m, const Core* core, int64_t line) {
 /// Whether the core has no room for the warp's next request, or may not read what it has not stored yet.
 static int crowded(const Machine* m, const Core* core, const Kernel* k, uint32_t line) {
   if (!posted(k, line)) return core->outstanding >= m->p.fills || landing(m, core, line_of(m, core, k, line)) >= 0;
-  if (m->p.writes && landing(m, core, line_of(m, core, k, line)) >= core->stores - core->unsent) return 0;
+  if (m->p.writes && landing(m, core, line_of(m, core, k, line)) >= core->stores - core->unsent + (m->p.ordered != 0)) return 0;
   return core->stores >= k->stores;
 }
 
@@ -204,7 +208,7 @@ static void send(Machine* m) {
 static void buffer(Machine* m, Core* core, int32_t number) {
   const Request* r = &m->requests[number];
   const int32_t same = landing(m, core, r->line);
-  if (same >= core->stores - core->unsent && same >= 0) {
+  if (same >= core->stores - core->unsent + (m->p.ordered != 0) && same >= 0) {
     Request* first = &m->requests[core->landing[same]];
     first->eighths = first->eighths + r->eighths < 8 ? first->eighths + r->eighths : 8;
     eddy_drop(m, number);
@@ -224,13 +228,22 @@ static void landed(Machine* m, Core* core, int32_t number) {
   send(m);
 }
 
+/// A read goes behind the core's others of its kind.
+static void ask(Machine* m, Core* core, int32_t number) {
+  const int32_t kind = m->requests[number].program;
+  m->requests[number].after = -1;
+  if (core->asked_head[kind] < 0) core->asked_head[kind] = number;
+  else m->requests[core->asked_tail[kind]].after = number;
+  core->asked_tail[kind] = number;
+}
+
 /// Send the warp's request, or make it wait for its window or for the core's.
 static void issue(Machine* m, const Kernel* kernels, int32_t index) {
   Warp* w = &m->warps[index];
   Core* core = &m->cores[w->core];
   const Kernel* k = &kernels[core->owner];
   const uint32_t line = k->lines[w->record];
-  if (!posted(k, line) && w->outstanding >= k->window) {
+  if (!posted(k, line) && !joins(line) && w->outstanding >= k->window) {
     w->state = kFull;
     return;
   }
@@ -247,7 +260,12 @@ static void issue(Machine* m, const Kernel* kernels, int32_t index) {
   Request* r = &m->requests[number];
   r->line = line_of(m, core, k, line);
   r->write = (int32_t)(line >> 31);
-  r->eighths = 8 - (int32_t)(line >> 28 & 7);
+  r->eighths = r->write ? 8 - (int32_t)(line >> 28 & 7) : 8;
+  r->program = !r->write && line >> 28 & 1;
+  r->fetched = r->ready = 0;
+  r->opens = !joins(line);
+  r->closes = r->write || !(line >> 30 & 1);
+  if (m->p.ordered && !r->write) ask(m, core, number);
   r->warp = index;
   r->tenant = core->owner;
   r->born = m->now;
@@ -260,7 +278,7 @@ static void issue(Machine* m, const Kernel* kernels, int32_t index) {
   if (r->posted) {
     core->stores++;
   } else {
-    w->outstanding++;
+    w->outstanding += r->opens;
     core->outstanding++;
   }
   int64_t at = m->now;
@@ -295,7 +313,7 @@ static void answered(Machine* m, const Kernel* kernels, int32_t number) {
   } else if (r.posted) {
     core->stores--;
   } else {
-    w->outstanding--;
+    w->outstanding -= r.closes;
     core->outstanding--;
     if (w->state == kFull) resume(m, kernels, r.warp);
     else if (w->state == kEnding && !w->outstanding) advance(m, kernels, r.warp);
@@ -309,6 +327,23 @@ static void answered(Machine* m, const Kernel* kernels, int32_t number) {
   issue(m, kernels, waiting);
 }
 
+/// A line or an answer has come: it is taken when all that its core asked for before are there.
+static void come(Machine* m, const Kernel* kernels, int32_t number) {
+  Request* r = &m->requests[number];
+  if (m->p.ordered && !r->write) {
+    Core* core = &m->cores[m->warps[r->warp].core];
+    const int32_t kind = r->program;
+    r->ready = 1;
+    for (int32_t first; (first = core->asked_head[kind]) >= 0 && m->requests[first].ready;) {
+      core->asked_head[kind] = m->requests[first].after;
+      answered(m, kernels, first);
+    }
+  } else {
+    answered(m, kernels, number);
+  }
+  eddy_look_soon(m, m->now);
+}
+
 EXPORT int64_t eddy_machine_bytes(void) { return sizeof(Machine); }
 
 /// A machine at rest; the memory is all zeros.
@@ -320,7 +355,8 @@ EXPORT int64_t eddy_machine(Machine* m, const Parameters* p) {
     return 1;
   m->p = *p;
   m->free_request = -1;
-  for (int64_t i = 0; i < p->cores; i++) m->cores[i] = (Core){0, 0, -1, -1, 0, 0, 0, -1, -1, 0, {0}};
+  for (int64_t i = 0; i < p->cores; i++) m->cores[i] = (Core){0, 0, -1, -1, 0, 0, 0, -1, -1, 0, {0}, {-1, -1}, {-1, -1}};
+  m->look_head = m->look_tail = -1;
   for (int64_t i = 0; i < p->sets * p->ways; i++) m->lines[i].pending = -1;
   for (int64_t c = 0; c < p->channels; c++) {
     Channel* channel = &m->channels[c];
@@ -352,7 +388,8 @@ EXPORT int64_t eddy_run(Machine* m, const Kernel* kernels, const int64_t* wanted
     m->now = event.time;
     if (event.kind == kReady) issue(m, kernels, event.what);
     else if (event.kind == kArrive) eddy_arrive(m, event.what);
-    else if (event.kind == kRespond) answered(m, kernels, event.what);
+    else if (event.kind == kRespond) come(m, kernels, event.what);
+    else if (event.kind == kLook) eddy_look(m);
     else if (event.kind == kSend) {
       m->sending = 0;
       send(m);

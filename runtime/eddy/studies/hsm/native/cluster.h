@@ -47,6 +47,11 @@ typedef struct {
   int64_t sends;
   /// A line's set is its number's lowest bits; else all bits decide.
   int64_t plain_sets;
+  /// A tenant's lines go when it begins a launch, which holds all look-ups of reads up for so long; 0: they stay.
+  int64_t forgets;
+  /// Reads are looked up one after the other, and the first waits while its line is on its way or is being stored to;
+  /// lines that a core asked for come in that order, those with instructions apart.
+  int64_t ordered;
 } Parameters;
 
 /// One kernel's work: groups of records, taken in order and begun again at the end.
@@ -89,6 +94,10 @@ typedef struct {
   int32_t warp, tenant, next, write, eighths, posted;
   int64_t age, bypassed;
   int32_t way, bank, behind;
+  /// Where reads are ordered: whether it is of instructions, was fetched from memory, has come; its core's next one.
+  int32_t program, fetched, ready, after;
+  /// Whether it is the first, and the last, of the lines that are asked for at once.
+  int32_t opens, closes;
   int64_t row;
 } Request;
 
@@ -101,6 +110,8 @@ typedef struct {
   int32_t owner, wanted, active, outstanding, stores, wait_head, wait_tail;
   /// Stores that have not landed, oldest first; the first `stores - unsent` of them have left the core.
   int32_t unsent, landing[kLanding];
+  /// Reads in the order in which they were asked for, of data and of instructions.
+  int32_t asked_head[2], asked_tail[2];
 } Core;
 
 typedef struct {
@@ -122,9 +133,13 @@ typedef struct {
 
 typedef struct {
   Parameters p;
-  int64_t now, order, ages, cache_free, port_free, up_free, decayed;
+  int64_t now, order, ages, cache_free, port_free, up_free, decayed, walked;
   /// Stores that left the cores and have not landed, whether a `kSend` is due, the core whose turn it is.
   int64_t writing, sending, turn;
+  /// Reads before the shared cache, in order, and whether a `kLook` is due.
+  int32_t look_head, look_tail, look_due;
+  /// The way that the next line takes, where the cache is ordered.
+  int32_t replace;
   /// Groups of each tenant that run.
   int64_t running[kTenants];
   int64_t least[kTenants], next_group[kTenants];
@@ -140,7 +155,7 @@ typedef struct {
   Event heap[kEvents];
 } Machine;
 
-enum { kReady, kArrive, kRespond, kSchedule, kSend };
+enum { kReady, kArrive, kRespond, kSchedule, kSend, kLook };
 enum { kIdle, kCompute, kFull, kFills, kEnding, kLaunch };
 
 static inline int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -149,4 +164,7 @@ void eddy_post(Machine* m, int64_t time, int32_t kind, int32_t what);
 int32_t eddy_take(Machine* m);
 void eddy_drop(Machine* m, int32_t request);
 void eddy_arrive(Machine* m, int32_t request);
+void eddy_look(Machine* m);
+void eddy_look_soon(Machine* m, int64_t time);
+void eddy_forget(Machine* m, int32_t tenant);
 void eddy_schedule(Machine* m, int32_t channel);

@@ -110,17 +110,35 @@ static void look_in_shadow(Machine* m, const Request* r) {
   used[oldest] = m->ages++;
 }
 
-/// A request reaches the shared cache: writes go through and forget their line, reads that miss fetch it.
-void eddy_arrive(Machine* m, int32_t index) {
+/// A tenant begins a launch: the shared cache drops its lines, set by set, before anybody reads.
+void eddy_forget(Machine* m, int32_t tenant) {
+  const Parameters* p = &m->p;
+  if (!p->forgets) return;
+  m->walked = later(m->now, m->walked) + p->forgets;
+  for (int64_t i = 0; i < p->sets * p->ways; i++)
+    if (m->lines[i].whose == tenant && m->lines[i].pending < 0) m->lines[i].tag = m->lines[i].used = 0;
+}
+
+/// Whether a line is on its way from memory, or a store to it is on its way there.
+static int busy(const Machine* m, int64_t line) {
+  for (int64_t c = 0; c < m->p.cores; c++) {
+    const Core* core = &m->cores[c];
+    for (int32_t i = 0; i < core->stores - core->unsent && m->p.writes; i++)
+      if (m->requests[core->landing[i]].line == line) return 1;
+    for (int32_t kind = 0; kind < 2; kind++) {
+      for (int32_t i = core->asked_head[kind]; i >= 0; i = m->requests[i].after)
+        if (m->requests[i].fetched && !m->requests[i].ready && m->requests[i].line == line) return 1;
+    }
+  }
+  return 0;
+}
+
+/// Look the line up: writes go through and forget it, reads that miss fetch it.
+static void look_up(Machine* m, int32_t index) {
   const Parameters* p = &m->p;
   Request* r = &m->requests[index];
   r->next = -1;
   r->way = -1;
-  if (!p->sets) {
-    if (!r->write) m->counters[r->tenant].cache_misses++;
-    enter(m, index);
-    return;
-  }
   look_in_shadow(m, r);
   const int64_t start = later(m->now, m->cache_free);
   m->cache_free = start + p->lookup;
@@ -135,6 +153,7 @@ void eddy_arrive(Machine* m, int32_t index) {
       }
       m->counters[r->tenant].cache_hits++;
       line->used = m->ages++;
+      if (p->ordered) m->replace = !i;
       if (line->pending >= 0) {  // on its way: wait with the request that fetches it
         r->next = m->requests[line->pending].next;
         m->requests[line->pending].next = index;
@@ -150,12 +169,60 @@ void eddy_arrive(Machine* m, int32_t index) {
   }
   if (!r->write) {
     m->counters[r->tenant].cache_misses++;
+    r->fetched = 1;
+    if (p->ordered && victim >= 0) {
+      int64_t way = set[0].tag ? set[1].tag ? m->replace : 1 : 0;
+      if (set[way].pending < 0) victim = way;
+      m->replace = !victim;
+    }
     if (victim >= 0) {
       set[victim] = (Line){r->line + 1, m->ages++, index, r->tenant};
       r->way = (int32_t)(&set[victim] - m->lines);
     }
   }
   enter(m, index);
+}
+
+/// The first of the reads that wait is looked up when the cache is free, unless its line is busy: then all wait.
+void eddy_look(Machine* m) {
+  m->look_due = 0;
+  const int32_t index = m->look_head;
+  if (index < 0 || busy(m, m->requests[index].line)) return;
+  if (later(m->walked, m->cache_free) > m->now) {
+    eddy_look_soon(m, later(m->walked, m->cache_free));
+    return;
+  }
+  m->look_head = m->requests[index].behind;
+  look_up(m, index);
+  eddy_look_soon(m, m->cache_free);
+}
+
+/// The reads that wait are looked at again at this time.
+void eddy_look_soon(Machine* m, int64_t time) {
+  if (m->look_due || m->look_head < 0) return;
+  m->look_due = 1;
+  eddy_post(m, time, kLook, 0);
+}
+
+/// A request reaches the shared cache.
+void eddy_arrive(Machine* m, int32_t index) {
+  Request* r = &m->requests[index];
+  if (!m->p.sets) {
+    r->next = -1;
+    r->way = -1;
+    if (!r->write) m->counters[r->tenant].cache_misses++;
+    enter(m, index);
+  } else if (m->p.ordered && !r->write) {
+    r->behind = -1;
+    if (m->look_head < 0) m->look_head = index;
+    else m->requests[m->look_tail].behind = index;
+    m->look_tail = index;
+    eddy_look_soon(m, m->now);
+  } else if (!r->write && m->walked > m->now) {
+    eddy_post(m, m->walked, kArrive, index);
+  } else {
+    look_up(m, index);
+  }
 }
 
 typedef struct {
