@@ -20,10 +20,11 @@ from pathlib import Path
 
 from eddy.core.errors import CompilationFailed, QuotaExceeded
 from eddy.files import os_errors
-from eddy.gpu import library, sandbox, toolchain
+from eddy.gpu import item_pairs, library, sandbox, toolchain
 from eddy.gpu.confine import NOBODY
 from eddy.gpu.fibers import switch_code, switch_words, ways_of_keeping, with_barriers
 from eddy.gpu.item_loops import crowded, with_item_loops
+from eddy.gpu.item_pairs import with_item_pairs
 from eddy.gpu.item_parameter import LOOP_STUB, STUB, threaded
 from eddy.gpu.placing import placed
 from eddy.gpu.prelude import complete
@@ -125,8 +126,14 @@ class Compiler:
         whole = self._step((*asked, "-w"), text + stubs(kernels).encode()).output
         waiting = [name for name, kernel in kernels.items() if kernel.waits]
         looped = with_item_loops(fitted(whole.decode(errors="replace")), waiting)
-        module = threaded(looped.ir)
-        generated = self._step((*code, "-w", "-x", "ir", "-S", "-o", "-", "-"), module.encode()).output.decode()
+        along = [name for name, kernel in kernels.items() if kernel.goes_along]
+        paired = with_item_pairs(looped.ir, along)
+        generated = self._generate(code, paired.ir)
+        if any(item_pairs.crowded(generated, name) for name in paired.kernels):
+            paired = with_item_pairs(
+                looped.ir, [name for name in paired.kernels if not item_pairs.crowded(generated, name)]
+            )
+            generated = self._generate(code, paired.ir)
         waiting = [name for name in waiting if name not in looped.words]
         ways, chosen = ways_of_keeping(generated, [f"{STUB}{name}" for name in waiting])
         assembler = (*code[: 2 + len(toolchain.machine(fpu))], "-x", "assembler", "-c", "-o", "-", "-")
@@ -142,10 +149,17 @@ class Compiler:
             known[name] = replace(known[name], loop_stub=stub, loop_words=words, early=False)
             known[name] = replace(known[name], local_each=name in looped.placed)
             known[name] = replace(known[name], loop_crowded=crowded(generated, name))
+        for name in paired.kernels:
+            known[name] = replace(known[name], folds=True)
         # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
         known = with_stacks(known, elf, lambda: self._with_lines(asked, text))
         said, made_by = _clean(read.message), library.digest(fpu)
         return Program(digest, elf, fpu, known, local_bytes(elf), bool(_PRINTS.search(ir)), said, made_by)
+
+    def _generate(self, code: tuple[str, ...], ir: str) -> str:
+        """The assembly of a module."""
+        module = threaded(ir).encode()
+        return self._step((*code, "-w", "-x", "ir", "-S", "-o", "-", "-"), module).output.decode()
 
     def _with_lines(self, asked: tuple[str, ...], text: bytes) -> str:
         try:

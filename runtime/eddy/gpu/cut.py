@@ -26,7 +26,8 @@ def cut_words(arrangement: Arrangement, places: int, goes_along: bool) -> dict[s
     for name in ("global_size", "global_offset", "local_size", "num_groups"):
         words |= {f"{name}_{k}": size for k, size in enumerate(getattr(arrangement, name))}
     for k in range(3):
-        words[f"global_end_{k}"] = arrangement.global_offset[k] + arrangement.global_size[k]
+        words[f"global_end_{k}"] = arrangement.global_offset[k] + arrangement.cut_size[k]
+    words["fold"] = arrangement.fold
     line, words["step_0"] = divmod(places, arrangement.num_groups[0])
     layer, words["step_1"] = divmod(line, arrangement.num_groups[1])
     words["step_2"] = layer % arrangement.num_groups[2]
@@ -38,7 +39,7 @@ def cut_words(arrangement: Arrangement, places: int, goes_along: bool) -> dict[s
 
 def flags(kernel: Kernel, arrangement: Arrangement) -> int:
     """How lanes go from item to item."""
-    several, shape = arrangement.lane_items > 1, zip(arrangement.global_size, arrangement.local_size, strict=True)
+    several, shape = arrangement.lane_items > 1, zip(arrangement.cut_size, arrangement.local_size, strict=True)
     together = (
         FLAG_BARRIER
         | (FLAG_LOOPS if arrangement.lane_grid else FLAG_FIBERS if several else 0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from eddy.gpu.ir_function import Irregular
+
 _NAMED = re.compile(r"^(%[\w.\"-]+) = type (.*)$", re.M)
 _REPEATED = re.compile(r"[\[<](\d+) x (.*)[\]>]\Z", re.S)
 
@@ -41,6 +43,18 @@ def layout(text: str, named: Mapping[str, str]) -> tuple[int, int]:
     if not bits:
         raise ValueError(text)
     return int(bits[1]) // 8, int(bits[1]) // 8
+
+
+def bytes_of(text: str, named: Mapping[str, str]) -> int:
+    """Size of a variable's type, which may be a pointer.
+
+    Raises:
+        Irregular: It is of another kind.
+    """
+    try:
+        return 4 if text == "ptr" else layout(text, named)[0]
+    except (ValueError, KeyError):
+        raise Irregular("a variable of another kind") from None
 
 
 def _structure(fields: str, named: Mapping[str, str]) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from eddy.gpu.ir_function import BARRIER, Irregular, functions
 from eddy.gpu.ir_pieces import BAR, BODY, ITEMS, LOOP, ONCE, TAG, bases, called_as
 from eddy.gpu.ir_types import named_types
+from eddy.gpu.item_pairs import function_body, reloads
 from eddy.gpu.item_parameter import LOOP_STUB, STUB
 from eddy.gpu.local_places import Placed, local_variables, placed
 from eddy.gpu.looped_kernel import LoopedKernel
@@ -79,13 +80,8 @@ def crowded(assembly: str, kernel: str) -> bool:
         assembly: The compiler's.
         kernel: Its name.
     """
-    return _reloads(assembly, LOOP_STUB + kernel) - _reloads(assembly, STUB + kernel) > MAX_RELOADS
-
-
-def _reloads(assembly: str, name: str) -> int:
-    """Loads from the stack in a function."""
-    body = assembly.partition(f"\n{name}:")[2].partition(f"-{name}\n")[0]
-    return len(re.findall(r"^\tf?lw\t\w+, -?\d+\(sp\)", body, re.M))
+    loops, once = (reloads(function_body(assembly, stub + kernel)) for stub in (LOOP_STUB, STUB))
+    return loops - once > MAX_RELOADS
 
 
 def _once(text: str, own: Placed) -> str:

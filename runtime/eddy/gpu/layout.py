@@ -58,6 +58,7 @@ BLOCK: tuple[str, ...] = (
     "fiber_base",  # rows of the first core's fibers
     "fiber_core",  # bytes from one core's rows to the next one's; 0 in local memory
     "fiber_stride",  # bytes from a lane's fiber to its next
+    "fold",  # rows from a work-item to the second that it does, where the second dimension is folded; or 0
     "fiber_way",  # which of the program's ways of keeping a fiber's registers
     "local_stride",  # bytes of __local arguments of one work-group
     "stack_base",  # lowest address of the stacks

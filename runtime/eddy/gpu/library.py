@@ -29,6 +29,7 @@ _CODE = (
     "ir_pieces.py",
     "ir_types.py",
     "item_loops.py",
+    "item_pairs.py",
     "item_parameter.py",
     "kept_variables.py",
     "signature.py",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from eddy.gpu.ir_function import TOKEN, Irregular, defined, lifetime, parse, reached, stored
 from eddy.gpu.ir_pieces import BAR, ITEMS, LOOP, PURE, TAG, bases, called_as, lane_word, word
-from eddy.gpu.ir_types import layout
+from eddy.gpu.ir_types import bytes_of
 from eddy.gpu.kept_variables import Again, LiveVariables
 from eddy.gpu.layout import LOCAL_BITS, ROW_BYTES
 from eddy.gpu.local_places import Placed
@@ -89,10 +89,7 @@ class LoopedKernel:
         for name, kind in self._function.variables.items():
             if name not in kept or name in self._again.lines or self.is_uniform(name):
                 continue
-            try:
-                size = 4 if kind == "ptr" else layout(kind, named)[0]
-            except (ValueError, KeyError):
-                raise Irregular("a variable of another kind") from None
+            size = bytes_of(kind, named)
             if not _WHOLE.fullmatch(kind) and size % 4:
                 raise Irregular("a variable that is not of words")
             private += 0 if name in self._uniform.direct else size

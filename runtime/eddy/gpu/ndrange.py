@@ -38,6 +38,7 @@ class Arrangement:
         lane_items: Work-items of a group that a lane takes, at most.
         core_groups: Work-groups side by side on a core.
         local_bytes: Local memory that the `__local` arguments of a work-group take.
+        fold: Rows from a work-item to the second that its lane does with it; 0 where it does none.
         lane_grid: Lanes by dimension, where a lane goes from item to item in steps of these; empty where it does not.
     """
 
@@ -51,11 +52,17 @@ class Arrangement:
     local_bytes: int = 0
     lane_items: int = 1
     lane_grid: tuple[int, ...] = ()
+    fold: int = 0
 
     @property
     def group_items(self) -> int:
         """Work-items of a work-group."""
         return math.prod(self.local_size)
+
+    @property
+    def cut_size(self) -> tuple[int, int, int]:
+        """The global size as it is cut into work-groups: where it is folded, the first half of its rows."""
+        return self.global_size[0], self.fold or self.global_size[1], self.global_size[2]
 
     @property
     def active_lanes(self) -> int:
@@ -100,15 +107,17 @@ def arrange(
     whole, start = _range(global_size, offset)
     group = _group(shape, found, whole, local_size, dimensions)
     _check_group(group)
+    fold = _fold(shape, found, whole) if found.goes_along else 0
+    cut = (whole[0], fold or whole[1], whole[2])
     if found.goes_along:
         # Nothing the kernel does depends on its work-groups.
-        group = _suitable(shape, found, whole)
-    counts = tuple(-(-size // part) for size, part in zip(whole, group, strict=True))
+        group = _suitable(shape, found, cut)
+    counts = tuple(-(-size // part) for size, part in zip(cut, group, strict=True))
     local = align(sum(align(value.bytes, 16) for value in arguments if isinstance(value, Local)), 16)
     shared = _shared(shape, program, found, group, math.prod(counts), local)
     groups = (counts[0], counts[1], counts[2])
     lanes = (shared.warps, shared.beside, local, shared.lane_items, shared.grid)
-    return Arrangement(dimensions, whole, start, group, groups, *lanes)
+    return Arrangement(dimensions, whole, start, group, groups, *lanes, fold)
 
 
 def _range(global_size: Sequence[int], offset: Sequence[int] | None) -> tuple[Sizes, Sizes]:
@@ -132,6 +141,12 @@ def _check_group(group: Sizes) -> None:
             f"A work-group of {items} work-items, {' x '.join(map(str, group))}, is too large: it has at most {most}."
         )
         raise InvalidRequest(message, field="local_size", asked=items, allowed=MAX_GROUP_ITEMS)
+
+
+def _fold(shape: ClusterShape, kernel: Kernel, whole: Sizes) -> int:
+    """Half the rows, where a lane does items of two and all lanes have some then; or 0."""
+    half = -(-whole[1] // 2)
+    return half if kernel.folds and half < whole[1] and whole[0] * half * whole[2] >= shape.cores * shape.lanes else 0
 
 
 def slices(arrangement: Arrangement, most: int | None) -> Iterator[tuple[int, int]]:

@@ -91,6 +91,7 @@ class Kernel:
         loop_stub: Address of the same with a loop over a lane's items between barriers; 0 where there is none.
         loop_words: Words a work-item keeps over a barrier there.
         loop_crowded: Whether a lane rather takes one work-item than several that way, where the group has no more.
+        folds: Whether an item may do that of a second row as well, half the rows away.
         local_each: Whether each work-group has `__local` variables of its own, so that a core runs several groups.
     """
 
@@ -110,6 +111,7 @@ class Kernel:
     loop_words: int = 0
     loop_crowded: bool = False
     local_each: bool = False
+    folds: bool = False
 
     @property
     def goes_along(self) -> bool:

@@ -160,7 +160,7 @@ class Uniformity:
         if at in self.direct:
             return at in self.variables
         if found := ID.search(line):
-            return found is not None
+            return self._tells_apart(found)
         if _VARYING.search(line) or is_asm(line):
             return True
         if (name := called(line)) and not self._module.same(name):
@@ -168,6 +168,10 @@ class Uniformity:
         if " = phi " in line and block in self._joins | self._apart:
             return True
         return any(token in self.varying for token in TOKEN.findall(line) if token != made)
+
+    def _tells_apart(self, found: re.Match[str]) -> bool:
+        """Whether an id differs from item to item."""
+        return True
 
     def _part(self, name: str) -> None:
         """Items go different ways from a block on, until they meet."""
@@ -185,6 +189,16 @@ class Uniformity:
             for target in block.targets or (_EXIT,):
                 back[target].append(name)
         return dominators(_EXIT, back)
+
+
+class SameWay(Uniformity):
+    """The same for two items of a column that go the same ways: they differ in their second id alone."""
+
+    def _tells_apart(self, found: re.Match[str]) -> bool:
+        return found[2] == "1"
+
+    def _part(self, name: str) -> None:
+        self._parted.add(name)
 
 
 def _condition(line: str) -> list[str]:
