@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from eddy.gpu.layout import BLOCK, CONTEXT, CONTEXT_ALIASES, ROW_BYTES
@@ -11,12 +12,18 @@ BODY = "__clang_ocl_kern_imp_"
 """Begins the name of a kernel's own function."""
 ONCE, ITEMS = "eddy_once_", "eddy_items_"
 """Begin those of the function for lanes with one item, and for lanes with several."""
+_MADE = re.compile(rf"^(?:{BODY}|eddy_(?:call|loop|once|items|one|pair|two)_)")
 PURE = "nounwind memory(none)"
 """Attributes of what is the same whenever it is asked."""
 LOOP = "!eddy_loop"
 """Stands for the number of what says that a loop is not unrolled."""
 TAG = "!eddy_row"
 """Stands for the number of what says that rows are apart from what kernels read and write."""
+
+
+def source_name(name: str) -> str:
+    """A function's name as the source has it, from the program's."""
+    return _MADE.sub("", name)
 
 
 def called_as(text: str, kernel: str, name: str) -> str:

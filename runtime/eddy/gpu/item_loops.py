@@ -94,11 +94,12 @@ def _once(text: str, own: Placed) -> str:
 def _with_tag(ir: str) -> str:
     """A module in which accesses to rows are known to be apart from typed ones."""
     base = re.search(r'^(!\d+) = !\{!"omnipotent char", ', ir, re.M)
+    at = re.compile(rf", !tbaa {TAG}$", re.M)
     if not base:
-        return ir.replace(f", !tbaa {TAG}", "")
+        return at.sub("", ir)
     number = _free(ir)
     nodes = f'!{number} = !{{!{number + 1}, !{number + 1}, i64 0}}\n!{number + 1} = !{{!"row", {base[1]}, i64 0}}\n'
-    return ir.replace(TAG, f"!{number}") + nodes
+    return at.sub(f", !tbaa !{number}", ir) + nodes
 
 
 def _with_loops(ir: str) -> str:
@@ -112,7 +113,7 @@ def _with_loops(ir: str) -> str:
         nodes.append(f"!{own} = distinct !{{!{own}, !{off}}}")
         return f"!{own}\n"
 
-    return re.sub(rf"{LOOP}\n", one, ir) + "\n".join(nodes) + "\n"
+    return re.sub(rf"(?<=!llvm\.loop ){LOOP}\n", one, ir) + "\n".join(nodes) + "\n"
 
 
 def _free(ir: str) -> int:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from eddy.core.errors import ModuleFault, QuotaExceeded
 from eddy.gpu.executor import CoreCounters, Execution, Executor, Fault, total
 from eddy.gpu.image import Texels
+from eddy.gpu.ir_pieces import source_name
 from eddy.gpu.layout import REGION_BASE
 from eddy.gpu.ndrange import Arrangement, arrange, slices
 from eddy.gpu.ndrange import Local as Local
@@ -147,6 +148,6 @@ def describe(fault: Fault, program: Program) -> str:
     if not below or not fault.pc:
         return f"The kernel was stopped on core {fault.core}: {fault.cause}, address 0x{fault.value:08x}."
     at, name = max(below)
-    name = name.removeprefix("__clang_ocl_kern_imp_").removeprefix("eddy_call_").removeprefix("eddy_loop_")
+    name = source_name(name)
     what = f"0x{fault.value:08x}"
     return f"The kernel was stopped on core {fault.core}: {fault.cause} in {name}+0x{fault.pc - at:x}, value {what}."

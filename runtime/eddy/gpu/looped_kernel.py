@@ -18,7 +18,8 @@ from eddy.gpu.layout import LOCAL_BITS, ROW_BYTES
 from eddy.gpu.local_places import Placed
 from eddy.gpu.uniform import ID, IrModule, Uniformity, called, is_asm
 
-MAX_BLOCKS = 400
+MAX_BLOCKS, MAX_COPIES = 400, 1000
+"""Blocks of a kernel, and of all its regions, at most."""
 MAX_PRIVATE_BYTES = 64
 """Private arrays and structures that are kept over a barrier, at most; with more of them items are fibers."""
 _PHI_WAY = re.compile(r"(?:, )?\[ ([^\[\]]*), (%[\w.$-]+) \]")
@@ -45,6 +46,8 @@ class LoopedKernel:
         blocks = self._function.blocks
         self._starts = [self._function.entry, *(b.targets[0] for b in blocks.values() if b.waits)]
         self._regions = {start: reached(blocks, [start], waits=False) for start in self._starts}
+        if sum(map(len, self._regions.values())) > MAX_COPIES:
+            raise Irregular("too long, with what is behind each barrier")
         self._again = Again(self._function, self._uniform, module)
         self._live = LiveVariables(self._function, self._uniform.direct)
         self._rows = self._places(named)

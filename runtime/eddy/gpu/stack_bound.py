@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from eddy.core.errors import CompilationFailed
+from eddy.gpu.ir_pieces import source_name
 from eddy.gpu.layout import MAX_STACK_BYTES, STACK_BYTES
 from eddy.gpu.program import flat_image, symbols
 from eddy.gpu.signature import Kernel
@@ -16,7 +17,6 @@ _FUNCTION = re.compile(
     r'^!\d+ = distinct !DISubprogram\(name: "(\w+)"(?:, linkageName: "(\w+)")?.*?, file: (!\d+), line: (\d+)', re.M
 )
 _FILE = re.compile(r'^(!\d+) = !DIFile\(filename: "([^"]*)"', re.M)
-_PREFIXES = re.compile(r"^(?:__clang_ocl_kern_imp_|eddy_call_|eddy_loop_)")
 
 
 def lines(ir: str) -> dict[str, tuple[str, str, int]]:
@@ -58,7 +58,7 @@ def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, ir: Callable[[], str]
 
 
 def _refused(why: str, function: str, ir: str, asked: int | str = "unbounded") -> CompilationFailed:
-    linked = _PREFIXES.sub("", function)
+    linked = source_name(function)
     name, file, line = lines(ir).get(linked, (linked, "", 0))
     file = file or "kernel.cl"
     message = f"'{name}' {why}"
