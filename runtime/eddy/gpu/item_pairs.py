@@ -17,7 +17,7 @@ from eddy.gpu.ir_pieces import BODY, PURE, called_as, lane_word, word
 from eddy.gpu.ir_types import bytes_of, named_types
 from eddy.gpu.item_parameter import STUB
 from eddy.gpu.layout import LOCAL_BITS
-from eddy.gpu.uniform import ID, IrModule, SameWay, called, is_asm
+from eddy.gpu.uniform import ID, IrModule, Uniformity, called, is_asm
 
 AXIS = "1"
 """The dimension in which the two items differ."""
@@ -186,7 +186,7 @@ class _Pair:
         rows = any(_is_row(line) for block in self._blocks.values() for line in block.lines)
         if len(self._blocks) > MAX_BLOCKS or not again or not rows:
             raise Irregular("too long, or without a loop or rows")
-        self._uniform = SameWay(self._function, module)
+        self._uniform = Uniformity(self._function, module, AXIS)
         variables = self._function.variables
         self._private = set(variables) - self._uniform.direct
         self._twice = self._uniform.varying | self._uniform.variables | self._private

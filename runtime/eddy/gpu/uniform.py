@@ -105,6 +105,7 @@ class Uniformity:
     Args:
         function: Whose.
         module: Where it is from.
+        axis: The dimension in which two items differ that go the same ways; "" for all items of a group.
 
     Attributes:
         varying: Values that may differ, and addresses that may be of private memory.
@@ -113,8 +114,8 @@ class Uniformity:
         regular: Whether all items come to each barrier as often as any does.
     """
 
-    def __init__(self, function: Function, module: IrModule) -> None:
-        self._function, self._module = function, module
+    def __init__(self, function: Function, module: IrModule, axis: str = "") -> None:
+        self._function, self._module, self._axis = function, module, axis
         self.direct = self._direct()
         self.varying = set(function.variables) - self.direct
         self.variables: set[str] = set()
@@ -160,7 +161,7 @@ class Uniformity:
         if at in self.direct:
             return at in self.variables
         if found := ID.search(line):
-            return self._tells_apart(found)
+            return self._axis in ("", found[2])
         if _VARYING.search(line) or is_asm(line):
             return True
         if (name := called(line)) and not self._module.same(name):
@@ -169,13 +170,11 @@ class Uniformity:
             return True
         return any(token in self.varying for token in TOKEN.findall(line) if token != made)
 
-    def _tells_apart(self, found: re.Match[str]) -> bool:
-        """Whether an id differs from item to item."""
-        return True
-
     def _part(self, name: str) -> None:
-        """Items go different ways from a block on, until they meet."""
+        """Items go different ways from a block on, until they meet; those of one axis are taken to go the same."""
         self._parted.add(name)
+        if self._axis:
+            return
         blocks = self._function.blocks
         meeting = self._meetings.get(name, _EXIT)
         self._apart |= set(reached(blocks, blocks[name].targets, over=(meeting,)))
@@ -189,16 +188,6 @@ class Uniformity:
             for target in block.targets or (_EXIT,):
                 back[target].append(name)
         return dominators(_EXIT, back)
-
-
-class SameWay(Uniformity):
-    """The same for two items of a column that go the same ways: they differ in their second id alone."""
-
-    def _tells_apart(self, found: re.Match[str]) -> bool:
-        return found[2] == "1"
-
-    def _part(self, name: str) -> None:
-        self._parted.add(name)
 
 
 def _condition(line: str) -> list[str]:
