@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bitstreams_kit import package
-from chromium_kit import OUT
+from chromium_kit import OUT, PATIENCE_MS, page_of
 from eddy.api.server import Server, ServerSettings
 from eddy.board.model import ModelFaults
 from eddy.client import Client
@@ -55,12 +55,12 @@ def submit(server: Server, key: str, wait: bool = True) -> int:
     with Client(server.url, key) as client:
         (application,) = [app["name"] for app in client.apps()][:1]
         job = client.submit(application, inputs)
-        return job.wait(timeout_s=60).id if wait else job.id
+        return job.wait(timeout_s=PATIENCE_MS / 1e3).id if wait else job.id
 
 
 def opened(browser: Browser, server: Server, key: str, **context: Any) -> tuple[Page, list[str]]:
     """A page that is logged in, and what its console said."""
-    page = browser.new_context(**context).new_page()
+    page = page_of(browser, **context)
     said: list[str] = []
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda request: None if request.url.startswith(server.url) else said.append(request.url))
@@ -122,7 +122,7 @@ def test_a_server_that_goes_away_is_said_and_one_logs_in_again(browser: Browser,
     with Server(settings, board=model_board(faults=ModelFaults())).background() as running:
         page, said = opened(browser, running, operator_key(running))
         port = running.port
-    expect(page.locator("#status")).to_contain_text("does not answer", timeout=15_000)
+    expect(page.locator("#status")).to_contain_text("does not answer")
     again = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=port)
     with Server(again, board=model_board(faults=ModelFaults())).background() as running:
         expect(page.locator("#log-in")).to_be_visible(timeout=15_000)
@@ -212,7 +212,7 @@ def test_jobs_that_wait_say_their_place_and_accounts_have_panes(browser: Browser
     with Client(server.url, operator) as client:
         for slot in drained:
             client.undrain(slot)
-    expect(page.locator("#ended tbody tr")).to_have_count(4, timeout=20_000)
+    expect(page.locator("#ended tbody tr")).to_have_count(4)
     assert said == []
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from chromium_kit import OUT
+from chromium_kit import OUT, page_of
 from eddy.cli.demo_plan import photograph
 from playwright.sync_api import Browser, expect
 from pool_kit import WAIT_S, Pool, until
@@ -30,7 +30,7 @@ def test_boards_stand_in_place_of_slots(browser: Browser, pool: Pool) -> None:
     job.wait(timeout_s=WAIT_S)
     other.wait(timeout_s=WAIT_S)
     for name, key in {"pool": pool.key, "pool-tenant": pool.keys["ada"]}.items():
-        page = browser.new_context(viewport={"width": 1200, "height": 900}).new_page()
+        page = page_of(browser, viewport={"width": 1200, "height": 900})
         said: list[str] = []
         page.on("pageerror", lambda error, said=said: said.append(str(error)))
         page.on("request", lambda asked, said=said: None if asked.url.startswith(head.url) else said.append(asked.url))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 _ROUNDS = 10
-_KNOWN = 1 << 15
+_KNOWN = 1 << 13
 """Numbers that are remembered each way: a page of a list tells each of its jobs several times."""
 
 

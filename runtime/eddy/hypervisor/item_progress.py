@@ -19,6 +19,8 @@ class ItemProgress:
         committed: Items that count as done: of the finished ones, those whose outputs are stored.
     """
 
+    __slots__ = ("_left", "attempts", "batch", "committed", "done", "finished")
+
     def __init__(self, tasks: int, batch: int) -> None:
         self.batch = batch
         self.done = [0] * tasks

@@ -17,6 +17,8 @@ class JobTimes:
         spent_s: Seconds by bucket.
     """
 
+    __slots__ = ("bucket", "since_s", "spent_s")
+
     def __init__(self, arrival_s: float) -> None:
         self.bucket: str = WaitCause.SLOT.value
         self.since_s = arrival_s

@@ -38,6 +38,8 @@ class JobViews:
         shown_s: Where the job was hidden from the policies for a while: the board time from which its waiting counts.
     """
 
+    __slots__ = ("_job", "_tasks", "shown_s")
+
     def __init__(self) -> None:
         self.shown_s: float | None = None
         self._tasks: list[TaskView | None] = []
