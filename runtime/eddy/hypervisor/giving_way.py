@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-CROWD_SHARE = 0.6
+CROWD_SHARE = 0.5
 """Of a processor, for steps, while submissions wait."""
 MOST_S = 0.02
 """Processor seconds that may be saved up: steps that had to wait catch up, but not for long."""
