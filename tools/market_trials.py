@@ -89,8 +89,22 @@ def singular(rng: np.random.Generator) -> Numbers:
     return fraction, speed, 10 ** rng.uniform(-6, 6, n), rng.integers(1, n + 2, m)
 
 
+def extremes(rng: np.random.Generator) -> Numbers:
+    """All at once, and more clusters than tenants: F of 1, next to 1 and down to a millionth, whole powers of ten and
+    zeros among throughputs, weights eight orders of magnitude apart and capacities up to eight."""
+    n, m = int(rng.integers(2, 6)), int(rng.integers(4, 13))
+    fraction = 10 ** rng.uniform(-6, 0, (n, m))
+    straight = rng.choice([1.0, 1 - 1e-9, 1e-6], (n, m))
+    fraction = np.where(rng.random((n, m)) < rng.choice([0.0, 0.5, 0.9]), straight, fraction)
+    powers = rng.uniform(-4, 4, (n, m))
+    speed = 10 ** np.where(rng.random(m) < 0.5, np.round(powers), powers)
+    speed[rng.random((n, m)) < rng.choice([0.0, 0.5])] = 0
+    speed[np.arange(n), rng.integers(0, m, n)] = 1
+    return fraction, speed, 10 ** rng.uniform(-4, 4, n), 10 ** rng.uniform(rng.choice([-4, -0.3]), 4, m)
+
+
 KINDS: dict[str, Callable[[np.random.Generator], Numbers]] = {
-    each.__name__: each for each in (moderate, apart, far_apart, equal, kinks, parallel, picky, singular)
+    each.__name__: each for each in (moderate, apart, far_apart, equal, kinks, parallel, picky, singular, extremes)
 }
 
 

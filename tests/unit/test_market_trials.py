@@ -15,8 +15,9 @@ import market_trials
 @pytest.mark.parametrize("utility", ["amdahl", "deliverable"])
 @pytest.mark.parametrize("kind", market_trials.KINDS)
 def test_some_of_every_kind_are_solved(kind: str, utility: str) -> None:
-    tally = market_trials.tried(kind, utility, 15)
-    assert tally.count == 15
+    count = 6 if kind == "extremes" else 15  # they take a second each, of the path in 60 digits
+    tally = market_trials.tried(kind, utility, count)
+    assert tally.count == count
     assert not tally.failed
 
 

@@ -17,6 +17,7 @@ from decimal import Context, Decimal, DecimalException, localcontext
 
 import numpy as np
 
+from eddy.market.moves import moved
 from eddy.market.problem import Array, Market
 from eddy.market.smoothed import HALF, ONE, ZERO, Look, Row, SmoothedDemand
 
@@ -103,24 +104,6 @@ class _Path:
         suit = [self.demand.worth(i, w, prices, epsilon, _SPENT).ln() for i, w in enumerate(worths)]
         return [*place[: self.m + 1], *suit]
 
-    def _answered(self, look: Look, move: Row, mended: int) -> Row:
-        """A move of log prices and log epsilon, with how w answers it and, `mended` times, what is overspent."""
-        grows = [
-            sum((by * move[c] for c, by in answer), drifts * move[self.m] + mended * mends)
-            for answer, drifts, mends in look.answers
-        ]
-        return [*move, *grows]
-
-    def _across(self, look: Look, tangent: Row, right: Row, along: Decimal, mended: int) -> Row:
-        """The move that changes what is left by `right`, and goes by `along` in the direction of the tangent."""
-        border = tangent[: self.m + 1]
-        for (answer, drifts, mends), by_worth in zip(look.answers, tangent[self.m + 1 :], strict=True):
-            for c, by in answer:
-                border[c] += by_worth * by
-            border[self.m] += by_worth * drifts
-            along -= mended * by_worth * mends
-        return self._answered(look, solved([*look.slopes, border], [*right, along]), mended)
-
     def _begin(self) -> None:
         """Clear the smoothest market: Newton steps on log demand, shortened until they help."""
         for _ in range(_FIRST_STEPS):
@@ -128,14 +111,11 @@ class _Path:
             off = max(map(abs, logs))
             if off < _NEAR / 1000:
                 return
-            slopes = [
-                [x / (1 + z) for x in row[: self.m]] for row, z in zip(self.look.slopes, self.look.excess, strict=True)
-            ]
-            move = solved(slopes, [-each for each in logs])
-            part = min(ONE, _MOST_RISE / max(map(abs, move)))
+            right = [-log * (1 + z) for log, z in zip(logs, self.look.excess, strict=True)]
+            move = moved(self.look, right)
+            part = min(ONE, _MOST_RISE / max(map(abs, move[: self.m])))
             while part > _SHORTEST:
-                whole = self._answered(self.look, [*(part * each for each in move), ZERO], 0)
-                bounded = [max(min(each, _LONGEST), -_LONGEST) for each in whole]
+                bounded = [max(min(part * each, _LONGEST), -_LONGEST) for each in move]
                 place = self._suited([a + b for a, b in zip(self.place, bounded, strict=True)])
                 look = self._look(place)
                 if max(abs((each + 1).ln()) for each in look.excess) < off * (1 - part / 10):
@@ -151,14 +131,14 @@ class _Path:
                 return None
         self._polish()
         shares = np.zeros(self.shape)
-        for i, bought in enumerate(self.look.shares):
-            for c, x in bought:
-                shares[i, c] = float(x)
+        for i, bought in enumerate(self.look.bought):
+            for each in bought:
+                shares[i, each.cluster] = float(each.pes)
         return shares, np.array([float(each.exp()) for each in self.place[: self.m]])
 
     def _step(self) -> bool:
         """One step along the path, as long as it can be; False where none can be made."""
-        tangent = self._across(self.look, self.tangent, [ZERO] * self.m, ONE, 0)
+        tangent = moved(self.look, [ZERO] * self.m, along=(self.tangent, ONE))
         long = sum((each * each for each in tangent), ZERO).sqrt()
         tangent = [each / long for each in tangent]
         while self.length > _SHORTEST:
@@ -184,7 +164,7 @@ class _Path:
         for turns in range(_TURNS):
             look = self._look(place)
             # What is left may be small and yet far from the path, where budgets are far apart: the way back says so.
-            back = self._across(look, tangent, [-each for each in look.left], ZERO, 1)
+            back = moved(look, [-each for each in look.excess], True, (tangent, ZERO))
             far = max(map(abs, back))
             if look.off < min(self.on, self.length / 100) and far < self.on * self.length:
                 return place, look, turns
@@ -199,8 +179,7 @@ class _Path:
         for _ in range(_POLISHES):
             if self.look.off < _POLISHED * 100:
                 return
-            move = solved([row[: self.m] for row in self.look.slopes], [-each for each in self.look.left])
-            whole = self._answered(self.look, [*move, ZERO], 1)
+            whole = moved(self.look, [-each for each in self.look.excess], True)
             part = ONE
             while part > _NEAR:
                 place = [a + part * b for a, b in zip(self.place, whole, strict=True)]
@@ -211,23 +190,3 @@ class _Path:
             else:
                 return
             self.place, self.look = place, look
-
-
-def solved(matrix: list[Row], right: Row) -> Row:
-    """x with matrix x = right, by elimination with row pivots."""
-    n = len(right)
-    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    for k in range(n):
-        pivot = max(range(k, n), key=lambda r: abs(rows[r][k]))
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        first = rows[k]
-        for row in rows[k + 1 :]:
-            part = row[k] / first[k]
-            if part:
-                for c in range(k + 1, n + 1):
-                    row[c] -= part * first[c]
-    found = [ZERO] * n
-    for k in reversed(range(n)):
-        known = sum((rows[k][c] * found[c] for c in range(k + 1, n)), ZERO)
-        found[k] = (rows[k][n] - known) / rows[k][k]
-    return found

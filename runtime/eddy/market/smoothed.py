@@ -26,24 +26,50 @@ _BEND = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Demand at some prices and some worths w of money.
+class Bought:
+    """What a tenant buys of a cluster.
 
     Attributes:
-        excess: PEs demanded over PEs there are, less 1; (m,).
-        over: What tenants spend over their budgets, less 1; (n,).
-        left: The excess that would be left, to first order, if every w were such that budgets are spent; (m,).
-        slopes: Its derivative by log prices and log epsilon, (m, m + 1), w answering.
-        shares: Of each tenant: cluster and PEs.
-        answers: Of each tenant: how log w answers log prices, by cluster, log epsilon, and what is spent too much.
+        cluster: Its index.
+        pes: PEs.
+        rises: Their derivative by log w.
+        bends: Their derivative by log epsilon.
     """
 
+    cluster: int
+    pes: Decimal
+    rises: Decimal
+    bends: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a tenant spends beyond its budget, with the derivatives of that by log w and log epsilon."""
+
+    over: Decimal
+    rises: Decimal
+    bends: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Demand at some prices and some worths w of money; what it says of a step is in moves.py.
+
+    Attributes:
+        price: The prices; (m,).
+        capacity: PEs there are; (m,).
+        excess: PEs demanded over PEs there are, less 1; (m,).
+        over: What tenants spend over their budgets, less 1; (n,).
+        bought: Of each tenant.
+        spending: Of each tenant.
+    """
+
+    price: Row
+    capacity: Row
     excess: Row
     over: Row
-    left: Row
-    slopes: list[Row]
-    shares: list[list[tuple[int, Decimal]]]
-    answers: list[tuple[list[tuple[int, Decimal]], Decimal, Decimal]]
+    bought: list[list[Bought]]
+    spending: list[Spending]
 
     @property
     def off(self) -> Decimal:
@@ -84,26 +110,15 @@ class SmoothedDemand:
     def at(self, price: Row, worths: Row, epsilon: Decimal) -> Look:
         """Look at demand."""
         self.looks += 1
-        m = len(self.capacity)
-        excess, left, slopes = [-ONE] * m, [-ONE] * m, [[ZERO] * (m + 1) for _ in range(m)]
-        overs, shares, answers = [], [], []
+        excess, over, every, spending = [-ONE] * len(self.capacity), [], [], []
         for i, w in enumerate(worths):
-            bought, over, spends, fades = self._bought(i, w, price, epsilon)
-            answer = [(c, price[c] * (rises - x) / spends) for c, x, rises, _ in bought]
-            drifts, mends = -fades / spends, -over / spends
-            for c, x, rises, bends in bought:
-                there, row = self.capacity[c], slopes[c]
-                pull = rises / there
-                excess[c] += x / there
-                left[c] += x / there + pull * mends
-                row[c] -= pull
-                for other, by in answer:
-                    row[other] += pull * by
-                row[m] += bends / there + pull * drifts
-            overs.append(over / self.budgets[i])
-            shares.append([(c, x) for c, x, _, _ in bought])
-            answers.append((answer, drifts, mends))
-        return Look(excess, overs, left, slopes, shares, answers)
+            bought, spent = self._bought(i, w, price, epsilon)
+            for each in bought:
+                excess[each.cluster] += each.pes / self.capacity[each.cluster]
+            over.append(spent.over / self.budgets[i])
+            every.append(bought)
+            spending.append(spent)
+        return Look(price, self.capacity, excess, over, every, spending)
 
     def worth(self, i: int, w: Decimal, price: Row, epsilon: Decimal, exact: Decimal) -> Decimal:
         """The w, from this one on, at which a tenant spends its budget to within `exact`, relatively.
@@ -112,30 +127,27 @@ class SmoothedDemand:
         """
         low = high = ZERO
         for count in range(_MOST_TRIES):
-            _, over, spends, _ = self._bought(i, w, price, epsilon)
-            if abs(over) < exact * self.budgets[i]:
+            _, spent = self._bought(i, w, price, epsilon)
+            if abs(spent.over) < exact * self.budgets[i]:
                 break
-            low, high = (low, w) if over > 0 else (w, high)
-            step = -over / spends
+            low, high = (low, w) if spent.over > 0 else (w, high)
+            step = -spent.over / spent.rises
             then = w * (ONE + step) if -HALF < step < TWO else w * (8 if step > 0 else HALF / 4)
             if low and high and (count % 8 == 7 or not low < then < high):
                 then = (low * high).sqrt()
             w = then
         return w
 
-    def _bought(
-        self, i: int, w: Decimal, price: Row, epsilon: Decimal
-    ) -> tuple[list[tuple[int, Decimal, Decimal, Decimal]], Decimal, Decimal, Decimal]:
-        """What a tenant buys (cluster, PEs, and their derivatives by log w and log epsilon), what it overspends, and
-        the derivatives of that."""
-        spent = spends = fades = ZERO
+    def _bought(self, i: int, w: Decimal, price: Row, epsilon: Decimal) -> tuple[list[Bought], Spending]:
+        """What a tenant buys and spends."""
+        over, spends, fades = -self.budgets[i], ZERO, ZERO
         bought = []
         for c, f, fraction in self.wants[i]:
             p = price[c]
             x, rises, bends = self._piece(w * f / p, fraction, epsilon, self.capacity[c])
-            spent, spends, fades = spent + p * x, spends + p * rises, fades + p * bends
-            bought.append((c, x, rises, bends))
-        return bought, spent - self.budgets[i], spends, fades
+            over, spends, fades = over + p * x, spends + p * rises, fades + p * bends
+            bought.append(Bought(c, x, rises, bends))
+        return bought, Spending(over, spends, fades)
 
     def _piece(
         self, r: Decimal, fraction: Decimal, epsilon: Decimal, capacity: Decimal

@@ -14,11 +14,13 @@ from eddy.market.approach import approached
 from eddy.market.compiled import CURVED, Scan, WarmStart
 from eddy.market.exact import MOST_ENTRIES, exact
 from eddy.market.interior import finish, follow
+from eddy.market.narrowed import narrowed
 from eddy.market.newton import newton, sample
 from eddy.market.pieces import Pieces, pieces_of
 from eddy.market.problem import Array, Market, array_of, examined, name_of, number_of
 from eddy.market.response import MOST_ROUNDS, proportional_response
 from eddy.market.result import Equilibrium, settled
+from eddy.market.safe import safe
 
 METHODS = ("newton", "proportional_response")
 _EXACT = 1e-11
@@ -81,12 +83,14 @@ def equilibrium(
         most_rounds: Proportional response gives up after so many, with the residual reached.
         history: Keep prices by iteration (proportional response).
         in_digits: Where Newton's method does not reach `tol` in double precision, follow a path in 60 digits, which
-            takes up to minutes; in markets of up to 1,000 tenants times clusters. False: the nearest there is, at once.
+            takes up to minutes; in markets of up to 200 tenants, or up to 200 clusters. False: the nearest there is,
+            at once.
 
     Raises:
         InvalidRequest: An argument is refused; the sentence and `details["field"]` name it.
 
-    Clusters that nobody wants have the price 0 and are divided by weight.
+    Clusters that nobody wants have the price 0 and are divided by weight. An answer that is no equilibrium says so by
+    its residual; its shares sum to capacity all the same, and nobody is below its entitlement.
     """
     market, seen = examined(parallel_fraction, throughput, weights, capacity, utility)
     name_of(method, "method", METHODS)
@@ -139,10 +143,13 @@ def _solve(market: Market, seen: Scan, how: _How) -> Equilibrium:
             if found is not None and found.residual <= how.tol:
                 return found
     found = _by_path(market, how.tol)
-    if found.residual <= how.tol or not how.in_digits or market.fraction.size > MOST_ENTRIES:
+    if found.residual <= how.tol:
         return found
-    better = _end_of_path(market, exact(market))
-    return min([found, *([] if better is None else [better])], key=lambda each: each.residual)
+    if how.in_digits:
+        whole = market.fraction.size <= MOST_ENTRIES
+        better = _end_of_path(market, exact(market) if whole else narrowed(market, found.prices, found.shares))
+        found = min([found, *([] if better is None else [better])], key=lambda each: each.residual)
+    return safe(found)
 
 
 def _compiled(market: Market, seen: Scan, how: _How) -> Equilibrium | None:

@@ -9,7 +9,7 @@
 
 #include "shared.h"
 
-#define MOST_STEPS 100
+#define MOST_STEPS 250
 #define NEAR 1e-9  /* from here on steps are whole */
 #define CLEARED 1e-6 /* a path does not end before clusters are given away this exactly */
 #define LAST 1e-14 /* complementarity to end at, relative to a tenant's budget */
@@ -347,7 +347,7 @@ EXPORT Size eddy_follow(Size n, Size m, Size count, const Size *first, const int
   Size products = count, steps = 0;
   begin(&at);
   for (Size e = 0; e < count; ++e) products += bound[e] < ENDLESS;
-  for (; steps < (together ? 5 * MOST_STEPS : MOST_STEPS); ++steps) {
+  for (; steps < (together ? 2 * MOST_STEPS : MOST_STEPS); ++steps) {
     double mean = 0;
     for (Size e = 0; e < count; ++e)
       mean += (at.length[e] * at.low[e] + (bound[e] < ENDLESS ? at.room[e] * at.high[e] : 0)) / at.unit[e];
